@@ -1,0 +1,1 @@
+//! The tg multi-call binary and its tg-* names.

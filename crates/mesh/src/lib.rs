@@ -1,0 +1,1 @@
+//! The fabric: bus adapters, questions and records, processor runtime.

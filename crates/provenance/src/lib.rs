@@ -1,0 +1,1 @@
+//! Turns what an agent did into PROV-O triples.

@@ -1,0 +1,1 @@
+//! SQLite pool, migrations and blob files.

@@ -1,0 +1,1 @@
+//! For tests only: private RabbitMQ node and scripted model server.

@@ -1,0 +1,385 @@
+//! One codec for every body: JSON as foreign processors write it, or Avro single-object encoding.
+//!
+//! The content type of a message decides. JSON may hold the bare tokens `NaN` and `Infinity`, which
+//! Python writes; they are read as `null`. Avro bodies carry the fingerprint of the writer's schema; one
+//! of another version is resolved against ours, so fields may be added with defaults on either side.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, RwLock};
+
+use apache_avro::Schema;
+use apache_avro::rabin::Rabin;
+use apache_avro::reader::datum::GenericDatumReader;
+use apache_avro::types::Value as Avro;
+use apache_avro::writer::datum::GenericDatumWriter;
+use bytes::Bytes;
+use serde_json::{Map, Value as Json};
+
+use crate::Message;
+use crate::error::{Error, ErrorCode};
+
+/// How a body is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum ContentType {
+    /// UTF-8 JSON.
+    #[default]
+    Json,
+    /// Avro single-object encoding.
+    Avro,
+}
+
+impl ContentType {
+    /// The media type.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Avro => "application/avro",
+        }
+    }
+
+    /// Reads a media type. An absent or unknown one is JSON, as the reference never sets another.
+    pub fn parse(text: &str) -> Self {
+        if text.eq_ignore_ascii_case("application/avro") {
+            Self::Avro
+        } else {
+            Self::Json
+        }
+    }
+}
+
+/// Why a body could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum CodecError {
+    /// The body is not what its content type says, or lacks the expected shape.
+    #[error("malformed {name}: {detail}")]
+    Malformed {
+        /// Record name.
+        name: &'static str,
+        /// Position and cause.
+        detail: String,
+    },
+    /// Avro written with a schema that is not known here (yet): worth a retry.
+    #[error("unknown schema {fingerprint} for {name}")]
+    UnknownSchema {
+        /// Record name.
+        name: &'static str,
+        /// Fingerprint of the writer's schema, 16 hex digits.
+        fingerprint: String,
+    },
+}
+
+impl From<CodecError> for Error {
+    fn from(fault: CodecError) -> Self {
+        Error::new(ErrorCode::BadRequest, fault.to_string())
+    }
+}
+
+/// Writes a body.
+pub fn encode<M: Message>(message: &M, as_type: ContentType) -> Result<Bytes, CodecError> {
+    let fail = |detail: String| CodecError::Malformed {
+        name: M::NAME,
+        detail,
+    };
+    match as_type {
+        ContentType::Json => serde_json::to_vec(message)
+            .map(Bytes::from)
+            .map_err(|e| fail(e.to_string())),
+        ContentType::Avro => {
+            let own = own_schema::<M>();
+            let json = serde_json::to_value(message).map_err(|e| fail(e.to_string()))?;
+            let value = to_avro(&json, own.schema, &own.names).map_err(fail)?;
+            let mut body = Vec::with_capacity(256);
+            body.extend_from_slice(&[0xC3, 0x01]);
+            body.extend_from_slice(&own.fingerprint);
+            own.writer
+                .write_value_ref(&mut body, &value)
+                .map_err(|e| fail(e.to_string()))?;
+            Ok(body.into())
+        }
+    }
+}
+
+/// Reads a body.
+pub fn decode<M: Message>(body: &[u8], as_type: ContentType) -> Result<M, CodecError> {
+    let fail = |detail: String| CodecError::Malformed {
+        name: M::NAME,
+        detail,
+    };
+    match as_type {
+        // A struct could also be read from a JSON list; the wire knows objects only.
+        ContentType::Json if body.trim_ascii_start().first() != Some(&b'{') => {
+            Err(fail("not a JSON object".into()))
+        }
+        ContentType::Json => match serde_json::from_slice(body) {
+            Ok(message) => Ok(message),
+            Err(first) => {
+                let text = std::str::from_utf8(body).map_err(|_| fail("not UTF-8".into()))?;
+                let Some(clean) = without_nan(text) else {
+                    return Err(fail(first.to_string()));
+                };
+                serde_json::from_str(&clean).map_err(|e| fail(e.to_string()))
+            }
+        },
+        ContentType::Avro => {
+            let own = own_schema::<M>();
+            if body.len() < 10 || body[..2] != [0xC3, 0x01] {
+                return Err(fail("not an Avro single object".into()));
+            }
+            let fingerprint: [u8; 8] = body[2..10]
+                .try_into()
+                .map_err(|_| fail("short fingerprint".into()))?;
+            let mut datum = &body[10..];
+            let value = if fingerprint == own.fingerprint {
+                own.reader.read_value(&mut datum)
+            } else {
+                let writer = registered(&fingerprint).ok_or(CodecError::UnknownSchema {
+                    name: M::NAME,
+                    fingerprint: hex(&fingerprint),
+                })?;
+                GenericDatumReader::builder(&writer)
+                    .reader_schema(own.schema)
+                    .build()
+                    .and_then(|reader| reader.read_value(&mut datum))
+            }
+            .map_err(|e| fail(e.to_string()))?;
+            let json = from_avro(&value, own.schema, &own.names);
+            serde_json::from_value(json).map_err(|e| fail(e.to_string()))
+        }
+    }
+}
+
+/// Fingerprint of a message's schema as 16 hex digits, for `avro-schema/<fingerprint>` in config.
+pub fn fingerprint<M: Message>() -> String {
+    hex(&own_schema::<M>().fingerprint)
+}
+
+/// Makes a writer's schema known, so that bodies written with it can be read.
+pub fn register(schema: &str) -> Result<String, Error> {
+    let parsed = Schema::parse_str(schema)
+        .map_err(|e| Error::new(ErrorCode::BadRequest, format!("avro schema: {e}")))?;
+    let mark = mark_of(&parsed);
+    let mut known = REGISTRY
+        .write()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    if known.len() >= MAX_REGISTERED && !known.contains_key(&mark) {
+        return Err(Error::new(
+            ErrorCode::TooLarge,
+            "too many avro schemas are registered",
+        ));
+    }
+    known.insert(mark, Arc::new(parsed));
+    Ok(hex(&mark))
+}
+
+type Mark = [u8; 8];
+type Names = HashMap<String, Schema>;
+
+/// Enough for many releases of every message; a bound against a hostile config.
+const MAX_REGISTERED: usize = 4096;
+
+static REGISTRY: LazyLock<RwLock<HashMap<Mark, Arc<Schema>>>> = LazyLock::new(RwLock::default);
+static OWN: LazyLock<RwLock<HashMap<&'static str, Arc<Own>>>> = LazyLock::new(RwLock::default);
+
+/// A checked-in schema, ready for use. One per message type, kept for the life of the process.
+struct Own {
+    schema: &'static Schema,
+    names: Names,
+    fingerprint: Mark,
+    writer: GenericDatumWriter<'static>,
+    reader: GenericDatumReader<'static>,
+}
+
+fn registered(mark: &Mark) -> Option<Arc<Schema>> {
+    REGISTRY
+        .read()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+        .get(mark)
+        .cloned()
+}
+
+fn own_schema<M: Message>() -> Arc<Own> {
+    let known = OWN
+        .read()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+        .get(M::NAME)
+        .cloned();
+    known.unwrap_or_else(|| {
+        let valid = "checked-in schemas are valid: tested for each";
+        let schema: &'static Schema = Box::leak(Box::new(Schema::parse_str(M::AVRO).expect(valid)));
+        let mut names = Names::new();
+        collect_names(schema, &mut names);
+        let own = Arc::new(Own {
+            fingerprint: mark_of(schema),
+            writer: GenericDatumWriter::builder(schema).build().expect(valid),
+            reader: GenericDatumReader::builder(schema).build().expect(valid),
+            schema,
+            names,
+        });
+        OWN.write()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .insert(M::NAME, own.clone());
+        own
+    })
+}
+
+fn mark_of(schema: &Schema) -> Mark {
+    let mut mark = Mark::default();
+    let bytes = schema.fingerprint::<Rabin>().bytes;
+    mark.copy_from_slice(&bytes[..8]);
+    mark
+}
+
+fn hex(mark: &Mark) -> String {
+    mark.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn collect_names(schema: &Schema, names: &mut Names) {
+    match schema {
+        Schema::Record(record) => {
+            names.insert(record.name.fullname(None), schema.clone());
+            for field in &record.fields {
+                collect_names(&field.schema, names);
+            }
+        }
+        Schema::Array(array) => collect_names(&array.items, names),
+        Schema::Map(map) => collect_names(&map.types, names),
+        Schema::Union(union) => union
+            .variants()
+            .iter()
+            .for_each(|v| collect_names(v, names)),
+        _ => {}
+    }
+}
+
+fn resolve<'a>(schema: &'a Schema, names: &'a Names) -> &'a Schema {
+    match schema {
+        Schema::Ref { name } => names.get(&name.fullname(None)).unwrap_or(schema),
+        other => other,
+    }
+}
+
+/// Free JSON (objects and lists of unknown shape) is written as JSON text.
+fn to_avro(json: &Json, schema: &Schema, names: &Names) -> Result<Avro, String> {
+    let schema = resolve(schema, names);
+    let wrong = || format!("{json} does not fit {schema:?}");
+    Ok(match schema {
+        Schema::String => match json {
+            Json::String(text) => Avro::String(text.clone()),
+            Json::Null => Avro::String(String::new()),
+            other => Avro::String(other.to_string()),
+        },
+        Schema::Long => Avro::Long(json.as_i64().ok_or_else(wrong)?),
+        Schema::Double => Avro::Double(json.as_f64().unwrap_or(f64::NAN)),
+        Schema::Boolean => Avro::Boolean(json.as_bool().ok_or_else(wrong)?),
+        Schema::Null => Avro::Null,
+        Schema::Union(union) => {
+            let at = usize::from(!json.is_null());
+            let variant = union.variants().get(at).ok_or_else(wrong)?;
+            Avro::Union(at as u32, Box::new(to_avro(json, variant, names)?))
+        }
+        Schema::Array(array) => Avro::Array(
+            json.as_array()
+                .ok_or_else(wrong)?
+                .iter()
+                .map(|item| to_avro(item, &array.items, names))
+                .collect::<Result<_, _>>()?,
+        ),
+        Schema::Map(map) => Avro::Map(
+            json.as_object()
+                .ok_or_else(wrong)?
+                .iter()
+                .map(|(key, item)| Ok((key.clone(), to_avro(item, &map.types, names)?)))
+                .collect::<Result<_, String>>()?,
+        ),
+        Schema::Record(record) => {
+            let object = json.as_object().ok_or_else(wrong)?;
+            let mut fields = Vec::with_capacity(record.fields.len());
+            for field in &record.fields {
+                let value = object.get(&field.name).unwrap_or(&Json::Null);
+                fields.push((field.name.clone(), to_avro(value, &field.schema, names)?));
+            }
+            Avro::Record(fields)
+        }
+        _ => return Err(wrong()),
+    })
+}
+
+fn from_avro(value: &Avro, schema: &Schema, names: &Names) -> Json {
+    let schema = resolve(schema, names);
+    match (value, schema) {
+        (Avro::Union(_, inner), Schema::Union(union)) => {
+            if matches!(**inner, Avro::Null) {
+                return Json::Null;
+            }
+            union
+                .variants()
+                .get(1)
+                .map_or(Json::Null, |variant| from_avro(inner, variant, names))
+        }
+        (Avro::Record(fields), Schema::Record(record)) => {
+            let mut object = Map::with_capacity(fields.len());
+            for ((name, value), field) in fields.iter().zip(&record.fields) {
+                let json = from_avro(value, &field.schema, names);
+                let free = field.custom_attributes.get("free") == Some(&Json::Bool(true));
+                let json = match (&json, free) {
+                    (Json::String(text), true) => serde_json::from_str(text).unwrap_or(Json::Null),
+                    _ => json,
+                };
+                object.insert(name.clone(), json);
+            }
+            Json::Object(object)
+        }
+        (Avro::Array(items), Schema::Array(array)) => items
+            .iter()
+            .map(|item| from_avro(item, &array.items, names))
+            .collect(),
+        (Avro::Map(items), Schema::Map(map)) => Json::Object(
+            items
+                .iter()
+                .map(|(k, v)| (k.clone(), from_avro(v, &map.types, names)))
+                .collect(),
+        ),
+        (Avro::String(text), _) => Json::String(text.clone()),
+        (Avro::Long(n), _) => Json::from(*n),
+        (Avro::Double(n), _) => Json::from(*n),
+        (Avro::Boolean(b), _) => Json::Bool(*b),
+        _ => Json::Null,
+    }
+}
+
+/// Replaces bare `NaN`, `Infinity` and `-Infinity` outside strings by `null`. `None` if there are none.
+fn without_nan(text: &str) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    let mut found = false;
+    let mut in_string = false;
+    while let Some(first) = rest.chars().next() {
+        if in_string {
+            let step = if first == '\\' {
+                rest.chars().take(2).map(char::len_utf8).sum()
+            } else {
+                first.len_utf8()
+            };
+            in_string = first != '"';
+            out.push_str(&rest[..step]);
+            rest = &rest[step..];
+            continue;
+        }
+        if let Some(token) = ["-Infinity", "Infinity", "NaN"]
+            .iter()
+            .find(|t| rest.starts_with(**t))
+        {
+            out.push_str("null");
+            rest = &rest[token.len()..];
+            found = true;
+            continue;
+        }
+        in_string = first == '"';
+        out.push(first);
+        rest = &rest[first.len_utf8()..];
+    }
+    found.then_some(out)
+}
+
+#[cfg(test)]
+mod tests;

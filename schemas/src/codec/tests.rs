@@ -1,0 +1,155 @@
+use super::*;
+use crate::msg::*;
+use crate::rdf::{Term, Triple};
+
+fn agree<M: Message + Default + PartialEq + std::fmt::Debug>() {
+    let message = M::default();
+    let avro = encode(&message, ContentType::Avro).unwrap();
+    assert_eq!(
+        decode::<M>(&avro, ContentType::Avro).unwrap(),
+        message,
+        "{}",
+        M::NAME
+    );
+    let Schema::Record(record) = Schema::parse_str(M::AVRO).unwrap() else {
+        panic!("{}", M::NAME)
+    };
+    let names: Vec<_> = record
+        .fields
+        .iter()
+        .map(|field| field.name.clone())
+        .collect();
+    let json = serde_json::to_value(&message).unwrap();
+    let keys: Vec<_> = json.as_object().unwrap().keys().cloned().collect();
+    assert_eq!(keys, names, "{} fields and schema agree, in order", M::NAME);
+}
+
+#[test]
+fn every_message_agrees_with_its_schema() {
+    macro_rules! all { ($($name:ident)*) => { $(agree::<$name>();)* } }
+    all!(AgentRequest AgentResponse AgentStep PlanStep ToolServiceRequest ToolServiceResponse
+        PassthroughRequest PassthroughResponse TextCompletionRequest TextCompletionResponse ModelInfo
+        ToolRequest ToolResponse PromptRequest PromptResponse EntityContext EntityContexts Triples
+        TriplesQueryRequest TriplesQueryResponse SparqlBinding SparqlQueryRequest SparqlQueryResponse
+        Document TextDocument Chunk DocumentMetadata ProcessingMetadata Criteria UploadProgress
+        UploadSession LibrarianRequest LibrarianResponse ConfigKey ConfigValue ConfigRequest
+        ConfigResponse WorkspaceChanges ConfigPush FlowRequest FlowResponse CollectionMetadata
+        CollectionManagementRequest CollectionManagementResponse UserInput UserRecord WorkspaceInput
+        WorkspaceRecord ApiKeyInput ApiKeyRecord GroupInput GrantInput IamRequest IamResponse AuditEvent
+        Metadata UserContext Assignment Entitlement OverrideAuthority Delegation
+        Usage PutAside Presence HostedProcessor HostedFlow);
+}
+
+#[test]
+fn quoted_triples_survive_avro() {
+    let inner = Triple::new(Term::iri("urn:a"), Term::iri("urn:b"), Term::literal("c"));
+    let message = Triples {
+        metadata: Some(Metadata {
+            id: "m".into(),
+            ..Metadata::default()
+        }),
+        triples: vec![
+            Triple::new(
+                Term::iri("urn:s"),
+                Term::iri("urn:p"),
+                Term::Quoted(Box::new(inner)),
+            )
+            .in_graph("urn:graph:source"),
+        ],
+    };
+    let body = encode(&message, ContentType::Avro).unwrap();
+    assert_eq!(
+        decode::<Triples>(&body, ContentType::Avro).unwrap(),
+        message
+    );
+}
+
+#[test]
+fn free_json_survives_avro() {
+    let mut message = PassthroughRequest::default();
+    message
+        .payload
+        .insert("a".into(), serde_json::json!({"b": [1, null, "x"]}));
+    let body = encode(&message, ContentType::Avro).unwrap();
+    assert_eq!(
+        decode::<PassthroughRequest>(&body, ContentType::Avro).unwrap(),
+        message
+    );
+}
+
+#[test]
+fn null_unknown_and_missing_fields_are_read() {
+    let body =
+        br#"{"question": "q", "state": null, "history": null, "streaming": null, "extra": 1}"#;
+    let request: AgentRequest = decode(body, ContentType::Json).unwrap();
+    assert_eq!(
+        (request.question.as_str(), request.state.as_str()),
+        ("q", "")
+    );
+    assert_eq!(request.collection, "default");
+}
+
+#[test]
+fn nan_is_read_as_null_outside_strings() {
+    let body = br#"{"error": null, "response": "NaN \" Infinity", "in_token": NaN, "out_token": -Infinity}"#;
+    let reply: TextCompletionResponse = decode(body, ContentType::Json).unwrap();
+    assert_eq!(reply.response, "NaN \" Infinity");
+    assert_eq!((reply.in_token, reply.out_token), (None, None));
+}
+
+#[test]
+fn an_older_and_a_newer_version_are_read() {
+    let older = r#"{"type":"record","name":"Usage","namespace":"threadgraph","fields":[
+        {"name":"id","type":"string","default":""},{"name":"model","type":"string","default":""}]}"#;
+    let newer = Usage::AVRO.replacen(
+        "\"fields\": [",
+        "\"fields\": [{\"name\":\"region\",\"type\":\"string\",\"default\":\"eu\"},",
+        1,
+    );
+    for text in [older, &newer] {
+        register(text).unwrap();
+        let schema = Schema::parse_str(text).unwrap();
+        let Schema::Record(record) = &schema else {
+            panic!()
+        };
+        let fields = record
+            .fields
+            .iter()
+            .map(|field| {
+                let value = match field.schema {
+                    Schema::Long => Avro::Long(5),
+                    _ => Avro::String("v".into()),
+                };
+                (field.name.clone(), value)
+            })
+            .collect();
+        let mut body = vec![0xC3, 0x01];
+        body.extend_from_slice(&mark_of(&schema));
+        let writer = GenericDatumWriter::builder(&schema).build().unwrap();
+        body.extend(writer.write_value_to_vec(Avro::Record(fields)).unwrap());
+        let read: Usage = decode(&body, ContentType::Avro).unwrap();
+        assert_eq!((read.id.as_str(), read.model.as_str()), ("v", "v"));
+    }
+}
+
+#[test]
+fn an_unknown_schema_is_told_apart_from_noise() {
+    let mut body = encode(&Usage::default(), ContentType::Avro)
+        .unwrap()
+        .to_vec();
+    body[4] ^= 0xFF;
+    assert!(matches!(
+        decode::<Usage>(&body, ContentType::Avro),
+        Err(CodecError::UnknownSchema { .. })
+    ));
+    for noise in [&b""[..], b"\x00\xff\xfe", b"{\"id\": 3", b"[]"] {
+        assert!(matches!(
+            decode::<Usage>(noise, ContentType::Json),
+            Err(CodecError::Malformed { .. })
+        ));
+        assert!(matches!(
+            decode::<Usage>(noise, ContentType::Avro),
+            Err(CodecError::Malformed { .. })
+        ));
+    }
+}

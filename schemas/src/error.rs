@@ -1,0 +1,174 @@
+//! The one list of errors: code, wire type, HTTP status, CLI exit code.
+
+use serde::{Deserialize, Serialize};
+
+/// What kind of failure an error is. The wire `type` of 2.11 can be finer; see [`Error::kind`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ErrorCode {
+    /// The request is malformed; the message names the field.
+    BadRequest,
+    /// The operation does not exist.
+    BadOperation,
+    /// What was asked for does not exist.
+    NotFound,
+    /// It exists already.
+    Conflict,
+    /// Who asks is not known.
+    Unauthenticated,
+    /// Who asks may not.
+    Forbidden,
+    /// Larger than a limit.
+    TooLarge,
+    /// A limit on work in progress is reached; try again later.
+    Busy,
+    /// No process serves this.
+    NobodyServes,
+    /// The deadline passed.
+    Timeout,
+    /// Cancelled by the asker.
+    Cancelled,
+    /// The answer broke off and cannot be completed in the same words.
+    Interrupted,
+    /// The flow was stopped.
+    FlowStopped,
+    /// The broker cannot be reached.
+    Unavailable,
+    /// The model provider says: too many requests.
+    RateLimited,
+    /// The model provider failed.
+    Provider,
+    /// A tool failed.
+    Tool,
+    /// Not built, or not configured.
+    NotImplemented,
+    /// A store failed.
+    Storage,
+    /// A fault of ours.
+    Internal,
+}
+
+/// One row per code: code, default wire type, HTTP status, CLI exit code.
+const TABLE: &[(ErrorCode, &str, u16, i32)] = &[
+    (ErrorCode::BadRequest, "bad-request", 400, 2),
+    (ErrorCode::BadOperation, "bad-operation", 400, 2),
+    (ErrorCode::NotFound, "not-found", 404, 3),
+    (ErrorCode::Conflict, "conflict", 409, 4),
+    (ErrorCode::Unauthenticated, "auth-required", 401, 5),
+    (ErrorCode::Forbidden, "access-denied", 403, 5),
+    (ErrorCode::TooLarge, "too-large", 413, 2),
+    (ErrorCode::Busy, "busy", 429, 6),
+    (ErrorCode::NobodyServes, "nobody-serves", 503, 7),
+    (ErrorCode::Timeout, "timeout", 504, 8),
+    (ErrorCode::Cancelled, "cancelled", 499, 8),
+    (ErrorCode::Interrupted, "interrupted", 503, 7),
+    (ErrorCode::FlowStopped, "flow-stopped", 503, 7),
+    (ErrorCode::Unavailable, "unavailable", 503, 7),
+    (ErrorCode::RateLimited, "rate-limited", 429, 6),
+    (ErrorCode::Provider, "llm-error", 502, 9),
+    (ErrorCode::Tool, "tool-error", 502, 9),
+    (ErrorCode::NotImplemented, "not-implemented", 501, 2),
+    (ErrorCode::Storage, "storage-error", 500, 1),
+    (ErrorCode::Internal, "internal-error", 500, 1),
+];
+
+impl ErrorCode {
+    /// Every code, in table order.
+    pub fn all() -> impl Iterator<Item = Self> {
+        TABLE.iter().map(|row| row.0)
+    }
+
+    fn row(self) -> &'static (ErrorCode, &'static str, u16, i32) {
+        TABLE
+            .iter()
+            .find(|row| row.0 == self)
+            .unwrap_or(&TABLE[TABLE.len() - 1])
+    }
+
+    /// Default wire type; also the metric label.
+    pub fn as_str(self) -> &'static str {
+        self.row().1
+    }
+
+    /// HTTP status where a door answers with a status.
+    pub fn status(self) -> u16 {
+        self.row().2
+    }
+
+    /// Exit code of `tg` commands.
+    pub fn exit_code(self) -> i32 {
+        self.row().3
+    }
+
+    /// Whether the same request may succeed when sent again.
+    pub fn is_transient(self) -> bool {
+        matches!(
+            self,
+            Self::Busy | Self::NobodyServes | Self::Unavailable | Self::RateLimited | Self::Timeout
+        )
+    }
+
+    /// The code behind a wire type, also of types that only one service uses.
+    pub fn from_wire(kind: &str) -> Self {
+        if let Some(row) = TABLE.iter().find(|row| row.1 == kind) {
+            return row.0;
+        }
+        match kind {
+            "invalid-argument" | "request-error" | "sparql-parse-error" => Self::BadRequest,
+            "duplicate" => Self::Conflict,
+            "auth-failed" => Self::Unauthenticated,
+            "operation-not-permitted" => Self::Forbidden,
+            _ => Self::Internal,
+        }
+    }
+}
+
+/// An error as every response body carries it: `{"type", "message"}`.
+///
+/// The message is shown to clients: it never holds names of queues or hosts, paths, provider bodies
+/// or another tenant's names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default, thiserror::Error)]
+#[serde(default)]
+#[error("{kind}: {message}")]
+pub struct Error {
+    /// Wire type, e.g. `flow-error`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Text for people.
+    pub message: String,
+}
+
+impl Error {
+    /// An error with the default wire type of its code.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self {
+            kind: code.as_str().to_owned(),
+            message: message.into(),
+        }
+    }
+
+    /// An error with a service's own wire type, e.g. `flow-error`.
+    pub fn typed(kind: &str, message: impl Into<String>) -> Self {
+        Self {
+            kind: kind.to_owned(),
+            message: message.into(),
+        }
+    }
+
+    /// The code behind the wire type.
+    pub fn code(&self) -> ErrorCode {
+        ErrorCode::from_wire(&self.kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wire_types_are_unique_and_round_trip() {
+        for code in ErrorCode::all() {
+            assert_eq!(ErrorCode::from_wire(code.as_str()), code);
+            assert!(code.status() >= 400);
+        }
+    }
+}

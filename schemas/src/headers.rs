@@ -1,0 +1,185 @@
+//! The envelope: headers that travel beside a body. The runtime writes and checks them, handlers cannot.
+
+use serde::{Deserialize, Serialize};
+
+/// What a message on a native dialog is. Absent on records, notices and foreign messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Frame {
+    /// A question for a server.
+    Ask,
+    /// A numbered part of an answer.
+    Part,
+    /// The last numbered part of an answer.
+    Last,
+    /// No part: the holder still works; `seq` is the number of its next part.
+    Alive,
+    /// No part: the server refuses or has lost the question; the body is an `Error`.
+    Refuse,
+    /// From the asker: send parts from `seq` on again.
+    Resend,
+    /// From the asker: stop.
+    Cancel,
+    /// From the holder: stopped.
+    Cancelled,
+}
+
+impl Frame {
+    /// Every frame with its wire text.
+    pub const ALL: [(Frame, &'static str); 8] = [
+        (Frame::Ask, "ask"),
+        (Frame::Part, "part"),
+        (Frame::Last, "last"),
+        (Frame::Alive, "alive"),
+        (Frame::Refuse, "refuse"),
+        (Frame::Resend, "resend"),
+        (Frame::Cancel, "cancel"),
+        (Frame::Cancelled, "cancelled"),
+    ];
+
+    /// The text in the `frame` header.
+    pub fn as_str(self) -> &'static str {
+        Self::ALL
+            .iter()
+            .find(|(frame, _)| *frame == self)
+            .map_or("", |(_, text)| text)
+    }
+
+    /// Reads the `frame` header.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL
+            .iter()
+            .find(|(_, known)| *known == text)
+            .map(|(frame, _)| *frame)
+    }
+}
+
+/// The header table. An absent header is not checked.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Headers {
+    /// Correlates all messages of one question. The reference's only header.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Inbox of the sender.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Inbox that wants the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<String>,
+    /// What the message is within a dialog.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frame: Option<Frame>,
+    /// Number of this part of an answer, from 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
+    /// Absolute deadline, milliseconds since the Unix epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<u64>,
+    /// The work goes on when nobody listens any more.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub detach: bool,
+    /// How often the record was tried before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
+    /// Workspace the message belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+    /// Epoch of the flow it was sent under.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub epoch: Option<u64>,
+    /// Thread of work, derived from its parent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread: Option<String>,
+    /// Id of the question that caused this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// How many questions deep the chain is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depth: Option<u32>,
+    /// Authenticated caller at the edge.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_id: Option<String>,
+    /// W3C trace context.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
+    /// Avro fingerprint of the writer's schema, 16 hex digits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
+}
+
+impl Headers {
+    /// The headers as name/value text pairs, in table order; absent ones are left out.
+    pub fn pairs(&self) -> Vec<(&'static str, String)> {
+        let mut pairs = Vec::with_capacity(8);
+        let mut text = |name, value: &Option<String>| {
+            if let Some(value) = value {
+                pairs.push((name, value.clone()));
+            }
+        };
+        text("id", &self.id);
+        text("from", &self.from);
+        text("reply-to", &self.reply_to);
+        text("frame", &self.frame.map(|frame| frame.as_str().to_owned()));
+        text("seq", &self.seq.map(|n| n.to_string()));
+        text("deadline", &self.deadline.map(|n| n.to_string()));
+        text("detach", &self.detach.then(|| "1".to_owned()));
+        text("attempt", &self.attempt.map(|n| n.to_string()));
+        text("workspace", &self.workspace);
+        text("epoch", &self.epoch.map(|n| n.to_string()));
+        text("thread", &self.thread);
+        text("parent", &self.parent);
+        text("depth", &self.depth.map(|n| n.to_string()));
+        text("user-id", &self.user_id);
+        text("traceparent", &self.traceparent);
+        text("schema", &self.schema);
+        pairs
+    }
+
+    /// Takes one header from the wire. Unknown names and unreadable values are ignored.
+    pub fn set(&mut self, name: &str, value: &str) {
+        let owned = || Some(value.to_owned());
+        match name {
+            "id" => self.id = owned(),
+            "from" => self.from = owned(),
+            "reply-to" => self.reply_to = owned(),
+            "frame" => self.frame = Frame::parse(value),
+            "seq" => self.seq = value.parse().ok(),
+            "deadline" => self.deadline = value.parse().ok(),
+            "detach" => self.detach = value == "1",
+            "attempt" => self.attempt = value.parse().ok(),
+            "workspace" => self.workspace = owned(),
+            "epoch" => self.epoch = value.parse().ok(),
+            "thread" => self.thread = owned(),
+            "parent" => self.parent = owned(),
+            "depth" => self.depth = value.parse().ok(),
+            "user-id" => self.user_id = owned(),
+            "traceparent" => self.traceparent = owned(),
+            "schema" => self.schema = owned(),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_and_set_are_inverse() {
+        let headers = Headers {
+            id: Some("q1".into()),
+            frame: Some(Frame::Alive),
+            seq: Some(7),
+            deadline: Some(99),
+            detach: true,
+            epoch: Some(3),
+            ..Headers::default()
+        };
+        let mut back = Headers::default();
+        for (name, value) in headers.pairs() {
+            back.set(name, &value);
+        }
+        assert_eq!(back, headers);
+    }
+}

@@ -1,0 +1,343 @@
+//! Documents and the librarian. Field names, order and defaults are the wire contract.
+
+use serde::{Deserialize, Serialize};
+
+use super::lenient::nullable;
+use super::message;
+use super::metadata::Metadata;
+use crate::error::Error;
+use crate::rdf::Triple;
+
+/// The `Document` message body.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct Document {
+    /// Wire field `metadata`.
+    pub metadata: Option<Metadata>,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `data`.
+    pub data: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `document_id`.
+    pub document_id: String,
+}
+
+message!(Document);
+
+/// The `TextDocument` message body.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct TextDocument {
+    /// Wire field `metadata`.
+    pub metadata: Option<Metadata>,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `text`.
+    pub text: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `document_id`.
+    pub document_id: String,
+}
+
+message!(TextDocument);
+
+/// The `Chunk` message body.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct Chunk {
+    /// Wire field `metadata`.
+    pub metadata: Option<Metadata>,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `chunk`.
+    pub chunk: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `document_id`.
+    pub document_id: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `attributes`.
+    pub attributes: serde_json::Map<String, serde_json::Value>,
+}
+
+message!(Chunk);
+
+/// The `DocumentMetadata` message body.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DocumentMetadata {
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `id`.
+    pub id: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `time`.
+    pub time: i64,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `kind`.
+    pub kind: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `title`.
+    pub title: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `comments`.
+    pub comments: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `metadata`.
+    pub metadata: Vec<Triple>,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `tags`.
+    pub tags: Vec<String>,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `parent_id`.
+    pub parent_id: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `document_type`.
+    pub document_type: String,
+}
+
+impl Default for DocumentMetadata {
+    fn default() -> Self {
+        Self {
+            id: Default::default(),
+            time: Default::default(),
+            kind: Default::default(),
+            title: Default::default(),
+            comments: Default::default(),
+            metadata: Default::default(),
+            tags: Default::default(),
+            parent_id: Default::default(),
+            document_type: "source".to_owned(),
+        }
+    }
+}
+
+message!(DocumentMetadata);
+
+/// The `ProcessingMetadata` message body.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct ProcessingMetadata {
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `id`.
+    pub id: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `document_id`.
+    pub document_id: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `time`.
+    pub time: i64,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `flow`.
+    pub flow: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `collection`.
+    pub collection: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `tags`.
+    pub tags: Vec<String>,
+}
+
+message!(ProcessingMetadata);
+
+/// The `Criteria` message body.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct Criteria {
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `key`.
+    pub key: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `value`.
+    pub value: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `operator`.
+    pub operator: String,
+}
+
+message!(Criteria);
+
+/// The `UploadProgress` message body.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct UploadProgress {
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `upload_id`.
+    pub upload_id: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `chunks_received`.
+    pub chunks_received: i64,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `total_chunks`.
+    pub total_chunks: i64,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `bytes_received`.
+    pub bytes_received: i64,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `total_bytes`.
+    pub total_bytes: i64,
+}
+
+message!(UploadProgress);
+
+/// The `UploadSession` message body.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct UploadSession {
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `upload_id`.
+    pub upload_id: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `document_id`.
+    pub document_id: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `document_metadata_json`.
+    pub document_metadata_json: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `total_size`.
+    pub total_size: i64,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `chunk_size`.
+    pub chunk_size: i64,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `total_chunks`.
+    pub total_chunks: i64,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `chunks_received`.
+    pub chunks_received: i64,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `created_at`.
+    pub created_at: String,
+}
+
+message!(UploadSession);
+
+/// The `LibrarianRequest` message body.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct LibrarianRequest {
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `operation`.
+    pub operation: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `document_id`.
+    pub document_id: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `processing_id`.
+    pub processing_id: String,
+    /// Wire field `document_metadata`.
+    pub document_metadata: Option<DocumentMetadata>,
+    /// Wire field `processing_metadata`.
+    pub processing_metadata: Option<ProcessingMetadata>,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `content`.
+    pub content: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `collection`.
+    pub collection: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `criteria`.
+    pub criteria: Vec<Criteria>,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `total_size`.
+    pub total_size: i64,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `chunk_size`.
+    pub chunk_size: i64,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `upload_id`.
+    pub upload_id: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `chunk_index`.
+    pub chunk_index: i64,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `include_children`.
+    pub include_children: bool,
+}
+
+message!(LibrarianRequest);
+
+/// The `LibrarianResponse` message body.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LibrarianResponse {
+    /// Wire field `error`.
+    pub error: Option<Error>,
+    /// Wire field `document_metadata`.
+    pub document_metadata: Option<DocumentMetadata>,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `content`.
+    pub content: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `document_metadatas`.
+    pub document_metadatas: Vec<DocumentMetadata>,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `processing_metadatas`.
+    pub processing_metadatas: Vec<ProcessingMetadata>,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `upload_id`.
+    pub upload_id: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `chunk_size`.
+    pub chunk_size: i64,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `total_chunks`.
+    pub total_chunks: i64,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `chunk_index`.
+    pub chunk_index: i64,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `chunks_received`.
+    pub chunks_received: i64,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `bytes_received`.
+    pub bytes_received: i64,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `total_bytes`.
+    pub total_bytes: i64,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `document_id`.
+    pub document_id: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `object_id`.
+    pub object_id: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `upload_state`.
+    pub upload_state: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `received_chunks`.
+    pub received_chunks: Vec<i64>,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `missing_chunks`.
+    pub missing_chunks: Vec<i64>,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `upload_sessions`.
+    pub upload_sessions: Vec<UploadSession>,
+    #[serde(deserialize_with = "nullable")]
+    /// Wire field `is_final`.
+    pub is_final: bool,
+}
+
+impl Default for LibrarianResponse {
+    fn default() -> Self {
+        Self {
+            error: None,
+            document_metadata: None,
+            content: Default::default(),
+            document_metadatas: Default::default(),
+            processing_metadatas: Default::default(),
+            upload_id: Default::default(),
+            chunk_size: Default::default(),
+            total_chunks: Default::default(),
+            chunk_index: Default::default(),
+            chunks_received: Default::default(),
+            bytes_received: Default::default(),
+            total_bytes: Default::default(),
+            document_id: Default::default(),
+            object_id: Default::default(),
+            upload_state: Default::default(),
+            received_chunks: Default::default(),
+            missing_chunks: Default::default(),
+            upload_sessions: Default::default(),
+            is_final: true,
+        }
+    }
+}
+
+message!(LibrarianResponse);

@@ -1,0 +1,36 @@
+//! Message bodies, one module per area. Every field of an incoming message may be absent or `null`.
+
+pub mod agent;
+pub mod audit;
+pub mod control;
+pub mod graph;
+pub mod iam;
+mod lenient;
+pub mod library;
+pub mod llm;
+pub mod metadata;
+pub mod native;
+pub mod policy;
+
+pub use agent::*;
+pub use audit::*;
+pub use control::*;
+pub use graph::*;
+pub use iam::*;
+pub use library::*;
+pub use llm::*;
+pub use metadata::*;
+pub use native::*;
+pub use policy::*;
+
+/// Ties a body type to its name and its checked-in Avro schema.
+macro_rules! message {
+    ($name:ident) => {
+        impl crate::Message for $name {
+            const NAME: &'static str = stringify!($name);
+            const AVRO: &'static str =
+                include_str!(concat!("../../avro/", stringify!($name), ".avsc"));
+        }
+    };
+}
+pub(crate) use message;

@@ -1,0 +1,129 @@
+//! The table of processors: who speaks on what. Declaring, checking blueprints, stopping and tests read
+//! it; nothing guesses from names.
+
+use crate::topic::Class;
+
+/// What a spec of a processor does with its topic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Answers questions read from a `request` topic.
+    Serves,
+    /// Sends the answers of [`Role::Serves`] (interop only) to a `response` topic.
+    Answers,
+    /// Reads records from a `flow` topic.
+    Reads,
+    /// Writes records to a `flow` topic.
+    Writes,
+    /// Asks questions on a `request` topic.
+    Asks,
+    /// Hears the answers of [`Role::Asks`] on a `response` topic.
+    Hears,
+}
+
+impl Role {
+    /// Class of the topic such a spec needs.
+    pub fn class(self) -> Class {
+        match self {
+            Self::Serves | Self::Asks => Class::Request,
+            Self::Answers | Self::Hears => Class::Response,
+            Self::Reads | Self::Writes => Class::Flow,
+        }
+    }
+
+    /// Whether the processor has a queue for it.
+    pub fn consumes(self) -> bool {
+        matches!(self, Self::Serves | Self::Reads)
+    }
+}
+
+/// Where instances of a processor live.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// One per system.
+    System,
+    /// One per workspace.
+    Workspace,
+    /// One per flow, from a config row `processor:<id>`.
+    Flow,
+}
+
+/// One named spec.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spec {
+    /// Name as used in blueprints and queue names.
+    pub name: &'static str,
+    /// Direction.
+    pub role: Role,
+    /// Message body.
+    pub message: &'static str,
+}
+
+/// One processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProcessorSpec {
+    /// Processor id; part of queue names.
+    pub id: &'static str,
+    /// Where instances live.
+    pub scope: Scope,
+    /// Whether this release hosts it. Others appear in blueprints and arrive later.
+    pub hosted: bool,
+    /// Its specs.
+    pub specs: &'static [Spec],
+    /// Its parameters.
+    pub parameters: &'static [&'static str],
+}
+
+impl ProcessorSpec {
+    /// A spec by name.
+    pub fn spec(&self, name: &str) -> Option<&'static Spec> {
+        self.specs.iter().find(|spec| spec.name == name)
+    }
+}
+
+/// Looks a processor up by id.
+pub fn processor(id: &str) -> Option<&'static ProcessorSpec> {
+    PROCESSORS.iter().find(|processor| processor.id == id)
+}
+
+/// Topic bases of services that are not part of any flow: a flow may use them, it never owns them.
+pub const SERVICE_BASES: &[&str] = &[
+    "config",
+    "flow",
+    "librarian",
+    "collection",
+    "knowledge",
+    "iam",
+];
+
+const fn spec(name: &'static str, role: Role, message: &'static str) -> Spec {
+    Spec {
+        name,
+        role,
+        message,
+    }
+}
+
+include!("processors_table.rs");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_and_specs_are_unique() {
+        for (at, processor) in PROCESSORS.iter().enumerate() {
+            assert!(
+                PROCESSORS[at + 1..]
+                    .iter()
+                    .all(|other| other.id != processor.id)
+            );
+            for (at, spec) in processor.specs.iter().enumerate() {
+                assert!(
+                    processor.specs[at + 1..]
+                        .iter()
+                        .all(|other| other.name != spec.name)
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! RDF terms and triples, in the bus form (long names) and the API form (`t`/`i`/`d`/`v`/`dt`/`ln`/`tr`).
+
+use serde::de::Deserializer;
+use serde::ser::{SerializeStruct, Serializer};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+/// An RDF term. Serialised in the bus form.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Term {
+    /// An IRI.
+    Iri(String),
+    /// A blank node label.
+    Blank(String),
+    /// A literal; datatype and language are empty when absent.
+    Literal {
+        /// Lexical form.
+        value: String,
+        /// Datatype IRI or empty.
+        datatype: String,
+        /// Language tag or empty.
+        language: String,
+    },
+    /// A quoted triple (RDF 1.2 triple term).
+    Quoted(Box<Triple>),
+}
+
+impl Term {
+    /// An IRI.
+    pub fn iri(iri: impl Into<String>) -> Self {
+        Self::Iri(iri.into())
+    }
+
+    /// A plain literal.
+    pub fn literal(value: impl Into<String>) -> Self {
+        Self::Literal {
+            value: value.into(),
+            datatype: String::new(),
+            language: String::new(),
+        }
+    }
+
+    /// The API form.
+    pub fn to_api(&self) -> Value {
+        match self {
+            Self::Iri(iri) => json!({"t": "i", "i": iri}),
+            Self::Blank(id) => json!({"t": "b", "d": id}),
+            Self::Literal {
+                value,
+                datatype,
+                language,
+            } => {
+                let mut map = Map::new();
+                map.insert("t".into(), "l".into());
+                map.insert("v".into(), value.as_str().into());
+                if !datatype.is_empty() {
+                    map.insert("dt".into(), datatype.as_str().into());
+                }
+                if !language.is_empty() {
+                    map.insert("ln".into(), language.as_str().into());
+                }
+                Value::Object(map)
+            }
+            Self::Quoted(triple) => json!({"t": "t", "tr": triple.to_api()}),
+        }
+    }
+
+    /// Reads the API form. Bare text is accepted: an IRI if it looks like one, else a literal.
+    /// `None` for anything that is no term.
+    pub fn from_api(value: &Value) -> Option<Self> {
+        if let Value::String(text) = value {
+            return Some(Self::guess(text));
+        }
+        let map = value.as_object()?;
+        let text = |key: &str| {
+            map.get(key)
+                .and_then(Value::as_str)
+                .unwrap_or("")
+                .to_owned()
+        };
+        Some(match map.get("t")?.as_str()? {
+            "i" => Self::Iri(text("i")),
+            "b" => Self::Blank(text("d")),
+            "l" => Self::Literal {
+                value: text("v"),
+                datatype: text("dt"),
+                language: text("ln"),
+            },
+            "t" => Self::Quoted(Box::new(Triple::from_api(map.get("tr")?)?)),
+            _ => return None,
+        })
+    }
+
+    /// An IRI if the text looks like one (`http:`, `https:`, `urn:` or in angle brackets), else a literal.
+    pub fn guess(text: &str) -> Self {
+        if let Some(inner) = text
+            .strip_prefix('<')
+            .and_then(|rest| rest.strip_suffix('>'))
+        {
+            return Self::Iri(inner.to_owned());
+        }
+        let is_iri = ["http://", "https://", "urn:"]
+            .iter()
+            .any(|scheme| text.starts_with(scheme));
+        if is_iri {
+            Self::iri(text)
+        } else {
+            Self::literal(text)
+        }
+    }
+}
+
+/// A triple, possibly in a named graph. `None` components occur only in patterns and foreign messages.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Triple {
+    /// Subject.
+    pub s: Option<Term>,
+    /// Predicate.
+    pub p: Option<Term>,
+    /// Object.
+    pub o: Option<Term>,
+    /// Graph IRI; `None` or empty for the default graph.
+    pub g: Option<String>,
+}
+
+impl Triple {
+    /// A triple in the default graph.
+    pub fn new(s: Term, p: Term, o: Term) -> Self {
+        Self {
+            s: Some(s),
+            p: Some(p),
+            o: Some(o),
+            g: None,
+        }
+    }
+
+    /// The same triple in a named graph.
+    pub fn in_graph(mut self, graph: &str) -> Self {
+        self.g = (!graph.is_empty()).then(|| graph.to_owned());
+        self
+    }
+
+    /// The API form; empty components are left out.
+    pub fn to_api(&self) -> Value {
+        let mut map = Map::new();
+        for (key, term) in [("s", &self.s), ("p", &self.p), ("o", &self.o)] {
+            if let Some(term) = term {
+                map.insert(key.into(), term.to_api());
+            }
+        }
+        if let Some(graph) = self.g.as_deref().filter(|graph| !graph.is_empty()) {
+            map.insert("g".into(), graph.into());
+        }
+        Value::Object(map)
+    }
+
+    /// Reads the API form.
+    pub fn from_api(value: &Value) -> Option<Self> {
+        let map = value.as_object()?;
+        let term = |key: &str| map.get(key).and_then(Term::from_api);
+        Some(Self {
+            s: term("s"),
+            p: term("p"),
+            o: term("o"),
+            g: map.get("g").and_then(Value::as_str).map(str::to_owned),
+        })
+    }
+}
+
+/// The bus form of a term: all fields always present.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Wire {
+    r#type: Option<String>,
+    iri: Option<String>,
+    id: Option<String>,
+    value: Option<String>,
+    datatype: Option<String>,
+    language: Option<String>,
+    triple: Option<Box<Triple>>,
+}
+
+impl Serialize for Term {
+    fn serialize<S: Serializer>(&self, ser: S) -> Result<S::Ok, S::Error> {
+        let (kind, iri, id, value, datatype, language, triple) = match self {
+            Self::Iri(iri) => ("i", iri.as_str(), "", "", "", "", None),
+            Self::Blank(id) => ("b", "", id.as_str(), "", "", "", None),
+            Self::Literal {
+                value,
+                datatype,
+                language,
+            } => (
+                "l",
+                "",
+                "",
+                value.as_str(),
+                datatype.as_str(),
+                language.as_str(),
+                None,
+            ),
+            Self::Quoted(triple) => ("t", "", "", "", "", "", Some(triple)),
+        };
+        let mut out = ser.serialize_struct("Term", 7)?;
+        out.serialize_field("type", kind)?;
+        out.serialize_field("iri", iri)?;
+        out.serialize_field("id", id)?;
+        out.serialize_field("value", value)?;
+        out.serialize_field("datatype", datatype)?;
+        out.serialize_field("language", language)?;
+        out.serialize_field("triple", &triple)?;
+        out.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Term {
+    fn deserialize<D: Deserializer<'de>>(de: D) -> Result<Self, D::Error> {
+        let wire = Wire::deserialize(de)?;
+        Ok(match wire.r#type.as_deref().unwrap_or("") {
+            "b" => Self::Blank(wire.id.unwrap_or_default()),
+            "l" => Self::Literal {
+                value: wire.value.unwrap_or_default(),
+                datatype: wire.datatype.unwrap_or_default(),
+                language: wire.language.unwrap_or_default(),
+            },
+            "t" => Self::Quoted(wire.triple.unwrap_or_default()),
+            // A foreign term of unknown type carries no data we know; an empty IRI matches nothing.
+            _ => Self::Iri(wire.iri.unwrap_or_default()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quoted() -> Term {
+        Term::Quoted(Box::new(Triple::new(
+            Term::iri("urn:a"),
+            Term::iri("urn:b"),
+            Term::Literal {
+                value: "x".into(),
+                datatype: String::new(),
+                language: "en".into(),
+            },
+        )))
+    }
+
+    #[test]
+    fn both_forms_round_trip_with_quoted_triples() {
+        for term in [
+            Term::iri("urn:a"),
+            Term::Blank("b0".into()),
+            Term::literal("ü"),
+            quoted(),
+        ] {
+            assert_eq!(Term::from_api(&term.to_api()).unwrap(), term);
+            let bus = serde_json::to_string(&term).unwrap();
+            assert_eq!(serde_json::from_str::<Term>(&bus).unwrap(), term);
+        }
+    }
+
+    #[test]
+    fn the_bus_form_has_every_field() {
+        assert_eq!(
+            serde_json::to_string(&Term::iri("urn:a")).unwrap(),
+            r#"{"type":"i","iri":"urn:a","id":"","value":"","datatype":"","language":"","triple":null}"#
+        );
+    }
+}

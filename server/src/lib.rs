@@ -1,0 +1,1 @@
+//! The threadgraph binary: all services in one process, or some.

@@ -1,0 +1,1 @@
+//! The ReAct loop: iterations, tools, provenance events.

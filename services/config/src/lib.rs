@@ -1,0 +1,1 @@
+//! Key/type/value configuration per workspace, with change notices.

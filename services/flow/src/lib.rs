@@ -1,0 +1,1 @@
+//! Blueprints, flow lifecycle and put-aside records.

@@ -1,0 +1,1 @@
+//! RDF store, pattern queries and SPARQL.

@@ -1,0 +1,1 @@
+//! Identity, API keys, workspaces and authorisation.

@@ -1,0 +1,1 @@
+//! Text completion over model providers.

@@ -1,0 +1,1 @@
+//! Prompt templates rendered and sent to the model.

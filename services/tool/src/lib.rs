@@ -1,0 +1,1 @@
+//! Tool calls: MCP and built-in tools.
