@@ -1,0 +1,143 @@
+//! The handle: opening, writing, reading, closing.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use rusqlite::{Connection, Transaction};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::lock::OwnerLock;
+use crate::reader::{self, Readers};
+use crate::writer::{self, Job};
+use crate::{Durability, StorageError, connection};
+
+/// A database of this process. Clones share it; the last one closes it and waits for queued work.
+#[derive(Clone)]
+pub struct Database {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    jobs: Option<mpsc::Sender<Job>>,
+    writer: Option<JoinHandle<()>>,
+    /// None without a file: then the writer's connection serves reads too.
+    readers: Option<Readers>,
+    durability: Durability,
+    /// Last field: released when all connections are closed.
+    _lock: Option<OwnerLock>,
+}
+
+impl Database {
+    /// Opens or creates the file with its directories, takes the owner's lock and brings the schema up to
+    /// date. `migrations` are SQL scripts; the position of a script is its version, so they are only ever
+    /// appended. Blocks: call it at start-up.
+    pub fn open(
+        path: &Path,
+        migrations: &'static [&'static str],
+        durability: Durability,
+    ) -> Result<Self, StorageError> {
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent).map_err(|error| StorageError::from_io(&error))?;
+        }
+        let lock = OwnerLock::take(path)?;
+        let conn = connection::writer(path, migrations, durability)?;
+        let readers = Readers::start(path)?;
+        Self::start(conn, Some(readers), durability, Some(lock))
+    }
+
+    /// A database without a file, gone with its last handle.
+    pub fn in_memory(migrations: &'static [&'static str]) -> Result<Self, StorageError> {
+        let conn = connection::memory(migrations)?;
+        Self::start(conn, None, Durability::Process, None)
+    }
+
+    fn start(
+        conn: Connection,
+        readers: Option<Readers>,
+        durability: Durability,
+        lock: Option<OwnerLock>,
+    ) -> Result<Self, StorageError> {
+        let (jobs, queue) = mpsc::channel(writer::QUEUE);
+        let writer = std::thread::Builder::new()
+            .name("store-write".to_owned())
+            .spawn(move || writer::run(&conn, queue))
+            .map_err(|error| StorageError::from_io(&error))?;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                jobs: Some(jobs),
+                writer: Some(writer),
+                readers,
+                durability,
+                _lock: lock,
+            }),
+        })
+    }
+
+    /// How hard a commit is.
+    pub fn durability(&self) -> Durability {
+        self.inner.durability
+    }
+
+    /// Runs the closure in a transaction and returns its value once that is committed. An error of the
+    /// closure undoes what it did and nothing else; use [`StorageError::Refused`] for errors of your own.
+    /// Closures that wait together share one commit, in the order of the calls. A queued write runs even
+    /// when its future is dropped.
+    pub async fn write<T: Send + 'static>(
+        &self,
+        f: impl FnOnce(&Transaction<'_>) -> Result<T, StorageError> + Send + 'static,
+    ) -> Result<T, StorageError> {
+        let (job, result) = writer::job(f);
+        self.send(job).await?;
+        receive(result).await
+    }
+
+    /// Runs the closure on a reader thread, over one consistent state of the database.
+    pub async fn read<T: Send + 'static>(
+        &self,
+        f: impl FnOnce(&Connection) -> Result<T, StorageError> + Send + 'static,
+    ) -> Result<T, StorageError> {
+        let (read, result) = reader::pack(f);
+        match &self.inner.readers {
+            Some(readers) => readers.push(read).await?,
+            None => self.send(Job::Read(read)).await?,
+        }
+        receive(result).await
+    }
+
+    async fn send(&self, job: Job) -> Result<(), StorageError> {
+        let jobs = self.inner.jobs.as_ref().ok_or(StorageError::Closed)?;
+        jobs.send(job).await.map_err(|_| StorageError::Closed)
+    }
+}
+
+async fn receive<T>(result: oneshot::Receiver<Result<T, StorageError>>) -> Result<T, StorageError> {
+    result.await.map_err(|_| StorageError::Closed)?
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Some(readers) = &mut self.readers {
+            readers.close();
+        }
+        self.jobs = None;
+        let Some(writer) = self.writer.take() else {
+            return;
+        };
+        // A job may hold the last handle; the thread cannot wait for itself.
+        if writer.thread().id() != std::thread::current().id() {
+            let _ = writer.join();
+        }
+    }
+}
+
+impl std::fmt::Debug for Database {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Database")
+            .field("durability", &self.inner.durability)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

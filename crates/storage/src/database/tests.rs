@@ -1,0 +1,151 @@
+//! Group commit, isolation of failing jobs, full disk, ownership, migrations.
+
+use super::*;
+use tempfile::tempdir;
+
+const SCHEMA: &[&str] = &["CREATE TABLE item (id INTEGER PRIMARY KEY, body BLOB)"];
+
+async fn insert(db: &Database, id: i64) -> Result<(), StorageError> {
+    db.write(move |tx| {
+        tx.prepare_cached("INSERT INTO item (id) VALUES (?1)")?
+            .execute([id])?;
+        Ok(())
+    })
+    .await
+}
+
+async fn count(db: &Database) -> i64 {
+    db.read(|conn| Ok(conn.query_row("SELECT count(*) FROM item", [], |row| row.get(0))?))
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn what_is_written_is_there_after_reopening() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("deep/er/store.db");
+    let db = Database::open(&path, SCHEMA, Durability::Power).unwrap();
+    insert(&db, 1).await.unwrap();
+    assert_eq!(count(&db).await, 1);
+    drop(db);
+    let db = Database::open(&path, SCHEMA, Durability::Process).unwrap();
+    assert_eq!(count(&db).await, 1);
+}
+
+#[tokio::test]
+async fn a_failing_job_undoes_only_itself() {
+    let dir = tempdir().unwrap();
+    for db in [
+        Database::in_memory(SCHEMA).unwrap(),
+        Database::open(&dir.path().join("store.db"), SCHEMA, Durability::Process).unwrap(),
+    ] {
+        let jobs = (0..300).map(|n| {
+            let db = db.clone();
+            async move {
+                db.write(move |tx| {
+                    tx.execute("INSERT INTO item (id) VALUES (?1)", [n])?;
+                    match n % 3 {
+                        0 => Ok(()),
+                        1 => Err(StorageError::NoRow),
+                        _ => panic!("a job's fault"),
+                    }
+                })
+                .await
+            }
+        });
+        let results = futures::future::join_all(jobs).await;
+        for (n, result) in results.into_iter().enumerate() {
+            let expected = match n % 3 {
+                0 => Ok(()),
+                1 => Err(StorageError::NoRow),
+                _ => Err(StorageError::Panicked),
+            };
+            assert_eq!(result, expected);
+        }
+        assert_eq!(count(&db).await, 100);
+    }
+}
+
+#[tokio::test]
+async fn a_full_disk_is_said_clearly_and_heals() {
+    let dir = tempdir().unwrap();
+    let db = Database::open(&dir.path().join("s.db"), SCHEMA, Durability::Process).unwrap();
+    let pages = |count: i64| {
+        let db = db.clone();
+        async move {
+            let job = db.write(move |tx| Ok(tx.pragma_update(None, "max_page_count", count)?));
+            job.await.unwrap();
+        }
+    };
+    pages(20).await;
+    let big = |id: i64| {
+        let db = db.clone();
+        async move {
+            db.write(move |tx| {
+                tx.execute("INSERT INTO item VALUES (?1, zeroblob(200000))", [id])?;
+                Ok(())
+            })
+            .await
+        }
+    };
+    let (first, second, third) = tokio::join!(insert(&db, 1), big(2), big(3));
+    let kept = i64::from(first.is_ok());
+    assert!(matches!(first, Ok(()) | Err(StorageError::Full)));
+    assert_eq!(second, Err(StorageError::Full));
+    assert_eq!(third, Err(StorageError::Full));
+    let shown = tg_schemas::Error::from(second.unwrap_err());
+    assert_eq!(shown.kind, "storage-error");
+    assert_eq!(count(&db).await, kept);
+    pages(10_000).await;
+    big(4).await.unwrap();
+    assert_eq!(count(&db).await, kept + 1);
+}
+
+#[tokio::test]
+async fn a_second_owner_is_refused() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("s.db");
+    let db = Database::open(&path, SCHEMA, Durability::Process).unwrap();
+    let second = Database::open(&path, SCHEMA, Durability::Process);
+    assert_eq!(second.err(), Some(StorageError::InUse));
+    drop(db);
+    Database::open(&path, SCHEMA, Durability::Process).unwrap();
+}
+
+#[tokio::test]
+async fn migrations_run_once_and_a_newer_file_is_refused() {
+    const NEWER: &[&str] = &[SCHEMA[0], "ALTER TABLE item ADD COLUMN extra TEXT"];
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("s.db");
+    let db = Database::open(&path, SCHEMA, Durability::Process).unwrap();
+    insert(&db, 1).await.unwrap();
+    drop(db);
+    let db = Database::open(&path, NEWER, Durability::Process).unwrap();
+    let extra: Option<String> = db
+        .read(|conn| Ok(conn.query_row("SELECT extra FROM item", [], |row| row.get(0))?))
+        .await
+        .unwrap();
+    assert_eq!(extra, None);
+    drop(db);
+    let older = Database::open(&path, SCHEMA, Durability::Process);
+    assert_eq!(
+        older.err(),
+        Some(StorageError::TooNew { found: 2, known: 1 })
+    );
+}
+
+#[tokio::test]
+async fn readers_cannot_write_and_a_file_that_is_no_database_is_corrupt() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("s.db");
+    let db = Database::open(&path, SCHEMA, Durability::Process).unwrap();
+    let refused = db
+        .read(|conn| Ok(conn.execute("INSERT INTO item (id) VALUES (1)", [])?))
+        .await;
+    assert!(refused.is_err());
+    assert_eq!(count(&db).await, 0);
+    let noise = dir.path().join("noise.db");
+    std::fs::write(&noise, [7; 4096]).unwrap();
+    let opened = Database::open(&noise, SCHEMA, Durability::Process);
+    assert!(matches!(opened, Err(StorageError::Corrupt(_))));
+}
