@@ -99,7 +99,7 @@ fn transaction(
         }
     };
     let alone = jobs.len() == 1;
-    while let Some(work) = jobs.next() {
+    for work in jobs.by_ref() {
         if !alone && let Err(error) = step(&tx, "SAVEPOINT job") {
             fail(work, &error);
             return Err(error);
