@@ -1,1 +1,3 @@
 //! For tests only: private RabbitMQ node and scripted model server.
+
+pub mod model;
