@@ -1,0 +1,86 @@
+//! Collecting the triples of one event.
+
+use tg_schemas::{Term, Triple};
+
+use crate::vocabulary::{RDF_TYPE, RDFS_LABEL, RETRIEVAL_GRAPH, prov};
+
+/// What one explain chunk shows and one entry of the trace holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    /// IRI of what is described.
+    pub id: String,
+    /// Its triples, each in the retrieval graph.
+    pub triples: Vec<Triple>,
+}
+
+/// Describes one thing. Numbers, times and texts are plain literals.
+pub(crate) struct Description {
+    event: Event,
+}
+
+impl Description {
+    pub(crate) fn of(id: impl Into<String>) -> Self {
+        Self {
+            event: Event {
+                id: id.into(),
+                triples: Vec::with_capacity(16),
+            },
+        }
+    }
+
+    fn with(mut self, predicate: &str, object: Term) -> Self {
+        let triple = Triple::new(
+            Term::iri(self.event.id.as_str()),
+            Term::iri(predicate),
+            object,
+        );
+        self.event.triples.push(triple.in_graph(RETRIEVAL_GRAPH));
+        self
+    }
+
+    /// `prov:Entity` and the given classes.
+    pub(crate) fn entity(self, classes: &[&str]) -> Self {
+        self.with(RDF_TYPE, Term::iri(prov::ENTITY))
+            .classes(classes)
+    }
+
+    pub(crate) fn classes(self, classes: &[&str]) -> Self {
+        classes
+            .iter()
+            .fold(self, |this, class| this.with(RDF_TYPE, Term::iri(*class)))
+    }
+
+    pub(crate) fn label(self, text: impl Into<String>) -> Self {
+        self.text(RDFS_LABEL, text)
+    }
+
+    pub(crate) fn text(self, predicate: &str, text: impl Into<String>) -> Self {
+        self.with(predicate, Term::literal(text))
+    }
+
+    pub(crate) fn number(self, predicate: &str, number: Option<u64>) -> Self {
+        match number {
+            Some(number) => self.text(predicate, number.to_string()),
+            None => self,
+        }
+    }
+
+    pub(crate) fn link(self, predicate: &str, iri: &str) -> Self {
+        self.with(predicate, Term::iri(iri))
+    }
+
+    pub(crate) fn link_if(self, predicate: &str, iri: Option<&str>) -> Self {
+        match iri {
+            Some(iri) => self.link(predicate, iri),
+            None => self,
+        }
+    }
+
+    pub(crate) fn derived_from(self, iri: &str) -> Self {
+        self.link(prov::WAS_DERIVED_FROM, iri)
+    }
+
+    pub(crate) fn done(self) -> Event {
+        self.event
+    }
+}

@@ -1,0 +1,211 @@
+//! The events of a ReAct run.
+//!
+//! The thought is an event of its own: a reader that takes all types of one explain chunk together
+//! would otherwise mistake the decision for a reflection.
+
+use crate::build::{Description, Event};
+use crate::iri::Session;
+use crate::vocabulary::{RDFS_COMMENT, prov, tg};
+
+/// What is known when a run begins.
+#[derive(Debug, Clone, Copy)]
+pub struct SessionFacts<'a> {
+    /// The question as asked.
+    pub question: &'a str,
+    /// When it began: UTC, ISO 8601 with microseconds and `Z`.
+    pub started_at: &'a str,
+    /// What it belongs to, if it is part of other work.
+    pub parent: Option<&'a str>,
+}
+
+/// The model calls behind a decision.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Usage<'a> {
+    /// How long they took.
+    pub duration_ms: Option<u64>,
+    /// Input tokens.
+    pub in_token: Option<u64>,
+    /// Output tokens.
+    pub out_token: Option<u64>,
+    /// Model.
+    pub model: Option<&'a str>,
+}
+
+/// A decision to use a tool.
+#[derive(Debug, Clone, Copy)]
+pub struct Analysis<'a> {
+    /// Number of the step, from 1.
+    pub step: u32,
+    /// Tool chosen.
+    pub action: &'a str,
+    /// Its arguments as JSON text.
+    pub arguments: &'a str,
+    /// Tools that could be chosen.
+    pub candidates: &'a [String],
+    /// What the decision took.
+    pub usage: Usage<'a>,
+    /// Whether the step has a thought, described by [`thought`].
+    pub has_thought: bool,
+}
+
+/// What a tool returned.
+#[derive(Debug, Clone, Copy)]
+pub struct Observation<'a> {
+    /// Number of the step, from 1.
+    pub step: u32,
+    /// The last entity of a trace that the tool itself left, if any.
+    pub sub_trace: Option<&'a str>,
+    /// How long the tool took.
+    pub duration_ms: Option<u64>,
+    /// What the tool's failure said.
+    pub error: Option<&'a str>,
+    /// Whether the text is stored.
+    pub stored: bool,
+}
+
+/// Why a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// With an answer.
+    FinalAnswer,
+    /// Without one, after the last step allowed.
+    MaxIterations,
+    /// Something failed.
+    Error,
+    /// The asker gave up, or the deadline passed.
+    Cancelled,
+    /// It broke off where it could not be continued in the same words.
+    Interrupted,
+}
+
+impl Reason {
+    /// The literal in the trace.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::FinalAnswer => "final-answer",
+            Self::MaxIterations => "max-iterations",
+            Self::Error => "error",
+            Self::Cancelled => "cancelled",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// The end of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct Conclusion<'a> {
+    /// Why.
+    pub reason: Reason,
+    /// IRI of what came before: the last observation or decision, else the session.
+    pub derived_from: &'a str,
+    /// What the model calls of the last step took.
+    pub usage: Usage<'a>,
+    /// Whether the answer is stored.
+    pub stored: bool,
+    /// Step whose thought led here, described by [`thought`].
+    pub thought_of: Option<u32>,
+    /// What went wrong.
+    pub error: Option<&'a str>,
+}
+
+/// A run begins.
+pub fn session(session: &Session, facts: &SessionFacts<'_>) -> Event {
+    Description::of(session.iri())
+        .entity(&[tg::QUESTION, tg::AGENT_QUESTION])
+        .label("Agent Question")
+        .text(prov::STARTED_AT_TIME, facts.started_at)
+        .text(tg::QUERY, facts.question)
+        .link_if(prov::WAS_DERIVED_FROM, facts.parent)
+        .done()
+}
+
+/// The model chose a tool. Follows from the observation before it, the first from the session itself.
+pub fn analysis(session: &Session, facts: &Analysis<'_>) -> Event {
+    let from = match facts.step {
+        0 | 1 => session.iri().to_owned(),
+        step => session.observation(step - 1),
+    };
+    let mut about = Description::of(session.iteration(facts.step))
+        .entity(&[tg::ANALYSIS, tg::TOOL_USE])
+        .label(format!("Analysis: {}", facts.action))
+        .text(tg::ACTION, facts.action)
+        .text(tg::ARGUMENTS, facts.arguments);
+    for candidate in facts.candidates {
+        about = about.text(tg::TOOL_CANDIDATE, candidate.as_str());
+    }
+    about = about.number(tg::STEP_NUMBER, Some(u64::from(facts.step)));
+    about = used(about, &facts.usage).derived_from(&from);
+    if facts.has_thought {
+        about = about.link(tg::THOUGHT, &session.thought(facts.step));
+    }
+    about.done()
+}
+
+/// The thought of a step, derived from the decision or conclusion it led to.
+pub fn thought(session: &Session, step: u32, derived_from: &str, stored: bool) -> Event {
+    let id = session.thought(step);
+    Description::of(id.as_str())
+        .classes(&[tg::REFLECTION, tg::THOUGHT_CLASS])
+        .label("Thought")
+        .derived_from(derived_from)
+        .link_if(tg::DOCUMENT, stored.then_some(id.as_str()))
+        .done()
+}
+
+/// The tool returned, or failed.
+pub fn observation(session: &Session, facts: &Observation<'_>) -> Event {
+    let id = session.observation(facts.step);
+    let analysis = session.iteration(facts.step);
+    let mut about = Description::of(id.as_str())
+        .entity(&[tg::OBSERVATION])
+        .label("Observation")
+        .derived_from(facts.sub_trace.unwrap_or(&analysis))
+        .link_if(tg::DOCUMENT, facts.stored.then_some(id.as_str()))
+        .number(tg::TOOL_DURATION_MS, facts.duration_ms);
+    if let Some(error) = facts.error {
+        about = about.classes(&[tg::ERROR]).text(tg::TOOL_ERROR, error);
+    }
+    about.done()
+}
+
+/// The run ended, in whatever way.
+pub fn conclusion(session: &Session, facts: &Conclusion<'_>) -> Event {
+    let document = session.answer_document();
+    let answered = facts.reason == Reason::FinalAnswer;
+    let classes: &[&str] = if answered {
+        &[tg::CONCLUSION, tg::ANSWER]
+    } else {
+        &[tg::CONCLUSION, tg::ERROR]
+    };
+    let mut about = Description::of(session.conclusion())
+        .entity(classes)
+        .label("Conclusion")
+        .derived_from(facts.derived_from)
+        .link_if(
+            tg::DOCUMENT,
+            (answered && facts.stored).then_some(document.as_str()),
+        )
+        .text(tg::TERMINATION_REASON, facts.reason.as_str());
+    about = used(about, &facts.usage);
+    if let Some(step) = facts.thought_of {
+        about = about.link(tg::THOUGHT, &session.thought(step));
+    }
+    if let Some(error) = facts.error {
+        about = about.text(RDFS_COMMENT, error);
+    }
+    about.done()
+}
+
+fn used(about: Description, usage: &Usage<'_>) -> Description {
+    let about = about
+        .number(tg::LLM_DURATION_MS, usage.duration_ms)
+        .number(tg::IN_TOKEN, usage.in_token)
+        .number(tg::OUT_TOKEN, usage.out_token);
+    match usage.model {
+        Some(model) => about.text(tg::LLM_MODEL, model),
+        None => about,
+    }
+}
+
+#[cfg(test)]
+mod tests;
