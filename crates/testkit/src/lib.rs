@@ -1,3 +1,4 @@
 //! For tests only: private RabbitMQ node and scripted model server.
 
 pub mod model;
+pub mod rabbitmq;

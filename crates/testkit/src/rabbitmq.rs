@@ -1,0 +1,392 @@
+//! A private RabbitMQ node: real, started in seconds, gone with the test process.
+//!
+//! It runs the distribution's server as a plain process with its own name, ports, cookie and
+//! directories; everything listens on loopback only. It never touches a packaged service, and it ends
+//! when this process ends, in whatever way: the shell that runs it watches a pipe that we hold.
+
+use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::process::{Child, Command};
+use tokio::time::{Instant, sleep, timeout};
+
+/// Where distributions keep the scripts themselves; the ones on `PATH` change the user first.
+const SCRIPTS: &[&str] = &["/usr/lib/rabbitmq/bin", "/usr/local/sbin", "/usr/sbin"];
+const START: Duration = Duration::from_secs(90);
+const STOP: Duration = Duration::from_secs(60);
+const CONNECT_PAUSE: Duration = Duration::from_millis(30);
+
+/// Runs the port mapper and the server; ends both when the pipe on its standard input closes.
+const RUNNER: &str = r#"
+exec 3<&0
+epmd -address 127.0.0.1 -port "$ERL_EPMD_PORT" </dev/null >/dev/null 2>&1 &
+( cat <&3 >/dev/null; kill -9 0 ) >/dev/null 2>&1 &
+"$0" </dev/null >"$1" 2>&1 3<&-
+kill -9 0
+"#;
+
+/// A queue as the broker knows it.
+#[derive(Debug, Clone, Deserialize)]
+pub struct QueueInfo {
+    /// Name.
+    pub name: String,
+    /// Survives a restart of the broker.
+    pub durable: bool,
+    /// Goes with its last consumer.
+    pub auto_delete: bool,
+    /// Belongs to one connection.
+    pub exclusive: bool,
+    /// Declared arguments, as the broker prints them.
+    pub arguments: Value,
+    /// Messages, handed out or not.
+    pub messages: u64,
+    /// Consumers.
+    pub consumers: u64,
+}
+
+/// An exchange as the broker knows it.
+#[derive(Debug, Clone, Deserialize)]
+pub struct ExchangeInfo {
+    /// Name.
+    pub name: String,
+    /// `fanout`, `direct` …
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Survives a restart of the broker.
+    pub durable: bool,
+    /// Goes with its last binding.
+    pub auto_delete: bool,
+    /// Declared arguments, as the broker prints them.
+    pub arguments: Value,
+}
+
+/// A binding as the broker knows it.
+#[derive(Debug, Clone, Deserialize)]
+pub struct BindingInfo {
+    /// Exchange.
+    pub source_name: String,
+    /// Queue.
+    pub destination_name: String,
+    /// Key.
+    pub routing_key: String,
+}
+
+/// A running (or stopped) private node. Dropping it kills it.
+#[derive(Debug)]
+pub struct RabbitNode {
+    dir: TempDir,
+    scripts: PathBuf,
+    port: u16,
+    mapper_port: u16,
+    distribution_port: u16,
+    child: Option<Child>,
+}
+
+impl RabbitNode {
+    /// Whether the server is installed here.
+    pub fn installed() -> bool {
+        scripts().is_some()
+    }
+
+    /// Starts a node and waits until it speaks AMQP.
+    pub async fn start() -> Result<Self> {
+        let scripts =
+            scripts().context("rabbitmq-server is missing: run scripts/install-rabbitmq.sh")?;
+        let dir = TempDir::with_prefix("tg-rabbit-")?;
+        for name in ["home", "data", "log"] {
+            fs::create_dir(dir.path().join(name))?;
+        }
+        fs::write(dir.path().join("plugins"), "[].\n")?;
+        fs::write(
+            dir.path().join("rabbitmq.conf"),
+            "log.console = false\nlog.file.level = warning\ncollect_statistics = none\n",
+        )?;
+        let [port, mapper_port, distribution_port] = free_ports()?;
+        let mut node = Self {
+            dir,
+            scripts,
+            port,
+            mapper_port,
+            distribution_port,
+            child: None,
+        };
+        node.boot().await?;
+        Ok(node)
+    }
+
+    /// Address for clients: the default user and virtual host.
+    pub fn url(&self) -> String {
+        format!("amqp://guest:guest@127.0.0.1:{}/%2f", self.port)
+    }
+
+    /// The AMQP port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Stops the node in order; what is durable stays.
+    pub async fn stop(&mut self) -> Result<()> {
+        let Some(mut child) = self.child.take() else {
+            return Ok(());
+        };
+        let pid = fs::read_to_string(self.path("pid"))?;
+        signal("-TERM", pid.trim());
+        timeout(STOP, child.wait())
+            .await
+            .context("the node did not stop")??;
+        Ok(())
+    }
+
+    /// Kills the node as a crash would.
+    pub async fn kill9(&mut self) -> Result<()> {
+        let Some(mut child) = self.child.take() else {
+            return Ok(());
+        };
+        kill_group(&child);
+        timeout(STOP, child.wait())
+            .await
+            .context("the node did not die")??;
+        Ok(())
+    }
+
+    /// Starts the node again (stops it first if it runs): same port, same data.
+    pub async fn restart(&mut self) -> Result<()> {
+        self.stop().await?;
+        self.boot().await
+    }
+
+    /// Closes every client connection from the broker's side.
+    pub async fn close_connections(&self) -> Result<()> {
+        self.ctl(&["close_all_connections", "test"]).await?;
+        Ok(())
+    }
+
+    /// Raises (or clears) the memory alarm: publishers are blocked.
+    pub async fn set_alarm(&self, raised: bool) -> Result<()> {
+        let mark = if raised { "0" } else { "0.4" };
+        self.ctl(&["set_vm_memory_high_watermark", mark]).await?;
+        Ok(())
+    }
+
+    /// All queues.
+    pub async fn queues(&self) -> Result<Vec<QueueInfo>> {
+        self.list(&[
+            "list_queues",
+            "name",
+            "durable",
+            "auto_delete",
+            "exclusive",
+            "arguments",
+            "messages",
+            "consumers",
+        ])
+        .await
+    }
+
+    /// All exchanges but the broker's own.
+    pub async fn exchanges(&self) -> Result<Vec<ExchangeInfo>> {
+        let mut all: Vec<ExchangeInfo> = self
+            .list(&[
+                "list_exchanges",
+                "name",
+                "type",
+                "durable",
+                "auto_delete",
+                "arguments",
+            ])
+            .await?;
+        all.retain(|exchange| !exchange.name.is_empty() && !exchange.name.starts_with("amq."));
+        Ok(all)
+    }
+
+    /// All bindings but those of the default exchange.
+    pub async fn bindings(&self) -> Result<Vec<BindingInfo>> {
+        let mut all: Vec<BindingInfo> = self
+            .list(&[
+                "list_bindings",
+                "source_name",
+                "destination_name",
+                "routing_key",
+            ])
+            .await?;
+        all.retain(|binding| !binding.source_name.is_empty());
+        Ok(all)
+    }
+
+    /// Number of open channels of all clients.
+    pub async fn channels(&self) -> Result<usize> {
+        let all: Vec<Value> = self.list(&["list_channels", "pid"]).await?;
+        Ok(all.len())
+    }
+
+    /// Any `rabbitmqctl` command that lists; one row per entry.
+    pub async fn list<T: DeserializeOwned>(&self, command: &[&str]) -> Result<Vec<T>> {
+        let (name, columns) = command.split_first().context("no command")?;
+        let args = [&[*name, "--formatter", "json"], columns].concat();
+        let text = self.ctl(&args).await?;
+        serde_json::from_str(&text).with_context(|| format!("unreadable answer: {text}"))
+    }
+
+    /// Any `rabbitmqctl` command; what it printed.
+    pub async fn ctl(&self, args: &[&str]) -> Result<String> {
+        let output = self
+            .command("rabbitmqctl")
+            .args(["-q", "-n", &self.name()])
+            .args(args)
+            .stdin(Stdio::null())
+            .output()
+            .await?;
+        ensure!(
+            output.status.success(),
+            "rabbitmqctl {args:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
+    async fn boot(&mut self) -> Result<()> {
+        let server = self.scripts.join("rabbitmq-server");
+        let mut child = self
+            .command_at(Path::new("/bin/sh"))
+            .arg("-c")
+            .arg(RUNNER)
+            .arg(server)
+            .arg(self.path("out"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .context("cannot start the node")?;
+        let started = Instant::now();
+        while !self.speaks().await {
+            if let Some(status) = child.try_wait()? {
+                bail!("the node ended ({status}): {}", self.output());
+            }
+            if started.elapsed() > START {
+                kill_group(&child);
+                bail!("the node did not start: {}", self.output());
+            }
+            sleep(CONNECT_PAUSE).await;
+        }
+        self.child = Some(child);
+        Ok(())
+    }
+
+    /// Asks for the protocol's first frame: the listener opens last, so an answer means ready.
+    async fn speaks(&self) -> bool {
+        let hello = async {
+            let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).await?;
+            stream.write_all(b"AMQP\0\0\x09\x01").await?;
+            stream.read_u8().await
+        };
+        matches!(timeout(Duration::from_secs(2), hello).await, Ok(Ok(1)))
+    }
+
+    fn name(&self) -> String {
+        format!("tg{}@localhost", self.port)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn output(&self) -> String {
+        fs::read_to_string(self.path("out")).unwrap_or_default()
+    }
+
+    fn command(&self, script: &str) -> Command {
+        self.command_at(&self.scripts.join(script))
+    }
+
+    fn command_at(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command
+            .env("HOME", self.path("home"))
+            .env("ERL_EPMD_PORT", self.mapper_port.to_string())
+            .env("ERL_EPMD_ADDRESS", "127.0.0.1")
+            .env("RABBITMQ_NODENAME", self.name())
+            .env("RABBITMQ_NODE_IP_ADDRESS", "127.0.0.1")
+            .env("RABBITMQ_NODE_PORT", self.port.to_string())
+            .env("RABBITMQ_DIST_PORT", self.distribution_port.to_string())
+            .env("RABBITMQ_MNESIA_BASE", self.path("data"))
+            .env("RABBITMQ_LOG_BASE", self.path("log"))
+            .env("RABBITMQ_PID_FILE", self.path("pid"))
+            .env("RABBITMQ_ENABLED_PLUGINS_FILE", self.path("plugins"))
+            .env("RABBITMQ_CONFIG_FILE", self.path("rabbitmq.conf"))
+            .env("RABBITMQ_CONF_ENV_FILE", "/dev/null")
+            .env(
+                "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS",
+                "-kernel inet_dist_use_interface {127,0,0,1} +sbwt none +sbwtdcpu none +sbwtdio none",
+            );
+        command
+    }
+}
+
+impl Drop for RabbitNode {
+    fn drop(&mut self) {
+        if let Some(child) = &self.child {
+            kill_group(child);
+        }
+    }
+}
+
+fn scripts() -> Option<PathBuf> {
+    SCRIPTS
+        .iter()
+        .map(PathBuf::from)
+        .find(|dir| dir.join("rabbitmq-server").exists() && dir.join("rabbitmqctl").exists())
+}
+
+fn free_ports() -> io::Result<[u16; 3]> {
+    let listeners = [(); 3].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)));
+    let mut ports = [0; 3];
+    for (port, listener) in ports.iter_mut().zip(listeners) {
+        *port = listener?.local_addr()?.port();
+    }
+    Ok(ports)
+}
+
+fn kill_group(child: &Child) {
+    if let Some(pid) = child.id() {
+        signal("-KILL", &format!("-{pid}"));
+    }
+}
+
+fn signal(which: &str, target: &str) {
+    // The standard library has no kill for other processes.
+    let _ = std::process::Command::new("/bin/kill")
+        .args([which, "--", target])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_node_starts_stops_and_comes_back_on_its_port() {
+        let mut node = RabbitNode::start().await.unwrap();
+        assert!(node.queues().await.unwrap().is_empty());
+        assert!(node.exchanges().await.unwrap().is_empty());
+        node.stop().await.unwrap();
+        assert!(!node.speaks().await);
+        node.restart().await.unwrap();
+        assert!(node.speaks().await);
+        node.kill9().await.unwrap();
+        assert!(!node.speaks().await);
+    }
+}
