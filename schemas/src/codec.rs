@@ -277,6 +277,7 @@ fn to_avro(json: &Json, schema: &Schema, names: &Names) -> Result<Avro, String> 
             let variant = union.variants().get(at).ok_or_else(wrong)?;
             Avro::Union(at as u32, Box::new(to_avro(json, variant, names)?))
         }
+        Schema::Array(_) if json.is_null() => Avro::Array(Vec::new()),
         Schema::Array(array) => Avro::Array(
             json.as_array()
                 .ok_or_else(wrong)?

@@ -18,6 +18,8 @@ pub enum Frame {
     Refuse,
     /// From the asker: send parts from `seq` on again.
     Resend,
+    /// From the asker: parts below `seq` are used up, the holder may send more.
+    Credit,
     /// From the asker: stop.
     Cancel,
     /// From the holder: stopped.
@@ -26,13 +28,14 @@ pub enum Frame {
 
 impl Frame {
     /// Every frame with its wire text.
-    pub const ALL: [(Frame, &'static str); 8] = [
+    pub const ALL: [(Frame, &'static str); 9] = [
         (Frame::Ask, "ask"),
         (Frame::Part, "part"),
         (Frame::Last, "last"),
         (Frame::Alive, "alive"),
         (Frame::Refuse, "refuse"),
         (Frame::Resend, "resend"),
+        (Frame::Credit, "credit"),
         (Frame::Cancel, "cancel"),
         (Frame::Cancelled, "cancelled"),
     ];

@@ -95,6 +95,17 @@ pub const SERVICE_BASES: &[&str] = &[
     "iam",
 ];
 
+/// Flow topic bases with a reader in this release: a record that no queue takes was not accepted.
+/// On every other topic a record without a reader is rightly dropped.
+pub const READ_BASES: &[&str] = &["triples-store", "agent-step", "put-aside"];
+
+/// Base of the record topic, added to every flow, that carries an agent's steps.
+pub const STEP_BASE: &str = "agent-step";
+/// Base of the record topic, added to every flow, that carries one usage record per model call.
+pub const USAGE_BASE: &str = "usage";
+/// Base of the system's record topic for what cannot be handled now.
+pub const PUT_ASIDE_BASE: &str = "put-aside";
+
 const fn spec(name: &'static str, role: Role, message: &'static str) -> Spec {
     Spec {
         name,

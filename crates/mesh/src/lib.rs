@@ -1,1 +1,55 @@
-//! The fabric: bus adapters, questions and records, processor runtime.
+//! The fabric: everything that happens is a message on a named queue.
+//!
+//! * [`bus`]: what a bus can do; adapters [`embedded`] (in this process, records on disk) and
+//!   [`rabbitmq`] (lapin).
+//! * [`Mesh`]: one per process. Questions ([`Mesh::ask`]) are answered once, in order, or end with an
+//!   error before their deadline. Records ([`Mesh::record`]) live until their effect does.
+//! * [`Processor`]: what a service hosts. Handlers implement [`Serve`] (questions) or [`Read`] (records)
+//!   and see a [`Cx`]; the runtime attaches them per system, workspace or flow as config says.
+//! * [`ConfigView`]: the configuration that this process watches, always whole, never half a change.
+//!
+//! Handlers never see headers' bookkeeping, acknowledgements, retries or queue names.
+//!
+//! ```ignore
+//! struct Complete { model: Arc<dyn ChatModel> }
+//!
+//! #[async_trait]
+//! impl Serve<TextCompletionRequest, TextCompletionResponse> for Complete {
+//!     async fn serve(&self, cx: Cx, ask: TextCompletionRequest, out: Out<TextCompletionResponse>)
+//!         -> Result<(), Error> {
+//!         let model = cx.parameter("model");
+//!         // out.send(part).await for each part; the last has end_of_stream set. An Err(Error) becomes
+//!         // the type's failure reply. cx.cancel and cx.deadline bound the work.
+//!         Ok(())
+//!     }
+//! }
+//!
+//! mesh.host(Processor::new("text-completion").serves("request", Arc::new(Complete { model }))).await?;
+//! ```
+
+pub mod answer;
+mod asker;
+pub mod bus;
+pub mod config_view;
+mod config_watch;
+pub mod deadline;
+mod erased;
+mod holder;
+pub mod mesh;
+pub mod presence;
+pub mod processor;
+pub mod put_aside;
+mod runtime;
+pub mod scope;
+mod slot;
+pub mod task;
+
+pub use answer::{Answer, Out, ReplyAddress};
+pub use bus::{Bus, BusError, Envelope, Mode};
+pub use config_view::ConfigView;
+pub use deadline::Deadline;
+pub use mesh::{Ask, Mesh, MeshOptions};
+pub use presence::PresenceView;
+pub use processor::{Processor, Read, ReadFault, Serve};
+pub use scope::{Cx, Scope};
+pub use task::TaskKind;

@@ -113,6 +113,9 @@ pub struct ConfigPush {
     pub changes: BTreeMap<String, Vec<String>>,
     /// Wire field `workspace_changes`.
     pub workspace_changes: Option<WorkspaceChanges>,
+    /// Keys that changed (native notices only; no values). Empty means: re-read the changed types.
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
+    pub keys: Vec<ConfigValue>,
 }
 
 message!(ConfigPush);

@@ -125,3 +125,101 @@ pub struct HostedFlow {
 }
 
 message!(HostedFlow);
+
+/// One earlier step of an agent's run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct AgentRunStep {
+    /// What the model thought.
+    #[serde(deserialize_with = "nullable")]
+    pub thought: String,
+    /// Tool it chose.
+    #[serde(deserialize_with = "nullable")]
+    pub action: String,
+    /// Arguments as a JSON object.
+    #[serde(deserialize_with = "nullable")]
+    pub arguments: String,
+    /// What the tool returned, as the model sees it.
+    #[serde(deserialize_with = "nullable")]
+    pub observation: String,
+    /// Whether the tool failed.
+    #[serde(deserialize_with = "nullable")]
+    pub failed: bool,
+}
+
+message!(AgentRunStep);
+
+/// The next step of an agent's run, on `flow:tg:agent-step:{workspace}:{id}`: everything that whoever
+/// takes it needs to go on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AgentRun {
+    /// Id of the run: the UUID in its trace's IRIs.
+    #[serde(deserialize_with = "nullable")]
+    pub run: String,
+    /// Number of the step to take, from 1.
+    #[serde(deserialize_with = "nullable")]
+    pub step: i64,
+    /// The question.
+    #[serde(deserialize_with = "nullable")]
+    pub question: String,
+    /// State that selects tools.
+    #[serde(deserialize_with = "nullable")]
+    pub state: String,
+    /// Tool groups asked for.
+    pub group: Option<Vec<String>>,
+    /// Collection that the run reads and its trace goes to.
+    #[serde(deserialize_with = "nullable")]
+    pub collection: String,
+    /// Whether thoughts and answers are sent in pieces.
+    #[serde(deserialize_with = "nullable")]
+    pub streaming: bool,
+    /// Domain text for the prompt.
+    #[serde(deserialize_with = "nullable")]
+    pub framing: String,
+    /// Steps the model is shown, oldest first.
+    #[serde(deserialize_with = "nullable")]
+    pub history: Vec<AgentRunStep>,
+    /// How many of them came with the question: context only, not steps of this run.
+    #[serde(deserialize_with = "nullable")]
+    pub prior: i64,
+    /// When the run began: UTC, ISO 8601 with microseconds.
+    #[serde(deserialize_with = "nullable")]
+    pub started_at: String,
+    /// Where its answer goes, and the number of the next part, as JSON.
+    #[serde(deserialize_with = "nullable")]
+    pub reply: String,
+    /// Input tokens so far.
+    #[serde(deserialize_with = "nullable")]
+    pub in_token: i64,
+    /// Output tokens so far.
+    #[serde(deserialize_with = "nullable")]
+    pub out_token: i64,
+    /// Model that answered last.
+    #[serde(deserialize_with = "nullable")]
+    pub model: String,
+}
+
+impl Default for AgentRun {
+    fn default() -> Self {
+        Self {
+            run: String::default(),
+            step: 0,
+            question: String::default(),
+            state: String::default(),
+            group: None,
+            collection: "default".to_owned(),
+            streaming: false,
+            framing: String::default(),
+            history: Vec::default(),
+            prior: 0,
+            started_at: String::default(),
+            reply: String::default(),
+            in_token: 0,
+            out_token: 0,
+            model: String::default(),
+        }
+    }
+}
+
+message!(AgentRun);

@@ -1,0 +1,257 @@
+//! What a bus can do. Two adapters implement it, one conformance suite holds them to it.
+//!
+//! A bus knows topics, subscriptions and inboxes; it knows nothing of answers, deadlines, flows or retries.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use tg_schemas::codec::ContentType;
+use tg_schemas::{Error, ErrorCode, Headers, Subscription, Topic};
+use tokio::sync::watch;
+
+/// How the mesh speaks on a broker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// Our own exchange prefix; shares nothing with foreign processors.
+    #[default]
+    Native,
+    /// The reference's names, declarations and JSON; replies on response topics.
+    Interop,
+}
+
+/// Prefix of native exchanges: as long as the reference's `tg`, so that name lengths agree.
+pub const NATIVE_PREFIX: &str = "nt";
+
+impl Mode {
+    /// What replaces the topic space in names, if anything.
+    pub fn prefix(self) -> Option<&'static str> {
+        match self {
+            Self::Native => Some(NATIVE_PREFIX),
+            Self::Interop => None,
+        }
+    }
+}
+
+/// A message as a bus carries it.
+#[derive(Debug, Clone, Default)]
+pub struct Envelope {
+    /// Headers.
+    pub headers: Headers,
+    /// How the body is written.
+    pub content_type: ContentType,
+    /// The body.
+    pub body: Bytes,
+}
+
+/// Where a message goes.
+#[derive(Debug, Clone)]
+pub enum Target {
+    /// To every subscription of a topic.
+    Topic(Topic),
+    /// To one subscription only (due retries, replays).
+    Subscription(Subscription),
+    /// To the inbox of one process.
+    Inbox(Arc<str>),
+}
+
+/// What a publisher is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Routed {
+    /// At least one queue has it (for records: safely).
+    Queued,
+    /// No queue wanted it.
+    Nowhere,
+}
+
+/// How long `publish` waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Promise {
+    /// Until the bus has confirmed it, and said whether it was routed.
+    Confirmed,
+    /// Not at all: a lost message is noticed by its gap in `seq`.
+    Sent,
+}
+
+/// Takes deliveries. Called from the bus's own task: must not block or wait.
+pub trait Sink: Send + Sync + 'static {
+    /// Takes one delivery.
+    fn deliver(&self, delivery: Delivery);
+}
+
+/// Settles a delivery.
+pub trait Settle: Send {
+    /// The effect is stored: the bus may forget the message.
+    fn ack(self: Box<Self>);
+    /// Not handled here: the bus gives it to another consumer, or to this one again (`redelivered`).
+    fn give_back(self: Box<Self>);
+}
+
+/// A message handed to a consumer. A record that is dropped without [`Delivery::ack`] is given back.
+pub struct Delivery {
+    /// The message.
+    pub envelope: Envelope,
+    /// The bus has handed it out before.
+    pub redelivered: bool,
+    /// `None` for questions, answers and notices: taking one settles it.
+    pub settle: Option<Box<dyn Settle>>,
+}
+
+impl Delivery {
+    /// Settles the delivery for good.
+    pub fn ack(mut self) {
+        if let Some(settle) = self.settle.take() {
+            settle.ack();
+        }
+    }
+}
+
+impl Drop for Delivery {
+    fn drop(&mut self) {
+        if let Some(settle) = self.settle.take() {
+            settle.give_back();
+        }
+    }
+}
+
+/// How to consume.
+#[derive(Debug, Clone, Copy)]
+pub struct Consume {
+    /// Most deliveries handed out and not settled (records only; questions are taken at once).
+    pub prefetch: u16,
+}
+
+/// A running consumer.
+#[async_trait]
+pub trait Consumer: Send + Sync {
+    /// Stops deliveries. Those handed out can still be settled. A request queue vanishes with its last
+    /// consumer (native), a record queue stays.
+    async fn stop(&self);
+}
+
+/// What is in a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct QueueState {
+    /// Messages ready for a consumer.
+    pub ready: u64,
+    /// Consumers attached.
+    pub consumers: u32,
+}
+
+/// The connection's state. `generation` grows with each (re)connect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Link {
+    /// Connected; all declarations and consumers of this process are in place again.
+    Up {
+        /// Counts connects, from 1.
+        generation: u64,
+    },
+    /// Not connected; the adapter keeps trying.
+    Down,
+    /// Connected, but the broker takes no messages for now (resource alarm).
+    Blocked,
+}
+
+/// A sole-owner claim; released when dropped or when the process dies.
+pub trait Claim: Send + Sync {
+    /// Whether the claim still stands (a reconnect can lose it to another process).
+    fn holds(&self) -> bool;
+}
+
+/// Why a bus operation failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BusError {
+    /// Not connected (any more); nothing is known about the message. Publishing again may double it.
+    #[error("the message bus is not reachable")]
+    Down,
+    /// The body is larger than the bus carries.
+    #[error("the message is larger than {limit} bytes")]
+    TooLarge {
+        /// Largest body in bytes.
+        limit: usize,
+    },
+    /// The store under the embedded bus failed, e.g. its disk is full.
+    #[error("the message store failed")]
+    Store,
+    /// The bus refused a declaration: another program uses the name with other properties.
+    #[error("the message bus refused a declaration")]
+    Refused,
+    /// The bus was closed by this process.
+    #[error("the message bus is closed")]
+    Closed,
+}
+
+impl From<BusError> for Error {
+    fn from(fault: BusError) -> Self {
+        let code = match fault {
+            BusError::Down | BusError::Closed => ErrorCode::Unavailable,
+            BusError::TooLarge { .. } => ErrorCode::TooLarge,
+            BusError::Store => ErrorCode::Storage,
+            BusError::Refused => ErrorCode::Internal,
+        };
+        Error::new(code, fault.to_string())
+    }
+}
+
+/// A message bus. Every method may be called concurrently; `Down` is returned at once while not connected.
+///
+/// Queues by class: `flow` durable, records persistent, acknowledged; `request` transient, taken without
+/// acknowledgement, in native mode auto-deleted with the last consumer; `response` and `notify` a private
+/// queue per consumer; an inbox one named queue per process that survives a reconnect.
+#[async_trait]
+pub trait Bus: Send + Sync + 'static {
+    /// Native or interop.
+    fn mode(&self) -> Mode;
+
+    /// Declares topics, and the durable queues of `flow` subscriptions, in one go. Idempotent.
+    async fn declare(&self, topics: &[Topic], queues: &[Subscription]) -> Result<(), BusError>;
+
+    /// Publishes. Records with [`Promise::Confirmed`] are durable once `Queued` is returned.
+    async fn publish(
+        &self,
+        target: &Target,
+        envelope: Envelope,
+        promise: Promise,
+    ) -> Result<Routed, BusError>;
+
+    /// Starts consuming; declares what is missing. Re-established by itself after a reconnect.
+    async fn consume(
+        &self,
+        subscription: &Subscription,
+        how: Consume,
+        sink: Arc<dyn Sink>,
+    ) -> Result<Box<dyn Consumer>, BusError>;
+
+    /// Opens this process's inbox under a name of its own choice.
+    async fn open_inbox(
+        &self,
+        name: &str,
+        sink: Arc<dyn Sink>,
+    ) -> Result<Box<dyn Consumer>, BusError>;
+
+    /// Looks at a queue; `None` if it does not exist.
+    async fn queue_state(&self, of: &Subscription) -> Result<Option<QueueState>, BusError>;
+
+    /// Takes one message from a queue without consuming it for good: settle the delivery.
+    async fn take(&self, from: &Subscription) -> Result<Option<Delivery>, BusError>;
+
+    /// Deletes a queue with all that is in it. `false` if there was none.
+    async fn delete_queue(&self, of: &Subscription) -> Result<bool, BusError>;
+
+    /// Deletes a topic if no queue is bound to it any more. `false` if there was none or it is in use.
+    async fn delete_topic(&self, topic: &Topic) -> Result<bool, BusError>;
+
+    /// Claims a name for this process alone. `None` while another process holds it.
+    async fn claim(&self, name: &str) -> Result<Option<Box<dyn Claim>>, BusError>;
+
+    /// Whether a published message can never be lost while this process lives (nothing is kept for repeats).
+    fn lossless(&self) -> bool {
+        false
+    }
+
+    /// Follows the connection.
+    fn link(&self) -> watch::Receiver<Link>;
+
+    /// Closes the bus: stops consumers, flushes, disconnects.
+    async fn close(&self);
+}

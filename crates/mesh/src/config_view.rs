@@ -1,0 +1,159 @@
+//! The configuration as this process sees it: whole rows of the watched types, at one version.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use tokio::sync::watch;
+
+/// Rows of one type in one workspace.
+pub type Rows = BTreeMap<String, Arc<str>>;
+
+/// Config type and reserved workspace of the workspace registry.
+pub(crate) const WORKSPACES: (&str, &str) = ("__workspaces__", "workspace");
+
+/// A cheap-to-clone view that the runtime keeps current.
+#[derive(Clone)]
+pub struct ConfigView(Arc<Inner>);
+
+struct Inner {
+    rows: RwLock<BTreeMap<String, BTreeMap<String, Arc<Rows>>>>,
+    version: watch::Sender<i64>,
+}
+
+impl Default for ConfigView {
+    fn default() -> Self {
+        Self(Arc::new(Inner {
+            rows: RwLock::default(),
+            version: watch::channel(-1).0,
+        }))
+    }
+}
+
+impl ConfigView {
+    /// One value.
+    pub fn get(&self, workspace: &str, kind: &str, key: &str) -> Option<Arc<str>> {
+        self.0
+            .rows
+            .read()
+            .get(kind)?
+            .get(workspace)?
+            .get(key)
+            .cloned()
+    }
+
+    /// All rows of a type in a workspace.
+    pub fn values(&self, workspace: &str, kind: &str) -> Arc<Rows> {
+        let rows = self.0.rows.read();
+        rows.get(kind)
+            .and_then(|by_workspace| by_workspace.get(workspace))
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    /// Workspaces with at least one row of a type; reserved ones (`_…`) are left out.
+    pub fn workspaces_with(&self, kind: &str) -> Vec<String> {
+        let rows = self.0.rows.read();
+        rows.get(kind).map_or_else(Vec::new, |by_workspace| {
+            by_workspace
+                .keys()
+                .filter(|name| !name.starts_with('_'))
+                .cloned()
+                .collect()
+        })
+    }
+
+    /// Registered workspaces.
+    pub fn workspaces(&self) -> Vec<String> {
+        self.values(WORKSPACES.0, WORKSPACES.1)
+            .keys()
+            .cloned()
+            .collect()
+    }
+
+    /// The version this view shows; -1 before the first read.
+    pub fn version(&self) -> i64 {
+        *self.0.version.borrow()
+    }
+
+    /// Follows the version. A change is announced after the view shows it.
+    pub fn changes(&self) -> watch::Receiver<i64> {
+        self.0.version.subscribe()
+    }
+
+    /// Replaces all rows of a type. Returns the workspaces whose rows differ.
+    pub(crate) fn replace(&self, kind: &str, new: BTreeMap<String, Rows>) -> BTreeSet<String> {
+        let mut rows = self.0.rows.write();
+        let old = rows.entry(kind.to_owned()).or_default();
+        let mut changed = BTreeSet::new();
+        old.retain(|workspace, _| {
+            let keep = new.contains_key(workspace);
+            if !keep {
+                changed.insert(workspace.clone());
+            }
+            keep
+        });
+        for (workspace, values) in new {
+            if old.get(&workspace).is_none_or(|known| **known != values) {
+                changed.insert(workspace.clone());
+                old.insert(workspace, Arc::new(values));
+            }
+        }
+        changed
+    }
+
+    /// Sets or removes one row.
+    pub(crate) fn set(&self, workspace: &str, kind: &str, key: &str, value: Option<&str>) {
+        let mut rows = self.0.rows.write();
+        let by_workspace = rows.entry(kind.to_owned()).or_default();
+        let known = by_workspace.entry(workspace.to_owned()).or_default();
+        let values = Arc::make_mut(known);
+        match value {
+            Some(value) => {
+                values.insert(key.to_owned(), value.into());
+            }
+            None => {
+                values.remove(key);
+            }
+        }
+        if values.is_empty() {
+            by_workspace.remove(workspace);
+        }
+    }
+
+    /// Announces that the view shows `version`.
+    pub(crate) fn announce(&self, version: i64) {
+        self.0.version.send_replace(version);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replace_tells_what_changed() {
+        let view = ConfigView::default();
+        let rows = |pairs: &[(&str, &str)]| {
+            pairs
+                .iter()
+                .map(|(k, v)| ((*k).to_owned(), Arc::from(*v)))
+                .collect::<Rows>()
+        };
+        view.replace(
+            "tool",
+            [
+                ("a".into(), rows(&[("x", "1")])),
+                ("b".into(), rows(&[("y", "2")])),
+            ]
+            .into(),
+        );
+        let changed = view.replace(
+            "tool",
+            [("a".into(), rows(&[("x", "1")])), ("c".into(), rows(&[]))].into(),
+        );
+        assert_eq!(changed.into_iter().collect::<Vec<_>>(), ["b", "c"]);
+        view.set("a", "tool", "x", None);
+        assert!(view.get("a", "tool", "x").is_none());
+    }
+}

@@ -1,0 +1,303 @@
+//! Keeps the [`ConfigView`] current: subscribe, read at version v, apply v+1; on any other number and on
+//! each reconnect, read everything again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tg_schemas::codec;
+use tg_schemas::msg::{ConfigKey, ConfigPush, ConfigRequest, ConfigResponse};
+use tg_schemas::{Class, Error, Topic};
+use tokio::sync::mpsc;
+
+use crate::bus::{Consume, Consumer, Delivery, Link, Sink};
+use crate::config_view::{ConfigView, Rows, WORKSPACES};
+use crate::deadline::Deadline;
+use crate::mesh::{Ask, Mesh};
+
+/// One fetch may take this long before it is tried again.
+const FETCH: Duration = Duration::from_secs(10);
+/// Pause after a failed fetch; doubles up to two seconds.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Notices waiting to be applied; more than that means a full re-read anyway.
+const BACKLOG: usize = 256;
+/// A notice with more keys than this is applied by re-reading its types.
+const MAX_KEYS: usize = 64;
+
+/// What the rest of the runtime learns after a change was applied.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Changed {
+    /// Type and workspace pairs whose rows may differ.
+    pub(crate) rows: BTreeSet<(String, String)>,
+}
+
+/// The types this process watches.
+#[derive(Default)]
+pub(crate) struct Watched {
+    types: Mutex<BTreeSet<String>>,
+    added: tokio::sync::Notify,
+}
+
+impl Watched {
+    /// Adds types; `true` if any is new.
+    pub(crate) fn add(&self, types: impl IntoIterator<Item = String>) -> bool {
+        let mut known = self.types.lock();
+        let before = known.len();
+        known.extend(types);
+        let grown = known.len() > before;
+        drop(known);
+        if grown {
+            self.added.notify_one();
+        }
+        grown
+    }
+
+    fn all(&self) -> BTreeSet<String> {
+        self.types.lock().clone()
+    }
+}
+
+enum Event {
+    Notice(ConfigPush),
+    Overrun,
+}
+
+struct Notices(mpsc::Sender<Event>);
+
+impl Sink for Notices {
+    fn deliver(&self, delivery: Delivery) {
+        let envelope = &delivery.envelope;
+        let event = match codec::decode::<ConfigPush>(&envelope.body, envelope.content_type) {
+            Ok(push) => Event::Notice(push),
+            Err(_) => Event::Overrun,
+        };
+        // A full channel loses the notice; the version gap then leads to a full re-read.
+        let _ = self.0.try_send(event);
+    }
+}
+
+/// Topic of change notices.
+pub(crate) fn notice_topic() -> Topic {
+    Topic::system(Class::Notify, "config")
+}
+
+/// The system queue of the config service.
+pub(crate) fn config_topic() -> Topic {
+    Topic::system(Class::Request, "config")
+}
+
+/// Runs until the process stops. `applied` hears of each change after the view shows it.
+pub(crate) async fn run(
+    mesh: Mesh,
+    view: ConfigView,
+    watched: Arc<Watched>,
+    applied: mpsc::Sender<Changed>,
+) {
+    let (tx, mut notices) = mpsc::channel(BACKLOG);
+    let mut link = mesh.bus().link();
+    let subscription = tg_schemas::Subscription::service(notice_topic(), "config-watch");
+    let mut consumer: Option<Box<dyn Consumer>> = None;
+    let mut read = BTreeSet::new();
+    let mut whole = false;
+    let mut pause = PAUSE;
+    loop {
+        if consumer.is_none() {
+            let sink = Arc::new(Notices(tx.clone()));
+            match mesh
+                .bus()
+                .consume(&subscription, Consume { prefetch: 64 }, sink)
+                .await
+            {
+                Ok(running) => consumer = Some(running),
+                Err(_) => {
+                    tokio::time::sleep(PAUSE).await;
+                    continue;
+                }
+            }
+        }
+        let wanted = watched.all();
+        let missing: BTreeSet<_> = if whole {
+            wanted
+        } else {
+            wanted.difference(&read).cloned().collect()
+        };
+        if !missing.is_empty() {
+            match read_types(&mesh, &view, &missing).await {
+                Ok((version, changed)) => {
+                    read.extend(missing);
+                    whole = false;
+                    pause = PAUSE;
+                    view.announce(version.max(view.version()));
+                    let _ = applied.send(changed).await;
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "config is not readable yet");
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(Duration::from_secs(2));
+                }
+            }
+            continue;
+        }
+        tokio::select! {
+            () = watched.added.notified() => {}
+            changed = link.changed() => {
+                if changed.is_err() {
+                    return;
+                }
+                whole = matches!(*link.borrow_and_update(), Link::Up { generation } if generation > 1);
+            }
+            event = notices.recv() => match event {
+                Some(Event::Notice(push)) => {
+                    if push.version <= view.version() && !is_everything(&push, &view) {
+                        continue;
+                    }
+                    if push.version > view.version() + 1 || push.version < view.version() {
+                        whole = true;
+                        continue;
+                    }
+                    match apply(&mesh, &view, &read, &push).await {
+                        Ok(changed) => {
+                            view.announce(push.version);
+                            let _ = applied.send(changed).await;
+                        }
+                        Err(_) => whole = true,
+                    }
+                }
+                Some(Event::Overrun) => whole = true,
+                None => return,
+            }
+        }
+    }
+}
+
+/// The config service announces its version at each connect; one lower than ours means another store.
+fn is_everything(push: &ConfigPush, view: &ConfigView) -> bool {
+    push.version < view.version() && !push.changes.is_empty()
+}
+
+async fn read_types(
+    mesh: &Mesh,
+    view: &ConfigView,
+    types: &BTreeSet<String>,
+) -> Result<(i64, Changed), Error> {
+    let mut version = 0;
+    let mut changed = Changed::default();
+    let reads = types.iter().map(|kind| read_type(mesh, kind));
+    for (kind, result) in types.iter().zip(futures::future::join_all(reads).await) {
+        let (at, rows) = result?;
+        version = version.max(at);
+        for workspace in view.replace(kind, rows) {
+            changed.rows.insert((kind.clone(), workspace));
+        }
+    }
+    Ok((version, changed))
+}
+
+async fn read_type(mesh: &Mesh, kind: &str) -> Result<(i64, BTreeMap<String, Rows>), Error> {
+    let request = if kind == WORKSPACES.1 {
+        ConfigRequest {
+            operation: "getvalues".into(),
+            workspace: WORKSPACES.0.into(),
+            r#type: kind.into(),
+            ..ConfigRequest::default()
+        }
+    } else {
+        ConfigRequest {
+            operation: "getvalues-all-ws".into(),
+            r#type: kind.into(),
+            ..ConfigRequest::default()
+        }
+    };
+    let response = ask(mesh, &request).await?;
+    let mut rows: BTreeMap<String, Rows> = BTreeMap::new();
+    for value in response.values {
+        let workspace = if kind == WORKSPACES.1 {
+            WORKSPACES.0.to_owned()
+        } else {
+            value.workspace
+        };
+        rows.entry(workspace)
+            .or_default()
+            .insert(value.key, value.value.into());
+    }
+    Ok((response.version, rows))
+}
+
+async fn apply(
+    mesh: &Mesh,
+    view: &ConfigView,
+    read: &BTreeSet<String>,
+    push: &ConfigPush,
+) -> Result<Changed, Error> {
+    let mut changed = Changed::default();
+    let mut types: BTreeSet<String> = push
+        .changes
+        .keys()
+        .filter(|kind| read.contains(*kind))
+        .cloned()
+        .collect();
+    if push.workspace_changes.is_some() {
+        types.insert(WORKSPACES.1.to_owned());
+    }
+    if !push.keys.is_empty() && push.keys.len() <= MAX_KEYS {
+        let mut by_workspace: BTreeMap<&str, Vec<ConfigKey>> = BTreeMap::new();
+        for key in push.keys.iter().filter(|key| read.contains(&key.r#type)) {
+            by_workspace
+                .entry(&key.workspace)
+                .or_default()
+                .push(ConfigKey {
+                    r#type: key.r#type.clone(),
+                    key: key.key.clone(),
+                });
+        }
+        for (workspace, keys) in by_workspace {
+            let request = ConfigRequest {
+                operation: "get".into(),
+                workspace: workspace.to_owned(),
+                keys,
+                ..ConfigRequest::default()
+            };
+            let body = ask_values(mesh, &request).await?;
+            for (kind, key, value) in body {
+                view.set(workspace, &kind, &key, value.as_deref());
+                changed.rows.insert((kind, workspace.to_owned()));
+            }
+        }
+        return Ok(changed);
+    }
+    if types.is_empty() {
+        return Ok(changed);
+    }
+    Ok(read_types(mesh, view, &types).await?.1)
+}
+
+async fn ask(mesh: &Mesh, request: &ConfigRequest) -> Result<ConfigResponse, Error> {
+    let ask = Ask {
+        deadline: Some(Deadline::after(FETCH)),
+        ..Ask::default()
+    };
+    mesh.ask::<_, ConfigResponse>(&config_topic(), request, ask)
+        .last()
+        .await
+}
+
+/// A `get` whose missing keys (`null` values) are told apart from empty ones.
+async fn ask_values(
+    mesh: &Mesh,
+    request: &ConfigRequest,
+) -> Result<Vec<(String, String, Option<String>)>, Error> {
+    let response = ask(mesh, request).await?;
+    // Config values are JSON texts, never empty: an empty one stands for the null of a missing key.
+    Ok(response
+        .values
+        .into_iter()
+        .map(|row| {
+            (
+                row.r#type,
+                row.key,
+                Some(row.value).filter(|value| !value.is_empty()),
+            )
+        })
+        .collect())
+}

@@ -1,0 +1,154 @@
+//! Handlers without their message types, so that the runtime can keep them in one list.
+
+use std::marker::PhantomData;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::FutureExt;
+use tg_schemas::codec::{self, CodecError};
+use tg_schemas::{Error, ErrorCode, Message, Reply};
+
+use crate::answer::{self, Out};
+use crate::bus::Envelope;
+use crate::deadline::Deadline;
+use crate::holder::Held;
+use crate::mesh::Mesh;
+use crate::processor::{Read, ReadFault, Serve};
+use crate::scope::Cx;
+
+#[async_trait]
+pub(crate) trait ErasedServe: Send + Sync {
+    /// Decodes, runs the handler and makes sure that the answer ends.
+    async fn run(&self, cx: Cx, question: &Envelope, held: Arc<Held>) -> Outcome;
+    /// See [`Serve::resumes`].
+    async fn resumes(&self, cx: &Cx) -> bool;
+    /// Ends the answer with the type's failure reply.
+    async fn fail(&self, mesh: &Mesh, held: Arc<Held>, error: Error);
+}
+
+/// How a handler ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Ok,
+    Failed,
+}
+
+impl Outcome {
+    pub(crate) fn label(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Failed => "error",
+        }
+    }
+}
+
+#[async_trait]
+pub(crate) trait ErasedRead: Send + Sync {
+    async fn run(&self, cx: Cx, record: &Envelope) -> Result<(), ReadFault>;
+}
+
+pub(crate) struct ServeHandler<Q, R> {
+    inner: Arc<dyn Serve<Q, R>>,
+}
+
+impl<Q, R> ServeHandler<Q, R> {
+    pub(crate) fn new(inner: Arc<dyn Serve<Q, R>>) -> Self {
+        Self { inner }
+    }
+}
+
+#[async_trait]
+impl<Q: Message, R: Reply> ErasedServe for ServeHandler<Q, R> {
+    async fn run(&self, cx: Cx, question: &Envelope, held: Arc<Held>) -> Outcome {
+        let mesh = cx.mesh.clone();
+        let cancel = cx.cancel.clone();
+        let deadline = cx.deadline;
+        let result = match answer::read::<Q>(&question.body, question.content_type) {
+            Ok(question) => {
+                let out = Out {
+                    mesh: mesh.clone(),
+                    held: held.clone(),
+                    ended: false,
+                    kind: PhantomData,
+                };
+                let work = AssertUnwindSafe(self.inner.serve(cx, question, out)).catch_unwind();
+                work.await.unwrap_or_else(|_| {
+                    tracing::error!(message = Q::NAME, "a handler panicked");
+                    Err(Error::new(ErrorCode::Internal, "internal fault"))
+                })
+            }
+            Err(fault) => Err(fault.into()),
+        };
+        if held.settled() {
+            return if result.is_ok() {
+                Outcome::Ok
+            } else {
+                Outcome::Failed
+            };
+        }
+        let gave_up = cancel.is_cancelled();
+        let error = match result {
+            Err(error) if gave_up && error.code() == ErrorCode::Cancelled => ended(deadline),
+            Err(error) => error,
+            Ok(()) if gave_up => ended(deadline),
+            Ok(()) => Error::new(ErrorCode::Internal, "the service gave no answer"),
+        };
+        self.fail(&mesh, held, error).await;
+        Outcome::Failed
+    }
+
+    async fn fail(&self, mesh: &Mesh, held: Arc<Held>, error: Error) {
+        if let Ok(body) = answer::failure::<R>(error) {
+            let _ = mesh.holder().send(mesh, &held, body, true).await;
+        }
+    }
+
+    async fn resumes(&self, cx: &Cx) -> bool {
+        self.inner.resumes(cx).await
+    }
+}
+
+pub(crate) struct ReadHandler<M> {
+    inner: Arc<dyn Read<M>>,
+}
+
+impl<M> ReadHandler<M> {
+    pub(crate) fn new(inner: Arc<dyn Read<M>>) -> Self {
+        Self { inner }
+    }
+}
+
+#[async_trait]
+impl<M: Message> ErasedRead for ReadHandler<M> {
+    async fn run(&self, cx: Cx, record: &Envelope) -> Result<(), ReadFault> {
+        let record = codec::decode::<M>(&record.body, record.content_type).map_err(|fault| {
+            let unknown = matches!(fault, CodecError::UnknownSchema { .. });
+            let error = Error::from(fault);
+            if unknown {
+                ReadFault::Retry { error, after: None }
+            } else {
+                ReadFault::Dead(error)
+            }
+        })?;
+        AssertUnwindSafe(self.inner.read(cx, record))
+            .catch_unwind()
+            .await
+            .unwrap_or_else(|_| {
+                tracing::error!(message = M::NAME, "a handler panicked");
+                Err(ReadFault::Dead(Error::new(
+                    ErrorCode::Internal,
+                    "internal fault",
+                )))
+            })
+    }
+}
+
+/// Why a cancelled answer ended: its deadline, or the asker.
+fn ended(deadline: Deadline) -> Error {
+    if deadline.passed() {
+        Error::new(ErrorCode::Timeout, "the deadline has passed")
+    } else {
+        Error::new(ErrorCode::Cancelled, "cancelled")
+    }
+}

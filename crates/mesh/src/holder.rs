@@ -1,0 +1,451 @@
+//! Who answers keeps what it sent: numbers the parts, repeats them on request, speaks up while silent,
+//! and stops when told.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tg_schemas::codec::ContentType;
+use tg_schemas::{Error, ErrorCode, Frame, Headers, Topic};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::answer::ReplyAddress;
+use crate::bus::{Envelope, Promise, Target};
+use crate::deadline::Deadline;
+use crate::mesh::Mesh;
+
+/// Parts, and bytes, sent ahead of what the asker has used up.
+const WINDOW_PARTS: u64 = 192;
+const WINDOW_BYTES: usize = 4 << 20;
+/// First pause before a silent holder speaks up; doubles to [`LONGEST_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_millis(300);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// How long an ended answer is kept for repeats.
+const KEEP_ENDED: Duration = Duration::from_secs(10);
+/// How long this process speaks for an answer that another message is to continue.
+const KEEP_RELEASED: Duration = Duration::from_secs(15);
+/// Bytes of ended answers kept at most.
+const KEEP_BYTES: usize = 32 << 20;
+/// Cancelled ids remembered, for work that is between two messages when the cancel comes.
+const KEEP_CANCELLED: usize = 4096;
+
+/// One answer under way in this process.
+pub(crate) struct Held {
+    id: Arc<str>,
+    reply_to: Target,
+    foreign: bool,
+    detach: bool,
+    deadline: Deadline,
+    /// Cancelled when the asker gave up.
+    pub(crate) cancel: CancellationToken,
+    credit: Notify,
+    state: Mutex<State>,
+}
+
+struct State {
+    parts: VecDeque<(u64, Envelope)>,
+    next: u64,
+    credited: u64,
+    bytes_ahead: usize,
+    kept_bytes: usize,
+    spoke: Instant,
+    pause: Duration,
+    ended: Option<Instant>,
+    /// Since when another message is to continue it.
+    released: Option<Instant>,
+}
+
+impl Held {
+    pub(crate) fn next_seq(&self) -> u64 {
+        self.state.lock().next
+    }
+
+    /// Whether it was ended, or given to another message to continue.
+    pub(crate) fn settled(&self) -> bool {
+        let state = self.state.lock();
+        state.ended.is_some() || state.released.is_some()
+    }
+
+    pub(crate) fn address(&self) -> ReplyAddress {
+        let mut state = self.state.lock();
+        state.released = Some(Instant::now());
+        ReplyAddress {
+            id: self.id.to_string(),
+            reply_to: match &self.reply_to {
+                Target::Inbox(name) => name.to_string(),
+                Target::Topic(topic) => topic.to_string(),
+                Target::Subscription(_) => String::new(),
+            },
+            seq: state.next,
+            deadline: self.deadline.millis(),
+            detach: self.detach,
+            foreign: self.foreign,
+        }
+    }
+
+    fn frame(&self, mesh: &Mesh, frame: Frame, seq: u64, body: Bytes) -> Envelope {
+        let headers = if self.foreign {
+            Headers {
+                id: Some(self.id.to_string()),
+                ..Headers::default()
+            }
+        } else {
+            Headers {
+                id: Some(self.id.to_string()),
+                from: Some(mesh.inbox().to_owned()),
+                frame: Some(frame),
+                seq: Some(seq),
+                detach: self.detach,
+                ..Headers::default()
+            }
+        };
+        Envelope {
+            headers,
+            content_type: ContentType::Json,
+            body,
+        }
+    }
+}
+
+/// All answers of this process.
+#[derive(Default)]
+pub(crate) struct Holder {
+    held: Mutex<HashMap<Arc<str>, Arc<Held>>>,
+    cancelled: Mutex<VecDeque<Arc<str>>>,
+}
+
+impl Holder {
+    /// Takes an answer on. `None` when this process holds the id already; it then says where it stands.
+    pub(crate) fn open(&self, mesh: &Mesh, address: &ReplyAddress) -> Option<Arc<Held>> {
+        let id: Arc<str> = address.id.as_str().into();
+        let reply_to = if address.foreign {
+            Target::Topic(Topic::parse(&address.reply_to).ok()?)
+        } else {
+            Target::Inbox(address.reply_to.as_str().into())
+        };
+        let mut all = self.held.lock();
+        let earlier = all.get(&id).cloned();
+        let mut parts = VecDeque::new();
+        let mut kept_bytes = 0;
+        if let Some(known) = earlier {
+            let mut state = known.state.lock();
+            if state.released.is_none() || state.ended.is_some() {
+                return None;
+            }
+            parts = std::mem::take(&mut state.parts);
+            kept_bytes = state.kept_bytes;
+        }
+        let held = Arc::new(Held {
+            id: id.clone(),
+            reply_to,
+            foreign: address.foreign,
+            detach: address.detach,
+            deadline: Deadline::from_millis(address.deadline),
+            cancel: mesh.shutdown_child(),
+            credit: Notify::new(),
+            state: Mutex::new(State {
+                parts,
+                next: address.seq,
+                credited: address.seq,
+                bytes_ahead: 0,
+                kept_bytes,
+                spoke: Instant::now(),
+                pause: FIRST_PAUSE,
+                ended: None,
+                released: None,
+            }),
+        });
+        if self.cancelled.lock().contains(&id) && !address.detach {
+            held.cancel.cancel();
+        }
+        all.insert(id, held.clone());
+        Some(held)
+    }
+
+    /// The id is held here: tells the asker the number of the next part.
+    pub(crate) fn repeat_position(&self, mesh: &Mesh, id: &str) -> bool {
+        let Some(held) = self.held.lock().get(id).cloned() else {
+            return false;
+        };
+        let next = held.next_seq();
+        self.post(mesh, &held, Frame::Alive, next);
+        true
+    }
+
+    fn post(&self, mesh: &Mesh, held: &Arc<Held>, frame: Frame, seq: u64) {
+        if held.foreign {
+            return;
+        }
+        let envelope = held.frame(mesh, frame, seq, Bytes::new());
+        let (bus, to) = (mesh.bus().clone(), held.reply_to.clone());
+        mesh.spawn(crate::task::TaskKind::Handler, async move {
+            let _ = bus.publish(&to, envelope, Promise::Sent).await;
+        });
+    }
+
+    /// Sends one part.
+    pub(crate) async fn send(
+        &self,
+        mesh: &Mesh,
+        held: &Arc<Held>,
+        body: Bytes,
+        last: bool,
+    ) -> Result<(), Error> {
+        self.wait_for_credit(held, last).await?;
+        let envelope = {
+            let mut state = held.state.lock();
+            if state.ended.is_some() {
+                return Err(Error::new(ErrorCode::Internal, "the answer has ended"));
+            }
+            let seq = state.next;
+            state.next += 1;
+            state.spoke = Instant::now();
+            state.pause = FIRST_PAUSE;
+            state.bytes_ahead += body.len();
+            let frame = if last { Frame::Last } else { Frame::Part };
+            let envelope = held.frame(mesh, frame, seq, body);
+            if !held.foreign && !mesh.bus().lossless() {
+                state.kept_bytes += envelope.body.len();
+                state.parts.push_back((seq, envelope.clone()));
+            }
+            if last {
+                state.ended = Some(Instant::now());
+            }
+            envelope
+        };
+        // What is lost here shows as a gap and is asked for again.
+        let promise = if held.foreign {
+            Promise::Confirmed
+        } else {
+            Promise::Sent
+        };
+        let sent = mesh.bus().publish(&held.reply_to, envelope, promise).await;
+        if last && (held.foreign || mesh.bus().lossless()) {
+            self.held.lock().remove(&held.id);
+        }
+        match sent {
+            Ok(_) => Ok(()),
+            Err(_) if !held.foreign => Ok(()),
+            Err(fault) => Err(fault.into()),
+        }
+    }
+
+    async fn wait_for_credit(&self, held: &Arc<Held>, last: bool) -> Result<(), Error> {
+        loop {
+            let credited = held.credit.notified();
+            let blocked = {
+                let state = held.state.lock();
+                let ahead = state.next.saturating_sub(state.credited);
+                !held.foreign
+                    && !last
+                    && (ahead >= WINDOW_PARTS || (state.bytes_ahead >= WINDOW_BYTES && ahead > 0))
+            };
+            // A cancelled answer still gets its last words.
+            if held.cancel.is_cancelled() && !last {
+                return Err(Error::new(ErrorCode::Cancelled, "cancelled"));
+            }
+            if !blocked {
+                return Ok(());
+            }
+            tokio::select! {
+                () = credited => {}
+                () = held.cancel.cancelled() => {}
+                () = held.deadline.reached() => {
+                    return Err(Error::new(ErrorCode::Timeout, "the deadline has passed"));
+                }
+            }
+        }
+    }
+
+    /// Forgets an answer that another message continues, or that was refused.
+    pub(crate) fn drop_unended(&self, held: &Arc<Held>) {
+        let mut all = self.held.lock();
+        if all
+            .get(&held.id)
+            .is_some_and(|known| Arc::ptr_eq(known, held))
+        {
+            all.remove(&held.id);
+        }
+    }
+
+    /// A control frame from an asker.
+    pub(crate) fn deliver(&self, mesh: &Mesh, headers: &Headers) {
+        let (Some(id), Some(frame)) = (headers.id.as_deref(), headers.frame) else {
+            return;
+        };
+        if frame == Frame::Cancel {
+            self.cancel(mesh, id);
+            return;
+        }
+        let Some(held) = self.held.lock().get(id).cloned() else {
+            return;
+        };
+        let seq = headers.seq.unwrap_or(0);
+        match frame {
+            Frame::Credit => {
+                let mut state = held.state.lock();
+                state.credited = state.credited.max(seq);
+                state.bytes_ahead = 0;
+                while state.parts.front().is_some_and(|(number, _)| *number < seq) {
+                    if let Some((_, part)) = state.parts.pop_front() {
+                        state.kept_bytes -= part.body.len();
+                    }
+                }
+                drop(state);
+                held.credit.notify_one();
+            }
+            Frame::Resend => {
+                let parts: Vec<_> = {
+                    let state = held.state.lock();
+                    state
+                        .parts
+                        .iter()
+                        .filter(|(n, _)| *n >= seq)
+                        .map(|(_, p)| p.clone())
+                        .collect()
+                };
+                if parts.is_empty() {
+                    self.repeat_position(mesh, id);
+                    return;
+                }
+                let (bus, to) = (mesh.bus().clone(), held.reply_to.clone());
+                mesh.spawn(crate::task::TaskKind::Handler, async move {
+                    for part in parts {
+                        let _ = bus.publish(&to, part, Promise::Sent).await;
+                    }
+                });
+            }
+            _ => {}
+        }
+    }
+
+    fn cancel(&self, mesh: &Mesh, id: &str) {
+        let held = self.held.lock().get(id).cloned();
+        if let Some(held) = held {
+            if held.detach || held.state.lock().ended.is_some() {
+                return;
+            }
+            metrics::counter!("tg_answers_cancelled_total").increment(1);
+            held.cancel.cancel();
+            self.post(mesh, &held, Frame::Cancelled, 0);
+            if held.state.lock().released.is_some() {
+                self.drop_unended(&held);
+            }
+        }
+        let mut cancelled = self.cancelled.lock();
+        if cancelled.len() >= KEEP_CANCELLED {
+            cancelled.pop_front();
+        }
+        cancelled.push_back(id.into());
+    }
+
+    /// Whether the asker of an id gave up lately.
+    pub(crate) fn is_cancelled(&self, id: &str) -> bool {
+        self.cancelled.lock().iter().any(|known| &**known == id)
+    }
+
+    /// Speaks up for silent answers and lets go of old ones, until the process stops.
+    pub(crate) async fn watch(&self, mesh: Mesh) {
+        let mut tick = tokio::time::interval(Duration::from_millis(100));
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            tick.tick().await;
+            let now = Instant::now();
+            let mut silent = Vec::new();
+            let mut kept = 0;
+            let mut over = Vec::new();
+            {
+                let all = self.held.lock();
+                for held in all.values() {
+                    let mut state = held.state.lock();
+                    match state.ended {
+                        Some(ended) => {
+                            kept += state.kept_bytes + 512;
+                            if now - ended > KEEP_ENDED || kept > KEEP_BYTES {
+                                over.push(held.id.clone());
+                            }
+                        }
+                        None if now - state.spoke >= state.pause => {
+                            state.spoke = now;
+                            state.pause = (state.pause * 2).min(LONGEST_PAUSE);
+                            silent.push((held.clone(), state.next));
+                            if state
+                                .released
+                                .is_some_and(|since| now - since > KEEP_RELEASED)
+                            {
+                                over.push(held.id.clone());
+                            }
+                        }
+                        None => {}
+                    }
+                }
+            }
+            if !over.is_empty() {
+                let mut all = self.held.lock();
+                for id in over {
+                    all.remove(&id);
+                }
+            }
+            for (held, next) in silent {
+                self.post(&mesh, &held, Frame::Alive, next);
+            }
+        }
+    }
+
+    /// Answers under way, ended ones left out.
+    pub(crate) fn open_count(&self) -> usize {
+        self.held
+            .lock()
+            .values()
+            .filter(|held| held.state.lock().ended.is_none())
+            .count()
+    }
+}
+
+/// Tells an asker that its question is not taken, without holding it.
+pub(crate) fn refuse(mesh: &Mesh, headers: &Headers, error: &Error) {
+    let (Some(id), Some(reply_to)) = (&headers.id, &headers.reply_to) else {
+        return;
+    };
+    let envelope = Envelope {
+        headers: Headers {
+            id: Some(id.clone()),
+            from: Some(mesh.inbox().to_owned()),
+            frame: Some(Frame::Refuse),
+            ..Headers::default()
+        },
+        content_type: ContentType::Json,
+        body: serde_json::to_vec(error).unwrap_or_default().into(),
+    };
+    let to = Target::Inbox(reply_to.as_str().into());
+    let bus = mesh.bus().clone();
+    mesh.spawn(crate::task::TaskKind::Handler, async move {
+        let _ = bus.publish(&to, envelope, Promise::Sent).await;
+    });
+}
+
+/// Tells an asker that its answer goes on elsewhere: no part is missing, but wait.
+pub(crate) fn still_working(mesh: &Mesh, headers: &Headers) {
+    let (Some(id), Some(reply_to)) = (&headers.id, &headers.reply_to) else {
+        return;
+    };
+    let envelope = Envelope {
+        headers: Headers {
+            id: Some(id.clone()),
+            from: Some(mesh.inbox().to_owned()),
+            frame: Some(Frame::Alive),
+            seq: headers.seq,
+            ..Headers::default()
+        },
+        ..Envelope::default()
+    };
+    let to = Target::Inbox(reply_to.as_str().into());
+    let bus = mesh.bus().clone();
+    mesh.spawn(crate::task::TaskKind::Handler, async move {
+        let _ = bus.publish(&to, envelope, Promise::Sent).await;
+    });
+}

@@ -1,0 +1,135 @@
+//! What a handler sees beside its message: where it runs, for whom, until when, and how to ask others.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tg_schemas::{Class, Error, ErrorCode, FlowId, Headers, Message, Reply, Topic, WorkspaceId};
+use tokio_util::sync::CancellationToken;
+
+use crate::answer::Answer;
+use crate::config_view::ConfigView;
+use crate::deadline::Deadline;
+use crate::mesh::{Ask, Mesh};
+
+/// Where an instance of a processor runs.
+#[derive(Debug, Clone, Default)]
+pub struct Scope {
+    /// Processor id.
+    pub processor: String,
+    /// Workspace; `None` for the system.
+    pub workspace: Option<WorkspaceId>,
+    /// Flow; `None` for services that are not per flow.
+    pub flow: Option<FlowId>,
+    /// Epoch of the flow, 0 if it has none.
+    pub epoch: u64,
+    /// Resolved topics by spec name.
+    pub topics: BTreeMap<String, Topic>,
+    /// Resolved parameters.
+    pub parameters: BTreeMap<String, String>,
+}
+
+/// The context of one message.
+#[derive(Clone)]
+pub struct Cx {
+    /// This process's mesh.
+    pub mesh: Mesh,
+    /// Where the handler runs.
+    pub scope: Arc<Scope>,
+    /// Id of the question, or of the question that caused the record; may be empty.
+    pub id: Arc<str>,
+    /// Headers of the message.
+    pub headers: Arc<Headers>,
+    /// When nobody waits any more.
+    pub deadline: Deadline,
+    /// Cancelled when the asker gave up or the process stops.
+    pub cancel: CancellationToken,
+}
+
+impl Cx {
+    /// Workspace of the instance, as text; empty for the system.
+    pub fn workspace(&self) -> &str {
+        self.scope
+            .workspace
+            .as_ref()
+            .map_or("", WorkspaceId::as_str)
+    }
+
+    /// Flow of the instance, as text; empty outside flows.
+    pub fn flow(&self) -> &str {
+        self.scope.flow.as_ref().map_or("", FlowId::as_str)
+    }
+
+    /// A parameter of the flow.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        self.scope
+            .parameters
+            .get(name)
+            .map(String::as_str)
+            .filter(|text| !text.is_empty())
+    }
+
+    /// The watched configuration.
+    pub fn config(&self) -> &ConfigView {
+        self.mesh.config()
+    }
+
+    /// Topic of a spec of this instance.
+    pub fn topic(&self, spec: &str) -> Result<&Topic, Error> {
+        self.scope.topics.get(spec).ok_or_else(|| {
+            Error::new(
+                ErrorCode::NotImplemented,
+                format!("this flow has no '{spec}'"),
+            )
+        })
+    }
+
+    /// Whether the flow names a topic for the spec.
+    pub fn has(&self, spec: &str) -> bool {
+        self.scope.topics.contains_key(spec)
+    }
+
+    /// Asks the service behind one of this instance's specs, e.g. `prompt-request`. Deadline, cancel,
+    /// thread and trace pass down.
+    pub fn ask<Q: Message, R: Reply>(&self, spec: &str, question: &Q) -> Result<Answer<R>, Error> {
+        Ok(self.ask_topic(self.topic(spec)?, question))
+    }
+
+    /// Asks on a topic.
+    pub fn ask_topic<Q: Message, R: Reply>(&self, topic: &Topic, question: &Q) -> Answer<R> {
+        self.mesh.ask(topic, question, self.ask_options())
+    }
+
+    /// Options that pass this context down.
+    pub fn ask_options(&self) -> Ask {
+        Ask {
+            deadline: Some(self.deadline),
+            cancel: self.cancel.clone(),
+            epoch: (self.scope.epoch > 0).then_some(self.scope.epoch),
+            workspace: self.scope.workspace.clone(),
+            parent: (!self.id.is_empty()).then(|| self.id.clone()),
+            depth: self.headers.depth.unwrap_or(0) + 1,
+            thread: self.headers.thread.clone(),
+            user_id: self.headers.user_id.clone(),
+            traceparent: self.headers.traceparent.clone(),
+            ..Ask::default()
+        }
+    }
+
+    /// Writes a record to the topic of a spec; durable when `Ok`.
+    pub async fn record<M: Message>(&self, spec: &str, record: &M) -> Result<(), Error> {
+        self.record_on(self.topic(spec)?, record).await
+    }
+
+    /// Writes a record to a topic; durable when `Ok`.
+    pub async fn record_on<M: Message>(&self, topic: &Topic, record: &M) -> Result<(), Error> {
+        self.mesh.record(topic, record, self.ask_options()).await
+    }
+
+    /// A topic that the mesh adds to every flow, e.g. `agent-step` or `usage`. Fails outside flows.
+    pub fn own_topic(&self, base: &str) -> Result<Topic, Error> {
+        match (&self.scope.workspace, &self.scope.flow) {
+            (Some(workspace), Some(flow)) => Ok(Topic::flow(Class::Flow, base, workspace, flow)),
+            _ => Err(Error::new(ErrorCode::Internal, "not inside a flow")),
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The one door through which tasks start: every task has a kind that says what its end means.
+
+use std::future::Future;
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// What a task is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TaskKind {
+    /// Handles one message; awaited when the process drains.
+    Handler,
+    /// Runs as long as the process (timers, watchers); ends at shutdown.
+    Background,
+    /// Serves one client connection; ends at shutdown after what is in flight.
+    Connection,
+}
+
+impl TaskKind {
+    /// Metric label.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Handler => "handler",
+            Self::Background => "background",
+            Self::Connection => "connection",
+        }
+    }
+}
+
+/// Starts tasks and ends them.
+#[derive(Debug, Clone, Default)]
+pub struct Tasks {
+    handlers: TaskTracker,
+    others: TaskTracker,
+    shutdown: CancellationToken,
+}
+
+impl Tasks {
+    /// Starts a task. `Background` tasks are dropped at shutdown; others see [`Tasks::shutdown`].
+    pub fn spawn<F>(&self, kind: TaskKind, future: F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        metrics::counter!("tg_tasks_total", "kind" => kind.label()).increment(1);
+        match kind {
+            TaskKind::Handler => {
+                self.handlers.spawn(future);
+            }
+            TaskKind::Connection => {
+                self.others.spawn(future);
+            }
+            TaskKind::Background => {
+                let shutdown = self.shutdown.clone();
+                self.others.spawn(async move {
+                    tokio::select! {
+                        () = shutdown.cancelled() => {}
+                        () = future => {}
+                    }
+                });
+            }
+        }
+    }
+
+    /// Cancelled when the process stops.
+    pub fn shutdown(&self) -> &CancellationToken {
+        &self.shutdown
+    }
+
+    /// Waits until no handler runs.
+    pub async fn handlers_idle(&self) {
+        self.handlers.close();
+        self.handlers.wait().await;
+        self.handlers.reopen();
+    }
+
+    /// Handlers in progress.
+    pub fn handlers(&self) -> usize {
+        self.handlers.len()
+    }
+
+    /// Ends background tasks and waits for the rest.
+    pub async fn finish(&self) {
+        self.shutdown.cancel();
+        self.handlers.close();
+        self.others.close();
+        self.handlers.wait().await;
+        self.others.wait().await;
+    }
+}
