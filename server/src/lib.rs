@@ -1,1 +1,11 @@
-//! The threadgraph binary: all services in one process, or some.
+//! Composes services into a process: all of them on an embedded bus (`up`), or some over a broker (`serve`).
+//!
+//! The only crate that knows every service. It holds no logic of its own beyond settings, wiring, the
+//! first-start greeting and an orderly stop.
+
+pub mod compose;
+pub mod greeting;
+pub mod process;
+pub mod seed;
+pub mod settings;
+pub mod telemetry;
