@@ -1,1 +1,3 @@
 //! The ReAct loop: iterations, tools, provenance events.
+
+pub mod engine;

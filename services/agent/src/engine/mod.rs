@@ -1,0 +1,3 @@
+//! The loop's logic with plain values: no bus, no clock, no random ids.
+
+pub mod parser;
