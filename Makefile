@@ -1,0 +1,43 @@
+# Two commands matter: `make demo` and `make test`. Each does all its own set-up.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.ONESHELL:
+export PATH := $(HOME)/.cargo/bin:$(PATH)
+
+.PHONY: help demo demo-rabbitmq test check bench setup-build setup-test
+
+help:
+	@echo "make demo           build, start on embedded defaults, load a dataset, ask the agent, show the trace"
+	@echo "make demo-rabbitmq  the same with a process per service over a private RabbitMQ node"
+	@echo "make test           all set-up and every check"
+	@echo "make check          fast: formatting, clippy, unit tests"
+	@echo "make bench          release build, figures against their targets"
+
+setup-build:
+	@scripts/setup.sh build
+
+setup-test:
+	@scripts/setup.sh test
+
+demo: setup-build
+	@scripts/demo.sh embedded
+
+demo-rabbitmq: setup-test
+	@scripts/demo.sh rabbitmq
+
+check: setup-build
+	@cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo test --workspace --lib --bins --locked
+
+test: setup-test
+	@cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo build --workspace --bins --locked
+	cargo test --workspace --locked
+	scripts/official-clients.sh
+
+bench: setup-test
+	@cargo build --release --workspace --bins --examples --locked
+	scripts/bench.sh

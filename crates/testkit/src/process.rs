@@ -1,0 +1,310 @@
+//! The system as its users run it: the built `threadgraph` and `tg` binaries and the official clients,
+//! each a process of its own. For black-box tests; knows nothing of what happens inside.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use tempfile::TempDir;
+use tokio::process::{Child, Command};
+use tokio::time::Instant;
+
+/// How long a process may take to be ready on a busy machine.
+const READY: Duration = Duration::from_secs(60);
+/// How long a command of a client may take.
+const COMMAND: Duration = Duration::from_secs(120);
+
+/// The folder of the built binaries: the one this test binary lies in.
+pub fn bin_dir() -> Result<PathBuf> {
+    let exe = std::env::current_exe()?;
+    let mut dir = exe.parent().context("no folder")?.to_path_buf();
+    if dir.ends_with("deps") {
+        dir.pop();
+    }
+    Ok(dir)
+}
+
+/// The project's root.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A loopback port that was free a moment ago.
+pub fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
+
+/// How to start a `threadgraph` process.
+#[derive(Debug, Clone, Default)]
+pub struct Launch {
+    /// Services for `serve`; empty means `up`.
+    pub services: Vec<String>,
+    /// `--bus`.
+    pub bus: Option<String>,
+    /// Further arguments.
+    pub args: Vec<String>,
+    /// Environment.
+    pub env: Vec<(String, String)>,
+    /// Port of the gateway; a free one if absent.
+    pub port: Option<u16>,
+    /// Data directory; a temporary one if absent.
+    pub data_dir: Option<PathBuf>,
+}
+
+impl Launch {
+    /// Every service in one process.
+    pub fn up() -> Self {
+        Self::default()
+    }
+
+    /// Some services over a broker.
+    pub fn serve(services: &[&str], bus: &str) -> Self {
+        Self {
+            services: services.iter().map(|name| (*name).to_owned()).collect(),
+            bus: Some(bus.to_owned()),
+            ..Self::default()
+        }
+    }
+
+    /// Adds an environment variable.
+    pub fn env(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.env.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// Adds an argument.
+    pub fn arg(mut self, arg: impl Into<String>) -> Self {
+        self.args.push(arg.into());
+        self
+    }
+
+    /// Keeps the data in a folder of the caller's.
+    pub fn data(mut self, dir: &Path) -> Self {
+        self.data_dir = Some(dir.to_path_buf());
+        self
+    }
+
+    /// Uses a port of the caller's.
+    pub fn port(mut self, port: u16) -> Self {
+        self.port = Some(port);
+        self
+    }
+
+    /// Starts the process without waiting for it.
+    pub async fn spawn(self) -> Result<Server> {
+        let scratch = TempDir::new()?;
+        let data = self
+            .data_dir
+            .clone()
+            .unwrap_or_else(|| scratch.path().join("data"));
+        let port = match self.port {
+            Some(port) => port,
+            None => free_port()?,
+        };
+        let log = scratch.path().join("log");
+        let program = bin_dir()?.join("threadgraph");
+        let mut command = Command::new(&program);
+        if self.services.is_empty() {
+            command.arg("up");
+        } else {
+            command.arg("serve").args(&self.services);
+        }
+        command
+            .args(["--listen", &format!("127.0.0.1:{port}")])
+            .arg("--data-dir")
+            .arg(&data);
+        if let Some(bus) = &self.bus {
+            command.args(["--bus", bus]);
+        }
+        for (name, _) in std::env::vars() {
+            if name.starts_with("OPENAI")
+                || name.starts_with("ANTHROPIC")
+                || name.starts_with("OLLAMA")
+            {
+                command.env_remove(name);
+            }
+        }
+        let child = command
+            .args(&self.args)
+            .envs(self.env.iter().map(|(k, v)| (k, v)))
+            .current_dir(scratch.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(std::fs::File::create(&log)?)
+            .kill_on_drop(true)
+            .spawn()
+            .with_context(|| format!("cannot start {}: build it first", program.display()))?;
+        Ok(Server {
+            child,
+            port,
+            log,
+            data,
+            _scratch: scratch,
+        })
+    }
+
+    /// Starts the process and waits until its gateway says that the default flow serves.
+    pub async fn ready(self) -> Result<Server> {
+        let mut server = self.spawn().await?;
+        server.wait_ready().await?;
+        Ok(server)
+    }
+}
+
+/// A running `threadgraph` process; killed when dropped.
+pub struct Server {
+    child: Child,
+    port: u16,
+    log: PathBuf,
+    data: PathBuf,
+    _scratch: TempDir,
+}
+
+impl Server {
+    /// URL of the gateway, with a slash at the end.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/", self.port)
+    }
+
+    /// Port of the gateway.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The data directory.
+    pub fn data(&self) -> &Path {
+        &self.data
+    }
+
+    /// Process id.
+    pub fn pid(&self) -> Option<u32> {
+        self.child.id()
+    }
+
+    /// What it wrote to stderr so far.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Waits until `GET /health/ready` is 200.
+    pub async fn wait_ready(&mut self) -> Result<()> {
+        let client = client()?;
+        let url = format!("{}health/ready", self.url());
+        let end = Instant::now() + READY;
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                bail!("the process ended with {status}:\n{}", self.log());
+            }
+            let answer = client
+                .get(&url)
+                .timeout(Duration::from_secs(2))
+                .send()
+                .await;
+            if answer.is_ok_and(|response| response.status().is_success()) {
+                return Ok(());
+            }
+            if Instant::now() > end {
+                bail!("not ready in time:\n{}", self.log());
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// `kill -9`.
+    pub async fn kill9(mut self) -> Result<()> {
+        self.child.start_kill()?;
+        self.child.wait().await?;
+        Ok(())
+    }
+
+    /// SIGTERM; waits for an orderly end. Returns the exit code.
+    pub async fn terminate(mut self) -> Result<Option<i32>> {
+        let pid = self.child.id().context("already gone")?;
+        Command::new("kill")
+            .arg("-TERM")
+            .arg(pid.to_string())
+            .status()
+            .await?;
+        let status = tokio::time::timeout(Duration::from_secs(40), self.child.wait()).await;
+        Ok(status.context("did not end")??.code())
+    }
+
+    /// Whether it still runs.
+    pub fn alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+}
+
+/// An HTTP client for the tests.
+pub fn client() -> Result<reqwest::Client> {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    Ok(reqwest::Client::builder().build()?)
+}
+
+/// What a command printed and how it ended.
+#[derive(Debug, Clone)]
+pub struct Output {
+    /// Exit code.
+    pub code: Option<i32>,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+impl Output {
+    /// Fails unless the output holds a text; shows both streams.
+    pub fn expect(&self, text: &str) -> Result<&Self> {
+        if self.stdout.contains(text) {
+            return Ok(self);
+        }
+        bail!(
+            "expected {text:?} in stdout:\n{}\nstderr:\n{}",
+            self.stdout,
+            self.stderr
+        )
+    }
+
+    /// Fails if the output holds a text.
+    pub fn refuse(&self, text: &str) -> Result<&Self> {
+        if !self.stdout.contains(text) && !self.stderr.contains(text) {
+            return Ok(self);
+        }
+        bail!(
+            "did not expect {text:?}:\n{}\nstderr:\n{}",
+            self.stdout,
+            self.stderr
+        )
+    }
+}
+
+/// Runs a command of the official clients, unmodified, from the project's virtual environment.
+pub async fn official(url: &str, command: &str, args: &[&str]) -> Result<Output> {
+    let program = root().join(".cache/venv/bin").join(command);
+    run(&program, url, args).await
+}
+
+/// Runs a command of our own.
+pub async fn tg(url: &str, args: &[&str]) -> Result<Output> {
+    run(&bin_dir()?.join("tg"), url, args).await
+}
+
+async fn run(program: &Path, url: &str, args: &[&str]) -> Result<Output> {
+    let work = Command::new(program)
+        .args(args)
+        .env("TRUSTGRAPH_URL", url)
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    let output = tokio::time::timeout(COMMAND, work)
+        .await
+        .with_context(|| format!("{} {args:?} did not end", program.display()))?
+        .with_context(|| format!("cannot run {}: run the set-up first", program.display()))?;
+    Ok(Output {
+        code: output.status.code(),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    })
+}

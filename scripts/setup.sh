@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Installs what a fresh Debian machine with Rust lacks. `build`: to compile and run. `test`: also RabbitMQ
+# and the official clients, in a virtual environment below .cache/.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; elif command -v sudo >/dev/null; then sudo "$@"; else
+    echo "setup: needs root to run: $*" >&2
+    exit 1
+  fi
+}
+
+apt_install() {
+  echo "setup: installing $*" >&2
+  if [ ! -e .cache/apt-updated ]; then
+    as_root apt-get update -qq
+    mkdir -p .cache && touch .cache/apt-updated
+  fi
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+
+need() { command -v "$1" >/dev/null || apt_install "$2"; }
+
+command -v cargo >/dev/null || { echo "setup: Rust is missing: install rustup or Debian's cargo first" >&2; exit 1; }
+need cc gcc
+need curl curl
+
+[ "${1:-build}" = test ] || exit 0
+
+scripts/install-rabbitmq.sh
+need python3 python3
+python3 -c 'import venv, ensurepip' 2>/dev/null || apt_install python3-venv
+# The clients and two processors of the reference, unmodified; versions fixed.
+wanted="trustgraph-cli==2.11.1 trustgraph-base==2.11.1"
+if [ "$(cat .cache/venv/wanted 2>/dev/null)" != "$wanted" ]; then
+  echo "setup: installing the official clients into .cache/venv" >&2
+  rm -rf .cache/venv
+  python3 -m venv .cache/venv
+  .cache/venv/bin/pip install -q $wanted
+  .cache/venv/bin/pip install -q --no-deps trustgraph-flow==2.11.1
+  # What the two processors of the interop test import.
+  .cache/venv/bin/pip install -q ibis openai jsonschema tabulate
+  echo "$wanted" > .cache/venv/wanted
+fi
