@@ -1,1 +1,28 @@
-//! Text completion over model providers.
+//! Text completion: one question to a language model, answered whole or in pieces.
+//!
+//! * [`ChatModel`] is what a provider can do; [`providers`] holds one file per dialect and
+//!   [`builtin`] the extractive reader that serves when no provider is configured.
+//! * [`ProviderSettings`] chooses the provider from settings; keys are [`Secret`]s.
+//! * [`Completer`] runs a request against a model: retries before the first piece, one deadline, cancel
+//!   down to the provider's socket.
+//! * [`processors`] are the two hosted processors, `text-completion` and `text-completion-rag`.
+//!
+//! The crate never shows a provider's body, address or key to anybody, in errors or in logs.
+
+pub mod builtin;
+mod completer;
+mod error;
+
+mod model;
+pub mod providers;
+mod retry;
+mod secret;
+mod settings;
+
+pub use completer::Completer;
+pub use error::LlmError;
+
+pub use model::{ChatEvent, ChatModel, ChatRequest, ChatStream, Completion, Format};
+pub use retry::RetryPolicy;
+pub use secret::Secret;
+pub use settings::{ProviderSettings, SettingFault};

@@ -224,7 +224,11 @@ fn streamed(
                 std::future::pending::<()>().await;
                 None
             }
-            End::Disconnect => Some((Err(broken_pipe()), None)),
+            End::Disconnect => {
+                // Lets the connection write what it holds before it breaks.
+                tokio::task::yield_now().await;
+                Some((Err(broken_pipe()), None))
+            }
             End::Complete => {
                 let text = writing.pieces.concat();
                 let end = writing.dialect.closing(&writing.asked, &text);

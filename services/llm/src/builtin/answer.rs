@@ -1,0 +1,247 @@
+//! Finding the answer to a question in what tools returned.
+
+use super::observation::{Line, readable};
+use super::passages;
+use super::question::{Question, Wanted};
+use super::words;
+
+/// How well something answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Fit {
+    /// It is about the thing, not about what is asked of it.
+    Related,
+    /// It answers.
+    Answers,
+}
+
+/// A quotation that may answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Found {
+    pub(super) fit: Fit,
+    pub(super) score: f64,
+    pub(super) text: String,
+    /// A thing it leads to while words of the question are still open.
+    pub(super) leads_to: Option<Lead>,
+}
+
+/// The next thing to look at.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Lead {
+    pub(super) name: String,
+    /// What is still to be found about it.
+    pub(super) open: Vec<String>,
+}
+
+const MOST_FACTS: usize = 12;
+const MOST_RELATED: usize = 6;
+const ROWS: usize = 40;
+const PREDICATE: f64 = 3.0;
+const VALUE: f64 = 1.5;
+const KIND: f64 = 1.0;
+const ENOUGH: f64 = 2.0;
+
+/// The best quotation for a question from the lines of one observation. `about` is the name that was
+/// looked up, empty for a search; `asked` are the words to be found about it.
+pub(super) fn find(
+    question: &Question<'_>,
+    about: &str,
+    asked: &[String],
+    lines: &[Line],
+) -> Option<Found> {
+    let facts: Vec<Fact<'_>> = lines.iter().filter_map(Fact::of).collect();
+    if !facts.is_empty() {
+        return Some(of_facts(question, about, asked, &facts));
+    }
+    let texts: Vec<&str> = lines
+        .iter()
+        .filter_map(|line| match line {
+            Line::Text(text) => Some(text.as_str()),
+            Line::Fact { .. } => None,
+        })
+        .collect();
+    if texts.is_empty() {
+        return None;
+    }
+    let sentences: Vec<&str> = texts
+        .iter()
+        .flat_map(|text| passages::sentences(text))
+        .collect();
+    let quoted = passages::best(&sentences, asked);
+    if quoted.is_empty() {
+        // Short results, such as rows of a query, are the answer as a whole.
+        let rows: Vec<&str> = texts.iter().take(ROWS).copied().collect();
+        return Some(Found {
+            fit: Fit::Related,
+            score: 0.0,
+            text: rows.join("\n"),
+            leads_to: None,
+        });
+    }
+    Some(Found {
+        fit: Fit::Answers,
+        score: ENOUGH,
+        text: quoted.join(" "),
+        leads_to: None,
+    })
+}
+
+struct Fact<'a> {
+    subject: &'a str,
+    predicate: &'a str,
+    object: &'a str,
+}
+
+impl<'a> Fact<'a> {
+    fn of(line: &'a Line) -> Option<Self> {
+        match line {
+            Line::Fact {
+                subject,
+                predicate,
+                object,
+            } => Some(Self {
+                subject,
+                predicate,
+                object,
+            }),
+            Line::Text(_) => None,
+        }
+    }
+
+    fn quote(&self) -> String {
+        let predicate = words::split(readable(self.predicate)).join(" ");
+        format!(
+            "{}, {predicate}: {}",
+            readable(self.subject),
+            value(self.object)
+        )
+    }
+}
+
+/// A value as it is quoted: an IRI stays whole, a literal loses its quotes.
+fn value(term: &str) -> &str {
+    if term.starts_with('"') {
+        readable(term)
+    } else {
+        term
+    }
+}
+
+fn of_facts(question: &Question<'_>, about: &str, asked: &[String], facts: &[Fact<'_>]) -> Found {
+    let scores: Vec<f64> = facts
+        .iter()
+        .map(|fact| score(question, about, asked, fact))
+        .collect();
+    let top = scores.iter().copied().fold(0.0, f64::max);
+    if top >= ENOUGH {
+        let chosen: Vec<&Fact<'_>> = facts
+            .iter()
+            .zip(&scores)
+            .filter(|(_, score)| **score >= top)
+            .map(|(fact, _)| fact)
+            .take(MOST_FACTS)
+            .collect();
+        return Found {
+            fit: Fit::Answers,
+            score: top,
+            text: quote(&chosen),
+            leads_to: lead(about, asked, &chosen),
+        };
+    }
+    let chosen: Vec<&Fact<'_>> = facts.iter().take(MOST_RELATED).collect();
+    // Nothing in particular is asked: whatever is known about the thing is the answer.
+    let open = asked.is_empty() && !about.is_empty();
+    Found {
+        fit: if open { Fit::Answers } else { Fit::Related },
+        score: top,
+        text: quote(&chosen),
+        leads_to: None,
+    }
+}
+
+fn quote(facts: &[&Fact<'_>]) -> String {
+    let mut quotes: Vec<String> = Vec::new();
+    for fact in facts {
+        let quote = fact.quote();
+        if !quotes.contains(&quote) {
+            quotes.push(quote);
+        }
+    }
+    quotes.join("; ")
+}
+
+fn score(question: &Question<'_>, about: &str, asked: &[String], fact: &Fact<'_>) -> f64 {
+    let predicate = words::split(readable(fact.predicate));
+    let own = words::split(about);
+    let mut values = words::split(readable(fact.object));
+    values.extend(words::split(readable(fact.subject)));
+    values.retain(|word| !own.contains(word));
+    let mut sum = 0.0;
+    for word in asked {
+        if predicate.iter().any(|other| words::same(other, word)) {
+            sum += PREDICATE;
+        } else if predicate.iter().any(|other| words::alike(other, word)) {
+            sum += PREDICATE - 0.5;
+        } else if values.iter().any(|other| words::same(other, word)) {
+            sum += VALUE;
+        }
+    }
+    let describes_itself = ["type", "label", "comment"]
+        .iter()
+        .any(|word| predicate == [*word]);
+    if !describes_itself && of_kind(question.wanted, fact, &predicate) {
+        // With nothing else to go by, a value of the wanted kind is enough.
+        sum += if sum == 0.0 { ENOUGH } else { KIND };
+    }
+    sum
+}
+
+fn of_kind(wanted: Wanted, fact: &Fact<'_>, predicate: &[String]) -> bool {
+    let object = readable(fact.object);
+    let digits = object.chars().filter(char::is_ascii_digit).count();
+    let number = digits > 0
+        && object
+            .chars()
+            .all(|c| c.is_ascii_digit() || "+-.,eE ".contains(c));
+    match wanted {
+        Wanted::When => {
+            let year = number && digits == 4;
+            year || (digits >= 4 && object.contains(['-', '/']))
+                || predicate
+                    .iter()
+                    .any(|word| matches!(word.as_str(), "date" | "year"))
+        }
+        Wanted::Where => predicate.iter().any(|word| words::alike(word, "place")),
+        Wanted::Number => number,
+        // Whether a name is a person's cannot be seen.
+        Wanted::Who | Wanted::Open => false,
+    }
+}
+
+/// When one value answers a part of the question and other words stay open, the value is the next thing
+/// to look at ("the population of the capital of …").
+fn lead(about: &str, asked: &[String], chosen: &[&Fact<'_>]) -> Option<Lead> {
+    let [fact] = chosen else {
+        return None;
+    };
+    let predicate = words::split(readable(fact.predicate));
+    let object = readable(fact.object);
+    let covered = |word: &String| {
+        predicate.iter().any(|other| words::alike(other, word))
+            || words::split(object)
+                .iter()
+                .any(|other| words::same(other, word))
+    };
+    let some = asked.iter().any(covered);
+    let open: Vec<String> = asked
+        .iter()
+        .filter(|word| !covered(word))
+        .cloned()
+        .collect();
+    let name = object.chars().any(char::is_alphabetic)
+        && object.split_whitespace().count() <= 8
+        && !object.eq_ignore_ascii_case(about);
+    (some && !open.is_empty() && name).then(|| Lead {
+        name: object.to_owned(),
+        open,
+    })
+}

@@ -1,0 +1,359 @@
+//! Choosing the next step of a ReAct dialog from the question, the tools on offer and what was seen.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::answer::{self, Fit, Found, Lead};
+use super::arithmetic;
+use super::observation;
+use super::question::Question;
+use super::react::{Past, Prompt, Step, Tool};
+use super::words;
+
+/// Most tool calls for one question.
+const MOST_CALLS: usize = 6;
+/// Most names of a question that are looked up.
+const MOST_NAMES: usize = 3;
+
+const ABOUT: &str = "graph_about";
+const SPARQL: &str = "graph_sparql";
+const PATTERN: &str = "graph_pattern";
+const CALCULATOR: &str = "calculator";
+const CLOCK: &str = "current_datetime";
+
+/// Names of the argument that takes a whole question.
+const ASKING: &[&str] = &["question", "query", "text", "input", "prompt"];
+
+/// The next step.
+pub(super) fn next(prompt: &Prompt) -> Step {
+    let question = Question::read(&prompt.question);
+    if let Some(last) = prompt.steps.last()
+        && let Some(step) = exact(last)
+    {
+        return step;
+    }
+    let seen = read(&question, &prompt.steps);
+    let best = best(&seen);
+    let may_call = prompt.steps.len() < MOST_CALLS;
+    if let Some(best) = best
+        && best.fit == Fit::Answers
+    {
+        if let Some(Lead { name, .. }) = &best.leads_to
+            && may_call
+            && prompt.tool(ABOUT).is_some()
+        {
+            let thought = format!("That leads to {name}; I look at it as well.");
+            let step = Step::call(thought, ABOUT, Some(("name", name)));
+            if !made(prompt, &step) {
+                return step;
+            }
+        }
+        return Step::answer(
+            "The observation holds the answer; I quote it.",
+            best.text.clone(),
+        );
+    }
+    if may_call
+        && let Some(step) = ideas(prompt, &question)
+            .into_iter()
+            .find(|step| !made(prompt, step))
+    {
+        return step;
+    }
+    match best {
+        Some(found) => Step::answer(
+            "Nothing answers this exactly; I quote what comes closest.",
+            format!(
+                "I found no exact answer. What comes closest: {}",
+                found.text
+            ),
+        ),
+        None => Step::answer(
+            "The tools returned nothing about this.",
+            "I found nothing that answers this.".to_owned(),
+        ),
+    }
+}
+
+/// What each observation offers. Where one led to the next, the later quotes the earlier as well.
+fn read(question: &Question<'_>, steps: &[Past]) -> Vec<Found> {
+    let mut seen: Vec<Found> = Vec::new();
+    let mut known = HashSet::new();
+    let mut lead: Option<(Lead, String)> = None;
+    for past in steps {
+        let mut lines = observation::read(&past.observation);
+        // What an earlier step showed is no news.
+        lines.retain(|line| known.insert(line.clone()));
+        let about = argument(&past.args, "name").unwrap_or_default();
+        let led = lead
+            .take()
+            .filter(|(lead, _)| lead.name.eq_ignore_ascii_case(&about));
+        let asked = match &led {
+            Some((lead, _)) => lead.open.clone(),
+            None => question.asked_beside(&about),
+        };
+        let Some(mut found) = answer::find(question, &about, &asked, &lines) else {
+            continue;
+        };
+        if past.action == SPARQL && asked_by_class(past) {
+            // The query was made for this question; its rows are the answer.
+            found.fit = Fit::Answers;
+        }
+        if let Some((_, before)) = led
+            && found.fit == Fit::Answers
+        {
+            found.text = format!("{before}; {}", found.text);
+        }
+        lead = found
+            .leads_to
+            .clone()
+            .map(|lead| (lead, found.text.clone()));
+        seen.push(found);
+    }
+    seen
+}
+
+fn asked_by_class(past: &Past) -> bool {
+    argument(&past.args, "query").is_some_and(|query| query.contains("?item a ?class"))
+}
+
+/// The best of what was seen: the last that answers, else the closest.
+fn best(seen: &[Found]) -> Option<&Found> {
+    let mut best: Option<&Found> = None;
+    for found in seen {
+        let better = best.is_none_or(|best| {
+            found.fit > best.fit
+                || (found.fit == best.fit
+                    && (found.fit == Fit::Answers || found.score > best.score))
+        });
+        if better {
+            best = Some(found);
+        }
+    }
+    best
+}
+
+/// Tools whose result is the answer.
+fn exact(last: &Past) -> Option<Step> {
+    let result = last.observation.trim();
+    if result.is_empty() || result.to_lowercase().starts_with("error") {
+        return None;
+    }
+    let thought = "The tool gave the result.";
+    match last.action.as_str() {
+        CALCULATOR => {
+            let expression = argument(&last.args, "expression").unwrap_or_default();
+            Some(Step::answer(thought, format!("{expression} = {result}")))
+        }
+        CLOCK => Some(Step::answer(thought, result.to_owned())),
+        _ => None,
+    }
+}
+
+/// An argument of a past step, whose text may be only nearly JSON.
+fn argument(args: &str, name: &str) -> Option<String> {
+    if let Ok(Value::Object(map)) = serde_json::from_str::<Value>(args) {
+        return map.get(name).map(|value| match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        });
+    }
+    let (_, rest) = args.split_once(&format!("\"{name}\""))?;
+    let (_, rest) = rest.split_once('"')?;
+    let end = rest.rfind('"')?;
+    Some(rest[..end].to_owned())
+}
+
+/// Whether a call was made before.
+fn made(prompt: &Prompt, step: &Step) -> bool {
+    let Step::Call { tool, args, .. } = step else {
+        return false;
+    };
+    prompt.steps.iter().any(|past| {
+        past.action == *tool
+            && args.as_object().is_none_or(|args| {
+                args.iter().all(|(name, value)| {
+                    let known = argument(&past.args, name);
+                    known.as_deref().map(words::split) == value.as_str().map(words::split)
+                })
+            })
+    })
+}
+
+/// Calls worth making, most promising first.
+fn ideas(prompt: &Prompt, question: &Question<'_>) -> Vec<Step> {
+    let mut ideas = Vec::new();
+    let has = |name: &str| prompt.tool(name).is_some();
+    if has(CALCULATOR)
+        && let Some(expression) = arithmetic::expression(question.text)
+    {
+        let thought = "This is a calculation.".to_owned();
+        ideas.push(Step::call(
+            thought,
+            CALCULATOR,
+            Some(("expression", &expression)),
+        ));
+    }
+    if has(CLOCK) && asks_the_time(question.text) {
+        ideas.push(Step::call(
+            "I need the current date and time.".to_owned(),
+            CLOCK,
+            None,
+        ));
+    }
+    if has(SPARQL)
+        && let Some(query) = sparql_in(question.text)
+    {
+        let thought = "The question holds a query; I run it.".to_owned();
+        ideas.push(Step::call(thought, SPARQL, Some(("query", query))));
+    }
+    if has(PATTERN)
+        && let Some(iri) = iri_in(question.text)
+    {
+        let thought = format!("I look up the facts of {iri}.");
+        ideas.push(Step::call(thought, PATTERN, Some(("subject", iri))));
+    }
+    // With a name in capitals or quotes the question is about a thing, else it may be about a kind.
+    let named = question
+        .names
+        .iter()
+        .any(|name| name.chars().any(|c| c.is_uppercase() || c.is_numeric()));
+    let class = question.class().filter(|_| has(SPARQL));
+    if !named && let Some(class) = &class {
+        ideas.push(by_class(class, question.counts()));
+    }
+    if has(ABOUT) {
+        for name in question.names.iter().take(MOST_NAMES) {
+            let thought = format!("I need to know what the graph says about {name}.");
+            ideas.push(Step::call(thought, ABOUT, Some(("name", name))));
+        }
+    }
+    if named
+        && let Some(class) = &class
+        && question.counts()
+    {
+        ideas.push(by_class(class, true));
+    }
+    if has(SPARQL) && !question.words.is_empty() {
+        ideas.push(by_words(question));
+    }
+    ideas.extend(by_description(prompt, question));
+    ideas
+}
+
+fn asks_the_time(question: &str) -> bool {
+    let words = words::split(question);
+    let has = |word: &str| words.iter().any(|other| other == word);
+    let now = has("now") || has("today") || has("current") || has("currently");
+    let lower = question.to_lowercase();
+    lower.contains("what time is it")
+        || lower.contains("what day is it")
+        || (now && (has("time") || has("date") || has("day") || has("year")))
+}
+
+fn sparql_in(question: &str) -> Option<&str> {
+    let at = ["PREFIX ", "SELECT ", "ASK ", "CONSTRUCT ", "DESCRIBE "]
+        .iter()
+        .filter_map(|word| question.find(word))
+        .min()?;
+    let query = question[at..].trim().trim_end_matches(['?', '`']).trim();
+    query.contains('{').then_some(query)
+}
+
+fn iri_in(question: &str) -> Option<&str> {
+    question
+        .split(|c: char| c.is_whitespace() || matches!(c, '<' | '>' | '"' | '(' | ')'))
+        .map(|word| word.trim_end_matches(['?', '.', ',', '!', ';']))
+        .find(|word| {
+            ["http://", "https://", "urn:"]
+                .iter()
+                .any(|start| word.strip_prefix(start).is_some_and(|rest| rest.len() > 2))
+        })
+}
+
+/// Text inside a SPARQL string.
+fn literal(text: &str) -> String {
+    text.chars()
+        .filter(|c| !c.is_control() && !matches!(c, '"' | '\\'))
+        .collect()
+}
+
+/// Lists or counts the things of a kind, by the kind's label or the end of its IRI.
+fn by_class(class: &str, count: bool) -> Step {
+    let name = literal(class);
+    let local: String = name.chars().filter(|c| c.is_alphanumeric()).collect();
+    let (head, tail) = if count {
+        ("(COUNT(DISTINCT ?item) AS ?count)", "")
+    } else {
+        ("DISTINCT ?item ?label", " LIMIT 200")
+    };
+    let query = format!(
+        "PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#> SELECT {head} WHERE {{ ?item a ?class . \
+         OPTIONAL {{ ?class rdfs:label ?name }} OPTIONAL {{ ?item rdfs:label ?label }} \
+         FILTER (LCASE(STR(?name)) = \"{name}\" || \
+         REGEX(REPLACE(STR(?class), \"[-_]\", \"\"), \"[/#:]{local}$\", \"i\")) }}{tail}"
+    );
+    let thought = format!("This is about things of the kind {class}; I query for them.");
+    Step::call(thought, SPARQL, Some(("query", &query)))
+}
+
+/// Searches all texts for the words of the question that say most.
+fn by_words(question: &Question<'_>) -> Step {
+    let mut wanted: Vec<&String> = question.words.iter().collect();
+    // Numbers and long words say more.
+    wanted.sort_by_key(|word| {
+        let number = word.chars().all(char::is_numeric);
+        std::cmp::Reverse((number, word.chars().count()))
+    });
+    let filters: Vec<String> = wanted
+        .iter()
+        .take(2)
+        .map(|word| {
+            format!(
+                "CONTAINS(LCASE(STR(?object)), \"{}\")",
+                literal(words::stem(word))
+            )
+        })
+        .collect();
+    let query = format!(
+        "SELECT ?subject ?predicate ?object WHERE {{ ?subject ?predicate ?object . \
+         FILTER (isLiteral(?object) && ({})) }} LIMIT 40",
+        filters.join(" || ")
+    );
+    let thought = "I search the texts of the graph for the words of the question.".to_owned();
+    Step::call(thought, SPARQL, Some(("query", &query)))
+}
+
+/// Other tools that take a question, best described first.
+fn by_description(prompt: &Prompt, question: &Question<'_>) -> Vec<Step> {
+    let known = [ABOUT, SPARQL, PATTERN, CALCULATOR, CLOCK];
+    let mut tools: Vec<(usize, &Tool, &str)> = prompt
+        .tools
+        .iter()
+        .filter(|tool| !known.contains(&tool.name.as_str()))
+        .filter_map(|tool| {
+            let argument = tool
+                .arguments
+                .iter()
+                .find(|name| ASKING.contains(&name.as_str()))
+                .or_else(|| tool.arguments.first().filter(|_| tool.arguments.len() == 1))?;
+            let mut described = words::content(&tool.description);
+            described.extend(words::content(&tool.name));
+            let shared = question
+                .words
+                .iter()
+                .filter(|word| described.iter().any(|other| words::alike(other, word)))
+                .count();
+            Some((shared, tool, argument.as_str()))
+        })
+        .collect();
+    tools.sort_by_key(|(shared, ..)| std::cmp::Reverse(*shared));
+    tools
+        .into_iter()
+        .map(|(_, tool, argument)| {
+            let thought = format!("{} may know this.", tool.name);
+            Step::call(thought, &tool.name, Some((argument, question.text)))
+        })
+        .collect()
+}

@@ -1,0 +1,255 @@
+//! The reader plays whole dialogs over small worlds made up here; no subject is known to the code.
+
+use futures::StreamExt;
+use serde_json::{Value, json};
+
+use super::react::{Prompt, Step};
+use super::{Builtin, NAME, plan, reply};
+use crate::model::{ChatEvent, ChatModel, ChatRequest};
+
+/// The prompt as the template of the prompt service renders it; held there by a test of its own.
+const RENDERED: &str = include_str!("../../../prompt/fixtures/agent-react.txt");
+
+const TOOLS: &str = "* graph_about: Finds things by name and lists their facts.\n  - name (string): name\n\
+* graph_pattern: Lists facts that match a pattern.\n  - subject (string): s\n  - predicate (string): p\n  - object (string): o\n\
+* graph_sparql: Runs a SPARQL query over the graph.\n  - query (string): query\n\
+* calculator: Calculates an expression.\n  - expression (string): expression\n\
+* current_datetime: Tells date and time.\n";
+
+fn prompt(question: &str, steps: &str) -> String {
+    let steps = if steps.is_empty() {
+        String::new()
+    } else {
+        format!("## Steps so far\n{steps}\n")
+    };
+    format!(
+        "Intro.\n\n## Tools\n{TOOLS}\n## Form of a step\n\nThought: x\nAction: y\nArgs: z\n\nFinal Answer: w\n\n\
+         ## Question\n{question}\n\n{steps}## Your next step\n"
+    )
+}
+
+type Facts = &'static [(&'static str, &'static str, &'static str)];
+
+/// A graph tool: facts that name the thing, on either side.
+fn about(world: Facts, name: &str) -> String {
+    let name = name.to_lowercase();
+    let lines: Vec<String> = world
+        .iter()
+        .filter(|(s, _, o)| s.to_lowercase() == name || o.to_lowercase() == name)
+        .map(|(s, p, o)| format!("{s} | {p} | {o}"))
+        .collect();
+    if lines.is_empty() {
+        "No entity matches.".to_owned()
+    } else {
+        lines.join("\n")
+    }
+}
+
+/// Plays a dialog; returns the calls made and the answer.
+fn play(world: Facts, question: &str) -> (Vec<(String, Value)>, String) {
+    let mut calls = Vec::new();
+    let mut steps = String::new();
+    for _ in 0..10 {
+        let text = prompt(question, &steps);
+        match plan::next(&Prompt::read(&text).expect("our template")) {
+            Step::Answer { text, .. } => return (calls, text),
+            Step::Call {
+                tool,
+                args,
+                thought,
+            } => {
+                let observation = match tool.as_str() {
+                    "graph_about" => about(world, args["name"].as_str().unwrap()),
+                    "calculator" => "42".to_owned(),
+                    "current_datetime" => "2031-02-03T04:05:06Z".to_owned(),
+                    _ => "No results.".to_owned(),
+                };
+                steps += &format!(
+                    "\nThought: {thought}\nAction: {tool}\nArgs: {args}\nObservation: {observation}\n"
+                );
+                calls.push((tool, args));
+            }
+        }
+    }
+    panic!("the dialog has no end");
+}
+
+const CITY: Facts = &[
+    ("Old Bridge", "type", "Bridge"),
+    ("Old Bridge", "label", "Old Bridge"),
+    ("Old Bridge", "built", "1429"),
+    ("Old Bridge", "last restored", "1987"),
+    ("Old Bridge", "architect", "Nerina Vosk"),
+    ("Old Bridge", "crosses", "River Sell"),
+    ("Nerina Vosk", "birthPlace", "Tarn"),
+    (
+        "Nerina Vosk",
+        "http://e.x/p/deathDate",
+        "\"1466-02-01\"^^<xsd:date>",
+    ),
+    ("Tarn", "population", "8120"),
+    ("Glass Sea", "author", "Ivo Prell"),
+];
+
+#[test]
+fn questions_about_named_things_are_answered_by_quoting() {
+    for (question, expected, calls) in [
+        (
+            "When was the Old Bridge built?",
+            "Old Bridge, built: 1429",
+            1,
+        ),
+        (
+            "when was the old bridge built?",
+            "Old Bridge, built: 1429",
+            1,
+        ),
+        ("In which year was the Old Bridge last restored?", "1987", 1),
+        ("Who designed the Old Bridge?", "Nerina Vosk", 1),
+        ("What does the Old Bridge cross?", "River Sell", 1),
+        ("When did Nerina Vosk die?", "1466-02-01", 1),
+        ("Where was Nerina Vosk born?", "Tarn", 1),
+        ("Who wrote \"Glass Sea\"?", "Ivo Prell", 1),
+        ("How many people live in Tarn?", "8120", 1),
+        ("Which bridge was built in 1429?", "Old Bridge", 1),
+    ] {
+        let (made, answer) = play(CITY, question);
+        assert!(answer.contains(expected), "{question} -> {answer}");
+        assert_eq!(made.len(), calls, "{question}: {made:?}");
+        assert_eq!(made[0].0, "graph_about", "{question}");
+    }
+}
+
+#[test]
+fn a_question_over_two_things_is_followed() {
+    let (made, answer) = play(
+        CITY,
+        "What is the birthplace of the architect of the Old Bridge?",
+    );
+    assert_eq!(made.len(), 2, "{made:?}");
+    assert!(answer.contains("Tarn"), "{answer}");
+}
+
+#[test]
+fn nothing_is_invented() {
+    let (made, answer) = play(CITY, "Who is the mayor of Quellburg?");
+    assert!(made.len() <= 6);
+    assert_eq!(answer, "I found nothing that answers this.");
+    let (_, answer) = play(CITY, "What colour is the Old Bridge?");
+    assert!(answer.starts_with("I found no exact answer."), "{answer}");
+}
+
+#[test]
+fn calculations_and_the_time_go_to_their_tools() {
+    let (made, answer) = play(CITY, "What is 6 times 7?");
+    assert_eq!(
+        made,
+        [("calculator".to_owned(), json!({"expression": "6 * 7"}))]
+    );
+    assert_eq!(answer, "6 * 7 = 42");
+    let (made, answer) = play(CITY, "What is the current date?");
+    assert_eq!(made, [("current_datetime".to_owned(), json!({}))]);
+    assert_eq!(answer, "2031-02-03T04:05:06Z");
+}
+
+#[test]
+fn kinds_of_things_are_queried() {
+    let text = prompt("How many bridges are there?", "");
+    let Step::Call { tool, args, .. } = plan::next(&Prompt::read(&text).unwrap()) else {
+        panic!("a call is expected");
+    };
+    assert_eq!(tool, "graph_sparql");
+    assert!(args["query"].as_str().unwrap().contains("\"bridge\""));
+    let observed =
+        format!("\nThought: t\nAction: graph_sparql\nArgs: {args}\nObservation: count\n17\n");
+    let text = prompt("How many bridges are there?", &observed);
+    let Step::Answer { text, .. } = plan::next(&Prompt::read(&text).unwrap()) else {
+        panic!("an answer is expected");
+    };
+    assert!(text.contains("17"), "{text}");
+}
+
+#[test]
+fn the_real_template_is_understood() {
+    let prompt = Prompt::read(RENDERED).unwrap();
+    assert_eq!(prompt.question, "When was the Old Bridge built?");
+    let names: Vec<&str> = prompt.tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(names, ["graph_about", "calculator"]);
+    assert_eq!(prompt.tools[0].arguments, ["name"]);
+    assert_eq!(prompt.steps.len(), 1);
+    assert_eq!(prompt.steps[0].observation.lines().count(), 2);
+    let step = plan::next(&prompt).render();
+    assert!(step.starts_with("Thought: "), "{step}");
+    assert!(
+        step.contains("Final Answer: Old Bridge, built: 1429"),
+        "{step}"
+    );
+}
+
+#[test]
+fn another_template_of_the_same_grammar_gets_its_form() {
+    let request = ChatRequest {
+        prompt: "Use Thought:, Action: and Final Answer:. Wool is warm. What is warm?".to_owned(),
+        ..ChatRequest::default()
+    };
+    let text = reply(&request);
+    assert!(
+        text.starts_with("Thought: ") && text.contains("Final Answer: Wool is warm."),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn it_streams_in_pieces_and_says_what_it_is() {
+    let request = ChatRequest {
+        prompt: "The Lantern was lit in 1802 by the keeper. When was the Lantern lit?".to_owned(),
+        model: Some("gpt-9".to_owned()),
+        streaming: true,
+        ..ChatRequest::default()
+    };
+    let events: Vec<_> = Builtin.chat(&request).await.unwrap().collect().await;
+    let text: String = events
+        .iter()
+        .filter_map(|event| match event {
+            Ok(ChatEvent::Delta(piece)) => Some(piece.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(text, "The Lantern was lit in 1802 by the keeper.");
+    assert!(events.len() > 3);
+    let Some(Ok(ChatEvent::Done(done))) = events.last() else {
+        panic!("the end is missing");
+    };
+    assert_eq!(done.model, "builtin (extractive, not a language model)");
+    assert_eq!(done.model, NAME);
+    assert_eq!((done.in_token, done.out_token), (Some(14), Some(9)));
+}
+
+#[test]
+fn hostile_prompts_do_no_harm() {
+    for text in [
+        "",
+        "## Tools",
+        "## Question\n## Tools\n## Your next step",
+        "\u{0}\u{1}",
+        "?????",
+        "\"\"\"\"",
+    ] {
+        let request = ChatRequest {
+            prompt: text.to_owned(),
+            ..ChatRequest::default()
+        };
+        assert!(!reply(&request).is_empty());
+    }
+    for question in [
+        "", "\"", "((((1+", "SELECT {", "urn:", "When?", "how many", "’s",
+    ] {
+        assert!(
+            !reply(&ChatRequest {
+                prompt: prompt(question, ""),
+                ..ChatRequest::default()
+            })
+            .is_empty()
+        );
+    }
+}

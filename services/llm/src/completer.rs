@@ -1,0 +1,135 @@
+//! Runs one request against a model: retries until the first piece, then passes pieces on, all within
+//! one deadline and one cancel token. Never repeats a request after a piece was passed on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{StreamExt, stream};
+use tg_schemas::msg::ModelInfo;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::LlmError;
+use crate::model::{ChatEvent, ChatModel, ChatRequest, ChatStream};
+use crate::retry::RetryPolicy;
+
+/// A model with rules for retrying.
+#[derive(Clone)]
+pub struct Completer {
+    model: Arc<dyn ChatModel>,
+    retry: RetryPolicy,
+    chance: fn() -> f64,
+}
+
+impl Completer {
+    /// A completer with the default rules.
+    pub fn new(model: Arc<dyn ChatModel>) -> Self {
+        Self {
+            model,
+            retry: RetryPolicy::default(),
+            chance: rand::random::<f64>,
+        }
+    }
+
+    /// Other rules for retrying.
+    pub fn with_retry(mut self, retry: RetryPolicy) -> Self {
+        self.retry = retry;
+        self
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Arc<dyn ChatModel> {
+        &self.model
+    }
+
+    /// Starts the request. The stream ends with [`ChatEvent::Done`] or an error, at the latest when
+    /// `left` has passed or `cancel` fires; both close the provider's socket.
+    pub async fn open(
+        &self,
+        request: &ChatRequest,
+        left: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<ChatStream, LlmError> {
+        let until = Instant::now() + left;
+        let (first, rest) = bounded(until, cancel, self.attempts(request, until)).await??;
+        let cancel = cancel.clone();
+        let rest = stream::unfold(Some(rest), move |state| {
+            let cancel = cancel.clone();
+            async move {
+                let mut rest = state?;
+                let item = match bounded(until, &cancel, rest.next()).await {
+                    Ok(Some(item)) => item,
+                    Ok(None) => return None,
+                    Err(error) => Err(error),
+                };
+                let open = matches!(item, Ok(ChatEvent::Delta(_)));
+                Some((item, open.then_some(rest)))
+            }
+        });
+        Ok(stream::iter([Ok(first)]).chain(rest).boxed())
+    }
+
+    /// Lists the provider's models, within the time left.
+    pub async fn list_models(
+        &self,
+        left: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<ModelInfo>, LlmError> {
+        bounded(Instant::now() + left, cancel, self.model.list_models()).await?
+    }
+
+    async fn attempts(
+        &self,
+        request: &ChatRequest,
+        until: Instant,
+    ) -> Result<(ChatEvent, ChatStream), LlmError> {
+        let mut failed = 0;
+        loop {
+            let error = match self.attempt(request).await {
+                Ok(begun) => return Ok(begun),
+                Err(error) => error,
+            };
+            failed += 1;
+            let left = until.saturating_duration_since(Instant::now());
+            let Some(pause) = self.retry.pause(&error, failed, left, (self.chance)()) else {
+                return Err(error);
+            };
+            tracing::debug!(
+                provider = self.model.provider(),
+                %error,
+                failed,
+                pause_ms = pause.as_millis() as u64,
+                "model call failed, trying again"
+            );
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    async fn attempt(&self, request: &ChatRequest) -> Result<(ChatEvent, ChatStream), LlmError> {
+        let mut events = self.model.chat(request).await?;
+        match events.next().await {
+            Some(Ok(first)) => {
+                if matches!(first, ChatEvent::Done(_)) {
+                    events = stream::empty().boxed();
+                }
+                Ok((first, events))
+            }
+            Some(Err(error)) => Err(error),
+            None => Err(LlmError::BrokenOff),
+        }
+    }
+}
+
+/// Awaits something at most until the deadline or cancel.
+async fn bounded<T>(
+    until: Instant,
+    cancel: &CancellationToken,
+    work: impl Future<Output = T>,
+) -> Result<T, LlmError> {
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => Err(LlmError::Cancelled),
+        done = work => Ok(done),
+        () = tokio::time::sleep_until(until) => Err(LlmError::Timeout),
+    }
+}

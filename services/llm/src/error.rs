@@ -1,0 +1,90 @@
+//! What can go wrong with a provider. Says what kind of failure it was, never in the provider's words.
+
+use std::time::Duration;
+
+use tg_schemas::{Error, ErrorCode};
+
+/// A failed model call.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LlmError {
+    /// Too many requests; may work after a pause.
+    #[error("the model provider is receiving too many requests")]
+    RateLimited {
+        /// The pause the provider asked for.
+        retry_after: Option<Duration>,
+    },
+    /// The account has no credit left; waiting does not help.
+    #[error("the account at the model provider has no credit left")]
+    Quota,
+    /// The key is missing, wrong or not allowed to do this.
+    #[error("the model provider did not accept the key")]
+    Auth,
+    /// The provider does not know the model or the door.
+    #[error("the model provider does not know this model (list-models shows what it has)")]
+    UnknownModel,
+    /// The request is longer than the model can read.
+    #[error("the request is longer than the model can read")]
+    TooLong,
+    /// The provider refused the request as malformed or unsuitable.
+    #[error("the model provider refused the request as invalid")]
+    BadRequest,
+    /// The provider cannot be reached or is out of order.
+    #[error("the model provider cannot be reached or is out of order")]
+    Unavailable,
+    /// No answer in time.
+    #[error("the model did not answer in time")]
+    Timeout,
+    /// The answer is not in the provider's own dialect.
+    #[error("the model provider gave an answer that cannot be read")]
+    Malformed,
+    /// The answer broke off in the middle.
+    #[error("the answer of the model broke off")]
+    BrokenOff,
+    /// Cancelled by the asker.
+    #[error("cancelled")]
+    Cancelled,
+    /// The provider cannot do this.
+    #[error("the model provider does not offer this operation")]
+    Unsupported,
+}
+
+impl LlmError {
+    /// Whether the same request may succeed when tried again.
+    pub fn is_transient(&self) -> bool {
+        matches!(
+            self,
+            Self::RateLimited { .. } | Self::Unavailable | Self::BrokenOff
+        )
+    }
+
+    /// The code of the failure.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::RateLimited { .. } => ErrorCode::RateLimited,
+            Self::Timeout => ErrorCode::Timeout,
+            Self::Cancelled => ErrorCode::Cancelled,
+            Self::Unsupported => ErrorCode::NotImplemented,
+            Self::TooLong => ErrorCode::TooLarge,
+            Self::Quota
+            | Self::Auth
+            | Self::UnknownModel
+            | Self::BadRequest
+            | Self::Unavailable
+            | Self::Malformed
+            | Self::BrokenOff => ErrorCode::Provider,
+        }
+    }
+}
+
+impl From<LlmError> for Error {
+    fn from(error: LlmError) -> Self {
+        let mut text = error.to_string();
+        if let LlmError::RateLimited {
+            retry_after: Some(pause),
+        } = &error
+        {
+            text += &format!("; try again in {} s", pause.as_secs().max(1));
+        }
+        Error::new(error.code(), text)
+    }
+}

@@ -1,0 +1,1 @@
+//! The two hosted processors: questions from the bus to the completer and back.

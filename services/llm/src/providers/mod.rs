@@ -1,0 +1,15 @@
+//! Providers of models: one file per wire dialect over one small HTTP layer.
+
+mod anthropic;
+mod failure;
+mod http;
+mod ollama;
+mod openai;
+mod reading;
+
+pub use anthropic::Anthropic;
+pub use ollama::Ollama;
+pub use openai::OpenAi;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,197 @@
+//! Ollama's own chat dialect: one JSON object a line, context length settable.
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tg_schemas::msg::ModelInfo;
+
+use super::failure;
+use super::http::{self, Http};
+use super::reading::{self, Dialect, Said};
+use crate::error::LlmError;
+use crate::model::{ChatModel, ChatRequest, ChatStream, Completion, Format};
+
+/// An Ollama server.
+pub struct Ollama {
+    http: Http,
+    host: String,
+    model: String,
+    context: Option<u32>,
+}
+
+impl Ollama {
+    /// A server at a base address. `context` overrides its context length, whose default silently cuts
+    /// long histories.
+    #[allow(
+        clippy::result_unit_err,
+        reason = "there is nothing to tell beyond that it failed"
+    )]
+    pub fn new(host: &str, model: &str, context: Option<u32>) -> Result<Self, ()> {
+        Ok(Self {
+            http: Http::new(host)?,
+            host: host.to_owned(),
+            model: model.to_owned(),
+            context,
+        })
+    }
+
+    fn body(&self, request: &ChatRequest, model: &str, temperature: Option<f64>) -> Value {
+        let mut messages = Vec::with_capacity(2);
+        if !request.system.is_empty() {
+            messages.push(json!({"role": "system", "content": request.system}));
+        }
+        messages.push(json!({"role": "user", "content": request.prompt}));
+        let mut options = json!({});
+        if let Some(temperature) = temperature {
+            options["temperature"] = json!(temperature);
+        }
+        if let Some(context) = self.context {
+            options["num_ctx"] = json!(context);
+        }
+        let mut body = json!({
+            "model": model, "messages": messages, "stream": request.streaming, "options": options,
+        });
+        match &request.format {
+            Format::Text => {}
+            Format::Json => body["format"] = json!("json"),
+            Format::Schema(schema) => body["format"] = Value::Object(schema.clone()),
+        }
+        body
+    }
+}
+
+#[async_trait]
+impl ChatModel for Ollama {
+    fn provider(&self) -> &'static str {
+        "ollama"
+    }
+
+    fn default_model(&self) -> &str {
+        &self.model
+    }
+
+    async fn chat(&self, request: &ChatRequest) -> Result<ChatStream, LlmError> {
+        let model = request.model.as_deref().unwrap_or(&self.model);
+        let url = format!("{}/api/chat", self.host);
+        let response = self
+            .http
+            .chat(model, request.temperature, |temperature| {
+                let builder = self.http.client().post(&url);
+                (builder, self.body(request, model, temperature))
+            })
+            .await?;
+        let mut answer = Answer {
+            completion: Completion {
+                model: model.to_owned(),
+                ..Completion::default()
+            },
+            ended: false,
+        };
+        if request.streaming {
+            return Ok(reading::lines(response, answer));
+        }
+        let whole: Line = http::whole(response).await?;
+        let text = answer.take(whole)?.unwrap_or_default();
+        Ok(reading::at_once(text, answer.completion()))
+    }
+
+    async fn list_models(&self) -> Result<Vec<ModelInfo>, LlmError> {
+        let url = format!("{}/api/tags", self.host);
+        let listed: Listed = self.http.json(self.http.client().get(url)).await?;
+        let info = |model: Model| ModelInfo {
+            id: model.name.clone(),
+            name: Some(model.name),
+            family: model.details.family,
+            parameter_size: model.details.parameter_size,
+            quantization: model.details.quantization_level,
+            format: model.details.format,
+            ..ModelInfo::default()
+        };
+        Ok(listed.models.into_iter().map(info).collect())
+    }
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Line {
+    model: Option<String>,
+    message: Option<Message>,
+    done: bool,
+    done_reason: Option<String>,
+    prompt_eval_count: Option<i64>,
+    eval_count: Option<i64>,
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    content: Option<String>,
+}
+
+struct Answer {
+    completion: Completion,
+    ended: bool,
+}
+
+impl Answer {
+    fn take(&mut self, line: Line) -> Result<Option<String>, LlmError> {
+        if let Some(error) = line.error {
+            return Err(failure::in_stream(&error));
+        }
+        if let Some(model) = line.model {
+            self.completion.model = model;
+        }
+        if line.done {
+            self.ended = true;
+            self.completion.in_token = line.prompt_eval_count;
+            self.completion.out_token = line.eval_count;
+            self.completion.truncated = line.done_reason.as_deref() == Some("length");
+        }
+        Ok(line.message.and_then(|message| message.content))
+    }
+}
+
+impl Dialect for Answer {
+    fn read(&mut self, data: &str) -> Result<Said, LlmError> {
+        if data.trim().is_empty() {
+            return Ok(Said::Nothing);
+        }
+        let line: Line = serde_json::from_str(data).map_err(|_| LlmError::Malformed)?;
+        let text = self.take(line)?.filter(|text| !text.is_empty());
+        Ok(match text {
+            Some(text) => Said::Piece(text),
+            None if self.ended => Said::End,
+            None => Said::Nothing,
+        })
+    }
+
+    fn complete(&self) -> bool {
+        self.ended
+    }
+
+    fn completion(&mut self) -> Completion {
+        std::mem::take(&mut self.completion)
+    }
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    #[serde(default)]
+    models: Vec<Model>,
+}
+
+#[derive(Deserialize)]
+struct Model {
+    name: String,
+    #[serde(default)]
+    details: Details,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Details {
+    family: Option<String>,
+    parameter_size: Option<String>,
+    quantization_level: Option<String>,
+    format: Option<String>,
+}

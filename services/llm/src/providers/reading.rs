@@ -1,0 +1,102 @@
+//! Turns a provider's events into ours. A dialect supplies a [`Dialect`] that reads one event at a time.
+
+use eventsource_stream::Eventsource;
+use futures::{Stream, StreamExt, stream};
+use reqwest::Response;
+
+use super::http;
+use crate::error::LlmError;
+use crate::model::{ChatEvent, ChatStream, Completion};
+
+/// What one event of a dialect says.
+pub(super) enum Said {
+    /// Nothing for the asker.
+    Nothing,
+    /// The next piece.
+    Piece(String),
+    /// The end.
+    End,
+}
+
+/// One answer being read.
+pub(super) trait Dialect: Send + 'static {
+    /// Reads one event.
+    fn read(&mut self, data: &str) -> Result<Said, LlmError>;
+    /// Whether the answer is complete although no end was told.
+    fn complete(&self) -> bool;
+    /// What is known about the call.
+    fn completion(&mut self) -> Completion;
+}
+
+/// Reads server-sent events.
+pub(super) fn events(response: Response, dialect: impl Dialect) -> ChatStream {
+    let data = http::bytes(response).eventsource().map(|event| {
+        event.map(|event| event.data).map_err(|error| match error {
+            eventsource_stream::EventStreamError::Transport(error) => error,
+            _ => LlmError::Malformed,
+        })
+    });
+    read(data, dialect)
+}
+
+/// Reads one JSON object a line.
+pub(super) fn lines(response: Response, dialect: impl Dialect) -> ChatStream {
+    let chunks = http::bytes(response).boxed();
+    let data = stream::unfold(Some((chunks, Vec::<u8>::new())), |state| async move {
+        let (mut chunks, mut rest) = state?;
+        loop {
+            if let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+                let tail = rest.split_off(end + 1);
+                rest.pop();
+                let line = String::from_utf8(rest).map_err(|_| LlmError::Malformed);
+                return Some((line, Some((chunks, tail))));
+            }
+            match chunks.next().await {
+                Some(Ok(chunk)) => rest.extend_from_slice(&chunk),
+                Some(Err(error)) => return Some((Err(error), None)),
+                None if rest.is_empty() => return None,
+                None => {
+                    let line = String::from_utf8(rest).map_err(|_| LlmError::Malformed);
+                    return Some((line, None));
+                }
+            }
+        }
+    });
+    read(data, dialect)
+}
+
+fn read(
+    data: impl Stream<Item = Result<String, LlmError>> + Send + 'static,
+    dialect: impl Dialect,
+) -> ChatStream {
+    let state = Some((Box::pin(data), dialect));
+    stream::unfold(state, |state| async move {
+        let (mut data, mut dialect) = state?;
+        loop {
+            let said = match data.next().await {
+                Some(Ok(data)) => dialect.read(&data),
+                Some(Err(error)) => Err(error),
+                None if dialect.complete() => Ok(Said::End),
+                None => Err(LlmError::BrokenOff),
+            };
+            match said {
+                Ok(Said::Nothing) => {}
+                Ok(Said::Piece(text)) if text.is_empty() => {}
+                Ok(Said::Piece(text)) => {
+                    return Some((Ok(ChatEvent::Delta(text)), Some((data, dialect))));
+                }
+                Ok(Said::End) => {
+                    return Some((Ok(ChatEvent::Done(dialect.completion())), None));
+                }
+                Err(error) => return Some((Err(error), None)),
+            }
+        }
+    })
+    .boxed()
+}
+
+/// An answer that came whole.
+pub(super) fn at_once(text: String, completion: Completion) -> ChatStream {
+    let piece = (!text.is_empty()).then_some(Ok(ChatEvent::Delta(text)));
+    stream::iter(piece.into_iter().chain([Ok(ChatEvent::Done(completion))])).boxed()
+}

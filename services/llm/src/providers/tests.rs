@@ -1,0 +1,314 @@
+//! Every dialect against the scripted model, over real sockets.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use serde_json::json;
+use tg_testkit::model::{End, Reply, Rule, ScriptedModel};
+use tokio_util::sync::CancellationToken;
+
+use super::{Anthropic, Ollama, OpenAi};
+use crate::completer::Completer;
+use crate::error::LlmError;
+use crate::model::{ChatEvent, ChatModel, ChatRequest, Completion, Format};
+use crate::retry::RetryPolicy;
+use crate::secret::Secret;
+
+const BOUND: Duration = Duration::from_secs(20);
+const KEY: &str = "sk-very-secret";
+
+fn providers(server: &ScriptedModel) -> Vec<Arc<dyn ChatModel>> {
+    let key = Secret::new(KEY);
+    vec![
+        Arc::new(OpenAi::new(&server.url(), Some(key.clone()), "m").unwrap()),
+        Arc::new(Anthropic::new(&server.root(), key, "m").unwrap()),
+        Arc::new(Ollama::new(&server.root(), "m", Some(4096)).unwrap()),
+    ]
+}
+
+fn completer(model: &Arc<dyn ChatModel>) -> Completer {
+    let retry = RetryPolicy {
+        attempts: 3,
+        base: Duration::from_millis(1),
+        cap: Duration::from_secs(2),
+    };
+    Completer::new(model.clone()).with_retry(retry)
+}
+
+fn ask(streaming: bool) -> ChatRequest {
+    ChatRequest {
+        system: "be brief".to_owned(),
+        prompt: "hello there".to_owned(),
+        temperature: Some(0.25),
+        streaming,
+        ..ChatRequest::default()
+    }
+}
+
+async fn run(
+    model: &Arc<dyn ChatModel>,
+    request: &ChatRequest,
+) -> Result<(Vec<String>, Completion), (Vec<String>, LlmError)> {
+    let mut pieces = Vec::new();
+    let cancel = CancellationToken::new();
+    let mut events = match completer(model).open(request, BOUND, &cancel).await {
+        Ok(events) => events,
+        Err(error) => return Err((pieces, error)),
+    };
+    while let Some(event) = events.next().await {
+        match event {
+            Ok(ChatEvent::Delta(piece)) => pieces.push(piece),
+            Ok(ChatEvent::Done(completion)) => return Ok((pieces, completion)),
+            Err(error) => return Err((pieces, error)),
+        }
+    }
+    panic!("the answer has no end");
+}
+
+#[tokio::test]
+async fn every_dialect_answers_streamed_and_whole_with_usage() {
+    let reply = Reply::pieces(["Grüße, ", "\n", "world ✓"]);
+    let server = ScriptedModel::start(vec![Rule::always(reply)])
+        .await
+        .unwrap();
+    for model in providers(&server) {
+        for streaming in [true, false] {
+            let (pieces, completion) = run(&model, &ask(streaming)).await.unwrap();
+            assert_eq!(pieces.concat(), "Grüße, \nworld ✓", "{}", model.provider());
+            assert_eq!(pieces.len(), if streaming { 3 } else { 1 });
+            let expected = Completion {
+                model: "m".to_owned(),
+                in_token: Some(4),
+                out_token: Some(3),
+                truncated: false,
+            };
+            assert_eq!(completion, expected, "{} {streaming}", model.provider());
+        }
+    }
+    for call in server.calls() {
+        let body = &call.body;
+        let temperature = body
+            .get("temperature")
+            .unwrap_or(&body["options"]["temperature"]);
+        assert_eq!(temperature, &json!(0.25));
+        assert!(call.finished);
+    }
+    let calls = server.calls();
+    assert_eq!(
+        calls[0].authorization.as_deref(),
+        Some("Bearer sk-very-secret")
+    );
+    assert_eq!(calls[2].authorization.as_deref(), Some(KEY));
+    assert_eq!(calls[4].body["options"]["num_ctx"], 4096);
+}
+
+#[tokio::test]
+async fn a_schema_reaches_every_provider() {
+    let reply = Reply::pieces([r#"{"a":"#, "1}"]);
+    let server = ScriptedModel::start(vec![Rule::always(reply)])
+        .await
+        .unwrap();
+    let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}}});
+    let schema = schema.as_object().unwrap().clone();
+    for model in providers(&server) {
+        for streaming in [true, false] {
+            let request = ChatRequest {
+                format: Format::Schema(schema.clone()),
+                ..ask(streaming)
+            };
+            let (pieces, _) = run(&model, &request).await.unwrap();
+            assert_eq!(pieces.concat(), r#"{"a":1}"#, "{}", model.provider());
+        }
+    }
+    let calls = server.calls();
+    let sent = json!(schema);
+    assert_eq!(
+        calls[0].body["response_format"]["json_schema"]["schema"],
+        sent
+    );
+    assert_eq!(calls[2].body["tools"][0]["input_schema"], sent);
+    assert_eq!(calls[4].body["format"], sent);
+}
+
+#[tokio::test]
+async fn models_are_listed() {
+    let server = ScriptedModel::start(Vec::new()).await.unwrap();
+    for model in providers(&server) {
+        let models = model.list_models().await.unwrap();
+        let ids: Vec<&str> = models.iter().map(|model| model.id.as_str()).collect();
+        assert_eq!(ids, ["scripted", "scripted-large"], "{}", model.provider());
+    }
+}
+
+#[tokio::test]
+async fn too_many_requests_are_retried_after_the_pause_asked_for() {
+    let server = ScriptedModel::start(Vec::new()).await.unwrap();
+    for model in providers(&server) {
+        server.set_rules(vec![
+            Rule::always(Reply::rate_limited(1)).times(1),
+            Rule::always(Reply::text("ok")),
+        ]);
+        let before = server.count();
+        let began = std::time::Instant::now();
+        let (pieces, _) = run(&model, &ask(true)).await.unwrap();
+        assert_eq!(pieces, ["ok"]);
+        assert_eq!(server.count() - before, 2);
+        assert!(
+            began.elapsed() >= Duration::from_secs(1),
+            "Retry-After is honoured"
+        );
+    }
+}
+
+#[tokio::test]
+async fn refusals_are_typed_bounded_and_tell_no_secret() {
+    let secret = r#"{"error":{"message":"key sk-leak at db.internal:5432 refused","code":"x"}}"#;
+    let server = ScriptedModel::start(Vec::new()).await.unwrap();
+    let cases = [
+        (401, LlmError::Auth, 1),
+        (404, LlmError::UnknownModel, 1),
+        (400, LlmError::BadRequest, 1),
+        (500, LlmError::Unavailable, 3),
+        (429, LlmError::RateLimited { retry_after: None }, 3),
+    ];
+    for model in providers(&server) {
+        for (status, expected, calls) in &cases {
+            server.set_rules(vec![Rule::always(Reply::status(*status, secret))]);
+            let before = server.count();
+            let (_, error) = run(&model, &ask(true)).await.unwrap_err();
+            assert_eq!(&error, expected, "{} {status}", model.provider());
+            assert_eq!(server.count() - before, *calls, "{status}");
+            let shown = format!("{error:?} {:?}", tg_schemas::Error::from(error.clone()));
+            for word in ["leak", "internal:", "127.0.0.1", KEY, "http"] {
+                assert!(!shown.contains(word), "{shown}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_break_after_the_first_piece_is_told_and_not_repeated() {
+    let reply = Reply::pieces(["half "]).ending(End::Disconnect);
+    let server = ScriptedModel::start(vec![Rule::always(reply)])
+        .await
+        .unwrap();
+    for model in providers(&server) {
+        let before = server.count();
+        let (pieces, error) = run(&model, &ask(true)).await.unwrap_err();
+        assert_eq!(pieces, ["half "]);
+        assert_eq!(error, LlmError::BrokenOff, "{}", model.provider());
+        assert_eq!(server.count() - before, 1);
+    }
+}
+
+#[tokio::test]
+async fn dropping_or_cancelling_closes_the_providers_socket() {
+    let hang = Reply::pieces(["one "]).ending(End::Hang);
+    let server = ScriptedModel::start(Vec::new()).await.unwrap();
+    let mut closed = 0;
+    for model in providers(&server) {
+        server.set_rules(vec![Rule::always(hang.clone())]);
+        let cancel = CancellationToken::new();
+        let mut events = completer(&model)
+            .open(&ask(true), BOUND, &cancel)
+            .await
+            .unwrap();
+        assert_eq!(
+            events.next().await,
+            Some(Ok(ChatEvent::Delta("one ".into())))
+        );
+        drop(events);
+        closed += 1;
+        assert!(
+            server.wait_closed(closed, BOUND).await,
+            "drop, {}",
+            model.provider()
+        );
+
+        let mut events = completer(&model)
+            .open(&ask(true), BOUND, &cancel)
+            .await
+            .unwrap();
+        assert!(events.next().await.is_some());
+        cancel.cancel();
+        assert_eq!(events.next().await, Some(Err(LlmError::Cancelled)));
+        assert_eq!(events.next().await, None);
+        closed += 1;
+        assert!(
+            server.wait_closed(closed, BOUND).await,
+            "cancel, {}",
+            model.provider()
+        );
+
+        server.set_rules(vec![Rule::always(Reply::Silence)]);
+        let cancel = CancellationToken::new();
+        let calls = server.count();
+        let opening = completer(&model);
+        let request = ask(false);
+        let opening = opening.open(&request, BOUND, &cancel);
+        let cancelling = async {
+            assert!(server.wait_calls(calls + 1, BOUND).await);
+            cancel.cancel();
+        };
+        let (opened, ()) = tokio::join!(opening, cancelling);
+        assert_eq!(opened.err(), Some(LlmError::Cancelled));
+        closed += 1;
+        assert!(
+            server.wait_closed(closed, BOUND).await,
+            "silence, {}",
+            model.provider()
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_deadline_ends_a_hanging_answer() {
+    let hang = Reply::pieces(["one "]).ending(End::Hang);
+    let server = ScriptedModel::start(vec![Rule::always(hang)])
+        .await
+        .unwrap();
+    let model = providers(&server).remove(0);
+    let cancel = CancellationToken::new();
+    let left = Duration::from_millis(300);
+    let mut events = completer(&model)
+        .open(&ask(true), left, &cancel)
+        .await
+        .unwrap();
+    assert!(matches!(events.next().await, Some(Ok(ChatEvent::Delta(_)))));
+    assert_eq!(events.next().await, Some(Err(LlmError::Timeout)));
+    assert!(server.wait_closed(1, BOUND).await);
+}
+
+#[tokio::test]
+async fn a_model_that_refuses_a_temperature_is_asked_without() {
+    let body = r#"{"error":{"message":"Unsupported value: 'temperature'","param":"temperature"}}"#;
+    let server = ScriptedModel::start(vec![
+        Rule::always(Reply::status(400, body)).times(1),
+        Rule::always(Reply::text("ok")),
+    ])
+    .await
+    .unwrap();
+    let model = providers(&server).remove(0);
+    for _ in 0..2 {
+        let (pieces, _) = run(&model, &ask(false)).await.unwrap();
+        assert_eq!(pieces, ["ok"]);
+    }
+    let calls = server.calls();
+    assert_eq!(calls.len(), 3);
+    assert!(calls[0].body.get("temperature").is_some());
+    assert!(calls[1].body.get("temperature").is_none());
+    assert!(calls[2].body.get("temperature").is_none(), "remembered");
+}
+
+#[tokio::test]
+async fn nobody_listening_is_unavailable() {
+    let server = ScriptedModel::start(Vec::new()).await.unwrap();
+    let model = providers(&server).remove(0);
+    drop(server);
+    let gone = OpenAi::new("http://127.0.0.1:9", None, "m").unwrap();
+    let gone: Arc<dyn ChatModel> = Arc::new(gone);
+    let (_, error) = run(&gone, &ask(true)).await.unwrap_err();
+    assert_eq!(error, LlmError::Unavailable);
+    drop(model);
+}
