@@ -3,3 +3,4 @@
 pub mod model;
 pub mod process;
 pub mod rabbitmq;
+pub mod socket;
