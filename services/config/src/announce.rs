@@ -1,0 +1,75 @@
+//! Has the version announced whenever a process begins to serve and after each reconnect: whoever missed
+//! a notice then reads again. The question goes over the bus, so the process that owns the store answers
+//! it, whichever that is.
+
+use std::time::Duration;
+
+use tg_mesh::bus::Link;
+use tg_mesh::{Ask, Deadline, Mesh};
+use tg_schemas::msg::{ConfigRequest, ConfigResponse};
+use tg_schemas::{Class, Error, Topic};
+
+use crate::processor::PROCESSOR;
+
+/// The operation, on the system queue only.
+pub(crate) const OPERATION: &str = "announce";
+
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Runs as long as the process.
+pub(crate) async fn run(mesh: Mesh) {
+    let mut link = mesh.bus().link();
+    let mut presence = mesh.presence().changed();
+    let mut announced = None;
+    loop {
+        presence.borrow_and_update();
+        let generation = match *link.borrow_and_update() {
+            Link::Up { generation } => Some(generation),
+            Link::Down | Link::Blocked => None,
+        };
+        let now = (generation, serving(&mesh));
+        if now.0.is_some() && !now.1.is_empty() && announced.as_ref() != Some(&now) {
+            match announce(&mesh).await {
+                Ok(()) => announced = Some(now),
+                Err(error) => tracing::debug!(%error, "the config version is not announced yet"),
+            }
+        }
+        let changed = async {
+            tokio::select! {
+                changed = link.changed() => changed,
+                changed = presence.changed() => changed,
+            }
+        };
+        if changed.await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The processes that serve configuration.
+fn serving(mesh: &Mesh) -> Vec<String> {
+    let serves = |processor: &tg_schemas::msg::HostedProcessor| {
+        processor.id == PROCESSOR && processor.state == "serving"
+    };
+    mesh.presence()
+        .snapshot()
+        .into_iter()
+        .filter(|process| process.processors.iter().any(serves))
+        .map(|process| process.process)
+        .collect()
+}
+
+async fn announce(mesh: &Mesh) -> Result<(), Error> {
+    let ask = ConfigRequest {
+        operation: OPERATION.into(),
+        ..ConfigRequest::default()
+    };
+    let options = Ask {
+        deadline: Some(Deadline::after(PATIENCE)),
+        ..Ask::default()
+    };
+    mesh.ask::<_, ConfigResponse>(&Topic::system(Class::Request, "config"), &ask, options)
+        .last()
+        .await
+        .map(|_| ())
+}

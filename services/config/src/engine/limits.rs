@@ -1,0 +1,72 @@
+//! What a request may hold. Every refusal names the field.
+
+use tg_schemas::{Error, ErrorCode, WorkspaceId};
+
+use super::is_reserved;
+
+/// Longest type and key in bytes.
+pub(crate) const MAX_NAME: usize = 255;
+/// Largest value in bytes.
+pub(crate) const MAX_VALUE: usize = 1024 * 1024;
+/// Most keys or values in one request.
+pub(crate) const MAX_ITEMS: usize = 4096;
+/// Most bytes of keys and values in one workspace: all of it is held in memory.
+pub(crate) const MAX_WORKSPACE: usize = 128 * 1024 * 1024;
+
+fn bad(field: &str, why: &str) -> Error {
+    Error::new(ErrorCode::BadRequest, format!("{field}: {why}"))
+}
+
+/// A type or a key.
+pub(crate) fn check_name(field: &str, text: &str) -> Result<(), Error> {
+    if text.is_empty() {
+        return Err(bad(field, "must not be empty"));
+    }
+    if text.len() > MAX_NAME {
+        return Err(bad(field, "is longer than 255 bytes"));
+    }
+    if text.chars().any(char::is_control) {
+        return Err(bad(field, "must not contain control characters"));
+    }
+    Ok(())
+}
+
+/// The number of keys or values.
+pub(crate) fn check_count(field: &str, count: usize) -> Result<(), Error> {
+    if count > MAX_ITEMS {
+        return Err(Error::new(
+            ErrorCode::TooLarge,
+            format!("{field}: more than {MAX_ITEMS} entries"),
+        ));
+    }
+    Ok(())
+}
+
+/// A value.
+pub(crate) fn check_value(field: &str, value: &str) -> Result<(), Error> {
+    if value.len() > MAX_VALUE {
+        return Err(Error::new(
+            ErrorCode::TooLarge,
+            format!("{field}: is larger than {MAX_VALUE} bytes"),
+        ));
+    }
+    Ok(())
+}
+
+/// A workspace named in a request: a valid id, or a reserved one.
+pub(crate) fn check_workspace(workspace: &str) -> Result<(), Error> {
+    if workspace.is_empty() {
+        return Err(Error::new(ErrorCode::BadRequest, "Workspace is required"));
+    }
+    if is_reserved(workspace) {
+        let plain = workspace
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
+        return if plain && workspace.len() < tg_schemas::ids::MAX_PAIR {
+            Ok(())
+        } else {
+            Err(bad("workspace", "is not a workspace"))
+        };
+    }
+    WorkspaceId::new(workspace).map(|_| ())
+}

@@ -1,0 +1,25 @@
+//! The rules of configuration over plain values: no bus, no store, no clock.
+
+mod change;
+mod limits;
+mod read;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use change::{Change, Write, announcement, plan};
+pub(crate) use limits::check_workspace;
+pub(crate) use read::{Scope, answer};
+pub(crate) use rows::{Row, RowKey, Rows};
+
+/// Reserved: the registry of workspaces.
+pub(crate) const REGISTRY: &str = "__workspaces__";
+/// Reserved: what a new workspace starts with.
+pub(crate) const TEMPLATE: &str = "__template__";
+/// The type of a row in the registry; its key is the workspace.
+pub(crate) const WORKSPACE_TYPE: &str = "workspace";
+
+/// Whether a workspace is storage only: nobody outside the system works in it.
+pub(crate) fn is_reserved(workspace: &str) -> bool {
+    workspace.starts_with('_')
+}

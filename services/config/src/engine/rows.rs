@@ -1,0 +1,127 @@
+//! Every row, in memory: what reads are answered from.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Names one row.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct RowKey {
+    /// Workspace, reserved ones included.
+    pub(crate) workspace: Arc<str>,
+    /// Type.
+    pub(crate) kind: Arc<str>,
+    /// Key within the type.
+    pub(crate) key: Arc<str>,
+}
+
+/// A row with its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Row {
+    /// Which row.
+    pub(crate) at: RowKey,
+    /// Its value, by convention JSON text.
+    pub(crate) value: Arc<str>,
+}
+
+/// Keys and values of one type.
+pub(crate) type Values = BTreeMap<Arc<str>, Arc<str>>;
+
+/// Rows of one workspace by type.
+#[derive(Debug, Default)]
+struct Workspace {
+    types: BTreeMap<Arc<str>, Values>,
+    bytes: usize,
+}
+
+/// All rows and the version they stand at.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    version: i64,
+    workspaces: BTreeMap<Arc<str>, Workspace>,
+}
+
+fn size(key: &str, value: &str) -> usize {
+    key.len() + value.len()
+}
+
+impl Rows {
+    /// Rows at a version.
+    pub(crate) fn new(version: i64, rows: impl IntoIterator<Item = Row>) -> Self {
+        let mut all = Self {
+            version,
+            ..Self::default()
+        };
+        for row in rows {
+            all.insert(row);
+        }
+        all
+    }
+
+    /// The version: grows by one with each write, in all workspaces together.
+    pub(crate) fn version(&self) -> i64 {
+        self.version
+    }
+
+    /// Moves to a later version.
+    pub(crate) fn set_version(&mut self, version: i64) {
+        self.version = version;
+    }
+
+    /// One value.
+    pub(crate) fn get(&self, workspace: &str, kind: &str, key: &str) -> Option<&Arc<str>> {
+        self.values(workspace, kind)?.get(key)
+    }
+
+    /// Keys and values of a type, if there are any.
+    pub(crate) fn values(&self, workspace: &str, kind: &str) -> Option<&Values> {
+        self.workspaces.get(workspace)?.types.get(kind)
+    }
+
+    /// The types of a workspace.
+    pub(crate) fn types(&self, workspace: &str) -> impl Iterator<Item = (&Arc<str>, &Values)> {
+        self.workspaces
+            .get(workspace)
+            .into_iter()
+            .flat_map(|own| own.types.iter())
+    }
+
+    /// The workspaces that have rows, reserved ones included.
+    pub(crate) fn workspaces(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.workspaces.keys()
+    }
+
+    /// Bytes of keys and values in a workspace.
+    pub(crate) fn bytes(&self, workspace: &str) -> usize {
+        self.workspaces.get(workspace).map_or(0, |own| own.bytes)
+    }
+
+    /// Puts a row, replacing what was there.
+    pub(crate) fn insert(&mut self, row: Row) {
+        let Row { at, value } = row;
+        let own = self.workspaces.entry(at.workspace).or_default();
+        own.bytes += size(&at.key, &value);
+        let values = own.types.entry(at.kind).or_default();
+        if let Some(old) = values.insert(at.key.clone(), value) {
+            own.bytes -= size(&at.key, &old);
+        }
+    }
+
+    /// Removes a row, if it is there.
+    pub(crate) fn remove(&mut self, at: &RowKey) {
+        let Some(own) = self.workspaces.get_mut(&at.workspace) else {
+            return;
+        };
+        let Some(values) = own.types.get_mut(&at.kind) else {
+            return;
+        };
+        if let Some(old) = values.remove(&at.key) {
+            own.bytes -= size(&at.key, &old);
+        }
+        if values.is_empty() {
+            own.types.remove(&at.kind);
+        }
+        if own.types.is_empty() {
+            self.workspaces.remove(&at.workspace);
+        }
+    }
+}

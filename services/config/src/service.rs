@@ -1,0 +1,77 @@
+//! The rows of this process: reads from memory, writes to disk, then memory, then notice, one at a time.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use parking_lot::RwLock;
+use tg_schemas::msg::{ConfigPush, ConfigRequest};
+use tg_schemas::{Error, ErrorCode};
+use tg_storage::StorageError;
+use tokio::sync::Mutex;
+
+use crate::engine::{self, Rows, Scope, Write};
+use crate::reply::ConfigReply;
+use crate::store::Store;
+
+/// Where notices go. A lost one heals with the next announcement.
+#[async_trait]
+pub(crate) trait Notices: Send + Sync {
+    /// Tells everybody who listens.
+    async fn tell(&self, push: ConfigPush);
+}
+
+/// The open store and its rows in memory.
+pub(crate) struct Service {
+    store: Store,
+    rows: RwLock<Rows>,
+    /// Held from the plan to the notice: versions are told in their order.
+    writing: Mutex<()>,
+}
+
+impl Service {
+    /// Reads the store into memory.
+    pub(crate) async fn load(store: Store) -> Result<Arc<Self>, StorageError> {
+        let rows = store.load().await?;
+        Ok(Arc::new(Self {
+            store,
+            rows: RwLock::new(rows),
+            writing: Mutex::default(),
+        }))
+    }
+
+    /// Answers a reading operation.
+    pub(crate) fn read(&self, scope: Scope<'_>, ask: &ConfigRequest) -> Result<ConfigReply, Error> {
+        engine::answer(&self.rows.read(), scope, ask)
+    }
+
+    /// Makes a write durable and visible, then tells. Must not be dropped half-way: memory would fall
+    /// behind the disk; so callers give it a task of its own.
+    pub(crate) async fn write(&self, write: Write, notices: &dyn Notices) -> Result<(), Error> {
+        let _turn = self.writing.lock().await;
+        let change = engine::plan(&self.rows.read(), write)?;
+        self.store.commit(&change).await.map_err(wire)?;
+        change.apply(&mut self.rows.write());
+        notices.tell(change.push).await;
+        Ok(())
+    }
+
+    /// Tells the version as a change of everything.
+    pub(crate) async fn announce(&self, notices: &dyn Notices) {
+        let _turn = self.writing.lock().await;
+        let push = engine::announcement(&self.rows.read());
+        notices.tell(push).await;
+    }
+}
+
+/// A failing store is a `config-error`; one that is busy elsewhere says so.
+pub(crate) fn wire(fault: StorageError) -> Error {
+    tracing::error!(error = %fault, "config store");
+    let error = Error::from(fault);
+    match error.code() {
+        ErrorCode::Storage => Error::typed("config-error", error.message),
+        _ => error,
+    }
+}
+
+#[cfg(test)]
+mod tests;

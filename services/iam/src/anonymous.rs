@@ -1,0 +1,89 @@
+//! The regime without users: everybody is one stub administrator and may do everything. Workspaces are
+//! kept as in the other regime.
+
+use chrono::DateTime;
+use tg_schemas::Error;
+use tg_schemas::msg::{IamRequest, IamResponse, UserRecord, WorkspaceInput};
+
+use crate::engine::{self, ADMIN, Call, DEFAULT_WORKSPACE, Directory, Effect};
+
+/// Id of everybody.
+const ANONYMOUS: &str = "anonymous";
+
+/// Works out what an operation does in this regime.
+pub(crate) fn run(directory: &Directory, call: &Call, ask: &IamRequest) -> Result<Effect, Error> {
+    let answer = match ask.operation.as_str() {
+        "whoami" => IamResponse {
+            user: Some(stub()),
+            ..IamResponse::default()
+        },
+        "get-user" if ask.user_id == ANONYMOUS => IamResponse {
+            user: Some(stub()),
+            ..IamResponse::default()
+        },
+        "get-user" => return Err(Error::typed("not-found", "user not found")),
+        "list-users" => IamResponse {
+            users: vec![stub()],
+            ..IamResponse::default()
+        },
+        "bootstrap-status" => IamResponse::default(),
+        "authenticate-anonymous" | "resolve-api-key" => IamResponse {
+            resolved_user_id: ANONYMOUS.to_owned(),
+            resolved_default_workspace: DEFAULT_WORKSPACE.to_owned(),
+            resolved_roles: vec![ADMIN.to_owned()],
+            ..IamResponse::default()
+        },
+        "authorise" => IamResponse {
+            decision_allow: true,
+            decision_ttl_seconds: engine::DECISION_TTL,
+            ..IamResponse::default()
+        },
+        "authorise-many" => engine::decisions(engine::checks(ask)?.iter().map(|_| true)),
+        "list-my-workspaces" => {
+            let all = IamRequest {
+                operation: "list-workspaces".to_owned(),
+                ..IamRequest::default()
+            };
+            return engine::run(directory, call, &all);
+        }
+        "bootstrap" | "create-user" | "update-user" | "disable-user" | "enable-user"
+        | "delete-user" | "create-api-key" | "list-api-keys" | "revoke-api-key" => {
+            return Err(Error::typed(
+                "operation-not-permitted",
+                "this system runs without users and keys; start it with authentication to have them",
+            ));
+        }
+        operation => {
+            if closes(operation, ask.workspace_record.as_ref()) {
+                return Err(Error::typed(
+                    "operation-not-permitted",
+                    "workspace_record.id: this is everybody's home while the system runs without users",
+                ));
+            }
+            return engine::run(directory, call, ask);
+        }
+    };
+    Ok(answer.into())
+}
+
+/// Whether everybody's home would be closed.
+fn closes(operation: &str, input: Option<&WorkspaceInput>) -> bool {
+    input.is_some_and(|input| input.id == DEFAULT_WORKSPACE)
+        && match operation {
+            "disable-workspace" | "delete-workspace" => true,
+            "update-workspace" => input.is_some_and(|input| !input.enabled),
+            _ => false,
+        }
+}
+
+fn stub() -> UserRecord {
+    UserRecord {
+        id: ANONYMOUS.to_owned(),
+        default_workspace: DEFAULT_WORKSPACE.to_owned(),
+        username: ANONYMOUS.to_owned(),
+        name: "Anonymous User".to_owned(),
+        roles: vec![ADMIN.to_owned()],
+        created: engine::stamp(DateTime::UNIX_EPOCH),
+        ..UserRecord::default()
+    }
+}

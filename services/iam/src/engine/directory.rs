@@ -1,0 +1,182 @@
+//! Everybody and everything known, in memory.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use chrono::{DateTime, Utc};
+
+use super::{ADMIN, Change};
+
+/// A unit of isolation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Workspace {
+    /// Its id.
+    pub(crate) id: String,
+    /// Name for people.
+    pub(crate) name: String,
+    /// A disabled one's keys are refused.
+    pub(crate) enabled: bool,
+    /// When it was made.
+    pub(crate) created: DateTime<Utc>,
+}
+
+/// A person or program that may hold keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct User {
+    /// Its id.
+    pub(crate) id: String,
+    /// Home workspace.
+    pub(crate) home: String,
+    /// Unique name.
+    pub(crate) username: String,
+    /// Name for people.
+    pub(crate) name: String,
+    /// Mail address, if told.
+    pub(crate) email: String,
+    /// Names of roles.
+    pub(crate) roles: BTreeSet<String>,
+    /// A disabled one's keys are refused.
+    pub(crate) enabled: bool,
+    /// A note for clients.
+    pub(crate) must_change_password: bool,
+    /// When it was made.
+    pub(crate) created: DateTime<Utc>,
+    /// Id of the question that made it: asked twice, it is made once.
+    pub(crate) made_by: String,
+}
+
+/// An API key, as far as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Key {
+    /// Its id.
+    pub(crate) id: String,
+    /// Whose it is.
+    pub(crate) user_id: String,
+    /// Name for people.
+    pub(crate) name: String,
+    /// First characters, to tell keys apart.
+    pub(crate) prefix: String,
+    /// SHA-256 in hex.
+    pub(crate) hash: String,
+    /// When it ends.
+    pub(crate) expires: Option<DateTime<Utc>>,
+    /// When it was made.
+    pub(crate) created: DateTime<Utc>,
+    /// Id of the question that made it.
+    pub(crate) made_by: String,
+}
+
+/// All of it, with the ways to find it.
+#[derive(Debug, Default)]
+pub(crate) struct Directory {
+    workspaces: BTreeMap<String, Workspace>,
+    users: BTreeMap<String, User>,
+    by_username: HashMap<String, String>,
+    keys: HashMap<String, Key>,
+    by_hash: HashMap<String, String>,
+    by_user: HashMap<String, BTreeSet<String>>,
+}
+
+impl Directory {
+    /// A workspace by id.
+    pub(crate) fn workspace(&self, id: &str) -> Option<&Workspace> {
+        self.workspaces.get(id)
+    }
+
+    /// All workspaces by id.
+    pub(crate) fn workspaces(&self) -> impl ExactSizeIterator<Item = &Workspace> {
+        self.workspaces.values()
+    }
+
+    /// Whether the workspace is there and enabled.
+    pub(crate) fn is_open(&self, workspace: &str) -> bool {
+        self.workspace(workspace).is_some_and(|w| w.enabled)
+    }
+
+    /// A user by id.
+    pub(crate) fn user(&self, id: &str) -> Option<&User> {
+        self.users.get(id)
+    }
+
+    /// A user by name.
+    pub(crate) fn named(&self, username: &str) -> Option<&User> {
+        self.users.get(self.by_username.get(username)?)
+    }
+
+    /// All users.
+    pub(crate) fn users(&self) -> impl ExactSizeIterator<Item = &User> {
+        self.users.values()
+    }
+
+    /// A key by id.
+    pub(crate) fn key(&self, id: &str) -> Option<&Key> {
+        self.keys.get(id)
+    }
+
+    /// A key by the hash of its text.
+    pub(crate) fn key_by_hash(&self, hash: &str) -> Option<&Key> {
+        self.keys.get(self.by_hash.get(hash)?)
+    }
+
+    /// A user's keys.
+    pub(crate) fn keys_of(&self, user_id: &str) -> impl Iterator<Item = &Key> {
+        self.by_user
+            .get(user_id)
+            .into_iter()
+            .flatten()
+            .filter_map(|id| self.keys.get(id))
+    }
+
+    /// Whether the user's keys are good now.
+    pub(crate) fn is_active(&self, user: &User) -> bool {
+        user.enabled && self.is_open(&user.home)
+    }
+
+    /// Whether an administrator stays who can still work, when those users do not count.
+    pub(crate) fn keeps_admin(&self, without: impl Fn(&User) -> bool) -> bool {
+        self.users
+            .values()
+            .any(|user| user.roles.contains(ADMIN) && self.is_active(user) && !without(user))
+    }
+
+    /// Takes a change.
+    pub(crate) fn apply(&mut self, change: &Change) {
+        match change {
+            Change::PutWorkspace(workspace) => {
+                self.workspaces
+                    .insert(workspace.id.clone(), workspace.clone());
+            }
+            Change::RemoveWorkspace(id) => {
+                self.workspaces.remove(id);
+            }
+            Change::PutUser(user) => {
+                self.by_username
+                    .insert(user.username.clone(), user.id.clone());
+                self.users.insert(user.id.clone(), user.clone());
+            }
+            Change::RemoveUser(id) => {
+                if let Some(user) = self.users.remove(id) {
+                    self.by_username.remove(&user.username);
+                }
+            }
+            Change::PutKey(key) => {
+                self.by_hash.insert(key.hash.clone(), key.id.clone());
+                self.by_user
+                    .entry(key.user_id.clone())
+                    .or_default()
+                    .insert(key.id.clone());
+                self.keys.insert(key.id.clone(), key.clone());
+            }
+            Change::RemoveKey(id) => {
+                if let Some(key) = self.keys.remove(id) {
+                    self.by_hash.remove(&key.hash);
+                    if let Some(ids) = self.by_user.get_mut(&key.user_id) {
+                        ids.remove(id);
+                        if ids.is_empty() {
+                            self.by_user.remove(&key.user_id);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Operations on API keys, and whose key it is.
+
+use chrono::{DateTime, Utc};
+use tg_schemas::msg::{IamRequest, IamResponse};
+use tg_schemas::{Error, ErrorCode};
+
+use super::check::{auth_failed, expiry, invalid, not_found, not_permitted, required};
+use super::users::{find, in_workspace};
+use super::{Call, Change, Directory, Effect, Key, key_record};
+use crate::secret::ApiKey;
+
+/// Most keys of one user.
+const MAX_KEYS: usize = 64;
+
+/// Makes a key and shows it, once. The same question asked again replaces the key that nobody has seen.
+pub(super) fn create(
+    directory: &Directory,
+    call: &Call,
+    ask: &IamRequest,
+) -> Result<Effect, Error> {
+    let input = ask
+        .key
+        .as_ref()
+        .ok_or_else(|| invalid("key", "is required"))?;
+    let user_id = required("key.user_id", &input.user_id)?;
+    let name = required("key.name", &input.name)?;
+    let expires = expiry("key.expires", &input.expires, call.now)?;
+    let user = in_workspace(directory, user_id, &ask.workspace)?;
+    if !user.enabled {
+        return Err(not_permitted("the user is disabled"));
+    }
+    let mut changes: Vec<Change> = directory
+        .keys_of(user_id)
+        .filter(|key| !call.question.is_empty() && key.made_by == call.question)
+        .map(|key| Change::RemoveKey(key.id.clone()))
+        .collect();
+    if directory.keys_of(user_id).count() >= MAX_KEYS + changes.len() {
+        return Err(Error::new(
+            ErrorCode::TooLarge,
+            format!("the user has {MAX_KEYS} keys already; revoke one first"),
+        ));
+    }
+    let key = Key {
+        id: call.fresh.key_id.clone(),
+        user_id: user_id.to_owned(),
+        name: name.to_owned(),
+        prefix: call.fresh.key.prefix(),
+        hash: call.fresh.key.hash(),
+        expires,
+        created: call.now,
+        made_by: call.question.clone(),
+    };
+    let answer = IamResponse {
+        api_key_plaintext: call.fresh.key.reveal().to_owned(),
+        api_key: Some(key_record(&key)),
+        ..IamResponse::default()
+    };
+    changes.push(Change::PutKey(key));
+    Ok(Effect { changes, answer })
+}
+
+/// A user's keys, oldest first.
+pub(super) fn list(directory: &Directory, ask: &IamRequest) -> Result<IamResponse, Error> {
+    let user = find(directory, ask)?;
+    let mut keys: Vec<&Key> = directory.keys_of(&user.id).collect();
+    keys.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
+    Ok(IamResponse {
+        api_keys: keys.into_iter().map(key_record).collect(),
+        ..IamResponse::default()
+    })
+}
+
+/// Removes a key.
+pub(super) fn revoke(directory: &Directory, ask: &IamRequest) -> Result<Effect, Error> {
+    let id = required("key_id", &ask.key_id)?;
+    let key = directory.key(id).ok_or_else(|| not_found("api key"))?;
+    in_workspace(directory, &key.user_id, &ask.workspace).map_err(|_| not_found("api key"))?;
+    Ok(Effect {
+        changes: vec![Change::RemoveKey(id.to_owned())],
+        ..Effect::default()
+    })
+}
+
+/// Whose key it is. Every reason to refuse one reads the same.
+pub(super) fn resolve(
+    directory: &Directory,
+    now: DateTime<Utc>,
+    ask: &IamRequest,
+) -> Result<IamResponse, Error> {
+    let key = ApiKey::presented(&ask.api_key)
+        .and_then(|presented| directory.key_by_hash(&presented.hash()))
+        .filter(|key| key.expires.is_none_or(|end| now < end))
+        .ok_or_else(auth_failed)?;
+    let user = directory
+        .user(&key.user_id)
+        .filter(|user| directory.is_active(user))
+        .ok_or_else(auth_failed)?;
+    Ok(IamResponse {
+        resolved_user_id: user.id.clone(),
+        resolved_default_workspace: user.home.clone(),
+        resolved_roles: user.roles.iter().cloned().collect(),
+        ..IamResponse::default()
+    })
+}

@@ -1,0 +1,27 @@
+//! The rules of identity over plain values: no bus, no store, no clock, no randomness.
+
+mod authorise;
+mod change;
+mod check;
+mod directory;
+mod keys;
+mod operation;
+mod record;
+mod roles;
+#[cfg(test)]
+mod tests;
+mod users;
+mod workspaces;
+
+pub(crate) use authorise::{DECISION_TTL, checks, decisions};
+pub(crate) use change::Change;
+pub(crate) use directory::{Directory, Key, User, Workspace};
+pub(crate) use operation::{Call, Effect, Fresh, run};
+pub(crate) use record::{key_record, stamp, user_record, workspace_record};
+pub use roles::{ROLES, Role, RoleScope};
+pub(crate) use workspaces::{existing, remove};
+
+/// The workspace that a fresh system has, and the home of its first administrator.
+pub(crate) const DEFAULT_WORKSPACE: &str = "default";
+/// The role that reaches everything.
+pub(crate) const ADMIN: &str = "admin";

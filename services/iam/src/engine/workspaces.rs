@@ -1,0 +1,156 @@
+//! Operations on workspaces. Their registration in configuration and the end of their flows are the
+//! handler's business.
+
+use tg_schemas::msg::{IamRequest, IamResponse, WorkspaceInput};
+use tg_schemas::{Error, ErrorCode};
+
+use super::check::{
+    auth_failed, invalid, not_found, not_permitted, optional, required, workspace_id,
+};
+use super::users::without_keys;
+use super::{ADMIN, Call, Change, Directory, Effect, Workspace, workspace_record};
+
+/// All workspaces are held in memory.
+const MAX_WORKSPACES: usize = 10_000;
+
+/// Makes a workspace; one that is there is returned as it is.
+pub(super) fn create(
+    directory: &Directory,
+    call: &Call,
+    ask: &IamRequest,
+) -> Result<Effect, Error> {
+    let input = input(ask)?;
+    let id = workspace_id("workspace_record.id", &input.id)?;
+    let name = optional("workspace_record.name", &input.name)?;
+    if let Some(known) = directory.workspace(id.as_str()) {
+        return Ok(one(known).into());
+    }
+    if directory.workspaces().len() >= MAX_WORKSPACES {
+        return Err(Error::new(
+            ErrorCode::TooLarge,
+            "there are too many workspaces",
+        ));
+    }
+    Ok(put(Workspace {
+        id: id.as_str().to_owned(),
+        name: if name.is_empty() { id.as_str() } else { name }.to_owned(),
+        enabled: input.enabled,
+        created: call.now,
+    }))
+}
+
+/// All workspaces.
+pub(super) fn list(directory: &Directory) -> IamResponse {
+    IamResponse {
+        workspaces: directory.workspaces().map(workspace_record).collect(),
+        ..IamResponse::default()
+    }
+}
+
+/// Those the caller can work in.
+pub(super) fn list_mine(directory: &Directory, ask: &IamRequest) -> Result<IamResponse, Error> {
+    let user = directory.user(&ask.actor).ok_or_else(auth_failed)?;
+    let mine = |workspace: &&Workspace| user.roles.contains(ADMIN) || workspace.id == user.home;
+    Ok(IamResponse {
+        workspaces: directory
+            .workspaces()
+            .filter(mine)
+            .map(workspace_record)
+            .collect(),
+        ..IamResponse::default()
+    })
+}
+
+/// One workspace.
+pub(super) fn get(directory: &Directory, ask: &IamRequest) -> Result<IamResponse, Error> {
+    Ok(one(existing(directory, ask)?))
+}
+
+/// Changes the name; `enabled: false` disables. A workspace is enabled again by `enable-workspace` only:
+/// the wire cannot tell an omitted `enabled` from a true one.
+pub(super) fn update(directory: &Directory, ask: &IamRequest) -> Result<Effect, Error> {
+    let mut new = existing(directory, ask)?.clone();
+    let input = input(ask)?;
+    if !input.name.is_empty() {
+        new.name = optional("workspace_record.name", &input.name)?.to_owned();
+    }
+    if !input.enabled {
+        keep_an_admin(directory, &new.id)?;
+        new.enabled = false;
+    }
+    Ok(put(new))
+}
+
+/// Enables a workspace: its users' keys are good again.
+pub(super) fn enable(directory: &Directory, ask: &IamRequest) -> Result<Effect, Error> {
+    let mut new = existing(directory, ask)?.clone();
+    new.enabled = true;
+    Ok(put(new))
+}
+
+/// Disables a workspace: its users' keys are refused, and kept.
+pub(super) fn disable(directory: &Directory, ask: &IamRequest) -> Result<Effect, Error> {
+    let mut new = existing(directory, ask)?.clone();
+    keep_an_admin(directory, &new.id)?;
+    new.enabled = false;
+    Ok(put(new))
+}
+
+/// Removes a workspace with its users and their keys.
+pub(crate) fn remove(directory: &Directory, ask: &IamRequest) -> Result<Effect, Error> {
+    let id = existing(directory, ask)?.id.clone();
+    let mut changes = Vec::new();
+    for user in directory.users().filter(|user| user.home == id) {
+        changes.extend(without_keys(directory, user));
+        changes.push(Change::RemoveUser(user.id.clone()));
+    }
+    changes.push(Change::RemoveWorkspace(id));
+    Ok(Effect {
+        changes,
+        ..Effect::default()
+    })
+}
+
+/// The workspace that a request names.
+pub(crate) fn existing<'a>(
+    directory: &'a Directory,
+    ask: &IamRequest,
+) -> Result<&'a Workspace, Error> {
+    let id = required("workspace_record.id", &input(ask)?.id)?;
+    directory
+        .workspace(id)
+        .ok_or_else(|| not_found("workspace"))
+}
+
+/// Nobody may lock everybody out.
+fn keep_an_admin(directory: &Directory, closing: &str) -> Result<(), Error> {
+    let closes_on_admin = directory.users().any(|user| {
+        user.home == closing && user.roles.contains(ADMIN) && directory.is_active(user)
+    });
+    if closes_on_admin && !directory.keeps_admin(|user| user.home == closing) {
+        return Err(not_permitted(
+            "this is the home of the last active administrator",
+        ));
+    }
+    Ok(())
+}
+
+fn input(ask: &IamRequest) -> Result<&WorkspaceInput, Error> {
+    ask.workspace_record
+        .as_ref()
+        .ok_or_else(|| invalid("workspace_record", "is required"))
+}
+
+fn one(workspace: &Workspace) -> IamResponse {
+    IamResponse {
+        workspace: Some(workspace_record(workspace)),
+        ..IamResponse::default()
+    }
+}
+
+fn put(workspace: Workspace) -> Effect {
+    Effect {
+        answer: one(&workspace),
+        changes: vec![Change::PutWorkspace(workspace)],
+    }
+}

@@ -1,0 +1,111 @@
+//! The door: one operation a question. Where a workspace opens or closes, the registry in configuration
+//! follows the directory; each such operation may be repeated after a crash and then completes.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use chrono::Utc;
+use rand::RngCore;
+use tg_mesh::answer::Out;
+use tg_mesh::{Cx, Serve, TaskKind};
+use tg_schemas::msg::{IamRequest, IamResponse};
+use tg_schemas::{Error, ErrorCode};
+use tokio::sync::oneshot;
+
+use crate::engine::{self, Call, Fresh};
+use crate::processor::{Owned, Regime};
+use crate::secret::ApiKey;
+use crate::service::{Operation, Service};
+use crate::{anonymous, remote};
+
+/// Answers on the system queue.
+pub(crate) struct Handler {
+    pub(crate) owned: Arc<Owned>,
+    pub(crate) regime: Regime,
+}
+
+#[async_trait]
+impl Serve<IamRequest, IamResponse> for Handler {
+    async fn serve(&self, cx: Cx, ask: IamRequest, mut out: Out<IamResponse>) -> Result<(), Error> {
+        let work = Work {
+            service: self.owned.service().await?,
+            run: match self.regime {
+                Regime::None => anonymous::run,
+                Regime::Iam => engine::run,
+            },
+            call: call(&cx),
+            ask: Arc::new(ask),
+            cx,
+        };
+        out.send(work.answer().await?).await
+    }
+}
+
+/// One question in progress.
+struct Work {
+    cx: Cx,
+    service: Arc<Service>,
+    run: Operation,
+    call: Call,
+    ask: Arc<IamRequest>,
+}
+
+impl Work {
+    async fn answer(&self) -> Result<IamResponse, Error> {
+        match self.ask.operation.as_str() {
+            "delete-workspace" => self.delete_workspace().await,
+            "create-workspace" | "enable-workspace" | "disable-workspace" | "update-workspace" => {
+                let answer = self.perform(self.run).await?;
+                if let Some(workspace) = &answer.workspace {
+                    if workspace.enabled {
+                        remote::register(&self.cx, &workspace.id).await?;
+                    } else {
+                        remote::deregister(&self.cx, &workspace.id).await?;
+                    }
+                }
+                Ok(answer)
+            }
+            _ => self.perform(self.run).await,
+        }
+    }
+
+    /// First its keys are refused, then what runs in it ends, then nothing of it is left.
+    async fn delete_workspace(&self) -> Result<IamResponse, Error> {
+        let id = self.service.workspace(&self.ask)?;
+        self.perform(self.run).await?;
+        remote::clear(&self.cx, &id).await?;
+        self.perform(|directory, _, ask| engine::remove(directory, ask))
+            .await
+    }
+
+    /// Runs an operation; one that changes something in a task of its own, which an asker that gives up
+    /// does not stop half-way.
+    async fn perform(&self, operation: Operation) -> Result<IamResponse, Error> {
+        if let Some(answer) = self.service.read(operation, &self.call, &self.ask)? {
+            return Ok(answer);
+        }
+        let (done, result) = oneshot::channel();
+        let (service, call, ask) = (self.service.clone(), self.call.clone(), self.ask.clone());
+        self.cx.mesh.spawn(TaskKind::Handler, async move {
+            let _ = done.send(service.change(operation, &call, &ask).await);
+        });
+        result
+            .await
+            .map_err(|_| Error::new(ErrorCode::Unavailable, "the service is stopping"))?
+    }
+}
+
+/// The clock, the ids and the random key that engines do not make themselves.
+fn call(cx: &Cx) -> Call {
+    let mut random = [0; 24];
+    rand::rng().fill_bytes(&mut random);
+    Call {
+        now: Utc::now(),
+        question: cx.id.to_string(),
+        fresh: Fresh {
+            user_id: uuid::Uuid::new_v4().to_string(),
+            key_id: uuid::Uuid::new_v4().to_string(),
+            key: ApiKey::from_random(random),
+        },
+    }
+}
