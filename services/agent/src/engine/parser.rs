@@ -316,7 +316,11 @@ impl ReplyParser {
         }
         if self.fences_count() && ("```".starts_with(body) || body.starts_with("```")) {
             let decided = body.len() > 3 && self.state != State::Answer;
-            return if decided { Head::Fence } else { Head::Undecided };
+            return if decided {
+                Head::Fence
+            } else {
+                Head::Undecided
+            };
         }
         if self.state == State::Answer {
             return Head::Plain;
@@ -388,7 +392,9 @@ impl ReplyParser {
 
     fn fence(&mut self, head: &str) {
         match self.state {
-            State::Answer => self.answer.push_if_followed(head, &mut self.progress.answer),
+            State::Answer => self
+                .answer
+                .push_if_followed(head, &mut self.progress.answer),
             State::Prelude => {
                 self.fenced = true;
                 self.skip_line = !head.ends_with('\n');
@@ -402,7 +408,8 @@ impl ReplyParser {
             State::Prelude => self.prelude.push(text, &mut String::new()),
             State::Thought => self.thought.push(text, &mut self.progress.thought),
             State::Answer if self.at_fence(text) => {
-                self.answer.push_if_followed(text, &mut self.progress.answer);
+                self.answer
+                    .push_if_followed(text, &mut self.progress.answer);
             }
             State::Answer => self.answer.push(text, &mut self.progress.answer),
             _ => {}

@@ -30,7 +30,9 @@ fn fault(text: &str) -> Fault {
 #[test]
 fn the_plain_forms_are_read() {
     assert_eq!(
-        ReplyParser::parse("Thought: I need a sum.\nAction: calculator\nArgs: {\"expression\": \"1+1\"}\n"),
+        ReplyParser::parse(
+            "Thought: I need a sum.\nAction: calculator\nArgs: {\"expression\": \"1+1\"}\n"
+        ),
         action("I need a sum.", "calculator", json!({"expression": "1+1"}))
     );
     assert_eq!(
@@ -66,7 +68,11 @@ fn arguments_may_be_missing() {
         "Action: now\nObservation: it is noon\nFinal Answer: noon",
         "Action: now\n\nThought: so",
     ] {
-        assert_eq!(ReplyParser::parse(text), action("", "now", json!({})), "{text}");
+        assert_eq!(
+            ReplyParser::parse(text),
+            action("", "now", json!({})),
+            "{text}"
+        );
     }
 }
 
@@ -81,7 +87,10 @@ fn nothing_after_the_object_counts() {
         }
     }
     assert!(parser.is_complete());
-    assert_eq!(ReplyParser::parse(text), action("look", "find", json!({"q": "x"})));
+    assert_eq!(
+        ReplyParser::parse(text),
+        action("look", "find", json!({"q": "x"}))
+    );
 }
 
 #[test]
@@ -117,7 +126,8 @@ fn labels_count_only_at_the_start_of_a_line() {
 
 #[test]
 fn spaces_and_line_breaks_are_kept() {
-    let text = "Thought: I now  know.\n\n  It is\teasy.\n\nFinal Answer:\n- one\n- two\n\n    code\n\n";
+    let text =
+        "Thought: I now  know.\n\n  It is\teasy.\n\nFinal Answer:\n- one\n- two\n\n    code\n\n";
     assert_eq!(
         ReplyParser::parse(text),
         answer("I now  know.\n\n  It is\teasy.", "- one\n- two\n\n    code")
@@ -127,7 +137,9 @@ fn spaces_and_line_breaks_are_kept() {
 #[test]
 fn emphasis_and_fences_are_tolerated() {
     assert_eq!(
-        ReplyParser::parse("**Thought:** hm\n**Action**: `find`\n**Args:**\n```json\n{\"a\": 1}\n```\n"),
+        ReplyParser::parse(
+            "**Thought:** hm\n**Action**: `find`\n**Args:**\n```json\n{\"a\": 1}\n```\n"
+        ),
         action("hm", "find", json!({"a": 1}))
     );
     assert_eq!(
@@ -167,7 +179,10 @@ fn what_cannot_be_read_says_why() {
     assert_eq!(fault("Action: x\nArgs: none"), Fault::NoObject);
     assert!(matches!(fault("Action: x\nArgs: {'a': 1}"), Fault::Json(_)));
     assert_eq!(fault("Final Answer:  \n"), Fault::NoAnswer);
-    assert_eq!(fault(&format!("Action: {}", "x".repeat(300))), Fault::LongName);
+    assert_eq!(
+        fault(&format!("Action: {}", "x".repeat(300))),
+        Fault::LongName
+    );
     assert_eq!(fault(&"x".repeat(MAX_REPLY + 1)), Fault::TooLong);
 }
 
@@ -188,9 +203,37 @@ fn text_is_given_out_as_soon_as_it_is_certain() {
 
 fn replies() -> impl Strategy<Value = String> {
     let pieces = prop::sample::select(vec![
-        "Thought:", "Action:", "Args:", "Final Answer:", "Observation:", "Action Input:", "**", "*",
-        "```", "```json", "\n", "\n\n", " ", "  ", "{", "}", "\"", "\\", "\\\"", ":", "{\"a\": 1}",
-        "{\"q\": \"}\"}", "text", "ünï", "Act", "Fin", "I know", "\t", "[", "]", "tool",
+        "Thought:",
+        "Action:",
+        "Args:",
+        "Final Answer:",
+        "Observation:",
+        "Action Input:",
+        "**",
+        "*",
+        "```",
+        "```json",
+        "\n",
+        "\n\n",
+        " ",
+        "  ",
+        "{",
+        "}",
+        "\"",
+        "\\",
+        "\\\"",
+        ":",
+        "{\"a\": 1}",
+        "{\"q\": \"}\"}",
+        "text",
+        "ünï",
+        "Act",
+        "Fin",
+        "I know",
+        "\t",
+        "[",
+        "]",
+        "tool",
     ]);
     prop::collection::vec(pieces, 0..24).prop_map(|pieces| pieces.concat())
 }

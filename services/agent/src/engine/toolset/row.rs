@@ -1,0 +1,239 @@
+//! One row of tool configuration.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use tg_schemas::{Class, Topic};
+
+use super::{Kind, Rows, Tool};
+use crate::engine::arguments::{self, Argument};
+
+#[derive(Deserialize)]
+struct Row {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    description: String,
+    #[serde(default)]
+    r#type: String,
+    #[serde(default)]
+    group: Option<Vec<String>>,
+    #[serde(default)]
+    state: Option<String>,
+    #[serde(default, rename = "applicable-states")]
+    applicable: Option<Vec<String>>,
+    #[serde(default)]
+    arguments: Vec<ArgumentRow>,
+    #[serde(default)]
+    collection: Option<String>,
+    #[serde(default)]
+    template: String,
+    #[serde(default, rename = "mcp-tool")]
+    mcp_tool: String,
+    #[serde(default)]
+    idempotent: bool,
+    #[serde(default)]
+    service: String,
+    #[serde(default, rename = "schema-name")]
+    schema: String,
+    #[serde(default, rename = "index-name")]
+    index: Option<String>,
+    #[serde(default)]
+    limit: Option<i64>,
+    #[serde(flatten)]
+    others: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+struct ArgumentRow {
+    name: String,
+    #[serde(default)]
+    r#type: String,
+    #[serde(default)]
+    description: String,
+    #[serde(default)]
+    required: Option<bool>,
+}
+
+#[derive(Deserialize)]
+struct ServiceRow {
+    #[serde(default, rename = "request-queue")]
+    request: String,
+    #[serde(default, rename = "config-params")]
+    params: Vec<Param>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Param {
+    Named {
+        name: String,
+        #[serde(default)]
+        required: bool,
+    },
+    Plain(String),
+}
+
+/// Reads a row; a native one has its key as name and type unless it says otherwise.
+pub(super) fn read(key: &str, value: &str, native: bool, rows: &Rows<'_>) -> Result<Tool, String> {
+    let row: Row = serde_json::from_str(value).map_err(|error| error.to_string())?;
+    let written = if native && row.r#type.is_empty() {
+        key
+    } else {
+        &row.r#type
+    };
+    let kind = kind(written, native, &row, rows)?;
+    let name = if row.name.trim().is_empty() {
+        key
+    } else {
+        row.name.trim()
+    };
+    if name.contains(['\n', '\r']) {
+        return Err("name: must be one line".to_owned());
+    }
+    let arguments = match fixed_arguments(&kind) {
+        Some(fixed) => fixed,
+        None => row
+            .arguments
+            .iter()
+            .map(argument)
+            .collect::<Result<_, _>>()?,
+    };
+    Ok(Tool {
+        name: name.to_owned(),
+        description: row.description,
+        kind,
+        arguments,
+        collection: row.collection.filter(|text| !text.is_empty()),
+        groups: row.group.unwrap_or_else(|| vec!["default".to_owned()]),
+        state: row.state.filter(|text| !text.is_empty()),
+        applicable: row.applicable.unwrap_or_else(|| vec!["*".to_owned()]),
+    })
+}
+
+fn kind(written: &str, native: bool, row: &Row, rows: &Rows<'_>) -> Result<Kind, String> {
+    let needed = |text: &str, field: &str| {
+        if text.is_empty() {
+            Err(format!("{field}: is missing"))
+        } else {
+            Ok(text.to_owned())
+        }
+    };
+    let kind = match written.replace('_', "-").as_str() {
+        "text-completion" => Kind::TextCompletion,
+        "prompt" => Kind::Prompt {
+            template: needed(&row.template, "template")?,
+        },
+        "mcp-tool" => Kind::Mcp {
+            name: needed(&row.mcp_tool, "mcp-tool")?,
+            repeatable: row.idempotent,
+        },
+        "tool-service" => service(row, rows)?,
+        "knowledge-query" => Kind::KnowledgeQuery,
+        "structured-query" => Kind::StructuredQuery,
+        "row-embeddings-query" => Kind::RowEmbeddingsQuery {
+            schema: needed(&row.schema, "schema-name")?,
+            index: row.index.clone(),
+            limit: row.limit.unwrap_or(10),
+        },
+        "calculator" if native => Kind::Calculator,
+        "current-datetime" if native => Kind::CurrentDatetime,
+        "graph-about" if native => Kind::GraphAbout,
+        "graph-pattern" if native => Kind::GraphPattern,
+        "graph-sparql" if native => Kind::GraphSparql,
+        other => return Err(format!("type: '{other}' is not known")),
+    };
+    Ok(kind)
+}
+
+/// A service is reached only on a question topic of the tool's own workspace.
+fn service(row: &Row, rows: &Rows<'_>) -> Result<Kind, String> {
+    let value = rows
+        .services
+        .iter()
+        .find(|(key, _)| *key == row.service)
+        .ok_or_else(|| format!("service: there is no tool-service '{}'", row.service))?
+        .1;
+    let service: ServiceRow = serde_json::from_str(value)
+        .map_err(|error| format!("tool-service '{}': {error}", row.service))?;
+    let outside = || {
+        format!(
+            "tool-service '{}': request-queue: must be request:tg:tool-<name>:{} or below",
+            row.service, rows.workspace
+        )
+    };
+    let topic = Topic::parse(&service.request).map_err(|_| outside())?;
+    let mut parts = topic.name().split(':');
+    let base_fits = parts.next().is_some_and(|base| base.starts_with("tool-"));
+    if topic.class() != Class::Request || !base_fits || parts.next() != Some(rows.workspace) {
+        return Err(outside());
+    }
+    let mut config = Map::new();
+    for param in &service.params {
+        let (name, required) = match param {
+            Param::Named { name, required } => (name, *required),
+            Param::Plain(name) => (name, false),
+        };
+        match row.others.get(name) {
+            Some(value) => {
+                config.insert(name.clone(), value.clone());
+            }
+            None if required => return Err(format!("{name}: is missing")),
+            None => {}
+        }
+    }
+    Ok(Kind::ToolService {
+        request: topic.to_string(),
+        config,
+        repeatable: row.idempotent,
+    })
+}
+
+fn argument(row: &ArgumentRow) -> Result<Argument, String> {
+    Ok(Argument {
+        name: row.name.clone(),
+        kind: arguments::Kind::parse(&row.r#type)
+            .ok_or_else(|| format!("arguments.{}.type: '{}' is not known", row.name, row.r#type))?,
+        description: row.description.clone(),
+        required: row.required.unwrap_or(true),
+    })
+}
+
+/// Kinds whose arguments configuration cannot change.
+fn fixed_arguments(kind: &Kind) -> Option<Vec<Argument>> {
+    let one = |name: &str, kind, description: &str, required| Argument {
+        name: name.to_owned(),
+        kind,
+        description: description.to_owned(),
+        required,
+    };
+    let text =
+        |name, description, required| one(name, arguments::Kind::String, description, required);
+    let limit = |what| {
+        let description = format!("Most {what} to return");
+        one("limit", arguments::Kind::Integer, &description, false)
+    };
+    Some(match kind {
+        Kind::TextCompletion | Kind::KnowledgeQuery | Kind::StructuredQuery => {
+            vec![text("question", "The question to ask", true)]
+        }
+        Kind::RowEmbeddingsQuery { .. } => vec![text("query", "What to look for", true)],
+        Kind::Calculator => vec![text(
+            "expression",
+            "The expression, such as (2 + 3) * 4",
+            true,
+        )],
+        Kind::CurrentDatetime => Vec::new(),
+        Kind::GraphAbout => vec![
+            text("name", "Name or label of the thing", true),
+            limit("facts"),
+        ],
+        Kind::GraphPattern => vec![
+            text("subject", "IRI or name of the subject", false),
+            text("predicate", "IRI or name of the predicate", false),
+            text("object", "IRI, name or text of the object", false),
+            limit("triples"),
+        ],
+        Kind::GraphSparql => vec![text("query", "The SPARQL query", true)],
+        Kind::Prompt { .. } | Kind::Mcp { .. } | Kind::ToolService { .. } => return None,
+    })
+}
