@@ -1,1 +1,28 @@
 //! RDF store, pattern queries and SPARQL.
+//!
+//! [`Engine`] keeps one dataset per workspace and collection in memory (oxigraph), with a journal in
+//! SQLite that every change is committed to before it is applied. It knows no bus; the handlers do.
+//! A dataset is chosen by name, never filtered out of a larger one.
+
+mod batch;
+mod commit;
+pub mod convert;
+mod dataset;
+mod engine;
+mod entry;
+mod error;
+pub mod formats;
+mod load;
+mod merge;
+mod pattern;
+mod scan;
+pub mod sparql;
+mod store;
+
+pub use batch::{Batch, Op};
+pub use engine::{DatasetKey, Engine, Limits};
+pub use error::GraphError;
+pub use oxigraph;
+pub use pattern::{Asked, Pattern};
+pub use scan::Scan;
+pub use sparql::{Part, SparqlAnswer, SparqlAsk};

@@ -1,0 +1,225 @@
+//! Prints the engine's figures: writing with journal, pattern look-ups by size, start-up and loading.
+//!
+//! `cargo run --release -p tg-graph --example graph_bench [power]`
+
+use std::time::{Duration, Instant};
+
+use tg_graph::{Asked, Batch, DatasetKey, Engine, Limits, Pattern, convert};
+use tg_schemas::{Term, Triple};
+use tg_storage::Durability;
+
+const BATCH: usize = 1_000;
+const SIZES: [usize; 3] = [10_000, 100_000, 1_000_000];
+const LOOKUPS: usize = 20_000;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let power = std::env::args().any(|word| word == "power");
+    let durability = if power {
+        Durability::Power
+    } else {
+        Durability::Process
+    };
+    let cores = std::thread::available_parallelism()?;
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    println!(
+        "cores {cores}, load {}, durability {durability}",
+        load.trim()
+    );
+
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("graph.db");
+    let engine = Engine::open(&path, durability, Limits::default())?;
+    let key = DatasetKey::new("bench", "default");
+    let mut done = 0;
+    for size in SIZES {
+        let started = Instant::now();
+        fill(&engine, &key, done, size).await?;
+        let rate = (size - done) as f64 / started.elapsed().as_secs_f64();
+        println!("{size:>8} triples: writing {rate:>9.0} triples/s in {BATCH}-quad batches");
+        done = size;
+        lookups(&engine, &key, size).await?;
+    }
+    let query = "SELECT (COUNT(*) AS ?n) WHERE { ?s ?p ?o }";
+    let started = Instant::now();
+    sparql(&engine, &key, query).await?;
+    println!("SPARQL count over all: {:?}", started.elapsed());
+
+    drop(engine);
+    let size: u64 = std::fs::metadata(&path)?.len();
+    let started = Instant::now();
+    let engine = Engine::open(&path, durability, Limits::default())?;
+    println!("open: {:?}, journal {} MiB", started.elapsed(), size >> 20);
+    let started = Instant::now();
+    find(&engine, &key, subject(1), None).await?;
+    println!("first touch (load {done} triples): {:?}", started.elapsed());
+    Ok(())
+}
+
+fn triple(n: usize) -> Triple {
+    let node = n / 10;
+    let s = Term::iri(format!("http://example.org/thing/{node}"));
+    match n % 10 {
+        0 => Triple::new(
+            s,
+            Term::iri("http://www.w3.org/1999/02/22-rdf-syntax-ns#type"),
+            Term::iri(format!("http://example.org/Class{}", node % 20)),
+        ),
+        k if k < 5 => Triple::new(
+            s,
+            Term::iri(format!("http://example.org/link{k}")),
+            Term::iri(format!(
+                "http://example.org/thing/{}",
+                node.wrapping_mul(31) % (node + 1)
+            )),
+        ),
+        k => Triple::new(
+            s,
+            Term::iri(format!("http://example.org/property{k}")),
+            Term::literal(format!("value {n} of a property of a thing")),
+        ),
+    }
+}
+
+async fn fill(
+    engine: &Engine,
+    key: &DatasetKey,
+    from: usize,
+    to: usize,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let batches: Vec<usize> = (from..to).step_by(BATCH).collect();
+    // Two writers, as two flows would be.
+    let halves: Vec<_> = (0..2)
+        .map(|half| {
+            let engine = engine.clone();
+            let key = key.clone();
+            let mine: Vec<usize> = batches.iter().copied().skip(half).step_by(2).collect();
+            tokio::spawn(async move {
+                for start in mine {
+                    let triples: Vec<Triple> = (start..start + BATCH).map(triple).collect();
+                    let quads = triples.iter().map(|triple| convert::quad("", triple));
+                    let quads = quads.collect::<Result<Vec<_>, _>>()?;
+                    engine.write(&key, Batch::insert(quads)).await?;
+                }
+                Ok::<_, tg_graph::GraphError>(())
+            })
+        })
+        .collect();
+    for half in halves {
+        half.await??;
+    }
+    Ok(())
+}
+
+fn subject(node: usize) -> Pattern {
+    let s = Term::iri(format!("http://example.org/thing/{node}"));
+    read(Some(&s), None, None)
+}
+
+fn read(s: Option<&Term>, p: Option<&Term>, o: Option<&Term>) -> Pattern {
+    match Pattern::read(s, p, o, None) {
+        Ok(Asked::Pattern(pattern)) => pattern,
+        _ => Pattern::default(),
+    }
+}
+
+async fn find(
+    engine: &Engine,
+    key: &DatasetKey,
+    pattern: Pattern,
+    limit: Option<usize>,
+) -> Result<usize, tg_graph::GraphError> {
+    Ok(engine.find(key, pattern, limit).await?.len())
+}
+
+async fn lookups(
+    engine: &Engine,
+    key: &DatasetKey,
+    size: usize,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let nodes = size / 10;
+    let pick = |n: usize| n.wrapping_mul(7_919) % nodes;
+    let property = Term::iri("http://example.org/property7");
+    let link = Term::iri("http://example.org/link2");
+    type Make<'a> = Box<dyn Fn(usize) -> Pattern + 'a>;
+    let kinds: [(&str, Make<'_>); 3] = [
+        ("s ? ?", Box::new(|n| subject(pick(n)))),
+        (
+            "s p ?",
+            Box::new(|n| {
+                let s = Term::iri(format!("http://example.org/thing/{}", pick(n)));
+                read(Some(&s), Some(&property), None)
+            }),
+        ),
+        (
+            "? p o",
+            Box::new(|n| {
+                let o = Term::iri(format!("http://example.org/thing/{}", pick(n)));
+                read(None, Some(&link), Some(&o))
+            }),
+        ),
+    ];
+    for (name, make) in &kinds {
+        let mut runs = Vec::new();
+        for _ in 0..3 {
+            let started = Instant::now();
+            for n in 0..LOOKUPS {
+                find(engine, key, make(n), Some(10)).await?;
+            }
+            runs.push(started.elapsed());
+        }
+        runs.sort();
+        report(name, &runs, 1);
+    }
+    let started = Instant::now();
+    let tasks: Vec<_> = (0..8)
+        .map(|lane| {
+            let engine = engine.clone();
+            let key = key.clone();
+            tokio::spawn(async move {
+                for n in 0..LOOKUPS / 8 {
+                    let node = (n * 8 + lane).wrapping_mul(7_919) % nodes;
+                    find(&engine, &key, subject(node), Some(10)).await?;
+                }
+                Ok::<_, tg_graph::GraphError>(())
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await??;
+    }
+    report("s ? ?", &[started.elapsed()], 8);
+    Ok(())
+}
+
+fn report(name: &str, runs: &[Duration], lanes: usize) {
+    let rate = |run: Duration| LOOKUPS as f64 / run.as_secs_f64();
+    let median = rate(runs[runs.len() / 2]);
+    let (slow, fast) = (rate(runs[runs.len() - 1]), rate(runs[0]));
+    println!(
+        "         look-up {name}, {lanes} at a time: {median:>8.0}/s ({slow:.0} to {fast:.0})"
+    );
+}
+
+async fn sparql(
+    engine: &Engine,
+    key: &DatasetKey,
+    query: &str,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let mut answer = engine
+        .sparql(
+            key,
+            tg_graph::SparqlAsk {
+                query: query.to_owned(),
+                limit: None,
+                batch: 100,
+                time: Duration::from_secs(30),
+                cancel: tokio_util::sync::CancellationToken::new(),
+            },
+        )
+        .await?;
+    while let Some(part) = answer.next().await? {
+        println!("{part:?}");
+    }
+    Ok(())
+}

@@ -1,0 +1,319 @@
+//! The engine: datasets in memory, their journal, and who may see what when.
+//!
+//! One engine owns one journal file. A change is first committed to the journal, then applied, then
+//! reported; readers see whole changes only. A dataset is loaded when it is first read; writing to one
+//! that is not loaded only extends its journal.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use oxigraph::model::Quad;
+use parking_lot::Mutex;
+use tg_storage::{Database, Durability, StorageError};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+
+use crate::batch::Batch;
+use crate::commit::{self, Change};
+use crate::dataset::Dataset;
+use crate::entry::Entry;
+use crate::error::GraphError;
+use crate::load;
+use crate::pattern::Pattern;
+use crate::scan::Scan;
+use crate::sparql::{self, SparqlAnswer, SparqlAsk};
+use crate::store;
+
+/// Which dataset: collections of different workspaces never meet.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct DatasetKey {
+    workspace: Arc<str>,
+    collection: Arc<str>,
+}
+
+impl DatasetKey {
+    /// Names a dataset; an empty collection is `default`.
+    pub fn new(workspace: &str, collection: &str) -> Self {
+        let collection = if collection.is_empty() {
+            "default"
+        } else {
+            collection
+        };
+        Self {
+            workspace: workspace.into(),
+            collection: collection.into(),
+        }
+    }
+
+    /// The workspace.
+    pub fn workspace(&self) -> &str {
+        &self.workspace
+    }
+
+    /// The collection.
+    pub fn collection(&self) -> &str {
+        &self.collection
+    }
+}
+
+/// Limits of an engine.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Longest run of one SPARQL query.
+    pub query_time: Duration,
+    /// SPARQL queries at work at the same time; others wait.
+    pub queries: usize,
+    /// Pattern scans and loads at work at the same time; others wait.
+    pub scans: usize,
+    /// Most results of an answer in one piece. Streams have no such limit.
+    pub single_answer: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            query_time: Duration::from_secs(30),
+            queries: 4,
+            scans: 16,
+            single_answer: 200_000,
+        }
+    }
+}
+
+/// Changes that may wait for the commit thread.
+const QUEUE: usize = 256;
+
+/// The handle; clones share the engine.
+#[derive(Clone)]
+pub struct Engine {
+    pub(crate) shared: Arc<Shared>,
+    committer: Arc<Committer>,
+}
+
+/// The way to the commit thread. The last handle lets it finish what waits, and waits for it.
+struct Committer {
+    changes: Option<mpsc::Sender<Change>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Committer {
+    fn drop(&mut self) {
+        self.changes = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the engine's threads share.
+pub(crate) struct Shared {
+    pub(crate) journal: Database,
+    pub(crate) entries: Mutex<HashMap<DatasetKey, Arc<Entry>>>,
+    pub(crate) limits: Limits,
+    pub(crate) scans: Arc<Semaphore>,
+    pub(crate) queries: Arc<Semaphore>,
+    pub(crate) merging: Mutex<()>,
+}
+
+impl Engine {
+    /// Opens the journal; loads nothing. [`StorageError::InUse`] while another process owns it.
+    pub fn open(path: &Path, durability: Durability, limits: Limits) -> Result<Self, GraphError> {
+        let journal = Database::open(path, store::MIGRATIONS, durability)?;
+        Self::start(journal, limits)
+    }
+
+    /// An engine that forgets everything at its end.
+    pub fn in_memory(limits: Limits) -> Result<Self, GraphError> {
+        Self::start(Database::in_memory(store::MIGRATIONS)?, limits)
+    }
+
+    fn start(journal: Database, limits: Limits) -> Result<Self, GraphError> {
+        let shared = Arc::new(Shared {
+            journal,
+            entries: Mutex::default(),
+            scans: Arc::new(Semaphore::new(limits.scans)),
+            queries: Arc::new(Semaphore::new(limits.queries)),
+            merging: Mutex::new(()),
+            limits,
+        });
+        let (changes, queue) = mpsc::channel(QUEUE);
+        let for_thread = shared.clone();
+        let thread = std::thread::Builder::new()
+            .name("graph-commit".to_owned())
+            .spawn(move || commit::run(&for_thread, queue))
+            .map_err(|error| StorageError::from_io(&error))?;
+        let committer = Arc::new(Committer {
+            changes: Some(changes),
+            thread: Some(thread),
+        });
+        Ok(Self { shared, committer })
+    }
+
+    /// How hard a commit is.
+    pub fn durability(&self) -> Durability {
+        self.shared.journal.durability()
+    }
+
+    /// The limits.
+    pub fn limits(&self) -> &Limits {
+        &self.shared.limits
+    }
+
+    /// Makes a change durable and visible, in this order; on an error neither. Changes that wait together
+    /// share a commit. A change that was taken is made even when the future is dropped.
+    pub async fn write(&self, key: &DatasetKey, batch: Batch) -> Result<(), GraphError> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let (done, result) = oneshot::channel();
+        let change = Change::Write {
+            key: key.clone(),
+            batch,
+            done,
+        };
+        self.send(change, result).await
+    }
+
+    /// Adds quads; see [`Engine::write`].
+    pub async fn insert(&self, key: &DatasetKey, quads: Vec<Quad>) -> Result<(), GraphError> {
+        self.write(key, Batch::insert(quads)).await
+    }
+
+    /// Takes quads out; see [`Engine::write`].
+    pub async fn delete(&self, key: &DatasetKey, quads: Vec<Quad>) -> Result<(), GraphError> {
+        self.write(key, Batch::delete(quads)).await
+    }
+
+    /// Forgets a dataset with its journal.
+    pub async fn drop_dataset(&self, key: &DatasetKey) -> Result<(), GraphError> {
+        let (done, result) = oneshot::channel();
+        let key = key.clone();
+        self.send(Change::Drop { key, done }, result).await
+    }
+
+    /// Forgets all datasets of a workspace.
+    pub async fn drop_workspace(&self, workspace: &str) -> Result<(), GraphError> {
+        for collection in self.collections(workspace).await? {
+            self.drop_dataset(&DatasetKey::new(workspace, &collection))
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Collections of a workspace that hold or held something.
+    pub async fn collections(&self, workspace: &str) -> Result<Vec<String>, GraphError> {
+        let workspace = workspace.to_owned();
+        let journal = &self.shared.journal;
+        Ok(journal
+            .read(move |conn| store::collections(conn, &workspace))
+            .await?)
+    }
+
+    /// Everything that matches, if it is no more than `limit`, or [`Limits::single_answer`] when there is
+    /// no limit.
+    pub async fn find(
+        &self,
+        key: &DatasetKey,
+        pattern: Pattern,
+        limit: Option<usize>,
+    ) -> Result<Vec<tg_schemas::Triple>, GraphError> {
+        let ceiling = self.limits().single_answer;
+        let most = limit.unwrap_or(usize::MAX);
+        let mut scan = self.scan(key, pattern, Some(most.min(ceiling + 1))).await?;
+        let found = scan.next_chunk(usize::MAX).await?;
+        if found.len() > ceiling {
+            return Err(GraphError::TooMany(ceiling));
+        }
+        Ok(found)
+    }
+
+    /// What matches, chunk by chunk, from one state of the dataset.
+    pub async fn scan(
+        &self,
+        key: &DatasetKey,
+        pattern: Pattern,
+        limit: Option<usize>,
+    ) -> Result<Scan, GraphError> {
+        let dataset = self.dataset(key).await?;
+        Ok(Scan::new(
+            dataset.map(|dataset| dataset.scan(&pattern)),
+            limit,
+            self.shared.scans.clone(),
+        ))
+    }
+
+    /// Starts a SPARQL query.
+    pub async fn sparql(
+        &self,
+        key: &DatasetKey,
+        ask: SparqlAsk,
+    ) -> Result<SparqlAnswer, GraphError> {
+        sparql::start(self, key, ask).await
+    }
+
+    /// The dataset, loaded; `None` if there is none.
+    pub(crate) async fn dataset(
+        &self,
+        key: &DatasetKey,
+    ) -> Result<Option<Arc<Dataset>>, GraphError> {
+        let known = self.shared.entries.lock().get(key).cloned();
+        let entry = match known {
+            Some(entry) => entry,
+            None => match self.find_or_load(key).await? {
+                Some(entry) => entry,
+                None => return Ok(None),
+            },
+        };
+        Ok(Some(entry.ready().await?))
+    }
+
+    async fn find_or_load(&self, key: &DatasetKey) -> Result<Option<Arc<Entry>>, GraphError> {
+        let wanted = key.clone();
+        let journal = &self.shared.journal;
+        let found = journal.read(move |conn| store::find(conn, &wanted)).await?;
+        let Some(id) = found else {
+            return Ok(None);
+        };
+        let mut entries = self.shared.entries.lock();
+        if let Some(entry) = entries.get(key) {
+            return Ok(Some(entry.clone()));
+        }
+        let entry = Arc::new(Entry::loading(id));
+        entries.insert(key.clone(), entry.clone());
+        load::start(self.shared.clone(), key.clone(), entry.clone());
+        Ok(Some(entry))
+    }
+
+    pub(crate) async fn permit(
+        semaphore: &Arc<Semaphore>,
+    ) -> Result<OwnedSemaphorePermit, GraphError> {
+        let permit = semaphore.clone().acquire_owned().await;
+        permit.map_err(|_| GraphError::Closed)
+    }
+
+    async fn send(
+        &self,
+        change: Change,
+        result: oneshot::Receiver<Result<(), GraphError>>,
+    ) -> Result<(), GraphError> {
+        let changes = self.committer.changes.as_ref().ok_or(GraphError::Closed)?;
+        let sent = changes.send(change).await;
+        sent.map_err(|_| GraphError::Closed)?;
+        result.await.map_err(|_| GraphError::Closed)?
+    }
+}
+
+impl Shared {
+    /// Lets go of a dataset in memory: the next reader loads it from the journal.
+    pub(crate) fn evict(&self, key: &DatasetKey, entry: &Arc<Entry>) {
+        let mut entries = self.entries.lock();
+        if entries
+            .get(key)
+            .is_some_and(|known| Arc::ptr_eq(known, entry))
+        {
+            entries.remove(key);
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! What can go wrong in the graph engine, and how it is said to clients.
+
+use tg_schemas::{Error, ErrorCode};
+use tg_storage::StorageError;
+
+/// Why the engine did not do what it was asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GraphError {
+    /// A term or graph name is not valid; the text names the field.
+    #[error("{field}: {why}")]
+    Term {
+        /// Path of the field, e.g. `triples[3].o.tr.s`.
+        field: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A file could not be read as RDF.
+    #[error("{0}")]
+    Syntax(String),
+    /// The query is no SPARQL, or deeper or longer than the engine reads.
+    #[error("{0}")]
+    QuerySyntax(String),
+    /// The query failed while it ran.
+    #[error("{0}")]
+    Evaluation(String),
+    /// The query ran longer than it may.
+    #[error("the time limit of {0} s was reached")]
+    TimeLimit(u64),
+    /// The answer is too large for one message.
+    #[error("more than {0} results: set a limit, or ask with streaming")]
+    TooMany(usize),
+    /// The asker gave up.
+    #[error("cancelled")]
+    Cancelled,
+    /// The journal failed; nothing of the change was applied.
+    #[error(transparent)]
+    Journal(#[from] StorageError),
+    /// The engine is closing, or one of its threads died.
+    #[error("the graph store is closed")]
+    Closed,
+}
+
+impl GraphError {
+    /// The error as clients see it. `kind` is the wire type of faults that have none of their own.
+    pub fn to_wire(&self, kind: &str) -> Error {
+        let code = match self {
+            Self::Journal(storage) => return storage.clone().into(),
+            Self::Evaluation(_) | Self::TimeLimit(_) => {
+                return Error::typed(kind, self.to_string());
+            }
+            Self::QuerySyntax(_) => return Error::typed("sparql-parse-error", self.to_string()),
+            Self::Term { .. } | Self::Syntax(_) => ErrorCode::BadRequest,
+            Self::TooMany(_) => ErrorCode::TooLarge,
+            Self::Cancelled => ErrorCode::Cancelled,
+            Self::Closed => ErrorCode::Unavailable,
+        };
+        Error::new(code, self.to_string())
+    }
+}
+
+impl From<oxigraph::store::StorageError> for GraphError {
+    fn from(error: oxigraph::store::StorageError) -> Self {
+        tracing::error!(%error, "the store in memory failed");
+        Self::Evaluation("the graph store failed".to_owned())
+    }
+}

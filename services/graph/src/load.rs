@@ -1,0 +1,58 @@
+//! Loading a dataset from its journal, on a thread of its own, whoever still waits for it.
+
+use std::sync::Arc;
+
+use futures::executor::block_on;
+
+use crate::DatasetKey;
+use crate::batch::{self, Run};
+use crate::dataset::Dataset;
+use crate::engine::Shared;
+use crate::entry::{Entry, Published, Weight};
+use crate::error::GraphError;
+use crate::store;
+
+/// Rows read at once.
+const ROWS: usize = 64;
+
+/// Starts loading.
+pub(crate) fn start(shared: Arc<Shared>, key: DatasetKey, entry: Arc<Entry>) {
+    tokio::task::spawn_blocking(move || {
+        if let Err(error) = load(&shared, &entry) {
+            tracing::error!(%error, "a dataset could not be loaded");
+            shared.evict(&key, &entry);
+            entry.fail(error);
+        }
+    });
+}
+
+fn load(shared: &Shared, entry: &Entry) -> Result<(), GraphError> {
+    let dataset = Arc::new(Dataset::new()?);
+    let mut weight = Weight::default();
+    let mut at = (0, -1);
+    loop {
+        let id = entry.id();
+        let read = shared
+            .journal
+            .read(move |conn| store::rows_after(conn, id, at, ROWS));
+        let rows = block_on(read)?;
+        for row in &rows {
+            let run = Run {
+                op: row.op,
+                quads: batch::unpack(&row.body)?,
+                text: Vec::new(),
+            };
+            dataset.apply(std::iter::once(&run))?;
+            weight.add(row.quads);
+            at = (row.seq, row.part);
+        }
+        if rows.len() == ROWS {
+            continue;
+        }
+        weight.live = weight.quads;
+        match entry.publish(&dataset, at.0, weight) {
+            Published::Ready => return Ok(()),
+            Published::Behind => {}
+        }
+    }
+}

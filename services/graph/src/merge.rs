@@ -1,0 +1,78 @@
+//! Merging a journal: its past becomes a snapshot of what is alive. Runs beside everything else; one at
+//! a time.
+
+use std::sync::Arc;
+
+use futures::executor::block_on;
+use oxigraph::store::QuadIter;
+
+use crate::DatasetKey;
+use crate::batch;
+use crate::commit::ROW_QUADS;
+use crate::engine::Shared;
+use crate::entry::{Entry, Weight};
+use crate::error::GraphError;
+use crate::store;
+
+/// Starts a merge unless one is running; the next change asks again.
+pub(crate) fn start(shared: Arc<Shared>, key: DatasetKey, entry: Arc<Entry>) {
+    if shared.merging.is_locked() {
+        return;
+    }
+    let work = move || {
+        let Some(_only) = shared.merging.try_lock() else {
+            return;
+        };
+        match merge(&shared, &entry) {
+            Ok(Some(weight)) if weight.holds_garbage() => shared.evict(&key, &entry),
+            Ok(_) => {}
+            Err(error) => tracing::warn!(%error, "a graph journal could not be merged"),
+        }
+    };
+    let started = std::thread::Builder::new()
+        .name("graph-merge".to_owned())
+        .spawn(work);
+    if let Err(error) = started {
+        tracing::warn!(%error, "a graph journal could not be merged");
+    }
+}
+
+/// Writes a snapshot if it pays. Returns what the journal weighs then.
+fn merge(shared: &Shared, entry: &Entry) -> Result<Option<Weight>, GraphError> {
+    let Some(frozen) = entry.freeze() else {
+        return Ok(None);
+    };
+    let (seq, before) = (frozen.seq, frozen.weight);
+    let live = frozen.dataset.store().len()? as u64;
+    if !(Weight { live, ..before }).is_wasteful() {
+        entry.counted(live);
+        return Ok(None);
+    }
+    let parts = snapshot(frozen.quads)?;
+    let rows = parts.len().max(1) as u64;
+    let live = parts.iter().map(|part| part.0 as u64).sum();
+    let id = entry.id();
+    let replaced = block_on(
+        shared
+            .journal
+            .write(move |tx| store::replace(tx, id, seq, &parts)),
+    );
+    if replaced.is_err() {
+        // Not at once again: only when the journal has grown as much once more.
+        entry.counted(before.quads);
+    }
+    metrics::counter!("tg_graph_merges_total").increment(1);
+    Ok(replaced?.then(|| entry.reweigh(before, rows, live)))
+}
+
+fn snapshot(mut quads: QuadIter<'static>) -> Result<Vec<(usize, Vec<u8>)>, GraphError> {
+    let mut parts = Vec::new();
+    loop {
+        let part: Result<Vec<_>, _> = quads.by_ref().take(ROW_QUADS).collect();
+        let part = part?;
+        if part.is_empty() {
+            return Ok(parts);
+        }
+        parts.push((part.len(), batch::pack(&batch::encode(&part))?));
+    }
+}

@@ -1,0 +1,184 @@
+//! The journal's tables. All SQL of this crate is here.
+//!
+//! A row holds one run of quads. A snapshot is nothing special: the same rows with their past merged
+//! into plain insertions at the number of the last change they contain.
+
+use std::sync::Arc;
+
+use tg_storage::StorageError;
+use tg_storage::rusqlite::{Connection, OptionalExtension, Transaction, params};
+
+use crate::DatasetKey;
+use crate::batch::Op;
+
+pub(crate) const MIGRATIONS: &[&str] = &["
+CREATE TABLE dataset (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    workspace TEXT NOT NULL,
+    collection TEXT NOT NULL,
+    UNIQUE (workspace, collection)
+);
+CREATE TABLE journal (
+    dataset INTEGER NOT NULL REFERENCES dataset (id) ON DELETE CASCADE,
+    seq INTEGER NOT NULL,
+    part INTEGER NOT NULL,
+    op INTEGER NOT NULL,
+    quads INTEGER NOT NULL,
+    body BLOB NOT NULL,
+    PRIMARY KEY (dataset, seq, part)
+);
+"];
+
+/// A row to append.
+pub(crate) struct NewRow {
+    pub(crate) key: DatasetKey,
+    pub(crate) op: Op,
+    pub(crate) quads: usize,
+    pub(crate) body: Arc<[u8]>,
+}
+
+/// Where a row ended up.
+#[derive(Debug, Clone)]
+pub(crate) struct Appended {
+    pub(crate) key: DatasetKey,
+    pub(crate) id: i64,
+    pub(crate) seq: i64,
+    /// The dataset did not exist before.
+    pub(crate) is_new: bool,
+}
+
+/// A stored row.
+pub(crate) struct Row {
+    pub(crate) seq: i64,
+    pub(crate) part: i64,
+    pub(crate) op: Op,
+    pub(crate) quads: u64,
+    pub(crate) body: Vec<u8>,
+}
+
+/// Appends rows, each with the next number of its dataset; creates datasets that do not exist.
+pub(crate) fn append(tx: &Transaction<'_>, rows: &[NewRow]) -> Result<Vec<Appended>, StorageError> {
+    let mut places: Vec<Appended> = Vec::with_capacity(rows.len());
+    let mut insert = tx.prepare_cached(
+        "INSERT INTO journal (dataset, seq, part, op, quads, body) VALUES (?1, ?2, 0, ?3, ?4, ?5)",
+    )?;
+    for row in rows {
+        let known = places.iter().rev().find(|place| place.key == row.key);
+        let (id, seq, is_new) = match known {
+            Some(place) => (place.id, place.seq + 1, place.is_new),
+            None => match find(tx, &row.key)? {
+                Some(id) => (id, last_seq(tx, id)? + 1, false),
+                None => (create(tx, &row.key)?, 1, true),
+            },
+        };
+        insert.execute(params![
+            id,
+            seq,
+            row.op.code(),
+            row.quads as i64,
+            &row.body[..]
+        ])?;
+        places.push(Appended {
+            key: row.key.clone(),
+            id,
+            seq,
+            is_new,
+        });
+    }
+    Ok(places)
+}
+
+/// Id of a dataset.
+pub(crate) fn find(conn: &Connection, key: &DatasetKey) -> Result<Option<i64>, StorageError> {
+    Ok(conn
+        .prepare_cached("SELECT id FROM dataset WHERE workspace = ?1 AND collection = ?2")?
+        .query_row([key.workspace(), key.collection()], |row| row.get(0))
+        .optional()?)
+}
+
+fn create(conn: &Connection, key: &DatasetKey) -> Result<i64, StorageError> {
+    conn.prepare_cached("INSERT INTO dataset (workspace, collection) VALUES (?1, ?2)")?
+        .execute([key.workspace(), key.collection()])?;
+    Ok(conn.last_insert_rowid())
+}
+
+fn last_seq(conn: &Connection, id: i64) -> Result<i64, StorageError> {
+    Ok(conn
+        .prepare_cached("SELECT coalesce(max(seq), 0) FROM journal WHERE dataset = ?1")?
+        .query_row([id], |row| row.get(0))?)
+}
+
+/// The next rows of a dataset after a place.
+pub(crate) fn rows_after(
+    conn: &Connection,
+    id: i64,
+    after: (i64, i64),
+    limit: usize,
+) -> Result<Vec<Row>, StorageError> {
+    let mut query = conn.prepare_cached(
+        "SELECT seq, part, op, quads, body FROM journal
+         WHERE dataset = ?1 AND (seq, part) > (?2, ?3) ORDER BY seq, part LIMIT ?4",
+    )?;
+    let rows = query.query_map(params![id, after.0, after.1, limit as i64], |row| {
+        Ok(Row {
+            seq: row.get(0)?,
+            part: row.get(1)?,
+            op: Op::from_code(row.get(2)?),
+            quads: row.get::<_, i64>(3)?.unsigned_abs(),
+            body: row.get(4)?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Replaces the rows up to `seq` by a snapshot. `false` if the dataset is gone.
+pub(crate) fn replace(
+    tx: &Transaction<'_>,
+    id: i64,
+    seq: i64,
+    parts: &[(usize, Vec<u8>)],
+) -> Result<bool, StorageError> {
+    let exists = tx
+        .prepare_cached("SELECT 1 FROM dataset WHERE id = ?1")?
+        .exists([id])?;
+    if !exists {
+        return Ok(false);
+    }
+    tx.prepare_cached("DELETE FROM journal WHERE dataset = ?1 AND seq <= ?2")?
+        .execute([id, seq])?;
+    let mut insert = tx.prepare_cached(
+        "INSERT INTO journal (dataset, seq, part, op, quads, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
+    for (part, (quads, body)) in (0_i64..).zip(parts) {
+        insert.execute(params![
+            id,
+            seq,
+            part,
+            Op::Insert.code(),
+            *quads as i64,
+            body
+        ])?;
+    }
+    if parts.is_empty() {
+        // The number must not be given out again.
+        insert.execute(params![id, seq, 0, Op::Insert.code(), 0, Vec::<u8>::new()])?;
+    }
+    Ok(true)
+}
+
+/// Forgets a dataset. `false` if there was none.
+pub(crate) fn drop_dataset(tx: &Transaction<'_>, key: &DatasetKey) -> Result<bool, StorageError> {
+    let gone = tx
+        .prepare_cached("DELETE FROM dataset WHERE workspace = ?1 AND collection = ?2")?
+        .execute([key.workspace(), key.collection()])?;
+    Ok(gone > 0)
+}
+
+/// Collections of a workspace that have a dataset.
+pub(crate) fn collections(conn: &Connection, workspace: &str) -> Result<Vec<String>, StorageError> {
+    let mut query = conn.prepare_cached(
+        "SELECT collection FROM dataset WHERE workspace = ?1 ORDER BY collection",
+    )?;
+    let rows = query.query_map([workspace], |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
