@@ -1,26 +1,32 @@
-//! Has the version announced whenever a process begins to serve and after each reconnect: whoever missed
-//! a notice then reads again. The question goes over the bus, so the process that owns the store answers
-//! it, whichever that is.
+//! Has the version announced whenever a process begins to serve, after each reconnect, and when a notice
+//! could not be sent: whoever missed a notice then reads again. The question goes over the bus, so the
+//! process that owns the store answers it, whichever that is.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tg_mesh::bus::Link;
 use tg_mesh::{Ask, Deadline, Mesh};
-use tg_schemas::msg::{ConfigRequest, ConfigResponse};
+use tg_schemas::msg::{ConfigRequest, ConfigResponse, HostedProcessor};
 use tg_schemas::{Class, Error, Topic};
+use tokio::sync::Notify;
 
 use crate::processor::PROCESSOR;
 
 /// The operation, on the system queue only.
 pub(crate) const OPERATION: &str = "announce";
 
+/// One try.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Pause after a try that failed.
+const AGAIN: Duration = Duration::from_secs(1);
 
-/// Runs as long as the process.
-pub(crate) async fn run(mesh: Mesh) {
+/// Runs as long as the process. `lost` says that a notice was not sent.
+pub(crate) async fn run(mesh: Mesh, lost: Arc<Notify>) {
     let mut link = mesh.bus().link();
     let mut presence = mesh.presence().changed();
     let mut announced = None;
+    let mut again = false;
     loop {
         presence.borrow_and_update();
         let generation = match *link.borrow_and_update() {
@@ -29,18 +35,24 @@ pub(crate) async fn run(mesh: Mesh) {
         };
         let now = (generation, serving(&mesh));
         if now.0.is_some() && !now.1.is_empty() && announced.as_ref() != Some(&now) {
-            match announce(&mesh).await {
+            let result = announce(&mesh).await;
+            again = result.is_err();
+            match result {
                 Ok(()) => announced = Some(now),
                 Err(error) => tracing::debug!(%error, "the config version is not announced yet"),
             }
         }
-        let changed = async {
-            tokio::select! {
-                changed = link.changed() => changed,
-                changed = presence.changed() => changed,
+        let open = tokio::select! {
+            changed = link.changed() => changed.is_ok(),
+            changed = presence.changed() => changed.is_ok(),
+            () = lost.notified() => {
+                announced = None;
+                tokio::time::sleep(AGAIN).await;
+                true
             }
+            () = tokio::time::sleep(AGAIN), if again => true,
         };
-        if changed.await.is_err() {
+        if !open {
             return;
         }
     }
@@ -48,9 +60,8 @@ pub(crate) async fn run(mesh: Mesh) {
 
 /// The processes that serve configuration.
 fn serving(mesh: &Mesh) -> Vec<String> {
-    let serves = |processor: &tg_schemas::msg::HostedProcessor| {
-        processor.id == PROCESSOR && processor.state == "serving"
-    };
+    let serves =
+        |processor: &HostedProcessor| processor.id == PROCESSOR && processor.state == "serving";
     mesh.presence()
         .snapshot()
         .into_iter()

@@ -1,13 +1,14 @@
 //! The two doors: the system queue (workspace in the body) and each workspace's own (from the queue).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use tg_mesh::answer::Out;
 use tg_mesh::{Cx, Mesh, Mode, Serve, TaskKind};
 use tg_schemas::msg::{ConfigPush, ConfigRequest};
 use tg_schemas::{Class, Error, ErrorCode, Topic};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 use crate::announce;
 use crate::engine::{Scope, Write};
@@ -15,9 +16,14 @@ use crate::processor::Owned;
 use crate::reply::ConfigReply;
 use crate::service::{Notices, Service};
 
+/// How long a write waits for its notice to leave; writes are told one after the other.
+const TELL: Duration = Duration::from_secs(2);
+
 /// Answers on both queues.
 pub(crate) struct Handler {
     pub(crate) owned: Arc<Owned>,
+    /// Told when a notice was not sent.
+    pub(crate) lost: Arc<Notify>,
 }
 
 #[async_trait]
@@ -35,10 +41,11 @@ impl Serve<ConfigRequest, ConfigReply> for Handler {
             workspace => Scope::Workspace(workspace),
         };
         let reply = if ask.operation == announce::OPERATION && matches!(scope, Scope::System(_)) {
-            service.announce(&Bus(cx.mesh.clone())).await;
+            service.announce(&self.notices(&cx)).await;
             ConfigReply::default()
         } else if is_write(&ask.operation) {
-            write(&cx.mesh, service, Write::from_request(scope, ask)?).await?;
+            let write = Write::from_request(scope, ask)?;
+            detached(&cx.mesh, service, write, self.notices(&cx)).await?;
             ConfigReply::default()
         } else {
             service.read(scope, &ask)?
@@ -51,10 +58,23 @@ fn is_write(operation: &str) -> bool {
     matches!(operation, "put" | "delete" | "delete-workspace")
 }
 
+impl Handler {
+    fn notices(&self, cx: &Cx) -> Bus {
+        Bus {
+            mesh: cx.mesh.clone(),
+            lost: self.lost.clone(),
+        }
+    }
+}
+
 /// Runs the write in a task of its own: an asker that gives up must not stop it half-way.
-async fn write(mesh: &Mesh, service: Arc<Service>, write: Write) -> Result<(), Error> {
+async fn detached(
+    mesh: &Mesh,
+    service: Arc<Service>,
+    write: Write,
+    notices: Bus,
+) -> Result<(), Error> {
     let (done, result) = oneshot::channel();
-    let notices = Bus(mesh.clone());
     mesh.spawn(TaskKind::Handler, async move {
         let _ = done.send(service.write(write, &notices).await);
     });
@@ -64,20 +84,22 @@ async fn write(mesh: &Mesh, service: Arc<Service>, write: Write) -> Result<(), E
 }
 
 /// Notices over the bus.
-pub(crate) struct Bus(pub(crate) Mesh);
+struct Bus {
+    mesh: Mesh,
+    lost: Arc<Notify>,
+}
 
 #[async_trait]
 impl Notices for Bus {
     async fn tell(&self, mut push: ConfigPush) {
-        if self.0.bus().mode() == Mode::Interop {
+        if self.mesh.bus().mode() == Mode::Interop {
             push.keys.clear();
         }
-        if let Err(error) = self
-            .0
-            .notify(&Topic::system(Class::Notify, "config"), &push)
-            .await
-        {
-            tracing::warn!(%error, version = push.version, "a config notice was not sent");
+        let topic = Topic::system(Class::Notify, "config");
+        let sent = tokio::time::timeout(TELL, self.mesh.notify(&topic, &push)).await;
+        if !matches!(sent, Ok(Ok(()))) {
+            tracing::warn!(version = push.version, "a config notice was not sent");
+            self.lost.notify_one();
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tg_mesh::{Mesh, Processor, TaskKind};
 use tg_schemas::{Error, ErrorCode};
 use tg_storage::{Durability, StorageError};
-use tokio::sync::OnceCell;
+use tokio::sync::{Notify, OnceCell};
 
 use crate::announce;
 use crate::handler::Handler;
@@ -34,8 +34,12 @@ pub fn processors(
         durability,
         open: OnceCell::new(),
     });
-    let handler = Arc::new(Handler { owned });
-    mesh.spawn(TaskKind::Background, announce::run(mesh.clone()));
+    let lost = Arc::new(Notify::new());
+    let handler = Arc::new(Handler {
+        owned,
+        lost: lost.clone(),
+    });
+    mesh.spawn(TaskKind::Background, announce::run(mesh.clone(), lost));
     let processor = Processor::new(PROCESSOR)
         .serves_system("config", handler.clone())
         .serves_workspace("config", handler)
