@@ -1,1 +1,21 @@
-//! The tg multi-call binary and its tg-* names.
+//! The `tg` multi-call binary: `tg <command>` and, by the name it is called under, `tg-<command>`.
+//!
+//! It is a client of the gateway and of nothing else: it never opens a bus, a store or a service.
+//! Data goes to stdout, talk to stderr, and the exit code says what went wrong
+//! ([`client::Error::exit_code`]). One command is one file under [`commands`], always in the same
+//! order: arguments, the call, the rendering.
+
+pub mod advice;
+pub mod args;
+pub mod client;
+pub mod commands;
+pub mod fields;
+pub mod files;
+pub mod interrupt;
+pub mod layout;
+pub mod output;
+pub mod registry;
+pub mod run;
+pub mod session;
+
+pub use run::main;

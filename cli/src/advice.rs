@@ -1,0 +1,87 @@
+//! Which command to run next after an error. It never invents a reason.
+
+use tg_schemas::ErrorCode;
+
+use crate::client::Error;
+
+/// The next step, if one is known to help.
+pub fn advice(error: &Error, command: &str) -> Option<String> {
+    let text = match error {
+        Error::Usage(_) => format!("tg {command} --help"),
+        Error::Unreachable { .. } => {
+            "`threadgraph up` starts a gateway here; --url or TRUSTGRAPH_URL names another one"
+                .to_owned()
+        }
+        Error::Timeout(_) => "`tg why` says what does not move; --timeout waits longer".to_owned(),
+        Error::Missing(_) => return listing(command).map(str::to_owned),
+        Error::Protocol(_) => "`tg doctor`; is that address a gateway?".to_owned(),
+        Error::Service { .. } => return by_code(error.code()?, error, command),
+        Error::Check(_) if command == "doctor" => return None,
+        Error::Check(_) => "tg doctor".to_owned(),
+        Error::File { .. } | Error::Output(_) | Error::OutputClosed | Error::Interrupted => {
+            return None;
+        }
+    };
+    Some(text)
+}
+
+fn by_code(code: ErrorCode, error: &Error, command: &str) -> Option<String> {
+    let text = match code {
+        ErrorCode::BadRequest | ErrorCode::TooLarge => match command {
+            "put-flow-blueprint" => "`tg check-blueprint` lists every fault with its path",
+            "start-flow" => "`tg show-flow-blueprints` and `tg show-parameter-types`",
+            _ => return Some(format!("tg {command} --help")),
+        },
+        ErrorCode::BadOperation | ErrorCode::NotImplemented => {
+            "`tg doctor`; this gateway may be older or may not have that service"
+        }
+        ErrorCode::NotFound if error.kind() == "workspace-not-found" => "tg list-my-workspaces",
+        ErrorCode::NotFound => return listing(command).map(str::to_owned),
+        ErrorCode::Conflict => return listing(command).map(str::to_owned),
+        ErrorCode::Unauthenticated => {
+            "`tg whoami --token …` tests a token; `tg bootstrap-iam` gives the first one"
+        }
+        ErrorCode::Forbidden => {
+            "`tg whoami` shows your roles, `tg list-my-workspaces` where they hold"
+        }
+        ErrorCode::Busy | ErrorCode::RateLimited => "the same command again in a moment",
+        ErrorCode::NobodyServes | ErrorCode::FlowStopped => {
+            "`tg show-flow-state` shows who serves the flow, `tg why` what is missing"
+        }
+        ErrorCode::Timeout | ErrorCode::Cancelled => "`tg why` says what does not move",
+        ErrorCode::Interrupted => {
+            "the same command again; `tg parked` and `tg dead-letters` show what is kept"
+        }
+        ErrorCode::Unavailable => "tg doctor",
+        ErrorCode::Provider => "`tg list-models` shows what the model provider offers; `tg doctor`",
+        ErrorCode::Tool => "`tg show-tools` and `tg show-mcp-tools`",
+        ErrorCode::Storage | ErrorCode::Internal => "tg doctor",
+    };
+    Some(text.to_owned())
+}
+
+/// The command that lists what a command works on.
+fn listing(command: &str) -> Option<&'static str> {
+    Some(match command {
+        "get-flow-blueprint" | "delete-flow-blueprint" | "start-flow" => {
+            "`tg show-flow-blueprints` and `tg show-flows`"
+        }
+        "get-config-item" | "delete-config-item" => "`tg list-config-items --type …`",
+        "set-tool" | "delete-tool" => "tg show-tools",
+        "delete-mcp-tool" | "invoke-mcp-tool" => "tg show-mcp-tools",
+        "invoke-prompt" | "set-prompt" => "tg show-prompts",
+        "show-parameter-types" => "`tg list-config-items --type parameter-type`",
+        "get-document-content" | "remove-library-document" | "add-library-document" => {
+            "tg show-library-documents"
+        }
+        "show-explain-trace" => "tg list-explain-traces",
+        "dead-letters" | "parked" => "the same command without --show and --replay",
+        "create-workspace" | "enable-workspace" | "disable-workspace" | "delete-workspace" => {
+            "tg list-workspaces"
+        }
+        "revoke-api-key" | "list-api-keys" | "create-api-key" => {
+            "`tg whoami` and `tg list-api-keys`"
+        }
+        _ => "tg show-flows",
+    })
+}

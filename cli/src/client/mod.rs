@@ -1,0 +1,26 @@
+//! The gateway's doors as a client sees them: REST, the multiplexed socket, the import socket.
+//!
+//! Nothing here prints or knows a command.
+
+mod error;
+mod http;
+mod import;
+mod socket;
+#[cfg(test)]
+mod tests;
+
+pub use error::{Error, Result};
+pub use http::Http;
+pub use import::Import;
+pub use socket::{Call, Replies, Socket};
+
+use std::sync::Once;
+
+/// Makes ring the process's TLS provider; later calls do nothing.
+pub fn install_tls() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // An error means that another provider is installed already, which serves as well.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    });
+}

@@ -1,0 +1,196 @@
+//! `tg invoke-agent`: asks the agent and prints its answer as it comes. Ctrl-C closes the socket,
+//! which cancels the run.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::render::{Chunk, Renderer, Shown};
+use crate::args::{InCollection, Options};
+use crate::client::{Call, Result, Socket};
+use crate::commands::explain::entity::Entity;
+use crate::commands::explain::fetch::entity_call;
+use crate::commands::llm::usage;
+use crate::output::Output;
+use crate::registry::Command;
+use crate::session::Session;
+
+/// Arguments of `tg invoke-agent`.
+#[derive(Debug, Args)]
+pub struct InvokeAgent {
+    #[command(flatten)]
+    place: InCollection,
+    /// The question
+    #[arg(short = 'q', long)]
+    question: String,
+    /// Has no effect any more; kept for old scripts
+    #[arg(short = 'l', long, hide = true)]
+    plan: Option<String>,
+    /// How the agent is to work [default: the agent chooses]
+    #[arg(short = 'p', long, value_parser = ["react", "plan-then-execute", "supervisor"])]
+    pattern: Option<String>,
+    /// State the agent starts in
+    #[arg(short = 's', long)]
+    state: Option<String>,
+    /// Tool groups the agent may use
+    #[arg(short = 'g', long, num_args = 1..)]
+    group: Option<Vec<String>>,
+    /// Show thoughts, actions and observations too
+    #[arg(short = 'v', long)]
+    verbose: bool,
+    /// Print each message as a whole
+    #[arg(long, conflicts_with = "explainable")]
+    no_streaming: bool,
+    /// Show provenance events, on stderr
+    #[arg(short = 'x', long)]
+    explainable: bool,
+    /// Show provenance events of unknown kinds too
+    #[arg(long)]
+    debug: bool,
+    /// Say how many tokens were used, on stderr
+    #[arg(long)]
+    show_usage: bool,
+}
+
+impl Command for InvokeAgent {
+    const NAME: &'static str = "invoke-agent";
+    const ABOUT: &'static str = "Ask the agent a question";
+
+    fn options(&self) -> Options {
+        Options::from(&self.place)
+    }
+
+    fn adjust(command: clap::Command) -> clap::Command {
+        command.after_help("With --json, each message of the agent is one line of JSON.")
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        if self.plan.is_some() {
+            session.out.talk("--plan has no effect any more");
+        }
+        let call = Call::in_flow(&self.place.flow.flow_id, "agent", self.request());
+        let mut socket = session.socket().await?;
+        let mut replies = socket.start(&call).await?;
+        let mut view = Renderer::new(self.verbose, !self.no_streaming);
+        session.out.piece_if_text(&view.opening(&self.question))?;
+        let mut unexplained = Vec::new();
+        let mut last_answer = Value::Null;
+        loop {
+            let reply = match replies.next().await {
+                Ok(Some(reply)) => reply,
+                Ok(None) => break,
+                Err(error) => {
+                    session.out.piece_if_text(&view.closing())?;
+                    return Err(error);
+                }
+            };
+            let chunk = Chunk::read(&reply);
+            if session.out.is_json() {
+                session.out.json_line(&reply)?;
+            } else {
+                session.out.piece(&view.chunk(&chunk))?;
+                if self.explainable
+                    && let Chunk::Explain { id, triples } = &chunk
+                {
+                    match Entity::read(id, triples) {
+                        Some(entity) => self.explain(&mut session.out, &entity),
+                        None => unexplained.push(id.clone()),
+                    }
+                }
+            }
+            if matches!(chunk.shown(), Some(Shown::Answer)) {
+                last_answer = reply;
+            }
+        }
+        session.out.piece_if_text(&view.closing())?;
+        self.explain_rest(session, &mut socket, &unexplained)
+            .await?;
+        socket.close().await;
+        if self.show_usage {
+            session.out.talk(usage(&last_answer));
+        }
+        Ok(())
+    }
+}
+
+impl InvokeAgent {
+    fn request(&self) -> Value {
+        let mut request = json!({
+            "question": self.question,
+            "collection": self.place.collection,
+            "streaming": !self.no_streaming,
+        });
+        if let Some(state) = &self.state {
+            request["state"] = json!(state);
+        }
+        if let Some(group) = &self.group {
+            request["group"] = json!(group);
+        }
+        if let Some(pattern) = &self.pattern {
+            request["pattern"] = json!(pattern);
+        }
+        request
+    }
+
+    fn explain(&self, out: &mut Output, entity: &Entity) {
+        if let Some(text) = entity.event(self.debug) {
+            out.talk(format!("\n{text}"));
+        }
+    }
+
+    /// Events that came without triples are looked up in the graph, once the answer is out.
+    async fn explain_rest(
+        &self,
+        session: &mut Session,
+        socket: &mut Socket,
+        ids: &[String],
+    ) -> Result<()> {
+        let flow = &self.place.flow.flow_id;
+        let calls: Vec<Call> = ids
+            .iter()
+            .map(|id| entity_call(flow, &self.place.collection, id))
+            .collect();
+        for (id, reply) in ids.iter().zip(socket.ask_all(&calls).await?) {
+            let triples = reply.map(|reply| crate::commands::graph::triples(&reply))?;
+            match Entity::read(id, &triples) {
+                Some(entity) => self.explain(&mut session.out, &entity),
+                None if self.debug => session.out.talk(format!("\n  [not stored] {id}")),
+                None => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{Command as Clap, FromArgMatches};
+
+    fn parse(arguments: &[&str]) -> InvokeAgent {
+        let command = InvokeAgent::augment_args(Clap::new("invoke-agent"));
+        let argv = std::iter::once("invoke-agent").chain(arguments.iter().copied());
+        let matches = command.try_get_matches_from(argv).expect("arguments");
+        InvokeAgent::from_arg_matches(&matches).expect("read")
+    }
+
+    #[test]
+    fn collection_and_pattern_are_sent_in_every_mode() {
+        let agent = parse(&[
+            "-q", "why?", "-C", "books", "-p", "react", "-x", "-g", "a", "b",
+        ]);
+        assert_eq!(
+            agent.request(),
+            json!({"question": "why?", "collection": "books", "streaming": true,
+                "group": ["a", "b"], "pattern": "react"})
+        );
+    }
+
+    #[test]
+    fn unset_options_are_not_sent() {
+        let agent = parse(&["-q", "why?", "--no-streaming"]);
+        assert_eq!(
+            agent.request(),
+            json!({"question": "why?", "collection": "default", "streaming": false})
+        );
+    }
+}

@@ -1,0 +1,4 @@
+//! The agent.
+
+pub mod invoke;
+mod render;

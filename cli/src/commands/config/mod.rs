@@ -1,0 +1,45 @@
+//! The configuration: items, the whole of it, parameter types.
+
+pub mod items;
+pub mod parameter_types;
+pub mod show;
+
+use serde_json::{Value, json};
+
+use crate::client::{Call, Http, Result};
+use crate::fields::list;
+
+/// The value of one item, `None` when there is none.
+pub(crate) async fn get_item(http: &Http, kind: &str, key: &str) -> Result<Option<String>> {
+    let request = json!({"operation": "get", "keys": [{"type": kind, "key": key}]});
+    let reply = http.service("config", request).await?;
+    let value = list(&reply, "values")
+        .first()
+        .and_then(|item| item.get("value"));
+    Ok(value.and_then(Value::as_str).map(str::to_owned))
+}
+
+/// Stores one item.
+pub(crate) async fn put_item(http: &Http, kind: &str, key: &str, value: &str) -> Result<Value> {
+    let values = json!([{"type": kind, "key": key, "value": value}]);
+    let request = json!({"operation": "put", "values": values});
+    http.service("config", request).await
+}
+
+/// Removes one item.
+pub(crate) async fn delete_item(http: &Http, kind: &str, key: &str) -> Result<Value> {
+    let request = json!({"operation": "delete", "keys": [{"type": kind, "key": key}]});
+    http.service("config", request).await
+}
+
+/// The call that reads one item.
+pub(crate) fn get_call(kind: &str, key: &str) -> Call {
+    let request = json!({"operation": "get", "keys": [{"type": kind, "key": key}]});
+    Call::global("config", request)
+}
+
+/// The JSON that the one item of a reply holds.
+pub(crate) fn item_json(reply: &Value) -> Option<Value> {
+    let value = list(reply, "values").first()?.get("value")?.as_str()?;
+    serde_json::from_str(value).ok()
+}

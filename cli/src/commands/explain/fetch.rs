@@ -1,0 +1,168 @@
+//! Reading a trace from the graph: the entity of the question and all that was derived from it,
+//! many at a time. Bounded; it never follows links out of the retrieval graph.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+use tg_schemas::{Term, Triple};
+
+use super::entity::{Entity, Kind, PROV};
+use super::trace::Trace;
+use crate::client::{Call, Error, Result, Socket};
+use crate::commands::graph::{Pattern, triples};
+use crate::fields::text;
+use crate::session::Session;
+
+/// The graph that holds traces.
+pub(super) const RETRIEVAL: &str = "urn:graph:retrieval";
+/// The graph that holds where facts come from.
+pub(super) const SOURCE: &str = "urn:graph:source";
+/// More entities than any sensible trace has.
+const MAX_ENTITIES: usize = 5000;
+/// What is stored may lag behind what was said by moments.
+const TRIES: u32 = 10;
+const RETRY_DELAY: Duration = Duration::from_millis(200);
+
+/// Where a trace is.
+pub(super) struct Place<'a> {
+    /// Flow to ask.
+    pub(super) flow: &'a str,
+    /// Collection of the trace.
+    pub(super) collection: &'a str,
+}
+
+impl Place<'_> {
+    /// A pattern in one graph of this collection.
+    pub(super) fn pattern(&self, graph: &str, limit: u64) -> Pattern {
+        Pattern {
+            g: Some(graph.to_owned()),
+            collection: self.collection.to_owned(),
+            limit,
+            ..Pattern::default()
+        }
+    }
+}
+
+/// The call for all that is said about an entity.
+pub(crate) fn entity_call(flow: &str, collection: &str, iri: &str) -> Call {
+    let place = Place { flow, collection };
+    let pattern = Pattern {
+        s: Some(Term::iri(iri)),
+        ..place.pattern(RETRIEVAL, 1000)
+    };
+    pattern.call(flow)
+}
+
+fn children_call(place: &Place<'_>, iri: &str) -> Call {
+    let pattern = Pattern {
+        p: Some(Term::iri(format!("{PROV}wasDerivedFrom"))),
+        o: Some(Term::iri(iri)),
+        ..place.pattern(RETRIEVAL, 1000)
+    };
+    pattern.call(place.flow)
+}
+
+/// The whole trace below a question.
+pub(super) async fn trace(
+    session: &Session,
+    socket: &mut Socket,
+    place: &Place<'_>,
+    root: &str,
+) -> Result<Trace> {
+    wait_for(session, socket, place, root).await?;
+    let mut entities = BTreeMap::new();
+    let mut children = BTreeMap::new();
+    let mut seen = BTreeSet::from([root.to_owned()]);
+    let mut frontier = vec![root.to_owned()];
+    while !frontier.is_empty() {
+        let calls: Vec<Call> = frontier
+            .iter()
+            .flat_map(|iri| {
+                [
+                    entity_call(place.flow, place.collection, iri),
+                    children_call(place, iri),
+                ]
+            })
+            .collect();
+        let mut replies = socket.ask_all(&calls).await?.into_iter();
+        let mut next = Vec::new();
+        for iri in std::mem::take(&mut frontier) {
+            let about = triples(&replies.next().transpose()?.unwrap_or_default());
+            let below = subjects(&triples(&replies.next().transpose()?.unwrap_or_default()));
+            let Some(entity) = Entity::read(&iri, &about) else {
+                continue;
+            };
+            let linked = match entity.kind {
+                Kind::Focus => {
+                    [entity.texts("selectedEdge"), entity.texts("selectedChunk")].concat()
+                }
+                _ => Vec::new(),
+            };
+            let new = below.iter().chain(&linked);
+            next.extend(new.filter(|iri| seen.insert((*iri).clone())).cloned());
+            entities.insert(iri.clone(), entity);
+            children.insert(iri, below);
+        }
+        next.truncate(MAX_ENTITIES.saturating_sub(entities.len()));
+        frontier = next;
+    }
+    Ok(Trace::new(root, entities, children))
+}
+
+async fn wait_for(
+    session: &Session,
+    socket: &mut Socket,
+    place: &Place<'_>,
+    root: &str,
+) -> Result<()> {
+    for _ in 0..TRIES {
+        let reply = socket
+            .ask(&entity_call(place.flow, place.collection, root))
+            .await?;
+        if !triples(&reply).is_empty() {
+            return Ok(());
+        }
+        session.pause(RETRY_DELAY).await?;
+    }
+    Err(Error::Missing(format!(
+        "no trace {root} in collection {}",
+        place.collection
+    )))
+}
+
+fn subjects(triples: &[Triple]) -> Vec<String> {
+    let iri = |triple: &Triple| match &triple.s {
+        Some(Term::Iri(iri)) => Some(iri.clone()),
+        _ => None,
+    };
+    let unique: BTreeSet<String> = triples.iter().filter_map(iri).collect();
+    unique.into_iter().collect()
+}
+
+/// The texts of documents by id; what cannot be read is left out.
+pub(super) async fn texts(
+    socket: &mut Socket,
+    ids: BTreeSet<String>,
+) -> Result<BTreeMap<String, String>> {
+    let calls: Vec<Call> = ids
+        .iter()
+        .map(|id| {
+            let request = json!({"operation": "get-document-content", "document-id": id});
+            Call::global("librarian", request)
+        })
+        .collect();
+    let replies = socket.ask_all(&calls).await?;
+    let decode = |encoded: String| {
+        let bytes = STANDARD.decode(encoded).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    Ok(ids
+        .into_iter()
+        .zip(replies)
+        .filter_map(|(id, reply)| Some((id, decode(text(&reply.ok()?, "content"))?)))
+        .filter(|(_, text)| !text.is_empty())
+        .collect())
+}

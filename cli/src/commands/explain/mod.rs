@@ -1,0 +1,8 @@
+//! Traces: what was done to answer a question.
+
+pub(crate) mod entity;
+pub(crate) mod fetch;
+pub mod list;
+mod render;
+pub mod show;
+mod trace;

@@ -1,0 +1,520 @@
+//! A trace as text and as JSON. Pure: everything needed was fetched before.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use tg_schemas::Term;
+
+use super::entity::{Entity, Kind, Session};
+use super::trace::{Step, Trace};
+use crate::commands::graph::display;
+use crate::layout::cut;
+
+/// A trace with all that belongs to its telling.
+pub(super) struct View<'a> {
+    /// The trace.
+    pub(super) trace: &'a Trace,
+    /// Texts of documents by id.
+    pub(super) texts: &'a BTreeMap<String, String>,
+    /// Names of things by IRI.
+    pub(super) labels: &'a BTreeMap<String, String>,
+    /// Where selected edges come from, by the edge selection.
+    pub(super) sources: &'a BTreeMap<String, Vec<String>>,
+    /// Characters of a text to show.
+    pub(super) max_text: usize,
+}
+
+impl View<'_> {
+    /// The trace for people.
+    pub(super) fn text(&self) -> String {
+        let Some(question) = self.trace.question() else {
+            return "No trace.".to_owned();
+        };
+        let session = Session::of(&question.iri);
+        let mut lines = vec![
+            format!("=== {} Session: {} ===", session.title(), question.iri),
+            String::new(),
+        ];
+        lines.extend(question_lines(question));
+        lines.push(String::new());
+        let steps = self.trace.steps();
+        for step in &steps {
+            let indent = "    ".repeat(step.depth);
+            for line in self.step_lines(*step) {
+                lines.push(format!("{indent}{line}").trim_end().to_owned());
+            }
+        }
+        if steps.is_empty() {
+            lines.push("No trace steps recorded".to_owned());
+        }
+        lines.join("\n")
+    }
+
+    fn step_lines(&self, step: Step<'_>) -> Vec<String> {
+        let entity = step.entity;
+        let (title, mut lines) = match entity.kind {
+            Kind::Question => {
+                let title = format!("{} Question", Session::of(&entity.iri).title());
+                (title, question_lines(entity))
+            }
+            Kind::PatternDecision => (
+                "Pattern".to_owned(),
+                named(entity, &[("Pattern", "pattern"), ("Task type", "taskType")]),
+            ),
+            Kind::Thought => ("Thought".to_owned(), self.document(entity, "Content")),
+            Kind::Analysis => ("Analysis".to_owned(), analysis(entity)),
+            Kind::Observation => {
+                let mut lines = self.document(entity, "Content");
+                lines.extend(named(entity, &[("Error", "toolError")]));
+                ("Observation".to_owned(), lines)
+            }
+            Kind::Plan => {
+                let steps = entity.texts("planStep");
+                let head = format!("Plan with {} steps:", steps.len());
+                ("Plan".to_owned(), numbered(head, &steps))
+            }
+            Kind::Decomposition => {
+                let goals = entity.texts("subagentGoal");
+                let head = format!("Decomposed into {} research threads:", goals.len());
+                ("Decomposition".to_owned(), numbered(head, &goals))
+            }
+            Kind::StepResult => {
+                let mut lines = named(entity, &[("Step", "planStep")]);
+                lines.extend(self.document(entity, "Result"));
+                ("Step Result".to_owned(), lines)
+            }
+            Kind::Finding => {
+                let mut lines = named(entity, &[("Goal", "subagentGoal")]);
+                lines.extend(self.document(entity, "Result"));
+                ("Finding".to_owned(), lines)
+            }
+            Kind::Grounding => {
+                let concepts = entity.texts("concept").join(", ");
+                (
+                    "Grounding".to_owned(),
+                    vec![format!("Concepts: {concepts}")],
+                )
+            }
+            Kind::Exploration => ("Exploration".to_owned(), exploration(entity)),
+            Kind::Focus => ("Focus (Edge Selection)".to_owned(), self.focus(entity)),
+            Kind::Synthesis => ("Synthesis".to_owned(), self.document(entity, "Answer")),
+            Kind::Conclusion => {
+                let mut lines = self.document(entity, "Answer");
+                if entity
+                    .text("terminationReason")
+                    .is_some_and(|why| why != "final-answer")
+                {
+                    lines.extend(named(entity, &[("Ended by", "terminationReason")]));
+                }
+                ("Conclusion".to_owned(), lines)
+            }
+            // Told as part of the focus.
+            Kind::EdgeSelection | Kind::ChunkSelection => return Vec::new(),
+            Kind::Other => ("Step".to_owned(), vec![entity.iri.clone()]),
+        };
+        lines.insert(0, format!("--- {title} ---"));
+        lines.push(String::new());
+        lines
+    }
+
+    /// The text of an entity's document, or at least its id.
+    fn document(&self, entity: &Entity, label: &str) -> Vec<String> {
+        let Some(id) = entity.text("document") else {
+            return vec![format!("No {} recorded", label.to_lowercase())];
+        };
+        let Some(text) = self.texts.get(&id) else {
+            return vec![format!("Document: {id}")];
+        };
+        let shown = cut(text, self.max_text);
+        let mut lines = vec![format!("{label}:")];
+        lines.extend(shown.lines().map(|line| format!("  {line}")));
+        lines
+    }
+
+    fn selections(&self, focus: &Entity) -> Vec<&Entity> {
+        focus
+            .texts("selectedEdge")
+            .iter()
+            .chain(&focus.texts("selectedChunk"))
+            .filter_map(|iri| self.trace.entity(iri))
+            .collect()
+    }
+
+    fn focus(&self, focus: &Entity) -> Vec<String> {
+        let selections = self.selections(focus);
+        let mut lines = vec![format!("Selected {} edges:", selections.len())];
+        for (number, selection) in selections.into_iter().enumerate() {
+            match edge(selection) {
+                Some([s, p, o]) => {
+                    let [s, p, o] = [s, p, o].map(|term| self.name(term));
+                    lines.push(format!("  {}. ({s}, {p}, {o})", number + 1));
+                }
+                None => {
+                    let id = selection.text("document").unwrap_or_default();
+                    lines.push(format!("  {}. {id}", number + 1));
+                }
+            }
+            let concept = selection.text("concept").unwrap_or_default();
+            let score = selection.text("score").unwrap_or_else(|| "?".to_owned());
+            lines.push(format!("     Concept: {concept}  Score: {score}"));
+            for source in self.sources.get(&selection.iri).into_iter().flatten() {
+                lines.push(format!("     Source: {source}"));
+            }
+        }
+        lines
+    }
+
+    fn name(&self, term: &Term) -> String {
+        match term {
+            Term::Iri(iri) => self.labels.get(iri).unwrap_or(iri).clone(),
+            Term::Literal { value, .. } => value.clone(),
+            other => display(Some(other)),
+        }
+    }
+
+    /// The trace for programs.
+    pub(super) fn json(&self) -> Value {
+        let Some(question) = self.trace.question() else {
+            return Value::Null;
+        };
+        let session = Session::of(&question.iri);
+        let mut shown = json!({
+            "type": session.id(),
+            "question": question.text("query"),
+            "time": question.started(),
+        });
+        if session == Session::Agent {
+            shown["session_id"] = json!(question.iri);
+            let steps = self.trace.steps().into_iter();
+            shown["steps"] = steps
+                .filter(|step| !is_selection(step.entity.kind))
+                .map(|step| self.step_json(step))
+                .collect();
+            return shown;
+        }
+        shown["question_id"] = json!(question.iri);
+        let kinds = [
+            Kind::Grounding,
+            Kind::Exploration,
+            Kind::Focus,
+            Kind::Synthesis,
+        ];
+        for (kind, key) in kinds
+            .into_iter()
+            .zip(["grounding", "exploration", "focus", "synthesis"])
+        {
+            shown[key] = match self.trace.first(kind) {
+                Some(entity) => self.details(entity),
+                None => Value::Null,
+            };
+        }
+        shown
+    }
+
+    fn step_json(&self, step: Step<'_>) -> Value {
+        let mut shown = self.details(step.entity);
+        shown["type"] = json!(type_name(step.entity.kind));
+        shown["depth"] = json!(step.depth);
+        shown
+    }
+
+    fn details(&self, entity: &Entity) -> Value {
+        let mut shown = json!({"type": type_name(entity.kind), "id": entity.iri});
+        let one = [
+            ("question", "query"),
+            ("action", "action"),
+            ("arguments", "arguments"),
+            ("thought", "thought"),
+            ("document", "document"),
+            ("pattern", "pattern"),
+            ("error", "toolError"),
+            ("ended_by", "terminationReason"),
+        ];
+        for (key, name) in one {
+            if let Some(text) = entity.text(name) {
+                shown[key] = json!(text);
+            }
+        }
+        match entity.kind {
+            Kind::Decomposition => shown["goals"] = json!(entity.texts("subagentGoal")),
+            Kind::Finding => shown["goal"] = json!(entity.text("subagentGoal")),
+            Kind::Plan => shown["steps"] = json!(entity.texts("planStep")),
+            Kind::StepResult => shown["step"] = json!(entity.text("planStep")),
+            Kind::Grounding => shown["concepts"] = json!(entity.texts("concept")),
+            Kind::Exploration => {
+                shown["edge_count"] = json!(entity.text("edgeCount").and_then(count));
+                shown["chunk_count"] = json!(entity.text("chunkCount").and_then(count));
+            }
+            Kind::Focus => {
+                shown["selected_edges"] = self
+                    .selections(entity)
+                    .into_iter()
+                    .map(selection_json)
+                    .collect();
+            }
+            _ => {}
+        }
+        if let Some(text) = entity.text("document").and_then(|id| self.texts.get(&id)) {
+            shown["content"] = json!(cut(text, self.max_text));
+        }
+        shown
+    }
+}
+
+fn is_selection(kind: Kind) -> bool {
+    matches!(kind, Kind::EdgeSelection | Kind::ChunkSelection)
+}
+
+fn selection_json(selection: &Entity) -> Value {
+    let edge =
+        edge(selection).map(|[s, p, o]| json!({"s": s.to_api(), "p": p.to_api(), "o": o.to_api()}));
+    json!({
+        "edge": edge,
+        "chunk": selection.text("document"),
+        "concept": selection.text("concept"),
+        "score": selection.text("score").and_then(|score| score.parse::<f64>().ok()),
+    })
+}
+
+/// The terms of the edge that a selection is about.
+pub(super) fn edge(selection: &Entity) -> Option<[&Term; 3]> {
+    selection
+        .objects("edge")
+        .iter()
+        .find_map(|term| match term {
+            Term::Quoted(edge) => Some([edge.s.as_ref()?, edge.p.as_ref()?, edge.o.as_ref()?]),
+            _ => None,
+        })
+}
+
+fn count(text: String) -> Option<u64> {
+    text.parse().ok()
+}
+
+fn question_lines(question: &Entity) -> Vec<String> {
+    let mut lines = named(question, &[("Question", "query")]);
+    lines.extend(question.started().map(|time| format!("Time: {time}")));
+    lines
+}
+
+fn named(entity: &Entity, fields: &[(&str, &str)]) -> Vec<String> {
+    fields
+        .iter()
+        .filter_map(|(title, name)| Some(format!("{title}: {}", entity.text(name)?)))
+        .collect()
+}
+
+fn numbered(head: String, items: &[String]) -> Vec<String> {
+    let mut lines = vec![head];
+    let items = items.iter().enumerate();
+    lines.extend(items.map(|(number, item)| format!("  {number}: {item}")));
+    lines
+}
+
+fn analysis(entity: &Entity) -> Vec<String> {
+    let action = entity.text("action").unwrap_or_else(|| "N/A".to_owned());
+    let mut lines = vec![format!("  Action: {action}")];
+    let Some(arguments) = entity.text("arguments") else {
+        return lines;
+    };
+    match serde_json::from_str::<Value>(&arguments) {
+        Ok(arguments) => {
+            let pretty = serde_json::to_string_pretty(&arguments).unwrap_or_default();
+            lines.push("  Arguments:".to_owned());
+            lines.extend(pretty.lines().map(|line| format!("    {line}")));
+        }
+        Err(_) => lines.push(format!("  Arguments: {arguments}")),
+    }
+    lines
+}
+
+fn exploration(entity: &Entity) -> Vec<String> {
+    match (entity.text("edgeCount"), entity.text("chunkCount")) {
+        (Some(count), _) => vec![format!("Retrieved {count} edges from knowledge graph")],
+        (None, Some(count)) => vec![format!("Retrieved {count} chunks from document store")],
+        (None, None) => vec!["No exploration data found".to_owned()],
+    }
+}
+
+fn type_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Question => "question",
+        Kind::PatternDecision => "pattern-decision",
+        Kind::Plan => "plan",
+        Kind::Decomposition => "decomposition",
+        Kind::Thought => "thought",
+        Kind::Analysis => "analysis",
+        Kind::Grounding => "grounding",
+        Kind::Exploration => "exploration",
+        Kind::Focus => "focus",
+        Kind::EdgeSelection => "edge-selection",
+        Kind::ChunkSelection => "chunk-selection",
+        Kind::Observation => "observation",
+        Kind::StepResult => "step-result",
+        Kind::Finding => "finding",
+        Kind::Synthesis => "synthesis",
+        Kind::Conclusion => "conclusion",
+        Kind::Other => "other",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::entity::{PROV, TG};
+    use super::*;
+    use tg_schemas::Triple;
+
+    const ROOT: &str = "urn:trustgraph:agent:1";
+
+    fn tg(name: &str) -> Term {
+        Term::iri(format!("{TG}{name}"))
+    }
+
+    fn entity(iri: &str, class: &str, said: &[(Term, Term)]) -> Entity {
+        let kind = Term::iri("http://www.w3.org/1999/02/22-rdf-syntax-ns#type");
+        let mut triples = vec![Triple::new(Term::iri(iri), kind, tg(class))];
+        for (predicate, object) in said {
+            triples.push(Triple::new(
+                Term::iri(iri),
+                predicate.clone(),
+                object.clone(),
+            ));
+        }
+        Entity::read(iri, &triples).expect("an entity")
+    }
+
+    fn trace(entities: Vec<Entity>, links: &[(&str, &str)], root: &str) -> Trace {
+        let mut children: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (below, above) in links {
+            let below = (*below).to_owned();
+            children.entry((*above).to_owned()).or_default().push(below);
+        }
+        let entities = entities
+            .into_iter()
+            .map(|entity| (entity.iri.clone(), entity));
+        Trace::new(root, entities.collect(), children)
+    }
+
+    fn view<'a>(
+        trace: &'a Trace,
+        texts: &'a BTreeMap<String, String>,
+        none: &'a BTreeMap<String, String>,
+        sources: &'a BTreeMap<String, Vec<String>>,
+    ) -> View<'a> {
+        View {
+            trace,
+            texts,
+            labels: none,
+            sources,
+            max_text: 100,
+        }
+    }
+
+    #[test]
+    fn an_agent_trace_shows_tool_observation_and_answer() {
+        let entities = vec![
+            entity(
+                ROOT,
+                "Question",
+                &[
+                    (tg("query"), Term::literal("Why?")),
+                    (
+                        Term::iri(format!("{PROV}startedAtTime")),
+                        Term::literal("2026"),
+                    ),
+                ],
+            ),
+            entity(
+                "urn:i1",
+                "Analysis",
+                &[
+                    (tg("action"), Term::literal("calculator")),
+                    (tg("arguments"), Term::literal("{\"x\": 1}")),
+                ],
+            ),
+            entity(
+                "urn:o1",
+                "Observation",
+                &[(tg("document"), Term::iri("urn:d1"))],
+            ),
+            entity(
+                "urn:f",
+                "Conclusion",
+                &[(tg("document"), Term::iri("urn:d2"))],
+            ),
+        ];
+        let links = [("urn:i1", ROOT), ("urn:o1", "urn:i1"), ("urn:f", "urn:o1")];
+        let trace = trace(entities, &links, ROOT);
+        let texts = BTreeMap::from([("urn:d2".to_owned(), "Line 1\nLine 2".to_owned())]);
+        let (none, sources) = (BTreeMap::new(), BTreeMap::new());
+        let view = view(&trace, &texts, &none, &sources);
+        let text = view.text();
+        for part in [
+            "=== Agent Session: urn:trustgraph:agent:1 ===",
+            "Question: Why?",
+            "Time: 2026",
+            "--- Analysis ---\n  Action: calculator\n  Arguments:\n    {\n      \"x\": 1",
+            "--- Observation ---\nDocument: urn:d1",
+            "--- Conclusion ---\nAnswer:\n  Line 1\n  Line 2",
+        ] {
+            assert!(text.contains(part), "{part} in\n{text}");
+        }
+        let json = view.json();
+        assert_eq!(json["session_id"], ROOT);
+        assert_eq!(json["steps"][0]["type"], "analysis");
+        assert_eq!(json["steps"][2]["content"], "Line 1\nLine 2");
+    }
+
+    #[test]
+    fn a_graph_trace_shows_selected_edges() {
+        let root = "urn:trustgraph:question:1";
+        let quoted = Term::Quoted(Box::new(Triple::new(
+            Term::iri("urn:bridge"),
+            Term::iri("urn:built"),
+            Term::literal("1429"),
+        )));
+        let entities = vec![
+            entity(root, "Question", &[(tg("query"), Term::literal("When?"))]),
+            entity(
+                "urn:fo",
+                "Focus",
+                &[(tg("selectedEdge"), Term::iri("urn:e0"))],
+            ),
+            entity(
+                "urn:e0",
+                "EdgeSelection",
+                &[
+                    (tg("edge"), quoted),
+                    (tg("concept"), Term::literal("date")),
+                    (tg("score"), Term::literal("0.93")),
+                ],
+            ),
+        ];
+        let trace = trace(entities, &[("urn:fo", root)], root);
+        let (texts, sources) = (
+            BTreeMap::new(),
+            BTreeMap::from([("urn:e0".to_owned(), vec!["Chunk 1 -> Page 2".to_owned()])]),
+        );
+        let labels = BTreeMap::from([("urn:bridge".to_owned(), "Old Bridge".to_owned())]);
+        let view = view(&trace, &texts, &labels, &sources);
+        let text = view.text();
+        assert!(
+            text.contains("  1. (Old Bridge, urn:built, 1429)"),
+            "{text}"
+        );
+        assert!(text.contains("Concept: date  Score: 0.93"));
+        assert!(text.contains("Source: Chunk 1 -> Page 2"));
+        assert_eq!(view.json()["focus"]["selected_edges"][0]["score"], 0.93);
+    }
+
+    #[test]
+    fn a_question_without_steps_says_so() {
+        let trace = trace(vec![entity(ROOT, "Question", &[])], &[], ROOT);
+        let (texts, sources) = (BTreeMap::new(), BTreeMap::new());
+        assert!(
+            view(&trace, &texts, &texts, &sources)
+                .text()
+                .contains("No trace steps")
+        );
+    }
+}

@@ -1,0 +1,98 @@
+//! `tg get-flow-blueprint`, `put-flow-blueprint` and `delete-flow-blueprint`.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::Definition;
+use crate::args::{Common, Options};
+use crate::client::{Error, Result};
+use crate::fields::embedded;
+use crate::registry::Command;
+use crate::session::Session;
+
+/// Arguments of `tg get-flow-blueprint`.
+#[derive(Debug, Args)]
+pub struct GetFlowBlueprint {
+    #[command(flatten)]
+    common: Common,
+    /// Name of the blueprint
+    #[arg(short = 'n', long, value_name = "NAME")]
+    blueprint_name: String,
+}
+
+impl Command for GetFlowBlueprint {
+    const NAME: &'static str = "get-flow-blueprint";
+    const ABOUT: &'static str = "Print a flow blueprint as JSON";
+
+    fn options(&self) -> Options {
+        Options::from(&self.common)
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        let name = self.blueprint_name;
+        let request = json!({"operation": "get-blueprint", "blueprint-name": name});
+        let reply = session.http()?.service("flow", request).await?;
+        match embedded(&reply, "blueprint-definition") {
+            Value::Null => Err(Error::Missing(format!("no blueprint {name}"))),
+            definition => session.out.json(&definition),
+        }
+    }
+}
+
+/// Arguments of `tg put-flow-blueprint`.
+#[derive(Debug, Args)]
+pub struct PutFlowBlueprint {
+    #[command(flatten)]
+    common: Common,
+    /// Name of the blueprint
+    #[arg(short = 'n', long, value_name = "NAME")]
+    blueprint_name: String,
+    #[command(flatten)]
+    definition: Definition,
+}
+
+impl Command for PutFlowBlueprint {
+    const NAME: &'static str = "put-flow-blueprint";
+    const ABOUT: &'static str = "Store a flow blueprint, if it has no fault";
+
+    fn options(&self) -> Options {
+        Options::from(&self.common)
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        let definition = self.definition.read()?;
+        let request = json!({
+            "operation": "put-blueprint",
+            "blueprint-name": self.blueprint_name,
+            "blueprint-definition": definition.to_string(),
+        });
+        let reply = session.http()?.service("flow", request).await?;
+        session.out.show(&reply, String::new)
+    }
+}
+
+/// Arguments of `tg delete-flow-blueprint`.
+#[derive(Debug, Args)]
+pub struct DeleteFlowBlueprint {
+    #[command(flatten)]
+    common: Common,
+    /// Name of the blueprint
+    #[arg(short = 'n', long, value_name = "NAME")]
+    blueprint_name: String,
+}
+
+impl Command for DeleteFlowBlueprint {
+    const NAME: &'static str = "delete-flow-blueprint";
+    const ABOUT: &'static str = "Remove a flow blueprint that no flow uses";
+
+    fn options(&self) -> Options {
+        Options::from(&self.common)
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        let request =
+            json!({"operation": "delete-blueprint", "blueprint-name": self.blueprint_name});
+        let reply = session.http()?.service("flow", request).await?;
+        session.out.show(&reply, String::new)
+    }
+}

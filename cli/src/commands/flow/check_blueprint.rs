@@ -1,0 +1,80 @@
+//! `tg check-blueprint`: every fault of a blueprint with its path; stores nothing.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::Definition;
+use crate::args::{Common, Options};
+use crate::client::{Error, Result};
+use crate::fields::{list, text};
+use crate::layout::table;
+use crate::registry::Command;
+use crate::session::Session;
+
+/// Arguments of `tg check-blueprint`.
+#[derive(Debug, Args)]
+pub struct CheckBlueprint {
+    #[command(flatten)]
+    common: Common,
+    /// Name the blueprint would have
+    #[arg(short = 'n', long, value_name = "NAME", default_value = "unnamed")]
+    blueprint_name: String,
+    #[command(flatten)]
+    definition: Definition,
+}
+
+impl Command for CheckBlueprint {
+    const NAME: &'static str = "check-blueprint";
+    const ABOUT: &'static str = "List the faults of a flow blueprint without storing it";
+
+    fn options(&self) -> Options {
+        Options::from(&self.common)
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        let definition = self.definition.read()?;
+        let request = json!({
+            "operation": "check-blueprint",
+            "blueprint-name": self.blueprint_name,
+            "blueprint-definition": definition.to_string(),
+        });
+        let reply = session.http()?.service("flow", request).await?;
+        let faults = list(&reply, "faults");
+        session.out.show(&Value::from(faults), || render(faults))?;
+        match faults.len() {
+            0 => Ok(()),
+            1 => Err(refused("1 fault".to_owned())),
+            count => Err(refused(format!("{count} faults"))),
+        }
+    }
+}
+
+fn refused(message: String) -> Error {
+    Error::Service {
+        kind: "bad-request".to_owned(),
+        message,
+    }
+}
+
+fn render(faults: &[Value]) -> String {
+    if faults.is_empty() {
+        return "No faults.".to_owned();
+    }
+    let rows = faults
+        .iter()
+        .map(|fault| [text(fault, "path"), text(fault, "message")]);
+    table(["path", "fault"], rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_is_shown_with_its_path() {
+        let shown = render(&[json!({"path": "flow.a:{id}.topics.in", "message": "no {id}"})]);
+        assert!(shown.contains("flow.a:{id}.topics.in"));
+        assert!(shown.contains("no {id}"));
+        assert_eq!(render(&[]), "No faults.");
+    }
+}

@@ -1,0 +1,145 @@
+//! `tg stop-flow`: stops a flow and prints the receipt: what became of each message.
+
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+
+use crate::args::{Common, Options};
+use crate::client::Result;
+use crate::fields::{embedded, list, text};
+use crate::layout::table;
+use crate::registry::Command;
+use crate::session::Session;
+
+/// What happens to work in progress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Drain {
+    /// Finish what is queued, park the rest
+    Wait,
+    /// Park what is queued; it can be replayed
+    Park,
+    /// Throw away what is queued
+    Discard,
+}
+
+impl Drain {
+    fn wire(self) -> &'static str {
+        match self {
+            Self::Wait => "wait",
+            Self::Park => "park",
+            Self::Discard => "discard",
+        }
+    }
+}
+
+/// Arguments of `tg stop-flow`.
+#[derive(Debug, Args)]
+pub struct StopFlow {
+    #[command(flatten)]
+    common: Common,
+    /// Flow to stop
+    #[arg(short = 'i', long, value_name = "ID")]
+    flow_id: String,
+    /// What happens to work in progress [default: what the flow service does by itself]
+    #[arg(long, value_enum)]
+    drain: Option<Drain>,
+    /// Only say what would be removed
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl Command for StopFlow {
+    const NAME: &'static str = "stop-flow";
+    const ABOUT: &'static str = "Stop a flow and say what became of its messages";
+
+    fn options(&self) -> Options {
+        Options::from(&self.common)
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        let mut request = json!({"operation": "stop-flow", "flow-id": self.flow_id});
+        if let Some(drain) = self.drain {
+            request["drain"] = json!(drain.wire());
+        }
+        if self.dry_run {
+            request["dry-run"] = json!(true);
+        }
+        let progress = session
+            .out
+            .progress(&format!("stopping {}", self.flow_id), None);
+        let outcome = session.http()?.service("flow", request).await;
+        progress.finish_and_clear();
+        let receipt = embedded(&outcome?, "receipt");
+        session
+            .out
+            .show(&receipt, || render(&receipt, self.dry_run))
+    }
+}
+
+/// Empty when the reply has no receipt, as from a foreign flow service.
+fn render(receipt: &Value, dry_run: bool) -> String {
+    if !receipt.is_object() {
+        return String::new();
+    }
+    let queues = list(receipt, "queues");
+    let mut lines = Vec::new();
+    if !queues.is_empty() {
+        let columns = ["finished", "parked", "discarded"];
+        let mut rows: Vec<[String; 4]> = queues
+            .iter()
+            .map(|queue| {
+                let [finished, parked, discarded] =
+                    columns.map(|column| number(queue, column).to_string());
+                [text(queue, "subscription"), finished, parked, discarded]
+            })
+            .collect();
+        let [finished, parked, discarded] = columns.map(|column| {
+            let total: u64 = queues.iter().map(|queue| number(queue, column)).sum();
+            total.to_string()
+        });
+        rows.push(["total".to_owned(), finished, parked, discarded]);
+        lines.push(table(
+            ["subscription", "finished", "parked", "discarded"],
+            rows,
+        ));
+    }
+    let what = if dry_run { "to remove" } else { "removed" };
+    lines.push(format!(
+        "Queues {what}: {}  Exchanges {what}: {}",
+        number(receipt, "queues-removed"),
+        number(receipt, "exchanges-removed"),
+    ));
+    lines.join("\n")
+}
+
+/// A count, or the length of a list of what is counted.
+fn number(value: &Value, key: &str) -> u64 {
+    match value.get(key) {
+        Some(Value::Array(items)) => items.len() as u64,
+        Some(other) => other.as_u64().unwrap_or(0),
+        None => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_receipt_adds_up() {
+        let receipt = json!({
+            "queues": [
+                {"subscription": "agent", "finished": 3, "parked": 1, "discarded": 0},
+                {"subscription": "triples", "finished": 4, "parked": 0, "discarded": 2},
+            ],
+            "queues-removed": 9, "exchanges-removed": ["a", "b"],
+        });
+        let shown = render(&receipt, false);
+        assert!(
+            shown.contains("| total        | 7        | 1      | 2         |"),
+            "{shown}"
+        );
+        assert!(shown.contains("Queues removed: 9  Exchanges removed: 2"));
+        assert!(render(&receipt, true).contains("Queues to remove: 9"));
+        assert_eq!(render(&Value::Null, false), "");
+    }
+}

@@ -1,0 +1,267 @@
+//! `tg load-turtle`: RDF files into the graph, streamed through the import socket.
+//!
+//! A file is never held whole. A broken import is tried again from its file's start a few times,
+//! which adds nothing twice: triples are a set, and blank nodes get the same labels each time.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use indicatif::ProgressBar;
+use oxigraph::io::{RdfFormat, RdfParser};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::rdf::{Labels, from_quad};
+use crate::args::{InCollection, Options};
+use crate::client::{Error, Result};
+use crate::registry::Command;
+use crate::session::Session;
+
+/// Triples in one frame.
+const FRAME: usize = 1000;
+/// Frames that may wait between parser and socket.
+const AHEAD: usize = 4;
+
+/// Arguments of `tg load-turtle`.
+#[derive(Debug, Args)]
+pub struct LoadTurtle {
+    #[command(flatten)]
+    place: InCollection,
+    /// Id of the document that the triples come from
+    #[arg(short = 'i', long, value_name = "ID")]
+    document_id: String,
+    /// How often a broken import is tried again
+    #[arg(long, default_value_t = 2, value_name = "COUNT")]
+    retries: u32,
+    /// Turtle files; .nt, .nq and .trig files are read as what they are
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+impl Command for LoadTurtle {
+    const NAME: &'static str = "load-turtle";
+    const ABOUT: &'static str = "Load RDF files into the graph";
+
+    fn options(&self) -> Options {
+        Options::from(&self.place)
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        let mut loaded = Vec::new();
+        for file in &self.files {
+            session.out.talk(format!("Loading {}...", file.display()));
+            let triples = self.load(session, file).await?;
+            session
+                .out
+                .talk(format!("  {triples} triples from {}", file.display()));
+            loaded.push(json!({"file": file.display().to_string(), "triples": triples}));
+        }
+        session
+            .out
+            .show(&Value::from(loaded), || "Triples loaded.".to_owned())
+    }
+}
+
+impl LoadTurtle {
+    async fn load(&self, session: &mut Session, file: &Path) -> Result<u64> {
+        let mut attempt = 0;
+        loop {
+            let error = match self.try_load(session, file).await {
+                Ok(triples) => return Ok(triples),
+                Err(error) => error,
+            };
+            let again = matches!(&error, Error::Service { .. })
+                && error.code().is_some_and(is_passing)
+                || matches!(&error, Error::Unreachable { .. });
+            if !again || attempt == self.retries {
+                return Err(error);
+            }
+            attempt += 1;
+            session.out.talk(format!(
+                "  {error}; attempt {} of {}",
+                attempt + 1,
+                self.retries + 1
+            ));
+            session
+                .pause(Duration::from_secs(1 << attempt.min(5)))
+                .await?;
+        }
+    }
+
+    async fn try_load(&self, session: &Session, file: &Path) -> Result<u64> {
+        let flow = &self.place.flow.flow_id;
+        let mut import = session.import(flow, "triples").await?;
+        let progress = session.out.progress("triples", None);
+        let outcome = async {
+            let (frames, mut ready) = mpsc::channel(AHEAD);
+            let parser = self.parser(file)?;
+            let parsing = tokio::task::spawn_blocking(move || parser.run(&frames));
+            let mut sent = 0;
+            while let Some(triples) = ready.recv().await {
+                let count = triples.len() as u64;
+                import.send(&self.frame(triples)).await?;
+                sent += count;
+                progress.inc(count);
+            }
+            parsing
+                .await
+                .map_err(|_| Error::file(file, "the parser broke down"))??;
+            import.finish().await?;
+            Ok(sent)
+        }
+        .await;
+        finish(&progress);
+        outcome
+    }
+
+    fn frame(&self, triples: Vec<Value>) -> Value {
+        json!({
+            "metadata": {
+                "id": self.document_id,
+                "metadata": [],
+                "collection": self.place.collection,
+            },
+            "triples": triples,
+        })
+    }
+
+    fn parser(&self, path: &Path) -> Result<Parser> {
+        let name = path
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        Ok(Parser {
+            path: path.to_owned(),
+            file: File::open(path).map_err(|error| Error::file(path, error))?,
+            labels: Labels::new(&self.document_id, &name),
+        })
+    }
+}
+
+fn finish(progress: &ProgressBar) {
+    progress.finish_and_clear();
+}
+
+/// Whether trying again may help.
+fn is_passing(code: tg_schemas::ErrorCode) -> bool {
+    code.is_transient() || code == tg_schemas::ErrorCode::Interrupted
+}
+
+/// Reads one file on a thread of its own.
+struct Parser {
+    path: PathBuf,
+    file: File,
+    labels: Labels,
+}
+
+impl Parser {
+    /// Sends batches until the file ends or nobody takes them any more.
+    fn run(mut self, frames: &mpsc::Sender<Vec<Value>>) -> Result<()> {
+        let format = format_of(&self.path);
+        let mut batch = Vec::with_capacity(FRAME);
+        for quad in RdfParser::from_format(format).for_reader(BufReader::new(self.file)) {
+            let quad = quad.map_err(|error| Error::file(&self.path, error))?;
+            batch.push(from_quad(quad, &mut self.labels).to_api());
+            if batch.len() == FRAME {
+                let full = std::mem::replace(&mut batch, Vec::with_capacity(FRAME));
+                if frames.blocking_send(full).is_err() {
+                    return Ok(());
+                }
+            }
+        }
+        if !batch.is_empty() {
+            let _ = frames.blocking_send(batch);
+        }
+        Ok(())
+    }
+}
+
+/// The format by the name of the file; Turtle where the name says nothing.
+fn format_of(path: &Path) -> RdfFormat {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    match extension.map(str::to_ascii_lowercase).as_deref() {
+        Some("nt") => RdfFormat::NTriples,
+        Some("nq") => RdfFormat::NQuads,
+        Some("trig") => RdfFormat::TriG,
+        _ => RdfFormat::Turtle,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(name: &str, text: &str) -> Result<Vec<Value>> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("written");
+        let parser = Parser {
+            file: File::open(&path).expect("opened"),
+            path,
+            labels: Labels::new("doc", name),
+        };
+        let (frames, mut ready) = mpsc::channel(64);
+        parser.run(&frames)?;
+        drop(frames);
+        let mut triples = Vec::new();
+        while let Ok(batch) = ready.try_recv() {
+            assert!(batch.len() <= FRAME);
+            triples.extend(batch);
+        }
+        Ok(triples)
+    }
+
+    #[test]
+    fn terms_of_every_kind_arrive_in_wire_form() {
+        let triples = parse(
+            "a.ttl",
+            "@prefix e: <http://e/> .\n\
+             e:a e:b \"x\"@en, 5, <<( e:s e:p \"q\" )>>, [ e:c e:d ] .",
+        )
+        .expect("parsed");
+        let objects: Vec<&Value> = triples.iter().map(|triple| &triple["o"]).collect();
+        assert!(objects.contains(&&json!({"t": "l", "v": "x", "ln": "en"})));
+        assert!(objects.contains(
+            &&json!({"t": "l", "v": "5", "dt": "http://www.w3.org/2001/XMLSchema#integer"})
+        ));
+        assert!(objects.contains(&&json!({"t": "t", "tr": {
+            "s": {"t": "i", "i": "http://e/s"}, "p": {"t": "i", "i": "http://e/p"},
+            "o": {"t": "l", "v": "q"}}})));
+        assert!(objects.iter().any(|object| object["t"] == "b"));
+    }
+
+    #[test]
+    fn blank_nodes_keep_their_labels_over_loads_and_differ_between_files() {
+        let text = "_:x <http://e/p> [ <http://e/q> _:x ] .";
+        let first = parse("a.ttl", text).expect("parsed");
+        assert_eq!(first, parse("a.ttl", text).expect("parsed"));
+        assert_ne!(first, parse("b.ttl", text).expect("parsed"));
+    }
+
+    #[test]
+    fn named_graphs_of_trig_are_kept() {
+        let triples = parse("a.trig", "<urn:g> { <urn:s> <urn:p> <urn:o> }").expect("parsed");
+        assert_eq!(triples[0]["g"], "urn:g");
+    }
+
+    #[test]
+    fn a_mistake_in_a_file_names_the_file_and_the_place() {
+        let error = parse("bad.ttl", "<urn:s> <urn:p> .").expect_err("refused");
+        let text = error.to_string();
+        assert!(
+            text.contains("bad.ttl") && text.contains("line 1"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn many_triples_go_in_frames() {
+        let text: String = (0..2500)
+            .map(|n| format!("<urn:s> <urn:p> {n} .\n"))
+            .collect();
+        assert_eq!(parse("big.ttl", &text).expect("parsed").len(), 2500);
+    }
+}

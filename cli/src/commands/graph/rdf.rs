@@ -1,0 +1,137 @@
+//! Between the wire's terms and those of the RDF parser and serialiser. Pure.
+
+use std::collections::HashMap;
+
+use oxigraph::model::{
+    BlankNode, GraphName, Literal, NamedNode, NamedOrBlankNode, Quad, Term as OxTerm,
+    Triple as OxTriple,
+};
+use sha2::{Digest, Sha256};
+use tg_schemas::{Term, Triple};
+
+const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
+
+/// Gives blank nodes labels that are the same each time the same file is loaded for the same
+/// document, and differ from those of any other file.
+#[derive(Debug)]
+pub(super) struct Labels {
+    prefix: String,
+    seen: HashMap<String, usize>,
+}
+
+impl Labels {
+    /// Labels for one file of one document.
+    pub(super) fn new(document: &str, file: &str) -> Self {
+        let mut hash = Sha256::new();
+        hash.update((document.len() as u64).to_be_bytes());
+        hash.update(document);
+        hash.update(file);
+        let digest: String = hash.finalize()[..8]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        Self {
+            prefix: format!("b{digest}"),
+            seen: HashMap::new(),
+        }
+    }
+
+    fn label(&mut self, node: &BlankNode) -> Term {
+        let next = self.seen.len();
+        let number = *self.seen.entry(node.as_str().to_owned()).or_insert(next);
+        Term::Blank(format!("{}n{number}", self.prefix))
+    }
+}
+
+/// A parsed quad as a triple of the wire.
+pub(super) fn from_quad(quad: Quad, labels: &mut Labels) -> Triple {
+    let graph = match quad.graph_name {
+        GraphName::NamedNode(name) => Some(name.into_string()),
+        GraphName::BlankNode(node) => match labels.label(&node) {
+            Term::Blank(label) => Some(format!("_:{label}")),
+            _ => None,
+        },
+        GraphName::DefaultGraph => None,
+    };
+    Triple {
+        s: Some(from_subject(quad.subject, labels)),
+        p: Some(Term::Iri(quad.predicate.into_string())),
+        o: Some(from_term(quad.object, labels)),
+        g: graph,
+    }
+}
+
+fn from_subject(subject: NamedOrBlankNode, labels: &mut Labels) -> Term {
+    match subject {
+        NamedOrBlankNode::NamedNode(name) => Term::Iri(name.into_string()),
+        NamedOrBlankNode::BlankNode(node) => labels.label(&node),
+    }
+}
+
+fn from_term(term: OxTerm, labels: &mut Labels) -> Term {
+    match term {
+        OxTerm::NamedNode(name) => Term::Iri(name.into_string()),
+        OxTerm::BlankNode(node) => labels.label(&node),
+        OxTerm::Literal(literal) => from_literal(&literal),
+        OxTerm::Triple(triple) => Term::Quoted(Box::new(Triple::new(
+            from_subject(triple.subject, labels),
+            Term::Iri(triple.predicate.into_string()),
+            from_term(triple.object, labels),
+        ))),
+    }
+}
+
+/// Text needs no datatype on the wire.
+fn from_literal(literal: &Literal) -> Term {
+    let language = literal.language().unwrap_or_default().to_owned();
+    let datatype = match literal.datatype().as_str() {
+        XSD_STRING => String::new(),
+        _ if !language.is_empty() => String::new(),
+        datatype => datatype.to_owned(),
+    };
+    Term::Literal {
+        value: literal.value().to_owned(),
+        datatype,
+        language,
+    }
+}
+
+/// A triple of the wire for the serialiser; `None` if RDF cannot say it.
+pub(super) fn to_triple(triple: &Triple) -> Option<OxTriple> {
+    let Term::Iri(predicate) = triple.p.as_ref()? else {
+        return None;
+    };
+    Some(OxTriple::new(
+        to_subject(triple.s.as_ref()?)?,
+        NamedNode::new(predicate).ok()?,
+        to_term(triple.o.as_ref()?)?,
+    ))
+}
+
+fn to_subject(term: &Term) -> Option<NamedOrBlankNode> {
+    match term {
+        Term::Iri(iri) => Some(NamedNode::new(iri).ok()?.into()),
+        Term::Blank(label) => Some(BlankNode::new(label).ok()?.into()),
+        Term::Literal { .. } | Term::Quoted(_) => None,
+    }
+}
+
+fn to_term(term: &Term) -> Option<OxTerm> {
+    Some(match term {
+        Term::Iri(_) | Term::Blank(_) => to_subject(term)?.into(),
+        Term::Literal {
+            value,
+            datatype,
+            language,
+        } => match (language.as_str(), datatype.as_str()) {
+            ("", "") => Literal::new_simple_literal(value).into(),
+            ("", datatype) => {
+                Literal::new_typed_literal(value, NamedNode::new(datatype).ok()?).into()
+            }
+            (language, _) => Literal::new_language_tagged_literal(value, language)
+                .ok()?
+                .into(),
+        },
+        Term::Quoted(triple) => OxTerm::Triple(Box::new(to_triple(triple)?)),
+    })
+}

@@ -1,0 +1,67 @@
+//! `tg bootstrap-iam`: the first admin key, once. The key goes to stdout alone, so that it can be
+//! captured.
+
+use clap::Args;
+use serde_json::json;
+
+use crate::args::Options;
+use crate::client::{Error, Result};
+use crate::fields::text;
+use crate::registry::Command;
+use crate::session::Session;
+
+/// Arguments of `tg bootstrap-iam`.
+#[derive(Debug, Args)]
+pub struct BootstrapIam {
+    /// Address of the gateway
+    #[arg(
+        short = 'u',
+        long = "api-url",
+        visible_alias = "url",
+        env = "TRUSTGRAPH_URL",
+        default_value = "http://localhost:8888/",
+        value_name = "URL"
+    )]
+    url: String,
+    /// Print JSON instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+impl Command for BootstrapIam {
+    const NAME: &'static str = "bootstrap-iam";
+    const ABOUT: &'static str = "Create the first administrator and print its API key, once";
+
+    fn options(&self) -> Options {
+        Options {
+            url: self.url.clone(),
+            json: self.json,
+            ..Options::local()
+        }
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        let reply = session
+            .http()?
+            .post("api/v1/auth/bootstrap", &json!({}))
+            .await?;
+        let key = text(&reply, "bootstrap_admin_api_key");
+        if key.is_empty() {
+            return Err(Error::Service {
+                kind: "operation-not-permitted".to_owned(),
+                message: "no key was given: this system has its first administrator already, \
+                          or runs without iam"
+                    .to_owned(),
+            });
+        }
+        if session.out.is_json() {
+            return session.out.json(&reply);
+        }
+        let user = text(&reply, "bootstrap_admin_user_id");
+        session.out.talk(format!("Admin user id: {user}"));
+        session
+            .out
+            .talk("Admin API key (shown this once, keep it now):");
+        session.out.line(key)
+    }
+}

@@ -1,0 +1,230 @@
+//! `tg create-workspace`, `list-workspaces`, `list-my-workspaces`, `enable-workspace`,
+//! `disable-workspace` and `delete-workspace`.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::args::{Gateway, Options};
+use crate::client::{Error, Result};
+use crate::fields::{list, text, yes_no};
+use crate::layout::table;
+use crate::registry::Command;
+use crate::session::Session;
+
+/// Arguments of `tg create-workspace`.
+#[derive(Debug, Args)]
+pub struct CreateWorkspace {
+    #[command(flatten)]
+    gateway: Gateway,
+    /// Id of the new workspace; must not start with an underscore
+    #[arg(long, value_name = "ID")]
+    workspace_id: String,
+    /// Name for people
+    #[arg(long)]
+    name: Option<String>,
+}
+
+impl Command for CreateWorkspace {
+    const NAME: &'static str = "create-workspace";
+    const ABOUT: &'static str = "Create a workspace";
+
+    fn options(&self) -> Options {
+        Options::from(&self.gateway)
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        let mut workspace = json!({"id": self.workspace_id, "enabled": true});
+        if let Some(name) = self.name {
+            workspace["name"] = json!(name);
+        }
+        let reply = session
+            .http()?
+            .iam(json!({"operation": "create-workspace", "workspace_record": workspace}))
+            .await?;
+        let made = reply.get("workspace").unwrap_or(&workspace);
+        session
+            .out
+            .show(made, || format!("Workspace created: {}", text(made, "id")))
+    }
+}
+
+/// Arguments of `tg list-workspaces`.
+#[derive(Debug, Args)]
+pub struct ListWorkspaces {
+    #[command(flatten)]
+    gateway: Gateway,
+}
+
+impl Command for ListWorkspaces {
+    const NAME: &'static str = "list-workspaces";
+    const ABOUT: &'static str = "List all workspaces (administrators)";
+
+    fn options(&self) -> Options {
+        Options::from(&self.gateway)
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        show_list(session, "list-workspaces").await
+    }
+}
+
+/// Arguments of `tg list-my-workspaces`.
+#[derive(Debug, Args)]
+pub struct ListMyWorkspaces {
+    #[command(flatten)]
+    gateway: Gateway,
+}
+
+impl Command for ListMyWorkspaces {
+    const NAME: &'static str = "list-my-workspaces";
+    const ABOUT: &'static str = "List the workspaces the caller may use";
+
+    fn options(&self) -> Options {
+        Options::from(&self.gateway)
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        show_list(session, "list-my-workspaces").await
+    }
+}
+
+async fn show_list(session: &mut Session, operation: &str) -> Result<()> {
+    let reply = session.http()?.iam(json!({"operation": operation})).await?;
+    let workspaces = list(&reply, "workspaces");
+    session
+        .out
+        .show(&Value::from(workspaces), || render(workspaces))
+}
+
+fn render(workspaces: &[Value]) -> String {
+    if workspaces.is_empty() {
+        return "No workspaces.".to_owned();
+    }
+    let rows = workspaces.iter().map(|workspace| {
+        [
+            text(workspace, "id"),
+            text(workspace, "name"),
+            yes_no(workspace.get("enabled").and_then(Value::as_bool) == Some(true)),
+            text(workspace, "created"),
+        ]
+    });
+    table(["id", "name", "enabled", "created"], rows)
+}
+
+/// The workspace that a command changes.
+#[derive(Debug, Args)]
+struct Target {
+    #[command(flatten)]
+    gateway: Gateway,
+    /// Id of the workspace
+    #[arg(long, value_name = "ID")]
+    workspace_id: String,
+}
+
+impl Target {
+    async fn call(&self, session: &mut Session, operation: &str, done: &str) -> Result<()> {
+        let reply = session
+            .http()?
+            .iam(json!({
+                "operation": operation,
+                "workspace_record": {"id": self.workspace_id, "enabled": operation == "update-workspace"},
+            }))
+            .await?;
+        let shown = reply.get("workspace").unwrap_or(&reply);
+        session
+            .out
+            .show(shown, || format!("Workspace {done}: {}", self.workspace_id))
+    }
+}
+
+/// Arguments of `tg enable-workspace`.
+#[derive(Debug, Args)]
+pub struct EnableWorkspace {
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Command for EnableWorkspace {
+    const NAME: &'static str = "enable-workspace";
+    const ABOUT: &'static str = "Switch a workspace on again";
+
+    fn options(&self) -> Options {
+        Options::from(&self.target.gateway)
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        // The contract has no operation of this name: an update switches a workspace on.
+        self.target
+            .call(session, "update-workspace", "enabled")
+            .await
+    }
+}
+
+/// Arguments of `tg disable-workspace`.
+#[derive(Debug, Args)]
+pub struct DisableWorkspace {
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Command for DisableWorkspace {
+    const NAME: &'static str = "disable-workspace";
+    const ABOUT: &'static str = "Switch a workspace off, with its users and their keys";
+
+    fn options(&self) -> Options {
+        Options::from(&self.target.gateway)
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        self.target
+            .call(session, "disable-workspace", "disabled")
+            .await
+    }
+}
+
+/// Arguments of `tg delete-workspace`.
+#[derive(Debug, Args)]
+pub struct DeleteWorkspace {
+    #[command(flatten)]
+    target: Target,
+    /// Do it without asking again
+    #[arg(long, short = 'y')]
+    yes: bool,
+}
+
+impl Command for DeleteWorkspace {
+    const NAME: &'static str = "delete-workspace";
+    const ABOUT: &'static str = "Delete a workspace: its flows stop, what it owned is removed";
+
+    fn options(&self) -> Options {
+        Options::from(&self.target.gateway)
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        if !self.yes {
+            return Err(Error::Usage(format!(
+                "this removes everything that workspace {} owns; add --yes to do it",
+                self.target.workspace_id
+            )));
+        }
+        self.target
+            .call(session, "delete-workspace", "deleted")
+            .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_list_says_so() {
+        assert_eq!(render(&[]), "No workspaces.");
+    }
+
+    #[test]
+    fn a_disabled_workspace_reads_no() {
+        let shown = render(&[json!({"id": "acme", "name": "Acme", "enabled": false})]);
+        assert!(shown.contains("| acme | Acme | no "));
+    }
+}

@@ -1,0 +1,195 @@
+//! What is known of a document, as triples in the vocabulary of schema.org. Pure.
+
+use serde_json::Value;
+use tg_schemas::{Term, Triple};
+
+use sha2::{Digest, Sha256};
+
+const SCHEMA: &str = "https://schema.org/";
+const RDF_TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
+const LABEL: &str = "http://www.w3.org/2000/01/rdf-schema#label";
+
+/// What the user said of a document.
+#[derive(Debug, Default, clap::Args)]
+pub(super) struct Known {
+    /// Title of the document
+    #[arg(long)]
+    pub(super) name: Option<String>,
+    /// What the document is about
+    #[arg(long)]
+    pub(super) description: Option<String>,
+    /// Copyright notice
+    #[arg(long, value_name = "TEXT")]
+    copyright_notice: Option<String>,
+    /// Who holds the copyright
+    #[arg(long, value_name = "NAME")]
+    copyright_holder: Option<String>,
+    /// Year of the copyright
+    #[arg(long, value_name = "YEAR")]
+    copyright_year: Option<String>,
+    /// Licence
+    #[arg(long)]
+    license: Option<String>,
+    /// Who published the document
+    #[arg(long, value_name = "NAME")]
+    publication_organization: Option<String>,
+    /// How it was published
+    #[arg(long, value_name = "TEXT", requires = "publication_organization")]
+    publication_description: Option<String>,
+    /// When it was published
+    #[arg(long, value_name = "DATE", requires = "publication_organization")]
+    publication_date: Option<String>,
+    /// Where the document is on the web
+    #[arg(long, value_name = "URL")]
+    document_url: Option<String>,
+    /// Keywords
+    #[arg(long, num_args = 1..)]
+    keyword: Vec<String>,
+}
+
+impl Known {
+    /// The triples about a document, in the API form.
+    pub(super) fn triples(&self, id: &str) -> Vec<Value> {
+        let mut about = About::new(id);
+        about.link(RDF_TYPE, &schema("DigitalDocument"));
+        let texts = [
+            (LABEL.to_owned(), &self.name),
+            (schema("name"), &self.name),
+            (schema("description"), &self.description),
+            (schema("copyrightNotice"), &self.copyright_notice),
+            (schema("copyrightHolder"), &self.copyright_holder),
+            (schema("copyrightYear"), &self.copyright_year),
+            (schema("license"), &self.license),
+        ];
+        for (predicate, text) in texts {
+            about.text(&predicate, text.as_deref());
+        }
+        for keyword in &self.keyword {
+            about.text(&schema("keywords"), Some(keyword));
+        }
+        if let Some(url) = &self.document_url {
+            about.link(&schema("url"), url);
+        }
+        let mut triples = about.triples;
+        if let Some(organization) = &self.publication_organization {
+            triples.extend(self.publication(id, organization));
+        }
+        triples.iter().map(Triple::to_api).collect()
+    }
+
+    fn publication(&self, id: &str, organization: &str) -> Vec<Triple> {
+        let event = iri("pubev", format!("{id} {organization}").as_bytes());
+        let publisher = iri("org", organization.as_bytes());
+        let mut document = About::new(id);
+        document.link(&schema("publication"), &event);
+        let mut publication = About::new(&event);
+        publication.link(RDF_TYPE, &schema("PublicationEvent"));
+        publication.text(
+            &schema("description"),
+            self.publication_description.as_deref(),
+        );
+        publication.text(&schema("startDate"), self.publication_date.as_deref());
+        publication.text(&schema("endDate"), self.publication_date.as_deref());
+        publication.link(&schema("publishedBy"), &publisher);
+        let mut name = About::new(&publisher);
+        name.link(RDF_TYPE, &schema("Organization"));
+        name.text(LABEL, Some(organization));
+        name.text(&schema("name"), Some(organization));
+        [document.triples, publication.triples, name.triples].concat()
+    }
+}
+
+/// Triples about one thing.
+struct About {
+    subject: Term,
+    triples: Vec<Triple>,
+}
+
+impl About {
+    fn new(subject: &str) -> Self {
+        Self {
+            subject: Term::iri(subject),
+            triples: Vec::new(),
+        }
+    }
+
+    fn link(&mut self, predicate: &str, object: &str) {
+        self.push(predicate, Term::iri(object));
+    }
+
+    fn text(&mut self, predicate: &str, text: Option<&str>) {
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
+            self.push(predicate, Term::literal(text));
+        }
+    }
+
+    fn push(&mut self, predicate: &str, object: Term) {
+        let triple = Triple::new(self.subject.clone(), Term::iri(predicate), object);
+        self.triples.push(triple);
+    }
+}
+
+fn schema(name: &str) -> String {
+    format!("{SCHEMA}{name}")
+}
+
+/// An IRI that is the same for the same content: every other digit of its hash, as a UUID.
+pub(super) fn iri(kind: &str, content: &[u8]) -> String {
+    let digits: String = Sha256::digest(content)
+        .iter()
+        .map(|byte| format!("{:x}", byte >> 4))
+        .collect();
+    let parts = [
+        &digits[..8],
+        &digits[8..12],
+        &digits[12..16],
+        &digits[16..20],
+        &digits[20..],
+    ];
+    format!("https://trustgraph.ai/{kind}/{}", parts.join("-"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_same_content_has_the_same_id() {
+        assert_eq!(
+            iri("doc", b""),
+            "https://trustgraph.ai/doc/ebc49f11-9ffc-96b2-2a4e-6994a99175b5"
+        );
+        assert_ne!(iri("doc", b"a"), iri("doc", b"b"));
+    }
+
+    #[test]
+    fn only_what_is_known_is_said() {
+        let known = Known {
+            name: Some("A title".into()),
+            keyword: vec!["x".into(), "y".into()],
+            publication_organization: Some("Press".into()),
+            ..Known::default()
+        };
+        let triples = known.triples("urn:doc");
+        let says = |predicate: &str, object: Value| {
+            triples
+                .iter()
+                .any(|triple| triple["p"]["i"] == predicate && triple["o"] == object)
+        };
+        assert!(says(LABEL, json!({"t": "l", "v": "A title"})));
+        assert!(says(
+            "https://schema.org/keywords",
+            json!({"t": "l", "v": "y"})
+        ));
+        assert!(says(
+            "https://schema.org/name",
+            json!({"t": "l", "v": "Press"})
+        ));
+        assert!(
+            !triples
+                .iter()
+                .any(|triple| triple["p"]["i"] == "https://schema.org/license")
+        );
+    }
+}

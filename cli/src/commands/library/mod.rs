@@ -1,0 +1,7 @@
+//! The library of documents.
+
+pub mod add;
+pub mod content;
+mod metadata;
+pub mod remove;
+pub mod show;

@@ -1,0 +1,4 @@
+//! Commands that need no gateway.
+
+pub mod completions;
+pub mod links;

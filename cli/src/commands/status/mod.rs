@@ -1,0 +1,8 @@
+//! How the system is: processors, health, what was put aside, why something does not move.
+
+pub mod doctor;
+pub mod processors;
+pub mod put_aside;
+pub(crate) mod samples;
+pub mod verify;
+pub mod why;

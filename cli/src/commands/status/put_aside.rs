@@ -1,0 +1,157 @@
+//! `tg dead-letters` and `tg parked`: records that could not be handled, or were left by a stop.
+//! Both list, show and replay; they differ in the reason they look for.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::args::{Common, Options};
+use crate::client::{Error, Result};
+use crate::fields::{list, text};
+use crate::layout::{cut, table};
+use crate::registry::Command;
+use crate::session::Session;
+
+/// What both commands take.
+#[derive(Debug, Args)]
+struct Selection {
+    #[command(flatten)]
+    common: Common,
+    /// Only records of this flow
+    #[arg(short = 'i', long, value_name = "ID")]
+    flow_id: Option<String>,
+    /// List at most so many
+    #[arg(short = 'l', long, default_value_t = 100, value_name = "COUNT")]
+    limit: u32,
+    /// Show one record whole
+    #[arg(long, value_name = "RECORD", conflicts_with_all = ["replay", "replay_all"])]
+    show: Option<String>,
+    /// Send one record back to where it belongs
+    #[arg(long, value_name = "RECORD", conflicts_with = "replay_all")]
+    replay: Option<String>,
+    /// Send all records of --flow-id back to where they belong
+    #[arg(long, requires = "flow_id")]
+    replay_all: bool,
+}
+
+impl Selection {
+    async fn run(self, session: &mut Session, reason: &str) -> Result<()> {
+        if let Some(id) = &self.show {
+            return self.show_one(session, id).await;
+        }
+        if self.replay.is_some() || self.replay_all {
+            return self.replay_some(session, reason).await;
+        }
+        let mut request =
+            json!({"operation": "list-put-aside", "reason": reason, "limit": self.limit});
+        if let Some(flow) = &self.flow_id {
+            request["flow-id"] = json!(flow);
+        }
+        let reply = session.http()?.service("flow", request).await?;
+        let records = list(&reply, "put-aside");
+        session.out.show(&Value::from(records), || render(records))
+    }
+
+    async fn show_one(&self, session: &mut Session, id: &str) -> Result<()> {
+        let request = json!({"operation": "show-put-aside", "put-aside-id": id});
+        let reply = session.http()?.service("flow", request).await?;
+        match reply.get("put-aside") {
+            Some(Value::Array(records)) if records.is_empty() => {
+                Err(Error::Missing(format!("no record {id}")))
+            }
+            Some(Value::Array(records)) => session.out.json(&records[0]),
+            Some(record) if !record.is_null() => session.out.json(record),
+            _ => Err(Error::Missing(format!("no record {id}"))),
+        }
+    }
+
+    async fn replay_some(&self, session: &mut Session, reason: &str) -> Result<()> {
+        let mut request = json!({"operation": "replay-put-aside"});
+        match (&self.replay, &self.flow_id) {
+            (Some(id), _) => request["put-aside-id"] = json!(id),
+            (None, flow) => {
+                request["flow-id"] = json!(flow);
+                request["reason"] = json!(reason);
+            }
+        }
+        let reply = session.http()?.service("flow", request).await?;
+        let records = list(&reply, "put-aside");
+        session.out.show(&reply, || match records.len() {
+            0 => "Replayed.".to_owned(),
+            count => format!("Replayed {count}:\n{}", render(records)),
+        })
+    }
+}
+
+fn render(records: &[Value]) -> String {
+    if records.is_empty() {
+        return "None.".to_owned();
+    }
+    let rows = records.iter().map(|record| {
+        [
+            text(record, "id"),
+            text(record, "flow-id"),
+            text(record, "subscription"),
+            text(record, "attempt"),
+            text(record, "since"),
+            cut(&text(record, "detail"), 120),
+        ]
+    });
+    table(
+        ["id", "flow", "subscription", "attempt", "since", "detail"],
+        rows,
+    )
+}
+
+/// Arguments of `tg dead-letters`.
+#[derive(Debug, Args)]
+pub struct DeadLetters {
+    #[command(flatten)]
+    selection: Selection,
+}
+
+impl Command for DeadLetters {
+    const NAME: &'static str = "dead-letters";
+    const ABOUT: &'static str = "List, show and replay records that could not be handled";
+
+    fn options(&self) -> Options {
+        Options::from(&self.selection.common)
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        self.selection.run(session, "dead").await
+    }
+}
+
+/// Arguments of `tg parked`.
+#[derive(Debug, Args)]
+pub struct Parked {
+    #[command(flatten)]
+    selection: Selection,
+}
+
+impl Command for Parked {
+    const NAME: &'static str = "parked";
+    const ABOUT: &'static str = "List, show and replay records that a stopped flow left";
+
+    fn options(&self) -> Options {
+        Options::from(&self.selection.common)
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        self.selection.run(session, "parked").await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_rows() {
+        let shown = render(&[json!({"id": 7, "reason": "dead", "detail": "bad body",
+            "flow-id": "default", "subscription": "triples-write", "attempt": 3, "since": "now"})]);
+        assert!(shown.contains("| 7 "));
+        assert!(shown.contains("triples-write"));
+        assert_eq!(render(&[]), "None.");
+    }
+}

@@ -1,0 +1,147 @@
+//! All commands together: names, arguments, help.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+
+use super::ALL;
+use crate::registry::{parse, tg};
+
+fn argv(line: &str) -> Vec<OsString> {
+    line.split_whitespace().map(OsString::from).collect()
+}
+
+#[test]
+fn every_command_is_well_formed() {
+    tg().debug_assert();
+    for row in ALL {
+        row.standalone().debug_assert();
+    }
+}
+
+#[test]
+fn names_are_unique() {
+    let names: BTreeSet<&str> = ALL.iter().map(|row| row.name).collect();
+    assert_eq!(names.len(), ALL.len());
+}
+
+#[test]
+fn a_link_name_chooses_the_command() {
+    let prepared = parse(&argv("/some/dir/tg-list-config-items --type prompt")).expect("parsed");
+    assert_eq!(prepared.name, "list-config-items");
+    let prepared = parse(&argv("tg list-config-items --type prompt")).expect("parsed");
+    assert_eq!(prepared.name, "list-config-items");
+}
+
+#[test]
+fn an_unknown_command_is_an_error() {
+    assert!(parse(&argv("tg no-such-thing")).is_err());
+    assert!(parse(&argv("tg-no-such-thing")).is_err());
+    assert!(parse(&argv("tg")).is_err());
+}
+
+/// One accepted line for each command, in the spelling of the official clients.
+const LINES: &[&str] = &[
+    "bootstrap-iam -u http://h:1/",
+    "whoami -u http://h:1/ -t tg_x --json",
+    "create-workspace --workspace-id acme --name Acme",
+    "list-workspaces -t tg_x",
+    "list-my-workspaces",
+    "enable-workspace --workspace-id acme",
+    "disable-workspace --workspace-id acme",
+    "delete-workspace --workspace-id acme --yes",
+    "create-api-key --user-id u --name n --expires 2030-01-01 -w acme",
+    "list-api-keys --user-id u -w acme",
+    "revoke-api-key --key-id k -w acme",
+    "put-config-item --type t --key k --value v",
+    "put-config-item --type t --key k --stdin",
+    "get-config-item --type t --key k --format json",
+    "list-config-items --type t --format json -w acme",
+    "delete-config-item --type t --key k",
+    "show-config --api-url http://h:1",
+    "show-parameter-types -t llm-model --token x",
+    "show-flow-blueprints",
+    "get-flow-blueprint -n everything",
+    "put-flow-blueprint -n mine -c {}",
+    "delete-flow-blueprint -n mine",
+    "check-blueprint -n mine --file b.json",
+    "start-flow -n everything -i f -d text --param a=b --param c=d",
+    "start-flow -n everything -i f -d text -p {}",
+    "start-flow -n everything -i f -d text --parameters-file p.json",
+    "stop-flow -i f --drain park --dry-run",
+    "show-flows",
+    "show-flow-state -f f -m http://h:1/api/metrics",
+    "show-processor-state -m http://h:1/api/metrics -t x",
+    "verify-system-status --ui-url http://h:1 --skip-ui --min-processors 3 --global-timeout 5 \
+     --check-timeout 2 --retry-delay 1 -v --lang en",
+    "doctor",
+    "why -f default",
+    "dead-letters -i f -l 5",
+    "dead-letters --replay 7",
+    "parked --show 7",
+    "parked -i f --replay-all",
+    "invoke-agent --url http://h:1 -q why? -f f -C c -v -p react -g a b -s st --show-usage",
+    "invoke-agent -q why? -x --debug",
+    "invoke-agent -q why? --no-streaming -l plan",
+    "invoke-llm system prompt -f f --no-streaming --show-usage",
+    "list-models -f f -j",
+    "invoke-prompt question question=why? -f f --no-streaming --show-usage",
+    "set-prompt --id p --prompt text --response json --schema {}",
+    "set-prompt --system text",
+    "show-prompts",
+    "set-tool --id t --name n --description d --type knowledge-query --collection c --group g \
+     --state s --applicable-states a b",
+    "show-tools",
+    "delete-tool --id t",
+    "set-mcp-tool -i t -r remote --tool-url http://h:1 --auth-token x",
+    "show-mcp-tools",
+    "delete-mcp-tool --id t",
+    "invoke-mcp-tool -n t -P {} -f f",
+    "query-graph -s urn:s -p urn:p -o text --object-language en -g urn:g -C c -f f -l 5 -b 2 \
+     --format pipe -H",
+    "show-graph -C c -f f -g urn:g --show-graph -l 5 -b 2",
+    "invoke-sparql-query -q ASK{} -C c -f f -l 5 -b 2 --format json",
+    "invoke-sparql-query -i query.rq",
+    "graph-to-turtle -C c -f f -l 5 -b 2",
+    "load-turtle -i doc -C c -f f a.ttl b.ttl",
+    "list-explain-traces -C c -f f --limit 5 --format json",
+    "show-explain-trace urn:q -C c -f f --format json --show-provenance --max-answer 100",
+    "add-library-document -k text/plain --id d --name n --description d --tags a,b --keyword x y \
+     --copyright-notice c --publication-organization o --publication-date 2020 -- file.txt",
+    "show-library-documents",
+    "get-document-content urn:d -o out.txt",
+    "remove-library-document --id urn:d",
+    "links bin --hard --force",
+    "completions bash --links",
+];
+
+#[test]
+fn the_official_spelling_of_every_command_is_accepted() {
+    let mut tried = BTreeSet::new();
+    for line in LINES {
+        let prepared = parse(&argv(&format!("tg {line}"))).unwrap_or_else(|error| {
+            panic!("tg {line}: {error}");
+        });
+        tried.insert(prepared.name);
+    }
+    let missing: Vec<&str> = ALL
+        .iter()
+        .map(|row| row.name)
+        .filter(|name| !tried.contains(name))
+        .collect();
+    assert_eq!(missing, Vec::<&str>::new());
+}
+
+#[test]
+fn what_does_not_fit_together_is_refused() {
+    for line in [
+        "put-config-item --type t --key k",
+        "put-config-item --type t --key k --value v --stdin",
+        "put-flow-blueprint -n mine",
+        "invoke-sparql-query",
+        "set-prompt --id p",
+        "parked --replay-all",
+        "load-turtle -i doc",
+    ] {
+        assert!(parse(&argv(&format!("tg {line}"))).is_err(), "{line}");
+    }
+}

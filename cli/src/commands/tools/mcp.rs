@@ -1,0 +1,200 @@
+//! `tg set-mcp-tool`, `show-mcp-tools`, `delete-mcp-tool` and `invoke-mcp-tool`.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::items;
+use crate::args::{Common, InFlow, Options};
+use crate::client::{Error, Result};
+use crate::commands::config::{delete_item, get_item, put_item};
+use crate::fields::{text, yes_no};
+use crate::layout::record;
+use crate::registry::Command;
+use crate::session::Session;
+
+/// Arguments of `tg set-mcp-tool`.
+#[derive(Debug, Args)]
+pub struct SetMcpTool {
+    #[command(flatten)]
+    common: Common,
+    /// Id of the tool
+    #[arg(short = 'i', long)]
+    id: String,
+    /// Name of the tool at its server [default: the id]
+    #[arg(short = 'r', long, value_name = "NAME")]
+    remote_name: Option<String>,
+    /// Address of the MCP server
+    #[arg(long, value_name = "URL")]
+    tool_url: String,
+    /// Bearer token for the MCP server
+    #[arg(long, value_name = "TOKEN")]
+    auth_token: Option<String>,
+}
+
+impl Command for SetMcpTool {
+    const NAME: &'static str = "set-mcp-tool";
+    const ABOUT: &'static str = "Register a tool of an MCP server";
+
+    fn options(&self) -> Options {
+        Options::from(&self.common)
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        let remote_name = self.remote_name.as_ref().unwrap_or(&self.id);
+        let mut tool = json!({"remote-name": remote_name, "url": self.tool_url});
+        if let Some(token) = &self.auth_token {
+            tool["auth-token"] = json!(token);
+        }
+        let http = session.http()?;
+        put_item(&http, "mcp", &self.id, &tool.to_string()).await?;
+        session.out.show(&json!({"id": self.id}), String::new)
+    }
+}
+
+/// Arguments of `tg show-mcp-tools`.
+#[derive(Debug, Args)]
+pub struct ShowMcpTools {
+    #[command(flatten)]
+    common: Common,
+}
+
+impl Command for ShowMcpTools {
+    const NAME: &'static str = "show-mcp-tools";
+    const ABOUT: &'static str = "Show the registered MCP tools, never their tokens";
+
+    fn options(&self) -> Options {
+        Options::from(&self.common)
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        let tools: Vec<Value> = items(&session.http()?, "mcp")
+            .await?
+            .iter()
+            .map(|(id, tool)| without_token(id, tool))
+            .collect();
+        session
+            .out
+            .show(&Value::from(tools.as_slice()), || render(&tools))
+    }
+}
+
+fn without_token(id: &str, tool: &Value) -> Value {
+    json!({
+        "id": id,
+        "remote-name": text(tool, "remote-name"),
+        "url": text(tool, "url"),
+        "auth": !text(tool, "auth-token").is_empty(),
+    })
+}
+
+fn render(tools: &[Value]) -> String {
+    if tools.is_empty() {
+        return "No MCP tools.".to_owned();
+    }
+    let shown: Vec<String> = tools
+        .iter()
+        .map(|tool| {
+            record(&[
+                ("id", text(tool, "id")),
+                ("remote-name", text(tool, "remote-name")),
+                ("url", text(tool, "url")),
+                ("auth", yes_no(tool["auth"] == json!(true))),
+            ])
+        })
+        .collect();
+    shown.join("\n\n")
+}
+
+/// Arguments of `tg delete-mcp-tool`.
+#[derive(Debug, Args)]
+pub struct DeleteMcpTool {
+    #[command(flatten)]
+    common: Common,
+    /// Id of the tool
+    #[arg(short = 'i', long)]
+    id: String,
+}
+
+impl Command for DeleteMcpTool {
+    const NAME: &'static str = "delete-mcp-tool";
+    const ABOUT: &'static str = "Remove an MCP tool";
+
+    fn options(&self) -> Options {
+        Options::from(&self.common)
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        let http = session.http()?;
+        let id = self.id;
+        if get_item(&http, "mcp", &id).await?.is_none() {
+            return Err(Error::Missing(format!("MCP tool '{id}' not found.")));
+        }
+        delete_item(&http, "mcp", &id).await?;
+        session.out.show(&json!({"id": id, "deleted": true}), || {
+            format!("MCP tool '{id}' deleted successfully.")
+        })
+    }
+}
+
+/// Arguments of `tg invoke-mcp-tool`.
+#[derive(Debug, Args)]
+pub struct InvokeMcpTool {
+    #[command(flatten)]
+    flow: InFlow,
+    /// Id of the tool
+    #[arg(short = 'n', long, value_name = "ID")]
+    name: String,
+    /// Parameters as a JSON object
+    #[arg(
+        short = 'P',
+        long,
+        value_name = "JSON",
+        default_value = "{}",
+        hide_default_value = true
+    )]
+    parameters: String,
+}
+
+impl Command for InvokeMcpTool {
+    const NAME: &'static str = "invoke-mcp-tool";
+    const ABOUT: &'static str = "Call an MCP tool";
+
+    fn options(&self) -> Options {
+        Options::from(&self.flow)
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        let parameters: Value = serde_json::from_str(&self.parameters)
+            .map_err(|error| Error::Usage(format!("--parameters is not JSON: {error}")))?;
+        if !parameters.is_object() {
+            return Err(Error::Usage("--parameters is not a JSON object".to_owned()));
+        }
+        let request = json!({"name": self.name, "parameters": parameters});
+        let reply = session
+            .http()?
+            .flow_service(&self.flow.flow_id, "mcp-tool", request)
+            .await?;
+        match (reply.get("text"), reply.get("object")) {
+            (Some(Value::String(text)), _) if session.out.is_json() => {
+                session.out.json(&json!({"text": text}))
+            }
+            (Some(Value::String(text)), _) => session.out.line(text),
+            (_, Some(object)) => session.out.json(object),
+            _ => Err(Error::Protocol("neither text nor object".to_owned())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_never_shown() {
+        let tool =
+            json!({"remote-name": "calc", "url": "http://mcp.example", "auth-token": "s3cret"});
+        let shown = without_token("calc", &tool);
+        assert!(!shown.to_string().contains("s3cret"));
+        assert!(render(&[shown]).contains("| auth        | yes"));
+    }
+}

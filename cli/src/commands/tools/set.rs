@@ -1,0 +1,218 @@
+//! `tg set-tool`: defines a tool for agents. What a tool type needs is checked here, because one
+//! bad tool can spoil the whole set.
+
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+
+use crate::args::{Common, Options};
+use crate::client::{Error, Result};
+use crate::commands::config::put_item;
+use crate::registry::Command;
+use crate::session::Session;
+
+/// What a tool does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// Asks the knowledge graph
+    KnowledgeQuery,
+    /// Asks structured data in plain language
+    StructuredQuery,
+    /// Finds rows by meaning
+    RowEmbeddingsQuery,
+    /// Asks the model
+    TextCompletion,
+    /// Calls an MCP tool
+    McpTool,
+    /// Runs a prompt
+    Prompt,
+}
+
+impl Kind {
+    fn wire(self) -> &'static str {
+        match self {
+            Self::KnowledgeQuery => "knowledge-query",
+            Self::StructuredQuery => "structured-query",
+            Self::RowEmbeddingsQuery => "row-embeddings-query",
+            Self::TextCompletion => "text-completion",
+            Self::McpTool => "mcp-tool",
+            Self::Prompt => "prompt",
+        }
+    }
+}
+
+/// Arguments of `tg set-tool`.
+#[derive(Debug, Args)]
+pub struct SetTool {
+    #[command(flatten)]
+    common: Common,
+    /// Id of the tool
+    #[arg(long)]
+    id: String,
+    /// Name by which agents call it, e.g. `get_weather`
+    #[arg(long)]
+    name: String,
+    /// What it does, for the model to read
+    #[arg(long, default_value = "")]
+    description: String,
+    /// What kind of tool it is
+    #[arg(long = "type", value_enum)]
+    kind: Kind,
+    /// MCP tool to call, as set by set-mcp-tool
+    #[arg(long, value_name = "ID", required_if_eq("kind", "mcp-tool"))]
+    mcp_tool: Option<String>,
+    /// Collection to query
+    #[arg(long, value_name = "ID")]
+    collection: Option<String>,
+    /// Schema to search within
+    #[arg(
+        long,
+        value_name = "NAME",
+        required_if_eq("kind", "row-embeddings-query")
+    )]
+    schema_name: Option<String>,
+    /// Index to search within
+    #[arg(long, value_name = "NAME")]
+    index_name: Option<String>,
+    /// At most so many rows
+    #[arg(long, value_name = "COUNT")]
+    limit: Option<u32>,
+    /// Prompt to run
+    #[arg(long, value_name = "ID", required_if_eq("kind", "prompt"))]
+    template: Option<String>,
+    /// Arguments, each as name:type:description with type string or number
+    #[arg(long, num_args = 0.., value_name = "NAME:TYPE:DESCRIPTION")]
+    argument: Vec<String>,
+    /// Groups the tool belongs to
+    #[arg(long, num_args = 0..)]
+    group: Option<Vec<String>>,
+    /// State the agent is in after the tool ran
+    #[arg(long)]
+    state: Option<String>,
+    /// States in which the tool is offered
+    #[arg(long, num_args = 0..)]
+    applicable_states: Option<Vec<String>>,
+}
+
+impl Command for SetTool {
+    const NAME: &'static str = "set-tool";
+    const ABOUT: &'static str = "Define a tool for agents";
+
+    fn options(&self) -> Options {
+        Options::from(&self.common)
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        let tool = self.definition()?;
+        let http = session.http()?;
+        put_item(&http, "tool", &self.id, &tool.to_string()).await?;
+        session.out.show(&tool, || "Tool set.".to_owned())
+    }
+}
+
+impl SetTool {
+    fn definition(&self) -> Result<Value> {
+        let mut tool = json!({
+            "name": self.name,
+            "description": self.description,
+            "type": self.kind.wire(),
+        });
+        let texts = [
+            ("mcp-tool", &self.mcp_tool),
+            ("collection", &self.collection),
+            ("template", &self.template),
+            ("schema-name", &self.schema_name),
+            ("index-name", &self.index_name),
+            ("state", &self.state),
+        ];
+        for (key, value) in texts {
+            if let Some(value) = value {
+                tool[key] = json!(value);
+            }
+        }
+        if let Some(limit) = self.limit {
+            tool["limit"] = json!(limit);
+        }
+        if !self.argument.is_empty() {
+            let arguments: Result<Vec<Value>> =
+                self.argument.iter().map(|text| argument(text)).collect();
+            tool["arguments"] = Value::from(arguments?);
+        } else if self.kind == Kind::Prompt || self.kind == Kind::McpTool {
+            tool["arguments"] = json!([]);
+        }
+        if let Some(groups) = &self.group {
+            tool["group"] = json!(groups);
+        }
+        if let Some(states) = &self.applicable_states {
+            tool["applicable-states"] = json!(states);
+        }
+        Ok(tool)
+    }
+}
+
+/// `name:type:description`; the description may hold colons.
+fn argument(text: &str) -> Result<Value> {
+    let mut parts = text.splitn(3, ':');
+    let (Some(name), Some(kind), Some(description)) = (parts.next(), parts.next(), parts.next())
+    else {
+        return Err(Error::Usage(format!(
+            "--argument {text}: must be name:type:description"
+        )));
+    };
+    if kind != "string" && kind != "number" {
+        return Err(Error::Usage(format!(
+            "--argument {text}: type must be string or number"
+        )));
+    }
+    Ok(json!({"name": name, "type": kind, "description": description}))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{Command as Clap, FromArgMatches};
+
+    fn parse(arguments: &[&str]) -> Result<SetTool, clap::Error> {
+        let command = SetTool::augment_args(Clap::new("set-tool"));
+        let argv = std::iter::once("set-tool").chain(arguments.iter().copied());
+        SetTool::from_arg_matches(&command.try_get_matches_from(argv)?)
+    }
+
+    #[test]
+    fn only_what_was_given_is_stored() {
+        let tool = parse(&[
+            "--id",
+            "w",
+            "--name",
+            "get_weather",
+            "--type",
+            "prompt",
+            "--template",
+            "weather",
+            "--argument",
+            "place:string:Where: a town",
+            "days:number:How many",
+            "--group",
+            "a",
+            "b",
+        ])
+        .expect("parsed");
+        assert_eq!(
+            tool.definition().expect("defined"),
+            json!({
+                "name": "get_weather", "description": "", "type": "prompt", "template": "weather",
+                "arguments": [
+                    {"name": "place", "type": "string", "description": "Where: a town"},
+                    {"name": "days", "type": "number", "description": "How many"},
+                ],
+                "group": ["a", "b"],
+            })
+        );
+    }
+
+    #[test]
+    fn a_type_without_what_it_needs_is_refused() {
+        assert!(parse(&["--id", "w", "--name", "n", "--type", "mcp-tool"]).is_err());
+        assert!(parse(&["--id", "w", "--name", "n", "--type", "nonsense"]).is_err());
+        assert!(argument("a:integer:b").is_err());
+    }
+}

@@ -1,0 +1,48 @@
+//! Reading JSON replies leniently: what is absent reads as empty. It never fails.
+
+use serde_json::Value;
+
+/// `yes` or `no`.
+pub fn yes_no(value: bool) -> String {
+    if value { "yes" } else { "no" }.to_owned()
+}
+
+/// A field of a JSON object as text; numbers and booleans are printed, absence is empty.
+pub fn text(value: &Value, key: &str) -> String {
+    match value.get(key) {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    }
+}
+
+/// A field that is a list of texts.
+pub fn texts(value: &Value, key: &str) -> Vec<String> {
+    let Some(items) = value.get(key).and_then(Value::as_array) else {
+        return Vec::new();
+    };
+    items
+        .iter()
+        .map(|item| match item {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        })
+        .collect()
+}
+
+/// A field that is a list.
+pub fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value
+        .get(key)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
+}
+
+/// A field that holds JSON as text, or the JSON itself.
+pub fn embedded(value: &Value, key: &str) -> Value {
+    match value.get(key) {
+        Some(Value::String(text)) => serde_json::from_str(text).unwrap_or(Value::Null),
+        Some(other) => other.clone(),
+        None => Value::Null,
+    }
+}

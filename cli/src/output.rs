@@ -1,0 +1,146 @@
+//! Two channels to the user: data (stdout, the same in a pipe) and talk (stderr).
+//!
+//! It never decides what is said, only where and in which shape.
+
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::Value;
+
+use crate::client::Result;
+
+/// Where a command writes.
+pub struct Output {
+    data: Box<dyn Write>,
+    talk: Box<dyn Write>,
+    json: bool,
+    terminal: bool,
+}
+
+impl Output {
+    /// Stdout and stderr of the process.
+    pub fn standard(json: bool) -> Self {
+        Self {
+            data: Box::new(BufWriter::new(io::stdout())),
+            talk: Box::new(io::stderr()),
+            json,
+            terminal: io::stderr().is_terminal(),
+        }
+    }
+
+    /// Any two writers; nothing moves on them.
+    pub fn to(data: Box<dyn Write>, talk: Box<dyn Write>, json: bool) -> Self {
+        Self {
+            data,
+            talk,
+            json,
+            terminal: false,
+        }
+    }
+
+    /// Whether the user asked for JSON.
+    pub fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// One line of data.
+    pub fn line(&mut self, text: impl AsRef<str>) -> Result<()> {
+        Ok(writeln!(self.data, "{}", text.as_ref())?)
+    }
+
+    /// A piece of data that is to be seen at once.
+    pub fn piece(&mut self, text: &str) -> Result<()> {
+        self.data.write_all(text.as_bytes())?;
+        Ok(self.data.flush()?)
+    }
+
+    /// A piece of data, unless the user asked for JSON.
+    pub fn piece_if_text(&mut self, text: &str) -> Result<()> {
+        if self.json { Ok(()) } else { self.piece(text) }
+    }
+
+    /// Raw bytes of data.
+    pub fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        Ok(self.data.write_all(bytes)?)
+    }
+
+    /// A JSON document over several lines.
+    pub fn json(&mut self, value: &Value) -> Result<()> {
+        let text = serde_json::to_string_pretty(value).unwrap_or_default();
+        self.line(text)
+    }
+
+    /// A JSON document on one line, to be seen at once.
+    pub fn json_line(&mut self, value: &Value) -> Result<()> {
+        self.line(value.to_string())?;
+        self.flush()
+    }
+
+    /// The JSON document if the user asked for JSON, else the text.
+    pub fn show(&mut self, value: &Value, text: impl FnOnce() -> String) -> Result<()> {
+        if self.json {
+            return self.json(value);
+        }
+        let text = text();
+        if text.is_empty() {
+            return Ok(());
+        }
+        self.line(text.trim_end_matches('\n'))
+    }
+
+    /// Says something that is not data. Nobody fails because nobody listens.
+    pub fn talk(&mut self, text: impl AsRef<str>) {
+        let _ = self.data.flush();
+        let _ = writeln!(self.talk, "{}", text.as_ref());
+    }
+
+    /// Makes everything visible.
+    pub fn flush(&mut self) -> Result<()> {
+        Ok(self.data.flush()?)
+    }
+
+    /// A sign of life for long work; invisible unless stderr is a terminal.
+    pub fn progress(&self, message: &str, total: Option<u64>) -> ProgressBar {
+        if !self.terminal {
+            return ProgressBar::hidden();
+        }
+        let (bar, template) = match total {
+            Some(total) => (
+                ProgressBar::new(total),
+                "{msg} [{bar:30}] {human_pos}/{human_len} ({per_sec}, {eta} left)",
+            ),
+            None => (
+                ProgressBar::new_spinner(),
+                "{spinner} {msg} {human_pos} ({per_sec}, {elapsed})",
+            ),
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        bar.set_message(message.to_owned());
+        bar.enable_steady_tick(Duration::from_millis(120));
+        bar
+    }
+}
+
+/// A JSON array that is written as it grows.
+#[derive(Debug, Default)]
+pub struct JsonArray {
+    begun: bool,
+}
+
+impl JsonArray {
+    /// Writes one more element.
+    pub fn push(&mut self, out: &mut Output, value: &Value) -> Result<()> {
+        let start = if self.begun { ",\n  " } else { "[\n  " };
+        self.begun = true;
+        out.bytes(start.as_bytes())?;
+        out.bytes(value.to_string().as_bytes())
+    }
+
+    /// Closes the array.
+    pub fn end(self, out: &mut Output) -> Result<()> {
+        out.line(if self.begun { "\n]" } else { "[]" })
+    }
+}

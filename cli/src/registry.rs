@@ -1,0 +1,128 @@
+//! The shape every command has, and the table that finds one by its name.
+
+use std::ffi::{OsStr, OsString};
+use std::future::Future;
+use std::path::Path;
+
+use clap::{ArgMatches, Args, FromArgMatches};
+use futures::future::LocalBoxFuture;
+
+use crate::args::Options;
+use crate::client::Result;
+use crate::commands;
+use crate::session::Session;
+
+/// A command of `tg`.
+pub trait Command: Args + FromArgMatches + 'static {
+    /// Its name after `tg` and after `tg-`.
+    const NAME: &'static str;
+    /// One line of help.
+    const ABOUT: &'static str;
+
+    /// The options of its session.
+    fn options(&self) -> Options;
+
+    /// Changes what shared arguments look like for this command, or adds help.
+    fn adjust(command: clap::Command) -> clap::Command {
+        command
+    }
+
+    /// Does the work.
+    fn run(self, session: &mut Session) -> impl Future<Output = Result<()>>;
+}
+
+/// A command with its arguments read, ready to run.
+pub struct Prepared {
+    /// Its name.
+    pub name: &'static str,
+    /// The options of its session.
+    pub options: Options,
+    work: Box<dyn for<'a> FnOnce(&'a mut Session) -> LocalBoxFuture<'a, Result<()>>>,
+}
+
+impl Prepared {
+    /// Does the work.
+    pub async fn run(self, session: &mut Session) -> Result<()> {
+        (self.work)(session).await
+    }
+}
+
+/// A row of the table of commands.
+pub struct Row {
+    /// Its name.
+    pub name: &'static str,
+    build: fn() -> clap::Command,
+    prepare: fn(&ArgMatches) -> Result<Prepared, clap::Error>,
+}
+
+impl Row {
+    /// The row of a command type.
+    pub const fn of<C: Command>() -> Self {
+        Self {
+            name: C::NAME,
+            build: build::<C>,
+            prepare: prepare::<C>,
+        }
+    }
+
+    /// The command under its own `tg-` name.
+    pub fn standalone(&self) -> clap::Command {
+        let name = format!("tg-{}", self.name);
+        (self.build)()
+            .display_name(name.clone())
+            .bin_name(name)
+            .version(env!("CARGO_PKG_VERSION"))
+    }
+}
+
+fn build<C: Command>() -> clap::Command {
+    let command = C::augment_args(clap::Command::new(C::NAME));
+    C::adjust(command.about(C::ABOUT).long_about(None))
+}
+
+fn prepare<C: Command>(matches: &ArgMatches) -> Result<Prepared, clap::Error> {
+    let command = C::from_arg_matches(matches)?;
+    Ok(Prepared {
+        name: C::NAME,
+        options: command.options(),
+        work: Box::new(|session| Box::pin(command.run(session))),
+    })
+}
+
+/// The whole of `tg` as a clap command.
+pub fn tg() -> clap::Command {
+    clap::Command::new("tg")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Commands for a Threadgraph or TrustGraph gateway")
+        .after_help("Every command also runs as tg-<command>; `tg links <dir>` makes those names.")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommands(commands::ALL.iter().map(|row| (row.build)()))
+}
+
+/// Finds the command by argument zero or by the first argument, and reads its arguments.
+pub fn parse(argv: &[OsString]) -> Result<Prepared, clap::Error> {
+    if let Some(row) = argv.first().and_then(|program| by_program(program)) {
+        let matches = row.standalone().try_get_matches_from(argv)?;
+        return (row.prepare)(&matches);
+    }
+    let matches = tg().try_get_matches_from(argv)?;
+    let found = matches.subcommand().and_then(|(name, matches)| {
+        let row = commands::ALL.iter().find(|row| row.name == name)?;
+        Some((row, matches))
+    });
+    match found {
+        Some((row, matches)) => (row.prepare)(matches),
+        None => Err(tg().error(
+            clap::error::ErrorKind::InvalidSubcommand,
+            "no such command; `tg --help` lists them",
+        )),
+    }
+}
+
+fn by_program(program: &OsStr) -> Option<&'static Row> {
+    let name = Path::new(program).file_name()?.to_str()?;
+    let name = name.strip_suffix(".exe").unwrap_or(name);
+    let command = name.strip_prefix("tg-")?;
+    commands::ALL.iter().find(|row| row.name == command)
+}

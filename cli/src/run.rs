@@ -1,0 +1,92 @@
+//! From the argument vector to the exit code.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::advice::advice;
+use crate::client::{Error, Result};
+use crate::interrupt::Interrupt;
+use crate::output::Output;
+use crate::registry::{self, Prepared};
+use crate::session::Session;
+
+/// How long a command may tidy up after Ctrl-C.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Runs the command that the arguments name.
+pub fn main(argv: Vec<OsString>) -> ExitCode {
+    let prepared = match registry::parse(&argv) {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
+    };
+    let runtime = match tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("tg: cannot start: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let code = runtime.block_on(execute(prepared));
+    // A blocking read of a file or of stdin must not hold up the exit.
+    runtime.shutdown_background();
+    ExitCode::from(code)
+}
+
+async fn execute(prepared: Prepared) -> u8 {
+    let (name, options) = (prepared.name, prepared.options.clone());
+    let out = Output::standard(options.json);
+    let interrupt = Interrupt::on_ctrl_c();
+    let mut session = Session::new(options, out, interrupt.clone());
+    let outcome = until_interrupted(prepared.run(&mut session), &interrupt).await;
+    let outcome = outcome.and_then(|()| session.out.flush());
+    match outcome {
+        Ok(()) => 0,
+        Err(error) => {
+            report(&mut session.out, name, &error);
+            error.exit_code()
+        }
+    }
+}
+
+/// Lets the command end by itself, but not for long once the user wants it to stop.
+async fn until_interrupted(
+    work: impl Future<Output = Result<()>>,
+    interrupt: &Interrupt,
+) -> Result<()> {
+    tokio::pin!(work);
+    tokio::select! {
+        outcome = &mut work => return outcome,
+        () = interrupt.wait() => {}
+    }
+    match tokio::time::timeout(GRACE, work).await {
+        Ok(Ok(())) => Ok(()),
+        _ => Err(Error::Interrupted),
+    }
+}
+
+fn report(out: &mut Output, command: &str, error: &Error) {
+    if matches!(error, Error::OutputClosed) {
+        return;
+    }
+    let advice = advice(error, command);
+    if out.is_json() {
+        let body = json!({"error": {
+            "type": error.kind(), "message": error.to_string(), "advice": advice,
+        }});
+        out.talk(body.to_string());
+        return;
+    }
+    out.talk(format!("tg-{command}: {error}"));
+    if let Some(advice) = advice {
+        out.talk(format!("  try: {advice}"));
+    }
+}

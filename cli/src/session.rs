@@ -1,0 +1,49 @@
+//! What a command has at hand: the gateway's doors, the output, the interrupt.
+
+use crate::args::Options;
+use crate::client::{Http, Import, Result, Socket};
+use crate::interrupt::Interrupt;
+use crate::output::Output;
+
+/// One run of one command.
+pub struct Session {
+    /// Where to write.
+    pub out: Output,
+    /// What the user asked for.
+    pub options: Options,
+    interrupt: Interrupt,
+}
+
+impl Session {
+    /// A session; nothing is connected yet.
+    pub fn new(options: Options, out: Output, interrupt: Interrupt) -> Self {
+        Self {
+            out,
+            options,
+            interrupt,
+        }
+    }
+
+    /// The REST doors.
+    pub fn http(&self) -> Result<Http> {
+        Http::new(&self.options, self.interrupt.clone())
+    }
+
+    /// A new authenticated socket.
+    pub async fn socket(&self) -> Result<Socket> {
+        Socket::connect(&self.options, self.interrupt.clone()).await
+    }
+
+    /// A new import into a flow.
+    pub async fn import(&self, flow: &str, kind: &str) -> Result<Import> {
+        Import::open(&self.options, self.interrupt.clone(), flow, kind).await
+    }
+
+    /// Waits; ends early, as an error, when the user interrupts.
+    pub async fn pause(&self, time: std::time::Duration) -> Result<()> {
+        tokio::select! {
+            () = tokio::time::sleep(time) => Ok(()),
+            () = self.interrupt.wait() => Err(crate::client::Error::Interrupted),
+        }
+    }
+}
