@@ -1,1 +1,219 @@
 //! The two hosted processors: questions from the bus to the completer and back.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use async_trait::async_trait;
+use futures::{FutureExt, StreamExt};
+use tg_mesh::{Cx, Out, Processor, Serve};
+use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse, Usage};
+use tg_schemas::{Error, ErrorCode};
+
+use crate::completer::Completer;
+use crate::error::LlmError;
+use crate::model::{ChatEvent, ChatRequest, ChatStream, Completion, Format};
+
+/// Pieces that are there already are sent together up to this many bytes.
+const TOGETHER: usize = 256;
+
+/// The processors of this service, to be hosted.
+pub fn processors(completer: Completer) -> Vec<Processor> {
+    let handler = Arc::new(TextCompletion { completer });
+    ["text-completion", "text-completion-rag"]
+        .map(|id| Processor::new(id).serves("request", handler.clone()))
+        .into()
+}
+
+struct TextCompletion {
+    completer: Completer,
+}
+
+#[async_trait]
+impl Serve<TextCompletionRequest, TextCompletionResponse> for TextCompletion {
+    async fn serve(
+        &self,
+        cx: Cx,
+        question: TextCompletionRequest,
+        mut out: Out<TextCompletionResponse>,
+    ) -> Result<(), Error> {
+        match question.operation.as_str() {
+            "completion" | "" => {}
+            "list-models" => {
+                let listing = self.completer.list_models(cx.deadline.left(), &cx.cancel);
+                let models = listing.await?;
+                let reply = TextCompletionResponse {
+                    models,
+                    end_of_stream: true,
+                    ..TextCompletionResponse::default()
+                };
+                return out.send(reply).await;
+            }
+            _ => {
+                return Err(Error::new(
+                    ErrorCode::BadOperation,
+                    "operation: must be completion or list-models",
+                ));
+            }
+        }
+        let request = request(&cx, question)?;
+        let began = Instant::now();
+        let done = self.complete(&cx, &request, &mut out).await;
+        let usage = self.usage(&cx, &request, began, &done);
+        metrics::histogram!(
+            "tg_text_completion_duration_seconds",
+            "processor" => label(&cx.scope.processor)
+        )
+        .record(began.elapsed().as_secs_f64());
+        let topic = cx.own_topic("usage")?;
+        if let Err(error) = cx.record_on(&topic, &usage).await {
+            tracing::warn!(%error.message, "usage record not written");
+        }
+        done.map(drop)
+    }
+}
+
+impl TextCompletion {
+    async fn complete(
+        &self,
+        cx: &Cx,
+        request: &ChatRequest,
+        out: &mut Out<TextCompletionResponse>,
+    ) -> Result<Completion, Error> {
+        let left = cx.deadline.left();
+        let mut events = self.completer.open(request, left, &cx.cancel).await?;
+        let mut text = String::new();
+        let mut first = true;
+        while let Some(event) = events.next().await {
+            let mut done = None;
+            match event? {
+                ChatEvent::Delta(piece) => text += &piece,
+                ChatEvent::Done(completion) => done = Some(completion),
+            }
+            if request.streaming {
+                if !first && done.is_none() {
+                    done = gather(&mut events, &mut text)?;
+                }
+                if !text.is_empty() {
+                    first = false;
+                    out.send(piece(std::mem::take(&mut text))).await?;
+                }
+            }
+            if let Some(completion) = done {
+                if completion.truncated {
+                    tracing::info!(model = completion.model, "answer cut at the length limit");
+                }
+                out.send(end(text, &completion)).await?;
+                return Ok(completion);
+            }
+        }
+        Err(LlmError::BrokenOff.into())
+    }
+
+    fn usage(
+        &self,
+        cx: &Cx,
+        request: &ChatRequest,
+        began: Instant,
+        done: &Result<Completion, Error>,
+    ) -> Usage {
+        let asked = request.model.as_deref();
+        let (completion, outcome) = match done {
+            Ok(completion) => (completion.clone(), "ok".to_owned()),
+            Err(error) => {
+                let model = asked.unwrap_or(self.completer.model().default_model());
+                let completion = Completion {
+                    model: model.to_owned(),
+                    ..Completion::default()
+                };
+                (completion, error.kind.clone())
+            }
+        };
+        Usage {
+            id: cx.id.to_string(),
+            processor: cx.scope.processor.clone(),
+            model: completion.model,
+            in_token: completion.in_token.unwrap_or(0),
+            out_token: completion.out_token.unwrap_or(0),
+            duration_ms: began.elapsed().as_millis() as i64,
+            outcome,
+        }
+    }
+}
+
+/// Adds pieces that are there already; the end, if it is among them.
+fn gather(events: &mut ChatStream, text: &mut String) -> Result<Option<Completion>, LlmError> {
+    while text.len() < TOGETHER {
+        match events.next().now_or_never() {
+            Some(Some(Ok(ChatEvent::Delta(piece)))) => *text += &piece,
+            Some(Some(Ok(ChatEvent::Done(completion)))) => return Ok(Some(completion)),
+            Some(Some(Err(error))) => return Err(error),
+            Some(None) => return Err(LlmError::BrokenOff),
+            None => break,
+        }
+    }
+    Ok(None)
+}
+
+fn request(cx: &Cx, question: TextCompletionRequest) -> Result<ChatRequest, Error> {
+    let temperature = match cx.parameter("temperature") {
+        None => None,
+        Some(text) => Some(temperature(text)?),
+    };
+    let format = match (question.response_format.as_deref(), question.schema) {
+        (Some("json"), Some(schema)) => Format::Schema(schema),
+        (Some("json"), None) => Format::Json,
+        (None | Some("" | "text"), _) => Format::Text,
+        _ => {
+            return Err(Error::new(
+                ErrorCode::BadRequest,
+                "response_format: must be json or absent",
+            ));
+        }
+    };
+    Ok(ChatRequest {
+        system: question.system,
+        prompt: question.prompt,
+        model: cx.parameter("model").map(str::to_owned),
+        temperature,
+        format,
+        streaming: question.streaming,
+    })
+}
+
+fn temperature(text: &str) -> Result<f64, Error> {
+    text.trim()
+        .parse()
+        .ok()
+        .filter(|number| (0.0..=2.0).contains(number))
+        .ok_or_else(|| {
+            Error::new(
+                ErrorCode::BadRequest,
+                "temperature: the flow's parameter must be a number from 0 to 2",
+            )
+        })
+}
+
+fn label(processor: &str) -> &'static str {
+    match processor {
+        "text-completion-rag" => "text-completion-rag",
+        _ => "text-completion",
+    }
+}
+
+fn piece(text: String) -> TextCompletionResponse {
+    TextCompletionResponse {
+        response: text,
+        ..TextCompletionResponse::default()
+    }
+}
+
+fn end(text: String, completion: &Completion) -> TextCompletionResponse {
+    TextCompletionResponse {
+        response: text,
+        in_token: Some(completion.in_token.unwrap_or(0)),
+        out_token: Some(completion.out_token.unwrap_or(0)),
+        model: Some(completion.model.clone()),
+        end_of_stream: true,
+        ..TextCompletionResponse::default()
+    }
+}

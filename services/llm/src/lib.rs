@@ -12,6 +12,7 @@
 pub mod builtin;
 mod completer;
 mod error;
+mod handler;
 
 mod model;
 pub mod providers;
@@ -21,6 +22,7 @@ mod settings;
 
 pub use completer::Completer;
 pub use error::LlmError;
+pub use handler::processors;
 
 pub use model::{ChatEvent, ChatModel, ChatRequest, ChatStream, Completion, Format};
 pub use retry::RetryPolicy;

@@ -1,0 +1,228 @@
+//! The two hosted processors: a question with values in, the model's reply in the promised shape out.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use tg_mesh::config_view::Rows;
+use tg_mesh::{Cx, Out, Processor, Serve};
+use tg_schemas::msg::{
+    PromptRequest, PromptResponse, TextCompletionRequest, TextCompletionResponse,
+};
+use tg_schemas::{Error, ErrorCode};
+
+use crate::prompts::{Kind, Prompt, PromptSet};
+use crate::shape::{self, Misshapen};
+
+const CONFIG: &str = "prompt";
+const MODEL: &str = "text-completion-request";
+/// Workspaces whose prompts are kept ready.
+const READY: usize = 256;
+/// Longest part of a bad reply that the model is shown again.
+const SHOWN_AGAIN: usize = 16 << 10;
+
+/// The processors of this service, to be hosted.
+pub fn processors() -> Vec<Processor> {
+    let handler = Arc::new(Prompting::default());
+    ["prompt", "prompt-rag"]
+        .map(|id| {
+            Processor::new(id)
+                .watches(&[CONFIG])
+                .serves("request", handler.clone())
+        })
+        .into()
+}
+
+/// Prompts by workspace, each with the rows it was read from.
+#[derive(Default)]
+struct Prompting {
+    ready: Mutex<HashMap<String, (Arc<Rows>, Arc<PromptSet>)>>,
+}
+
+impl Prompting {
+    fn prompts(&self, cx: &Cx) -> Arc<PromptSet> {
+        let rows = cx.config().values(cx.workspace(), CONFIG);
+        if let Some((known, set)) = self.ready.lock().get(cx.workspace())
+            && Arc::ptr_eq(known, &rows)
+        {
+            return set.clone();
+        }
+        let set = Arc::new(PromptSet::read(
+            rows.iter()
+                .map(|(key, value)| (key.as_str(), value.as_ref())),
+        ));
+        let mut ready = self.ready.lock();
+        if ready.len() >= READY && !ready.contains_key(cx.workspace()) {
+            ready.clear();
+        }
+        ready.insert(cx.workspace().to_owned(), (rows, set.clone()));
+        set
+    }
+}
+
+#[async_trait]
+impl Serve<PromptRequest, PromptResponse> for Prompting {
+    async fn serve(
+        &self,
+        cx: Cx,
+        question: PromptRequest,
+        out: Out<PromptResponse>,
+    ) -> Result<(), Error> {
+        let set = self.prompts(&cx);
+        let prompt = set.render(&question.id, question.terms)?;
+        if prompt.kind == Kind::Text && question.streaming {
+            relay(&cx, &prompt, out).await
+        } else {
+            whole(&cx, &prompt, out).await
+        }
+    }
+}
+
+fn ask(prompt: &Prompt<'_>, streaming: bool) -> TextCompletionRequest {
+    let schema = prompt.enforceable().cloned();
+    TextCompletionRequest {
+        system: prompt.system.clone(),
+        prompt: prompt.text.clone(),
+        streaming,
+        response_format: schema.is_some().then(|| "json".to_owned()),
+        schema,
+        ..TextCompletionRequest::default()
+    }
+}
+
+/// Passes pieces on as they come.
+async fn relay(cx: &Cx, prompt: &Prompt<'_>, mut out: Out<PromptResponse>) -> Result<(), Error> {
+    let mut answer = cx.ask::<_, TextCompletionResponse>(MODEL, &ask(prompt, true))?;
+    while let Some(part) = answer.next().await {
+        let part = part?;
+        if let Some(error) = part.error {
+            return Err(error);
+        }
+        if part.response.is_empty() && !part.end_of_stream {
+            continue;
+        }
+        out.send(PromptResponse {
+            text: part.response,
+            end_of_stream: part.end_of_stream,
+            in_token: part.in_token,
+            out_token: part.out_token,
+            model: part.model,
+            ..PromptResponse::default()
+        })
+        .await?;
+    }
+    if out.ended() {
+        Ok(())
+    } else {
+        Err(Error::new(
+            ErrorCode::Interrupted,
+            "the model's answer broke off",
+        ))
+    }
+}
+
+/// Waits for the whole reply and answers once, in the promised shape.
+async fn whole(cx: &Cx, prompt: &Prompt<'_>, mut out: Out<PromptResponse>) -> Result<(), Error> {
+    let mut spent = Spent::default();
+    let text = complete(cx, &ask(prompt, false), &mut spent).await?;
+    let reply = match shaped(prompt, &text) {
+        Ok(reply) => reply,
+        Err(fault) => {
+            let again = TextCompletionRequest {
+                prompt: repair(&prompt.text, &text, &fault),
+                ..ask(prompt, false)
+            };
+            let text = complete(cx, &again, &mut spent).await?;
+            match shaped(prompt, &text) {
+                Ok(reply) => reply,
+                // Of many lines some may always be bad; none good is an empty list, not a failure.
+                Err(fault) if prompt.kind == Kind::Jsonl => {
+                    tracing::warn!(%fault, "no line of the answer could be used");
+                    object("[]".to_owned())
+                }
+                Err(fault) => return Err(Error::new(ErrorCode::Provider, fault.to_string())),
+            }
+        }
+    };
+    if prompt.kind == Kind::Text && reply.text.trim().is_empty() {
+        // Callers of the reference crash on an empty text; say what happened instead.
+        return Err(Error::new(
+            ErrorCode::Provider,
+            "the model gave an empty answer",
+        ));
+    }
+    out.send(PromptResponse {
+        end_of_stream: true,
+        in_token: spent.in_token,
+        out_token: spent.out_token,
+        model: spent.model,
+        ..reply
+    })
+    .await
+}
+
+/// What the model calls of one prompt cost together.
+#[derive(Default)]
+struct Spent {
+    in_token: Option<i64>,
+    out_token: Option<i64>,
+    model: Option<String>,
+}
+
+async fn complete(
+    cx: &Cx,
+    request: &TextCompletionRequest,
+    spent: &mut Spent,
+) -> Result<String, Error> {
+    let mut answer = cx.ask::<_, TextCompletionResponse>(MODEL, request)?;
+    let mut text = String::new();
+    while let Some(part) = answer.next().await {
+        let part = part?;
+        if let Some(error) = part.error {
+            return Err(error);
+        }
+        text += &part.response;
+        add(&mut spent.in_token, part.in_token);
+        add(&mut spent.out_token, part.out_token);
+        spent.model = part.model.or(spent.model.take());
+    }
+    Ok(text)
+}
+
+fn add(sum: &mut Option<i64>, more: Option<i64>) {
+    if let Some(more) = more {
+        *sum = Some(sum.unwrap_or(0).saturating_add(more));
+    }
+}
+
+fn shaped(prompt: &Prompt<'_>, text: &str) -> Result<PromptResponse, Misshapen> {
+    Ok(match prompt.kind {
+        Kind::Text => PromptResponse {
+            text: text.to_owned(),
+            ..PromptResponse::default()
+        },
+        Kind::Json => object(shape::json(text, prompt.schema)?.to_string()),
+        Kind::Jsonl => {
+            let lines = shape::json_lines(text, prompt.schema)?;
+            object(serde_json::Value::Array(lines).to_string())
+        }
+    })
+}
+
+fn object(object: String) -> PromptResponse {
+    PromptResponse {
+        object,
+        ..PromptResponse::default()
+    }
+}
+
+/// The prompt for a second try after a reply of the wrong shape.
+fn repair(prompt: &str, reply: &str, fault: &Misshapen) -> String {
+    let end = reply.floor_char_boundary(SHOWN_AGAIN);
+    let reply = &reply[..end];
+    format!(
+        "{prompt}\n\nYour last reply to this was:\n\n{reply}\n\nIt cannot be used: {fault}. \
+         Reply again with the JSON only, nothing before or after it."
+    )
+}

@@ -1,0 +1,238 @@
+//! Reading a model's reply in the shape a prompt promises. Pure.
+
+use serde_json::{Map, Value};
+
+/// Deepest schema that is looked into.
+const DEPTH: usize = 64;
+
+/// Why a reply does not have the promised shape. Repeats nothing of the reply.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Misshapen {
+    /// Not JSON.
+    #[error("JSON parse fail: the model's answer is not valid JSON (line {line}, column {column})")]
+    NotJson {
+        /// Line, from 1.
+        line: usize,
+        /// Column, from 1.
+        column: usize,
+    },
+    /// JSON of another shape.
+    #[error("Schema validation fail: {0}")]
+    Schema(String),
+}
+
+/// What a JSON value must look like.
+pub struct Schema {
+    source: Map<String, Value>,
+    validator: jsonschema::Validator,
+}
+
+impl Schema {
+    /// Reads a schema.
+    pub fn new(source: Map<String, Value>) -> Result<Self, String> {
+        let validator = jsonschema::validator_for(&Value::Object(source.clone()))
+            .map_err(|error| error.masked().to_string())?;
+        Ok(Self { source, validator })
+    }
+
+    /// The schema itself.
+    pub fn source(&self) -> &Map<String, Value> {
+        &self.source
+    }
+
+    fn check(&self, value: &Value) -> Result<(), Misshapen> {
+        self.validator.validate(value).map_err(|error| {
+            let at = error.instance_path().to_string();
+            let at = if at.is_empty() {
+                "the whole"
+            } else {
+                at.as_str()
+            };
+            Misshapen::Schema(format!("at {at}: {}", error.masked()))
+        })
+    }
+}
+
+/// Reads one JSON value, bare or inside a fence.
+pub fn json(text: &str, schema: Option<&Schema>) -> Result<Value, Misshapen> {
+    let value: Value =
+        serde_json::from_str(unfenced(text)).map_err(|error| Misshapen::NotJson {
+            line: error.line(),
+            column: error.column(),
+        })?;
+    if let Some(schema) = schema {
+        schema.check(&value)?;
+    }
+    Ok(value)
+}
+
+/// Reads one JSON value a line. Lines that are not JSON, or not of the schema, are dropped; the fault of
+/// the first is told only when nothing remains.
+pub fn json_lines(text: &str, schema: Option<&Schema>) -> Result<Vec<Value>, Misshapen> {
+    let mut values = Vec::new();
+    let mut fault = None;
+    for line in text.lines().map(str::trim) {
+        if line.is_empty() || line.starts_with("```") {
+            continue;
+        }
+        match json(line, schema) {
+            Ok(value) => values.push(value),
+            Err(error) => {
+                tracing::debug!(%error, "line of an answer dropped");
+                fault.get_or_insert(error);
+            }
+        }
+    }
+    match fault {
+        Some(fault) if values.is_empty() => Err(fault),
+        _ => Ok(values),
+    }
+}
+
+/// The body of the first fence, or the whole text.
+fn unfenced(text: &str) -> &str {
+    let Some((_, after)) = text.split_once("```") else {
+        return text.trim();
+    };
+    // The first line of a fence names the language.
+    let body = match after.split_once('\n') {
+        Some((language, body)) if !language.contains(['{', '[', '"']) => body,
+        _ => after,
+    };
+    body.split_once("```").map_or(body, |(body, _)| body).trim()
+}
+
+/// Whether providers can hold the model to a schema: every object closed with all properties required,
+/// no bounds on numbers, lengths or counts.
+pub fn is_strict(schema: &Map<String, Value>) -> bool {
+    strict(schema, DEPTH)
+}
+
+fn strict(schema: &Map<String, Value>, depth: usize) -> bool {
+    const LOOSE: &[&str] = &[
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "minLength",
+        "maxLength",
+        "pattern",
+        "minItems",
+        "maxItems",
+        "minProperties",
+        "maxProperties",
+    ];
+    if depth == 0 || LOOSE.iter().any(|word| schema.contains_key(*word)) {
+        return false;
+    }
+    let object = match schema.get("type") {
+        Some(Value::String(kind)) => kind == "object",
+        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "object"),
+        _ => schema.contains_key("properties"),
+    };
+    if object {
+        let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+            return false;
+        };
+        let required = schema.get("required").and_then(Value::as_array);
+        let all = properties.keys().all(|name| {
+            required.is_some_and(|names| names.iter().any(|other| other.as_str() == Some(name)))
+        });
+        let closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
+        let inside = properties.values().all(|inner| {
+            inner
+                .as_object()
+                .is_none_or(|inner| strict(inner, depth - 1))
+        });
+        if !(all && closed && inside) {
+            return false;
+        }
+    }
+    let inner = |value: &Value| {
+        value
+            .as_object()
+            .is_none_or(|inner| strict(inner, depth - 1))
+    };
+    schema.get("items").is_none_or(inner)
+        && ["oneOf", "anyOf", "allOf"].iter().all(|name| {
+            schema
+                .get(*name)
+                .and_then(Value::as_array)
+                .is_none_or(|list| list.iter().all(inner))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn schema(value: Value) -> Schema {
+        Schema::new(value.as_object().unwrap().clone()).unwrap()
+    }
+
+    #[test]
+    fn json_is_read_bare_and_fenced_and_checked() {
+        let number = schema(json!({"type": "object", "properties": {"a": {"type": "integer"}}}));
+        for text in [
+            "{\"a\": 1}",
+            " ```json\n{\"a\": 1}\n``` ",
+            "Here:\n```\n{\"a\": 1}\n```\nDone.",
+            "```{\"a\": 1}```",
+        ] {
+            assert_eq!(
+                json(text, Some(&number)).unwrap(),
+                json!({"a": 1}),
+                "{text}"
+            );
+        }
+        let fault = json("{\"a\": \"s3cret\"}", Some(&number))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            fault.starts_with("Schema validation fail: at /a"),
+            "{fault}"
+        );
+        assert!(!fault.contains("s3cret"), "{fault}");
+        assert!(
+            json("no", None)
+                .unwrap_err()
+                .to_string()
+                .starts_with("JSON parse fail")
+        );
+    }
+
+    #[test]
+    fn good_lines_survive_bad_ones() {
+        let named = schema(json!({"type": "object", "required": ["n"]}));
+        let text = "```jsonl\n{\"n\": 1}\nnot json\n{\"m\": 2}\n\n{\"n\": 3}\n```";
+        assert_eq!(
+            json_lines(text, Some(&named)).unwrap(),
+            [json!({"n": 1}), json!({"n": 3})]
+        );
+        assert_eq!(json_lines("", None).unwrap(), Vec::<Value>::new());
+        assert!(json_lines("nothing here", None).is_err());
+    }
+
+    #[test]
+    fn strict_schemas_are_told_from_loose_ones() {
+        let strict = |value: Value| is_strict(value.as_object().unwrap());
+        let closed = json!({
+            "type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"],
+            "additionalProperties": false,
+        });
+        assert!(strict(closed.clone()));
+        assert!(strict(
+            json!({"type": "array", "items": {"type": "string"}})
+        ));
+        assert!(strict(json!({"type": "array", "items": closed.clone()})));
+        assert!(!strict(json!({"type": "object"})));
+        assert!(!strict(json!({"type": "integer", "minimum": 1})));
+        assert!(!strict(json!({"anyOf": [closed, {"type": "object"}]})));
+        let optional = json!({
+            "type": "object", "properties": {"a": {}}, "required": [], "additionalProperties": false,
+        });
+        assert!(!strict(optional));
+    }
+}
