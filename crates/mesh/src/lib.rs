@@ -33,6 +33,7 @@ pub mod bus;
 pub mod config_view;
 mod config_watch;
 pub mod deadline;
+pub mod embedded;
 mod erased;
 mod holder;
 pub mod mesh;

@@ -1,0 +1,371 @@
+//! A bus that misbehaves on purpose, for tests: loses, delays, doubles, reorders, goes down.
+//!
+//! Only what a real broker may do: records that were confirmed are never lost, questions and answers
+//! may be. Everything random comes from a seed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use tg_schemas::topic::Class;
+use tg_schemas::{Subscription, Topic};
+use tokio::sync::{Mutex as AsyncMutex, watch};
+
+use crate::bus::{
+    Bus, BusError, Claim, Consume, Consumer, Delivery, Envelope, Link, Mode, Promise, QueueState,
+    Routed, Settle, Sink, Target,
+};
+use crate::task::{TaskKind, Tasks};
+
+/// How likely each fault is, from 0 to 1.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Faults {
+    /// A message that is no record vanishes after it was confirmed.
+    pub lose: f64,
+    /// A message arrives twice.
+    pub duplicate: f64,
+    /// A message that is no record arrives later than those after it.
+    pub delay: f64,
+    /// At most this much later.
+    pub delay_up_to: Duration,
+    /// The publisher is told `Down`, although the message went through.
+    pub doubt: f64,
+    /// The publisher is told `Down`, and the message did not go through.
+    pub refuse: f64,
+}
+
+/// Wraps a bus.
+#[derive(Clone)]
+pub struct FaultyBus {
+    core: Arc<Core>,
+}
+
+struct Core {
+    inner: Arc<dyn Bus>,
+    faults: Mutex<Faults>,
+    random: Mutex<StdRng>,
+    link: watch::Sender<Link>,
+    generation: AtomicU64,
+    consumers: AsyncMutex<HashMap<u64, Attached>>,
+    next: AtomicU64,
+    tasks: Tasks,
+}
+
+struct Attached {
+    source: Source,
+    sink: Arc<dyn Sink>,
+    running: Option<Box<dyn Consumer>>,
+}
+
+#[derive(Clone)]
+enum Source {
+    Subscription(Subscription, Consume),
+    Inbox(String),
+}
+
+impl FaultyBus {
+    /// Wraps a bus that behaves; nothing goes wrong until [`FaultyBus::set`].
+    pub fn new(inner: Arc<dyn Bus>, seed: u64) -> Self {
+        Self {
+            core: Arc::new(Core {
+                inner,
+                faults: Mutex::default(),
+                random: Mutex::new(StdRng::seed_from_u64(seed)),
+                link: watch::Sender::new(Link::Up { generation: 1 }),
+                generation: AtomicU64::new(1),
+                consumers: AsyncMutex::default(),
+                next: AtomicU64::new(0),
+                tasks: Tasks::default(),
+            }),
+        }
+    }
+
+    /// Changes what goes wrong from now on.
+    pub fn set(&self, faults: Faults) {
+        *self.core.faults.lock() = faults;
+    }
+
+    /// Cuts the connection: `Down` at once, consumers are gone, what is handed out comes again.
+    pub async fn go_down(&self) {
+        self.core.link.send_replace(Link::Down);
+        self.core.generation.fetch_add(1, Ordering::SeqCst);
+        for attached in self.core.consumers.lock().await.values_mut() {
+            if let Some(running) = attached.running.take() {
+                running.stop().await;
+            }
+        }
+    }
+
+    /// Connects again: consumers first, then everybody is told.
+    pub async fn come_up(&self) {
+        let core = &self.core;
+        for attached in core.consumers.lock().await.values_mut() {
+            if attached.running.is_none() {
+                let started = core.start(&attached.source, &attached.sink).await;
+                attached.running = started.ok();
+            }
+        }
+        let generation = core.generation.load(Ordering::SeqCst);
+        core.link.send_replace(Link::Up { generation });
+    }
+
+    /// Claims to be blocked, or not any more.
+    pub fn block(&self, blocked: bool) {
+        let generation = self.core.generation.load(Ordering::SeqCst);
+        self.core.link.send_replace(if blocked {
+            Link::Blocked
+        } else {
+            Link::Up { generation }
+        });
+    }
+}
+
+impl Core {
+    fn up(&self) -> Result<(), BusError> {
+        match *self.link.borrow() {
+            Link::Down => Err(BusError::Down),
+            Link::Up { .. } | Link::Blocked => Ok(()),
+        }
+    }
+
+    fn happens(&self, chance: f64) -> bool {
+        chance > 0.0 && self.random.lock().random_bool(chance.min(1.0))
+    }
+
+    fn later(&self, up_to: Duration) -> Duration {
+        up_to.mul_f64(self.random.lock().random::<f64>())
+    }
+
+    async fn start(
+        self: &Arc<Self>,
+        source: &Source,
+        sink: &Arc<dyn Sink>,
+    ) -> Result<Box<dyn Consumer>, BusError> {
+        let sink = Arc::new(FaultySink {
+            core: self.clone(),
+            generation: self.generation.load(Ordering::SeqCst),
+            inner: sink.clone(),
+        });
+        match source {
+            Source::Subscription(subscription, how) => {
+                self.inner.consume(subscription, *how, sink).await
+            }
+            Source::Inbox(name) => self.inner.open_inbox(name, sink).await,
+        }
+    }
+
+    async fn attach(
+        self: &Arc<Self>,
+        source: Source,
+        sink: Arc<dyn Sink>,
+    ) -> Result<Box<dyn Consumer>, BusError> {
+        self.up()?;
+        let mut consumers = self.consumers.lock().await;
+        let running = self.start(&source, &sink).await?;
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let attached = Attached {
+            source,
+            sink,
+            running: Some(running),
+        };
+        consumers.insert(id, attached);
+        Ok(Box::new(FaultyConsumer {
+            core: self.clone(),
+            id,
+        }))
+    }
+}
+
+fn is_record(target: &Target) -> bool {
+    match target {
+        Target::Topic(topic) => topic.class() == Class::Flow,
+        Target::Subscription(subscription) => subscription.topic.class() == Class::Flow,
+        Target::Inbox(_) => false,
+    }
+}
+
+#[async_trait]
+impl Bus for FaultyBus {
+    fn mode(&self) -> Mode {
+        self.core.inner.mode()
+    }
+
+    async fn declare(&self, topics: &[Topic], queues: &[Subscription]) -> Result<(), BusError> {
+        self.core.up()?;
+        self.core.inner.declare(topics, queues).await
+    }
+
+    async fn publish(
+        &self,
+        target: &Target,
+        envelope: Envelope,
+        promise: Promise,
+    ) -> Result<Routed, BusError> {
+        let core = &self.core;
+        core.up()?;
+        let faults = *core.faults.lock();
+        if core.happens(faults.refuse) {
+            return Err(BusError::Down);
+        }
+        let record = is_record(target);
+        if !record && core.happens(faults.lose) {
+            return Ok(Routed::Queued);
+        }
+        if core.happens(faults.duplicate) {
+            core.inner
+                .publish(target, envelope.clone(), promise)
+                .await?;
+        }
+        if !record && core.happens(faults.delay) {
+            let pause = core.later(faults.delay_up_to);
+            let (inner, target) = (core.inner.clone(), target.clone());
+            core.tasks.spawn(TaskKind::Background, async move {
+                tokio::time::sleep(pause).await;
+                let _ = inner.publish(&target, envelope, Promise::Sent).await;
+            });
+            return Ok(Routed::Queued);
+        }
+        let routed = core.inner.publish(target, envelope, promise).await?;
+        if core.happens(faults.doubt) {
+            return Err(BusError::Down);
+        }
+        core.up()?;
+        Ok(routed)
+    }
+
+    async fn consume(
+        &self,
+        subscription: &Subscription,
+        how: Consume,
+        sink: Arc<dyn Sink>,
+    ) -> Result<Box<dyn Consumer>, BusError> {
+        let source = Source::Subscription(subscription.clone(), how);
+        self.core.attach(source, sink).await
+    }
+
+    async fn open_inbox(
+        &self,
+        name: &str,
+        sink: Arc<dyn Sink>,
+    ) -> Result<Box<dyn Consumer>, BusError> {
+        self.core.attach(Source::Inbox(name.to_owned()), sink).await
+    }
+
+    async fn queue_state(&self, of: &Subscription) -> Result<Option<QueueState>, BusError> {
+        self.core.up()?;
+        self.core.inner.queue_state(of).await
+    }
+
+    async fn take(&self, from: &Subscription) -> Result<Option<Delivery>, BusError> {
+        self.core.up()?;
+        self.core.inner.take(from).await
+    }
+
+    async fn delete_queue(&self, of: &Subscription) -> Result<bool, BusError> {
+        self.core.up()?;
+        self.core.inner.delete_queue(of).await
+    }
+
+    async fn delete_topic(&self, topic: &Topic) -> Result<bool, BusError> {
+        self.core.up()?;
+        self.core.inner.delete_topic(topic).await
+    }
+
+    async fn claim(&self, name: &str) -> Result<Option<Box<dyn Claim>>, BusError> {
+        self.core.up()?;
+        let claim = self.core.inner.claim(name).await?;
+        Ok(claim.map(|inner| {
+            Box::new(FaultyClaim {
+                core: self.core.clone(),
+                inner,
+            }) as Box<dyn Claim>
+        }))
+    }
+
+    fn link(&self) -> watch::Receiver<Link> {
+        self.core.link.subscribe()
+    }
+
+    async fn close(&self) {
+        self.core.tasks.finish().await;
+        self.core.consumers.lock().await.clear();
+        self.core.inner.close().await;
+        self.core.link.send_replace(Link::Down);
+    }
+}
+
+/// Forgets acknowledgements of deliveries from before a cut.
+struct FaultySink {
+    core: Arc<Core>,
+    generation: u64,
+    inner: Arc<dyn Sink>,
+}
+
+impl Sink for FaultySink {
+    fn deliver(&self, mut delivery: Delivery) {
+        let settle = delivery.settle.take();
+        let wrapped = Delivery {
+            envelope: std::mem::take(&mut delivery.envelope),
+            redelivered: delivery.redelivered,
+            settle: settle.map(|inner| {
+                Box::new(FaultySettle {
+                    core: self.core.clone(),
+                    generation: self.generation,
+                    inner,
+                }) as Box<dyn Settle>
+            }),
+        };
+        self.inner.deliver(wrapped);
+    }
+}
+
+struct FaultySettle {
+    core: Arc<Core>,
+    generation: u64,
+    inner: Box<dyn Settle>,
+}
+
+impl Settle for FaultySettle {
+    fn ack(self: Box<Self>) {
+        if self.core.generation.load(Ordering::SeqCst) == self.generation {
+            self.inner.ack();
+        } else {
+            self.inner.give_back();
+        }
+    }
+
+    fn give_back(self: Box<Self>) {
+        self.inner.give_back();
+    }
+}
+
+struct FaultyConsumer {
+    core: Arc<Core>,
+    id: u64,
+}
+
+#[async_trait]
+impl Consumer for FaultyConsumer {
+    async fn stop(&self) {
+        let attached = self.core.consumers.lock().await.remove(&self.id);
+        if let Some(running) = attached.and_then(|attached| attached.running) {
+            running.stop().await;
+        }
+    }
+}
+
+struct FaultyClaim {
+    core: Arc<Core>,
+    inner: Box<dyn Claim>,
+}
+
+impl Claim for FaultyClaim {
+    fn holds(&self) -> bool {
+        self.core.up().is_ok() && self.inner.holds()
+    }
+}

@@ -1,0 +1,583 @@
+//! The records' disk: an append-only log in segments, written before a publish returns.
+//!
+//! A segment is deleted when it and all older ones hold nothing that a queue still waits for; what pins
+//! mostly dead segments is copied to the head. Each segment starts with the catalogue of queues and
+//! topics, so older ones are never needed for it. Nothing here knows consumers.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+use tg_storage::{Durability, StorageError};
+use tokio::sync::watch;
+
+use super::frame::{self, Entry};
+use super::record::{Place, Record};
+use crate::bus::{BusError, Envelope};
+
+/// A segment is closed when it has grown to this.
+const SEGMENT: u64 = 16 << 20;
+/// Less than this is never copied together.
+const WORTH_COPYING: u64 = 4 * SEGMENT;
+
+/// The log of one bus.
+pub(super) struct Log {
+    dir: PathBuf,
+    durability: Durability,
+    max_bytes: u64,
+    state: Mutex<State>,
+    synced: watch::Sender<Synced>,
+    syncing: AtomicBool,
+    copying: AtomicBool,
+    lock: File,
+}
+
+/// What has reached the disk for good.
+#[derive(Clone, Copy)]
+struct Synced {
+    upto: u64,
+    failed: bool,
+}
+
+struct State {
+    segments: BTreeMap<u32, Segment>,
+    head: u32,
+    /// Bytes on disk, and those of records that are waited for.
+    bytes: u64,
+    live_bytes: u64,
+    /// Bytes ever appended by this process: the ticket of a write.
+    written: u64,
+    torn: bool,
+    /// Another process may have the directory: nothing is written or deleted any more.
+    closed: bool,
+    buffer: Vec<u8>,
+    catalogue: Catalogue,
+}
+
+struct Segment {
+    file: Arc<File>,
+    bytes: u64,
+    live: HashMap<u64, Arc<Record>>,
+}
+
+/// Queues and topics that exist.
+#[derive(Default)]
+pub(super) struct Catalogue {
+    /// Number, topic id and name.
+    pub(super) queues: BTreeMap<u32, (String, String)>,
+    /// Topic ids.
+    pub(super) topics: BTreeSet<String>,
+}
+
+/// What an earlier process left.
+#[derive(Default)]
+pub(super) struct Found {
+    /// Queues and topics.
+    pub(super) catalogue: Catalogue,
+    /// Records that a queue waits for, oldest first.
+    pub(super) records: BTreeMap<u64, Arc<Record>>,
+    /// The next free record number.
+    pub(super) next_seq: u64,
+    /// The next free queue number.
+    pub(super) next_queue: u32,
+}
+
+impl Log {
+    /// Opens or creates the log in a directory; blocks. The directory belongs to one process.
+    pub(super) fn open(
+        dir: &Path,
+        durability: Durability,
+        max_bytes: u64,
+    ) -> Result<(Self, Found), StorageError> {
+        fs::create_dir_all(dir).map_err(|e| StorageError::from_io(&e))?;
+        let lock = take_lock(dir)?;
+        let mut segments = BTreeMap::new();
+        let mut found = Found::default();
+        for (number, path) in segment_files(dir).map_err(|e| StorageError::from_io(&e))? {
+            let segment =
+                recover(number, &path, &mut found).map_err(|e| StorageError::from_io(&e))?;
+            segments.insert(number, segment);
+        }
+        let queues = &found.catalogue.queues;
+        found.records.retain(|_, record| {
+            let mut state = record.state.lock();
+            state.waiting.retain(|id| queues.contains_key(id));
+            !state.waiting.is_empty()
+        });
+        let mut state = State {
+            head: segments.keys().next_back().copied().unwrap_or(0),
+            bytes: segments.values().map(|segment| segment.bytes).sum(),
+            live_bytes: 0,
+            segments,
+            written: 0,
+            torn: true,
+            closed: false,
+            buffer: Vec::new(),
+            catalogue: Catalogue {
+                queues: found.catalogue.queues.clone(),
+                topics: found.catalogue.topics.clone(),
+            },
+        };
+        for record in found.records.values() {
+            let place = record.state.lock().place;
+            state.adopt(place, record);
+        }
+        let log = Self {
+            dir: dir.to_owned(),
+            durability,
+            max_bytes,
+            state: Mutex::new(state),
+            synced: watch::Sender::new(Synced {
+                upto: 0,
+                failed: false,
+            }),
+            syncing: AtomicBool::new(false),
+            copying: AtomicBool::new(false),
+            lock,
+        };
+        Ok((log, found))
+    }
+
+    /// Appends a record; returns its place and the ticket to wait for in [`Log::safe`].
+    pub(super) fn put(
+        &self,
+        record: &Arc<Record>,
+        queues: &[u32],
+        envelope: &Envelope,
+    ) -> Result<u64, BusError> {
+        let mut state = self.state.lock();
+        if state.bytes >= self.max_bytes {
+            tracing::error!("the message store has reached its size limit");
+            return Err(BusError::Store);
+        }
+        let seq = record.seq;
+        let place = self.append(&mut state, |out| {
+            frame::write_record(out, seq, queues, envelope)
+        })?;
+        record.state.lock().place = place;
+        state.adopt(place, record);
+        Ok(state.written)
+    }
+
+    /// Notes that a queue is done with a record.
+    pub(super) fn done(&self, queue: u32, record: &Arc<Record>) {
+        // Held over the append, so that copying a record never brings a finished queue back.
+        let mut own = record.state.lock();
+        own.waiting.retain(|id| *id != queue);
+        let mut state = self.state.lock();
+        // A lost note means the record comes again: allowed.
+        let _ = self.append(&mut state, |out| {
+            frame::write(out, &Entry::Done(queue, record.seq))
+        });
+        if own.waiting.is_empty() {
+            state.forget(own.place, record.seq);
+            self.prune(&mut state);
+        }
+    }
+
+    /// Notes a new queue or topic.
+    pub(super) fn note(&self, entries: &[Entry]) -> Result<u64, BusError> {
+        let mut state = self.state.lock();
+        for entry in entries {
+            self.append(&mut state, |out| frame::write(out, entry))?;
+            state.catalogue.apply(entry);
+        }
+        Ok(state.written)
+    }
+
+    /// Drops what a deleted queue still waited for.
+    pub(super) fn drop_all(&self, queue: u32, records: &[Arc<Record>]) {
+        for record in records {
+            let mut own = record.state.lock();
+            own.waiting.retain(|id| *id != queue);
+            if own.waiting.is_empty() {
+                self.state.lock().forget(own.place, record.seq);
+            }
+        }
+        self.prune(&mut self.state.lock());
+    }
+
+    /// Reads a record's message from disk; blocks.
+    pub(super) fn read(&self, record: &Record) -> Result<Envelope, BusError> {
+        let mut tries = 0;
+        loop {
+            let place = record.state.lock().place;
+            let file = self
+                .state
+                .lock()
+                .segments
+                .get(&place.segment)
+                .map(|segment| segment.file.clone());
+            match file.map(|file| read_at(&file, place)) {
+                Some(Ok(envelope)) => return Ok(envelope),
+                // It may have been copied to another segment meanwhile.
+                _ if tries < 3 && record.state.lock().place != place => tries += 1,
+                _ => {
+                    tracing::error!(record = record.seq, "a stored message is unreadable");
+                    return Err(BusError::Store);
+                }
+            }
+        }
+    }
+
+    /// Waits until everything up to the ticket survives what the durability promises.
+    pub(super) async fn safe(self: &Arc<Self>, ticket: u64) -> Result<(), BusError> {
+        if self.durability == Durability::Process {
+            return Ok(());
+        }
+        let mut synced = self.synced.subscribe();
+        loop {
+            let now = *synced.borrow_and_update();
+            if now.upto >= ticket {
+                return Ok(());
+            }
+            if now.failed {
+                return Err(BusError::Store);
+            }
+            if !self.syncing.swap(true, Ordering::AcqRel) {
+                let log = self.clone();
+                tokio::task::spawn_blocking(move || log.sync());
+            }
+            if synced.changed().await.is_err() {
+                return Err(BusError::Closed);
+            }
+        }
+    }
+
+    /// Whether [`Log::copy_together`] would gain something; says so to one caller at a time.
+    pub(super) fn wants_copying(&self) -> bool {
+        let Some(state) = self.state.try_lock() else {
+            return false;
+        };
+        state.worth_copying() && !self.copying.swap(true, Ordering::AcqRel)
+    }
+
+    /// Copies what pins old, mostly dead segments to the head; blocks.
+    pub(super) fn copy_together(&self) {
+        while let Some(records) = self.oldest_live() {
+            for record in records {
+                if self.copy(&record).is_err() {
+                    self.copying.store(false, Ordering::Release);
+                    return;
+                }
+            }
+            self.prune(&mut self.state.lock());
+        }
+        self.copying.store(false, Ordering::Release);
+    }
+
+    /// Bytes on disk.
+    pub(super) fn bytes(&self) -> u64 {
+        self.state.lock().bytes
+    }
+
+    /// Lets another process have the directory.
+    pub(super) fn close(&self) {
+        self.state.lock().closed = true;
+        let _ = self.lock.unlock();
+    }
+
+    fn oldest_live(&self) -> Option<Vec<Arc<Record>>> {
+        let state = self.state.lock();
+        if !state.worth_copying() {
+            return None;
+        }
+        let (_, oldest) = state.segments.first_key_value()?;
+        Some(oldest.live.values().cloned().collect())
+    }
+
+    fn copy(&self, record: &Arc<Record>) -> Result<(), BusError> {
+        let envelope = match record.cached() {
+            Some(envelope) => envelope,
+            None => Arc::new(self.read(record)?),
+        };
+        let mut own = record.state.lock();
+        if own.waiting.is_empty() {
+            return Ok(());
+        }
+        let mut state = self.state.lock();
+        let place = self.append(&mut state, |out| {
+            frame::write_record(out, record.seq, &own.waiting, &envelope)
+        })?;
+        state.forget(own.place, record.seq);
+        own.place = place;
+        state.adopt(place, record);
+        Ok(())
+    }
+
+    fn append(
+        &self,
+        state: &mut State,
+        fill: impl FnOnce(&mut Vec<u8>) -> usize,
+    ) -> Result<Place, BusError> {
+        if state.closed {
+            return Err(BusError::Closed);
+        }
+        let full = state
+            .segments
+            .get(&state.head)
+            .is_none_or(|head| head.bytes >= SEGMENT);
+        if state.torn || full {
+            self.rotate(state).map_err(|error| failed(&error))?;
+        }
+        let mut buffer = std::mem::take(&mut state.buffer);
+        let length = fill(&mut buffer);
+        let result = state.write(&buffer);
+        buffer.clear();
+        buffer.shrink_to(1 << 20);
+        state.buffer = buffer;
+        let offset = result.map_err(|error| failed(&error))?;
+        Ok(Place {
+            segment: state.head,
+            offset: offset as u32,
+            length: length as u32,
+        })
+    }
+
+    /// Starts a new segment. Also after a failed write, whose remains stay behind unread.
+    fn rotate(&self, state: &mut State) -> io::Result<()> {
+        let number = state.head + 1;
+        let path = self.dir.join(format!("{number:010}.log"));
+        let file = OpenOptions::new()
+            .create_new(true)
+            .read(true)
+            .append(true)
+            .open(&path)?;
+        let mut start = Vec::new();
+        state.catalogue.write(&mut start);
+        if let Err(error) = (&file).write_all(&start) {
+            let _ = fs::remove_file(&path);
+            return Err(error);
+        }
+        if self.durability == Durability::Power {
+            if let Some(head) = state.segments.get(&state.head) {
+                head.file.sync_data()?;
+            }
+            File::open(&self.dir)?.sync_all()?;
+        }
+        let segment = Segment::new(file, start.len() as u64);
+        state.bytes += segment.bytes;
+        state.segments.insert(number, segment);
+        state.head = number;
+        state.torn = false;
+        self.prune(state);
+        Ok(())
+    }
+
+    /// Deletes segments from the oldest on, as long as nobody waits for anything in them.
+    fn prune(&self, state: &mut State) {
+        while let Some(oldest) = state.segments.first_entry() {
+            if state.closed || *oldest.key() == state.head || !oldest.get().live.is_empty() {
+                return;
+            }
+            let path = self.dir.join(format!("{:010}.log", oldest.key()));
+            if let Err(error) = fs::remove_file(path) {
+                tracing::warn!(%error, "cannot remove an old part of the message store");
+            }
+            let bytes = oldest.remove().bytes;
+            state.bytes -= bytes;
+        }
+    }
+
+    fn sync(&self) {
+        let (upto, file) = {
+            let state = self.state.lock();
+            let head = state.segments.get(&state.head);
+            (state.written, head.map(|segment| segment.file.clone()))
+        };
+        let result = file.map_or(Ok(()), |file| file.sync_data());
+        // Whoever waits looks again after this and starts the next one.
+        self.syncing.store(false, Ordering::Release);
+        self.synced.send_modify(|synced| match result {
+            Ok(()) => synced.upto = synced.upto.max(upto),
+            Err(error) => {
+                failed(&error);
+                synced.failed = true;
+            }
+        });
+    }
+}
+
+impl State {
+    fn write(&mut self, data: &[u8]) -> io::Result<u64> {
+        let Some(head) = self.segments.get_mut(&self.head) else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        let offset = head.bytes;
+        if let Err(error) = (&*head.file).write_all(data) {
+            self.torn = head.file.set_len(offset).is_err();
+            return Err(error);
+        }
+        head.bytes += data.len() as u64;
+        self.bytes += data.len() as u64;
+        self.written += data.len() as u64;
+        Ok(offset)
+    }
+
+    fn worth_copying(&self) -> bool {
+        self.bytes > WORTH_COPYING && self.live_bytes * 4 < self.bytes && self.segments.len() > 1
+    }
+
+    fn adopt(&mut self, place: Place, record: &Arc<Record>) {
+        if let Some(segment) = self.segments.get_mut(&place.segment) {
+            segment.live.insert(record.seq, record.clone());
+            self.live_bytes += u64::from(place.length);
+        }
+    }
+
+    fn forget(&mut self, place: Place, seq: u64) {
+        if let Some(segment) = self.segments.get_mut(&place.segment)
+            && segment.live.remove(&seq).is_some()
+        {
+            self.live_bytes -= u64::from(place.length);
+        }
+    }
+}
+
+impl Segment {
+    fn new(file: File, bytes: u64) -> Self {
+        Self {
+            file: Arc::new(file),
+            bytes,
+            live: HashMap::new(),
+        }
+    }
+}
+
+impl Catalogue {
+    fn apply(&mut self, entry: &Entry) {
+        match entry {
+            Entry::Queue(id, topic, name) => {
+                self.queues.insert(*id, (topic.clone(), name.clone()));
+            }
+            Entry::QueueGone(id) => {
+                self.queues.remove(id);
+            }
+            Entry::Topic(topic) => {
+                self.topics.insert(topic.clone());
+            }
+            Entry::TopicGone(topic) => {
+                self.topics.remove(topic);
+            }
+            Entry::Record(..) | Entry::Done(..) => {}
+        }
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        for topic in &self.topics {
+            frame::write(out, &Entry::Topic(topic.clone()));
+        }
+        for (id, (topic, name)) in &self.queues {
+            frame::write(out, &Entry::Queue(*id, topic.clone(), name.clone()));
+        }
+    }
+}
+
+/// Replays a segment into what was found before it.
+fn recover(number: u32, path: &Path, found: &mut Found) -> io::Result<Segment> {
+    let data = fs::read(path)?;
+    let mut at = 0;
+    while let Some((entry, length)) = frame::read(&data[at..]) {
+        let place = Place {
+            segment: number,
+            offset: at as u32,
+            length: length as u32,
+        };
+        found.replay(entry, place);
+        at += length;
+    }
+    if at < data.len() {
+        tracing::warn!(
+            bytes = data.len() - at,
+            "the end of a part of the message store was cut off by a crash"
+        );
+    }
+    let file = OpenOptions::new().read(true).append(true).open(path)?;
+    Ok(Segment::new(file, data.len() as u64))
+}
+
+impl Found {
+    fn replay(&mut self, entry: Entry, place: Place) {
+        self.catalogue.apply(&entry);
+        match entry {
+            Entry::Queue(id, ..) => self.next_queue = self.next_queue.max(id + 1),
+            Entry::Record(seq, queues, envelope) => {
+                self.next_seq = self.next_seq.max(seq + 1);
+                for id in &queues {
+                    self.next_queue = self.next_queue.max(id + 1);
+                }
+                match self.records.get(&seq) {
+                    // A copy made to free an older segment.
+                    Some(known) => known.state.lock().place = place,
+                    None => {
+                        let size = envelope.body.len();
+                        let record = Record::new(seq, size, queues, None);
+                        record.state.lock().place = place;
+                        self.records.insert(seq, Arc::new(record));
+                    }
+                }
+            }
+            Entry::Done(queue, seq) => {
+                if let Some(record) = self.records.get(&seq) {
+                    let mut state = record.state.lock();
+                    state.waiting.retain(|id| *id != queue);
+                    let finished = state.waiting.is_empty();
+                    drop(state);
+                    if finished {
+                        self.records.remove(&seq);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn read_at(file: &File, place: Place) -> io::Result<Envelope> {
+    let mut data = vec![0; place.length as usize];
+    file.read_exact_at(&mut data, u64::from(place.offset))?;
+    match frame::read(&data) {
+        Some((Entry::Record(_, _, envelope), _)) => Ok(envelope),
+        _ => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
+fn segment_files(dir: &Path) -> io::Result<BTreeMap<u32, PathBuf>> {
+    let mut files = BTreeMap::new();
+    for file in fs::read_dir(dir)? {
+        let path = file?.path();
+        let number = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .and_then(|name| name.strip_suffix(".log"))
+            .and_then(|number| number.parse().ok());
+        if let Some(number) = number {
+            files.insert(number, path);
+        }
+    }
+    Ok(files)
+}
+
+fn take_lock(dir: &Path) -> Result<File, StorageError> {
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(dir.join("owner.lock"))
+        .map_err(|e| StorageError::from_io(&e))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(StorageError::InUse),
+        Err(TryLockError::Error(error)) => Err(StorageError::from_io(&error)),
+    }
+}
+
+fn failed(error: &io::Error) -> BusError {
+    tracing::error!(%error, "the message store failed");
+    BusError::Store
+}

@@ -1,0 +1,276 @@
+//! A record queue: order, prefetch, acknowledgement, redelivery.
+//!
+//! One caller at a time pumps records into sinks, without a lock while a sink runs; bodies that are on
+//! disk only are read on a blocking thread. Storing is the [`Store`]'s business.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+
+use super::live::Tap;
+use super::record::Record;
+use super::store::Store;
+use crate::bus::{BusError, Delivery, Envelope, Settle};
+
+/// Deliveries made on a publisher's or acknowledger's time before a task goes on.
+const BURST: usize = 64;
+/// Bodies read from disk at once.
+const PAGE: usize = 64;
+/// And not many more bytes than this.
+const PAGE_BYTES: usize = 4 << 20;
+
+/// A durable queue of one flow subscription.
+pub(super) struct Queue {
+    /// Its number in the store.
+    pub(super) id: u32,
+    store: Arc<Store>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// By record number, so what is given back is first again.
+    ready: BTreeMap<u64, Item>,
+    slots: Vec<Slot>,
+    next_slot: u64,
+    turn: usize,
+    pumping: bool,
+    gone: bool,
+    /// Where tasks go when the caller is in no runtime.
+    runtime: Option<Handle>,
+}
+
+struct Item {
+    record: Arc<Record>,
+    redelivered: bool,
+}
+
+/// A consumer and how much more it takes.
+struct Slot {
+    id: u64,
+    tap: Arc<Tap>,
+    room: u32,
+}
+
+enum Step {
+    Deliver(Arc<Tap>, Ticket, Arc<Envelope>, bool),
+    Load(Vec<Arc<Record>>),
+    Idle,
+}
+
+impl Queue {
+    /// An empty queue.
+    pub(super) fn new(id: u32, store: Arc<Store>) -> Arc<Self> {
+        Arc::new(Self {
+            id,
+            store,
+            state: Mutex::default(),
+        })
+    }
+
+    /// Adds a record; call [`Queue::pump`] afterwards.
+    pub(super) fn push(&self, record: Arc<Record>, redelivered: bool) {
+        let mut state = self.state.lock();
+        if state.gone {
+            drop(state);
+            self.store.done(self.id, &record);
+            return;
+        }
+        let item = Item {
+            record,
+            redelivered,
+        };
+        state.ready.insert(item.record.seq, item);
+    }
+
+    /// Adds a consumer; call [`Queue::pump`] afterwards. Returns its number.
+    pub(super) fn join(&self, tap: Arc<Tap>, prefetch: u16) -> u64 {
+        let mut state = self.state.lock();
+        state.runtime = Handle::try_current().ok().or(state.runtime.take());
+        state.next_slot += 1;
+        let id = state.next_slot;
+        state.slots.push(Slot {
+            id,
+            tap,
+            room: u32::from(prefetch.max(1)),
+        });
+        id
+    }
+
+    /// Removes a consumer; what it holds stays handed out.
+    pub(super) fn leave(&self, slot: u64) {
+        self.state.lock().slots.retain(|other| other.id != slot);
+    }
+
+    /// Ready records and consumers.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        let state = self.state.lock();
+        (state.ready.len(), state.slots.len())
+    }
+
+    /// Takes the first record without being a consumer.
+    pub(super) async fn take(self: &Arc<Self>) -> Result<Option<Delivery>, BusError> {
+        let Some((_, item)) = self.state.lock().ready.pop_first() else {
+            return Ok(None);
+        };
+        let redelivered = item.redelivered;
+        let ticket = Ticket {
+            queue: self.clone(),
+            record: item.record,
+            slot: 0,
+        };
+        let message = match ticket.record.cached() {
+            Some(message) => message,
+            None => {
+                let store = self.store.clone();
+                let record = ticket.record.clone();
+                tokio::task::spawn_blocking(move || store.load(&record))
+                    .await
+                    .map_err(|_| BusError::Store)??
+            }
+        };
+        Ok(Some(Delivery {
+            envelope: Envelope::clone(&message),
+            redelivered,
+            settle: Some(Box::new(ticket)),
+        }))
+    }
+
+    /// Ends the queue; everything in it is forgotten.
+    pub(super) fn end(&self) {
+        let ready = {
+            let mut state = self.state.lock();
+            state.gone = true;
+            state.slots.clear();
+            std::mem::take(&mut state.ready)
+        };
+        let records: Vec<_> = ready.into_values().map(|item| item.record).collect();
+        self.store.drop_all(self.id, &records);
+    }
+
+    /// Hands out what can be handed out.
+    pub(super) fn pump(self: &Arc<Self>) {
+        {
+            let mut state = self.state.lock();
+            if state.pumping {
+                return;
+            }
+            state.pumping = true;
+        }
+        self.pump_on();
+    }
+
+    fn pump_on(self: &Arc<Self>) {
+        for _ in 0..BURST {
+            let step = self.state.lock().step(self);
+            match step {
+                Step::Deliver(tap, ticket, message, redelivered) => {
+                    let delivery = Delivery {
+                        envelope: Envelope::clone(&message),
+                        redelivered,
+                        settle: Some(Box::new(ticket)),
+                    };
+                    // One that comes back from a shut tap is given back by being dropped.
+                    drop(tap.deliver(delivery));
+                }
+                Step::Load(records) => return self.load(records),
+                Step::Idle => return,
+            }
+        }
+        self.go_on(Self::pump_on);
+    }
+
+    fn load(self: &Arc<Self>, records: Vec<Arc<Record>>) {
+        self.go_on(move |queue| {
+            for record in records {
+                if queue.store.load(&record).is_err() {
+                    // It stays on disk; a later start may be luckier.
+                    queue.state.lock().ready.remove(&record.seq);
+                }
+            }
+            queue.pump_on();
+        });
+    }
+
+    /// Goes on elsewhere; `pumping` stays set.
+    fn go_on(self: &Arc<Self>, work: impl FnOnce(&Arc<Self>) + Send + 'static) {
+        let runtime = Handle::try_current()
+            .ok()
+            .or_else(|| self.state.lock().runtime.clone());
+        let queue = self.clone();
+        match runtime {
+            Some(runtime) => drop(runtime.spawn_blocking(move || work(&queue))),
+            None => work(&queue),
+        }
+    }
+
+    fn settled(self: &Arc<Self>, slot: u64) {
+        if let Some(slot) = self.state.lock().slots.iter_mut().find(|s| s.id == slot) {
+            slot.room += 1;
+        }
+        self.pump();
+    }
+}
+
+impl State {
+    fn step(&mut self, queue: &Arc<Queue>) -> Step {
+        let count = self.slots.len();
+        let free = (0..count)
+            .map(|step| (self.turn + step) % count)
+            .find(|at| self.slots[*at].room > 0 && self.slots[*at].tap.is_open());
+        let (Some(at), Some(first)) = (free, self.ready.first_entry()) else {
+            self.pumping = false;
+            return Step::Idle;
+        };
+        let Some(message) = first.get().record.cached() else {
+            return Step::Load(self.page());
+        };
+        let item = first.remove();
+        self.turn = at + 1;
+        let slot = &mut self.slots[at];
+        slot.room -= 1;
+        let ticket = Ticket {
+            queue: queue.clone(),
+            record: item.record,
+            slot: slot.id,
+        };
+        Step::Deliver(slot.tap.clone(), ticket, message, item.redelivered)
+    }
+
+    /// The next records that somebody has room for, within bounds.
+    fn page(&self) -> Vec<Arc<Record>> {
+        let room = self.slots.iter().map(|slot| slot.room as usize).sum();
+        let mut bytes = 0;
+        self.ready
+            .values()
+            .take(PAGE.min(room))
+            .take_while(|item| {
+                let fits = bytes < PAGE_BYTES;
+                bytes += item.record.size;
+                fits
+            })
+            .map(|item| item.record.clone())
+            .collect()
+    }
+}
+
+/// Settles one handed-out record.
+struct Ticket {
+    queue: Arc<Queue>,
+    record: Arc<Record>,
+    slot: u64,
+}
+
+impl Settle for Ticket {
+    fn ack(self: Box<Self>) {
+        self.queue.store.done(self.queue.id, &self.record);
+        self.queue.settled(self.slot);
+    }
+
+    fn give_back(self: Box<Self>) {
+        self.queue.push(self.record, true);
+        self.queue.settled(self.slot);
+    }
+}

@@ -1,0 +1,299 @@
+//! Publishing with confirms: a few channels, each sending a batch and collecting its confirms before
+//! the next. Publishers never wait for one another's confirms, only for a free lane.
+//!
+//! The client library hands a returned message to whichever confirm comes next, so a batch is judged
+//! as a whole: once all its confirms are in, the returned ids say which of its messages went nowhere.
+
+use std::collections::{HashMap, HashSet};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures::FutureExt;
+use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
+use lapin::types::ShortString;
+use lapin::{Channel, Confirmation, PublisherConfirm};
+use parking_lot::Mutex;
+use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot};
+
+use super::session::Session;
+use super::wire;
+use crate::bus::{BusError, Envelope, Routed};
+use crate::task::{TaskKind, Tasks};
+
+/// Messages waiting for a lane; more make their publishers wait.
+const WAITING: usize = 1024;
+/// Messages of a batch, and (roughly) their bytes.
+const BATCH: usize = 128;
+const BATCH_BYTES: usize = 4 << 20;
+/// How often a batch that lost its channel is tried again.
+const TRIES: usize = 3;
+/// Unconfirmed messages of which one waits until all before it are written out.
+const UNCHECKED: usize = 32;
+
+/// Where a message is published.
+#[derive(Debug, Clone)]
+pub(super) struct Address {
+    /// Empty for the default exchange.
+    pub(super) exchange: ShortString,
+    /// Empty, or the name of a queue.
+    pub(super) key: ShortString,
+    /// Kept through a restart of the broker.
+    pub(super) record: bool,
+}
+
+struct Job {
+    address: Address,
+    envelope: Envelope,
+    id: String,
+    done: oneshot::Sender<Result<Routed, BusError>>,
+}
+
+/// The way out for all publishers of a session.
+pub(super) struct Lanes {
+    questions: mpsc::Sender<Job>,
+    records: mpsc::Sender<Job>,
+    unconfirmed: Mutex<Arc<Channel>>,
+    unchecked: AtomicUsize,
+}
+
+impl Lanes {
+    /// Opens the lanes: questions never wait for the disk that records wait for.
+    pub(super) async fn start(
+        session: &Arc<Session>,
+        tasks: &Tasks,
+        publishers: usize,
+    ) -> lapin::Result<Self> {
+        let start = async |tasks: &Tasks| {
+            let (sender, receiver) = mpsc::channel(WAITING);
+            let receiver = Arc::new(AsyncMutex::new(receiver));
+            for _ in 0..publishers.max(1) {
+                let lane = Lane {
+                    session: session.clone(),
+                    receiver: receiver.clone(),
+                    channel: Some(confirming(session).await?),
+                };
+                tasks.spawn(TaskKind::Background, lane.run());
+            }
+            Ok::<_, lapin::Error>(sender)
+        };
+        Ok(Self {
+            questions: start(tasks).await?,
+            records: start(tasks).await?,
+            unconfirmed: Mutex::new(Arc::new(session.publishing.create_channel().await?)),
+            unchecked: AtomicUsize::new(0),
+        })
+    }
+
+    /// Publishes and waits until the broker has taken the message, or had nowhere to put it.
+    pub(super) async fn confirmed(
+        &self,
+        address: Address,
+        envelope: Envelope,
+    ) -> Result<Routed, BusError> {
+        let lanes = match address.record {
+            true => &self.records,
+            false => &self.questions,
+        };
+        let (done, outcome) = oneshot::channel();
+        let job = Job {
+            address,
+            envelope,
+            id: uuid::Uuid::new_v4().simple().to_string(),
+            done,
+        };
+        lanes.send(job).await.map_err(|_| BusError::Down)?;
+        outcome.await.map_err(|_| BusError::Down)?
+    }
+
+    /// Publishes in order, on one channel, and hopes.
+    pub(super) async fn unconfirmed(
+        &self,
+        session: &Session,
+        address: Address,
+        envelope: Envelope,
+    ) -> Result<(), BusError> {
+        let mut channel = self.unconfirmed.lock().clone();
+        if !channel.status().connected() {
+            let fresh = session.publishing.create_channel().await;
+            channel = Arc::new(fresh.map_err(|_| BusError::Down)?);
+            *self.unconfirmed.lock() = channel.clone();
+        }
+        let id = uuid::Uuid::new_v4().simple().to_string();
+        let properties = wire::properties(&envelope, address.record, &id);
+        let mut write = Box::pin(channel.basic_publish(
+            address.exchange,
+            address.key,
+            BasicPublishOptions::default(),
+            &envelope.body,
+            properties,
+        ));
+        // The first poll puts the message into the socket's queue; waiting for the socket now and then
+        // bounds that queue.
+        let now = (&mut write).now_or_never();
+        let wait = self.unchecked.fetch_add(1, Ordering::Relaxed) % UNCHECKED == UNCHECKED - 1;
+        let written = match now {
+            Some(written) => written,
+            None if wait => tokio::select! {
+                () = session.ended.cancelled() => return Err(BusError::Down),
+                written = write => written,
+            },
+            None => return Ok(()),
+        };
+        written.map(drop).map_err(|_| BusError::Down)
+    }
+}
+
+async fn confirming(session: &Session) -> lapin::Result<Channel> {
+    let channel = session.publishing.create_channel().await?;
+    channel
+        .confirm_select(ConfirmSelectOptions::default())
+        .await?;
+    Ok(channel)
+}
+
+struct Lane {
+    session: Arc<Session>,
+    receiver: Arc<AsyncMutex<mpsc::Receiver<Job>>>,
+    channel: Option<Channel>,
+}
+
+impl Lane {
+    async fn run(mut self) {
+        let ended = self.session.ended.clone();
+        // Jobs dropped here tell their publishers that nothing is known.
+        ended.run_until_cancelled_owned(self.work()).await;
+    }
+
+    async fn work(&mut self) {
+        loop {
+            let mut jobs = self.next().await;
+            if jobs.is_empty() {
+                return;
+            }
+            for _ in 0..TRIES {
+                let Some(channel) = self.channel().await else {
+                    break;
+                };
+                jobs = publish(&channel, jobs).await;
+                if jobs.is_empty() {
+                    break;
+                }
+                jobs = self.without_missing(jobs).await;
+            }
+            for job in jobs {
+                let _ = job.done.send(Err(BusError::Down));
+            }
+        }
+    }
+
+    /// The next batch: what waits now, at least one.
+    async fn next(&self) -> Vec<Job> {
+        let mut receiver = self.receiver.lock().await;
+        let mut jobs: Vec<Job> = receiver.recv().await.into_iter().collect();
+        let mut bytes = jobs.iter().map(|job| job.envelope.body.len()).sum();
+        while !jobs.is_empty() && jobs.len() < BATCH && bytes < BATCH_BYTES {
+            let Ok(job) = receiver.try_recv() else { break };
+            bytes += job.envelope.body.len();
+            jobs.push(job);
+        }
+        jobs
+    }
+
+    async fn channel(&mut self) -> Option<Channel> {
+        if let Some(channel) = &self.channel
+            && channel.status().connected()
+        {
+            return Some(channel.clone());
+        }
+        self.channel = confirming(&self.session).await.ok();
+        self.channel.clone()
+    }
+
+    /// The channel died under these: one of their exchanges may be gone. Its messages went nowhere, the
+    /// others are tried again.
+    async fn without_missing(&self, jobs: Vec<Job>) -> Vec<Job> {
+        let mut there = HashMap::new();
+        let mut left = Vec::new();
+        for job in jobs {
+            let exchange = job.address.exchange.to_string();
+            let exists = match there.get(&exchange) {
+                Some(exists) => *exists,
+                None => {
+                    let exists = exchange.is_empty()
+                        || self.session.exchange_exists(&exchange, true).await != Ok(false);
+                    there.insert(exchange, exists);
+                    exists
+                }
+            };
+            match exists {
+                true => left.push(job),
+                false => drop(job.done.send(Ok(Routed::Nowhere))),
+            }
+        }
+        left
+    }
+}
+
+/// Publishes a batch and judges it. Gives back what nothing is known about.
+async fn publish(channel: &Channel, jobs: Vec<Job>) -> Vec<Job> {
+    type Write<'a> =
+        Pin<Box<dyn Future<Output = lapin::Result<PublisherConfirm>> + Send + 'a>>;
+    let options = BasicPublishOptions {
+        mandatory: true,
+        ..BasicPublishOptions::default()
+    };
+    let mut confirms = Vec::with_capacity(jobs.len());
+    {
+        let mut writes: Vec<(Write, Option<_>)> = Vec::with_capacity(jobs.len());
+        for job in &jobs {
+            let mut write: Write = Box::pin(channel.basic_publish(
+                job.address.exchange.clone(),
+                job.address.key.clone(),
+                options,
+                &job.envelope.body,
+                wire::properties(&job.envelope, job.address.record, &job.id),
+            ));
+            // Polled once each, in order: all are in the socket's queue before any is waited for.
+            let done = futures::poll!(write.as_mut());
+            writes.push((write, Some(done)));
+        }
+        for (write, done) in writes {
+            confirms.push(match done {
+                Some(std::task::Poll::Ready(result)) => result,
+                _ => write.await,
+            });
+        }
+    }
+    let mut returned = HashSet::new();
+    let mut outcomes = Vec::with_capacity(jobs.len());
+    for confirm in confirms {
+        let outcome = match confirm {
+            Ok(confirm) => confirm.await,
+            Err(error) => Err(error),
+        };
+        let outcome = outcome.map(|confirmation| {
+            let acked = confirmation.is_ack() || confirmation == Confirmation::NotRequested;
+            if let Some(message) = confirmation.take_message() {
+                let id = message.properties.message_id().as_ref();
+                returned.extend(id.map(ToString::to_string));
+            }
+            acked
+        });
+        outcomes.push(outcome);
+    }
+    let mut unknown = Vec::new();
+    for (job, outcome) in jobs.into_iter().zip(outcomes) {
+        let verdict = match outcome {
+            Ok(true) if returned.contains(&job.id) => Ok(Routed::Nowhere),
+            Ok(true) => Ok(Routed::Queued),
+            Ok(false) => Err(BusError::Down),
+            Err(_) => {
+                unknown.push(job);
+                continue;
+            }
+        };
+        let _ = job.done.send(verdict);
+    }
+    unknown
+}

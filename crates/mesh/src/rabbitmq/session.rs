@@ -1,0 +1,224 @@
+//! One life of the connection: two sockets, their channels, and what is known to exist on the broker.
+//!
+//! A session never reconnects; when it ends, the supervisor opens the next one.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lapin::options::{BasicQosOptions, ExchangeDeclareOptions};
+use lapin::types::FieldTable;
+use lapin::uri::AMQPUri;
+use lapin::{Channel, Connection, ConnectionProperties, ExchangeKind};
+use parking_lot::Mutex;
+use tokio::sync::Mutex as AsyncMutex;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::lanes::Lanes;
+use super::wire::{Fault, short};
+use crate::bus::BusError;
+use crate::task::Tasks;
+
+/// Longest wait for a connection or for the broker's answer to a declaration.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Channels for declarations that are kept for the next one.
+const SPARE: usize = 8;
+/// Names remembered as existing before starting over.
+const KNOWN: usize = 100_000;
+/// Channels shared by all consumers of records, and by all others.
+const RECORD_CHANNELS: usize = 4;
+const LIVE_CHANNELS: usize = 2;
+
+/// A living pair of connections.
+pub(super) struct Session {
+    /// Counts connects, from 1.
+    pub(super) generation: u64,
+    /// Publishing only: the broker may block it.
+    pub(super) publishing: Connection,
+    /// Consuming and declaring.
+    pub(super) consuming: Connection,
+    /// Cancelled when the session is over.
+    pub(super) ended: CancellationToken,
+    records: Vec<SharedChannel>,
+    live: Vec<SharedChannel>,
+    spare: Mutex<Vec<Channel>>,
+    /// Where single messages are fetched; lives as long as they may be settled.
+    pub(super) taking: AsyncMutex<Option<Channel>>,
+    known: Mutex<HashSet<String>>,
+    lanes: std::sync::OnceLock<Lanes>,
+}
+
+/// A channel that many consumers share, replaced when the broker closes it.
+#[derive(Default)]
+struct SharedChannel {
+    /// Held while a consumer is being set up: prefetch is set per channel, for the next consumer.
+    slot: AsyncMutex<Option<(Channel, u16)>>,
+}
+
+impl Session {
+    /// Connects. Fails if the broker is not there or does not let us in.
+    pub(super) async fn open(
+        uri: &AMQPUri,
+        generation: u64,
+        tasks: &Tasks,
+        publishers: usize,
+    ) -> lapin::Result<Arc<Self>> {
+        let (publishing, consuming) =
+            tokio::try_join!(connect(uri, "publishing"), connect(uri, "consuming"))?;
+        let session = Arc::new(Self {
+            generation,
+            publishing,
+            consuming,
+            ended: CancellationToken::new(),
+            records: (0..RECORD_CHANNELS).map(|_| SharedChannel::default()).collect(),
+            live: (0..LIVE_CHANNELS).map(|_| SharedChannel::default()).collect(),
+            spare: Mutex::default(),
+            taking: AsyncMutex::default(),
+            known: Mutex::default(),
+            lanes: std::sync::OnceLock::new(),
+        });
+        let lanes = Lanes::start(&session, tasks, publishers).await?;
+        let _ = session.lanes.set(lanes);
+        Ok(session)
+    }
+
+    /// Where messages are published.
+    pub(super) fn lanes(&self) -> Result<&Lanes, BusError> {
+        self.lanes.get().ok_or(BusError::Down)
+    }
+
+    /// Both sockets are fine.
+    pub(super) fn connected(&self) -> bool {
+        self.publishing.status().connected() && self.consuming.status().connected()
+    }
+
+    /// Ends the session; says good-bye to the broker if it still listens.
+    pub(super) async fn end(&self) {
+        self.ended.cancel();
+        for connection in [&self.publishing, &self.consuming] {
+            if connection.status().connected() {
+                let closing = connection.close(200, "OK".into());
+                let _ = timeout(Duration::from_secs(2), closing).await;
+            }
+        }
+    }
+
+    /// Runs a declaration or deletion on a channel of its own: the broker kills it on refusal.
+    pub(super) async fn apart<T>(
+        &self,
+        work: impl AsyncFnOnce(&Channel) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let spare = self.spare.lock().pop();
+        let answer = async {
+            let channel = match spare {
+                Some(channel) => channel,
+                None => self.consuming.create_channel().await?,
+            };
+            let result = work(&channel).await;
+            Ok((channel, result))
+        };
+        let answer = tokio::select! {
+            () = self.ended.cancelled() => return Err(Fault::Down),
+            answer = timeout(PATIENCE, answer) => answer.map_err(|_| Fault::Down)?,
+        };
+        let (channel, result) = answer.map_err(|error: lapin::Error| Fault::from(error))?;
+        // After a refusal the channel is closed or about to be.
+        if result.is_ok() && channel.status().connected() {
+            let mut spare = self.spare.lock();
+            if spare.len() < SPARE {
+                spare.push(channel);
+            }
+        }
+        result
+    }
+
+    /// A channel for a new consumer, picked by `number`. Set up under `work`, alone on it.
+    pub(super) async fn consuming_channel<T>(
+        &self,
+        prefetch: Option<u16>,
+        number: u64,
+        work: impl AsyncFnOnce(&Channel) -> lapin::Result<T>,
+    ) -> Result<(Channel, T), Fault> {
+        let channels = match prefetch {
+            Some(_) => &self.records,
+            None => &self.live,
+        };
+        let shared = &channels[number as usize % channels.len()];
+        let setup = async {
+            let mut slot = shared.slot.lock().await;
+            let current = slot.take().filter(|(channel, _)| channel.status().connected());
+            let (channel, mut set) = match current {
+                Some(current) => current,
+                None => (self.consuming.create_channel().await?, 0),
+            };
+            if let Some(prefetch) = prefetch.filter(|prefetch| *prefetch != set) {
+                channel
+                    .basic_qos(prefetch, BasicQosOptions::default())
+                    .await?;
+                set = prefetch;
+            }
+            let result = work(&channel).await;
+            *slot = Some((channel.clone(), set));
+            Ok((channel, result?))
+        };
+        tokio::select! {
+            () = self.ended.cancelled() => Err(Fault::Down),
+            done = timeout(PATIENCE, setup) => done
+                .map_err(|_| Fault::Down)?
+                .map_err(|error: lapin::Error| error.into()),
+        }
+    }
+
+    /// Whether an exchange exists. Remembered once seen, until the broker says otherwise.
+    pub(super) async fn exchange_exists(&self, name: &str, again: bool) -> Result<bool, BusError> {
+        if !again && self.known.lock().contains(name) {
+            return Ok(true);
+        }
+        let exchange = short(name.to_owned())?;
+        let look = self.apart(async |channel| {
+            let options = ExchangeDeclareOptions {
+                passive: true,
+                ..ExchangeDeclareOptions::default()
+            };
+            let kind = ExchangeKind::Fanout;
+            let table = FieldTable::default();
+            Ok(channel
+                .exchange_declare(exchange, kind, options, table)
+                .await?)
+        });
+        match look.await {
+            Ok(()) => {
+                self.remember(name);
+                Ok(true)
+            }
+            Err(Fault::Missing) => {
+                self.forget(name);
+                Ok(false)
+            }
+            Err(fault) => Err(fault.into()),
+        }
+    }
+
+    /// An exchange is there.
+    pub(super) fn remember(&self, name: &str) {
+        let mut known = self.known.lock();
+        if known.len() >= KNOWN {
+            known.clear();
+        }
+        known.insert(name.to_owned());
+    }
+
+    /// An exchange is gone.
+    pub(super) fn forget(&self, name: &str) {
+        self.known.lock().remove(name);
+    }
+}
+
+async fn connect(uri: &AMQPUri, role: &str) -> lapin::Result<Connection> {
+    let properties = ConnectionProperties::default()
+        .with_connection_name(format!("threadgraph {role}").into());
+    timeout(PATIENCE, Connection::connect_uri(uri.clone(), properties))
+        .await
+        .unwrap_or_else(|_| Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into()))
+}

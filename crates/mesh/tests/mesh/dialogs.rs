@@ -1,0 +1,223 @@
+//! Questions: answered once, in order, or ended with an error in time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tg_mesh::embedded::EmbeddedBus;
+use tg_mesh::{Ask, Cx, Deadline, Mesh, MeshOptions, Out, Processor, Serve};
+use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
+use tg_schemas::{Class, Error, ErrorCode, Topic};
+use tokio::sync::Notify;
+
+pub async fn mesh() -> Mesh {
+    Mesh::start(Arc::new(EmbeddedBus::in_memory()), MeshOptions::default())
+        .await
+        .unwrap()
+}
+
+fn topic() -> Topic {
+    Topic::system(Class::Request, "echo")
+}
+
+/// Streams the words of the prompt; "hang" never ends by itself.
+#[derive(Default)]
+struct Echo {
+    calls: AtomicUsize,
+    started: Notify,
+    cancelled: Notify,
+}
+
+#[async_trait]
+impl Serve<TextCompletionRequest, TextCompletionResponse> for Echo {
+    async fn serve(
+        &self,
+        cx: Cx,
+        ask: TextCompletionRequest,
+        mut out: Out<TextCompletionResponse>,
+    ) -> Result<(), Error> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        self.started.notify_one();
+        match ask.prompt.as_str() {
+            "hang" => {
+                cx.cancel.cancelled().await;
+                self.cancelled.notify_one();
+                return Ok(());
+            }
+            "fail" => return Err(Error::typed("llm-error", "the model said no")),
+            "panic" => panic!("on purpose"),
+            "silent" => return Ok(()),
+            _ => {}
+        }
+        for word in ask.prompt.split(' ') {
+            let part = TextCompletionResponse {
+                response: word.to_owned(),
+                ..Default::default()
+            };
+            out.send(part).await?;
+        }
+        out.send(TextCompletionResponse {
+            end_of_stream: true,
+            ..Default::default()
+        })
+        .await
+    }
+}
+
+async fn echo(limit: usize) -> (Mesh, Arc<Echo>) {
+    let mesh = mesh().await;
+    let echo = Arc::new(Echo::default());
+    let processor = Processor::new("echo")
+        .serves_system("echo", echo.clone())
+        .concurrency(limit);
+    mesh.host(processor).await.unwrap();
+    (mesh, echo)
+}
+
+fn prompt(text: &str) -> TextCompletionRequest {
+    TextCompletionRequest {
+        prompt: text.to_owned(),
+        ..Default::default()
+    }
+}
+
+async fn ask(mesh: &Mesh, text: &str, options: Ask) -> Result<TextCompletionResponse, Error> {
+    mesh.ask(&topic(), &prompt(text), options).last().await
+}
+
+#[tokio::test]
+async fn parts_come_in_order_and_end() {
+    let (mesh, _) = echo(8).await;
+    let words: Vec<_> = (0..1000).map(|n| n.to_string()).collect();
+    let mut answer =
+        mesh.ask::<_, TextCompletionResponse>(&topic(), &prompt(&words.join(" ")), Ask::default());
+    let mut seen = Vec::new();
+    while let Some(part) = answer.next().await {
+        let part = part.unwrap();
+        if !part.end_of_stream {
+            seen.push(part.response);
+        }
+    }
+    assert_eq!(seen, words);
+    assert_eq!(mesh.load().1, 0, "nothing is held any more");
+}
+
+#[tokio::test]
+async fn a_slow_reader_holds_the_writer_back_and_loses_nothing() {
+    let (mesh, echo) = echo(8).await;
+    let text = vec!["x"; 5000].join(" ");
+    let mut slow = mesh.ask::<_, TextCompletionResponse>(&topic(), &prompt(&text), Ask::default());
+    assert!(slow.next().await.unwrap().is_ok());
+    echo.started.notified().await;
+    // Others are not held up by it.
+    for _ in 0..50 {
+        ask(&mesh, "a b c", Ask::default()).await.unwrap();
+    }
+    let mut count = 1;
+    while let Some(part) = slow.next().await {
+        part.unwrap();
+        count += 1;
+    }
+    assert_eq!(count, 5001);
+}
+
+#[tokio::test]
+async fn nobody_serves_is_told_within_a_second() {
+    let mesh = mesh().await;
+    let before = std::time::Instant::now();
+    let error = ask(&mesh, "x", Ask::default()).await.unwrap_err();
+    assert_eq!(error.code(), ErrorCode::NobodyServes);
+    assert!(before.elapsed() < Duration::from_millis(1500));
+}
+
+#[tokio::test]
+async fn service_errors_panics_and_silence_become_errors() {
+    let (mesh, _) = echo(8).await;
+    assert_eq!(
+        ask(&mesh, "fail", Ask::default()).await.unwrap_err().kind,
+        "llm-error"
+    );
+    assert_eq!(
+        ask(&mesh, "panic", Ask::default())
+            .await
+            .unwrap_err()
+            .code(),
+        ErrorCode::Internal
+    );
+    assert_eq!(
+        ask(&mesh, "silent", Ask::default())
+            .await
+            .unwrap_err()
+            .code(),
+        ErrorCode::Internal
+    );
+    assert_eq!(
+        ask(&mesh, "still there", Ask::default())
+            .await
+            .unwrap()
+            .response,
+        ""
+    );
+}
+
+#[tokio::test]
+async fn a_deadline_ends_the_question_with_the_holders_words() {
+    let (mesh, echo) = echo(8).await;
+    let options = Ask {
+        deadline: Some(Deadline::after(Duration::from_millis(200))),
+        ..Ask::default()
+    };
+    let error = ask(&mesh, "hang", options).await.unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Timeout);
+    tokio::time::timeout(Duration::from_secs(2), echo.cancelled.notified())
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn dropping_the_answer_cancels_the_handler() {
+    let (mesh, echo) = echo(8).await;
+    let mut answer =
+        mesh.ask::<_, TextCompletionResponse>(&topic(), &prompt("hang"), Ask::default());
+    tokio::select! {
+        _ = answer.next() => panic!("no part expected"),
+        () = echo.started.notified() => {}
+    }
+    drop(answer);
+    tokio::time::timeout(Duration::from_secs(2), echo.cancelled.notified())
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_full_server_says_busy() {
+    let (mesh, echo) = echo(1).await;
+    let inner = mesh.clone();
+    let held = tokio::spawn(async move { ask(&inner, "hang", Ask::default()).await });
+    echo.started.notified().await;
+    let error = ask(&mesh, "x", Ask::default()).await.unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Busy);
+    held.abort();
+}
+
+#[tokio::test]
+async fn the_same_id_is_never_run_twice_at_once() {
+    let (mesh, echo) = echo(8).await;
+    let options = || Ask {
+        id: Some("same".to_owned()),
+        ..Ask::default()
+    };
+    let inner = mesh.clone();
+    let first = tokio::spawn(async move { ask(&inner, "hang", options()).await });
+    echo.started.notified().await;
+    // A second process asking under the id would be told where the first stands; here the holder must
+    // simply not run again.
+    let again = Ask {
+        deadline: Some(Deadline::after(Duration::from_millis(300))),
+        ..options()
+    };
+    let _ = ask(&mesh, "hang", again).await;
+    assert_eq!(echo.calls.load(Ordering::SeqCst), 1);
+    first.abort();
+}

@@ -1,0 +1,5 @@
+//! The mesh over the embedded bus: what handlers and askers may rely on.
+
+mod dialogs;
+mod fake_config;
+mod records;

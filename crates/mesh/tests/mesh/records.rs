@@ -1,0 +1,227 @@
+//! Records: handled at least once, put aside when they cannot be, attached as config rows say.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tg_mesh::{Ask, Cx, Mesh, Processor, Read, ReadFault};
+use tg_schemas::msg::{Metadata, PutAside, Triples};
+use tg_schemas::{Class, Error, ErrorCode, FlowId, Topic, WorkspaceId};
+use tokio::sync::mpsc;
+
+use crate::dialogs::mesh;
+use crate::fake_config::FakeConfig;
+
+struct Writer(mpsc::Sender<String>);
+
+#[async_trait]
+impl Read<Triples> for Writer {
+    async fn read(&self, _cx: Cx, record: Triples) -> Result<(), ReadFault> {
+        let id = record.metadata.unwrap_or_default().id;
+        match id.as_str() {
+            "dead" => {
+                return Err(ReadFault::Dead(Error::new(
+                    ErrorCode::BadRequest,
+                    "no good",
+                )));
+            }
+            "later" => return Err(Error::new(ErrorCode::Storage, "disk full").into()),
+            _ => {}
+        }
+        self.0.send(id).await.unwrap();
+        Ok(())
+    }
+}
+
+struct Aside(mpsc::Sender<PutAside>);
+
+#[async_trait]
+impl Read<PutAside> for Aside {
+    async fn read(&self, _cx: Cx, record: PutAside) -> Result<(), ReadFault> {
+        self.0.send(record).await.unwrap();
+        Ok(())
+    }
+}
+
+fn triples(id: &str) -> Triples {
+    let metadata = Metadata {
+        id: id.to_owned(),
+        ..Metadata::default()
+    };
+    Triples {
+        metadata: Some(metadata),
+        triples: Vec::new(),
+    }
+}
+
+fn topic() -> Topic {
+    let (workspace, flow) = (
+        WorkspaceId::new("default").unwrap(),
+        FlowId::new("f").unwrap(),
+    );
+    Topic::flow(Class::Flow, "triples-store", &workspace, &flow)
+}
+
+fn row(epoch: u64) -> String {
+    format!(
+        r#"{{"topics": {{"input": "{}"}}, "parameters": {{}}, "epoch": {epoch}}}"#,
+        topic()
+    )
+}
+
+async fn next<T>(from: &mut mpsc::Receiver<T>) -> T {
+    tokio::time::timeout(Duration::from_secs(5), from.recv())
+        .await
+        .unwrap()
+        .unwrap()
+}
+
+struct World {
+    mesh: Mesh,
+    config: Arc<FakeConfig>,
+    written: mpsc::Receiver<String>,
+    aside: mpsc::Receiver<PutAside>,
+}
+
+async fn world() -> World {
+    let mesh = mesh().await;
+    let config = FakeConfig::host(&mesh).await;
+    let (tx, written) = mpsc::channel(64);
+    let writer = Processor::new("triples-write").reads("input", Arc::new(Writer(tx)));
+    mesh.host(writer).await.unwrap();
+    let (tx, aside) = mpsc::channel(64);
+    let flow = Processor::new("flow-svc").reads_system("put-aside", Arc::new(Aside(tx)));
+    mesh.host(flow).await.unwrap();
+    World {
+        mesh,
+        config,
+        written,
+        aside,
+    }
+}
+
+async fn attached(world: &World, epoch: u64) {
+    let kind = "processor:triples-write";
+    world
+        .config
+        .put(&world.mesh, "default", kind, "f", Some(&row(epoch)))
+        .await;
+    let there =
+        |view: &tg_mesh::PresenceView| view.attached("triples-write", "default", "f", epoch);
+    assert!(
+        world
+            .mesh
+            .presence()
+            .until(Duration::from_secs(5), there)
+            .await
+    );
+}
+
+#[tokio::test]
+async fn a_row_attaches_and_its_removal_detaches() {
+    let mut world = world().await;
+    attached(&world, 1).await;
+    world
+        .mesh
+        .record(&topic(), &triples("a"), Ask::default())
+        .await
+        .unwrap();
+    assert_eq!(next(&mut world.written).await, "a");
+    world
+        .config
+        .put(&world.mesh, "default", "processor:triples-write", "f", None)
+        .await;
+    let gone = |view: &tg_mesh::PresenceView| view.detached("default", "f");
+    assert!(
+        world
+            .mesh
+            .presence()
+            .until(Duration::from_secs(5), gone)
+            .await
+    );
+    // What comes now waits in the queue for the next start.
+    world
+        .mesh
+        .record(&topic(), &triples("b"), Ask::default())
+        .await
+        .unwrap();
+    attached(&world, 2).await;
+    assert_eq!(next(&mut world.written).await, "b");
+}
+
+#[tokio::test]
+async fn failures_are_put_aside_with_their_reason() {
+    let mut world = world().await;
+    attached(&world, 1).await;
+    for (id, reason) in [("dead", "dead"), ("later", "retry")] {
+        world
+            .mesh
+            .record(&topic(), &triples(id), Ask::default())
+            .await
+            .unwrap();
+        let aside = next(&mut world.aside).await;
+        assert_eq!(aside.reason, reason);
+        assert_eq!(aside.subscription, "triples-write--default--f--input");
+        assert_eq!(aside.workspace, "default");
+    }
+    // The queue is not blocked by them.
+    world
+        .mesh
+        .record(&topic(), &triples("fine"), Ask::default())
+        .await
+        .unwrap();
+    assert_eq!(next(&mut world.written).await, "fine");
+}
+
+#[tokio::test]
+async fn a_record_of_another_epoch_is_stale() {
+    let mut world = world().await;
+    attached(&world, 7).await;
+    let old = Ask {
+        epoch: Some(6),
+        ..Ask::default()
+    };
+    world
+        .mesh
+        .record(&topic(), &triples("old"), old)
+        .await
+        .unwrap();
+    assert_eq!(next(&mut world.aside).await.reason, "stale");
+    let current = Ask {
+        epoch: Some(7),
+        ..Ask::default()
+    };
+    world
+        .mesh
+        .record(&topic(), &triples("new"), current)
+        .await
+        .unwrap();
+    assert_eq!(next(&mut world.written).await, "new");
+}
+
+#[tokio::test]
+async fn noise_is_dead_not_requeued() {
+    use tg_mesh::bus::{Envelope, Promise, Target};
+    let mut world = world().await;
+    attached(&world, 1).await;
+    for body in [&b"\x00\xff\x01noise"[..], b"{\"metadata\": 3}", b""] {
+        let envelope = Envelope {
+            body: body.to_vec().into(),
+            ..Envelope::default()
+        };
+        let target = Target::Topic(topic());
+        world
+            .mesh
+            .bus()
+            .publish(&target, envelope, Promise::Confirmed)
+            .await
+            .unwrap();
+        assert_eq!(next(&mut world.aside).await.reason, "dead");
+    }
+    world
+        .mesh
+        .record(&topic(), &triples("fine"), Ask::default())
+        .await
+        .unwrap();
+    assert_eq!(next(&mut world.written).await, "fine");
+}
