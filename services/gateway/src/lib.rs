@@ -1,1 +1,29 @@
-//! REST and WebSocket doors onto the mesh.
+//! The gateway: REST and WebSocket doors onto the mesh.
+//!
+//! A request walks one way through every door: parse → authenticate → authorise → resolve workspace and
+//! flow → ask on the bus → stream the parts back ([`dispatch`]). Doors ([`doors`]) know HTTP and nothing
+//! of the bus; translators ([`translate`]) know both vocabularies and do no I/O; the table in
+//! [`registry`] says which operation needs which capability.
+//!
+//! The gateway keeps nothing, and no text it sends names a queue, a host, a path or another tenant.
+
+mod ask;
+mod auth;
+mod dispatch;
+mod doors;
+mod fault;
+mod flows;
+mod inflight;
+mod options;
+mod processors;
+mod registry;
+mod routes;
+mod scrub;
+mod server;
+mod state;
+pub mod translate;
+
+pub use options::{GatewayError, GatewayOptions, Limits, OnDisconnect, Regime};
+pub use processors::processors;
+pub use routes::{ROUTES, Route};
+pub use server::{GatewayHandle, serve};

@@ -1,0 +1,67 @@
+//! A bounded memory with expiry. At the bound, what has expired goes first, then everything.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+/// Remembers values for a while.
+pub(super) struct Cache<K, V> {
+    rows: Mutex<HashMap<K, (V, Instant)>>,
+    limit: usize,
+}
+
+impl<K: Eq + Hash, V: Clone> Cache<K, V> {
+    /// At most `limit` values.
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            rows: Mutex::default(),
+            limit: limit.max(1),
+        }
+    }
+
+    /// A value that has not expired.
+    pub(super) fn get(&self, key: &K) -> Option<V> {
+        let rows = self.rows.lock();
+        let (value, until) = rows.get(key)?;
+        (Instant::now() < *until).then(|| value.clone())
+    }
+
+    /// Remembers a value.
+    pub(super) fn put(&self, key: K, value: V, memory: Duration) {
+        if memory.is_zero() {
+            return;
+        }
+        let now = Instant::now();
+        let mut rows = self.rows.lock();
+        if rows.len() >= self.limit && !rows.contains_key(&key) {
+            rows.retain(|_, (_, until)| now < *until);
+            if rows.len() >= self.limit {
+                rows.clear();
+            }
+        }
+        rows.insert(key, (value, now + memory));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn values_expire_and_the_bound_holds() {
+        let cache = Cache::new(2);
+        cache.put(1, "a", Duration::from_secs(60));
+        cache.put(2, "b", Duration::from_secs(1));
+        tokio::time::advance(Duration::from_secs(2)).await;
+        assert_eq!(cache.get(&2), None);
+        cache.put(3, "c", Duration::from_secs(60));
+        assert_eq!((cache.get(&1), cache.get(&3)), (Some("a"), Some("c")));
+        cache.put(4, "d", Duration::from_secs(60));
+        assert_eq!(cache.rows.lock().len(), 1);
+        cache.put(5, "e", Duration::ZERO);
+        assert_eq!(cache.get(&5), None);
+    }
+}

@@ -1,0 +1,202 @@
+//! Who asks, and whether they may. The iam service decides; the gateway remembers for at most a minute.
+//!
+//! A token is never kept, logged or passed on except to the iam service; every refusal looks the same.
+
+mod cache;
+pub(crate) mod guard;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+use tg_mesh::{Answer, Ask, Deadline, Mesh};
+use tg_schemas::msg::{IamRequest, IamResponse};
+use tg_schemas::{Class, Topic};
+
+use crate::fault::Fault;
+use crate::options::{GatewayOptions, Regime};
+use crate::registry::Gate;
+use cache::Cache;
+
+/// Longest time a decision is remembered.
+const MEMORY: Duration = Duration::from_secs(60);
+/// Longest wait for the iam service.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// An authenticated caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Identity {
+    /// User id.
+    pub(crate) id: Arc<str>,
+    /// Where requests go that name no workspace.
+    pub(crate) workspace: Arc<str>,
+}
+
+/// What a capability is needed on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Resource {
+    /// Workspace.
+    pub(crate) workspace: Option<String>,
+    /// Flow in it.
+    pub(crate) flow: Option<String>,
+    /// Workspace that a system level operation is about.
+    pub(crate) about: Option<String>,
+}
+
+impl Resource {
+    /// A workspace.
+    pub(crate) fn workspace(workspace: &str) -> Self {
+        Self {
+            workspace: Some(workspace.to_owned()),
+            ..Self::default()
+        }
+    }
+
+    /// A flow.
+    pub(crate) fn flow(workspace: &str, flow: &str) -> Self {
+        Self {
+            flow: Some(flow.to_owned()),
+            ..Self::workspace(workspace)
+        }
+    }
+}
+
+type KeyHash = [u8; 32];
+type Decision = (Arc<str>, &'static str, Resource);
+
+/// Asks the iam service and remembers what it said.
+pub(crate) struct Auth {
+    mesh: Mesh,
+    regime: Regime,
+    anonymous: Identity,
+    keys: Cache<KeyHash, Identity>,
+    decisions: Cache<Decision, bool>,
+}
+
+impl Auth {
+    /// Reads regime and bounds from the options.
+    pub(crate) fn new(mesh: Mesh, options: &GatewayOptions) -> Self {
+        Self {
+            mesh,
+            regime: options.regime,
+            anonymous: Identity {
+                id: "anonymous".into(),
+                workspace: options.default_workspace.as_str().into(),
+            },
+            keys: Cache::new(options.limits.cache),
+            decisions: Cache::new(options.limits.cache),
+        }
+    }
+
+    /// Whether everybody may come in.
+    pub(crate) fn open(&self) -> bool {
+        self.regime == Regime::None
+    }
+
+    /// Who holds this token; an absent or empty one is the anonymous attempt.
+    pub(crate) async fn authenticate(&self, token: Option<&str>) -> Result<Identity, Fault> {
+        if self.open() {
+            return Ok(self.anonymous.clone());
+        }
+        match token.filter(|token| !token.is_empty()) {
+            None => self.resolve("authenticate-anonymous", "").await,
+            Some(key) if key.starts_with("tg_") => {
+                let hash: KeyHash = Sha256::digest(key.as_bytes()).into();
+                if let Some(identity) = self.keys.get(&hash) {
+                    return Ok(identity);
+                }
+                let identity = self.resolve("resolve-api-key", key).await?;
+                self.keys.put(hash, identity.clone(), MEMORY);
+                Ok(identity)
+            }
+            Some(_) => Err(Fault::AuthFailure),
+        }
+    }
+
+    async fn resolve(&self, operation: &str, key: &str) -> Result<Identity, Fault> {
+        let response = self
+            .ask(IamRequest {
+                operation: operation.to_owned(),
+                api_key: key.to_owned(),
+                ..IamRequest::default()
+            })
+            .await?;
+        let complete =
+            !response.resolved_user_id.is_empty() && !response.resolved_default_workspace.is_empty();
+        if !complete {
+            return Err(Fault::AuthFailure);
+        }
+        Ok(Identity {
+            id: response.resolved_user_id.into(),
+            workspace: response.resolved_default_workspace.into(),
+        })
+    }
+
+    /// Whether the caller may. A failure of the iam service is a refusal.
+    pub(crate) async fn authorise(
+        &self,
+        identity: &Identity,
+        gate: Gate,
+        resource: &Resource,
+    ) -> Result<(), Fault> {
+        let capability = match gate {
+            Gate::Needs(capability) if !self.open() => capability,
+            _ => return Ok(()),
+        };
+        let decision = (identity.id.clone(), capability, resource.clone());
+        let allowed = match self.decisions.get(&decision) {
+            Some(allowed) => allowed,
+            None => self.decide(decision).await?,
+        };
+        if allowed {
+            Ok(())
+        } else {
+            Err(Fault::AccessDenied)
+        }
+    }
+
+    async fn decide(&self, decision: Decision) -> Result<bool, Fault> {
+        let (user, capability, resource) = &decision;
+        let mut on = Map::new();
+        if let Some(workspace) = &resource.workspace {
+            on.insert("workspace".into(), json!(workspace));
+        }
+        if let Some(flow) = &resource.flow {
+            on.insert("flow".into(), json!(flow));
+        }
+        let parameters = resource
+            .about
+            .as_ref()
+            .map_or(json!({}), |workspace| json!({"workspace": workspace}));
+        let response = self
+            .ask(IamRequest {
+                operation: "authorise".to_owned(),
+                user_id: user.to_string(),
+                actor: user.to_string(),
+                capability: (*capability).to_owned(),
+                resource_json: Value::Object(on).to_string(),
+                parameters_json: parameters.to_string(),
+                ..IamRequest::default()
+            })
+            .await?;
+        let seconds = u64::try_from(response.decision_ttl_seconds).unwrap_or(0);
+        let memory = Duration::from_secs(seconds).min(MEMORY);
+        self.decisions.put(decision, response.decision_allow, memory);
+        Ok(response.decision_allow)
+    }
+
+    async fn ask(&self, request: IamRequest) -> Result<IamResponse, Fault> {
+        let ask = Ask {
+            deadline: Some(Deadline::after(PATIENCE)),
+            ..Ask::default()
+        };
+        let answer: Answer<IamResponse> =
+            self.mesh
+                .ask(&Topic::system(Class::Request, "iam"), &request, ask);
+        answer.last().await.map_err(|error| {
+            tracing::info!(kind = %error.kind, operation = %request.operation, "iam refused");
+            Fault::AuthFailure
+        })
+    }
+}

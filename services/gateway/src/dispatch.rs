@@ -1,0 +1,449 @@
+//! The one way from an authenticated caller to a running question: authorise, resolve workspace and
+//! flow, find the topic, count the work, ask. Every door goes through here.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use serde_json::Value;
+use tg_mesh::{Ask, Deadline};
+use tg_schemas::{Class, FlowId, Topic, WorkspaceId};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::ask::{Part, Parts};
+use crate::auth::{Identity, Resource};
+use crate::fault::Fault;
+use crate::flows::{self, Flow};
+use crate::inflight::Permit;
+use crate::options::OnDisconnect;
+use crate::registry::{self, Gate, Home, Kind, Service, THRU};
+use crate::scrub::scrub;
+use crate::state::App;
+use crate::translate::{About, Body, Fields};
+
+/// Reserved workspace and type of the workspace registry in config.
+const REGISTRY: (&str, &str) = ("__workspaces__", "workspace");
+
+/// What is asked for.
+pub(crate) enum Target {
+    /// An operation of a service outside flows.
+    Service {
+        service: &'static Service,
+        operation: String,
+        gate: Gate,
+    },
+    /// A service of a flow.
+    Kind {
+        kind: &'static Kind,
+        /// Interface in the flow record.
+        interface: String,
+        flow: String,
+    },
+}
+
+impl Target {
+    /// An operation by names.
+    pub(crate) fn service(name: &str, body: &Body) -> Result<Self, Fault> {
+        let operation = match body.get("operation") {
+            Some(Value::String(operation)) if !operation.is_empty() => operation.clone(),
+            _ => return Err(Fault::MissingOperation),
+        };
+        let service = registry::service(name).ok_or(Fault::UnknownOperation)?;
+        let gate = service.gate(&operation).ok_or(Fault::UnknownOperation)?;
+        Ok(Self::Service {
+            service,
+            operation,
+            gate,
+        })
+    }
+
+    /// A flow service by names; `thru/<interface>` is any interface.
+    pub(crate) fn kind(name: &str, flow: &str) -> Result<Self, Fault> {
+        let (kind, interface) = match name.strip_prefix("thru/") {
+            Some(interface) if !interface.is_empty() => (&THRU, interface),
+            _ => (registry::flow_kind(name).ok_or(Fault::UnknownKind)?, name),
+        };
+        Ok(Self::Kind {
+            kind,
+            interface: interface.to_owned(),
+            flow: flow.to_owned(),
+        })
+    }
+
+    /// Name of the service, from a closed set.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Service { service, .. } => service.name,
+            Self::Kind { kind, .. } => kind.name,
+        }
+    }
+
+    /// The operation, if the service has several.
+    pub(crate) fn operation(&self) -> &str {
+        match self {
+            Self::Service { operation, .. } => operation,
+            Self::Kind { .. } => "",
+        }
+    }
+}
+
+/// How a question is known in traces.
+#[derive(Debug, Clone)]
+pub(crate) struct Meta {
+    /// Id of the HTTP request.
+    pub(crate) request_id: Arc<str>,
+    /// W3C trace context.
+    pub(crate) traceparent: Arc<str>,
+    /// Which door.
+    pub(crate) door: &'static str,
+}
+
+/// A request as a door read it.
+pub(crate) struct Call {
+    pub(crate) target: Target,
+    pub(crate) body: Body,
+    /// The explicit workspace.
+    pub(crate) workspace: Option<String>,
+    /// Less time than the gateway gives.
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) meta: Meta,
+}
+
+/// A question under way. Dropping it cancels the question, as the options say.
+pub(crate) struct Running {
+    parts: Parts,
+    stopped: CancellationToken,
+    over: bool,
+    name: &'static str,
+    door: &'static str,
+    started: Instant,
+    _permit: Permit,
+}
+
+impl Running {
+    /// The next part. After the last, or a fault, `None`; there is always exactly one of these.
+    pub(crate) async fn next(&mut self) -> Option<Part> {
+        if self.over {
+            return None;
+        }
+        let part = tokio::select! {
+            biased;
+            part = self.parts.next() => part,
+            () = self.stopped.cancelled() => Some(Part::Fault(flows::stopped())),
+        };
+        let part = part.unwrap_or_else(|| {
+            Part::Fault(tg_schemas::Error::new(
+                tg_schemas::ErrorCode::Interrupted,
+                "the answer ended before its end",
+            ))
+        });
+        let outcome = match &part {
+            Part::Body { last: false, .. } => return Some(part),
+            Part::Body { failed: true, .. } => "failed",
+            Part::Body { .. } => "ok",
+            Part::Fault(error) => error.code().as_str(),
+        };
+        self.over = true;
+        count(self.door, self.name, outcome);
+        metrics::histogram!("tg_gateway_request_seconds", "door" => self.door, "service" => self.name)
+            .record(self.started.elapsed().as_secs_f64());
+        Some(part)
+    }
+}
+
+/// Counts a finished request.
+fn count(door: &'static str, service: &'static str, outcome: &'static str) {
+    metrics::counter!(
+        "tg_gateway_requests_total", "door" => door, "service" => service, "outcome" => outcome
+    )
+    .increment(1);
+}
+
+impl App {
+    /// Starts a question for a caller.
+    pub(crate) async fn start(
+        &self,
+        identity: &Identity,
+        call: Call,
+        cancel: CancellationToken,
+    ) -> Result<Running, Fault> {
+        let (door, name) = (call.meta.door, call.target.name());
+        let started = self.start_inner(identity, call, cancel).await;
+        started.inspect_err(|fault| count(door, name, fault.label()))
+    }
+
+    async fn start_inner(
+        &self,
+        identity: &Identity,
+        call: Call,
+        cancel: CancellationToken,
+    ) -> Result<Running, Fault> {
+        let (name, door) = (call.target.name(), call.meta.door);
+        let way = self.admit(identity, &call).await?;
+        let about = About {
+            operation: call.target.operation().to_owned(),
+            actor: identity.id.to_string(),
+            fresh_id: format!("urn:uuid:{}", uuid::Uuid::new_v4()),
+            kind: name,
+        };
+        let ask = self.ask_options(identity, &call, &way, cancel);
+        let asks = match &call.target {
+            Target::Service { service, .. } => service.asks,
+            Target::Kind { kind, .. } => kind.asks,
+        };
+        let parts = asks(&self.mesh, &way.topic, &call.body, &about, ask)
+            .map_err(|error| Fault::Service(scrub(error)))?;
+        Ok(Running {
+            parts,
+            stopped: way.flow.map_or_else(CancellationToken::new, |flow| flow.stopped.clone()),
+            over: false,
+            name,
+            door,
+            started: Instant::now(),
+            _permit: way.permit,
+        })
+    }
+
+    /// Authorises a call and finds where it goes.
+    async fn admit(&self, identity: &Identity, call: &Call) -> Result<Way, Fault> {
+        match &call.target {
+            Target::Service {
+                service,
+                operation,
+                gate,
+            } if service.home == Home::System => {
+                let resource = iam_resource(operation, &call.body, identity)?;
+                self.auth.authorise(identity, *gate, &resource).await?;
+                Ok(Way {
+                    topic: Topic::system(Class::Request, service.base),
+                    workspace: None,
+                    flow: None,
+                    permit: self.enter(&identity.workspace)?,
+                })
+            }
+            Target::Service { service, gate, .. } => {
+                let workspace = self
+                    .workspace(identity, call.workspace.as_deref(), *gate)
+                    .await?;
+                Ok(Way {
+                    topic: Topic::workspace(Class::Request, service.base, &workspace),
+                    permit: self.enter(workspace.as_str())?,
+                    workspace: Some(workspace),
+                    flow: None,
+                })
+            }
+            Target::Kind {
+                kind,
+                interface,
+                flow,
+            } => {
+                let flow = self
+                    .flow(identity, call.workspace.as_deref(), flow, kind.gate)
+                    .await?;
+                let topic = if kind.record {
+                    flow.input(interface)?
+                } else {
+                    flow.request(interface)?
+                };
+                Ok(Way {
+                    topic,
+                    permit: self.enter(flow.workspace.as_str())?,
+                    workspace: Some(flow.workspace.clone()),
+                    flow: Some(flow),
+                })
+            }
+        }
+    }
+
+    fn enter(&self, workspace: &str) -> Result<Permit, Fault> {
+        self.in_flight
+            .enter(workspace)
+            .ok_or_else(|| Fault::busy("in this workspace"))
+    }
+
+    /// The one rule of every door: the explicit workspace, else the caller's own; allowed, then known.
+    /// In this order nobody learns which workspaces of others exist.
+    pub(crate) async fn workspace(
+        &self,
+        identity: &Identity,
+        explicit: Option<&str>,
+        gate: Gate,
+    ) -> Result<WorkspaceId, Fault> {
+        let workspace = named(identity, explicit)?;
+        let resource = Resource::workspace(workspace.as_str());
+        self.auth.authorise(identity, gate, &resource).await?;
+        self.known(&workspace)?;
+        Ok(workspace)
+    }
+
+    /// The same for a flow.
+    pub(crate) async fn flow(
+        &self,
+        identity: &Identity,
+        explicit: Option<&str>,
+        flow: &str,
+        gate: Gate,
+    ) -> Result<Arc<Flow>, Fault> {
+        let workspace = named(identity, explicit)?;
+        let id = FlowId::new(flow)?;
+        let resource = Resource::flow(workspace.as_str(), id.as_str());
+        self.auth.authorise(identity, gate, &resource).await?;
+        self.known(&workspace)?;
+        self.flows.get(&workspace, &id)
+    }
+
+    fn known(&self, workspace: &WorkspaceId) -> Result<(), Fault> {
+        let row = self
+            .mesh
+            .config()
+            .get(REGISTRY.0, REGISTRY.1, workspace.as_str())
+            .ok_or(Fault::WorkspaceNotFound)?;
+        let disabled = serde_json::from_str::<Value>(&row)
+            .is_ok_and(|value| value.get("enabled") == Some(&Value::Bool(false)));
+        if disabled {
+            return Err(Fault::WorkspaceNotFound);
+        }
+        Ok(())
+    }
+
+    fn ask_options(
+        &self,
+        identity: &Identity,
+        call: &Call,
+        way: &Way,
+        cancel: CancellationToken,
+    ) -> Ask {
+        let streaming = call.body.get("streaming") == Some(&Value::Bool(true));
+        let own = (!streaming).then_some(self.options.timeout);
+        let span = match (call.timeout, own) {
+            (Some(asked), Some(own)) => Some(asked.min(own)),
+            (asked, own) => asked.or(own),
+        };
+        Ask {
+            deadline: span.map(Deadline::after),
+            cancel,
+            streaming,
+            detach: self.options.on_disconnect == OnDisconnect::Finish,
+            epoch: way.flow.as_ref().and_then(|flow| flow.epoch),
+            workspace: way.workspace.clone(),
+            user_id: Some(identity.id.to_string()),
+            traceparent: Some(call.meta.traceparent.to_string()),
+            ..Ask::default()
+        }
+    }
+}
+
+/// Where an admitted call goes.
+struct Way {
+    topic: Topic,
+    workspace: Option<WorkspaceId>,
+    flow: Option<Arc<Flow>>,
+    permit: Permit,
+}
+
+fn named(identity: &Identity, explicit: Option<&str>) -> Result<WorkspaceId, Fault> {
+    let name = explicit
+        .filter(|name| !name.is_empty())
+        .unwrap_or(&identity.workspace);
+    Ok(WorkspaceId::new(name)?)
+}
+
+/// Operations on users and keys are about a workspace; those on workspaces and signing keys about none.
+fn iam_resource(operation: &str, body: &Body, identity: &Identity) -> Result<Resource, Fault> {
+    let of_users = ["user", "key", "password", "mint"]
+        .iter()
+        .any(|word| operation.contains(word));
+    if !of_users || operation.contains("signing") {
+        return Ok(Resource::default());
+    }
+    let fields = Fields::new(body);
+    let inner = |object: &str, key: &str| match fields.object(object)? {
+        Some(fields) => fields.opt_text(key),
+        None => Ok(None),
+    };
+    let about = [
+        inner("user", "workspace")?,
+        inner("workspace_record", "id")?,
+        fields.opt_text("workspace")?,
+        Some(identity.workspace.to_string()),
+    ];
+    Ok(Resource {
+        about: about
+            .into_iter()
+            .flatten()
+            .find(|workspace| !workspace.is_empty()),
+        ..Resource::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn identity() -> Identity {
+        Identity {
+            id: "u".into(),
+            workspace: "home".into(),
+        }
+    }
+
+    #[test]
+    fn targets_are_found_by_name_or_refused() {
+        let body = |value: Value| value.as_object().cloned().unwrap();
+        let fault = |name, value| Target::service(name, &body(value)).err();
+        assert_eq!(
+            fault("config", json!({"operation": ""})),
+            Some(Fault::MissingOperation)
+        );
+        assert_eq!(
+            fault("config", json!({"operation": "getkeys-all-ws"})),
+            Some(Fault::UnknownOperation)
+        );
+        assert_eq!(
+            fault("nothing", json!({"operation": "get"})),
+            Some(Fault::UnknownOperation)
+        );
+        assert_eq!(
+            Target::kind("keyword-index", "f").err(),
+            Some(Fault::UnknownKind)
+        );
+        assert_eq!(Target::kind("thru/", "f").err(), Some(Fault::UnknownKind));
+        assert_eq!(Target::kind("thru/agent", "f").unwrap().name(), "thru");
+    }
+
+    #[test]
+    fn a_workspace_is_the_explicit_one_else_the_callers() {
+        let name = |explicit| named(&identity(), explicit).map(|id| id.to_string());
+        assert_eq!(name(None), Ok("home".into()));
+        assert_eq!(name(Some("")), Ok("home".into()));
+        assert_eq!(name(Some("acme")), Ok("acme".into()));
+        for hostile in ["a:b", "__template__", "../x", "a--b", "ü"] {
+            let Err(Fault::Service(error)) = named(&identity(), Some(hostile)) else {
+                panic!("{hostile} passed");
+            };
+            assert!(error.message.starts_with("workspace: "));
+        }
+    }
+
+    #[test]
+    fn iam_operations_are_about_the_first_workspace_named() {
+        let about = |operation, value: Value| {
+            iam_resource(operation, value.as_object().unwrap(), &identity())
+                .unwrap()
+                .about
+        };
+        assert_eq!(
+            about("create-user", json!({"user": {"workspace": "a"}, "workspace": "b"})),
+            Some("a".into())
+        );
+        assert_eq!(
+            about("list-api-keys", json!({"workspace": "b"})),
+            Some("b".into())
+        );
+        assert_eq!(about("list-users", json!({})), Some("home".into()));
+        assert_eq!(about("create-workspace", json!({"workspace": "b"})), None);
+        assert_eq!(about("rotate-signing-key", json!({})), None);
+    }
+}

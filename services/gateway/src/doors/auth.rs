@@ -1,0 +1,121 @@
+//! `POST /api/v1/auth/*`: operations of the iam service with a door of their own. Failures are masked.
+
+use axum::body::Body as HttpBody;
+use axum::extract::{Extension, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+use tg_schemas::ErrorCode;
+use tokio_util::sync::CancellationToken;
+
+use super::{read, service::stranger, whole::Whole};
+use crate::auth::Identity;
+use crate::dispatch::{Call, Meta, Target};
+use crate::fault::{Fault, json_response, refusal};
+use crate::state::{App, Shared};
+use crate::translate::{Body, Fields};
+
+/// Password for a token.
+pub(crate) async fn login(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+    headers: HeaderMap,
+    body: HttpBody,
+) -> Response {
+    let outcome = async {
+        let given = read::object(&read::bytes(&app, &headers, body, false).await?)?;
+        let mut body = Body::new();
+        for key in ["username", "password", "workspace"] {
+            body.insert(key.into(), json!(Fields::new(&given).text(key)?));
+        }
+        let reply = ask(&app, "login", body, &stranger(), meta).await?;
+        let granted = reply.get("jwt").is_some_and(Value::is_string);
+        Ok(masked(reply, granted))
+    };
+    outcome.await.unwrap_or_else(Fault::into_response)
+}
+
+/// The first key of a fresh system. The body is not read.
+pub(crate) async fn bootstrap(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+) -> Response {
+    match ask(&app, "bootstrap", Body::new(), &stranger(), meta).await {
+        Ok(reply) => {
+            let granted = reply.contains_key("bootstrap_admin_api_key");
+            masked(reply, granted)
+        }
+        Err(fault) => fault.into_response(),
+    }
+}
+
+/// Whether a fresh system waits for its first key. The body is not read.
+pub(crate) async fn bootstrap_status(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+) -> Response {
+    match ask(&app, "bootstrap-status", Body::new(), &stranger(), meta).await {
+        Ok(reply) => json_response(StatusCode::OK, &reply),
+        Err(fault) => fault.into_response(),
+    }
+}
+
+/// The caller's own password.
+pub(crate) async fn change_password(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+    headers: HeaderMap,
+    body: HttpBody,
+) -> Response {
+    let outcome = async {
+        let identity = app.auth.authenticate(read::bearer(&headers)).await?;
+        let given = read::object(&read::bytes(&app, &headers, body, false).await?)?;
+        let fields = Fields::new(&given);
+        let mut body = Body::new();
+        body.insert("user_id".into(), json!(&*identity.id));
+        body.insert("password".into(), json!(fields.text("current_password")?));
+        body.insert("new_password".into(), json!(fields.text("new_password")?));
+        let reply = ask(&app, "change-password", body, &identity, meta).await?;
+        Ok(match reply.get("error") {
+            None => json_response(StatusCode::OK, &reply),
+            Some(error) => changed_not(error),
+        })
+    };
+    outcome.await.unwrap_or_else(Fault::into_response)
+}
+
+fn changed_not(error: &Value) -> Response {
+    let text = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default();
+    match ErrorCode::from_wire(text("type")) {
+        ErrorCode::Unauthenticated => Fault::AuthFailure.into_response(),
+        _ => refusal(StatusCode::BAD_REQUEST, text("message")),
+    }
+}
+
+/// Success, or the one refusal that says nothing.
+fn masked(reply: Body, granted: bool) -> Response {
+    if granted {
+        json_response(StatusCode::OK, &reply)
+    } else {
+        Fault::AuthFailure.into_response()
+    }
+}
+
+async fn ask(
+    app: &App,
+    operation: &str,
+    mut body: Body,
+    identity: &Identity,
+    meta: Meta,
+) -> Result<Body, Fault> {
+    body.insert("operation".into(), json!(operation));
+    let call = Call {
+        target: Target::service("iam", &body)?,
+        body,
+        workspace: None,
+        timeout: None,
+        meta,
+    };
+    let running = app.start(identity, call, CancellationToken::new()).await?;
+    Whole::Last.collect(running).await
+}

@@ -1,0 +1,101 @@
+//! What surrounds every request: an id, a span, a trace context, and in regime `none` the guard against
+//! web pages. The query string is never logged: sockets carry tokens in it.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::middleware::Next;
+use axum::response::Response;
+use tracing::Instrument;
+use uuid::Uuid;
+
+use crate::auth::guard;
+use crate::dispatch::Meta;
+use crate::fault::refusal;
+use crate::state::Shared;
+
+const REQUEST_ID: &str = "x-request-id";
+
+/// Gives the request its id and span, and the response the id.
+pub(crate) async fn trace(mut request: Request, next: Next) -> Response {
+    let meta = meta(request.headers());
+    let span = tracing::info_span!(
+        "request",
+        id = %meta.request_id,
+        method = %request.method(),
+        path = %request.uri().path(),
+    );
+    let id = HeaderValue::from_str(&meta.request_id).ok();
+    request.extensions_mut().insert(meta);
+    let mut response = next.run(request).instrument(span.clone()).await;
+    tracing::debug!(parent: &span, status = response.status().as_u16(), "answered");
+    if let Some(id) = id {
+        response.headers_mut().insert(REQUEST_ID, id);
+    }
+    response
+}
+
+/// Turns web pages away when there is no other authentication.
+pub(crate) async fn guard(State(app): State<Shared>, request: Request, next: Next) -> Response {
+    if app.auth.open() && !guard::is_local(request.headers(), request.uri()) {
+        return refusal(StatusCode::FORBIDDEN, "access denied");
+    }
+    next.run(request).await
+}
+
+fn meta(headers: &HeaderMap) -> Meta {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let request_id = text(REQUEST_ID)
+        .filter(|id| is_id(id))
+        .map_or_else(|| Uuid::new_v4().to_string().into(), Arc::from);
+    let traceparent = text("traceparent")
+        .filter(|context| is_traceparent(context))
+        .map_or_else(fresh_traceparent, Arc::from);
+    Meta {
+        request_id,
+        traceparent,
+        door: "rest",
+    }
+}
+
+/// A new trace.
+pub(crate) fn fresh_traceparent() -> Arc<str> {
+    let trace = Uuid::new_v4().simple().to_string();
+    let span = Uuid::new_v4().simple().to_string();
+    format!("00-{trace}-{}-01", &span[..16]).into()
+}
+
+fn is_id(id: &str) -> bool {
+    (1..=64).contains(&id.len())
+        && id
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+}
+
+fn is_traceparent(context: &str) -> bool {
+    let parts: Vec<&str> = context.split('-').collect();
+    let lengths: Vec<usize> = parts.iter().map(|part| part.len()).collect();
+    lengths == [2, 32, 16, 2]
+        && parts.iter().all(|part| {
+            part.bytes()
+                .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+        })
+        && parts[1].bytes().any(|b| b != b'0')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_and_contexts_from_outside_are_checked() {
+        assert!(is_id("abc-1.2_X"));
+        assert!(!is_id("") && !is_id("a b") && !is_id(&"x".repeat(65)) && !is_id("a\n"));
+        assert!(is_traceparent(
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+        ));
+        assert!(is_traceparent(&fresh_traceparent()));
+        assert!(!is_traceparent("00-zz-00-01"));
+    }
+}

@@ -1,0 +1,52 @@
+//! `GET /health/*`: whether the process lives, and whether the default flow serves.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde_json::json;
+use tg_schemas::{FlowId, WorkspaceId};
+
+use crate::fault::{Fault, json_response};
+use crate::state::{App, Shared};
+
+/// The process answers.
+pub(crate) async fn live() -> Response {
+    json_response(StatusCode::OK, &json!({"live": true}))
+}
+
+/// 200 when a question to the default flow would be answered; else what is missing.
+pub(crate) async fn ready(State(app): State<Shared>) -> Response {
+    let missing = missing(&app);
+    let status = if missing.is_empty() {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    };
+    let body = json!({"ready": missing.is_empty(), "missing": missing});
+    json_response(status, &body)
+}
+
+fn missing(app: &App) -> Vec<&'static str> {
+    if app.closing.is_cancelled() {
+        return vec!["the gateway is closing"];
+    }
+    if app.mesh.config().version() < 0 {
+        return vec!["the configuration was not read yet"];
+    }
+    let (Ok(workspace), Ok(id)) = (WorkspaceId::new("default"), FlowId::new("default")) else {
+        return vec!["the default flow"];
+    };
+    match app.flows.get(&workspace, &id) {
+        Ok(flow) => {
+            let epoch = flow.epoch.unwrap_or(0);
+            let presence = app.mesh.presence();
+            if presence.attached("agent-manager", "default", "default", epoch) {
+                Vec::new()
+            } else {
+                vec!["the agent of the default flow is not attached"]
+            }
+        }
+        Err(Fault::InvalidFlow { .. }) => vec!["the default flow is not started"],
+        Err(_) => vec!["the default flow is being stopped"],
+    }
+}

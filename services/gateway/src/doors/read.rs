@@ -1,0 +1,91 @@
+//! Reads requests: bearer tokens, bodies within their limit, JSON objects.
+
+use axum::body::{Body as HttpBody, to_bytes};
+use axum::http::{HeaderMap, header};
+use serde_json::Value;
+
+use crate::fault::Fault;
+use crate::state::App;
+use crate::translate::Body;
+
+/// Largest body of a caller who is not known.
+const STRANGER: usize = 64 << 10;
+
+/// The token of an `Authorization: Bearer …` header.
+pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    headers
+        .get(header::AUTHORIZATION)?
+        .to_str()
+        .ok()?
+        .strip_prefix("Bearer ")
+        .map(str::trim)
+        .filter(|token| !token.is_empty())
+}
+
+/// The bytes of a body, at most the limit; less for strangers.
+pub(super) async fn bytes(
+    app: &App,
+    headers: &HeaderMap,
+    body: HttpBody,
+    known: bool,
+) -> Result<bytes::Bytes, Fault> {
+    let limit = if known {
+        app.options.limits.body
+    } else {
+        STRANGER.min(app.options.limits.body)
+    };
+    let too_large = || Fault::TooLarge { limit };
+    let announced = headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if announced.is_some_and(|length| length > limit as u64) {
+        return Err(too_large());
+    }
+    to_bytes(body, limit).await.map_err(|_| too_large())
+}
+
+/// A JSON object.
+pub(super) fn object(bytes: &[u8]) -> Result<Body, Fault> {
+    match serde_json::from_slice(bytes) {
+        Ok(Value::Object(body)) => Ok(body),
+        Ok(_) => Err(Fault::NotAnObject),
+        Err(detail) => Err(Fault::InvalidJson(detail.to_string())),
+    }
+}
+
+/// The explicit workspace of a body.
+pub(super) fn workspace(body: &Body) -> Result<Option<String>, Fault> {
+    Ok(crate::translate::Fields::new(body).opt_text("workspace")?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::HeaderValue;
+
+    #[test]
+    fn the_scheme_is_exact() {
+        let token = |text: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::AUTHORIZATION, HeaderValue::from_static(text));
+            bearer(&headers).map(str::to_owned)
+        };
+        assert_eq!(token("Bearer tg_x"), Some("tg_x".into()));
+        assert_eq!(token("bearer tg_x"), None);
+        assert_eq!(token("Bearer "), None);
+        assert_eq!(token("Basic x"), None);
+    }
+
+    #[test]
+    fn bodies_are_objects() {
+        assert!(object(b"{\"a\": 1}").is_ok());
+        assert_eq!(object(b"[1]"), Err(Fault::NotAnObject));
+        assert!(matches!(object(b"{"), Err(Fault::InvalidJson(_))));
+        assert!(matches!(object(&[0xff, 0xfe]), Err(Fault::InvalidJson(_))));
+        let deep = "[".repeat(100_000);
+        assert!(matches!(
+            object(deep.as_bytes()),
+            Err(Fault::InvalidJson(_))
+        ));
+    }
+}

@@ -1,0 +1,90 @@
+//! `POST /api/v1/{kind}` and `POST /api/v1/iam`: services outside flows.
+
+use axum::body::Body as HttpBody;
+use axum::extract::{Extension, Path, State};
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+use tokio_util::sync::CancellationToken;
+
+use super::{read, sse, whole::Whole};
+use crate::auth::Identity;
+use crate::dispatch::{Call, Meta, Target};
+use crate::fault::Fault;
+use crate::registry::Gate;
+use crate::state::{App, Shared};
+
+/// A service by its name.
+pub(crate) async fn global(
+    State(app): State<Shared>,
+    Path(name): Path<String>,
+    Extension(meta): Extension<Meta>,
+    headers: HeaderMap,
+    body: HttpBody,
+) -> Response {
+    // Identity management has a door of its own.
+    let name = if name == "iam" { "" } else { name.as_str() };
+    answer(&app, name, meta, &headers, body)
+        .await
+        .unwrap_or_else(Fault::into_response)
+}
+
+/// Identity management.
+pub(crate) async fn iam(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+    headers: HeaderMap,
+    body: HttpBody,
+) -> Response {
+    answer(&app, "iam", meta, &headers, body)
+        .await
+        .unwrap_or_else(Fault::into_response)
+}
+
+/// A body that cannot be understood is refused before an unknown caller is; so is an unknown operation.
+async fn answer(
+    app: &App,
+    name: &str,
+    meta: Meta,
+    headers: &HeaderMap,
+    body: HttpBody,
+) -> Result<Response, Fault> {
+    let caller = app.auth.authenticate(read::bearer(headers)).await;
+    let bytes = read::bytes(app, headers, body, caller.is_ok()).await?;
+    let mut body = read::object(&bytes)?;
+    drop(bytes);
+    let target = Target::service(name, &body)?;
+    let public = matches!(
+        target,
+        Target::Service {
+            gate: Gate::Public,
+            ..
+        }
+    );
+    let identity = match caller {
+        Err(_) if public => stranger(),
+        caller => caller?,
+    };
+    let streaming = sse::wanted(headers);
+    let whole = Whole::of(target.name(), target.operation(), &body);
+    super::flow_service::set_streaming(&mut body, streaming)?;
+    let call = Call {
+        workspace: read::workspace(&body)?,
+        target,
+        body,
+        timeout: None,
+        meta,
+    };
+    let running = app.start(&identity, call, CancellationToken::new()).await?;
+    if streaming {
+        return Ok(sse::respond(running, app.options.heartbeat));
+    }
+    Ok(whole.respond(running).await)
+}
+
+/// Whoever calls a public operation.
+pub(super) fn stranger() -> Identity {
+    Identity {
+        id: "".into(),
+        workspace: "default".into(),
+    }
+}

@@ -1,0 +1,68 @@
+//! One reply for a caller who does not stream: the last message, and for a dialog the whole texts.
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde_json::Value;
+
+use crate::ask::Part;
+use crate::dispatch::Running;
+use crate::fault::{Fault, json_response};
+use crate::translate::Body;
+use crate::translate::agent::Summary;
+
+/// What to make of the parts.
+pub(super) enum Whole {
+    /// The last message.
+    Last,
+    /// The last message with the texts of all.
+    Dialog(Summary),
+    /// The chunk of a document with this number.
+    Chunk(i64),
+}
+
+impl Whole {
+    /// What a request wants.
+    pub(super) fn of(service: &str, operation: &str, body: &Body) -> Self {
+        let index = body.get("chunk-index").and_then(Value::as_i64);
+        match (service, operation, index) {
+            ("agent", ..) => Self::Dialog(Summary::default()),
+            (_, "stream-document", Some(index)) => Self::Chunk(index),
+            _ => Self::Last,
+        }
+    }
+
+    /// Reads the answer to its end.
+    pub(super) async fn collect(mut self, mut running: Running) -> Result<Body, Fault> {
+        let mut reply = Body::new();
+        while let Some(part) = running.next().await {
+            let body = match part {
+                Part::Body { body, .. } => body,
+                Part::Fault(error) => return Err(Fault::Service(error)),
+            };
+            match &mut self {
+                Self::Last => {}
+                Self::Dialog(summary) => summary.add(&body),
+                // An index of 0 is left out of replies.
+                Self::Chunk(wanted) => {
+                    let index = body.get("chunk-index").and_then(Value::as_i64);
+                    if index.unwrap_or(0) == *wanted || body.contains_key("error") {
+                        return Ok(body);
+                    }
+                }
+            }
+            reply = body;
+        }
+        Ok(match self {
+            Self::Dialog(summary) => summary.finish(reply),
+            _ => reply,
+        })
+    }
+
+    /// The reply as a response.
+    pub(super) async fn respond(self, running: Running) -> Response {
+        match self.collect(running).await {
+            Ok(body) => json_response(StatusCode::OK, &body),
+            Err(fault) => fault.into_response(),
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Why a door turned a request away, in the words of HTTP and of the socket.
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+use tg_schemas::{Error, ErrorCode};
+
+use crate::translate::{error_body, error_value};
+
+/// Refusals of the doors. Errors of services come as [`Fault::Service`].
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Fault {
+    /// The body is no JSON.
+    InvalidJson(String),
+    /// The body is no object.
+    NotAnObject,
+    /// No `operation`.
+    MissingOperation,
+    /// No such operation or service.
+    UnknownOperation,
+    /// No such kind.
+    UnknownKind,
+    /// Whoever asks is not known; the reason stays inside.
+    AuthFailure,
+    /// Whoever asks may not.
+    AccessDenied,
+    /// No such workspace.
+    WorkspaceNotFound,
+    /// No such flow in a workspace that the caller may use.
+    InvalidFlow {
+        /// Workspace.
+        workspace: String,
+        /// Flow id.
+        flow: String,
+    },
+    /// The flow has no such interface.
+    KindNotInFlow,
+    /// A socket frame without its mandatory keys.
+    BadMessage(&'static str),
+    /// The body is larger than the limit.
+    TooLarge {
+        /// Limit in bytes.
+        limit: usize,
+    },
+    /// Everything that has a type and a message of its own.
+    Service(Error),
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        Self::Service(error)
+    }
+}
+
+impl Fault {
+    /// A limit on work in progress is reached.
+    pub(crate) fn busy(what: &str) -> Self {
+        Self::Service(Error::new(
+            ErrorCode::Busy,
+            format!("too many requests in progress {what}; try again when some have ended"),
+        ))
+    }
+
+    /// Type and message on a socket.
+    pub(crate) fn error(&self) -> Error {
+        let (kind, message) = match self {
+            Self::InvalidJson(detail) => ("error", format!("invalid JSON: {detail}")),
+            Self::NotAnObject => ("error", "Bad message: must be an object".into()),
+            Self::MissingOperation | Self::UnknownOperation | Self::UnknownKind => {
+                ("unknown-service", "unknown service".into())
+            }
+            Self::AuthFailure => ("auth-required", "auth failure".into()),
+            Self::AccessDenied => ("access-denied", "access denied".into()),
+            Self::WorkspaceNotFound => ("workspace-not-found", "workspace not found".into()),
+            Self::InvalidFlow { workspace, flow } => {
+                ("error", format!("Invalid flow {workspace}/{flow}"))
+            }
+            Self::KindNotInFlow => ("error", "This kind not supported by flow".into()),
+            Self::BadMessage(why) => ("error", format!("Bad message: {why}")),
+            Self::TooLarge { limit } => ("too-large", format!("larger than {limit} bytes")),
+            Self::Service(error) => return error.clone(),
+        };
+        Error::typed(kind, message)
+    }
+
+    /// A socket frame that ends a request.
+    pub(crate) fn frame(&self, id: Option<&Value>) -> Value {
+        error_frame(&self.error(), id)
+    }
+
+    /// Label in metrics.
+    pub(crate) fn label(&self) -> &'static str {
+        match self {
+            Self::AuthFailure => ErrorCode::Unauthenticated.as_str(),
+            Self::AccessDenied => ErrorCode::Forbidden.as_str(),
+            Self::WorkspaceNotFound | Self::InvalidFlow { .. } | Self::UnknownKind => {
+                ErrorCode::NotFound.as_str()
+            }
+            Self::TooLarge { .. } => ErrorCode::TooLarge.as_str(),
+            Self::Service(error) => error.code().as_str(),
+            _ => ErrorCode::BadRequest.as_str(),
+        }
+    }
+}
+
+/// A frame that carries only an error.
+pub(crate) fn error_frame(error: &Error, id: Option<&Value>) -> Value {
+    let mut frame = json!({"error": error_value(error), "complete": true});
+    if let Some(id) = id {
+        frame["id"] = id.clone();
+    }
+    frame
+}
+
+/// `{"error": "text"}` with a status.
+pub(crate) fn refusal(status: StatusCode, text: &str) -> Response {
+    json_response(status, &json!({"error": text}))
+}
+
+/// A JSON response with the content type of the contract.
+pub(crate) fn json_response<T: serde::Serialize>(status: StatusCode, body: &T) -> Response {
+    let mut response = (status, Json(body)).into_response();
+    response.headers_mut().insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json; charset=utf-8"),
+    );
+    response
+}
+
+impl IntoResponse for Fault {
+    /// Errors of services come with status 200, as every official client expects.
+    fn into_response(self) -> Response {
+        match &self {
+            Self::InvalidJson(_) => refusal(StatusCode::BAD_REQUEST, "invalid json"),
+            Self::NotAnObject => refusal(StatusCode::BAD_REQUEST, "body must be an object"),
+            Self::MissingOperation => refusal(StatusCode::BAD_REQUEST, "missing operation"),
+            Self::UnknownOperation => refusal(StatusCode::BAD_REQUEST, "unknown operation"),
+            Self::BadMessage(why) => refusal(StatusCode::BAD_REQUEST, why),
+            Self::UnknownKind => refusal(StatusCode::NOT_FOUND, "unknown kind"),
+            Self::AuthFailure => refusal(StatusCode::UNAUTHORIZED, "auth failure"),
+            Self::AccessDenied => refusal(StatusCode::FORBIDDEN, "access denied"),
+            Self::WorkspaceNotFound => refusal(StatusCode::NOT_FOUND, "workspace not found"),
+            Self::InvalidFlow { .. } | Self::KindNotInFlow => {
+                refusal(StatusCode::OK, &self.error().message)
+            }
+            Self::TooLarge { .. } => {
+                json_response(StatusCode::PAYLOAD_TOO_LARGE, &error_body(&self.error()))
+            }
+            Self::Service(error) => json_response(StatusCode::OK, &error_body(error)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statuses_follow_the_contract() {
+        let status = |fault: Fault| fault.into_response().status().as_u16();
+        assert_eq!(status(Fault::InvalidJson("x".into())), 400);
+        assert_eq!(status(Fault::UnknownOperation), 400);
+        assert_eq!(status(Fault::UnknownKind), 404);
+        assert_eq!(status(Fault::AuthFailure), 401);
+        assert_eq!(status(Fault::AccessDenied), 403);
+        assert_eq!(status(Fault::WorkspaceNotFound), 404);
+        assert_eq!(status(Fault::KindNotInFlow), 200);
+        assert_eq!(status(Fault::TooLarge { limit: 1 }), 413);
+        assert_eq!(status(Fault::busy("in this workspace")), 200);
+    }
+
+    #[test]
+    fn error_frames_are_complete_and_echo_any_id() {
+        let frame = Fault::AuthFailure.frame(Some(&json!(0)));
+        assert_eq!(
+            frame,
+            json!({"id": 0, "complete": true,
+                   "error": {"type": "auth-required", "message": "auth failure"}})
+        );
+        assert!(Fault::NotAnObject.frame(None).get("id").is_none());
+    }
+}

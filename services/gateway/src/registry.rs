@@ -1,0 +1,407 @@
+//! The table of what can be asked through the gateway, and which capability it takes.
+//!
+//! What is not in the table does not exist for clients.
+
+use crate::ask::{self, Asks};
+use crate::translate::agent::Agent;
+use crate::translate::collection::Collection;
+use crate::translate::completion::Completion;
+use crate::translate::config::Config;
+use crate::translate::flow::Flow;
+use crate::translate::generic::Generic;
+use crate::translate::iam::Iam;
+use crate::translate::librarian::Librarian;
+use crate::translate::passthrough::Passthrough;
+use crate::translate::prompt::Prompt;
+use crate::translate::sparql::Sparql;
+use crate::translate::tool::Tool;
+use crate::translate::triples::TriplesQuery;
+
+/// What a caller needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Gate {
+    /// Nothing.
+    Public,
+    /// To be known.
+    Authenticated,
+    /// A capability.
+    Needs(&'static str),
+}
+
+/// Where a service lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Home {
+    /// One per system.
+    System,
+    /// One per workspace.
+    Workspace,
+}
+
+/// A service outside flows.
+pub(crate) struct Service {
+    /// Name at the doors.
+    pub(crate) name: &'static str,
+    /// Base of its topic.
+    pub(crate) base: &'static str,
+    /// Where it lives.
+    pub(crate) home: Home,
+    /// Its translator.
+    pub(crate) asks: Asks,
+    /// Operations by what they need.
+    operations: &'static [(Gate, &'static [&'static str])],
+}
+
+/// A kind of flow service.
+pub(crate) struct Kind {
+    /// Name at the doors, and of the interface.
+    pub(crate) name: &'static str,
+    /// What it needs.
+    pub(crate) gate: Gate,
+    /// Its translator.
+    pub(crate) asks: Asks,
+    /// It takes records instead of questions.
+    pub(crate) record: bool,
+}
+
+use Gate::{Authenticated, Needs, Public};
+
+const SERVICES: &[Service] = &[
+    Service {
+        name: "iam",
+        base: "iam",
+        home: Home::System,
+        asks: ask::ask::<Iam>,
+        operations: &[
+            (Public, &["login", "bootstrap", "bootstrap-status"]),
+            (
+                Authenticated,
+                &["whoami", "list-my-workspaces", "change-password"],
+            ),
+            (
+                Needs("users:admin"),
+                &[
+                    "create-user",
+                    "disable-user",
+                    "enable-user",
+                    "delete-user",
+                    "reset-password",
+                ],
+            ),
+            (Needs("users:read"), &["list-users", "get-user"]),
+            (Needs("users:write"), &["update-user"]),
+            (
+                Needs("keys:admin"),
+                &["create-api-key", "list-api-keys", "revoke-api-key"],
+            ),
+            (
+                Needs("workspaces:admin"),
+                &[
+                    "create-workspace",
+                    "list-workspaces",
+                    "get-workspace",
+                    "update-workspace",
+                    "enable-workspace",
+                    "disable-workspace",
+                    "delete-workspace",
+                ],
+            ),
+            (Needs("mint-token"), &["mint-token"]),
+            (
+                Needs("iam:admin"),
+                &[
+                    "rotate-signing-key",
+                    "create-group",
+                    "get-group",
+                    "list-groups",
+                    "update-group",
+                    "delete-group",
+                    "add-group-member",
+                    "remove-group-member",
+                    "list-group-members",
+                    "add-group-grant",
+                    "remove-group-grant",
+                    "list-group-grants",
+                    "add-user-grant",
+                    "remove-user-grant",
+                    "list-user-grants",
+                    "resolve-effective-permissions",
+                ],
+            ),
+        ],
+    },
+    Service {
+        name: "config",
+        base: "config",
+        home: Home::Workspace,
+        asks: ask::ask::<Config>,
+        operations: &[
+            (
+                Needs("config:read"),
+                &["get", "list", "getvalues", "getvalues-all-ws", "config"],
+            ),
+            (Needs("config:write"), &["put", "delete"]),
+        ],
+    },
+    Service {
+        name: "flow",
+        base: "flow",
+        home: Home::Workspace,
+        asks: ask::ask::<Flow>,
+        operations: &[
+            (
+                Needs("flows:read"),
+                &[
+                    "list-blueprints",
+                    "get-blueprint",
+                    "check-blueprint",
+                    "list-flows",
+                    "get-flow",
+                    "why",
+                    "doctor",
+                    "list-put-aside",
+                ],
+            ),
+            (
+                Needs("flows:write"),
+                &[
+                    "put-blueprint",
+                    "delete-blueprint",
+                    "start-flow",
+                    "stop-flow",
+                    "show-put-aside",
+                    "replay-put-aside",
+                    "discard-put-aside",
+                ],
+            ),
+        ],
+    },
+    Service {
+        name: "librarian",
+        base: "librarian",
+        home: Home::Workspace,
+        asks: ask::ask::<Librarian>,
+        operations: &[
+            (
+                Needs("documents:read"),
+                &[
+                    "get-document",
+                    "get-document-metadata",
+                    "get-document-content",
+                    "stream-document",
+                    "list-documents",
+                    "list-children",
+                    "list-processing",
+                    "get-upload-status",
+                    "list-uploads",
+                ],
+            ),
+            (
+                Needs("documents:write"),
+                &[
+                    "add-document",
+                    "add-child-document",
+                    "remove-document",
+                    "update-document",
+                    "add-processing",
+                    "remove-processing",
+                    "begin-upload",
+                    "upload-chunk",
+                    "complete-upload",
+                    "abort-upload",
+                ],
+            ),
+        ],
+    },
+    Service {
+        name: "collection-management",
+        base: "collection",
+        home: Home::Workspace,
+        asks: ask::ask::<Collection>,
+        operations: &[
+            (Needs("collections:read"), &["list-collections"]),
+            (
+                Needs("collections:write"),
+                &["update-collection", "delete-collection"],
+            ),
+        ],
+    },
+    Service {
+        name: "knowledge",
+        base: "knowledge",
+        home: Home::Workspace,
+        asks: ask::not_built,
+        operations: &[
+            (
+                Needs("knowledge:read"),
+                &["get-kg-core", "list-kg-cores", "get-de-core", "list-de-cores"],
+            ),
+            (
+                Needs("knowledge:write"),
+                &[
+                    "put-kg-core",
+                    "delete-kg-core",
+                    "load-kg-core",
+                    "unload-kg-core",
+                    "put-de-core",
+                    "delete-de-core",
+                    "load-de-core",
+                ],
+            ),
+        ],
+    },
+];
+
+const fn kind(name: &'static str, capability: &'static str, asks: Asks) -> Kind {
+    Kind {
+        name,
+        gate: Needs(capability),
+        asks,
+        record: false,
+    }
+}
+
+const fn load(name: &'static str, asks: Asks) -> Kind {
+    Kind {
+        name,
+        gate: Needs("documents:write"),
+        asks,
+        record: true,
+    }
+}
+
+const KINDS: &[Kind] = &[
+    kind("agent", "agent", ask::ask::<Agent>),
+    kind("text-completion", "llm", ask::ask::<Completion>),
+    kind("prompt", "llm", ask::ask::<Prompt>),
+    kind("mcp-tool", "mcp", ask::ask::<Tool>),
+    kind("triples", "triples:read", ask::ask::<TriplesQuery>),
+    kind("sparql", "sparql:read", ask::ask::<Sparql>),
+    load("text-load", ask::text_load),
+    load("document-load", ask::document_load),
+    kind("graph-rag", "graph-rag:read", ask::ask::<Generic>),
+    kind("document-rag", "document-rag:read", ask::ask::<Generic>),
+    kind("embeddings", "embeddings", ask::ask::<Generic>),
+    kind(
+        "graph-embeddings",
+        "graph-embeddings:read",
+        ask::ask::<Generic>,
+    ),
+    kind(
+        "document-embeddings",
+        "document-embeddings:read",
+        ask::ask::<Generic>,
+    ),
+    kind(
+        "row-embeddings",
+        "row-embeddings:read",
+        ask::ask::<Generic>,
+    ),
+    kind("rows", "rows:read", ask::ask::<Generic>),
+    kind("nlp-query", "nlp-query:read", ask::ask::<Generic>),
+    kind(
+        "structured-query",
+        "structured-query:read",
+        ask::ask::<Generic>,
+    ),
+    kind(
+        "structured-diag",
+        "structured-query:read",
+        ask::ask::<Generic>,
+    ),
+    kind("reranker", "reranker", ask::ask::<Generic>),
+    kind("image-to-text", "image-to-text", ask::ask::<Generic>),
+    kind("cloze", "cloze", ask::ask::<Generic>),
+    kind("decision-scoring", "decision-scoring", ask::ask::<Generic>),
+    kind("field-extraction", "field-extraction", ask::ask::<Generic>),
+];
+
+/// Any interface, by name: `thru/<interface>`.
+pub(crate) const THRU: Kind = Kind {
+    name: "thru",
+    gate: Authenticated,
+    asks: ask::ask::<Passthrough>,
+    record: false,
+};
+
+/// Kinds of import sockets.
+pub(crate) const IMPORTS: &[(&str, &str)] = &[
+    ("triples", "triples:write"),
+    ("graph-embeddings", "graph-embeddings:write"),
+    ("document-embeddings", "document-embeddings:write"),
+    ("entity-contexts", "entity-contexts:write"),
+    ("rows", "rows:write"),
+];
+
+/// Kinds of export sockets.
+pub(crate) const EXPORTS: &[(&str, &str)] = &[
+    ("triples", "triples:read"),
+    ("graph-embeddings", "graph-embeddings:read"),
+    ("document-embeddings", "document-embeddings:read"),
+    ("entity-contexts", "entity-contexts:read"),
+];
+
+/// A service outside flows.
+pub(crate) fn service(name: &str) -> Option<&'static Service> {
+    SERVICES.iter().find(|service| service.name == name)
+}
+
+/// A kind of flow service.
+pub(crate) fn flow_kind(name: &str) -> Option<&'static Kind> {
+    KINDS.iter().find(|kind| kind.name == name)
+}
+
+/// The capability of a kind in [`IMPORTS`] or [`EXPORTS`].
+pub(crate) fn bulk(
+    table: &'static [(&'static str, &'static str)],
+    kind: &str,
+) -> Option<&'static str> {
+    table
+        .iter()
+        .find(|(name, _)| *name == kind)
+        .map(|(_, capability)| *capability)
+}
+
+impl Service {
+    /// What an operation needs; `None` when there is no such operation.
+    pub(crate) fn gate(&self, operation: &str) -> Option<Gate> {
+        self.operations
+            .iter()
+            .find(|(_, names)| names.contains(&operation))
+            .map(|(gate, _)| *gate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_operation_is_listed_twice() {
+        for service in SERVICES {
+            let mut names: Vec<_> = service.operations.iter().flat_map(|row| row.1).collect();
+            let all = names.len();
+            names.sort();
+            names.dedup();
+            assert_eq!(names.len(), all, "{}", service.name);
+        }
+    }
+
+    #[test]
+    fn the_services_inner_operations_are_not_reachable() {
+        let iam = service("iam").unwrap();
+        for inner in [
+            "authenticate-anonymous",
+            "resolve-api-key",
+            "authorise",
+            "authorise-many",
+            "get-signing-key-public",
+        ] {
+            assert_eq!(iam.gate(inner), None);
+        }
+        assert_eq!(iam.gate("login"), Some(Public));
+        assert_eq!(
+            service("config").unwrap().gate("put"),
+            Some(Needs("config:write"))
+        );
+    }
+}

@@ -1,0 +1,90 @@
+//! The table of routes. The router is built from it, and the API description is held against it.
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::http::StatusCode;
+use axum::middleware;
+use axum::routing::{MethodRouter, get, post};
+
+use crate::doors::{
+    auth, bulk, cores, documents, edge, flow_service, health, i18n, metrics, service, socket,
+};
+use crate::state::Shared;
+
+/// One route.
+#[derive(Debug, Clone, Copy)]
+pub struct Route {
+    /// HTTP method.
+    pub method: &'static str,
+    /// Path pattern.
+    pub path: &'static str,
+    door: fn() -> MethodRouter<Shared>,
+}
+
+const fn on_get(path: &'static str, door: fn() -> MethodRouter<Shared>) -> Route {
+    Route {
+        method: "GET",
+        path,
+        door,
+    }
+}
+
+const fn on_post(path: &'static str, door: fn() -> MethodRouter<Shared>) -> Route {
+    Route {
+        method: "POST",
+        path,
+        door,
+    }
+}
+
+/// Every route of the gateway.
+pub const ROUTES: &[Route] = &[
+    on_post("/api/v1/auth/login", || post(auth::login)),
+    on_post("/api/v1/auth/bootstrap", || post(auth::bootstrap)),
+    on_post("/api/v1/auth/bootstrap-status", || {
+        post(auth::bootstrap_status)
+    }),
+    on_post("/api/v1/auth/change-password", || {
+        post(auth::change_password)
+    }),
+    on_post("/api/v1/iam", || post(service::iam)),
+    on_get("/api/v1/i18n/packs/{lang}", || get(i18n::pack)),
+    on_get("/api/metrics", || get(metrics::text)),
+    on_get("/api/metrics/", || get(metrics::text)),
+    on_get("/api/metrics/{*path}", || get(metrics::query)),
+    on_post("/api/v1/{kind}", || post(service::global)),
+    on_get("/api/v1/socket", || get(socket::open)),
+    on_get("/api/socket", || get(socket::open)),
+    on_post("/api/v1/flow/{flow}/service/thru/{interface}", || {
+        post(flow_service::thru)
+    }),
+    on_post("/api/v1/flow/{flow}/service/{kind}", || {
+        post(flow_service::kind)
+    }),
+    on_get("/api/v1/flow/{flow}/import/{kind}", || get(bulk::import)),
+    on_get("/api/v1/flow/{flow}/export/{kind}", || get(bulk::export)),
+    on_post("/api/v1/import-core", || post(cores::import)),
+    on_get("/api/v1/export-core", || get(cores::export)),
+    on_get("/api/v1/document-stream", || get(documents::stream)),
+    on_get("/health/live", || get(health::live)),
+    on_get("/health/ready", || get(health::ready)),
+    on_get("/metrics", || get(metrics::text)),
+];
+
+/// The router, with what surrounds every request.
+pub(crate) fn router(app: Shared) -> Router {
+    let mut router = Router::new();
+    for route in ROUTES {
+        router = router.route(route.path, (route.door)());
+    }
+    router
+        .fallback(|| async { (StatusCode::NOT_FOUND, "404: Not Found") })
+        .method_not_allowed_fallback(|| async {
+            (StatusCode::METHOD_NOT_ALLOWED, "405: Method Not Allowed")
+        })
+        // Doors read bodies themselves, with the limit of the options.
+        .layer(DefaultBodyLimit::disable())
+        .layer(middleware::from_fn_with_state(app.clone(), edge::guard))
+        .layer(middleware::from_fn(edge::trace))
+        .with_state(app)
+}

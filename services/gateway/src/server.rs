@@ -1,0 +1,77 @@
+//! Opens the listener, keeps the doors open until the process stops, closes them in order.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tg_mesh::{Mesh, TaskKind};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::options::{GatewayError, GatewayOptions};
+use crate::routes;
+use crate::state::App;
+
+/// A running gateway.
+#[derive(Debug, Clone)]
+pub struct GatewayHandle {
+    local_addr: SocketAddr,
+    closing: CancellationToken,
+    closed: CancellationToken,
+}
+
+impl GatewayHandle {
+    /// Where it listens.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.local_addr
+    }
+
+    /// Closes the doors: no new requests, running ones may end within the drain time. Returns when all
+    /// are closed. To be called before the mesh stops, so that answers still come.
+    pub async fn close(&self) {
+        self.closing.cancel();
+        self.closed.cancelled().await;
+    }
+}
+
+/// Opens the doors. The mesh must host [`crate::processors`].
+pub async fn serve(mesh: Mesh, options: GatewayOptions) -> Result<GatewayHandle, GatewayError> {
+    options.check()?;
+    let listen = options.listen;
+    let bind = |source| GatewayError::Bind { listen, source };
+    let listener = TcpListener::bind(listen).await.map_err(bind)?;
+    let local_addr = listener.local_addr().map_err(bind)?;
+    let app = Arc::new(App::new(mesh.clone(), options));
+    let handle = GatewayHandle {
+        local_addr,
+        closing: app.closing.clone(),
+        closed: CancellationToken::new(),
+    };
+    mesh.spawn(TaskKind::Background, app.flows.clone().watch());
+    mesh.spawn(
+        TaskKind::Connection,
+        keep_open(listener, app, handle.closed.clone()),
+    );
+    tracing::info!(%local_addr, "gateway listens");
+    Ok(handle)
+}
+
+async fn keep_open(listener: TcpListener, app: Arc<App>, closed: CancellationToken) {
+    let closing = app.closing.clone();
+    let served = axum::serve(listener, routes::router(app.clone()))
+        .with_graceful_shutdown(closing.clone().cancelled_owned())
+        .into_future();
+    let drained = async {
+        closing.cancelled().await;
+        tokio::time::sleep(app.drain_bound()).await;
+    };
+    tokio::select! {
+        outcome = served => {
+            if let Err(fault) = outcome {
+                tracing::error!(%fault, "the listener failed");
+            }
+        }
+        () = drained => tracing::warn!("requests were cut off at the end of the drain time"),
+    }
+    app.sockets_closed().await;
+    closed.cancel();
+}

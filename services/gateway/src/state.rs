@@ -1,0 +1,63 @@
+//! What all doors share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tg_mesh::Mesh;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::auth::Auth;
+use crate::flows::Flows;
+use crate::inflight::InFlight;
+use crate::options::GatewayOptions;
+
+/// The gateway's parts.
+pub(crate) struct App {
+    pub(crate) mesh: Mesh,
+    pub(crate) options: GatewayOptions,
+    pub(crate) auth: Auth,
+    pub(crate) flows: Arc<Flows>,
+    pub(crate) in_flight: InFlight,
+    /// Cancelled when the doors close.
+    pub(crate) closing: CancellationToken,
+    /// Open sockets.
+    pub(crate) sockets: TaskTracker,
+    sockets_left: Arc<Semaphore>,
+}
+
+/// As handlers hold it.
+pub(crate) type Shared = Arc<App>;
+
+impl App {
+    /// Puts the parts together.
+    pub(crate) fn new(mesh: Mesh, options: GatewayOptions) -> Self {
+        Self {
+            auth: Auth::new(mesh.clone(), &options),
+            flows: Arc::new(Flows::new(mesh.config().clone())),
+            in_flight: InFlight::new(options.limits.per_workspace),
+            closing: mesh.shutdown().child_token(),
+            sockets: TaskTracker::new(),
+            sockets_left: Arc::new(Semaphore::new(options.limits.sockets)),
+            mesh,
+            options,
+        }
+    }
+
+    /// Room for one more socket.
+    pub(crate) fn socket_room(&self) -> Option<OwnedSemaphorePermit> {
+        self.sockets_left.clone().try_acquire_owned().ok()
+    }
+
+    /// Waits, at most the drain time, until every socket is closed.
+    pub(crate) async fn sockets_closed(&self) {
+        self.sockets.close();
+        let _ = tokio::time::timeout(self.drain_bound(), self.sockets.wait()).await;
+    }
+
+    /// What is left of a socket after the drain time needs a moment to say goodbye.
+    pub(crate) fn drain_bound(&self) -> Duration {
+        self.options.drain + Duration::from_secs(1)
+    }
+}

@@ -1,0 +1,237 @@
+//! `agent`: a dialog in chunks, and the one reply that sums the dialog up for callers who do not stream.
+
+use serde_json::{Value, json};
+use tg_schemas::msg::{AgentRequest, AgentResponse};
+use tg_schemas::{Error, Triple};
+
+use super::fields::{Body, Fields, Reply};
+use super::{About, Translate, error_value};
+
+/// The `agent` service.
+pub struct Agent;
+
+impl Translate for Agent {
+    type Question = AgentRequest;
+    type Answer = AgentResponse;
+
+    /// Fields by which agents address each other (`correlation_id` and its kin) are not for clients: a
+    /// forged one could finish another caller's fan-out.
+    fn question(body: &Fields<'_>, _about: &About) -> Result<AgentRequest, Error> {
+        Ok(AgentRequest {
+            question: body.required_text("question")?,
+            state: body.text("state")?,
+            group: body.opt_texts("group")?,
+            history: body.parsed("history")?.unwrap_or_default(),
+            collection: body.name_or("collection", "default")?,
+            streaming: body.flag("streaming")?,
+            session_id: body.text("session_id")?,
+            conversation_id: body.text("conversation_id")?,
+            pattern: body.text("pattern")?,
+            task_type: body.text("task_type")?,
+            framing: body.text("framing")?,
+            ..AgentRequest::default()
+        })
+    }
+
+    fn part(part: AgentResponse, _about: &About) -> Body {
+        chunk(part).done()
+    }
+
+    fn failure(error: &Error, mut part: AgentResponse) -> Body {
+        part.content.clone_from(&error.message);
+        part.message_type = "error".to_owned();
+        (part.end_of_message, part.end_of_dialog) = (true, true);
+        part.error = None;
+        chunk(part).put("error", error_value(error)).done()
+    }
+}
+
+/// `chunk_type` is how the npm client spells `message_type`.
+fn chunk(part: AgentResponse) -> Reply {
+    let triples: Vec<Value> = part.explain_triples.iter().map(Triple::to_api).collect();
+    Reply::new()
+        .put_truthy("message_type", part.message_type.as_str())
+        .put_truthy("chunk_type", part.message_type)
+        .put_truthy("content", part.content)
+        .put("end_of_message", part.end_of_message)
+        .put("end_of_dialog", part.end_of_dialog)
+        .put_truthy("message_id", part.message_id)
+        .put_truthy("explain_id", part.explain_id.unwrap_or_default())
+        .put_some("explain_graph", part.explain_graph)
+        .put_truthy("explain_triples", triples)
+        .put_some("in_token", part.in_token)
+        .put_some("out_token", part.out_token)
+        .put_some("model", part.model)
+}
+
+/// Most text kept of one kind while a dialog is summed up.
+const MAX_TEXT: usize = 4 << 20;
+
+/// One kind of text, message by message.
+#[derive(Debug, Default)]
+struct Text {
+    text: String,
+    /// The last message has ended: more text starts a new line.
+    ended: bool,
+}
+
+impl Text {
+    fn add(&mut self, content: &str, end: bool) {
+        if !content.is_empty() && self.text.len() + content.len() < MAX_TEXT {
+            if self.ended && !self.text.is_empty() {
+                self.text.push('\n');
+            }
+            self.text.push_str(content);
+            self.ended = false;
+        }
+        self.ended |= end;
+    }
+}
+
+/// Sums a dialog up, chunk by chunk.
+#[derive(Debug, Default)]
+pub struct Summary {
+    thought: Text,
+    observation: Text,
+    answer: Text,
+}
+
+impl Summary {
+    /// Takes a chunk as the client would see it.
+    pub fn add(&mut self, chunk: &Body) {
+        let text = |key: &str| chunk.get(key).and_then(Value::as_str).unwrap_or_default();
+        let end = chunk.get("end_of_message") == Some(&Value::Bool(true));
+        let of_kind = match text("message_type") {
+            "thought" => &mut self.thought,
+            "observation" => &mut self.observation,
+            "answer" | "final-answer" => &mut self.answer,
+            _ => return,
+        };
+        of_kind.add(text("content"), end);
+    }
+
+    /// The last chunk with the whole texts, in the 2.11 keys and in those of the original description.
+    pub fn finish(self, mut last: Body) -> Body {
+        let failed = last.contains_key("error");
+        if !failed {
+            last.insert("content".into(), json!(self.answer.text));
+        }
+        last.insert("answer".into(), json!(self.answer.text));
+        last.insert("thought".into(), json!(self.thought.text));
+        last.insert("observation".into(), json!(self.observation.text));
+        for (key, twin) in [
+            ("message_type", "chunk-type"),
+            ("end_of_message", "end-of-message"),
+            ("end_of_dialog", "end-of-dialog"),
+        ] {
+            if let Some(value) = last.get(key).cloned() {
+                last.insert(twin.into(), value);
+            }
+        }
+        last
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{part, question};
+    use super::*;
+    use tg_schemas::{Reply as _, Term};
+
+    fn said(kind: &str, content: &str, end: bool, last: bool) -> AgentResponse {
+        AgentResponse {
+            message_type: kind.into(),
+            content: content.into(),
+            end_of_message: end,
+            end_of_dialog: last,
+            ..AgentResponse::default()
+        }
+    }
+
+    #[test]
+    fn the_question_is_required_and_internal_fields_are_dropped() {
+        let error = question::<Agent>(json!({"streaming": true}), "").unwrap_err();
+        assert_eq!(error.message, "question: is required");
+        let request = question::<Agent>(
+            json!({"question": "why?", "group": null, "state": null, "correlation_id": "x",
+                   "parent_session_id": "y", "expected_siblings": 3,
+                   "history": [{"thought": "t", "arguments": {"a": 1}}]}),
+            "",
+        )
+        .unwrap();
+        assert_eq!(request.collection, "default");
+        assert_eq!(request.group, None);
+        assert_eq!(request.history[0].arguments["a"], "1");
+        assert!(request.correlation_id.is_empty() && request.parent_session_id.is_empty());
+        assert_eq!(request.expected_siblings, 0);
+    }
+
+    #[test]
+    fn an_end_marker_has_no_content_and_both_spellings_of_its_kind() {
+        assert_eq!(
+            part::<Agent>(said("answer", "", true, true), ""),
+            json!({"message_type": "answer", "chunk_type": "answer",
+                   "end_of_message": true, "end_of_dialog": true})
+        );
+    }
+
+    #[test]
+    fn explain_chunks_carry_compact_triples() {
+        let chunk = AgentResponse {
+            message_type: "explain".into(),
+            explain_id: Some("urn:x".into()),
+            explain_graph: Some("urn:graph:retrieval".into()),
+            explain_triples: vec![Triple::new(
+                Term::iri("urn:a"),
+                Term::iri("urn:p"),
+                Term::literal("v"),
+            )],
+            ..AgentResponse::default()
+        };
+        let body = part::<Agent>(chunk, "");
+        assert_eq!(
+            body["explain_triples"][0]["o"],
+            json!({"t": "l", "v": "v"})
+        );
+        assert_eq!(body["end_of_dialog"], false);
+    }
+
+    #[test]
+    fn a_failure_keeps_type_and_message_and_ends_the_dialog() {
+        let error = Error::typed("agent-error", "gave up");
+        let body = Agent::failure(&error, AgentResponse::failure(error.clone()));
+        assert_eq!(
+            Value::Object(body),
+            json!({"message_type": "error", "chunk_type": "error", "content": "gave up",
+                   "end_of_message": true, "end_of_dialog": true,
+                   "error": {"type": "agent-error", "message": "gave up"}})
+        );
+    }
+
+    #[test]
+    fn a_dialog_is_summed_up_in_whole_texts() {
+        let chunks = [
+            said("thought", "first ", false, false),
+            said("thought", "thought", true, false),
+            said("observation", "seen", true, false),
+            said("thought", "second", true, false),
+            said("answer", "forty", false, false),
+            said("answer", "-two", false, false),
+            said("answer", "", true, true),
+        ];
+        let mut summary = Summary::default();
+        let mut last = Body::new();
+        for chunk in chunks {
+            last = Agent::part(chunk, &About::default());
+            summary.add(&last);
+        }
+        let reply = Value::Object(summary.finish(last));
+        assert_eq!(reply["answer"], "forty-two");
+        assert_eq!(reply["content"], "forty-two");
+        assert_eq!(reply["thought"], "first thought\nsecond");
+        assert_eq!(reply["observation"], "seen");
+        assert_eq!(reply["chunk-type"], "answer");
+        assert_eq!(reply["end-of-dialog"], true);
+        assert_eq!(reply["end_of_dialog"], true);
+    }
+}

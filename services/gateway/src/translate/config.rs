@@ -1,0 +1,161 @@
+//! `config`: key/type/value rows of a workspace.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tg_schemas::msg::{ConfigKey, ConfigRequest, ConfigResponse, ConfigValue};
+use tg_schemas::{Error, Message};
+
+use super::fields::{Body, Fields, Reply};
+use super::{About, Translate};
+
+/// A row of an answer. The contract type cannot tell a missing value (`null`) from an empty one; callers
+/// of `get` depend on the difference.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Row {
+    r#type: Option<String>,
+    key: Option<String>,
+    value: Option<String>,
+    workspace: Option<String>,
+}
+
+/// `ConfigResponse` with its `null`s.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ConfigAnswer {
+    version: Option<i64>,
+    values: Option<Vec<Row>>,
+    directory: Option<Vec<String>>,
+    config: Option<BTreeMap<String, BTreeMap<String, String>>>,
+    error: Option<Error>,
+}
+
+impl Message for ConfigAnswer {
+    const NAME: &'static str = ConfigResponse::NAME;
+    const AVRO: &'static str = ConfigResponse::AVRO;
+}
+
+impl tg_schemas::Reply for ConfigAnswer {
+    fn is_last(&self) -> bool {
+        true
+    }
+    fn error(&self) -> Option<&Error> {
+        self.error.as_ref()
+    }
+    fn failure(error: Error) -> Self {
+        Self {
+            error: Some(error),
+            ..Self::default()
+        }
+    }
+}
+
+/// The `config` service.
+pub struct Config;
+
+impl Translate for Config {
+    type Question = ConfigRequest;
+    type Answer = ConfigAnswer;
+
+    fn question(body: &Fields<'_>, about: &About) -> Result<ConfigRequest, Error> {
+        let mut keys = Vec::new();
+        for key in body.objects("keys")? {
+            keys.push(ConfigKey {
+                r#type: key.required_text("type")?,
+                key: key.required_text("key")?,
+            });
+        }
+        let mut values = Vec::new();
+        for value in body.objects("values")? {
+            values.push(ConfigValue {
+                r#type: value.required_text("type")?,
+                key: value.required_text("key")?,
+                value: value.required_text("value")?,
+                workspace: String::new(),
+            });
+        }
+        Ok(ConfigRequest {
+            operation: about.operation.clone(),
+            workspace: String::new(),
+            keys,
+            r#type: body.text("type")?,
+            values,
+        })
+    }
+
+    fn part(part: ConfigAnswer, about: &About) -> Body {
+        let all = about.operation.ends_with("-all-ws");
+        let rows = part.values.unwrap_or_default();
+        let values: Vec<Value> = rows.into_iter().map(|row| value_of(row, all)).collect();
+        Reply::new()
+            .put("version", part.version.unwrap_or_default())
+            .put("values", values)
+            .put("directory", part.directory.unwrap_or_default())
+            .put("config", json!(part.config.unwrap_or_default()))
+            .done()
+    }
+}
+
+/// A row as clients see it. `get` of a missing key comes back with `null`.
+fn value_of(row: Row, with_workspace: bool) -> Value {
+    let mut out = json!({
+        "type": row.r#type.unwrap_or_default(),
+        "key": row.key.unwrap_or_default(),
+        "value": row.value,
+    });
+    if with_workspace {
+        out["workspace"] = Value::String(row.workspace.unwrap_or_default());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{part, question};
+    use super::*;
+
+    #[test]
+    fn every_key_of_the_reply_is_always_there() {
+        assert_eq!(
+            part::<Config>(ConfigAnswer::default(), "put"),
+            json!({"version": 0, "values": [], "directory": [], "config": {}})
+        );
+    }
+
+    #[test]
+    fn a_missing_key_comes_back_as_null() {
+        let response: ConfigAnswer = serde_json::from_value(json!({
+            "version": 3,
+            "values": [{"type": "agent", "key": "gone", "value": null, "workspace": ""},
+                       {"type": "agent", "key": "empty", "value": "", "workspace": ""}],
+            "directory": null,
+        }))
+        .unwrap();
+        assert_eq!(
+            part::<Config>(response, "get")["values"],
+            json!([{"type": "agent", "key": "gone", "value": null},
+                   {"type": "agent", "key": "empty", "value": ""}])
+        );
+    }
+
+    #[test]
+    fn rows_are_read_and_their_faults_named() {
+        let put = question::<Config>(
+            json!({"values": [{"type": "prompt", "key": "system", "value": "hi"}], "keys": null}),
+            "put",
+        )
+        .unwrap();
+        assert_eq!(put.values[0].value, "hi");
+        assert_eq!(put.operation, "put");
+        let error = question::<Config>(
+            json!({"values": [{"type": "prompt", "key": "system", "value": {"a": 1}}]}),
+            "put",
+        )
+        .unwrap_err();
+        assert_eq!(error.message, "values[0].value: must be text");
+        let error = question::<Config>(json!({"keys": [{"type": "x"}]}), "get").unwrap_err();
+        assert_eq!(error.message, "keys[0].key: is required");
+    }
+}

@@ -1,0 +1,208 @@
+//! `flow`: blueprints and flows of a workspace, and the operator's questions about them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tg_schemas::msg::{FlowRequest, FlowResponse};
+use tg_schemas::{Error, Message};
+
+use super::fields::{Body, Fields, Reply};
+use super::{About, Translate};
+
+/// Keys of the operator's operations, beyond the contract type.
+const EXTRAS: &[&str] = &["drain", "dry-run", "put-aside-id", "reason", "limit"];
+
+/// `FlowRequest` with the operator's keys beside the contract's fields, which foreign services ignore.
+/// They are in `parameters` too, as text: these operations have no parameters of their own.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct FlowQuestion {
+    #[serde(flatten)]
+    request: FlowRequest,
+    #[serde(flatten)]
+    extras: Body,
+}
+
+/// `FlowResponse` with whatever our flow service says beyond the contract type.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct FlowAnswer {
+    #[serde(flatten)]
+    response: FlowResponse,
+    #[serde(flatten)]
+    extras: Body,
+}
+
+impl Message for FlowQuestion {
+    const NAME: &'static str = FlowRequest::NAME;
+    const AVRO: &'static str = FlowRequest::AVRO;
+}
+
+impl Message for FlowAnswer {
+    const NAME: &'static str = FlowResponse::NAME;
+    const AVRO: &'static str = FlowResponse::AVRO;
+}
+
+impl tg_schemas::Reply for FlowAnswer {
+    fn is_last(&self) -> bool {
+        true
+    }
+    fn error(&self) -> Option<&Error> {
+        self.response.error.as_ref()
+    }
+    fn failure(error: Error) -> Self {
+        Self {
+            response: FlowResponse::failure(error),
+            extras: Body::new(),
+        }
+    }
+}
+
+/// The `flow` service.
+pub struct Flow;
+
+impl Translate for Flow {
+    type Question = FlowQuestion;
+    type Answer = FlowAnswer;
+
+    fn question(body: &Fields<'_>, about: &About) -> Result<FlowQuestion, Error> {
+        let mut parameters = body.text_map("parameters")?;
+        let mut extras = Body::new();
+        if about.operation != "start-flow" {
+            for key in EXTRAS {
+                if let Some(value) = body.value(key) {
+                    let text = value
+                        .as_str()
+                        .map_or_else(|| value.to_string(), str::to_owned);
+                    parameters.insert((*key).to_owned(), text);
+                    extras.insert(key.replace('-', "_"), value.clone());
+                }
+            }
+        }
+        Ok(FlowQuestion {
+            request: FlowRequest {
+                operation: about.operation.clone(),
+                blueprint_name: body.text("blueprint-name")?,
+                blueprint_definition: body.text("blueprint-definition")?,
+                description: body.text("description")?,
+                flow_id: body.text("flow-id")?,
+                parameters,
+            },
+            extras,
+        })
+    }
+
+    fn part(part: FlowAnswer, about: &About) -> Body {
+        let response = part.response;
+        let special = special(&about.operation, &response.flow, &part.extras);
+        let mut reply = Reply::new()
+            .put("blueprint-names", response.blueprint_names)
+            .put("flow-ids", response.flow_ids)
+            .put("blueprint-definition", response.blueprint_definition)
+            .put("flow", response.flow)
+            .put("description", response.description)
+            .put("parameters", json!(response.parameters));
+        for (key, value) in part.extras {
+            if !value.is_null() {
+                reply = reply.put(&key.replace('_', "-"), opened(value));
+            }
+        }
+        match special {
+            Some((key, value)) => reply.put(key, value).done(),
+            None => reply.done(),
+        }
+    }
+}
+
+/// JSON text as the value it holds.
+fn opened(value: Value) -> Value {
+    match &value {
+        Value::String(text) if text.starts_with(['{', '[']) => {
+            serde_json::from_str(text).unwrap_or(value)
+        }
+        _ => value,
+    }
+}
+
+/// What an operator's operation answers with, found in the one free text of the contract type.
+fn special(operation: &str, flow: &str, extras: &Body) -> Option<(&'static str, Value)> {
+    let key = match operation {
+        "stop-flow" => "receipt",
+        "check-blueprint" => "faults",
+        "why" => "why",
+        "doctor" => "doctor",
+        "list-put-aside" | "show-put-aside" | "replay-put-aside" => "put-aside",
+        _ => return None,
+    };
+    if flow.is_empty() || extras.contains_key(&key.replace('-', "_")) || extras.contains_key(key) {
+        return None;
+    }
+    let value: Value = serde_json::from_str(flow).ok()?;
+    let inner = value.get(key).cloned();
+    Some((key, inner.unwrap_or(value)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{part, question};
+    use super::*;
+
+    #[test]
+    fn names_are_kebab_outside_and_snake_inside() {
+        let start = question::<Flow>(
+            json!({"flow-id": "f", "blueprint-name": "b", "description": null,
+                   "parameters": {"temperature": 0.3, "model": "m", "off": null}}),
+            "start-flow",
+        )
+        .unwrap()
+        .request;
+        assert_eq!(
+            (start.flow_id.as_str(), start.blueprint_name.as_str()),
+            ("f", "b")
+        );
+        assert_eq!(start.parameters["temperature"], "0.3");
+        assert!(!start.parameters.contains_key("off"));
+        let error = question::<Flow>(json!({"flow-id": 3}), "stop-flow").unwrap_err();
+        assert_eq!(error.message, "flow-id: must be text");
+    }
+
+    #[test]
+    fn every_key_of_the_reply_is_always_there() {
+        assert_eq!(
+            part::<Flow>(FlowAnswer::default(), "list-flows"),
+            json!({"blueprint-names": [], "flow-ids": [], "blueprint-definition": "", "flow": "",
+                   "description": "", "parameters": {}})
+        );
+    }
+
+    #[test]
+    fn operator_keys_travel_both_ways() {
+        let stop = question::<Flow>(
+            json!({"flow-id": "f", "drain": "park", "dry-run": true}),
+            "stop-flow",
+        )
+        .unwrap();
+        let wire = json!(stop);
+        assert_eq!(wire["dry_run"], true);
+        assert_eq!(wire["parameters"]["drain"], "park");
+        let typed: FlowRequest = serde_json::from_value(wire).unwrap();
+        assert_eq!(typed.parameters["dry-run"], "true");
+
+        let extra: FlowAnswer = serde_json::from_value(json!({
+            "flow_ids": null, "put_aside": [{"id": "1"}], "receipt": "{\"queues\": []}"
+        }))
+        .unwrap();
+        let body = part::<Flow>(extra, "list-put-aside");
+        assert_eq!(body["put-aside"][0]["id"], "1");
+        assert_eq!(body["receipt"]["queues"], json!([]));
+
+        let text = FlowAnswer {
+            response: FlowResponse {
+                flow: r#"{"queues-removed": 3}"#.into(),
+                ..FlowResponse::default()
+            },
+            extras: Body::new(),
+        };
+        assert_eq!(
+            part::<Flow>(text, "stop-flow")["receipt"]["queues-removed"],
+            3
+        );
+    }
+}

@@ -1,0 +1,100 @@
+//! API JSON to bus messages and back: one file per service, pure functions only.
+//!
+//! A translator never asks anybody anything, never sees a credential and never writes an error text that
+//! is not about a field of the request.
+
+pub mod agent;
+pub mod collection;
+pub mod completion;
+pub mod config;
+pub mod fields;
+pub mod flow;
+pub mod generic;
+pub mod iam;
+pub mod librarian;
+pub mod load;
+pub mod passthrough;
+pub mod prompt;
+pub mod sparql;
+pub mod tool;
+pub mod triples;
+
+use serde_json::json;
+use tg_schemas::{Error, Message, Reply};
+
+pub use fields::{Body, Fields};
+
+/// What a translator may know beside the body.
+#[derive(Debug, Clone, Default)]
+pub struct About {
+    /// The operation, for services that have several.
+    pub operation: String,
+    /// Id of the authenticated caller.
+    pub actor: String,
+    /// An id that was never used before, for what the caller did not name.
+    pub fresh_id: String,
+    /// The kind of flow service that was asked for.
+    pub kind: &'static str,
+}
+
+/// The two directions of one service.
+pub trait Translate: 'static {
+    /// What is asked on the bus.
+    type Question: Message;
+    /// What comes back.
+    type Answer: Reply;
+
+    /// Body to question. An error names the field.
+    fn question(body: &Fields<'_>, about: &About) -> Result<Self::Question, Error>;
+
+    /// A part of the answer, which carries no error, as the client sees it.
+    fn part(part: Self::Answer, about: &About) -> Body;
+
+    /// A part that carries an error, already fit for clients, as the client sees it.
+    fn failure(error: &Error, _part: Self::Answer) -> Body {
+        error_body(error)
+    }
+}
+
+/// `{"error": {"type", "message"}}`.
+pub fn error_body(error: &Error) -> Body {
+    let mut body = Body::new();
+    body.insert("error".to_owned(), error_value(error));
+    body
+}
+
+/// `{"type", "message"}`.
+pub fn error_value(error: &Error) -> serde_json::Value {
+    json!({"type": error.kind, "message": error.message})
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    //! Shorthands for translator tests.
+
+    use super::*;
+
+    /// Translates a JSON literal.
+    pub(crate) fn question<T: Translate>(
+        body: serde_json::Value,
+        operation: &str,
+    ) -> Result<T::Question, Error> {
+        let about = About {
+            operation: operation.to_owned(),
+            actor: "caller".to_owned(),
+            fresh_id: "urn:uuid:fresh".to_owned(),
+            kind: "",
+        };
+        let body = body.as_object().cloned().unwrap_or_default();
+        T::question(&Fields::new(&body), &about)
+    }
+
+    /// Translates one part.
+    pub(crate) fn part<T: Translate>(part: T::Answer, operation: &str) -> serde_json::Value {
+        let about = About {
+            operation: operation.to_owned(),
+            ..About::default()
+        };
+        serde_json::Value::Object(T::part(part, &about))
+    }
+}
