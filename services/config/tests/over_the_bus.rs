@@ -1,0 +1,301 @@
+//! The service as others meet it: over a bus, on both queues, with its notices.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use tg_config::{Seed, bootstrap};
+use tg_mesh::bus::{Consume, Delivery, Sink};
+use tg_mesh::embedded::EmbeddedBus;
+use tg_mesh::{Ask, Bus, Cx, Deadline, Mesh, MeshOptions, Out, Processor, Serve};
+use tg_schemas::codec;
+use tg_schemas::msg::{
+    ConfigKey, ConfigPush, ConfigRequest, ConfigResponse, ConfigValue, FlowRequest, FlowResponse,
+};
+use tg_schemas::{Class, Error, Subscription, Topic, WorkspaceId};
+use tg_storage::Durability;
+use tokio::sync::mpsc;
+
+const BOUND: Duration = Duration::from_secs(10);
+
+struct System {
+    mesh: Mesh,
+    notices: mpsc::Receiver<ConfigPush>,
+    _consumer: Box<dyn tg_mesh::bus::Consumer>,
+}
+
+struct Listen(mpsc::Sender<ConfigPush>);
+
+impl Sink for Listen {
+    fn deliver(&self, delivery: Delivery) {
+        let envelope = &delivery.envelope;
+        if let Ok(push) = codec::decode(&envelope.body, envelope.content_type) {
+            let _ = self.0.try_send(push);
+        }
+    }
+}
+
+async fn join(bus: Arc<dyn Bus>) -> Mesh {
+    Mesh::start(bus, MeshOptions::default()).await.unwrap()
+}
+
+async fn start(bus: Arc<dyn Bus>, dir: &Path) -> System {
+    let mesh = join(bus).await;
+    let (tx, notices) = mpsc::channel(256);
+    let subscription = Subscription::service(Topic::system(Class::Notify, "config"), "test");
+    let consumer = mesh
+        .bus()
+        .consume(
+            &subscription,
+            Consume { prefetch: 64 },
+            Arc::new(Listen(tx)),
+        )
+        .await
+        .unwrap();
+    host(&mesh, dir).await;
+    System {
+        mesh,
+        notices,
+        _consumer: consumer,
+    }
+}
+
+async fn host(mesh: &Mesh, dir: &Path) {
+    for processor in tg_config::processors(mesh, dir, Durability::Process).unwrap() {
+        mesh.host(processor).await.unwrap();
+    }
+}
+
+impl System {
+    async fn notice(&mut self, wanted: impl Fn(&ConfigPush) -> bool) -> ConfigPush {
+        tokio::time::timeout(BOUND, async {
+            loop {
+                let push = self.notices.recv().await.expect("the bus is there");
+                if wanted(&push) {
+                    return push;
+                }
+            }
+        })
+        .await
+        .expect("the notice comes")
+    }
+}
+
+fn options() -> Ask {
+    Ask {
+        deadline: Some(Deadline::after(BOUND)),
+        ..Ask::default()
+    }
+}
+
+async fn system(mesh: &Mesh, ask: ConfigRequest) -> Result<ConfigResponse, Error> {
+    let topic = Topic::system(Class::Request, "config");
+    mesh.ask(&topic, &ask, options()).last().await
+}
+
+/// Asks on a workspace's queue, as soon as it is served.
+async fn own(mesh: &Mesh, workspace: &str, ask: ConfigRequest) -> Result<ConfigResponse, Error> {
+    let topic = Topic::workspace(
+        Class::Request,
+        "config",
+        &WorkspaceId::new(workspace).unwrap(),
+    );
+    mesh.ask(&topic, &ask, options()).last().await
+}
+
+fn put(workspace: &str, rows: &[(&str, &str, &str)]) -> ConfigRequest {
+    let values = rows.iter().map(|(kind, key, value)| ConfigValue {
+        r#type: (*kind).into(),
+        key: (*key).into(),
+        value: (*value).into(),
+        ..ConfigValue::default()
+    });
+    ConfigRequest {
+        operation: "put".into(),
+        workspace: workspace.into(),
+        values: values.collect(),
+        ..ConfigRequest::default()
+    }
+}
+
+fn get(workspace: &str, kind: &str, key: &str) -> ConfigRequest {
+    ConfigRequest {
+        operation: "get".into(),
+        workspace: workspace.into(),
+        keys: vec![ConfigKey {
+            r#type: kind.into(),
+            key: key.into(),
+        }],
+        ..ConfigRequest::default()
+    }
+}
+
+fn register(id: &str) -> ConfigRequest {
+    put(
+        "__workspaces__",
+        &[("workspace", id, r#"{"enabled": true}"#)],
+    )
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_workspace_has_its_template_and_its_own_queue_and_one_notice_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut up = start(Arc::new(EmbeddedBus::in_memory()), dir.path()).await;
+    system(
+        &up.mesh,
+        put("__template__", &[("tool", "a", "1"), ("prompt", "p", "2")]),
+    )
+    .await
+    .unwrap();
+    system(&up.mesh, register("acme")).await.unwrap();
+    let push = up.notice(|push| push.changes.contains_key("tool")).await;
+    assert_eq!(push.changes["prompt"], ["acme"]);
+    assert_eq!(push.workspace_changes.unwrap().created, ["acme"]);
+
+    let reply = own(&up.mesh, "acme", get("elsewhere", "tool", "a"))
+        .await
+        .unwrap();
+    assert_eq!(reply.values[0].value, "1");
+    own(&up.mesh, "acme", put("elsewhere", &[("tool", "b", "3")]))
+        .await
+        .unwrap();
+    let push = up.notice(|push| push.version > reply.version).await;
+    assert_eq!(push.version, reply.version + 1);
+    assert_eq!(push.changes["tool"], ["acme"]);
+    assert_eq!(
+        (push.keys[0].key.as_str(), push.keys[0].value.as_str()),
+        ("b", "")
+    );
+
+    let all = ConfigRequest {
+        operation: "getvalues-all-ws".into(),
+        r#type: "tool".into(),
+        ..ConfigRequest::default()
+    };
+    let error = own(&up.mesh, "acme", all.clone()).await.unwrap_err();
+    assert_eq!(error.kind, "bad-operation");
+    let everywhere = system(&up.mesh, all).await.unwrap().values;
+    let owners: Vec<&str> = everywhere.iter().map(|v| v.workspace.as_str()).collect();
+    assert_eq!(owners, ["__template__", "acme", "acme"]);
+    up.mesh.stop(Duration::from_secs(1)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restart_announces_everything_at_the_version_it_had() {
+    let dir = tempfile::tempdir().unwrap();
+    let up = start(Arc::new(EmbeddedBus::in_memory()), dir.path()).await;
+    system(&up.mesh, register("acme")).await.unwrap();
+    system(
+        &up.mesh,
+        put("acme", &[("tool", "a", "1"), ("flow", "f", "{}")]),
+    )
+    .await
+    .unwrap();
+    let version = system(&up.mesh, get("acme", "tool", "a"))
+        .await
+        .unwrap()
+        .version;
+    up.mesh.stop(Duration::from_secs(1)).await;
+    drop(up);
+
+    let mut up = start(Arc::new(EmbeddedBus::in_memory()), dir.path()).await;
+    let push = up.notice(|push| !push.changes.is_empty()).await;
+    assert_eq!(push.version, version);
+    assert_eq!(push.changes["tool"], ["acme"]);
+    assert_eq!(push.changes["flow"], ["acme"]);
+    assert_eq!(push.workspace_changes.unwrap().created, ["acme"]);
+    up.mesh.stop(Duration::from_secs(1)).await;
+}
+
+/// Stands in for the flow service: remembers what was started.
+#[derive(Default)]
+struct Flows(Mutex<Vec<FlowRequest>>);
+
+#[async_trait]
+impl Serve<FlowRequest, FlowResponse> for Flows {
+    async fn serve(
+        &self,
+        _: Cx,
+        ask: FlowRequest,
+        mut out: Out<FlowResponse>,
+    ) -> Result<(), Error> {
+        let mut reply = FlowResponse::default();
+        if ask.operation == "start-flow" {
+            self.0.lock().push(ask);
+        } else {
+            let started = self.0.lock();
+            reply.flow_ids = started.iter().map(|flow| flow.flow_id.clone()).collect();
+        }
+        out.send(reply).await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bootstrap_makes_a_fresh_system_once_and_a_later_release_adds_what_is_missing() {
+    let dir = tempfile::tempdir().unwrap();
+    let up = start(Arc::new(EmbeddedBus::in_memory()), dir.path()).await;
+    let flows = Arc::new(Flows::default());
+    let flow_svc = Processor::new("flow-svc").serves_workspace("flow", flows.clone());
+    up.mesh.host(flow_svc).await.unwrap();
+
+    let mut seed = Seed::default();
+    let blueprint = serde_json::json!({"description": "all of it"});
+    let blueprints = seed.types.entry("flow-blueprint".into()).or_default();
+    blueprints.insert("everything".into(), blueprint.clone());
+    bootstrap(&up.mesh, seed.clone()).await.unwrap();
+    bootstrap(&up.mesh, seed.clone()).await.unwrap();
+    {
+        let started = flows.0.lock();
+        assert_eq!(started.len(), 1);
+        assert_eq!(started[0].flow_id, "default");
+        assert_eq!(started[0].blueprint_name, "everything");
+    }
+    let ask = get("default", "flow-blueprint", "everything");
+    let reply = system(&up.mesh, ask).await.unwrap();
+    let stored: serde_json::Value = serde_json::from_str(&reply.values[0].value).unwrap();
+    assert_eq!(stored, blueprint);
+
+    // People change the template and remove the flow; the next release brings one more tool.
+    system(
+        &up.mesh,
+        put(
+            "__template__",
+            &[("flow-blueprint", "everything", "\"mine\"")],
+        ),
+    )
+    .await
+    .unwrap();
+    flows.0.lock().clear();
+    let tools = seed.types.entry("tool".into()).or_default();
+    tools.insert("calculator".into(), serde_json::json!({}));
+    bootstrap(&up.mesh, seed).await.unwrap();
+    assert!(flows.0.lock().is_empty());
+    let ask = ConfigRequest {
+        operation: "config".into(),
+        workspace: "__template__".into(),
+        ..ConfigRequest::default()
+    };
+    let template = system(&up.mesh, ask).await.unwrap().config;
+    assert_eq!(template["flow-blueprint"]["everything"], "\"mine\"");
+    assert_eq!(template["tool"]["calculator"], "{}");
+    up.mesh.stop(Duration::from_secs(1)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_process_stands_by_and_leaves_the_store_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let bus = Arc::new(EmbeddedBus::in_memory());
+    let up = start(bus.clone(), dir.path()).await;
+    let other = join(bus).await;
+    host(&other, dir.path()).await;
+    system(&other, put("acme", &[("tool", "a", "1")]))
+        .await
+        .unwrap();
+    for mesh in [&up.mesh, &other] {
+        let reply = system(mesh, get("acme", "tool", "a")).await.unwrap();
+        assert_eq!(reply.values[0].value, "1");
+    }
+    up.mesh.stop(Duration::from_secs(1)).await;
+}

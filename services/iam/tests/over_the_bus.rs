@@ -1,0 +1,266 @@
+//! The service as the gateway meets it: over a bus, with stand-ins for the config and flow services.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use tg_iam::Regime;
+use tg_mesh::embedded::EmbeddedBus;
+use tg_mesh::{Ask, Cx, Deadline, Mesh, MeshOptions, Out, Processor, Serve};
+use tg_schemas::msg::{
+    ApiKeyInput, ConfigPush, ConfigRequest, ConfigResponse, ConfigValue, FlowRequest, FlowResponse,
+    IamRequest, IamResponse, UserInput, WorkspaceChanges, WorkspaceInput,
+};
+use tg_schemas::{Class, Error, Topic};
+use tg_storage::Durability;
+
+const BOUND: Duration = Duration::from_secs(10);
+
+/// What was asked of the others, in order.
+#[derive(Default)]
+struct World {
+    registered: BTreeSet<String>,
+    flows: BTreeSet<String>,
+    version: i64,
+    log: Vec<String>,
+}
+
+type Shared = Arc<Mutex<World>>;
+
+/// Stands in for the config service.
+struct Config(Shared);
+
+#[async_trait]
+impl Serve<ConfigRequest, ConfigResponse> for Config {
+    async fn serve(
+        &self,
+        cx: Cx,
+        ask: ConfigRequest,
+        mut out: Out<ConfigResponse>,
+    ) -> Result<(), Error> {
+        let mut reply = ConfigResponse::default();
+        let mut moved = WorkspaceChanges::default();
+        let version = {
+            let mut world = self.0.lock();
+            match ask.operation.as_str() {
+                "put" => moved
+                    .created
+                    .extend(ask.values.iter().map(|v| v.key.clone())),
+                "delete" => moved.deleted.extend(ask.keys.iter().map(|k| k.key.clone())),
+                "delete-workspace" => moved.deleted.push(ask.workspace.clone()),
+                "list" => reply.directory = world.flows.iter().cloned().collect(),
+                "getvalues" => reply.values = world.registered.iter().map(row).collect(),
+                _ => {}
+            }
+            for id in &moved.created {
+                world.registered.insert(id.clone());
+                world.log.push(format!("register {id}"));
+            }
+            for id in &moved.deleted {
+                world.registered.remove(id);
+                world.log.push(format!("{} {id}", ask.operation));
+            }
+            if moved != WorkspaceChanges::default() {
+                world.version += 1;
+            }
+            reply.version = world.version;
+            world.version
+        };
+        if moved != WorkspaceChanges::default() {
+            let push = ConfigPush {
+                version,
+                workspace_changes: Some(moved),
+                ..ConfigPush::default()
+            };
+            cx.mesh
+                .notify(&Topic::system(Class::Notify, "config"), &push)
+                .await?;
+        }
+        out.send(reply).await
+    }
+}
+
+fn row(id: &String) -> ConfigValue {
+    ConfigValue {
+        r#type: "workspace".into(),
+        key: id.clone(),
+        value: "{}".into(),
+        ..ConfigValue::default()
+    }
+}
+
+/// Stands in for the flow service.
+struct Flows(Shared);
+
+#[async_trait]
+impl Serve<FlowRequest, FlowResponse> for Flows {
+    async fn serve(
+        &self,
+        _: Cx,
+        ask: FlowRequest,
+        mut out: Out<FlowResponse>,
+    ) -> Result<(), Error> {
+        let mut reply = FlowResponse::default();
+        {
+            let mut world = self.0.lock();
+            if ask.operation == "stop-flow" {
+                world.flows.remove(&ask.flow_id);
+                world.log.push(format!("stop-flow {}", ask.flow_id));
+            } else {
+                reply.flow_ids = world.flows.iter().cloned().collect();
+            }
+        }
+        out.send(reply).await
+    }
+}
+
+struct System {
+    mesh: Mesh,
+    world: Shared,
+    _dir: tempfile::TempDir,
+}
+
+async fn start(regime: Regime) -> System {
+    let dir = tempfile::tempdir().unwrap();
+    let mesh = Mesh::start(Arc::new(EmbeddedBus::in_memory()), MeshOptions::default())
+        .await
+        .unwrap();
+    let world = Shared::default();
+    let config = Arc::new(Config(world.clone()));
+    mesh.host(Processor::new("config-svc").serves_system("config", config))
+        .await
+        .unwrap();
+    let flows = Arc::new(Flows(world.clone()));
+    mesh.host(Processor::new("flow-svc").serves_workspace("flow", flows))
+        .await
+        .unwrap();
+    for processor in tg_iam::processors(regime, dir.path(), Durability::Process).unwrap() {
+        mesh.host(processor).await.unwrap();
+    }
+    System {
+        mesh,
+        world,
+        _dir: dir,
+    }
+}
+
+impl System {
+    async fn ask(&self, ask: IamRequest) -> Result<IamResponse, Error> {
+        let options = Ask {
+            deadline: Some(Deadline::after(BOUND)),
+            ..Ask::default()
+        };
+        let topic = Topic::system(Class::Request, "iam");
+        self.mesh.ask(&topic, &ask, options).last().await
+    }
+
+    async fn workspace(&self, operation: &str, id: &str) -> Result<IamResponse, Error> {
+        self.ask(IamRequest {
+            workspace_record: Some(WorkspaceInput {
+                id: id.into(),
+                ..WorkspaceInput::default()
+            }),
+            ..op(operation)
+        })
+        .await
+    }
+
+    fn log(&self) -> Vec<String> {
+        self.world.lock().log.clone()
+    }
+}
+
+fn op(operation: &str) -> IamRequest {
+    IamRequest {
+        operation: operation.into(),
+        ..IamRequest::default()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_opens_its_workspace_until_that_is_deleted_with_all_that_runs_in_it() {
+    let up = start(Regime::Iam).await;
+    let admin = up.ask(op("bootstrap")).await.unwrap();
+    assert!(admin.bootstrap_admin_api_key.starts_with("tg_"));
+    up.workspace("create-workspace", "acme").await.unwrap();
+    let user = IamRequest {
+        workspace: "acme".into(),
+        user: Some(UserInput {
+            username: "rita".into(),
+            roles: vec!["reader".into()],
+            ..UserInput::default()
+        }),
+        ..op("create-user")
+    };
+    let user = up.ask(user).await.unwrap().user.unwrap();
+    let key = IamRequest {
+        key: Some(ApiKeyInput {
+            user_id: user.id.clone(),
+            name: "laptop".into(),
+            ..ApiKeyInput::default()
+        }),
+        ..op("create-api-key")
+    };
+    let key = up.ask(key).await.unwrap().api_key_plaintext;
+    let resolve = || IamRequest {
+        api_key: key.clone(),
+        ..op("resolve-api-key")
+    };
+    let who = up.ask(resolve()).await.unwrap();
+    assert_eq!(who.resolved_default_workspace, "acme");
+
+    up.workspace("disable-workspace", "acme").await.unwrap();
+    assert_eq!(up.ask(resolve()).await.unwrap_err().kind, "auth-failed");
+    up.workspace("enable-workspace", "acme").await.unwrap();
+    assert!(up.ask(resolve()).await.is_ok());
+    assert_eq!(up.log(), ["register acme", "delete acme", "register acme"]);
+
+    // Deleted while disabled: what still runs there is stopped before anything is removed.
+    up.workspace("disable-workspace", "acme").await.unwrap();
+    up.world
+        .lock()
+        .flows
+        .extend(["one".to_owned(), "two".to_owned()]);
+    up.world.lock().log.clear();
+    up.workspace("delete-workspace", "acme").await.unwrap();
+    assert_eq!(
+        up.log(),
+        [
+            "register acme",
+            "stop-flow one",
+            "stop-flow two",
+            "delete-workspace acme"
+        ]
+    );
+    assert!(up.ask(resolve()).await.is_err());
+    let error = up.workspace("get-workspace", "acme").await.unwrap_err();
+    assert_eq!(error.kind, "not-found");
+    up.mesh.stop(Duration::from_secs(1)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_users_workspaces_still_come_and_go() {
+    let up = start(Regime::None).await;
+    assert_eq!(
+        up.ask(op("authenticate-anonymous"))
+            .await
+            .unwrap()
+            .resolved_user_id,
+        "anonymous"
+    );
+    let error = up.ask(op("create-user")).await.unwrap_err();
+    assert_eq!(error.kind, "operation-not-permitted");
+    up.workspace("create-workspace", "acme").await.unwrap();
+    let listed = up.ask(op("list-workspaces")).await.unwrap().workspaces;
+    let ids: Vec<&str> = listed
+        .iter()
+        .map(|workspace| workspace.id.as_str())
+        .collect();
+    assert_eq!(ids, ["acme", "default"]);
+    up.workspace("delete-workspace", "acme").await.unwrap();
+    assert_eq!(up.log(), ["register acme", "delete-workspace acme"]);
+    assert!(up.workspace("delete-workspace", "default").await.is_err());
+    up.mesh.stop(Duration::from_secs(1)).await;
+}
