@@ -141,6 +141,11 @@ impl<R: Reply> Out<R> {
         self.held.next_seq()
     }
 
+    /// Cancelled when the asker gave up, unless the answer is detached.
+    pub fn cancelled(&self) -> tokio_util::sync::CancellationToken {
+        self.held.cancel.clone()
+    }
+
     /// Gives the answer up here, to be continued with [`Mesh::resume`].
     pub fn release(mut self) -> ReplyAddress {
         self.ended = true;

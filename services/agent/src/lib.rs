@@ -1,3 +1,19 @@
-//! The ReAct loop: iterations, tools, provenance events.
+//! The agent: ReAct runs whose steps are records on a durable queue, whose decisions are committed before
+//! anything follows from them, and whose trace is a graph.
+//!
+//! Hosts the processor `agent-manager`: questions on its `request` spec, steps on the flow's own
+//! `agent-step` topic. [`engine`] holds the logic with plain values, [`store`] the ledger, [`kinds`] what
+//! each kind of tool does, [`run`] the handlers.
+//!
+//! It never asks a model or a store itself, only other services by their queues, and never believes what a
+//! client says of sessions.
 
 pub mod engine;
+pub mod kinds;
+mod processor;
+pub mod run;
+mod settings;
+pub mod store;
+
+pub use processor::{AGENT, processors};
+pub use settings::AgentSettings;

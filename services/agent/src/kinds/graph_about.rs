@@ -1,0 +1,162 @@
+//! Finds things by name and tells what the graph says about them, in both directions.
+
+use std::collections::HashSet;
+
+use futures::future::try_join_all;
+use tg_schemas::{Error, ErrorCode, Term};
+
+use super::sparql::{
+    as_iri, iri, literal, naming, no_traces, run, show, show_predicate, with_name,
+};
+use super::{Arguments, Call, Output, limit, text};
+
+/// Names looked at.
+const CANDIDATES: usize = 200;
+/// Things told about.
+const THINGS: usize = 3;
+/// Facts told of all things together, unless asked otherwise.
+const FACTS: usize = 50;
+const MOST_FACTS: usize = 500;
+/// Further names mentioned.
+const OTHERS: usize = 10;
+
+/// A thing and the name by which it was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Found {
+    iri: String,
+    name: String,
+}
+
+pub(super) async fn call(call: &Call<'_>, arguments: &Arguments) -> Result<Output, Error> {
+    let name = text(arguments, "name");
+    if name.is_empty() {
+        return Err(Error::new(
+            ErrorCode::BadRequest,
+            "argument 'name' is empty",
+        ));
+    }
+    let limit = limit(arguments, FACTS, MOST_FACTS);
+    let found = match as_iri(name) {
+        Some(iri) => vec![Found {
+            iri,
+            name: name.to_owned(),
+        }],
+        None => find(call, name).await?,
+    };
+    if found.is_empty() {
+        return Ok(format!("The graph has nothing named '{name}'.").into());
+    }
+    let (told, others) = found.split_at(found.len().min(THINGS));
+    let each = (limit / told.len()).max(1);
+    let facts = try_join_all(told.iter().map(|thing| facts(call, thing, each))).await?;
+    let mut lines = facts.join("\n\n");
+    if !others.is_empty() {
+        let names: Vec<_> = others
+            .iter()
+            .take(OTHERS)
+            .map(|thing| thing.name.as_str())
+            .collect();
+        lines.push_str(&format!("\n\nOther names that match: {}", names.join("; ")));
+    }
+    Ok(lines.into())
+}
+
+/// Things with a name that contains the text, best first.
+async fn find(call: &Call<'_>, name: &str) -> Result<Vec<Found>, Error> {
+    let query = format!(
+        "SELECT DISTINCT ?thing ?name WHERE {{ VALUES ?naming {{ {} }} ?thing ?naming ?name . \
+         FILTER(CONTAINS(LCASE(STR(?name)), {})) FILTER(isIRI(?thing)) {} }} LIMIT {CANDIDATES}",
+        naming(),
+        literal(&name.to_lowercase()),
+        no_traces("thing"),
+    );
+    let results = run(call, query, CANDIDATES).await?;
+    let named = results.rows.into_iter().filter_map(|row| {
+        let mut row = row.into_iter();
+        match (row.next()??, row.next()??) {
+            (Term::Iri(iri), Term::Literal { value, .. }) => Some(Found { iri, name: value }),
+            _ => None,
+        }
+    });
+    Ok(ranked(named.collect(), name))
+}
+
+/// Exact names before beginnings before the rest; shorter ones first; every thing once.
+fn ranked(mut found: Vec<Found>, wanted: &str) -> Vec<Found> {
+    let wanted = wanted.to_lowercase();
+    found.sort_by_cached_key(|thing| {
+        let name = thing.name.to_lowercase();
+        let rank = if name == wanted {
+            0
+        } else if name.starts_with(&wanted) {
+            1
+        } else {
+            2
+        };
+        (rank, name.len(), name, thing.iri.clone())
+    });
+    let mut seen = HashSet::new();
+    found.retain(|thing| seen.insert(thing.iri.clone()));
+    found
+}
+
+/// `subject | predicate | object` lines: first what the thing says, then what is said of it.
+async fn facts(call: &Call<'_>, thing: &Found, limit: usize) -> Result<String, Error> {
+    let term = iri(&thing.iri)?;
+    let names = format!("{} {}", with_name("p"), with_name("o"));
+    let out =
+        format!("SELECT ?p ?o ?p_name ?o_name WHERE {{ {term} ?p ?o . {names} }} LIMIT {limit}");
+    let back = format!(
+        "SELECT ?p ?o ?p_name ?o_name WHERE {{ ?o ?p {term} . {} {names} }} LIMIT {limit}",
+        no_traces("o")
+    );
+    let (out, back) = futures::try_join!(run(call, out, limit), run(call, back, limit))?;
+    let mut lines = vec![format!("{} <{}>", thing.name, thing.iri)];
+    let own = out.rows.iter().map(|row| (row, true));
+    for (row, outward) in own.chain(back.rows.iter().map(|row| (row, false))) {
+        let [p, o, p_name, o_name] = row.as_slice() else {
+            continue;
+        };
+        let predicate = show_predicate(p.as_ref(), p_name.as_ref());
+        let other = show(o.as_ref(), o_name.as_ref());
+        let line = if outward {
+            format!("{} | {predicate} | {other}", thing.name)
+        } else {
+            format!("{other} | {predicate} | {}", thing.name)
+        };
+        if lines.len() > limit {
+            break;
+        }
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    if lines.len() == 1 {
+        lines.push("(the graph says nothing more about it)".to_owned());
+    }
+    Ok(lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exact_names_come_first_and_things_once() {
+        let found = |iri: &str, name: &str| Found {
+            iri: iri.into(),
+            name: name.into(),
+        };
+        let ranked = ranked(
+            vec![
+                found("urn:c", "The Old Bridge of Ham"),
+                found("urn:b", "Old Bridge Inn"),
+                found("urn:a", "old bridge"),
+                found("urn:a", "The Old Bridge"),
+            ],
+            "Old Bridge",
+        );
+        let order: Vec<_> = ranked.iter().map(|thing| thing.iri.as_str()).collect();
+        assert_eq!(order, ["urn:a", "urn:b", "urn:c"]);
+    }
+}

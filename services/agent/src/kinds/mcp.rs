@@ -1,0 +1,39 @@
+//! Tools behind the `mcp-tool` processor: MCP servers, and what it has built in.
+
+use tg_schemas::msg::{ToolRequest, ToolResponse};
+use tg_schemas::{Error, ErrorCode};
+
+use super::{Arguments, Call, Output};
+
+const TOOLS: &str = "mcp-tool-request";
+/// Built-in arithmetic.
+pub(super) const CALCULATOR: &str = "builtin:calculator";
+/// Built-in clock.
+pub(super) const CURRENT_DATETIME: &str = "builtin:current_datetime";
+
+pub(super) async fn call(
+    call: &Call<'_>,
+    name: &str,
+    arguments: &Arguments,
+) -> Result<Output, Error> {
+    let request = ToolRequest {
+        name: name.to_owned(),
+        parameters: serde_json::to_string(arguments)
+            .map_err(|error| Error::new(ErrorCode::Internal, error.to_string()))?,
+    };
+    let mut ask = call.cx.ask_options();
+    ask.id = Some(call.key.clone());
+    let topic = call.cx.topic(TOOLS)?;
+    let response = call
+        .cx
+        .mesh
+        .ask::<_, ToolResponse>(topic, &request, ask)
+        .last()
+        .await?;
+    let text = if response.text.is_empty() {
+        response.object
+    } else {
+        response.text
+    };
+    Ok(text.into())
+}

@@ -1,0 +1,39 @@
+//! Tools behind a queue of the workspace that speaks the tool-service protocol.
+
+use serde_json::{Map, Value};
+use tg_schemas::msg::{ToolServiceRequest, ToolServiceResponse};
+use tg_schemas::{Error, ErrorCode, Topic};
+
+use super::{Arguments, Call, Output};
+
+pub(super) async fn call(
+    call: &Call<'_>,
+    request: &str,
+    config: &Map<String, Value>,
+    arguments: &Arguments,
+) -> Result<Output, Error> {
+    let json = |map: &Map<String, Value>| {
+        serde_json::to_string(map)
+            .map_err(|error| Error::new(ErrorCode::Internal, error.to_string()))
+    };
+    let question = ToolServiceRequest {
+        config: json(config)?,
+        arguments: json(arguments)?,
+    };
+    let topic = Topic::parse(request)?;
+    let mut ask = call.cx.ask_options();
+    ask.id = Some(call.key.clone());
+    let mut answer = call
+        .cx
+        .mesh
+        .ask::<_, ToolServiceResponse>(&topic, &question, ask);
+    let mut text = String::new();
+    while let Some(part) = answer.next().await {
+        let part = part?;
+        if let Some(error) = part.error {
+            return Err(error);
+        }
+        text.push_str(&part.response);
+    }
+    Ok(text.into())
+}

@@ -1,0 +1,247 @@
+//! Uses the tool that was chosen and hands the run on to its next step.
+
+use std::time::Instant;
+
+use tg_mesh::Deadline;
+use tg_provenance::Reason;
+use tg_schemas::msg::{AgentRun, AgentRunStep};
+use tg_schemas::processors::STEP_BASE;
+use tg_schemas::{Error, ErrorCode};
+use tokio::sync::oneshot;
+
+use super::Stop;
+use super::keep::{Keeper, OBSERVATION_TITLE, thought_title};
+use super::walk::Walk;
+use crate::engine::arguments;
+use crate::engine::bounds::{self, MAX_IN_VAIN, MAX_OBSERVATION, MAX_SAME, MAX_SHOWN};
+use crate::engine::chunks;
+use crate::engine::decision::{Decision, Ending, Observation, Taken, agent_error};
+use crate::engine::toolset::{self, Tool, ToolSet};
+use crate::engine::trace::{self, Stored};
+use crate::kinds::{self, Call};
+
+impl Walk {
+    /// Sends the decision, uses the tool, sends what it returned, publishes the next step. The trace is
+    /// stored meanwhile.
+    pub(super) async fn act(
+        &mut self,
+        tools: &ToolSet,
+        decision: &Decision,
+        known: Option<Observation>,
+        repeated: bool,
+    ) -> Result<(), Stop> {
+        let (tell, told) = oneshot::channel();
+        let mut opening = self.opening();
+        let keeper = Keeper::new(&self.cx, &self.run.collection);
+        let (id, step) = (self.id.clone(), self.step);
+        let stored = async {
+            let title = thought_title(decision.action().0);
+            let thought = keeper
+                .save(&id.thought(step), title, &decision.thought_text())
+                .await;
+            // Without an observation the run ends here, and its end stores everything.
+            let Ok(seen) = told.await else {
+                return Ok(());
+            };
+            let seen: Observation = seen;
+            let title = OBSERVATION_TITLE.to_owned();
+            let text = keeper.save(&id.observation(step), title, &seen.text).await;
+            let stored = Stored { thought, text };
+            opening.extend(trace::chose(&id, step, decision, stored));
+            opening.push(trace::saw(&id, step, &seen, stored));
+            keeper.publish(&opening).await
+        };
+        let (walked, stored) = tokio::join!(
+            self.use_tool(tools, decision, known, repeated, tell),
+            stored
+        );
+        walked?;
+        stored.map_err(Stop::Fault)
+    }
+
+    async fn use_tool(
+        &mut self,
+        tools: &ToolSet,
+        decision: &Decision,
+        known: Option<Observation>,
+        repeated: bool,
+        tell: oneshot::Sender<Observation>,
+    ) -> Result<(), Stop> {
+        let promised = Stored {
+            thought: self.keeper.has_library(),
+            text: self.keeper.has_library(),
+        };
+        if matches!(decision.taken, Taken::Action { .. }) {
+            self.send(chunks::action(&self.id, self.step, decision))
+                .await?;
+        }
+        for event in trace::chose(&self.id, self.step, decision, promised) {
+            self.send(chunks::explain(&event)).await?;
+        }
+        let seen = match known {
+            Some(seen) => seen,
+            None => {
+                let seen = self.observe(tools, decision, repeated).await?;
+                let ledger = &self.agent.ledger;
+                ledger.observe(&self.run.run, self.step, &seen).await?;
+                seen
+            }
+        };
+        self.seen = Some(seen.clone());
+        self.send(chunks::observation(&self.id, self.step, &seen.text))
+            .await?;
+        let saw = trace::saw(&self.id, self.step, &seen, promised);
+        self.send(chunks::explain(&saw)).await?;
+        let next = self.next(decision, &seen);
+        // The receiver waits as long as this future runs.
+        let _ = tell.send(seen);
+        self.hand_on(next).await
+    }
+
+    /// Publishes the next step.
+    async fn hand_on(&mut self, mut next: AgentRun) -> Result<(), Stop> {
+        let Some(out) = self.out.take() else {
+            return Ok(());
+        };
+        let internal = |error: serde_json::Error| {
+            Stop::Fault(Error::new(ErrorCode::Internal, error.to_string()))
+        };
+        next.reply = serde_json::to_string(&out.release()).map_err(internal)?;
+        self.agent.desk.publishing(&next.run, self.step + 1);
+        let topic = self.cx.own_topic(STEP_BASE).map_err(Stop::Fault)?;
+        self.cx.record_on(&topic, &next).await.map_err(Stop::Fault)
+    }
+
+    /// The run after this step.
+    fn next(&self, decision: &Decision, seen: &Observation) -> AgentRun {
+        let mut total = self.used_before();
+        total.add(&decision.usage);
+        total.add(&seen.usage);
+        let (action, arguments) = decision.action();
+        let mut next = AgentRun {
+            step: i64::from(self.step) + 1,
+            state: seen.state.clone(),
+            in_token: total.in_token,
+            out_token: total.out_token,
+            model: total.model,
+            ..self.run.clone()
+        };
+        next.history.push(AgentRunStep {
+            thought: decision.thought_text(),
+            action: action.to_owned(),
+            arguments,
+            observation: bounds::shorten(&seen.text, MAX_SHOWN),
+            failed: seen.error.is_some(),
+        });
+        next
+    }
+
+    /// What the model is told of its choice.
+    async fn observe(
+        &self,
+        tools: &ToolSet,
+        decision: &Decision,
+        repeated: bool,
+    ) -> Result<Observation, Stop> {
+        let started = Instant::now();
+        let mut seen = self.try_tool(tools, decision, repeated).await?;
+        seen.text = bounds::shorten(seen.text.trim(), MAX_OBSERVATION);
+        if seen.text.is_empty() {
+            seen.text = "(nothing)".to_owned();
+        }
+        if seen.error.is_some() {
+            seen.state.clone_from(&self.run.state);
+        }
+        seen.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Ok(seen)
+    }
+
+    async fn try_tool(
+        &self,
+        tools: &ToolSet,
+        decision: &Decision,
+        repeated: bool,
+    ) -> Result<Observation, Stop> {
+        let (action, text) = decision.action();
+        let before = bounds::calls_before(&self.run, action, &text);
+        if before + 1 >= MAX_IN_VAIN {
+            let what = match &decision.taken {
+                Taken::Unreadable { .. } => "the model's replies cannot be read".to_owned(),
+                _ => format!("the model keeps repeating the same call of '{action}'"),
+            };
+            return Err(Stop::End(Ending::new(Reason::Error, &agent_error(what))));
+        }
+        let (name, given) = match &decision.taken {
+            Taken::Action { name, arguments } => (name, arguments.clone()),
+            Taken::Unreadable { detail } => {
+                return Ok(Observation::failed(format!("LLM parse error: {detail}")));
+            }
+            Taken::Answer { .. } => return Ok(Observation::default()),
+        };
+        if before >= MAX_SAME {
+            return Ok(Observation::failed(format!(
+                "this call of '{name}' was made {before} times before, with the observations above. Use \
+                 them, try something else, or give the final answer"
+            )));
+        }
+        let available = tools.available(&self.run);
+        let Some(tool) = toolset::find(&available, name) else {
+            let names: Vec<_> = available.iter().map(|tool| tool.name.as_str()).collect();
+            let names = if names.is_empty() {
+                "none".to_owned()
+            } else {
+                names.join(", ")
+            };
+            return Ok(Observation::failed(format!(
+                "there is no tool '{name}'. Tools: {names}"
+            )));
+        };
+        if repeated && !tool.kind.repeatable() {
+            return Ok(Observation::failed(
+                "the outcome of this call is unknown: it was interrupted and may have taken effect",
+            ));
+        }
+        match arguments::check(&tool.arguments, given) {
+            Ok(arguments) => self.call(tool, arguments).await,
+            Err(fault) => Ok(Observation::failed(fault)),
+        }
+    }
+
+    async fn call(
+        &self,
+        tool: &Tool,
+        arguments: serde_json::Map<String, serde_json::Value>,
+    ) -> Result<Observation, Stop> {
+        let mut cx = self.cx.clone();
+        cx.deadline = cx
+            .deadline
+            .min(Deadline::after(self.agent.settings.tool_timeout));
+        let call = Call {
+            cx: &cx,
+            collection: tool.collection.as_deref().unwrap_or(&self.run.collection),
+            key: format!("{}/{}", self.run.run, self.step),
+            iteration: self.id.iteration(self.step),
+        };
+        let started = Instant::now();
+        let result = kinds::call(&call, tool, arguments).await;
+        let label = tool.kind.label();
+        metrics::counter!("tg_agent_tool_invocation_total", "tool" => label).increment(1);
+        metrics::histogram!("tg_agent_tool_duration_seconds", "tool" => label)
+            .record(started.elapsed().as_secs_f64());
+        match result {
+            Ok(output) => Ok(Observation {
+                text: output.text,
+                state: tool.next_state(&self.run.state),
+                usage: output.usage,
+                ..Observation::default()
+            }),
+            Err(error) if self.cx.cancel.is_cancelled() || self.cx.deadline.passed() => {
+                Err(Stop::End(Ending::from_error(&error)))
+            }
+            Err(error) => {
+                metrics::counter!("tg_agent_tool_error_total", "tool" => label).increment(1);
+                Ok(Observation::failed(error.message))
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! A step record comes in: is it past, is it under way, can it be taken up where it was left?
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tg_mesh::Deadline;
+use tg_mesh::ReplyAddress;
+use tg_mesh::{Cx, Read, ReadFault};
+use tg_provenance::Reason;
+use tg_schemas::msg::{AgentResponse, AgentRun};
+use tg_schemas::{Error, ErrorCode};
+
+use super::walk::Walk;
+use super::{Agent, Stop};
+use crate::engine::decision::Ending;
+use crate::store::StepRow;
+
+/// A step that somebody else has, or that stumbled, comes back after this.
+const MOMENT: Duration = Duration::from_secs(1);
+/// Longest wait for an asker whose holder died to ask again (an asker is patient for 12 s at most).
+const ASKER_PATIENCE: Duration = Duration::from_secs(20);
+
+/// Reads `agent-step` of every flow.
+pub struct Steps(pub Arc<Agent>);
+
+#[async_trait]
+impl Read<AgentRun> for Steps {
+    async fn read(&self, cx: Cx, run: AgentRun) -> Result<(), ReadFault> {
+        let agent = &self.0;
+        let malformed = || ReadFault::Dead(Error::new(ErrorCode::BadRequest, "malformed step"));
+        let step = u32::try_from(run.step)
+            .ok()
+            .filter(|step| *step > 0)
+            .ok_or_else(malformed)?;
+        let mut address: ReplyAddress =
+            serde_json::from_str(&run.reply).map_err(|_| malformed())?;
+        let Some(claim) = agent.desk.claim(&run.run, step) else {
+            return Err(later("the step is in progress"));
+        };
+        let fresh = agent.desk.is_fresh(&run.run, step);
+        let mut row = if fresh {
+            StepRow::default()
+        } else {
+            let known = agent.ledger.load(run.run.clone(), step).await;
+            known.map_err(Error::from)?
+        };
+        if row.past {
+            return Ok(());
+        }
+        if let Some(seq) = row.ending.as_ref().and_then(|ending| ending.seq) {
+            address.seq = seq;
+        } else if !fresh && row.decision.is_none() && row.ending.is_none() {
+            row.ending = broken_off(agent, &run, step, &mut address).await;
+        }
+        let (deadline, detach) = (Deadline::from_millis(address.deadline), address.detach);
+        let id = address.id.clone();
+        let Some(out) = cx.mesh.resume::<AgentResponse>(address) else {
+            return Err(later("the answer is held by another step"));
+        };
+        let mut own = cx.clone();
+        own.id = id.into();
+        own.deadline = deadline;
+        own.cancel = out.cancelled();
+        let walk = Walk::new(agent.clone(), own, run, step, out, detach);
+        let result = walk.take(row).await;
+        drop(claim);
+        match result {
+            Ok(()) => Ok(()),
+            Err(Stop::Fault(error)) => Err(ReadFault::Retry {
+                error,
+                after: Some(MOMENT),
+            }),
+            Err(Stop::End(ending)) => {
+                tracing::error!(?ending, "a run's end was not handled");
+                Err(later("the run's end was not handled"))
+            }
+        }
+    }
+}
+
+fn later(why: &str) -> ReadFault {
+    ReadFault::Retry {
+        error: Error::new(ErrorCode::Busy, why),
+        after: Some(MOMENT),
+    }
+}
+
+/// A step that was begun and has no rows: if the asker got some of what the model said, it must not hear
+/// another text, and the run ends.
+async fn broken_off(
+    agent: &Agent,
+    run: &AgentRun,
+    step: u32,
+    address: &mut ReplyAddress,
+) -> Option<Ending> {
+    if !run.streaming || address.detach {
+        return None;
+    }
+    // The first step opens with the session's entry, which is always the same.
+    let certain = address.seq + u64::from(step == 1);
+    let lacks = if address.foreign {
+        None
+    } else {
+        agent.desk.position(&address.id, ASKER_PATIENCE).await
+    };
+    if lacks.is_some_and(|seq| seq <= certain) {
+        return None;
+    }
+    let error = Error::new(
+        ErrorCode::Interrupted,
+        "the answer broke off; please ask again",
+    );
+    let seq = lacks.unwrap_or(address.seq);
+    address.seq = seq;
+    Some(Ending {
+        seq: Some(seq),
+        ..Ending::new(Reason::Interrupted, &error)
+    })
+}

@@ -1,0 +1,272 @@
+//! Asks the model for the next decision, passing on its thought and answer while they grow.
+
+use std::time::Instant;
+
+use futures::FutureExt;
+use tg_mesh::Answer;
+use tg_schemas::msg::{PromptRequest, PromptResponse};
+use tg_schemas::{Error, ErrorCode, Reply};
+
+use super::Stop;
+use super::walk::Walk;
+use crate::engine::chunks;
+use crate::engine::decision::{Decision, Ending, Taken, Usage};
+use crate::engine::parser::{Choice, Fault, Parsed, Progress, ReplyParser};
+use crate::engine::prompt::{self, PROMPT};
+use crate::engine::toolset::{Tool, ToolSet};
+
+const PROMPTS: &str = "prompt-request";
+/// Bytes of text read after the decision is complete, waiting for the token counts.
+const PATIENCE_BYTES: usize = 512;
+/// Bytes of a reply kept to show it to the model again.
+const KEPT: usize = 4096;
+/// Times a model call that broke off unheard is made again.
+const RETRIES: u32 = 2;
+
+/// What the asker got of the model's text in this step.
+#[derive(Default)]
+struct Shown {
+    thought: Vec<String>,
+    thought_ended: bool,
+    answer: Vec<String>,
+}
+
+impl Shown {
+    fn is_empty(&self) -> bool {
+        self.thought.is_empty() && self.answer.is_empty()
+    }
+}
+
+impl Walk {
+    /// The model's decision; after replies that cannot be read it is told why and asked again.
+    pub(super) async fn think(&mut self, tools: &ToolSet) -> Result<Decision, Stop> {
+        let run = self.run.clone();
+        let available = tools.available(&run);
+        let additional = self.additional_context();
+        let (mut shown, mut usage) = (Shown::default(), Usage::default());
+        let mut unread: Option<(String, Fault)> = None;
+        for _ in 0..=self.agent.settings.repairs {
+            let known = unread.as_ref().map(|(text, fault)| (text.as_str(), fault));
+            let terms = prompt::terms(&run, &available, additional.as_deref(), known);
+            let question = PromptRequest {
+                id: PROMPT.to_owned(),
+                terms,
+                streaming: run.streaming,
+            };
+            let (text, parsed) = self.ask_model(&question, &mut shown, &mut usage).await?;
+            match parsed.choice {
+                Ok(choice) => {
+                    return self
+                        .decision(choice, &parsed.thought, shown, usage, &available)
+                        .await;
+                }
+                Err(fault) => {
+                    metrics::counter!("tg_agent_unreadable_replies_total").increment(1);
+                    tracing::debug!(%fault, "a model's reply cannot be read");
+                    unread = Some((text, fault));
+                }
+            }
+        }
+        let detail = unread.map_or_else(String::new, |(_, fault)| fault.to_string());
+        self.unreadable(detail, shown, usage, &available).await
+    }
+
+    fn additional_context(&self) -> Option<String> {
+        let value = self
+            .cx
+            .config()
+            .get(self.cx.workspace(), "agent", "additional-context")?;
+        // Written as plain text, or, by some tools, as a JSON string.
+        Some(serde_json::from_str(&value).unwrap_or_else(|_| value.to_string()))
+    }
+
+    async fn decision(
+        &mut self,
+        choice: Choice,
+        thought: &str,
+        mut shown: Shown,
+        usage: Usage,
+        available: &[&Tool],
+    ) -> Result<Decision, Stop> {
+        self.end_thought(&mut shown).await?;
+        if shown.thought.is_empty() && !thought.is_empty() {
+            shown.thought.push(thought.to_owned());
+        }
+        let taken = match choice {
+            Choice::Action { name, arguments } => Taken::Action { name, arguments },
+            Choice::Answer(text) => Taken::Answer { text },
+        };
+        Ok(decided(taken, shown, usage, available))
+    }
+
+    async fn unreadable(
+        &mut self,
+        detail: String,
+        mut shown: Shown,
+        usage: Usage,
+        available: &[&Tool],
+    ) -> Result<Decision, Stop> {
+        self.end_thought(&mut shown).await?;
+        Ok(decided(
+            Taken::Unreadable { detail },
+            shown,
+            usage,
+            available,
+        ))
+    }
+
+    /// One model call, made again if it broke off before the asker got anything.
+    async fn ask_model(
+        &mut self,
+        question: &PromptRequest,
+        shown: &mut Shown,
+        usage: &mut Usage,
+    ) -> Result<(String, Parsed), Stop> {
+        let mut tries = 0;
+        loop {
+            let heard = shown.thought.len() + shown.answer.len();
+            let result = self.ask_once(question, shown, usage).await;
+            let error = match result {
+                Ok(reply) => return Ok(reply),
+                Err(Asked::Stop(stop)) => return Err(stop),
+                Err(Asked::Failed(error)) => error,
+            };
+            let unheard = heard == shown.thought.len() + shown.answer.len();
+            let broke_off = matches!(
+                error.code(),
+                ErrorCode::Interrupted | ErrorCode::Unavailable
+            );
+            if !unheard || !broke_off || tries == RETRIES || self.cx.deadline.passed() {
+                return Err(Stop::End(Ending::from_error(&error)));
+            }
+            tries += 1;
+        }
+    }
+
+    async fn ask_once(
+        &mut self,
+        question: &PromptRequest,
+        shown: &mut Shown,
+        usage: &mut Usage,
+    ) -> Result<(String, Parsed), Asked> {
+        let started = Instant::now();
+        let mut answer: Answer<PromptResponse> = self.cx.ask(PROMPTS, question)?;
+        let mut parser = ReplyParser::default();
+        let (mut kept, mut beyond) = (String::new(), 0);
+        let mut call = Usage::default();
+        if !shown.is_empty() && !shown.thought_ended {
+            // A second reply goes on in the same thought, on a new line.
+            shown.thought.push("\n".to_owned());
+            let chunk = chunks::thought(&self.id, self.step, "\n", false);
+            self.send(chunk).await?;
+        }
+        while let Some(part) = answer.next().await {
+            let mut progress = Progress::default();
+            let mut part = Some(part);
+            // Pieces that are here already travel together.
+            while let Some(next) = part {
+                let piece = read(next?, &mut call)?;
+                if parser.is_complete() {
+                    beyond += piece.len();
+                }
+                if kept.len() < KEPT {
+                    kept.push_str(&piece);
+                }
+                join(&mut progress, parser.push(&piece));
+                part = answer.next().now_or_never().flatten();
+            }
+            self.show(progress, shown).await?;
+            if beyond > PATIENCE_BYTES {
+                // The model writes on what is never read; dropping the question stops it.
+                break;
+            }
+        }
+        drop(answer);
+        let (rest, parsed) = parser.finish();
+        self.show(rest, shown).await?;
+        call.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        usage.add(&call);
+        Ok((kept, parsed))
+    }
+
+    /// Passes on what became certain, if the asker wants pieces.
+    async fn show(&mut self, progress: Progress, shown: &mut Shown) -> Result<(), Stop> {
+        if !self.run.streaming {
+            return Ok(());
+        }
+        let ends = progress.thought_ended && !shown.thought_ended;
+        if !shown.thought_ended && (ends || !progress.thought.is_empty()) {
+            let chunk = chunks::thought(&self.id, self.step, &progress.thought, ends);
+            shown.thought.push(progress.thought);
+            shown.thought_ended = ends;
+            self.send(chunk).await?;
+        }
+        if !progress.answer.is_empty() {
+            let chunk = chunks::answer(&self.id, &progress.answer);
+            shown.answer.push(progress.answer);
+            self.send(chunk).await?;
+        }
+        Ok(())
+    }
+
+    async fn end_thought(&mut self, shown: &mut Shown) -> Result<(), Stop> {
+        if shown.thought.is_empty() || shown.thought_ended {
+            return Ok(());
+        }
+        shown.thought.push(String::new());
+        shown.thought_ended = true;
+        self.send(chunks::thought(&self.id, self.step, "", true))
+            .await
+    }
+}
+
+/// How a model call failed.
+enum Asked {
+    Failed(Error),
+    Stop(Stop),
+}
+
+impl From<Error> for Asked {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<Stop> for Asked {
+    fn from(stop: Stop) -> Self {
+        Self::Stop(stop)
+    }
+}
+
+/// The text of a part; its token counts are noted.
+fn read(part: PromptResponse, call: &mut Usage) -> Result<String, Error> {
+    if let Some(error) = part.error() {
+        return Err(error.clone());
+    }
+    call.in_token = part.in_token.unwrap_or(call.in_token);
+    call.out_token = part.out_token.unwrap_or(call.out_token);
+    if let Some(model) = part.model {
+        call.model = model;
+    }
+    Ok(if part.text.is_empty() {
+        part.object
+    } else {
+        part.text
+    })
+}
+
+fn join(all: &mut Progress, more: Progress) {
+    all.thought.push_str(&more.thought);
+    all.thought_ended |= more.thought_ended;
+    all.answer.push_str(&more.answer);
+}
+
+fn decided(taken: Taken, shown: Shown, usage: Usage, available: &[&Tool]) -> Decision {
+    Decision {
+        thought: shown.thought,
+        answer: shown.answer,
+        taken,
+        usage,
+        candidates: available.iter().map(|tool| tool.name.clone()).collect(),
+    }
+}

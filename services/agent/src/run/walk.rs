@@ -1,0 +1,285 @@
+//! One step of a run, from its record to the next record or the end of the dialog.
+//!
+//! Order of what the asker gets: thought pieces · action · entry of the decision · entry of the thought ·
+//! observation · entry of the observation; at the end thought pieces · answer pieces · entry of the
+//! conclusion · last chunk. A step taken up again sends the same chunks under the same numbers, from its
+//! rows.
+
+use std::sync::Arc;
+
+use tg_mesh::Cx;
+use tg_mesh::Out;
+use tg_provenance::{Event, Reason, Session};
+use tg_schemas::msg::{AgentResponse, AgentRun};
+use tg_schemas::{Error, ErrorCode};
+
+use super::keep::{Keeper, answer_title, thought_title};
+use super::{Agent, Stop, now_ms};
+use crate::engine::bounds::own_steps;
+use crate::engine::chunks;
+use crate::engine::decision::{Decision, Ending, Observation, Taken, Usage, agent_error};
+use crate::engine::toolset::ToolSet;
+use crate::engine::trace::{self, Stored};
+use crate::store::StepRow;
+
+/// A step under way.
+pub(super) struct Walk {
+    pub(super) agent: Arc<Agent>,
+    pub(super) cx: Cx,
+    pub(super) run: AgentRun,
+    pub(super) step: u32,
+    pub(super) id: Session,
+    pub(super) keeper: Keeper,
+    /// `None` once it was given to the next step.
+    pub(super) out: Option<Out<AgentResponse>>,
+    detach: bool,
+    /// The rows so far, for the run's end.
+    pub(super) decision: Option<Decision>,
+    pub(super) seen: Option<Observation>,
+}
+
+impl Walk {
+    pub(super) fn new(
+        agent: Arc<Agent>,
+        cx: Cx,
+        run: AgentRun,
+        step: u32,
+        out: Out<AgentResponse>,
+        detach: bool,
+    ) -> Self {
+        Self {
+            id: Session::new(&run.run),
+            keeper: Keeper::new(&cx, &run.collection),
+            agent,
+            cx,
+            run,
+            step,
+            out: Some(out),
+            detach,
+            decision: None,
+            seen: None,
+        }
+    }
+
+    /// Takes the step. Only faults of ours are errors: every other outcome ends the run properly.
+    pub(super) async fn take(mut self, row: StepRow) -> Result<(), Stop> {
+        let mut result = match row.ending {
+            Some(ending) => {
+                self.decision = row.decision;
+                self.seen = row.observation;
+                Err(Stop::End(ending))
+            }
+            None => self.advance(row).await,
+        };
+        if let Err(Stop::End(ending)) = result {
+            result = self.conclude(ending).await;
+        }
+        if let Some(out) = self.out.take()
+            && !out.ended()
+        {
+            // Whoever takes the step up again goes on with the answer.
+            let _ = out.release();
+        }
+        result
+    }
+
+    async fn advance(&mut self, row: StepRow) -> Result<(), Stop> {
+        metrics::counter!("tg_agent_iterations_total").increment(1);
+        if self.step == 1 {
+            let began = trace::began(&self.id, &self.run);
+            self.send(chunks::explain(&began)).await?;
+        }
+        let limit = usize::try_from(self.agent.settings.max_iterations).unwrap_or(usize::MAX);
+        if own_steps(&self.run).len() >= limit {
+            let error = agent_error("Too many agent iterations");
+            return Err(Stop::End(Ending::new(Reason::MaxIterations, &error)));
+        }
+        let tools = self.agent.tools.of(&self.cx);
+        let repeated = row.decision.is_some();
+        let decision = match row.decision {
+            Some(decision) => {
+                self.repeat(&decision).await?;
+                decision
+            }
+            None => self.decide(&tools).await?,
+        };
+        self.decision = Some(decision.clone());
+        match &decision.taken {
+            Taken::Answer { text } => self.answer(&decision, text).await,
+            _ => self.act(&tools, &decision, row.observation, repeated).await,
+        }
+    }
+
+    /// Asks the model and commits what it chose.
+    async fn decide(&mut self, tools: &ToolSet) -> Result<Decision, Stop> {
+        let decision = self.think(tools).await?;
+        let ledger = &self.agent.ledger;
+        ledger
+            .decide(&self.run.run, self.step, &decision, now_ms())
+            .await?;
+        if !self.run.streaming {
+            self.repeat(&decision).await?;
+        }
+        Ok(decision)
+    }
+
+    /// Sends the thought, and the streamed part of the answer, of a committed decision.
+    async fn repeat(&mut self, decision: &Decision) -> Result<(), Stop> {
+        for chunk in chunks::thoughts(&self.id, self.step, decision) {
+            self.send(chunk).await?;
+        }
+        for piece in &decision.answer {
+            self.send(chunks::answer(&self.id, piece)).await?;
+        }
+        Ok(())
+    }
+
+    /// The end with an answer. From here on nothing but a fault of ours can turn the run.
+    async fn answer(&mut self, decision: &Decision, text: &str) -> Result<(), Stop> {
+        let promised = Stored {
+            thought: self.keeper.has_library(),
+            text: self.keeper.has_library(),
+        };
+        let shown = trace::answered(&self.id, self.step, decision, promised);
+        if let Some(conclusion) = shown.first() {
+            self.send_if_wanted(chunks::explain(conclusion)).await;
+        }
+        let thought = decision.thought_text();
+        let (thought_id, text_id) = (self.id.thought(self.step), self.id.answer_document());
+        let (thought, text_stored) = tokio::join!(
+            self.keeper
+                .save(&thought_id, thought_title("Final Answer"), &thought),
+            self.keeper
+                .save(&text_id, answer_title(&self.run.question), text),
+        );
+        let stored = Stored {
+            thought,
+            text: text_stored,
+        };
+        let mut events = self.opening();
+        events.extend(trace::answered(&self.id, self.step, decision, stored));
+        self.publish(&events).await?;
+        let mut total = self.used_before();
+        total.add(&decision.usage);
+        let rest = if decision.answer.is_empty() { text } else { "" };
+        self.send_if_wanted(chunks::last(&self.id, rest, &total))
+            .await;
+        self.over("answered").await
+    }
+
+    /// The end without an answer: a row, an entry of the trace, an error for the asker.
+    async fn conclude(&mut self, mut ending: Ending) -> Result<(), Stop> {
+        if ending.reason() == Reason::Cancelled && self.cx.mesh.shutdown().is_cancelled() {
+            // It is this process that goes, not the asker: another one takes the step up.
+            return Err(Stop::Fault(Error::new(
+                ErrorCode::Unavailable,
+                "the process stops",
+            )));
+        }
+        if ending.seq.is_none() {
+            ending.seq = self.out.as_ref().map(Out::next_seq);
+        }
+        let ledger = &self.agent.ledger;
+        ledger
+            .end(&self.run.run, self.step, &ending, now_ms())
+            .await?;
+        let (decision, seen) = (self.decision.take(), self.seen.take());
+        let last = trace::ended(
+            &self.id,
+            self.step,
+            decision.as_ref(),
+            seen.as_ref(),
+            &ending,
+        );
+        self.send_if_wanted(chunks::explain(&last)).await;
+        let mut events = self.opening();
+        if let Some(decision) = &decision {
+            events.extend(self.left_behind(decision, seen.as_ref()).await);
+        }
+        events.push(last);
+        self.publish(&events).await?;
+        self.send_if_wanted(chunks::failure(ending.error())).await;
+        self.over(match ending.reason() {
+            Reason::MaxIterations => "max-iterations",
+            Reason::Cancelled => "cancelled",
+            Reason::Interrupted => "interrupted",
+            _ => "error",
+        })
+        .await
+    }
+
+    /// Entries of a step whose run ended before it was over.
+    async fn left_behind(&self, decision: &Decision, seen: Option<&Observation>) -> Vec<Event> {
+        let thought = decision.thought_text();
+        let title = thought_title(decision.action().0);
+        let mut stored = Stored {
+            thought: self
+                .keeper
+                .save(&self.id.thought(self.step), title, &thought)
+                .await,
+            text: false,
+        };
+        let mut events = trace::chose(&self.id, self.step, decision, stored);
+        if let Some(seen) = seen {
+            let id = self.id.observation(self.step);
+            let title = super::keep::OBSERVATION_TITLE.to_owned();
+            stored.text = self.keeper.save(&id, title, &seen.text).await;
+            events.push(trace::saw(&self.id, self.step, seen, stored));
+        }
+        events
+    }
+
+    /// The session's entry is stored with the first step's.
+    pub(super) fn opening(&self) -> Vec<Event> {
+        if self.step == 1 {
+            vec![trace::began(&self.id, &self.run)]
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// Publishes the run's last entries, and waits for those of earlier steps.
+    async fn publish(&self, events: &[Event]) -> Result<(), Stop> {
+        self.keeper.publish(events).await.map_err(Stop::Fault)?;
+        self.agent
+            .desk
+            .earlier_steps_done(&self.run.run, self.step)
+            .await;
+        Ok(())
+    }
+
+    async fn over(&mut self, outcome: &'static str) -> Result<(), Stop> {
+        metrics::counter!("tg_agent_session_total", "outcome" => outcome).increment(1);
+        metrics::histogram!("tg_agent_iteration_count").record(f64::from(self.step));
+        Ok(self.agent.ledger.finish(&self.run.run, self.step).await?)
+    }
+
+    /// What the steps before this one used.
+    pub(super) fn used_before(&self) -> Usage {
+        Usage {
+            in_token: self.run.in_token,
+            out_token: self.run.out_token,
+            model: self.run.model.clone(),
+            duration_ms: 0,
+        }
+    }
+
+    /// Sends a chunk; the run ends if nobody wants it any more.
+    pub(super) async fn send(&mut self, chunk: AgentResponse) -> Result<(), Stop> {
+        let Some(out) = &mut self.out else {
+            return Ok(());
+        };
+        match out.send(chunk).await {
+            Err(error) if !self.detach => Err(Stop::End(Ending::from_error(&error))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Sends a chunk of a run whose end is settled.
+    async fn send_if_wanted(&mut self, chunk: AgentResponse) {
+        if let Some(out) = &mut self.out {
+            // Nobody listening changes nothing.
+            let _ = out.send(chunk).await;
+        }
+    }
+}
