@@ -142,7 +142,7 @@ impl ProviderSettings {
             }
         };
         Ok(match self {
-            Self::Builtin => Arc::new(Builtin::default()),
+            Self::Builtin => Arc::new(Builtin),
             Self::OpenAi {
                 base_url,
                 key,

@@ -19,7 +19,7 @@ const CONFIG: &str = "prompt";
 const MODEL: &str = "text-completion-request";
 /// Workspaces whose prompts are kept ready.
 const READY: usize = 256;
-/// Longest part of a bad reply that the model is shown again.
+/// Longest part of a bad reply that the model is shown again, in characters.
 const SHOWN_AGAIN: usize = 16 << 10;
 
 /// The processors of this service, to be hosted.
@@ -34,10 +34,13 @@ pub fn processors() -> Vec<Processor> {
         .into()
 }
 
-/// Prompts by workspace, each with the rows it was read from.
+/// Prompts, and the rows they were read from.
+type Ready = (Arc<Rows>, Arc<PromptSet>);
+
+/// Prompts by workspace.
 #[derive(Default)]
 struct Prompting {
-    ready: Mutex<HashMap<String, (Arc<Rows>, Arc<PromptSet>)>>,
+    ready: Mutex<HashMap<String, Ready>>,
 }
 
 impl Prompting {
@@ -219,8 +222,7 @@ fn object(object: String) -> PromptResponse {
 
 /// The prompt for a second try after a reply of the wrong shape.
 fn repair(prompt: &str, reply: &str, fault: &Misshapen) -> String {
-    let end = reply.floor_char_boundary(SHOWN_AGAIN);
-    let reply = &reply[..end];
+    let reply: String = reply.chars().take(SHOWN_AGAIN).collect();
     format!(
         "{prompt}\n\nYour last reply to this was:\n\n{reply}\n\nIt cannot be used: {fault}. \
          Reply again with the JSON only, nothing before or after it."

@@ -184,10 +184,7 @@ pub(super) fn same(a: &str, b: &str) -> bool {
 
 /// Whether two lower-case words speak of the same thing.
 pub(super) fn alike(a: &str, b: &str) -> bool {
-    same(a, b)
-        || ALIKE
-            .iter()
-            .any(|row| row.iter().any(|word| *word == a) && row.iter().any(|word| *word == b))
+    same(a, b) || ALIKE.iter().any(|row| row.contains(&a) && row.contains(&b))
 }
 
 #[cfg(test)]

@@ -128,10 +128,8 @@ async fn send(request: RequestBuilder) -> Result<Response, Failure> {
     }
     let status = response.status().as_u16();
     let pause = failure::retry_after(response.headers());
-    let body = match tokio::time::timeout(FAILURE_WAIT, head(response, FAILURE_LIMIT)).await {
-        Ok(body) => body,
-        Err(_) => Vec::new(),
-    };
+    let reading = tokio::time::timeout(FAILURE_WAIT, head(response, FAILURE_LIMIT));
+    let body: Vec<u8> = reading.await.unwrap_or_default();
     Err(failure::classify(status, pause, &body))
 }
 

@@ -1,0 +1,141 @@
+//! The shipped prompts, and broken ones.
+
+use serde_json::json;
+
+use super::*;
+
+/// The texts this project ships.
+const SHIPPED: &str = include_str!("../../../../blueprints/prompts.json");
+/// The agent's prompt as rendered by the reference's template engine.
+const RENDERED: &str = include_str!("../../fixtures/agent-react.txt");
+
+fn shipped() -> PromptSet {
+    let rows: BTreeMap<String, Value> = serde_json::from_str(SHIPPED).unwrap();
+    let rows: Vec<(String, String)> = rows
+        .into_iter()
+        .map(|(key, value)| (key, value.to_string()))
+        .collect();
+    PromptSet::read(
+        rows.iter()
+            .map(|(key, value)| (key.as_str(), value.as_str())),
+    )
+}
+
+fn terms(value: Value) -> BTreeMap<String, String> {
+    let map = value.as_object().unwrap().clone();
+    map.into_iter()
+        .map(|(name, value)| (name, value.to_string()))
+        .collect()
+}
+
+#[test]
+fn the_shipped_agent_prompt_renders_as_in_the_reference() {
+    let argument =
+        |name: &str, about: &str| json!({"name": name, "type": "string", "description": about});
+    let values = json!({
+        "question": "When was the Old Bridge built?",
+        "tool_names": "graph_about,calculator",
+        "context": null,
+        "tools": [
+            {"name": "graph_about", "description": "Facts about a thing.",
+             "arguments": [argument("name", "name of the thing")]},
+            {"name": "calculator", "description": "Calculates.",
+             "arguments": [argument("expression", "expression")]},
+        ],
+        "history": [{
+            "thought": "look", "action": "graph_about", "arguments": {"name": "Old Bridge", "x": "y"},
+            "observation": "Old Bridge | built | 1429\nOld Bridge | crosses | Arno",
+        }],
+    });
+    let set = shipped();
+    let prompt = set.render("agent-react", terms(values)).unwrap();
+    assert_eq!(prompt.text, RENDERED);
+    assert!(!prompt.system.is_empty());
+    assert_eq!(prompt.kind, Kind::Text);
+    let prompt = set
+        .render("question", terms(json!({"question": "<Why> & \"how\"?"})))
+        .unwrap();
+    assert_eq!(prompt.text, "<Why> & \"how\"?");
+}
+
+#[test]
+fn every_shipped_prompt_is_whole() {
+    let set = shipped();
+    for (id, entry) in &set.entries {
+        assert!(entry.is_ok(), "{id}");
+    }
+    let rows: BTreeMap<String, Value> = serde_json::from_str(SHIPPED).unwrap();
+    let index: Vec<String> = serde_json::from_value(rows["template-index"].clone()).unwrap();
+    let mut index: Vec<&String> = index.iter().collect();
+    let mut ids: Vec<&String> = set.entries.keys().collect();
+    index.sort();
+    ids.sort();
+    assert_eq!(index, ids);
+}
+
+#[test]
+fn one_broken_prompt_harms_no_other() {
+    let set = PromptSet::read([
+        ("system", "not json"),
+        (
+            "template.good",
+            r#"{"prompt": "hi {{ name }}", "unknown": 1}"#,
+        ),
+        ("template.bad", r#"{"prompt": "{% if %}"}"#),
+        ("template.worse", "nonsense"),
+        (
+            "template.kind",
+            r#"{"prompt": "x", "response-type": "xml"}"#,
+        ),
+    ]);
+    let good = set.render("good", terms(json!({"name": "you"}))).unwrap();
+    assert_eq!(
+        (good.text.as_str(), good.system.as_str()),
+        ("hi you", "Be helpful.")
+    );
+    for id in ["bad", "worse", "kind"] {
+        let error = set.render(id, BTreeMap::new()).err().unwrap();
+        assert!(matches!(error, PromptError::Broken { .. }), "{error}");
+    }
+    assert_eq!(
+        set.render("none", BTreeMap::new()).err(),
+        Some(PromptError::Unknown("none".into()))
+    );
+    let raw = BTreeMap::from([("name".to_owned(), "you".to_owned())]);
+    assert_eq!(
+        set.render("good", raw).err(),
+        Some(PromptError::Term {
+            name: "name".into()
+        })
+    );
+    let empty = PromptSet::read([("system", "\"x\"")]);
+    assert_eq!(
+        empty.render("good", BTreeMap::new()).err(),
+        Some(PromptError::NoneConfigured)
+    );
+}
+
+#[test]
+fn only_strict_json_is_enforced() {
+    let strict = json!({
+        "type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"],
+        "additionalProperties": false,
+    });
+    let row = |kind: &str, key: &str| {
+        json!({"prompt": "p", "response-type": kind, key: strict}).to_string()
+    };
+    let (json_row, lines_row) = (row("json", "schema"), row("jsonl", "object-schema"));
+    let set = PromptSet::read([
+        ("template.j", json_row.as_str()),
+        ("template.l", lines_row.as_str()),
+    ]);
+    assert!(
+        set.render("j", BTreeMap::new())
+            .unwrap()
+            .enforceable()
+            .is_some()
+    );
+    let lines = set.render("l", BTreeMap::new()).unwrap();
+    assert!(lines.enforceable().is_none());
+    assert!(lines.schema.is_some());
+}
