@@ -51,7 +51,7 @@ impl Serve<ConfigRequest, ConfigResponse> for Config {
                 "delete" => moved.deleted.extend(ask.keys.iter().map(|k| k.key.clone())),
                 "delete-workspace" => moved.deleted.push(ask.workspace.clone()),
                 "list" => reply.directory = world.flows.iter().cloned().collect(),
-                "getvalues" => reply.values = world.registered.iter().map(row).collect(),
+                "getvalues" => reply.values = world.registered.iter().map(|id| row(id)).collect(),
                 _ => {}
             }
             for id in &moved.created {
@@ -82,10 +82,10 @@ impl Serve<ConfigRequest, ConfigResponse> for Config {
     }
 }
 
-fn row(id: &String) -> ConfigValue {
+fn row(id: &str) -> ConfigValue {
     ConfigValue {
         r#type: "workspace".into(),
-        key: id.clone(),
+        key: id.to_owned(),
         value: "{}".into(),
         ..ConfigValue::default()
     }
