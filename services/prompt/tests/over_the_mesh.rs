@@ -1,0 +1,258 @@
+//! Prompts as a client of the mesh sees them, over a model that plays back given replies.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use tg_mesh::embedded::EmbeddedBus;
+use tg_mesh::{Ask, Cx, Mesh, MeshOptions, Out, Processor, Serve};
+use tg_prompt::processors;
+use tg_schemas::msg::{
+    ConfigRequest, ConfigResponse, ConfigValue, PromptRequest, PromptResponse,
+    TextCompletionRequest, TextCompletionResponse,
+};
+use tg_schemas::{Class, Error, ErrorCode, Topic};
+
+const BOUND: Duration = Duration::from_secs(20);
+const PROMPT: &str = "request:tg:prompt:default:f";
+const MODEL: &str = "request:tg:model";
+
+struct Config;
+
+#[async_trait]
+impl Serve<ConfigRequest, ConfigResponse> for Config {
+    async fn serve(
+        &self,
+        _cx: Cx,
+        ask: ConfigRequest,
+        mut out: Out<ConfigResponse>,
+    ) -> Result<(), Error> {
+        let topics = format!(
+            r#"{{"topics": {{"request": "{PROMPT}", "text-completion-request": "{MODEL}"}}, "epoch": 1}}"#
+        );
+        let rows = [
+            ("processor:prompt", "f", topics.as_str()),
+            ("prompt", "system", r#""Be {{ tone }}.""#),
+            ("prompt", "template.say", r#"{"prompt": "Say {{ word }}"}"#),
+            (
+                "prompt",
+                "template.count",
+                r#"{"prompt": "Count", "response-type": "json", "schema": {
+                    "type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"],
+                    "additionalProperties": false}}"#,
+            ),
+            (
+                "prompt",
+                "template.list",
+                r#"{"prompt": "List", "response-type": "jsonl"}"#,
+            ),
+        ];
+        let values = rows
+            .iter()
+            .filter(|(kind, ..)| *kind == ask.r#type)
+            .map(|(kind, key, value)| ConfigValue {
+                workspace: "default".to_owned(),
+                r#type: (*kind).to_owned(),
+                key: (*key).to_owned(),
+                value: (*value).to_owned(),
+            })
+            .collect();
+        out.send(ConfigResponse {
+            version: 1,
+            values,
+            ..ConfigResponse::default()
+        })
+        .await
+    }
+}
+
+/// Plays back replies and remembers what it was asked.
+#[derive(Default)]
+struct Model {
+    replies: Mutex<VecDeque<Result<&'static [&'static str], Error>>>,
+    asked: Mutex<Vec<TextCompletionRequest>>,
+}
+
+#[async_trait]
+impl Serve<TextCompletionRequest, TextCompletionResponse> for Model {
+    async fn serve(
+        &self,
+        _cx: Cx,
+        ask: TextCompletionRequest,
+        mut out: Out<TextCompletionResponse>,
+    ) -> Result<(), Error> {
+        let streaming = ask.streaming;
+        self.asked.lock().push(ask);
+        let reply = self.replies.lock().pop_front();
+        let pieces = reply.unwrap_or(Ok(&[]))?;
+        let mut last = String::new();
+        if streaming {
+            for piece in pieces {
+                let response = (*piece).to_owned();
+                out.send(TextCompletionResponse {
+                    response,
+                    ..Default::default()
+                })
+                .await?;
+            }
+        } else {
+            last = pieces.concat();
+        }
+        out.send(TextCompletionResponse {
+            response: last,
+            in_token: Some(5),
+            out_token: Some(2),
+            model: Some("m".to_owned()),
+            end_of_stream: true,
+            ..Default::default()
+        })
+        .await
+    }
+}
+
+struct World {
+    mesh: Mesh,
+    model: Arc<Model>,
+}
+
+async fn world() -> World {
+    let mesh = Mesh::start(Arc::new(EmbeddedBus::in_memory()), MeshOptions::default())
+        .await
+        .unwrap();
+    mesh.host(Processor::new("config-svc").serves_system("config", Arc::new(Config)))
+        .await
+        .unwrap();
+    let model = Arc::new(Model::default());
+    mesh.host(Processor::new("model").serves_system("model", model.clone()))
+        .await
+        .unwrap();
+    for processor in processors() {
+        mesh.host(processor).await.unwrap();
+    }
+    let there = |view: &tg_mesh::PresenceView| view.attached("prompt", "default", "f", 1);
+    assert!(mesh.presence().until(BOUND, there).await);
+    World { mesh, model }
+}
+
+impl World {
+    fn replies(&self, replies: impl IntoIterator<Item = &'static [&'static str]>) {
+        self.model
+            .replies
+            .lock()
+            .extend(replies.into_iter().map(Ok));
+    }
+
+    async fn ask(&self, id: &str, streaming: bool) -> Result<Vec<PromptResponse>, Error> {
+        let terms = BTreeMap::from([
+            ("word".to_owned(), "\"hi\"".to_owned()),
+            ("tone".to_owned(), "\"kind\"".to_owned()),
+        ]);
+        let ask = PromptRequest {
+            id: id.to_owned(),
+            terms,
+            streaming,
+        };
+        let options = Ask {
+            epoch: Some(1),
+            ..Ask::default()
+        };
+        let mut answer = self
+            .mesh
+            .ask::<_, PromptResponse>(&Topic::parse(PROMPT)?, &ask, options);
+        let mut parts = Vec::new();
+        while let Some(part) = answer.next().await {
+            let part = part?;
+            if let Some(error) = part.error {
+                return Err(error);
+            }
+            parts.push(part);
+        }
+        Ok(parts)
+    }
+}
+
+#[tokio::test]
+async fn text_is_rendered_and_relayed_streamed_and_whole() {
+    let world = world().await;
+    assert_eq!(Topic::system(Class::Request, "model").to_string(), MODEL);
+    world.replies([&["he", "llo"][..], &["he", "llo"][..]]);
+    let parts = world.ask("say", true).await.unwrap();
+    let texts: Vec<&str> = parts.iter().map(|part| part.text.as_str()).collect();
+    assert_eq!(texts, ["he", "llo", ""]);
+    let last = parts.last().unwrap();
+    assert!(last.end_of_stream && !parts[0].end_of_stream);
+    assert_eq!((last.in_token, last.model.as_deref()), (Some(5), Some("m")));
+    let parts = world.ask("say", false).await.unwrap();
+    assert_eq!((parts.len(), parts[0].text.as_str()), (1, "hello"));
+    let asked = world.model.asked.lock();
+    assert_eq!(
+        (asked[0].system.as_str(), asked[0].prompt.as_str()),
+        ("Be kind.", "Say hi")
+    );
+    assert_eq!(asked[0].response_format, None);
+}
+
+#[tokio::test]
+async fn json_is_enforced_repaired_once_and_answered_in_one_message() {
+    let world = world().await;
+    world.replies([
+        &["{\"n\": \"many\"}"][..],
+        &["```json\n{\"n\": 3}\n```"][..],
+    ]);
+    let parts = world.ask("count", true).await.unwrap();
+    assert_eq!(parts.len(), 1);
+    assert_eq!(
+        (parts[0].object.as_str(), parts[0].text.as_str()),
+        ("{\"n\":3}", "")
+    );
+    assert_eq!((parts[0].in_token, parts[0].out_token), (Some(10), Some(4)));
+    {
+        let asked = world.model.asked.lock();
+        assert_eq!(asked.len(), 2);
+        assert_eq!(asked[0].response_format.as_deref(), Some("json"));
+        assert!(asked[0].schema.is_some() && !asked[0].streaming);
+        assert!(
+            asked[1].prompt.contains("many") && asked[1].prompt.contains("Schema validation fail")
+        );
+    }
+    world.replies([&["no"][..], &["still no"][..]]);
+    let error = world.ask("count", false).await.unwrap_err();
+    assert_eq!(error.kind, "llm-error");
+    assert!(error.message.starts_with("JSON parse fail"), "{error:?}");
+}
+
+#[tokio::test]
+async fn lines_keep_what_is_good() {
+    let world = world().await;
+    world.replies([
+        &["{\"a\": 1}\nnoise\n{\"a\": 2}\n"][..],
+        &[""][..],
+        &["noise"][..],
+        &["noise"][..],
+    ]);
+    let object = |parts: Vec<PromptResponse>| parts[0].object.clone();
+    assert_eq!(
+        object(world.ask("list", false).await.unwrap()),
+        "[{\"a\":1},{\"a\":2}]"
+    );
+    assert_eq!(object(world.ask("list", false).await.unwrap()), "[]");
+    assert_eq!(object(world.ask("list", false).await.unwrap()), "[]");
+    assert_eq!(world.model.asked.lock().len(), 4);
+}
+
+#[tokio::test]
+async fn errors_keep_their_kind_and_words() {
+    let world = world().await;
+    for streaming in [true, false] {
+        let limited = Error::new(ErrorCode::RateLimited, "too many; try again in 7 s");
+        world.model.replies.lock().push_back(Err(limited.clone()));
+        assert_eq!(world.ask("say", streaming).await.unwrap_err(), limited);
+    }
+    let unknown = world.ask("nothing", false).await.unwrap_err();
+    assert_eq!(unknown.code(), ErrorCode::NotFound);
+    assert!(unknown.message.contains("'nothing'"));
+    let empty = world.ask("say", false).await.unwrap_err();
+    assert_eq!(empty.message, "the model gave an empty answer");
+}
