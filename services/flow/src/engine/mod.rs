@@ -1,0 +1,17 @@
+//! The logic of flows: blueprints in, plans out. No bus, no store, no clock, no random numbers.
+
+pub mod address;
+pub mod blueprint;
+pub mod catalog;
+pub mod check;
+pub mod closure;
+pub mod fault;
+pub mod names;
+pub mod parameters;
+pub mod plan;
+pub mod receipt;
+pub mod record;
+pub mod template;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,235 @@
+//! What a start writes: rows, names, interfaces. Pure; the epoch comes from outside.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::json;
+use tg_schemas::ids::check_pair;
+use tg_schemas::topic::MAX_NAME;
+use tg_schemas::{Class, Error, ErrorCode, FlowId, Subscription, Topic, WorkspaceId};
+
+use super::address::{Address, Reach};
+use super::blueprint::{Blueprint, Entry, Interface};
+use super::catalog::Catalog;
+use super::names::{Names, RowKey};
+use super::parameters::Resolved;
+use super::record;
+
+/// Processor whose steps travel on a topic that every flow has.
+pub const AGENT: &str = "agent-manager";
+/// Base of the topic of an agent's steps.
+pub const AGENT_STEP: &str = "agent-step";
+/// Base of the topic of usage records; nobody has to read it.
+pub const USAGE: &str = "usage";
+
+/// A planned start.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Values of the processor rows.
+    pub rows: BTreeMap<RowKey, String>,
+    /// Processors of this release, or named by a row: those whose attachment is waited for.
+    pub expected: BTreeSet<RowKey>,
+    /// Interfaces with their topics.
+    pub interfaces: BTreeMap<String, record::Interface>,
+    /// The names it will hold.
+    pub names: Names,
+}
+
+impl Plan {
+    /// Topics to declare before anything is sent.
+    pub fn topics(&self) -> Vec<Topic> {
+        let carries = |topic: &&Topic| matches!(topic.class(), Class::Flow | Class::Request);
+        self.names.all_topics().filter(carries).cloned().collect()
+    }
+
+    /// Record queues to declare before anything is sent.
+    pub fn queues(&self) -> Vec<Subscription> {
+        self.names.queues.iter().cloned().collect()
+    }
+}
+
+/// Who is started.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    /// Workspace.
+    pub workspace: &'a WorkspaceId,
+    /// Flow.
+    pub flow: &'a FlowId,
+    /// Name of the blueprint.
+    pub blueprint: &'a str,
+    /// Number of the start.
+    pub epoch: u64,
+}
+
+/// Plans the start of a checked blueprint.
+pub fn plan(
+    subject: Subject<'_>,
+    blueprint: &Blueprint,
+    resolved: &Resolved,
+    catalog: &Catalog,
+) -> Result<Plan, Error> {
+    check_pair(subject.workspace, subject.flow)?;
+    let mut planner = Planner {
+        subject,
+        resolved,
+        catalog,
+        plan: Plan::default(),
+    };
+    for entry in &blueprint.entries {
+        planner.entry(entry)?;
+    }
+    for (name, interface) in &blueprint.interfaces {
+        planner.interface(name, interface)?;
+    }
+    planner.own_topics()?;
+    Ok(planner.plan)
+}
+
+struct Planner<'a> {
+    subject: Subject<'a>,
+    resolved: &'a Resolved,
+    catalog: &'a Catalog,
+    plan: Plan,
+}
+
+impl<'a> Planner<'a> {
+    fn value(&self, name: &str) -> Option<&'a str> {
+        match name {
+            "workspace" => Some(self.subject.workspace.as_str()),
+            "id" => Some(self.subject.flow.as_str()),
+            "blueprint" => Some(self.subject.blueprint),
+            other => self.resolved.values.get(other).map(String::as_str),
+        }
+    }
+
+    fn topic(&mut self, address: &Address) -> Result<Topic, Error> {
+        let text = address
+            .template
+            .render(|name| self.value(name))
+            .map_err(|name| bad(format!("parameters/{name}: needs a value")))?;
+        let topic = Topic::parse(&text)?;
+        match address.reach {
+            Reach::Flow => self.plan.names.topics.insert(topic.clone()),
+            Reach::Workspace => self.plan.names.shared_topics.insert(topic.clone()),
+            Reach::System | Reach::Service => false,
+        };
+        Ok(topic)
+    }
+
+    fn entry(&mut self, entry: &Entry) -> Result<(), Error> {
+        let subject = self.subject;
+        let variant = if entry.shared {
+            subject.blueprint
+        } else {
+            subject.flow.as_str()
+        };
+        let key = RowKey {
+            processor: entry.processor.clone(),
+            variant: variant.to_owned(),
+        };
+        let mut topics = BTreeMap::new();
+        for (spec, address) in &entry.topics {
+            let topic = self.topic(address)?;
+            if address.owned() {
+                self.queue(entry, variant, spec, &topic)?;
+            }
+            topics.insert(spec.as_str(), topic);
+        }
+        let mut parameters = BTreeMap::new();
+        for (name, template) in &entry.parameters {
+            // An unset or empty value is left out: the processor's own default holds.
+            let value = template.render(|name| self.value(name)).unwrap_or_default();
+            if !value.is_empty() {
+                parameters.insert(name.as_str(), value);
+            }
+        }
+        let mut row = json!({ "topics": topics, "parameters": parameters });
+        let names = &mut self.plan.names;
+        if entry.shared {
+            names.shared_rows.insert(key.clone());
+        } else {
+            row["epoch"] = subject.epoch.into();
+            names.rows.insert(key.clone());
+        }
+        if self.catalog.expects(&entry.processor) {
+            self.plan.expected.insert(key.clone());
+        }
+        self.plan.rows.insert(key, row.to_string());
+        Ok(())
+    }
+
+    /// The queue of a spec that consumes, or of a foreign one of which nobody knows.
+    fn queue(
+        &mut self,
+        entry: &Entry,
+        variant: &str,
+        spec: &str,
+        topic: &Topic,
+    ) -> Result<(), Error> {
+        let known = self.catalog.spec(&entry.processor, spec);
+        let consumes = known.is_none_or(|known| known.role.consumes());
+        if !consumes || !matches!(topic.class(), Class::Flow | Class::Request) {
+            return Ok(());
+        }
+        let workspace = self.subject.workspace.as_str();
+        let queue = Subscription::flow(topic.clone(), &entry.processor, workspace, variant, spec);
+        self.fits(&queue)?;
+        if topic.class() == Class::Flow && self.catalog.expects(&entry.processor) {
+            self.plan.names.queues.insert(queue);
+        } else {
+            self.plan.names.other_queues.insert(queue);
+        }
+        Ok(())
+    }
+
+    fn fits(&self, queue: &Subscription) -> Result<(), Error> {
+        if queue.queue(None).len() > MAX_NAME {
+            let text =
+                "flow-id: is too long together with the parameters that become part of names";
+            return Err(bad(text.to_owned()));
+        }
+        Ok(())
+    }
+
+    fn interface(&mut self, name: &str, interface: &Interface) -> Result<(), Error> {
+        let (first, second) = match interface {
+            Interface::Flow(_) => ("flow", ""),
+            Interface::Request { .. } => ("request", "response"),
+        };
+        let mut topics = record::Interface::new();
+        for (direction, address) in [first, second].into_iter().zip(interface.addresses()) {
+            topics.insert(direction.to_owned(), self.topic(address)?.to_string());
+        }
+        self.plan.interfaces.insert(name.to_owned(), topics);
+        Ok(())
+    }
+
+    /// The topics that the mesh adds to every flow.
+    fn own_topics(&mut self) -> Result<(), Error> {
+        let Subject {
+            workspace, flow, ..
+        } = self.subject;
+        let steps = Topic::flow(Class::Flow, AGENT_STEP, workspace, flow);
+        let (ws, id) = (workspace.as_str(), flow.as_str());
+        if self
+            .plan
+            .names
+            .rows
+            .iter()
+            .any(|row| row.processor == AGENT)
+        {
+            let queue = Subscription::flow(steps.clone(), AGENT, ws, id, AGENT_STEP);
+            self.fits(&queue)?;
+            self.plan.names.queues.insert(queue);
+        }
+        self.plan.names.topics.insert(steps);
+        self.plan
+            .names
+            .topics
+            .insert(Topic::flow(Class::Flow, USAGE, workspace, flow));
+        Ok(())
+    }
+}
+
+fn bad(text: String) -> Error {
+    Error::new(ErrorCode::BadRequest, text)
+}

@@ -1,0 +1,146 @@
+//! The blueprints that ship are sound and yield the contract's names.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use tg_schemas::Class;
+
+use super::super::catalog::Catalog;
+use super::super::check::check;
+use super::super::names::RowKey;
+use super::{planned, shipped};
+
+#[test]
+fn shipped_blueprints_have_no_faults() {
+    for (name, entries) in [("everything", 36), ("structured", 20), ("ontology", 21)] {
+        for foreign in [false, true] {
+            let faults = check(name, &shipped(name), &Catalog::new([], foreign));
+            assert!(faults.is_empty(), "{name}: {}", faults.text());
+        }
+        assert_eq!(
+            planned(&shipped(name), name, "default", "default", 1)
+                .rows
+                .len(),
+            entries
+        );
+    }
+}
+
+#[test]
+fn the_default_flow_has_the_contracts_queues_and_topics() {
+    let plan = planned(
+        &shipped("everything"),
+        "everything",
+        "default",
+        "default",
+        7,
+    );
+    let queues: BTreeSet<String> = plan
+        .names
+        .all_queues()
+        .map(|queue| queue.queue(None))
+        .collect();
+    let records = queues
+        .iter()
+        .filter(|name| name.starts_with("tg.flow."))
+        .count();
+    // 15 of the contract and the agent's steps; 21 for questions.
+    assert_eq!((records, queues.len() - records), (16, 21));
+    for name in [
+        "tg.flow.triples-store:default:default.kg-store--default--default--triples-input",
+        "tg.request.agent:default:default.agent-manager--default--default--request",
+        "tg.flow.agent-step:default:default.agent-manager--default--default--agent-step",
+    ] {
+        assert!(queues.contains(name), "{name}");
+    }
+    let declared: Vec<String> = plan
+        .queues()
+        .iter()
+        .map(|queue| queue.name.clone())
+        .collect();
+    assert_eq!(
+        declared,
+        [
+            "agent-manager--default--default--agent-step",
+            "triples-write--default--default--input"
+        ],
+        "only readers that this release hosts get a queue in advance"
+    );
+    assert!(
+        plan.names
+            .topics
+            .iter()
+            .all(|topic| topic.name().ends_with(":default:default"))
+    );
+    assert!(
+        plan.names.shared_topics.is_empty(),
+        "workspace services' topics belong to no flow"
+    );
+    assert!(
+        plan.topics()
+            .iter()
+            .all(|t| matches!(t.class(), Class::Flow | Class::Request))
+    );
+}
+
+#[test]
+fn rows_carry_topics_parameters_and_epoch() {
+    let plan = planned(&shipped("everything"), "everything", "default", "f1", 7);
+    let row = |processor: &str| -> Value {
+        let key = RowKey {
+            processor: processor.into(),
+            variant: "f1".into(),
+        };
+        serde_json::from_str(&plan.rows[&key]).unwrap()
+    };
+    let chunker = row("chunker");
+    assert_eq!(
+        chunker["topics"]["input"],
+        "flow:tg:text-document-load:default:f1"
+    );
+    assert_eq!(
+        chunker["topics"]["librarian-request"],
+        "request:tg:librarian:default"
+    );
+    assert_eq!(chunker["parameters"]["chunk-size"], "2000");
+    assert_eq!(chunker["epoch"], 7);
+    let llm = row("text-completion");
+    assert_eq!(
+        llm["parameters"],
+        serde_json::json!({"temperature": "0.3"}),
+        "empty model left out"
+    );
+    assert_eq!(
+        plan.interfaces["triples-store"]["flow"],
+        "flow:tg:triples-store:default:f1"
+    );
+    assert_eq!(
+        plan.interfaces["agent"]["response"],
+        "response:tg:agent:default:f1"
+    );
+    assert_eq!(plan.interfaces.len(), 27);
+    assert!(
+        plan.expected
+            .iter()
+            .any(|row| row.processor == "agent-manager")
+    );
+    assert!(!plan.expected.iter().any(|row| row.processor == "chunker"));
+}
+
+#[test]
+fn the_longest_ids_fit() {
+    let workspace = "w".repeat(46);
+    let plan = planned(
+        &shipped("everything"),
+        "everything",
+        &workspace,
+        &"f".repeat(47),
+        1,
+    );
+    let longest = plan
+        .names
+        .all_queues()
+        .map(|queue| queue.queue(None).len())
+        .max();
+    assert_eq!(longest, Some(255));
+}

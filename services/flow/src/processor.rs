@@ -1,0 +1,49 @@
+//! The processor `flow-svc`.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tg_mesh::{Mesh, Processor, TaskKind};
+use tg_schemas::Error;
+use tg_schemas::msg::PutAside;
+use tg_schemas::processors::PUT_ASIDE_BASE;
+use tg_storage::Durability;
+
+use crate::handler::Handler;
+use crate::service::{Reading, Service, watch};
+use crate::settings::FlowSettings;
+
+/// Id of the processor.
+pub const PROCESSOR: &str = "flow-svc";
+
+/// Where the service keeps its own things below the data directory.
+const FILE: &str = "flow.sqlite";
+
+/// The flow service over a file in `data_dir`. The file is opened, and its lock taken, when this process
+/// is asked first: a process that stands by leaves it alone.
+pub fn processors(
+    mesh: &Mesh,
+    data_dir: &Path,
+    durability: Durability,
+) -> Result<Vec<Processor>, Error> {
+    processors_with(mesh, data_dir, durability, FlowSettings::default())
+}
+
+/// As [`processors`], with other bounds.
+pub fn processors_with(
+    mesh: &Mesh,
+    data_dir: &Path,
+    durability: Durability,
+    settings: FlowSettings,
+) -> Result<Vec<Processor>, Error> {
+    let service = Service::new(data_dir.join(FILE), durability, settings);
+    let handler = Arc::new(Handler(service.clone()));
+    mesh.spawn(TaskKind::Background, watch(mesh.clone()));
+    let processor = Processor::new(PROCESSOR)
+        .serves_workspace("flow", handler.clone())
+        .serves_system("flow", handler)
+        .reads_system::<PutAside>(PUT_ASIDE_BASE, Arc::new(Reading(service)))
+        .watches(&["flow", "flow-blueprint", "parameter-type", "processor-spec"])
+        .exclusive();
+    Ok(vec![processor])
+}

@@ -1,0 +1,203 @@
+//! `doctor`: checks of a workspace's flows, each with advice.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tg_mesh::bus::Link;
+use tg_mesh::{Ask, Deadline, Mesh};
+use tg_schemas::msg::{FlowResponse, TextCompletionRequest, TextCompletionResponse};
+use tg_schemas::{Error, Topic, WorkspaceId, processors};
+
+use super::Service;
+use super::why::processor_state;
+use crate::config::{Config, FLOW};
+use crate::engine::record::{FlowRecord, Status};
+use crate::reply;
+
+/// How long the model may take to say what it is.
+const MODEL: Duration = Duration::from_secs(2);
+
+impl Service {
+    pub(crate) async fn doctor(
+        &self,
+        mesh: &Mesh,
+        workspace: &WorkspaceId,
+    ) -> Result<FlowResponse, Error> {
+        let mut checks = vec![bus(mesh), standby(mesh)];
+        let records = Config::new(mesh).values(workspace, FLOW).await?;
+        if records.is_empty() {
+            checks.push(check(
+                "flows",
+                false,
+                "none runs in this workspace",
+                "`tg start-flow` starts one",
+            ));
+        }
+        let mut model = None;
+        for (id, text) in &records {
+            let Some(record) = FlowRecord::read(text) else {
+                let advice = "remove the row with `tg delete-config-item`";
+                checks.push(check(
+                    &format!("flow {id}"),
+                    false,
+                    "its record cannot be read",
+                    advice,
+                ));
+                continue;
+            };
+            checks.push(flow(mesh, workspace, id, &record));
+            let request = record
+                .interfaces
+                .get("text-completion")
+                .and_then(|i| i.get("request"));
+            model = model.or_else(|| request.and_then(|text| Topic::parse(text).ok()));
+        }
+        checks.push(self.put_aside_check(workspace).await?);
+        if let Some(topic) = model {
+            checks.push(model_check(mesh, &topic).await);
+        }
+        Ok(reply::with("doctor", &json!({ "checks": checks })))
+    }
+
+    async fn put_aside_check(&self, workspace: &WorkspaceId) -> Result<Value, Error> {
+        let tally = self.store().await?.tally(workspace.as_str()).await?;
+        let lines: Vec<String> = tally
+            .iter()
+            .map(|(flow, reason, count)| format!("{count} {reason} of {flow}"))
+            .collect();
+        let dead = tally.iter().any(|(_, reason, _)| reason != "retry");
+        let detail = if lines.is_empty() {
+            "none".to_owned()
+        } else {
+            lines.join(", ")
+        };
+        let advice = "`tg dead-letters` and `tg parked` list, show and replay them";
+        Ok(check("put-aside records", !dead, &detail, advice))
+    }
+}
+
+fn check(name: &str, ok: bool, detail: &str, advice: &str) -> Value {
+    json!({ "name": name, "ok": ok, "detail": detail, "advice": if ok { "" } else { advice } })
+}
+
+fn bus(mesh: &Mesh) -> Value {
+    let (ok, detail) = match *mesh.bus().link().borrow() {
+        Link::Up { .. } => (true, "connected"),
+        Link::Down => (false, "not connected"),
+        Link::Blocked => (false, "connected, but it takes no messages for now"),
+    };
+    check(
+        "message bus",
+        ok,
+        detail,
+        "look at the broker's disk and memory alarms",
+    )
+}
+
+/// Owners of stores, and who would take over.
+fn standby(mesh: &Mesh) -> Value {
+    let processes = mesh.presence().snapshot();
+    let in_state = |state: &str| {
+        let mut ids: Vec<&str> = processes
+            .iter()
+            .flat_map(|process| &process.processors)
+            .filter(|processor| processor.state == state)
+            .map(|processor| processor.id.as_str())
+            .collect();
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    };
+    let (serving, waiting) = (in_state("serving"), in_state("standby"));
+    let orphans: Vec<_> = waiting
+        .iter()
+        .filter(|id| !serving.contains(id))
+        .copied()
+        .collect();
+    if !orphans.is_empty() {
+        let detail = format!("nobody serves {}", orphans.join(", "));
+        return check("owners", false, &detail, "a standby takes over in a moment");
+    }
+    let detail = match waiting.as_slice() {
+        [] => format!("{} processes, none stands by", processes.len()),
+        some => format!(
+            "{} processes; standing by: {}",
+            processes.len(),
+            some.join(", ")
+        ),
+    };
+    check("owners", true, &detail, "")
+}
+
+fn flow(mesh: &Mesh, workspace: &WorkspaceId, id: &str, record: &FlowRecord) -> Value {
+    let name = format!("flow {id}");
+    if record.status != Status::Running {
+        let detail = format!("is {}", record.status.as_str());
+        return check(&name, false, &detail, "`tg why` shows what it waits for");
+    }
+    let names = record.plan.clone().unwrap_or_default();
+    let missing: Vec<String> = names
+        .rows
+        .iter()
+        .filter(|row| processors::processor(&row.processor).is_none_or(|known| known.hosted))
+        .filter_map(|row| {
+            let (processor, variant) = (&row.processor, &row.variant);
+            let (state, _) =
+                processor_state(mesh, workspace.as_str(), processor, variant, record.epoch);
+            (state != "attached").then(|| format!("{processor} {state}"))
+        })
+        .collect();
+    if missing.is_empty() {
+        return check(
+            &name,
+            true,
+            "every processor of this release is attached",
+            "",
+        );
+    }
+    check(
+        &name,
+        false,
+        &missing.join(", "),
+        "`tg why` says what each of them needs",
+    )
+}
+
+async fn model_check(mesh: &Mesh, topic: &Topic) -> Value {
+    let request = TextCompletionRequest {
+        operation: "list-models".to_owned(),
+        ..TextCompletionRequest::default()
+    };
+    let options = Ask {
+        deadline: Some(Deadline::after(MODEL)),
+        ..Ask::default()
+    };
+    let answer = mesh
+        .ask::<_, TextCompletionResponse>(topic, &request, options)
+        .last()
+        .await;
+    match answer {
+        Ok(answer) => {
+            let builtin = answer
+                .models
+                .iter()
+                .any(|model| model.id.starts_with("builtin"));
+            let advice = "set OPENAI_API_KEY, ANTHROPIC_API_KEY or OLLAMA_HOST and start again";
+            match builtin {
+                true => check(
+                    "language model",
+                    false,
+                    "the builtin extractive reader answers",
+                    advice,
+                ),
+                false => check("language model", true, "a model provider is configured", ""),
+            }
+        }
+        Err(error) => check(
+            "language model",
+            false,
+            &error.message,
+            "look at the model provider's settings",
+        ),
+    }
+}

@@ -1,0 +1,211 @@
+//! The flow service of a process: its store, opened when it first serves, and what must not run at the
+//! same time.
+
+mod blueprints;
+mod doctor;
+mod flows;
+mod presence;
+mod put_aside;
+mod resume;
+mod start;
+mod stop;
+mod teardown;
+mod why;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tg_mesh::{BusError, Mesh};
+use tg_schemas::{Error, ErrorCode, FlowId, WorkspaceId};
+use tg_storage::{Durability, StorageError};
+use tokio::sync::{Notify, OnceCell, OwnedMutexGuard, RwLock, watch};
+
+use crate::config::{Config, FLOW};
+use crate::engine::record::FlowRecord;
+use crate::settings::FlowSettings;
+use crate::store::Store;
+
+pub(crate) use put_aside::Reading;
+pub(crate) use resume::{RESUME, watch};
+
+/// A flow: workspace and id.
+pub(crate) type FlowKey = (WorkspaceId, FlowId);
+
+/// How long the watched configuration may take to show what this process wrote.
+const SHOWN: Duration = Duration::from_secs(2);
+
+/// Outcome of a stop for whoever asked for it.
+type Stopped = Option<Result<serde_json::Value, Error>>;
+
+/// The service.
+pub(crate) struct Service {
+    file: PathBuf,
+    durability: Durability,
+    pub(crate) settings: FlowSettings,
+    store: OnceCell<Store>,
+    /// One change of a flow at a time.
+    changing: Mutex<HashMap<FlowKey, Arc<tokio::sync::Mutex<()>>>>,
+    /// Read while a start takes names, written while a stop decides which of its names others hold.
+    names: RwLock<()>,
+    /// Stops under way.
+    stopping: Mutex<HashMap<FlowKey, watch::Receiver<Stopped>>>,
+    /// Read while kept records are published, written once by a stop before it empties queues.
+    publishing: RwLock<()>,
+    /// Put-aside records being stored at the moment.
+    reading: AtomicUsize,
+    /// A retry was kept, or room was made.
+    kept: Notify,
+    /// Background tasks run.
+    awake: AtomicBool,
+    /// The watched configuration did not keep up once: from then on records are asked for.
+    behind: AtomicBool,
+}
+
+impl Service {
+    pub(crate) fn new(file: PathBuf, durability: Durability, settings: FlowSettings) -> Arc<Self> {
+        Arc::new(Self {
+            file,
+            durability,
+            settings,
+            store: OnceCell::new(),
+            changing: Mutex::default(),
+            names: RwLock::default(),
+            stopping: Mutex::default(),
+            publishing: RwLock::default(),
+            reading: AtomicUsize::new(0),
+            kept: Notify::new(),
+            awake: AtomicBool::new(false),
+            behind: AtomicBool::new(false),
+        })
+    }
+
+    /// The store. Fails while another process holds it; the next call tries again.
+    pub(crate) async fn store(&self) -> Result<&Store, Error> {
+        self.store.get_or_try_init(|| self.open()).await
+    }
+
+    async fn open(&self) -> Result<Store, Error> {
+        let (file, durability) = (self.file.clone(), self.durability);
+        let (rows, bytes) = (self.settings.put_aside_rows, self.settings.put_aside_bytes);
+        let open = move || Store::open(&file, durability, rows, bytes);
+        match tokio::task::spawn_blocking(open).await {
+            Ok(Ok(store)) => Ok(store),
+            Ok(Err(StorageError::InUse)) => {
+                let text = "another process owns the flow service's store";
+                Err(Error::new(ErrorCode::Unavailable, text))
+            }
+            Ok(Err(fault)) => {
+                tracing::warn!(%fault, "the flow service's store cannot be opened");
+                Err(fault.into())
+            }
+            Err(_) => Err(Error::new(
+                ErrorCode::Internal,
+                "the store could not be opened",
+            )),
+        }
+    }
+
+    /// Waits for the turn to change a flow.
+    async fn turn(&self, key: &FlowKey) -> OwnedMutexGuard<()> {
+        let lock = {
+            let mut changing = self.changing.lock();
+            changing.retain(|_, lock| Arc::strong_count(lock) > 1);
+            changing.entry(key.clone()).or_default().clone()
+        };
+        lock.lock_owned().await
+    }
+
+    /// A flow's record.
+    async fn record(&self, mesh: &Mesh, key: &FlowKey) -> Result<Option<FlowRecord>, Error> {
+        let (workspace, flow) = key;
+        let [text] = Config::new(mesh)
+            .get(workspace, [(FLOW, flow.as_str())])
+            .await?;
+        Ok(text.map(|text| FlowRecord::read(&text).unwrap_or_default()))
+    }
+
+    /// Writes or removes (`None`) a flow's record, with other rows in the same change, and waits until
+    /// the watched configuration shows it: what is decided from there is never older than what this
+    /// process wrote.
+    async fn write_record(
+        &self,
+        mesh: &Mesh,
+        key: &FlowKey,
+        record: Option<&FlowRecord>,
+        rows: Vec<(crate::config::Key, String)>,
+    ) -> Result<(), Error> {
+        let (workspace, flow) = key;
+        let config = Config::new(mesh);
+        let name = (FLOW.to_owned(), flow.to_string());
+        let text = record.map(FlowRecord::text);
+        match &text {
+            Some(text) => {
+                config
+                    .put(workspace, rows.into_iter().chain([(name, text.clone())]))
+                    .await?
+            }
+            None => config.delete(workspace, [name]).await?,
+        }
+        let mut changes = mesh.config().changes();
+        let shown = changes.wait_for(|_| {
+            mesh.config()
+                .get(workspace.as_str(), FLOW, flow.as_str())
+                .as_deref()
+                == text.as_deref()
+        });
+        if tokio::time::timeout(SHOWN, shown).await.is_err() {
+            tracing::warn!(%workspace, %flow, "the watched configuration is behind");
+            self.behind.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// All flow records but those of reserved workspaces: workspace, id, text.
+    async fn records(&self, mesh: &Mesh) -> Result<Vec<(String, String, Arc<str>)>, Error> {
+        if self.behind.load(Ordering::Acquire) {
+            let rows = Config::new(mesh).everywhere(FLOW).await?;
+            return Ok(rows
+                .into_iter()
+                .map(|(ws, id, text)| (ws, id, text.into()))
+                .collect());
+        }
+        let view = mesh.config();
+        let mut records = Vec::new();
+        for workspace in view.workspaces_with(FLOW) {
+            let rows = view.values(&workspace, FLOW);
+            records.extend(
+                rows.iter()
+                    .map(|(id, text)| (workspace.clone(), id.clone(), text.clone())),
+            );
+        }
+        Ok(records)
+    }
+
+    /// Repeats a bus operation while the bus is away, within the patience.
+    async fn patiently<T, F>(
+        &self,
+        mesh: &Mesh,
+        mut operation: impl FnMut() -> F,
+    ) -> Result<T, BusError>
+    where
+        F: Future<Output = Result<T, BusError>>,
+    {
+        let until = tokio::time::Instant::now() + self.settings.patience;
+        let mut link = mesh.bus().link();
+        loop {
+            match operation().await {
+                Err(BusError::Down) if tokio::time::Instant::now() < until => {
+                    let up = link.wait_for(|link| matches!(link, tg_mesh::bus::Link::Up { .. }));
+                    let _ = tokio::time::timeout_at(until, up).await;
+                    // A bus that goes down again at once must not be asked in a tight loop.
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+}

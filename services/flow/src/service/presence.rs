@@ -1,0 +1,212 @@
+//! Waiting for processors: attached, idle, gone. Native ones say so; of foreign ones their queues tell.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tg_mesh::{Mesh, Mode};
+use tg_schemas::{Class, Subscription};
+use tokio::time::Instant;
+
+use super::{FlowKey, Service};
+use crate::engine::names::{Names, RowKey};
+use crate::engine::plan::Plan;
+
+/// How often queues are looked at while presence says nothing.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long processors may take to say that they know of a stop.
+const TOLD: Duration = Duration::from_millis(200);
+
+impl Service {
+    /// Waits until the expected processors are attached. Returns those that are not in time.
+    pub(super) async fn until_attached(
+        &self,
+        mesh: &Mesh,
+        key: &FlowKey,
+        plan: &Plan,
+        epoch: u64,
+    ) -> Vec<String> {
+        let end = Instant::now() + self.settings.attach;
+        let workspace = key.0.as_str();
+        let absent = |row: &&RowKey| {
+            let epoch = if plan.names.shared_rows.contains(*row) {
+                0
+            } else {
+                epoch
+            };
+            !mesh
+                .presence()
+                .attached(&row.processor, workspace, &row.variant, epoch)
+        };
+        loop {
+            let mut missing: Vec<&RowKey> = plan.expected.iter().filter(absent).collect();
+            if mesh.bus().mode() == Mode::Interop {
+                missing = self.without_consumers(mesh, &plan.names, missing).await;
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if missing.is_empty() || left.is_zero() {
+                let mut names: Vec<_> = missing
+                    .into_iter()
+                    .map(|row| row.processor.clone())
+                    .collect();
+                names.dedup();
+                return names;
+            }
+            let look = if mesh.bus().mode() == Mode::Interop {
+                LOOK.min(left)
+            } else {
+                left
+            };
+            mesh.presence()
+                .until(look, |_| !missing.iter().any(absent))
+                .await;
+        }
+    }
+
+    /// Those of the processors whose queues nobody listens to.
+    async fn without_consumers<'a>(
+        &self,
+        mesh: &Mesh,
+        names: &Names,
+        rows: Vec<&'a RowKey>,
+    ) -> Vec<&'a RowKey> {
+        let mut missing = Vec::new();
+        for row in rows {
+            let start = format!("{}--", row.processor);
+            let mut served = false;
+            for queue in names
+                .all_queues()
+                .filter(|queue| queue.name.starts_with(&start))
+            {
+                let state = mesh.bus().queue_state(queue).await.ok().flatten();
+                served = served || state.is_some_and(|state| state.consumers > 0);
+            }
+            if !served {
+                missing.push(row);
+            }
+        }
+        missing
+    }
+
+    /// Waits until the processors that are attached have told how busy they are, after they could know
+    /// that the flow stops. `before` is the view's number before that was written.
+    pub(super) async fn until_told(&self, mesh: &Mesh, key: &FlowKey, before: u64) {
+        let (workspace, flow) = (key.0.as_str(), key.1.as_str());
+        let attached = mesh
+            .presence()
+            .snapshot()
+            .into_iter()
+            .flat_map(|process| process.processors);
+        let tells = attached
+            .filter(|processor| {
+                processor
+                    .flows
+                    .iter()
+                    .any(|at| at.workspace == workspace && at.flow == flow)
+            })
+            .count() as u64;
+        let changed = mesh.presence().changed();
+        mesh.presence()
+            .until(TOLD, |_| changed.borrow().wrapping_sub(before) >= tells)
+            .await;
+    }
+
+    /// Messages in progress per processor.
+    pub(super) fn busy(&self, mesh: &Mesh, key: &FlowKey) -> BTreeMap<String, u64> {
+        let (workspace, flow) = (key.0.as_str(), key.1.as_str());
+        let mut busy = BTreeMap::new();
+        for process in mesh.presence().snapshot() {
+            for processor in process.processors {
+                let at = |at: &&_| -> bool {
+                    let at: &tg_schemas::msg::HostedFlow = at;
+                    at.workspace == workspace && at.flow == flow && at.busy > 0
+                };
+                let count: i64 = processor.flows.iter().filter(at).map(|at| at.busy).sum();
+                if count > 0 {
+                    *busy.entry(processor.id).or_default() += count.unsigned_abs();
+                }
+            }
+        }
+        busy
+    }
+
+    /// Waits until nothing is in progress and no queue that somebody reads holds anything, at most the
+    /// drain bound. Calls `seen` with each look at the queues.
+    pub(super) async fn until_idle(
+        &self,
+        mesh: &Mesh,
+        key: &FlowKey,
+        queues: &[Subscription],
+        mut seen: impl FnMut(&Subscription, u64),
+    ) {
+        let end = Instant::now() + self.settings.drain;
+        let (workspace, flow) = (key.0.as_str(), key.1.as_str());
+        let mut quiet = 0;
+        loop {
+            let mut waiting = 0;
+            for queue in queues {
+                if let Ok(Some(state)) = mesh.bus().queue_state(queue).await {
+                    seen(queue, state.ready);
+                    waiting += if state.consumers > 0 { state.ready } else { 0 };
+                }
+            }
+            // Twice in a row: a record may be on its way from one processor to the next.
+            quiet = if waiting == 0 && mesh.presence().idle(workspace, flow) {
+                quiet + 1
+            } else {
+                0
+            };
+            let left = end.saturating_duration_since(Instant::now());
+            if quiet >= 2 || left.is_zero() || mesh.shutdown().is_cancelled() {
+                return;
+            }
+            if quiet == 0 {
+                let idle =
+                    |view: &tg_mesh::PresenceView| waiting == 0 && view.idle(workspace, flow);
+                mesh.presence().until(LOOK.min(left), idle).await;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    /// Waits until all instances have left. Returns the processors that did not in time.
+    pub(super) async fn until_gone(
+        &self,
+        mesh: &Mesh,
+        key: &FlowKey,
+        rows: &[RowKey],
+        queues: &[Subscription],
+    ) -> Vec<String> {
+        let end = Instant::now() + self.settings.detach;
+        let workspace = key.0.as_str();
+        let here = |row: &&RowKey| {
+            mesh.presence()
+                .attached(&row.processor, workspace, &row.variant, 0)
+        };
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            mesh.presence()
+                .until(left, |_| !rows.iter().any(|row| here(&row)))
+                .await;
+            let mut still: Vec<String> = rows
+                .iter()
+                .filter(here)
+                .map(|row| row.processor.clone())
+                .collect();
+            for queue in queues {
+                let state = mesh.bus().queue_state(queue).await.ok().flatten();
+                // In a native mesh request queues vanish with their last consumer.
+                let counts =
+                    queue.topic.class() == Class::Flow || mesh.bus().mode() == Mode::Interop;
+                if counts && state.is_some_and(|state| state.consumers > 0) {
+                    still.push(queue.name.split("--").next().unwrap_or_default().to_owned());
+                }
+            }
+            still.sort();
+            still.dedup();
+            if still.is_empty() || left.is_zero() {
+                return still;
+            }
+            tokio::time::sleep(LOOK.min(left)).await;
+        }
+    }
+}

@@ -1,0 +1,372 @@
+//! Put-aside records: taking them in, trying them again when due, and what people do with them.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use serde_json::{Value, json};
+use tg_mesh::bus::{Link, Promise, Routed, Target};
+use tg_mesh::deadline::now_millis;
+use tg_mesh::{BusError, Cx, Envelope, Mesh, Read, ReadFault};
+use tg_schemas::codec::ContentType;
+use tg_schemas::msg::{FlowRequest, FlowResponse, PutAside};
+use tg_schemas::{Error, ErrorCode, Headers, Subscription, Topic, WorkspaceId};
+
+use super::{FlowKey, Service};
+use crate::engine::record::Status;
+use crate::faults::{bad, conflict};
+use crate::reply;
+use crate::store::{Kept, NewRecord, Reason, Select};
+
+/// Records listed or replayed by one request unless it says otherwise, and at most.
+const LIMIT: u32 = 100;
+const MAX_LIMIT: u32 = 1000;
+/// Bytes of a body shown.
+const SHOWN: usize = 64 << 10;
+/// Retries published between two looks at the store.
+const BATCH: u32 = 64;
+/// Longest sleep of the retry loop.
+const LOOK: Duration = Duration::from_secs(30);
+/// How long a stop waits for records that processors put aside to be stored.
+const STORED: Duration = Duration::from_secs(10);
+
+/// Takes put-aside records in.
+pub(crate) struct Reading(pub(crate) Arc<Service>);
+
+#[async_trait]
+impl Read<PutAside> for Reading {
+    async fn read(&self, _cx: Cx, record: PutAside) -> Result<(), ReadFault> {
+        let service = &self.0;
+        service.reading.fetch_add(1, Ordering::AcqRel);
+        let outcome = service.take_in(record).await;
+        service.reading.fetch_sub(1, Ordering::AcqRel);
+        // Whatever stands in the way, the record stays where it is and comes again.
+        outcome.map_err(|error| ReadFault::Retry { error, after: None })
+    }
+}
+
+impl Service {
+    async fn take_in(&self, record: PutAside) -> Result<(), Error> {
+        let body = STANDARD.decode(&record.body);
+        let headers: Headers = serde_json::from_str(&record.headers).unwrap_or_default();
+        let mut reason = Reason::parse(&record.reason).unwrap_or(Reason::Dead);
+        if body.is_err() || Topic::parse(&record.topic).is_err() {
+            reason = Reason::Dead;
+        }
+        let kept = NewRecord {
+            workspace: record.workspace,
+            flow: record.flow,
+            topic: record.topic,
+            subscription: record.subscription,
+            reason,
+            detail: record.detail,
+            due: record.due_ms,
+            attempt: headers.attempt.unwrap_or(0),
+            since: now_millis() as i64,
+            headers: record.headers,
+            content_type: record.content_type,
+            body: body.unwrap_or_else(|_| record.body.into_bytes()),
+        };
+        self.store().await?.keep(kept).await?;
+        if reason == Reason::Retry {
+            self.kept.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Waits (bounded) until every record that was put aside before now is stored.
+    pub(super) async fn aside_stored(&self, mesh: &Mesh) {
+        let queue = tg_mesh::put_aside::subscription();
+        let end = tokio::time::Instant::now() + STORED;
+        while tokio::time::Instant::now() < end {
+            let state = mesh.bus().queue_state(&queue).await;
+            let waiting = state.ok().flatten().map_or(0, |state| state.ready);
+            if waiting == 0 && self.reading.load(Ordering::Acquire) == 0 {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Sends due retries back to the one subscription each belongs to. Runs as long as the process.
+    pub(super) async fn retry_due(&self, mesh: &Mesh) {
+        let mut link = mesh.bus().link();
+        loop {
+            let pause = match self.retry_batch(mesh).await {
+                Ok(pause) => pause,
+                Err(error) => {
+                    tracing::debug!(%error, "retries wait");
+                    let up = link.wait_for(|link| matches!(link, Link::Up { .. }));
+                    let _ = tokio::time::timeout(LOOK, up).await;
+                    Duration::from_secs(1)
+                }
+            };
+            let _ = tokio::time::timeout(pause, self.kept.notified()).await;
+        }
+    }
+
+    /// One batch; returns how long to wait for the next.
+    async fn retry_batch(&self, mesh: &Mesh) -> Result<Duration, Error> {
+        let _publishing = self.publishing.read().await;
+        let store = self.store().await?;
+        let stopping: Vec<(String, String)> = {
+            let stopping = self.stopping.lock();
+            stopping
+                .keys()
+                .map(|(ws, id)| (ws.to_string(), id.to_string()))
+                .collect()
+        };
+        let now = now_millis() as i64;
+        let (due, next) = store.due(now, BATCH, stopping).await?;
+        let full = due.len() == BATCH as usize;
+        for kept in due {
+            match publish(mesh, &kept.record, None).await {
+                Ok(Routed::Queued) => store.forget(vec![kept.id]).await?,
+                Ok(Routed::Nowhere) => {
+                    let why = "its flow does not run any more";
+                    store.reclassify(kept.id, Reason::Parked, why).await?;
+                }
+                Err(BusError::TooLarge { .. }) => {
+                    store
+                        .reclassify(kept.id, Reason::Dead, "is larger than the bus carries")
+                        .await?;
+                }
+                Err(fault) => return Err(fault.into()),
+            }
+        }
+        let wait = next.map_or(LOOK, |due| {
+            Duration::from_millis(due.saturating_sub(now).max(0) as u64)
+        });
+        Ok(if full { Duration::ZERO } else { wait.min(LOOK) })
+    }
+
+    pub(crate) async fn list_put_aside(
+        &self,
+        workspace: &WorkspaceId,
+        request: &FlowRequest,
+    ) -> Result<FlowResponse, Error> {
+        let select = select(workspace, request)?;
+        let records = self.store().await?.list(select).await?;
+        let shown: Vec<Value> = records.iter().map(line).collect();
+        Ok(reply::with("put-aside", &shown))
+    }
+
+    pub(crate) async fn show_put_aside(
+        &self,
+        workspace: &WorkspaceId,
+        request: &FlowRequest,
+    ) -> Result<FlowResponse, Error> {
+        let select = one(workspace, request)?;
+        let records = self.store().await?.find_whole(select).await?;
+        let kept = records.first().ok_or_else(gone)?;
+        let mut shown = line(kept);
+        shown["topic"] = json!(kept.record.topic);
+        shown["headers"] = serde_json::from_str(&kept.record.headers).unwrap_or_default();
+        shown["content-type"] = json!(kept.record.content_type);
+        let body = &kept.record.body[..kept.record.body.len().min(SHOWN)];
+        match std::str::from_utf8(body) {
+            Ok(text) => shown["body"] = json!(text),
+            Err(_) => shown["body-base64"] = json!(STANDARD.encode(body)),
+        }
+        shown["truncated"] = json!(body.len() < kept.record.body.len());
+        Ok(reply::with("put-aside", &shown))
+    }
+
+    /// Publishes records again, under the current epoch of their flow.
+    pub(crate) async fn replay_put_aside(
+        &self,
+        mesh: &Mesh,
+        workspace: &WorkspaceId,
+        request: &FlowRequest,
+    ) -> Result<FlowResponse, Error> {
+        let select = chosen(workspace, request)?;
+        let single = select.id.is_some();
+        let _publishing = self.publishing.read().await;
+        let store = self.store().await?;
+        let records = store.find_whole(select).await?;
+        if single && records.is_empty() {
+            return Err(gone());
+        }
+        let mut epochs = std::collections::HashMap::new();
+        let mut replayed = Vec::new();
+        for kept in records {
+            let flow = kept.record.flow.clone();
+            let epoch = match epochs.get(&flow) {
+                Some(epoch) => *epoch,
+                None => {
+                    let epoch = self.epoch(mesh, workspace, &flow).await?;
+                    epochs.insert(flow.clone(), epoch);
+                    epoch
+                }
+            };
+            let Some(epoch) = epoch else {
+                return Err(conflict(format!(
+                    "flow-id: flow '{flow}' does not run; start it, then replay"
+                )));
+            };
+            match publish(mesh, &kept.record, Some(epoch)).await? {
+                Routed::Queued => {
+                    store.forget(vec![kept.id]).await?;
+                    replayed.push(line(&kept));
+                }
+                Routed::Nowhere => {
+                    let text = "the flow runs, but nothing in it takes this record";
+                    return Err(Error::new(ErrorCode::NobodyServes, text));
+                }
+            }
+        }
+        Ok(reply::with("put-aside", &replayed))
+    }
+
+    /// Forgets records.
+    pub(crate) async fn discard_put_aside(
+        &self,
+        workspace: &WorkspaceId,
+        request: &FlowRequest,
+    ) -> Result<FlowResponse, Error> {
+        let select = chosen(workspace, request)?;
+        let single = select.id.is_some();
+        let store = self.store().await?;
+        let records = store.list(select).await?;
+        if single && records.is_empty() {
+            return Err(gone());
+        }
+        store
+            .forget(records.iter().map(|kept| kept.id).collect())
+            .await?;
+        let shown: Vec<Value> = records.iter().map(line).collect();
+        Ok(reply::with("put-aside", &shown))
+    }
+
+    /// Epoch of a running flow.
+    async fn epoch(
+        &self,
+        mesh: &Mesh,
+        workspace: &WorkspaceId,
+        flow: &str,
+    ) -> Result<Option<u64>, Error> {
+        let Ok(flow) = tg_schemas::FlowId::new(flow) else {
+            return Ok(None);
+        };
+        let key: FlowKey = (workspace.clone(), flow);
+        let record = self.record(mesh, &key).await?;
+        Ok(record
+            .filter(|record| record.status == Status::Running)
+            .map(|record| record.epoch))
+    }
+}
+
+/// Publishes a record to the one subscription it belongs to. With an epoch: as a first try under it.
+async fn publish(mesh: &Mesh, record: &NewRecord, epoch: Option<u64>) -> Result<Routed, BusError> {
+    let Ok(topic) = Topic::parse(&record.topic) else {
+        return Ok(Routed::Nowhere);
+    };
+    let mut headers: Headers = serde_json::from_str(&record.headers).unwrap_or_default();
+    if let Some(epoch) = epoch {
+        headers.epoch = (epoch > 0).then_some(epoch);
+        headers.attempt = None;
+        headers.deadline = None;
+    }
+    let envelope = Envelope {
+        headers,
+        content_type: ContentType::parse(&record.content_type),
+        body: Bytes::from(record.body.clone()),
+    };
+    let target = Target::Subscription(Subscription {
+        topic,
+        name: record.subscription.clone(),
+    });
+    mesh.bus()
+        .publish(&target, envelope, Promise::Confirmed)
+        .await
+}
+
+fn line(kept: &Kept) -> Value {
+    let record = &kept.record;
+    json!({
+        "id": kept.id.to_string(),
+        "flow-id": record.flow,
+        "subscription": record.subscription,
+        "reason": record.reason.as_str(),
+        "detail": record.detail,
+        "due": (record.reason == Reason::Retry).then(|| instant(record.due)),
+        "attempt": record.attempt,
+        "since": instant(record.since),
+        "size": kept.size,
+    })
+}
+
+fn instant(millis: i64) -> String {
+    let time = chrono::DateTime::from_timestamp_millis(millis).unwrap_or_default();
+    time.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
+}
+
+fn argument<'a>(request: &'a FlowRequest, name: &str) -> Option<&'a str> {
+    request
+        .parameters
+        .get(name)
+        .map(String::as_str)
+        .filter(|text| !text.is_empty())
+}
+
+fn select(workspace: &WorkspaceId, request: &FlowRequest) -> Result<Select, Error> {
+    let reason = match argument(request, "reason") {
+        None => None,
+        Some(text) => Some(
+            Reason::parse(text)
+                .ok_or_else(|| bad("reason: must be retry, dead, stale or parked"))?,
+        ),
+    };
+    let limit = match argument(request, "limit") {
+        None => LIMIT,
+        Some(text) => {
+            let limit: u32 = text
+                .parse()
+                .map_err(|_| bad("limit: must be a whole number"))?;
+            limit.clamp(1, MAX_LIMIT)
+        }
+    };
+    let flow = Some(request.flow_id.as_str()).filter(|flow| !flow.is_empty());
+    let id = match argument(request, "put-aside-id").or_else(|| argument(request, "id")) {
+        None => None,
+        Some(text) => Some(text.parse().map_err(|_| gone())?),
+    };
+    Ok(Select {
+        workspace: workspace.to_string(),
+        id,
+        flow: flow
+            .or_else(|| argument(request, "flow-id"))
+            .map(str::to_owned),
+        reason,
+        limit,
+    })
+}
+
+/// One record, named by its id.
+fn one(workspace: &WorkspaceId, request: &FlowRequest) -> Result<Select, Error> {
+    let select = select(workspace, request)?;
+    if select.id.is_none() {
+        return Err(bad("put-aside-id: is needed"));
+    }
+    Ok(select)
+}
+
+/// One record by id, or those of a flow.
+fn chosen(workspace: &WorkspaceId, request: &FlowRequest) -> Result<Select, Error> {
+    let mut select = select(workspace, request)?;
+    if select.id.is_none() && select.flow.is_none() {
+        return Err(bad("put-aside-id: is needed, or a flow-id"));
+    }
+    if argument(request, "limit").is_none() {
+        select.limit = MAX_LIMIT;
+    }
+    Ok(select)
+}
+
+fn gone() -> Error {
+    Error::new(ErrorCode::NotFound, "put-aside-id: there is no such record")
+}

@@ -1,0 +1,163 @@
+//! What a process does when it begins to serve: declares again what running flows need, finishes starts
+//! and stops that a crash interrupted, and looks after retries.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tg_mesh::bus::Link;
+use tg_mesh::{Ask, Deadline, Mesh, TaskKind};
+use tg_schemas::msg::{FlowRequest, FlowResponse, HostedProcessor};
+use tg_schemas::{Class, Error, FlowId, Topic, WorkspaceId};
+
+use super::{FlowKey, Service};
+use crate::config::{Config, FLOW};
+use crate::engine::record::{Drain, FlowRecord, Status};
+use crate::processor::PROCESSOR;
+
+/// Internal operation on the system queue: whoever serves takes up what was left.
+pub(crate) const RESUME: &str = "resume";
+
+const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Has whoever serves take up what was left, whenever a process begins to serve and after each
+/// reconnect. The question goes over the bus, so it reaches the process that owns the store.
+pub(crate) async fn watch(mesh: Mesh) {
+    let mut link = mesh.bus().link();
+    let mut presence = mesh.presence().changed();
+    let mut asked = None;
+    loop {
+        presence.borrow_and_update();
+        let generation = match *link.borrow_and_update() {
+            Link::Up { generation } => Some(generation),
+            Link::Down | Link::Blocked => None,
+        };
+        let now = (generation, serving(&mesh));
+        let mut pause = Duration::from_secs(3600);
+        if now.0.is_some() && !now.1.is_empty() && asked.as_ref() != Some(&now) {
+            match ask(&mesh).await {
+                Ok(()) => asked = Some(now),
+                Err(error) => {
+                    tracing::debug!(%error, "flows are not taken up yet");
+                    pause = PAUSE;
+                }
+            }
+        }
+        let changed = async {
+            tokio::select! {
+                changed = link.changed() => changed.is_ok(),
+                changed = presence.changed() => changed.is_ok(),
+                () = tokio::time::sleep(pause) => true,
+            }
+        };
+        if !changed.await {
+            return;
+        }
+    }
+}
+
+/// The processes that serve flows.
+fn serving(mesh: &Mesh) -> Vec<String> {
+    let serves =
+        |processor: &HostedProcessor| processor.id == PROCESSOR && processor.state == "serving";
+    let processes = mesh.presence().snapshot().into_iter();
+    processes
+        .filter(|process| process.processors.iter().any(serves))
+        .map(|process| process.process)
+        .collect()
+}
+
+async fn ask(mesh: &Mesh) -> Result<(), Error> {
+    let request = FlowRequest {
+        operation: RESUME.to_owned(),
+        ..FlowRequest::default()
+    };
+    let options = Ask {
+        deadline: Some(Deadline::after(PATIENCE)),
+        ..Ask::default()
+    };
+    let topic = Topic::system(Class::Request, "flow");
+    mesh.ask::<_, FlowResponse>(&topic, &request, options)
+        .last()
+        .await
+        .map(|_| ())
+}
+
+impl Service {
+    /// Takes up what was left, in the background.
+    pub(crate) async fn resume(self: &Arc<Self>, mesh: &Mesh) -> Result<FlowResponse, Error> {
+        let records = Config::new(mesh).everywhere(FLOW).await?;
+        self.store().await?;
+        if !self.awake.swap(true, Ordering::AcqRel) {
+            let (service, inner) = (self.clone(), mesh.clone());
+            mesh.spawn(TaskKind::Background, async move {
+                service.retry_due(&inner).await
+            });
+        }
+        let (service, inner) = (self.clone(), mesh.clone());
+        mesh.spawn(TaskKind::Background, async move {
+            service.take_up(&inner, records).await
+        });
+        Ok(FlowResponse::default())
+    }
+
+    async fn take_up(self: &Arc<Self>, mesh: &Mesh, records: Vec<(String, String, String)>) {
+        for (workspace, flow, text) in records {
+            let (Ok(workspace), Ok(flow)) = (WorkspaceId::new(&workspace), FlowId::new(&flow))
+            else {
+                continue;
+            };
+            let Some(record) = FlowRecord::read(&text) else {
+                continue;
+            };
+            let key = (workspace, flow);
+            let outcome = match record.status {
+                Status::Running => self.declare_again(mesh, &record).await,
+                Status::Starting => self.take_up_start(mesh, &key, &record).await,
+                Status::Stopping => {
+                    let (service, inner) = (self.clone(), mesh.clone());
+                    mesh.spawn(TaskKind::Background, async move {
+                        // The outcome is told to whoever asks, and logged.
+                        let _ = service.stop(&inner, &key, None).await;
+                    });
+                    continue;
+                }
+            };
+            if let Err(error) = outcome {
+                tracing::warn!(workspace = %key.0, flow = %key.1, %error, "a flow is not taken up yet");
+            }
+        }
+    }
+
+    /// Exchanges and queues survive in a bus; they are declared again for one that lost them.
+    async fn declare_again(&self, mesh: &Mesh, record: &FlowRecord) -> Result<(), Error> {
+        let Some(names) = &record.plan else {
+            return Ok(());
+        };
+        let carries = |topic: &&Topic| matches!(topic.class(), Class::Flow | Class::Request);
+        let topics: Vec<_> = names.all_topics().filter(carries).cloned().collect();
+        let queues: Vec<_> = names.queues.iter().cloned().collect();
+        // Not while a stop of the flow takes them away.
+        let _names = self.names.read().await;
+        Ok(self
+            .patiently(mesh, || mesh.bus().declare(&topics, &queues))
+            .await?)
+    }
+
+    /// A start that cannot be finished is taken back.
+    async fn take_up_start(
+        self: &Arc<Self>,
+        mesh: &Mesh,
+        key: &FlowKey,
+        record: &FlowRecord,
+    ) -> Result<(), Error> {
+        match self.finish_start(mesh, key, record).await {
+            Err(error) if !error.code().is_transient() => {
+                tracing::warn!(workspace = %key.0, flow = %key.1, %error, "a start is taken back");
+                self.stop(mesh, key, Some(Drain::Discard)).await.map(|_| ())
+            }
+            outcome => outcome,
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! `why`: for each part of a flow whether it moves, and if not, what is missing.
+
+use serde_json::{Value, json};
+use tg_mesh::{Mesh, Mode};
+use tg_schemas::msg::{FlowRequest, FlowResponse};
+use tg_schemas::{Error, WorkspaceId, processors};
+
+use super::Service;
+use super::start::flow_id;
+use crate::engine::record::{FlowRecord, Status};
+use crate::faults::known;
+use crate::reply;
+
+impl Service {
+    pub(crate) async fn why(
+        &self,
+        mesh: &Mesh,
+        workspace: &WorkspaceId,
+        request: &FlowRequest,
+    ) -> Result<FlowResponse, Error> {
+        let key = (workspace.clone(), flow_id(request)?);
+        let record = self
+            .record(mesh, &key)
+            .await?
+            .ok_or_else(|| known("Flow ID invalid"))?;
+        let names = self.names_of(mesh, &key, &record).await?;
+        let mut said = vec![flow_line(&key.1, &record)];
+        for row in names.all_rows() {
+            let epoch = if names.rows.contains(row) {
+                record.epoch
+            } else {
+                0
+            };
+            let state = processor_state(
+                mesh,
+                workspace.as_str(),
+                &row.processor,
+                &row.variant,
+                epoch,
+            );
+            said.push(line(&row.processor, state.0, state.1));
+        }
+        for queue in names.all_queues() {
+            let Some(state) = mesh.bus().queue_state(queue).await? else {
+                continue;
+            };
+            if state.ready == 0 {
+                continue;
+            }
+            let waiting = format!("{} waiting", state.ready);
+            let (state, detail) = match state.consumers {
+                0 => ("stuck", format!("{waiting}; nobody reads them")),
+                _ => ("working", waiting),
+            };
+            said.push(json!({ "subject": queue.name, "state": state, "detail": detail }));
+        }
+        for (flow, reason, count) in self.store().await?.tally(workspace.as_str()).await? {
+            if flow == key.1.as_str() {
+                let detail =
+                    format!("{count} records; list them with `tg dead-letters` or `tg parked`");
+                said.push(json!({ "subject": "put-aside", "state": reason, "detail": detail }));
+            }
+        }
+        Ok(reply::with("why", &said))
+    }
+}
+
+fn flow_line(flow: &tg_schemas::FlowId, record: &FlowRecord) -> Value {
+    let detail = match record.status {
+        Status::Running => format!("from blueprint '{}'", record.blueprint_name),
+        Status::Starting => {
+            "its names are being declared; repeat start-flow if it stays so".to_owned()
+        }
+        Status::Stopping => "being stopped; repeat stop-flow if it stays so".to_owned(),
+    };
+    json!({ "subject": flow, "state": record.status.as_str(), "detail": detail })
+}
+
+fn line(subject: &str, state: &str, detail: &str) -> Value {
+    json!({ "subject": subject, "state": state, "detail": detail })
+}
+
+/// State of an instance, and what to think of it.
+pub(super) fn processor_state(
+    mesh: &Mesh,
+    workspace: &str,
+    processor: &str,
+    variant: &str,
+    epoch: u64,
+) -> (&'static str, &'static str) {
+    let presence = mesh.presence();
+    let hosted = processors::processor(processor).is_none_or(|known| known.hosted);
+    if presence.attached(processor, workspace, variant, epoch) {
+        ("attached", "")
+    } else if presence.attached(processor, workspace, variant, 0) {
+        (
+            "outdated",
+            "attached to an earlier start of the flow; it will follow in a moment",
+        )
+    } else if presence.hosted(processor) {
+        (
+            "detached",
+            "a process serves it, but has not attached to this flow",
+        )
+    } else if !hosted {
+        (
+            "absent",
+            "not part of this release; a foreign processor can serve it",
+        )
+    } else if mesh.bus().mode() == Mode::Interop {
+        ("unknown", "no native process serves it; a foreign one may")
+    } else {
+        (
+            "missing",
+            "no process serves it; start the service it belongs to",
+        )
+    }
+}

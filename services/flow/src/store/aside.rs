@@ -1,0 +1,435 @@
+//! Put-aside records: kept until they are due, replayed or discarded. Nothing is dropped for room: a full
+//! store refuses, and the record waits where it was.
+
+use std::collections::BTreeMap;
+
+use tg_schemas::{Error, ErrorCode};
+use tg_storage::StorageError;
+use tg_storage::rusqlite::{OptionalExtension, Row, Transaction, params, params_from_iter};
+
+use super::{Phase, Store};
+use crate::engine::receipt::Counts;
+
+/// Why a record is here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// To be tried again when due.
+    Retry,
+    /// Will never work as it is.
+    Dead,
+    /// Of another start of its flow.
+    Stale,
+    /// Left by a stop.
+    Parked,
+}
+
+impl Reason {
+    /// As it is written; unreadable ones are for people to look at.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "retry" => Self::Retry,
+            "dead" => Self::Dead,
+            "stale" => Self::Stale,
+            "parked" => Self::Parked,
+            _ => return None,
+        })
+    }
+
+    /// As it is written.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Retry => "retry",
+            Self::Dead => "dead",
+            Self::Stale => "stale",
+            Self::Parked => "parked",
+        }
+    }
+}
+
+/// A record to keep.
+#[derive(Debug, Clone)]
+pub(crate) struct NewRecord {
+    pub(crate) workspace: String,
+    pub(crate) flow: String,
+    pub(crate) topic: String,
+    pub(crate) subscription: String,
+    pub(crate) reason: Reason,
+    pub(crate) detail: String,
+    pub(crate) due: i64,
+    pub(crate) attempt: u32,
+    pub(crate) since: i64,
+    pub(crate) headers: String,
+    pub(crate) content_type: String,
+    pub(crate) body: Vec<u8>,
+}
+
+/// A record that is kept.
+#[derive(Debug, Clone)]
+pub(crate) struct Kept {
+    pub(crate) id: i64,
+    pub(crate) record: NewRecord,
+    pub(crate) size: i64,
+}
+
+/// Which records.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Select {
+    pub(crate) workspace: String,
+    pub(crate) id: Option<i64>,
+    pub(crate) flow: Option<String>,
+    pub(crate) reason: Option<Reason>,
+    pub(crate) limit: u32,
+}
+
+const COLUMNS: &str = "id, workspace, flow, topic, subscription, reason, detail, due, attempt, since, \
+                       headers, content_type, length(body)";
+
+fn full() -> StorageError {
+    let text = "too many records are put aside; replay or discard some";
+    StorageError::Refused(Error::new(ErrorCode::Busy, text))
+}
+
+impl Store {
+    /// Keeps a record.
+    pub(crate) async fn keep(&self, record: NewRecord) -> Result<i64, StorageError> {
+        let (rows, bytes) = (self.rows, self.bytes);
+        self.db
+            .write(move |tx| {
+                room(tx, rows, bytes, 1, record.body.len())?;
+                insert(tx, &record, false)
+            })
+            .await
+    }
+
+    /// Keeps records taken from a queue of a stopping flow, together with the stop's counts. The
+    /// records of the call before are settled by now; those of a crashed process may come again.
+    pub(crate) async fn park(
+        &self,
+        workspace: &str,
+        flow: &str,
+        records: Vec<NewRecord>,
+        mut counts: Counts,
+    ) -> Result<Counts, StorageError> {
+        let (rows, bytes) = (self.rows, self.bytes);
+        let (workspace, flow) = (workspace.to_owned(), flow.to_owned());
+        self.db
+            .write(move |tx| {
+                let size = records.iter().map(|record| record.body.len()).sum();
+                room(tx, rows, bytes, records.len(), size)?;
+                let settle = "UPDATE put_aside SET unsettled = 0
+                              WHERE workspace = ?1 AND flow = ?2 AND reason = 'parked' AND unsettled = 1";
+                tx.prepare_cached(settle)?.execute([&workspace, &flow])?;
+                for record in &records {
+                    if !again(tx, record)? {
+                        insert(tx, record, true)?;
+                        *counts.parked.entry(record.subscription.clone()).or_default() += 1;
+                    }
+                }
+                let text = serde_json::to_string(&counts).unwrap_or_default();
+                tx.prepare_cached(
+                    "UPDATE stop SET phase = ?3, counts = ?4 WHERE workspace = ?1 AND flow = ?2",
+                )?
+                .execute(params![workspace, flow, Phase::Park.as_str(), text])?;
+                Ok(counts)
+            })
+            .await
+    }
+
+    /// After a crash: records that were kept but perhaps not settled may be taken again.
+    pub(crate) async fn doubt(&self, workspace: &str, flow: &str) -> Result<(), StorageError> {
+        self.mark(
+            workspace,
+            flow,
+            "UPDATE put_aside SET unsettled = 2
+            WHERE workspace = ?1 AND flow = ?2 AND reason = 'parked' AND unsettled = 1",
+        )
+        .await
+    }
+
+    /// All queues are empty: nothing can come again.
+    pub(crate) async fn settle(&self, workspace: &str, flow: &str) -> Result<(), StorageError> {
+        self.mark(
+            workspace,
+            flow,
+            "UPDATE put_aside SET unsettled = 0
+            WHERE workspace = ?1 AND flow = ?2 AND reason = 'parked' AND unsettled > 0",
+        )
+        .await
+    }
+
+    async fn mark(
+        &self,
+        workspace: &str,
+        flow: &str,
+        sql: &'static str,
+    ) -> Result<(), StorageError> {
+        let (workspace, flow) = (workspace.to_owned(), flow.to_owned());
+        self.db
+            .write(move |tx| {
+                tx.prepare_cached(sql)?.execute([&workspace, &flow])?;
+                Ok(())
+            })
+            .await
+    }
+
+    /// Retries of a stopping flow become parked, or are thrown away. Adds them to the counts, and what
+    /// the processors put aside since the stop began.
+    pub(crate) async fn end_retries(
+        &self,
+        workspace: &str,
+        flow: &str,
+        since: i64,
+        discard: bool,
+        mut counts: Counts,
+    ) -> Result<Counts, StorageError> {
+        let (workspace, flow) = (workspace.to_owned(), flow.to_owned());
+        self.db
+            .write(move |tx| {
+                let retries = tally(tx, &workspace, &flow, "reason = 'retry'", 0)?;
+                let recent = tally(tx, &workspace, &flow, "unsettled = 0 AND reason <> 'parked'", since)?;
+                let lost = tally(tx, &workspace, &flow, "reason IN ('dead', 'stale')", since)?;
+                add(&mut counts.aside, recent);
+                add(&mut counts.parked, lost);
+                let sql = if discard {
+                    add(&mut counts.discarded, retries);
+                    "DELETE FROM put_aside WHERE workspace = ?1 AND flow = ?2 AND reason = 'retry'"
+                } else {
+                    add(&mut counts.parked, retries);
+                    "UPDATE put_aside SET reason = 'parked' WHERE workspace = ?1 AND flow = ?2 AND reason = 'retry'"
+                };
+                tx.prepare_cached(sql)?.execute([&workspace, &flow])?;
+                let text = serde_json::to_string(&counts).unwrap_or_default();
+                let sql = "UPDATE stop SET phase = ?3, counts = ?4 WHERE workspace = ?1 AND flow = ?2";
+                tx.prepare_cached(sql)?
+                    .execute(params![workspace, flow, Phase::Remove.as_str(), text])?;
+                Ok(counts)
+            })
+            .await
+    }
+
+    /// Records without their bodies, oldest first.
+    pub(crate) async fn list(&self, select: Select) -> Result<Vec<Kept>, StorageError> {
+        self.find(select, false).await
+    }
+
+    /// Records with their bodies, oldest first.
+    pub(crate) async fn find_whole(&self, select: Select) -> Result<Vec<Kept>, StorageError> {
+        self.find(select, true).await
+    }
+
+    async fn find(&self, select: Select, whole: bool) -> Result<Vec<Kept>, StorageError> {
+        self.db
+            .read(move |conn| {
+                let body = if whole { "body" } else { "x''" };
+                let sql = format!(
+                    "SELECT {COLUMNS}, {body} FROM put_aside WHERE workspace = ?1
+                     AND (?2 IS NULL OR id = ?2) AND (?3 IS NULL OR flow = ?3)
+                     AND (?4 IS NULL OR reason = ?4) ORDER BY id LIMIT ?5"
+                );
+                let reason = select.reason.map(Reason::as_str);
+                let mut statement = conn.prepare_cached(&sql)?;
+                let found = statement.query_map(
+                    params![
+                        select.workspace,
+                        select.id,
+                        select.flow,
+                        reason,
+                        select.limit
+                    ],
+                    kept,
+                )?;
+                Ok(found.collect::<Result<_, _>>()?)
+            })
+            .await
+    }
+
+    /// Retries that are due, with their bodies; and when the next one is.
+    pub(crate) async fn due(
+        &self,
+        now: i64,
+        limit: u32,
+        except: Vec<(String, String)>,
+    ) -> Result<(Vec<Kept>, Option<i64>), StorageError> {
+        self.db
+            .read(move |conn| {
+                // At most a few flows are stopping at a time.
+                let pairs: Vec<String> = except.into_iter().map(|(ws, id)| format!("{ws}\n{id}")).collect();
+                let marks = vec!["?"; pairs.len()].join(", ");
+                let not = format!("workspace || char(10) || flow NOT IN ({marks})");
+                let sql = format!(
+                    "SELECT {COLUMNS}, body FROM put_aside
+                     WHERE reason = 'retry' AND due <= {now} AND {not} ORDER BY due LIMIT {limit}"
+                );
+                let mut statement = conn.prepare(&sql)?;
+                let found: Vec<Kept> =
+                    statement.query_map(params_from_iter(&pairs), kept)?.collect::<Result<_, _>>()?;
+                let sql = format!(
+                    "SELECT min(due) FROM put_aside WHERE reason = 'retry' AND due > {now} AND {not}"
+                );
+                let next = conn.prepare(&sql)?.query_row(params_from_iter(&pairs), |row| row.get(0))?;
+                Ok((found, next))
+            })
+            .await
+    }
+
+    /// Forgets records of a workspace.
+    pub(crate) async fn forget(&self, ids: Vec<i64>) -> Result<(), StorageError> {
+        self.db
+            .write(move |tx| {
+                let mut statement = tx.prepare_cached("DELETE FROM put_aside WHERE id = ?1")?;
+                for id in ids {
+                    statement.execute([id])?;
+                }
+                Ok(())
+            })
+            .await
+    }
+
+    /// Gives a record another reason.
+    pub(crate) async fn reclassify(
+        &self,
+        id: i64,
+        reason: Reason,
+        detail: &'static str,
+    ) -> Result<(), StorageError> {
+        self.db
+            .write(move |tx| {
+                tx.prepare_cached("UPDATE put_aside SET reason = ?2, detail = ?3 WHERE id = ?1")?
+                    .execute(params![id, reason.as_str(), detail])?;
+                Ok(())
+            })
+            .await
+    }
+
+    /// How many records a workspace has by flow and reason.
+    pub(crate) async fn tally(
+        &self,
+        workspace: &str,
+    ) -> Result<Vec<(String, String, u64)>, StorageError> {
+        let workspace = workspace.to_owned();
+        self.db
+            .read(move |conn| {
+                let sql = "SELECT flow, reason, count(*) FROM put_aside WHERE workspace = ?1
+                           GROUP BY flow, reason ORDER BY flow, reason";
+                let mut statement = conn.prepare_cached(sql)?;
+                let found = statement.query_map([workspace], |row| {
+                    Ok((
+                        row.get(0)?,
+                        row.get(1)?,
+                        row.get::<_, i64>(2)?.unsigned_abs(),
+                    ))
+                })?;
+                Ok(found.collect::<Result<_, _>>()?)
+            })
+            .await
+    }
+}
+
+fn room(
+    tx: &Transaction<'_>,
+    rows: u64,
+    bytes: u64,
+    more: usize,
+    size: usize,
+) -> Result<(), StorageError> {
+    let (held, used): (i64, i64) = tx
+        .prepare_cached("SELECT records, bytes FROM held")?
+        .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let fits =
+        held.unsigned_abs() + more as u64 <= rows && used.unsigned_abs() + size as u64 <= bytes;
+    if fits { Ok(()) } else { Err(full()) }
+}
+
+fn insert(tx: &Transaction<'_>, record: &NewRecord, unsettled: bool) -> Result<i64, StorageError> {
+    tx.prepare_cached(
+        "INSERT INTO put_aside (workspace, flow, topic, subscription, reason, detail, due, attempt,
+         since, headers, content_type, body, unsettled)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+    )?
+    .execute(params![
+        record.workspace,
+        record.flow,
+        record.topic,
+        record.subscription,
+        record.reason.as_str(),
+        record.detail,
+        record.due,
+        record.attempt,
+        record.since,
+        record.headers,
+        record.content_type,
+        record.body,
+        unsettled,
+    ])?;
+    Ok(tx.last_insert_rowid())
+}
+
+/// Whether a process that crashed has kept this very record; then it is settled.
+fn again(tx: &Transaction<'_>, record: &NewRecord) -> Result<bool, StorageError> {
+    let sql = "SELECT id FROM put_aside WHERE workspace = ?1 AND flow = ?2 AND reason = 'parked'
+               AND unsettled = 2 AND subscription = ?3 AND headers = ?4 AND body = ?5 LIMIT 1";
+    let known: Option<i64> = tx
+        .prepare_cached(sql)?
+        .query_row(
+            params![
+                record.workspace,
+                record.flow,
+                record.subscription,
+                record.headers,
+                record.body
+            ],
+            |row| row.get(0),
+        )
+        .optional()?;
+    if let Some(id) = known {
+        tx.prepare_cached("UPDATE put_aside SET unsettled = 0 WHERE id = ?1")?
+            .execute([id])?;
+    }
+    Ok(known.is_some())
+}
+
+fn tally(
+    tx: &Transaction<'_>,
+    workspace: &str,
+    flow: &str,
+    condition: &str,
+    since: i64,
+) -> Result<BTreeMap<String, u64>, StorageError> {
+    let sql = format!(
+        "SELECT subscription, count(*) FROM put_aside
+         WHERE workspace = ?1 AND flow = ?2 AND since >= ?3 AND {condition} GROUP BY subscription"
+    );
+    let mut statement = tx.prepare_cached(&sql)?;
+    let found = statement.query_map(params![workspace, flow, since], |row| {
+        Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs()))
+    })?;
+    Ok(found.collect::<Result<_, _>>()?)
+}
+
+fn add(to: &mut BTreeMap<String, u64>, what: BTreeMap<String, u64>) {
+    for (subscription, count) in what {
+        *to.entry(subscription).or_default() += count;
+    }
+}
+
+fn kept(row: &Row<'_>) -> Result<Kept, tg_storage::rusqlite::Error> {
+    let reason: String = row.get(5)?;
+    Ok(Kept {
+        id: row.get(0)?,
+        record: NewRecord {
+            workspace: row.get(1)?,
+            flow: row.get(2)?,
+            topic: row.get(3)?,
+            subscription: row.get(4)?,
+            reason: Reason::parse(&reason).unwrap_or(Reason::Dead),
+            detail: row.get(6)?,
+            due: row.get(7)?,
+            attempt: row.get(8)?,
+            since: row.get(9)?,
+            headers: row.get(10)?,
+            content_type: row.get(11)?,
+            body: row.get(13)?,
+        },
+        size: row.get(12)?,
+    })
+}

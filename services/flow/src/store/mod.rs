@@ -1,0 +1,201 @@
+//! What the flow service keeps itself, in one SQLite file: the epoch counter, how far stops have come, and
+//! put-aside records. Flow records and processor rows are configuration, not here.
+
+mod aside;
+
+use std::path::Path;
+
+use tg_storage::rusqlite::{OptionalExtension, params};
+use tg_storage::{Database, Durability, StorageError};
+
+pub(crate) use aside::{Kept, NewRecord, Reason, Select};
+
+use crate::engine::receipt::Counts;
+
+const MIGRATIONS: &[&str] = &["
+CREATE TABLE counter (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+INSERT INTO counter VALUES ('epoch', 0);
+CREATE TABLE stop (
+    workspace TEXT NOT NULL, flow TEXT NOT NULL,
+    epoch INTEGER NOT NULL, phase TEXT NOT NULL, started INTEGER NOT NULL, counts TEXT NOT NULL,
+    PRIMARY KEY (workspace, flow)
+) WITHOUT ROWID;
+CREATE TABLE put_aside (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    workspace TEXT NOT NULL, flow TEXT NOT NULL, topic TEXT NOT NULL, subscription TEXT NOT NULL,
+    reason TEXT NOT NULL, detail TEXT NOT NULL,
+    due INTEGER NOT NULL, attempt INTEGER NOT NULL, since INTEGER NOT NULL,
+    headers TEXT NOT NULL, content_type TEXT NOT NULL, body BLOB NOT NULL,
+    unsettled INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX put_aside_flow ON put_aside (workspace, flow, reason);
+CREATE INDEX put_aside_due ON put_aside (due) WHERE reason = 'retry';
+CREATE TABLE held (records INTEGER NOT NULL, bytes INTEGER NOT NULL);
+INSERT INTO held VALUES (0, 0);
+CREATE TRIGGER put_aside_in AFTER INSERT ON put_aside BEGIN
+    UPDATE held SET records = records + 1, bytes = bytes + length(NEW.body);
+END;
+CREATE TRIGGER put_aside_out AFTER DELETE ON put_aside BEGIN
+    UPDATE held SET records = records - 1, bytes = bytes - length(OLD.body);
+END;
+"];
+
+/// The store.
+#[derive(Debug, Clone)]
+pub(crate) struct Store {
+    db: Database,
+    rows: u64,
+    bytes: u64,
+}
+
+/// Where a stop stands. Each phase is stored before it begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    /// Processors finish what they have.
+    Drain,
+    /// Rows go, processors leave.
+    Detach,
+    /// What is left is parked or counted as thrown away.
+    Park,
+    /// Queues, exchanges and the record go.
+    Remove,
+}
+
+impl Phase {
+    const ALL: [(Self, &'static str); 4] = [
+        (Self::Drain, "drain"),
+        (Self::Detach, "detach"),
+        (Self::Park, "park"),
+        (Self::Remove, "remove"),
+    ];
+
+    fn as_str(self) -> &'static str {
+        Self::ALL
+            .iter()
+            .find(|(phase, _)| *phase == self)
+            .map_or("", |(_, text)| text)
+    }
+
+    fn parse(text: &str) -> Self {
+        let known = Self::ALL.iter().find(|(_, known)| *known == text);
+        known.map_or(Self::Drain, |(phase, _)| *phase)
+    }
+}
+
+/// A stop under way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Progress {
+    /// Where it stands.
+    pub(crate) phase: Phase,
+    /// When it began, milliseconds since the Unix epoch.
+    pub(crate) started: i64,
+    /// What was counted so far.
+    pub(crate) counts: Counts,
+}
+
+impl Store {
+    /// Opens the file. Blocks.
+    pub(crate) fn open(
+        path: &Path,
+        durability: Durability,
+        rows: u64,
+        bytes: u64,
+    ) -> Result<Self, StorageError> {
+        Ok(Self {
+            db: Database::open(path, MIGRATIONS, durability)?,
+            rows,
+            bytes,
+        })
+    }
+
+    /// The next epoch: larger than any before, and than `above`.
+    pub(crate) async fn next_epoch(&self, above: u64) -> Result<u64, StorageError> {
+        let above = i64::try_from(above).unwrap_or(i64::MAX - 1);
+        self.db
+            .write(move |tx| {
+                let sql = "UPDATE counter SET value = max(value, ?1) + 1 WHERE name = 'epoch' RETURNING value";
+                Ok(tx.prepare_cached(sql)?.query_row([above], |row| row.get::<_, i64>(0))?)
+            })
+            .await
+            .map(|epoch| epoch.unsigned_abs())
+    }
+
+    /// Begins a stop, or goes on with the one that was begun under the same epoch.
+    pub(crate) async fn begin_stop(
+        &self,
+        workspace: &str,
+        flow: &str,
+        epoch: u64,
+        now: i64,
+    ) -> Result<(Progress, bool), StorageError> {
+        let (workspace, flow, epoch) = (workspace.to_owned(), flow.to_owned(), epoch as i64);
+        self.db
+            .write(move |tx| {
+                let sql = "SELECT phase, started, counts FROM stop
+                           WHERE workspace = ?1 AND flow = ?2 AND epoch = ?3";
+                let known = tx
+                    .prepare_cached(sql)?
+                    .query_row(params![workspace, flow, epoch], |row| {
+                        let (phase, counts): (String, String) = (row.get(0)?, row.get(2)?);
+                        Ok(Progress {
+                            phase: Phase::parse(&phase),
+                            started: row.get(1)?,
+                            counts: serde_json::from_str(&counts).unwrap_or_default(),
+                        })
+                    })
+                    .optional()?;
+                if let Some(known) = known {
+                    return Ok((known, true));
+                }
+                let begun = Progress {
+                    phase: Phase::Drain,
+                    started: now,
+                    counts: Counts::default(),
+                };
+                tx.prepare_cached("INSERT OR REPLACE INTO stop VALUES (?1, ?2, ?3, ?4, ?5, '{}')")?
+                    .execute(params![workspace, flow, epoch, begun.phase.as_str(), now])?;
+                Ok((begun, false))
+            })
+            .await
+    }
+
+    /// Stores how far a stop has come.
+    pub(crate) async fn stop_at(
+        &self,
+        workspace: &str,
+        flow: &str,
+        phase: Phase,
+        counts: &Counts,
+    ) -> Result<(), StorageError> {
+        let (workspace, flow) = (workspace.to_owned(), flow.to_owned());
+        let counts = serde_json::to_string(counts).unwrap_or_default();
+        self.db
+            .write(move |tx| {
+                let sql =
+                    "UPDATE stop SET phase = ?3, counts = ?4 WHERE workspace = ?1 AND flow = ?2";
+                tx.prepare_cached(sql)?.execute(params![
+                    workspace,
+                    flow,
+                    phase.as_str(),
+                    counts
+                ])?;
+                Ok(())
+            })
+            .await
+    }
+
+    /// Forgets a stop.
+    pub(crate) async fn end_stop(&self, workspace: &str, flow: &str) -> Result<(), StorageError> {
+        let (workspace, flow) = (workspace.to_owned(), flow.to_owned());
+        self.db
+            .write(move |tx| {
+                tx.prepare_cached("DELETE FROM stop WHERE workspace = ?1 AND flow = ?2")?
+                    .execute([&workspace, &flow])?;
+                Ok(())
+            })
+            .await
+    }
+}
+
+#[cfg(test)]
+mod tests;
