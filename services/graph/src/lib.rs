@@ -16,6 +16,7 @@ mod load;
 mod merge;
 mod pattern;
 mod scan;
+mod service;
 pub mod sparql;
 mod store;
 
@@ -25,4 +26,5 @@ pub use error::GraphError;
 pub use oxigraph;
 pub use pattern::{Asked, Pattern};
 pub use scan::Scan;
+pub use service::processors;
 pub use sparql::{Part, SparqlAnswer, SparqlAsk};

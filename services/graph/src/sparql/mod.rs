@@ -1,8 +1,9 @@
 //! SPARQL: a query is inspected, parsed and run on a thread of its own, and its results are handed over
 //! in small parts. Rows, time and nesting are limited; dropping the answer stops the query.
 
-mod inspect;
+mod nesting;
 mod run;
+mod shape;
 
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::engine::{DatasetKey, Engine};
 use crate::error::GraphError;
 
-pub use inspect::Form;
+pub use shape::Form;
 
 /// A query and its limits.
 #[derive(Debug, Clone)]
@@ -45,7 +46,7 @@ pub enum Part {
 
 /// What the query's thread says.
 enum Said {
-    Variables(Vec<String>),
+    Open(Form, Vec<String>),
     Part(Part),
     Fault(GraphError),
     End,
@@ -66,7 +67,7 @@ impl SparqlAnswer {
         match self.line.hear().await? {
             Said::Part(part) => Ok(Some(part)),
             Said::Fault(error) => Err(error),
-            Said::Variables(_) | Said::End => Ok(None),
+            Said::Open(..) | Said::End => Ok(None),
         }
     }
 }
@@ -109,7 +110,7 @@ pub(crate) async fn start(
     key: &DatasetKey,
     ask: SparqlAsk,
 ) -> Result<SparqlAnswer, GraphError> {
-    let outline = inspect::inspect(&ask.query)?;
+    nesting::check(&ask.query)?;
     let time = ask.time.min(engine.limits().query_time);
     let until = Instant::now() + time;
     let seconds = time.as_secs().max(1);
@@ -136,30 +137,28 @@ pub(crate) async fn start(
     let work = run::Work {
         text: ask.query,
         store: dataset.map(|dataset| dataset.store().clone()),
-        names_graphs: outline.names_graphs,
         limit: ask.limit.unwrap_or(usize::MAX),
         batch: ask.batch.max(1),
         stop,
         said: sender,
     };
     on_own_thread(work, permit)?;
-    open(line, outline.form).await
+    open(line).await
 }
 
-async fn open(mut line: Line, form: Form) -> Result<SparqlAnswer, GraphError> {
-    let variables = match line.hear().await? {
-        Said::Variables(variables) => variables,
-        Said::Fault(error) => return Err(error),
-        Said::Part(_) | Said::End => Vec::new(),
-    };
-    Ok(SparqlAnswer {
-        form,
-        variables,
-        line,
-    })
+async fn open(mut line: Line) -> Result<SparqlAnswer, GraphError> {
+    match line.hear().await? {
+        Said::Open(form, variables) => Ok(SparqlAnswer {
+            form,
+            variables,
+            line,
+        }),
+        Said::Fault(error) => Err(error),
+        Said::Part(_) | Said::End => Err(GraphError::Evaluation("the query broke off".to_owned())),
+    }
 }
 
-/// Parser, optimiser and evaluator recurse over the query; what [`inspect`] lets through fits in this.
+/// Parser, optimiser and evaluator recurse over the query; what [`nesting`] and [`shape`] let through fits in this.
 const STACK: usize = 512 << 20;
 
 fn on_own_thread(work: run::Work, permit: OwnedSemaphorePermit) -> Result<(), GraphError> {
@@ -177,3 +176,6 @@ fn on_own_thread(work: run::Work, permit: OwnedSemaphorePermit) -> Result<(), Gr
         GraphError::Closed
     })
 }
+
+#[cfg(test)]
+mod tests;

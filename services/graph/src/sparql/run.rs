@@ -6,8 +6,10 @@ use oxigraph::sparql::{
     QueryTripleIter, SparqlEvaluator,
 };
 use oxigraph::store::Store;
+use spargebra::SparqlParser;
 use tokio::sync::mpsc;
 
+use super::shape::Shape;
 use super::{Part, Said};
 use crate::convert;
 use crate::error::GraphError;
@@ -19,7 +21,6 @@ const LISTED: usize = 64;
 pub(super) struct Work {
     pub(super) text: String,
     pub(super) store: Option<Store>,
-    pub(super) names_graphs: bool,
     pub(super) limit: usize,
     pub(super) batch: usize,
     pub(super) stop: CancellationToken,
@@ -44,29 +45,36 @@ impl Work {
             Some(store) => store.clone(),
             None => Store::new()?,
         };
-        let mut query = SparqlEvaluator::new()
-            .with_cancellation_token(self.stop.clone())
+        let parsed = SparqlParser::new()
             .parse_query(&self.text)
             .map_err(|error| GraphError::QuerySyntax(error.to_string()))?;
-        if self.names_graphs {
+        let shape = Shape::of(&parsed)?;
+        let mut query = SparqlEvaluator::new()
+            .with_cancellation_token(self.stop.clone())
+            .for_query(parsed);
+        if shape.names_graphs {
             list_graphs(&store, &mut query)?;
         }
         let results = query.on_store(&store).execute().map_err(failed)?;
+        let variables = match &results {
+            QueryResults::Solutions(rows) => rows.variables(),
+            _ => &[],
+        };
+        let variables = variables.iter().map(|name| name.as_str().to_owned());
+        if self
+            .say(Said::Open(shape.form, variables.collect()))
+            .is_err()
+        {
+            return Ok(Err(Gone));
+        }
         match results {
             QueryResults::Solutions(rows) => self.rows(rows),
             QueryResults::Graph(triples) => self.triples(triples),
-            QueryResults::Boolean(yes) => Ok(self
-                .say(Said::Variables(Vec::new()))
-                .and_then(|()| self.say(Said::Part(Part::Ask(yes))))),
+            QueryResults::Boolean(yes) => Ok(self.say(Said::Part(Part::Ask(yes)))),
         }
     }
 
     fn rows(&self, rows: QuerySolutionIter<'_>) -> Result<Result<(), Gone>, GraphError> {
-        let variables = rows.variables().iter();
-        let variables = variables.map(|name| name.as_str().to_owned()).collect();
-        if self.say(Said::Variables(variables)).is_err() {
-            return Ok(Err(Gone));
-        }
         let rows = rows.map(|row| {
             let row = row.map_err(failed)?;
             let values = row.values().iter();
@@ -78,9 +86,6 @@ impl Work {
     }
 
     fn triples(&self, triples: QueryTripleIter<'_>) -> Result<Result<(), Gone>, GraphError> {
-        if self.say(Said::Variables(Vec::new())).is_err() {
-            return Ok(Err(Gone));
-        }
         let triples = triples.map(|triple| triple.map(convert::from_triple).map_err(failed));
         self.batches(triples, Part::Triples)
     }

@@ -1,0 +1,103 @@
+//! `sparql-query`: a query's results, in one piece or streamed.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tg_mesh::{Cx, Out, Serve};
+use tg_schemas::Error;
+use tg_schemas::msg::{SparqlBinding, SparqlQueryRequest, SparqlQueryResponse};
+
+use super::owned::Owned;
+use super::{batch, limit};
+use crate::{DatasetKey, GraphError, Part, SparqlAnswer, SparqlAsk};
+
+/// Rows fetched at once for an answer in one piece.
+const CHUNK: usize = 500;
+
+pub(super) struct Sparql(pub(super) Arc<Owned>);
+
+#[async_trait]
+impl Serve<SparqlQueryRequest, SparqlQueryResponse> for Sparql {
+    async fn serve(
+        &self,
+        cx: Cx,
+        ask: SparqlQueryRequest,
+        out: Out<SparqlQueryResponse>,
+    ) -> Result<(), Error> {
+        let engine = self.0.engine().await?;
+        let key = DatasetKey::new(cx.workspace(), &ask.collection);
+        let asked = SparqlAsk {
+            query: ask.query,
+            limit: limit(ask.limit),
+            batch: if ask.streaming {
+                batch(ask.batch_size)
+            } else {
+                CHUNK
+            },
+            time: cx.deadline.left(),
+            cancel: cx.cancel.clone(),
+        };
+        let answer = engine.sparql(&key, asked).await.map_err(wire)?;
+        if ask.streaming {
+            stream(answer, out).await
+        } else {
+            whole(answer, engine.limits().single_answer, out).await
+        }
+    }
+}
+
+/// Faults with no type of their own happened while the query ran.
+fn wire(error: GraphError) -> Error {
+    error.to_wire("sparql-evaluation-error")
+}
+
+/// One part is held back until it is known whether it is the last.
+async fn stream(mut answer: SparqlAnswer, mut out: Out<SparqlQueryResponse>) -> Result<(), Error> {
+    let mut held = empty(&answer);
+    let mut first = true;
+    while let Some(part) = answer.next().await.map_err(wire)? {
+        if !std::mem::take(&mut first) {
+            out.send(std::mem::replace(&mut held, empty(&answer)))
+                .await?;
+        }
+        add(&mut held, part);
+    }
+    held.is_final = true;
+    out.send(held).await
+}
+
+async fn whole(
+    mut answer: SparqlAnswer,
+    ceiling: usize,
+    mut out: Out<SparqlQueryResponse>,
+) -> Result<(), Error> {
+    let mut all = empty(&answer);
+    while let Some(part) = answer.next().await.map_err(wire)? {
+        add(&mut all, part);
+        if all.bindings.len() + all.triples.len() > ceiling {
+            return Err(wire(GraphError::TooMany(ceiling)));
+        }
+    }
+    all.is_final = true;
+    out.send(all).await
+}
+
+fn empty(answer: &SparqlAnswer) -> SparqlQueryResponse {
+    SparqlQueryResponse {
+        query_type: answer.form.as_str().to_owned(),
+        variables: answer.variables.clone(),
+        is_final: false,
+        ..SparqlQueryResponse::default()
+    }
+}
+
+fn add(response: &mut SparqlQueryResponse, part: Part) {
+    match part {
+        Part::Rows(rows) => {
+            let rows = rows.into_iter().map(|values| SparqlBinding { values });
+            response.bindings.extend(rows);
+        }
+        Part::Triples(triples) => response.triples.extend(triples),
+        Part::Ask(yes) => response.ask_result = yes,
+    }
+}

@@ -1,0 +1,215 @@
+//! Every form of query, limits, cancellation, hostile texts.
+
+use oxigraph::model::Quad;
+
+use super::*;
+use crate::formats::{self, Format};
+use crate::{Batch, Limits};
+
+const DATA: &str = r#"
+    @prefix : <http://example.org/> .
+    :a :next :b ; :size 1 ; :name "A"@en .
+    :b :next :c ; :size 2 .
+    :c :next :a ; :size 3 .
+    :note <http://www.w3.org/1999/02/22-rdf-syntax-ns#reifies> <<( :a :next :b )>> .
+    GRAPH <urn:g1> { :a :size 10 . }
+    GRAPH <urn:g2> { :b :size 20 . }
+"#;
+
+async fn engine() -> (Engine, DatasetKey) {
+    let engine = Engine::in_memory(Limits::default()).unwrap();
+    let key = DatasetKey::new("w", "c");
+    let quads = formats::read(DATA.as_bytes(), Format::TriG, None, "x").unwrap();
+    let quads: Vec<Quad> = quads.collect::<Result<_, _>>().unwrap();
+    engine.write(&key, Batch::insert(quads)).await.unwrap();
+    (engine, key)
+}
+
+fn ask(query: &str) -> SparqlAsk {
+    SparqlAsk {
+        query: format!("PREFIX : <http://example.org/>\n{query}"),
+        limit: None,
+        batch: 2,
+        time: Duration::from_secs(30),
+        cancel: CancellationToken::new(),
+    }
+}
+
+async fn run(query: &str) -> Result<(Form, Vec<String>, Vec<Part>), GraphError> {
+    let (engine, key) = engine().await;
+    let mut answer = engine.sparql(&key, ask(query)).await?;
+    let mut parts = Vec::new();
+    while let Some(part) = answer.next().await? {
+        parts.push(part);
+    }
+    Ok((answer.form, answer.variables, parts))
+}
+
+/// First column as text.
+async fn column(query: &str) -> Vec<String> {
+    let (form, _, parts) = run(query).await.unwrap();
+    assert_eq!(form, Form::Select);
+    let rows = parts.into_iter().flat_map(|part| match part {
+        Part::Rows(rows) => rows,
+        other => panic!("{other:?}"),
+    });
+    let mut texts: Vec<String> = rows
+        .map(|row| match &row[0] {
+            Some(Term::Iri(iri)) => iri.rsplit('/').next().unwrap_or_default().to_owned(),
+            Some(Term::Literal { value, .. }) => value.clone(),
+            other => format!("{other:?}"),
+        })
+        .collect();
+    texts.sort();
+    texts
+}
+
+#[tokio::test]
+async fn selects() {
+    assert_eq!(
+        column("SELECT ?s { ?s :size ?n FILTER(?n > 1) }").await,
+        ["b", "c"]
+    );
+    assert_eq!(column("SELECT ?x { :a :next/:next ?x }").await, ["c"]);
+    assert_eq!(column("SELECT ?x { :a :next+ ?x }").await, ["a", "b", "c"]);
+    assert_eq!(
+        column("SELECT (SUM(?n) AS ?t) { ?s :size ?n }").await,
+        ["6"]
+    );
+    assert_eq!(
+        column("SELECT ?n { GRAPH ?g { ?s :size ?n } }").await,
+        ["10", "20"]
+    );
+    assert_eq!(
+        column("SELECT ?g { GRAPH ?g {} }").await,
+        ["urn:g1", "urn:g2"]
+    );
+    assert_eq!(
+        column("SELECT ?n { GRAPH <urn:g1> { :a :size ?n } }").await,
+        ["10"]
+    );
+    assert_eq!(
+        column("SELECT ?n FROM NAMED <urn:g2> { GRAPH ?g { ?s :size ?n } }").await,
+        ["20"]
+    );
+    assert_eq!(
+        column("SELECT ?s { ?r ?p <<( ?s :next :b )>> }").await,
+        ["a"]
+    );
+    assert_eq!(
+        column("SELECT ?x { ?s :name ?x . OPTIONAL { ?s :none ?y } }").await,
+        ["A"]
+    );
+}
+
+#[tokio::test]
+async fn other_forms() {
+    let (form, _, parts) = run("ASK { :a :next :b }").await.unwrap();
+    assert_eq!((form, parts), (Form::Ask, vec![Part::Ask(true)]));
+    let triples = |parts: &[Part]| {
+        let sizes = parts.iter().map(|part| match part {
+            Part::Triples(triples) => triples.len(),
+            other => panic!("{other:?}"),
+        });
+        sizes.sum::<usize>()
+    };
+    let (form, _, parts) = run("CONSTRUCT { ?b :before ?a } { ?a :next ?b }")
+        .await
+        .unwrap();
+    assert_eq!((form, triples(&parts)), (Form::Construct, 3));
+    let (form, _, parts) = run("DESCRIBE :a").await.unwrap();
+    assert_eq!((form, triples(&parts)), (Form::Describe, 3));
+    let (_, variables, parts) = run("SELECT ?x ?y { VALUES ?x { 1 } }").await.unwrap();
+    assert_eq!(variables, ["x", "y"]);
+    assert!(matches!(&parts[0], Part::Rows(rows) if rows[0][1].is_none()));
+}
+
+#[tokio::test]
+async fn faults_are_told_apart() {
+    let parse = run("SELECT ?x WHERE { ?x").await.unwrap_err();
+    assert_eq!(parse.to_wire("x").kind, "sparql-parse-error");
+    let service = run("SELECT * { SERVICE <http://localhost/> { ?s ?p ?o } }")
+        .await
+        .unwrap_err();
+    assert!(matches!(service, GraphError::Evaluation(_)), "{service}");
+    let (engine, _) = engine().await;
+    let nothing = DatasetKey::new("w", "nothing");
+    let mut answer = engine
+        .sparql(&nothing, ask("SELECT * { ?s ?p ?o }"))
+        .await
+        .unwrap();
+    assert_eq!(answer.next().await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn rows_are_limited_and_batched() {
+    let (engine, key) = engine().await;
+    let mut limited = ask("SELECT * { ?a ?b ?c . ?d ?e ?f }");
+    limited.limit = Some(5);
+    let mut answer = engine.sparql(&key, limited).await.unwrap();
+    let mut sizes = Vec::new();
+    while let Some(Part::Rows(rows)) = answer.next().await.unwrap() {
+        sizes.push(rows.len());
+    }
+    assert_eq!(sizes, [2, 2, 1]);
+}
+
+const ENDLESS: &str = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n1 ?o . ?q ?r ?s . ?t ?u ?v . ?w ?x ?y }";
+
+#[tokio::test]
+async fn time_and_cancel_stop_a_query_and_free_its_place() {
+    let (engine, key) = engine().await;
+    let mut timed = ask(ENDLESS);
+    timed.time = Duration::from_millis(20);
+    let late = engine.sparql(&key, timed).await.err();
+    assert_eq!(late, Some(GraphError::TimeLimit(1)));
+    let cancelled = ask(ENDLESS);
+    let cancel = cancelled.cancel.clone();
+    let (result, ()) = tokio::join!(engine.sparql(&key, cancelled), async { cancel.cancel() });
+    assert_eq!(result.err(), Some(GraphError::Cancelled));
+    let places = engine.limits().queries;
+    let all = engine.shared.queries.acquire_many(places as u32);
+    let freed = tokio::time::timeout(Duration::from_secs(20), all).await;
+    assert!(freed.is_ok(), "threads of stopped queries end");
+}
+
+#[tokio::test]
+async fn hostile_texts_are_answered() {
+    let many = |text: &str| text.repeat(60_000 / text.len());
+    for query in [
+        format!("ASK {{ FILTER({}1) }}", many("!")),
+        format!("ASK {{ FILTER({}1) }}", many("- ")),
+        format!("ASK {{ FILTER(1{}) }}", many("+1")),
+        format!("ASK {{ FILTER(1{}) }}", many("*1")),
+        format!("ASK {{ FILTER(1{}) }}", many("||1")),
+        format!("ASK {{ FILTER(1{}) }}", many("&&1")),
+        format!("ASK {{ {{}} {} }}", many("UNION{}")),
+        format!("ASK {{ {} }}", many("OPTIONAL{}")),
+        format!("ASK {{ {} }}", many("MINUS{}")),
+        format!("ASK {{ {} }}", many("FILTER(1)")),
+        format!("ASK {{ {} }}", many("{}")),
+        format!("ASK {{ ?s :p{} ?o }}", many("/:p")),
+        format!("ASK {{ ?s :p{} ?o }}", many("|:p")),
+        format!("ASK {{ ?s {}:p ?o }}", many("^")),
+        format!("ASK {{ ?s :p{} ?o }}", many("?")),
+        format!("ASK {{ {} }}", many("?s?p?o.")),
+        format!("ASK {{ ?s ?p {} }}", many("1,")),
+        format!("ASK {{ {} }}", many("BIND(1 AS ?x)")),
+        format!("ASK {{ VALUES ?x {{ {} }} }}", many("1 ")),
+        format!("SELECT * {{ }} ORDER BY {}", many("?x ")),
+        format!("ASK {{ FILTER({}1{}) }}", "(".repeat(45), ")".repeat(45)),
+        format!(
+            "ASK {{ FILTER({}1{}) }}",
+            "!(-(".repeat(22),
+            "))".repeat(22)
+        ),
+        format!("ASK {}{}", "{".repeat(45), "}".repeat(45)),
+        format!("ASK {{ ?s ({}:p{}) ?o }}", "(".repeat(45), ")".repeat(45)),
+        format!("ASK {{ ?s ?p {}{} }}", "[:p ".repeat(45), "]".repeat(45)),
+        format!("ASK {{ ?s ?p {}{} }}", "(1 ".repeat(45), ")".repeat(45)),
+    ] {
+        let short: String = query.chars().take(40).collect();
+        let result = tokio::time::timeout(Duration::from_secs(60), run(&query)).await;
+        assert!(result.is_ok(), "{short}");
+    }
+}
