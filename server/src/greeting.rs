@@ -8,12 +8,20 @@ use crate::settings::Auth;
 pub fn lines(at: SocketAddr, auth: Auth, model: &str, first: bool) -> Vec<String> {
     let mut lines = vec![format!("Threadgraph is ready at http://{at}/")];
     if first {
-        lines.push(format!("  ask:      tg-invoke-agent -u http://{at}/ -q \"What is 6 * 7?\""));
-        lines.push(format!("  load:     tg-load-turtle -u http://{at}/ -i my-data my-data.ttl"));
-        lines.push(format!("  look:     tg-show-flows -u http://{at}/   ·   tg-doctor -u http://{at}/"));
+        lines.push(format!(
+            "  ask:      tg-invoke-agent -u http://{at}/ -q \"What is 6 * 7?\""
+        ));
+        lines.push(format!(
+            "  load:     tg-load-turtle -u http://{at}/ -i my-data my-data.ttl"
+        ));
+        lines.push(format!(
+            "  look:     tg-show-flows -u http://{at}/   ·   tg-doctor -u http://{at}/"
+        ));
     }
     if auth == Auth::Iam && first {
-        lines.push(format!("  first key: tg-bootstrap-iam -u http://{at}/   (works once)"));
+        lines.push(format!(
+            "  first key: tg-bootstrap-iam -u http://{at}/   (works once)"
+        ));
     }
     lines.push(format!("  model:    {model}"));
     if model.starts_with("builtin") {

@@ -24,13 +24,18 @@ pub fn seed() -> Result<Seed, serde_json::Error> {
     for text in TYPED {
         let file: BTreeMap<String, BTreeMap<String, Value>> = serde_json::from_str(text)?;
         for (kind, rows) in file {
-            let name = if kind == "blueprint" { "flow-blueprint".to_owned() } else { kind };
+            let name = if kind == "blueprint" {
+                "flow-blueprint".to_owned()
+            } else {
+                kind
+            };
             types.entry(name).or_default().extend(rows);
         }
     }
-    types.entry("prompt".to_owned()).or_default().extend(serde_json::from_str::<
-        BTreeMap<String, Value>,
-    >(PROMPTS)?);
+    types
+        .entry("prompt".to_owned())
+        .or_default()
+        .extend(serde_json::from_str::<BTreeMap<String, Value>>(PROMPTS)?);
     Ok(Seed { types })
 }
 

@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
+
+use tg_llm::ProviderSettings;
 
 use config::{Config, Environment, File, FileFormat, Value, ValueKind};
 
@@ -93,6 +95,8 @@ pub struct Settings {
     pub drain: Duration,
     /// Iterations after which an agent run ends.
     pub max_iterations: usize,
+    /// The model provider, from the provider's own variables (`OPENAI_API_KEY` …).
+    pub provider: ProviderSettings,
 }
 
 /// What flags say; absent ones fall through.
@@ -140,13 +144,26 @@ const ENV_PREFIX: &str = "THREADGRAPH";
 impl Settings {
     /// Reads all sources. `env` stands for the process environment.
     pub fn load(flags: &Flags, env: BTreeMap<String, String>) -> Result<Self, Vec<Mistake>> {
+        let provider = ProviderSettings::from_lookup(|name| env.get(name).cloned());
         let values = collect(flags, env).map_err(|mistake| vec![mistake])?;
         let mut mistakes = unknown_keys(&values);
-        let mut reader = Reader { values, mistakes: &mut mistakes };
+        let provider = provider.unwrap_or_else(|faults| {
+            mistakes.extend(faults.into_iter().map(|f| Mistake {
+                key: f.key.to_owned(),
+                text: f.message,
+            }));
+            ProviderSettings::Builtin
+        });
+        let mut reader = Reader {
+            values,
+            mistakes: &mut mistakes,
+        };
         let auth = reader.one_of("auth", &[("none", Auth::None), ("iam", Auth::Iam)]);
         let modes = [("native", MeshMode::Native), ("interop", MeshMode::Interop)];
-        let durabilities =
-            [("process", DurabilityChoice::Process), ("power", DurabilityChoice::Power)];
+        let durabilities = [
+            ("process", DurabilityChoice::Process),
+            ("power", DurabilityChoice::Power),
+        ];
         let settings = Self {
             listen: reader.listen(auth),
             data_dir: reader.data_dir(),
@@ -155,27 +172,44 @@ impl Settings {
             auth,
             durability: reader.one_of("durability", &durabilities),
             log_filter: reader.text("log.filter"),
-            log_format: reader
-                .one_of("log.format", &[("text", LogFormat::Text), ("json", LogFormat::Json)]),
+            log_format: reader.one_of(
+                "log.format",
+                &[("text", LogFormat::Text), ("json", LogFormat::Json)],
+            ),
             drain: Duration::from_secs(reader.number("drain_seconds", 1, 600)),
             max_iterations: reader.number("agent.max_iterations", 1, 100) as usize,
+            provider,
         };
         if settings.mode == MeshMode::Interop && settings.bus == BusChoice::Embedded {
             mistakes.push(Mistake {
                 key: "mode".into(),
-                text: "interop needs a broker: set bus to amqp://user:password@host:port/vhost".into(),
+                text: "interop needs a broker: set bus to amqp://user:password@host:port/vhost"
+                    .into(),
             });
         }
-        if mistakes.is_empty() { Ok(settings) } else { Err(mistakes) }
+        if mistakes.is_empty() {
+            Ok(settings)
+        } else {
+            Err(mistakes)
+        }
     }
 }
 
-fn collect(flags: &Flags, env: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, Mistake> {
-    let unreadable = |key: &str, text: String| Mistake { key: key.to_owned(), text };
+fn collect(
+    flags: &Flags,
+    env: BTreeMap<String, String>,
+) -> Result<BTreeMap<String, String>, Mistake> {
+    let unreadable = |key: &str, text: String| Mistake {
+        key: key.to_owned(),
+        text,
+    };
     let mut builder = Config::builder();
     match &flags.config {
         Some(path) if !path.exists() => {
-            return Err(unreadable("--config", format!("{} does not exist", path.display())));
+            return Err(unreadable(
+                "--config",
+                format!("{} does not exist", path.display()),
+            ));
         }
         Some(path) => builder = builder.add_source(File::from(path.as_path())),
         None => {
@@ -188,9 +222,13 @@ fn collect(flags: &Flags, env: BTreeMap<String, String>) -> Result<BTreeMap<Stri
         .separator("__")
         .source(Some(env.into_iter().collect()));
     builder = builder.add_source(environment);
-    let config = builder.build().map_err(|fault| unreadable("threadgraph.toml", fault.to_string()))?;
-    let mut values: BTreeMap<String, String> =
-        KEYS.iter().map(|(key, default)| ((*key).to_owned(), (*default).to_owned())).collect();
+    let config = builder
+        .build()
+        .map_err(|fault| unreadable("threadgraph.toml", fault.to_string()))?;
+    let mut values: BTreeMap<String, String> = KEYS
+        .iter()
+        .map(|(key, default)| ((*key).to_owned(), (*default).to_owned()))
+        .collect();
     flatten("", config.cache, &mut values);
     let given = [
         ("listen", &flags.listen),
@@ -211,7 +249,11 @@ fn flatten(prefix: &str, value: Value, into: &mut BTreeMap<String, String>) {
     match value.kind {
         ValueKind::Table(table) => {
             for (key, value) in table {
-                let path = if prefix.is_empty() { key } else { format!("{prefix}.{key}") };
+                let path = if prefix.is_empty() {
+                    key
+                } else {
+                    format!("{prefix}.{key}")
+                };
                 flatten(&path.replace('-', "_"), value, into);
             }
         }
@@ -230,7 +272,10 @@ fn unknown_keys(values: &BTreeMap<String, String>) -> Vec<Mistake> {
             key: key.clone(),
             text: format!(
                 "is not a setting; known ones: {}",
-                KEYS.iter().map(|(known, _)| *known).collect::<Vec<_>>().join(", ")
+                KEYS.iter()
+                    .map(|(known, _)| *known)
+                    .collect::<Vec<_>>()
+                    .join(", ")
             ),
         })
         .collect()
@@ -247,7 +292,10 @@ impl Reader<'_> {
     }
 
     fn wrong(&mut self, key: &str, text: impl Into<String>) {
-        self.mistakes.push(Mistake { key: key.to_owned(), text: text.into() });
+        self.mistakes.push(Mistake {
+            key: key.to_owned(),
+            text: text.into(),
+        });
     }
 
     fn one_of<T: Copy>(&mut self, key: &str, choices: &[(&str, T)]) -> T {
@@ -264,7 +312,10 @@ impl Reader<'_> {
         match self.text(key).parse::<u64>() {
             Ok(number) if (least..=most).contains(&number) => number,
             _ => {
-                self.wrong(key, format!("must be a whole number from {least} to {most}"));
+                self.wrong(
+                    key,
+                    format!("must be a whole number from {least} to {most}"),
+                );
                 least
             }
         }
@@ -291,7 +342,9 @@ impl Reader<'_> {
         if !given.is_empty() {
             return PathBuf::from(given);
         }
-        let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+        let home = std::env::var_os("HOME")
+            .map(PathBuf::from)
+            .unwrap_or_default();
         std::env::var_os("XDG_DATA_HOME")
             .map_or_else(|| home.join(".local/share"), PathBuf::from)
             .join("threadgraph")
@@ -305,14 +358,12 @@ impl Reader<'_> {
         if given.starts_with("amqp://") || given.starts_with("amqps://") {
             return BusChoice::Amqp(AmqpUrl(given));
         }
-        self.wrong("bus", "must be embedded or amqp://user:password@host:port/vhost");
+        self.wrong(
+            "bus",
+            "must be embedded or amqp://user:password@host:port/vhost",
+        );
         BusChoice::Embedded
     }
-}
-
-/// The file of one store in the data directory.
-pub fn store(data_dir: &Path, service: &str) -> PathBuf {
-    data_dir.join(service)
 }
 
 #[cfg(test)]
@@ -320,12 +371,18 @@ mod tests {
     use super::*;
 
     fn env(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
-        pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()
+        pairs
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+            .collect()
     }
 
     #[test]
     fn flags_win_over_environment_over_defaults() {
-        let flags = Flags { listen: Some("127.0.0.1:9999".into()), ..Flags::default() };
+        let flags = Flags {
+            listen: Some("127.0.0.1:9999".into()),
+            ..Flags::default()
+        };
         let vars = env(&[
             ("THREADGRAPH_LISTEN", "127.0.0.1:1"),
             ("THREADGRAPH_LOG__FORMAT", "json"),
@@ -347,14 +404,20 @@ mod tests {
             ("THREADGRAPH_TYPO", "1"),
         ]);
         let mistakes = Settings::load(&Flags::default(), vars).unwrap_err();
-        let keys: Vec<_> = mistakes.iter().map(|mistake| mistake.key.as_str()).collect();
+        let keys: Vec<_> = mistakes
+            .iter()
+            .map(|mistake| mistake.key.as_str())
+            .collect();
         assert_eq!(keys, ["typo", "listen", "bus", "log.format"]);
         assert!(mistakes[1].text.contains("--auth iam"));
     }
 
     #[test]
     fn the_brokers_password_is_never_shown() {
-        let flags = Flags { bus: Some("amqp://u:secret@h:1/".into()), ..Flags::default() };
+        let flags = Flags {
+            bus: Some("amqp://u:secret@h:1/".into()),
+            ..Flags::default()
+        };
         let settings = Settings::load(&flags, BTreeMap::new()).unwrap();
         assert!(!format!("{settings:?}").contains("secret"));
     }

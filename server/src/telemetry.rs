@@ -7,13 +7,17 @@ use crate::settings::{LogFormat, Settings};
 
 /// Buckets in seconds: bus and store work in milliseconds, model calls up to minutes.
 const BUCKETS: &[f64] = &[
-    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0,
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
+    60.0, 120.0,
 ];
 
 /// Starts logging. A filter that cannot be read falls back to `info`.
 pub fn init_logs(settings: &Settings) {
-    let filter = EnvFilter::try_new(&settings.log_filter).unwrap_or_else(|_| EnvFilter::new("info"));
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let filter =
+        EnvFilter::try_new(&settings.log_filter).unwrap_or_else(|_| EnvFilter::new("info"));
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
     // A second subscriber (tests start several processes in one) is not an error.
     let _ = match settings.log_format {
         LogFormat::Text => builder.try_init(),
@@ -23,5 +27,9 @@ pub fn init_logs(settings: &Settings) {
 
 /// Starts metrics. `None` when a recorder is installed already.
 pub fn init_metrics() -> Option<PrometheusHandle> {
-    PrometheusBuilder::new().set_buckets(BUCKETS).ok()?.install_recorder().ok()
+    PrometheusBuilder::new()
+        .set_buckets(BUCKETS)
+        .ok()?
+        .install_recorder()
+        .ok()
 }

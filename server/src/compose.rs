@@ -1,0 +1,68 @@
+//! Which service brings which processors.
+
+use anyhow::{Context, Result};
+use tg_mesh::{Mesh, Processor};
+
+use crate::process::{Services, durability};
+use crate::settings::{Auth, Settings};
+
+/// What a process hosts.
+pub struct Composed {
+    /// In the order they are hosted: config first, as everything else reads it.
+    pub processors: Vec<Processor>,
+    /// The model that answers, for the greeting.
+    pub model: String,
+}
+
+/// Builds the processors of the chosen services.
+pub async fn processors(mesh: &Mesh, settings: &Settings, services: &Services) -> Result<Composed> {
+    let dir = settings.data_dir.as_path();
+    let durability = durability(settings);
+    let mut all = Vec::new();
+    if services.has("config") {
+        all.extend(tg_config::processors(mesh, dir, durability).context("config")?);
+    }
+    if services.has("iam") {
+        let regime = match settings.auth {
+            Auth::None => tg_iam::Regime::None,
+            Auth::Iam => tg_iam::Regime::Iam,
+        };
+        all.extend(tg_iam::processors(regime, dir, durability).context("iam")?);
+    }
+    if services.has("flow") {
+        all.extend(tg_flow::processors(mesh, dir, durability).context("flow")?);
+    }
+    if services.has("librarian") {
+        //LB all.extend(tg_librarian::processors(dir, durability).context("librarian")?);
+    }
+    if services.has("graph") {
+        all.extend(tg_graph::processors(mesh, dir, durability).context("graph")?);
+    }
+    if services.has("llm") {
+        let model = settings
+            .provider
+            .build()
+            .map_err(|fault| anyhow::anyhow!("{}: {}", fault.key, fault.message))?;
+        all.extend(tg_llm::processors(tg_llm::Completer::new(model)));
+    }
+    if services.has("prompt") {
+        all.extend(tg_prompt::processors());
+    }
+    if services.has("tool") {
+        //TL all.extend(tg_tool::processors());
+    }
+    if services.has("agent") {
+        let options = tg_agent::AgentSettings {
+            max_iterations: settings.max_iterations as u32,
+            ..tg_agent::AgentSettings::default()
+        };
+        all.extend(tg_agent::processors(options, dir, durability).context("agent")?);
+    }
+    if services.has("gateway") {
+        all.extend(tg_gateway::processors());
+    }
+    Ok(Composed {
+        processors: all,
+        model: settings.provider.describe(),
+    })
+}

@@ -1,0 +1,72 @@
+//! A running system on either bus, with a scripted model behind it.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use tg_testkit::model::script::two_step_react;
+use tg_testkit::model::{Rule, ScriptedModel};
+use tg_testkit::process::{Launch, Server};
+use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::socket::Socket;
+
+/// Which bus a test runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bus {
+    Embedded,
+    Rabbit,
+}
+
+/// A system with every service in one process.
+pub struct World {
+    pub server: Server,
+    pub model: ScriptedModel,
+    pub node: Option<RabbitNode>,
+}
+
+impl World {
+    /// Starts it with rules for the model.
+    pub async fn with(bus: Bus, rules: Vec<Rule>) -> Result<Self> {
+        let model = ScriptedModel::start(rules).await?;
+        let node = match bus {
+            Bus::Embedded => None,
+            Bus::Rabbit => Some(RabbitNode::start().await?),
+        };
+        let server = launch(&model, node.as_ref()).ready().await?;
+        Ok(Self { server, model, node })
+    }
+
+    /// Starts it with a model that calls the calculator once and then answers with the question's nonce.
+    pub async fn two_step(bus: Bus) -> Result<Self> {
+        Self::with(bus, two_step_react("calculator", json!({"expression": "6*7"}), 8)).await
+    }
+
+    /// A socket of an anonymous client.
+    pub async fn socket(&self) -> Result<Socket> {
+        Socket::connect(&self.server.url(), "").await
+    }
+
+    /// Sends a request over REST and returns status and body.
+    pub async fn post(&self, path: &str, body: Value) -> Result<(u16, Value)> {
+        post(&self.server.url(), path, body).await
+    }
+}
+
+/// A launch of every service, wired to a model and maybe a broker.
+pub fn launch(model: &ScriptedModel, node: Option<&RabbitNode>) -> Launch {
+    let launch = Launch::up()
+        .env("OPENAI_BASE_URL", model.url())
+        .env("OPENAI_API_KEY", "sk-test-secret-4711")
+        .env("OPENAI_MODEL", "scripted");
+    match node {
+        Some(node) => launch.arg("--bus").arg(node.url()),
+        None => launch,
+    }
+}
+
+/// Sends a request over REST.
+pub async fn post(url: &str, path: &str, body: Value) -> Result<(u16, Value)> {
+    let response =
+        tg_testkit::process::client()?.post(format!("{url}{path}")).json(&body).send().await?;
+    let status = response.status().as_u16();
+    let text = response.text().await?;
+    Ok((status, serde_json::from_str(&text).unwrap_or(Value::String(text))))
+}
