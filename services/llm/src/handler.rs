@@ -184,11 +184,11 @@ fn temperature(text: &str) -> Result<f64, Error> {
     text.trim()
         .parse()
         .ok()
-        .filter(|number| (0.0..=2.0).contains(number))
+        .filter(|number| (0.0..=10.0).contains(number))
         .ok_or_else(|| {
             Error::new(
                 ErrorCode::BadRequest,
-                "temperature: the flow's parameter must be a number from 0 to 2",
+                "temperature: the flow's parameter must be a number from 0 to 10",
             )
         })
 }

@@ -37,6 +37,10 @@ const MOST_RELATED: usize = 6;
 const ROWS: usize = 40;
 const PREDICATE: f64 = 3.0;
 const VALUE: f64 = 1.5;
+const SENTENCE: f64 = 2.0;
+const EXACT: f64 = 0.25;
+/// A value of more words is running text.
+const LABEL_WORDS: usize = 6;
 const KIND: f64 = 1.0;
 const ENOUGH: f64 = 2.0;
 
@@ -171,26 +175,44 @@ fn quote(facts: &[&Fact<'_>]) -> String {
 
 fn score(question: &Question<'_>, about: &str, asked: &[String], fact: &Fact<'_>) -> f64 {
     let predicate = words::split(readable(fact.predicate));
+    // What a thing is called says nothing about it.
+    if ["label", "name", "title"]
+        .iter()
+        .any(|word| predicate == [*word])
+        && question.wanted != Wanted::Open
+    {
+        return 0.0;
+    }
     let own = words::split(about);
-    let mut values = words::split(readable(fact.object));
+    let object = words::split(readable(fact.object));
+    let running = object.len() > LABEL_WORDS;
+    let mut values = object;
     values.extend(words::split(readable(fact.subject)));
     values.retain(|word| !own.contains(word));
+    let describes_itself = ["type", "label", "name"]
+        .iter()
+        .any(|word| predicate == [*word]);
     let mut sum = 0.0;
     for word in asked {
         if predicate.iter().any(|other| words::same(other, word)) {
             sum += PREDICATE;
         } else if predicate.iter().any(|other| words::alike(other, word)) {
             sum += PREDICATE - 0.5;
-        } else if values.iter().any(|other| words::same(other, word)) {
-            sum += VALUE;
+        } else if !describes_itself && values.iter().any(|other| words::same(other, word)) {
+            sum += if running { SENTENCE } else { VALUE };
         }
     }
-    let describes_itself = ["type", "label", "comment"]
-        .iter()
-        .any(|word| predicate == [*word]);
     if !describes_itself && of_kind(question.wanted, fact, &predicate) {
-        // With nothing else to go by, a value of the wanted kind is enough.
-        sum += if sum == 0.0 { ENOUGH } else { KIND };
+        // A date or place is enough with nothing else to go by; a number may be of anything.
+        sum += if sum == 0.0 && question.wanted != Wanted::Number {
+            ENOUGH
+        } else {
+            KIND
+        };
+    }
+    let exact = |term: &str| readable(term).eq_ignore_ascii_case(about);
+    if sum > 0.0 && (exact(fact.subject) || exact(fact.object)) {
+        sum += EXACT;
     }
     sum
 }

@@ -18,12 +18,7 @@ pub(super) enum Line {
 /// Ways in which tools say that they have nothing.
 const NOTHING: &[&str] = &[
     "error",
-    "no match",
-    "no result",
-    "no fact",
-    "no entit",
-    "no data",
-    "no solution",
+    "no ",
     "not found",
     "nothing",
     "none",
@@ -33,7 +28,8 @@ const NOTHING: &[&str] = &[
     "(empty",
     "empty",
     "0 rows",
-    "no rows",
+    "the graph has nothing",
+    "the graph says nothing",
 ];
 
 /// The lines of an observation; none when it says that there is nothing.
@@ -61,6 +57,14 @@ pub(super) fn read(observation: &str) -> Vec<Line> {
         lines.push(fact(line).unwrap_or_else(|| Line::Text(line.to_owned())));
     }
     lines
+}
+
+/// The lines of a table of query results: the first names the columns and is left out.
+pub(super) fn rows(observation: &str) -> Vec<Line> {
+    match observation.trim().split_once('\n') {
+        Some((_, rows)) => read(rows),
+        None => read(observation),
+    }
 }
 
 fn fact(line: &str) -> Option<Line> {

@@ -6,13 +6,15 @@ use serde_json::Value;
 
 use super::answer::{self, Fit, Found, Lead};
 use super::arithmetic;
-use super::observation;
+use super::observation::{self, Line};
 use super::question::Question;
 use super::react::{Past, Prompt, Step, Tool};
 use super::words;
 
 /// Most tool calls for one question.
 const MOST_CALLS: usize = 6;
+/// Most rows of a query that are quoted.
+const MOST_ROWS: usize = 100;
 /// Most names of a question that are looked up.
 const MOST_NAMES: usize = 3;
 
@@ -82,7 +84,17 @@ fn read(question: &Question<'_>, steps: &[Past]) -> Vec<Found> {
     let mut known = HashSet::new();
     let mut lead: Option<(Lead, String)> = None;
     for past in steps {
-        let mut lines = observation::read(&past.observation);
+        let select = past.action == SPARQL
+            && argument(&past.args, "query").is_some_and(|query| query.contains("SELECT"));
+        let mut lines = if select {
+            observation::rows(&past.observation)
+        } else {
+            observation::read(&past.observation)
+        };
+        if past.action == SPARQL && asked_by_class(past) {
+            seen.extend(of_class(question, &lines));
+            continue;
+        }
         // What an earlier step showed is no news.
         lines.retain(|line| known.insert(line.clone()));
         let about = argument(&past.args, "name").unwrap_or_default();
@@ -96,10 +108,6 @@ fn read(question: &Question<'_>, steps: &[Past]) -> Vec<Found> {
         let Some(mut found) = answer::find(question, &about, &asked, &lines) else {
             continue;
         };
-        if past.action == SPARQL && asked_by_class(past) {
-            // The query was made for this question; its rows are the answer.
-            found.fit = Fit::Answers;
-        }
         if let Some((_, before)) = led
             && found.fit == Fit::Answers
         {
@@ -116,6 +124,40 @@ fn read(question: &Question<'_>, steps: &[Past]) -> Vec<Found> {
 
 fn asked_by_class(past: &Past) -> bool {
     argument(&past.args, "query").is_some_and(|query| query.contains("?item a ?class"))
+}
+
+/// The rows of a query for a kind of things: the query was made for the question, they are the answer.
+fn of_class(question: &Question<'_>, lines: &[Line]) -> Option<Found> {
+    let rows = lines.iter().filter_map(|line| match line {
+        Line::Text(row) => Some(row.as_str()),
+        Line::Fact { .. } => None,
+    });
+    let mut names: Vec<&str> = Vec::new();
+    for row in rows {
+        let name = row
+            .rsplit(" | ")
+            .map(str::trim)
+            .find(|part| !part.is_empty())
+            .unwrap_or(row);
+        let name = name.trim_end_matches(" |");
+        if !names.contains(&name) && names.len() < MOST_ROWS {
+            names.push(name);
+        }
+    }
+    if names.is_empty() || names == ["0"] {
+        return None;
+    }
+    let class = question.class().unwrap_or_default();
+    let text = match (&names[..], question.counts()) {
+        ([count], true) => format!("{count} (counted: {class})"),
+        _ => names.join("; "),
+    };
+    Some(Found {
+        fit: Fit::Answers,
+        score: 0.0,
+        text,
+        leads_to: None,
+    })
 }
 
 /// The best of what was seen: the last that answers, else the closest.
@@ -221,7 +263,7 @@ fn ideas(prompt: &Prompt, question: &Question<'_>) -> Vec<Step> {
         .any(|name| name.chars().any(|c| c.is_uppercase() || c.is_numeric()));
     let class = question.class().filter(|_| has(SPARQL));
     if !named && let Some(class) = &class {
-        ideas.push(by_class(class, question.counts()));
+        ideas.push(by_class(class, None, question.counts()));
     }
     if has(ABOUT) {
         for name in question.names.iter().take(MOST_NAMES) {
@@ -229,11 +271,8 @@ fn ideas(prompt: &Prompt, question: &Question<'_>) -> Vec<Step> {
             ideas.push(Step::call(thought, ABOUT, Some(("name", name))));
         }
     }
-    if named
-        && let Some(class) = &class
-        && question.counts()
-    {
-        ideas.push(by_class(class, true));
+    if named && let (Some(class), Some(name)) = (&class, question.names.first()) {
+        ideas.push(by_class(class, Some(name), question.counts()));
     }
     if has(SPARQL) && !question.words.is_empty() {
         ideas.push(by_words(question));
@@ -279,18 +318,26 @@ fn literal(text: &str) -> String {
         .collect()
 }
 
-/// Lists or counts the things of a kind, by the kind's label or the end of its IRI.
-fn by_class(class: &str, count: bool) -> Step {
+/// Lists or counts the things of a kind, by the kind's label or the end of its IRI; only those directly
+/// linked with a named thing, if there is one.
+fn by_class(class: &str, near: Option<&str>, count: bool) -> Step {
     let name = literal(class);
     let local: String = name.chars().filter(|c| c.is_alphanumeric()).collect();
     let (head, tail) = if count {
         ("(COUNT(DISTINCT ?item) AS ?count)", "")
     } else {
-        ("DISTINCT ?item ?label", " LIMIT 200")
+        ("DISTINCT ?item ?label", " LIMIT 100")
     };
+    let linked = near.map_or(String::new(), |near| {
+        let near = literal(&near.to_lowercase());
+        format!(
+            "{{ ?item ?link ?near }} UNION {{ ?near ?link ?item }} ?near rdfs:label ?nearName \
+             FILTER (LCASE(STR(?nearName)) = \"{near}\") "
+        )
+    });
     let query = format!(
-        "PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#> SELECT {head} WHERE {{ ?item a ?class . \
-         OPTIONAL {{ ?class rdfs:label ?name }} OPTIONAL {{ ?item rdfs:label ?label }} \
+        "PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#> SELECT {head} WHERE {{ {linked}\
+         ?item a ?class . OPTIONAL {{ ?class rdfs:label ?name }} OPTIONAL {{ ?item rdfs:label ?label }} \
          FILTER (LCASE(STR(?name)) = \"{name}\" || \
          REGEX(REPLACE(STR(?class), \"[-_]\", \"\"), \"[/#:]{local}$\", \"i\")) }}{tail}"
     );
@@ -332,6 +379,8 @@ fn by_description(prompt: &Prompt, question: &Question<'_>) -> Vec<Step> {
         .tools
         .iter()
         .filter(|tool| !known.contains(&tool.name.as_str()))
+        // That would be this very reader again.
+        .filter(|tool| !tool.description.to_lowercase().contains("language model"))
         .filter_map(|tool| {
             let argument = tool
                 .arguments

@@ -192,9 +192,20 @@ fn capitalised(text: &str) -> Vec<String> {
         }
     }
     close(&mut names, &mut run, &mut small);
-    // A word beats a bare number.
-    names.sort_by_key(|name| !name.chars().any(char::is_alphabetic));
+    names.sort_by_key(|name| rank(name));
     names
+}
+
+/// How likely a run is the name of the thing that is asked about: several words before one, one before
+/// an abbreviation, that before a bare number.
+fn rank(name: &str) -> u8 {
+    if !name.chars().any(char::is_alphabetic) {
+        3
+    } else if !name.chars().any(char::is_lowercase) {
+        2
+    } else {
+        u8::from(!name.contains(' '))
+    }
 }
 
 fn close(names: &mut Vec<String>, run: &mut Vec<&str>, small: &mut Vec<&str>) {
@@ -239,7 +250,7 @@ mod tests {
             ("Who wrote \"the glass sea\"?", vec!["the glass sea"]),
             (
                 "What is the capital of Freedonia's Union of Nine?",
-                vec!["Freedonia", "Union of Nine"],
+                vec!["Union of Nine", "Freedonia"],
             ),
             (
                 "In 1429 who ruled Zorblax Prime?",

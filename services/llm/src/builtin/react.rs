@@ -164,8 +164,18 @@ impl Step {
                 thought,
                 tool,
                 args,
-            } => format!("Thought: {thought}\nAction: {tool}\nArgs: {args}\n"),
-            Self::Answer { thought, text } => format!("Thought: {thought}\nFinal Answer: {text}\n"),
+            } => format!(
+                "Thought: {}\nAction: {tool}\nArgs: {args}\n",
+                one_line(thought)
+            ),
+            Self::Answer { thought, text } => {
+                format!("Thought: {}\nFinal Answer: {text}\n", one_line(thought))
+            }
         }
     }
+}
+
+/// A thought repeats words of the question, which must not start a line of their own.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

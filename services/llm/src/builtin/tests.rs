@@ -39,9 +39,9 @@ fn about(world: Facts, name: &str) -> String {
         .map(|(s, p, o)| format!("{s} | {p} | {o}"))
         .collect();
     if lines.is_empty() {
-        "No entity matches.".to_owned()
+        format!("The graph has nothing named '{name}'.")
     } else {
-        lines.join("\n")
+        format!("{name} <urn:x:{name}>\n{}", lines.join("\n"))
     }
 }
 
@@ -166,7 +166,30 @@ fn kinds_of_things_are_queried() {
     let Step::Answer { text, .. } = plan::next(&Prompt::read(&text).unwrap()) else {
         panic!("an answer is expected");
     };
-    assert!(text.contains("17"), "{text}");
+    assert!(text.starts_with("17 "), "{text}");
+}
+
+#[test]
+fn kinds_near_a_named_thing_are_queried_and_listed() {
+    let (made, answer) = play(CITY, "Which fountains are in Tarn?");
+    let (tool, args) = &made[1];
+    assert_eq!(tool, "graph_sparql");
+    let query = args["query"].as_str().unwrap();
+    assert!(
+        query.contains("\"fountain\"") && query.contains("\"tarn\""),
+        "{query}"
+    );
+    assert!(answer.starts_with("I found no exact answer."), "{answer}");
+    let steps = format!(
+        "\nThought: t\nAction: graph_about\nArgs: {{\"name\": \"Tarn\"}}\nObservation: Tarn | a | b\n\
+         \nThought: t\nAction: graph_sparql\nArgs: {args}\n\
+         Observation: item | label\nurn:x:1 | Lion Fountain\nurn:x:2 | \n"
+    );
+    let text = prompt("Which fountains are in Tarn?", &steps);
+    let Step::Answer { text, .. } = plan::next(&Prompt::read(&text).unwrap()) else {
+        panic!("an answer is expected");
+    };
+    assert_eq!(text, "Lion Fountain; urn:x:2");
 }
 
 #[test]
