@@ -40,6 +40,7 @@ pub mod mesh;
 pub mod presence;
 pub mod processor;
 pub mod put_aside;
+pub mod rabbitmq;
 mod runtime;
 pub mod scope;
 mod slot;

@@ -115,6 +115,8 @@ impl Lanes {
     ) -> Result<(), BusError> {
         let mut channel = self.unconfirmed.lock().clone();
         if !channel.status().connected() {
+            // The broker closes it when an exchange was deleted behind our back.
+            session.forget_all();
             let fresh = session.publishing.create_channel().await;
             channel = Arc::new(fresh.map_err(|_| BusError::Down)?);
             *self.unconfirmed.lock() = channel.clone();
@@ -191,7 +193,7 @@ impl Lane {
     async fn next(&self) -> Vec<Job> {
         let mut receiver = self.receiver.lock().await;
         let mut jobs: Vec<Job> = receiver.recv().await.into_iter().collect();
-        let mut bytes = jobs.iter().map(|job| job.envelope.body.len()).sum();
+        let mut bytes: usize = jobs.iter().map(|job| job.envelope.body.len()).sum();
         while !jobs.is_empty() && jobs.len() < BATCH && bytes < BATCH_BYTES {
             let Ok(job) = receiver.try_recv() else { break };
             bytes += job.envelope.body.len();
@@ -237,8 +239,7 @@ impl Lane {
 
 /// Publishes a batch and judges it. Gives back what nothing is known about.
 async fn publish(channel: &Channel, jobs: Vec<Job>) -> Vec<Job> {
-    type Write<'a> =
-        Pin<Box<dyn Future<Output = lapin::Result<PublisherConfirm>> + Send + 'a>>;
+    type Write<'a> = Pin<Box<dyn Future<Output = lapin::Result<PublisherConfirm>> + Send + 'a>>;
     let options = BasicPublishOptions {
         mandatory: true,
         ..BasicPublishOptions::default()

@@ -71,8 +71,12 @@ impl Session {
             publishing,
             consuming,
             ended: CancellationToken::new(),
-            records: (0..RECORD_CHANNELS).map(|_| SharedChannel::default()).collect(),
-            live: (0..LIVE_CHANNELS).map(|_| SharedChannel::default()).collect(),
+            records: (0..RECORD_CHANNELS)
+                .map(|_| SharedChannel::default())
+                .collect(),
+            live: (0..LIVE_CHANNELS)
+                .map(|_| SharedChannel::default())
+                .collect(),
             spare: Mutex::default(),
             taking: AsyncMutex::default(),
             known: Mutex::default(),
@@ -147,7 +151,9 @@ impl Session {
         let shared = &channels[number as usize % channels.len()];
         let setup = async {
             let mut slot = shared.slot.lock().await;
-            let current = slot.take().filter(|(channel, _)| channel.status().connected());
+            let current = slot
+                .take()
+                .filter(|(channel, _)| channel.status().connected());
             let (channel, mut set) = match current {
                 Some(current) => current,
                 None => (self.consuming.create_channel().await?, 0),
@@ -209,6 +215,11 @@ impl Session {
         known.insert(name.to_owned());
     }
 
+    /// Any exchange may be gone.
+    pub(super) fn forget_all(&self) {
+        self.known.lock().clear();
+    }
+
     /// An exchange is gone.
     pub(super) fn forget(&self, name: &str) {
         self.known.lock().remove(name);
@@ -216,8 +227,8 @@ impl Session {
 }
 
 async fn connect(uri: &AMQPUri, role: &str) -> lapin::Result<Connection> {
-    let properties = ConnectionProperties::default()
-        .with_connection_name(format!("threadgraph {role}").into());
+    let properties =
+        ConnectionProperties::default().with_connection_name(format!("threadgraph {role}").into());
     timeout(PATIENCE, Connection::connect_uri(uri.clone(), properties))
         .await
         .unwrap_or_else(|_| Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into()))

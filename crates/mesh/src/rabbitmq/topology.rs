@@ -193,7 +193,10 @@ pub(super) async fn take(
     session: &Session,
     name: &str,
 ) -> Result<Option<lapin::message::Delivery>, BusError> {
-    if look(session, name).await?.is_none_or(|state| state.ready == 0) {
+    if look(session, name)
+        .await?
+        .is_none_or(|state| state.ready == 0)
+    {
         return Ok(None);
     }
     let name = short(name.to_owned())?;

@@ -1,0 +1,367 @@
+//! The bus on RabbitMQ (AMQP 0-9-1).
+//!
+//! Two connections: the broker may block the one that publishes. Publishers share a few channels with
+//! confirms, consumers a few others; declarations and deletions run apart. After an outage everything
+//! this process consumes or claims is set up again under its names before the link is `Up`. In interop
+//! mode exchanges, queues and messages are exactly those of foreign processors.
+
+mod claims;
+mod consumers;
+mod lanes;
+mod session;
+mod supervisor;
+mod topology;
+mod wire;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use async_trait::async_trait;
+use lapin::uri::AMQPUri;
+use parking_lot::RwLock;
+use tg_schemas::topic::Class;
+use tg_schemas::{Subscription, Topic};
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use self::claims::{Claims, Held};
+use self::consumers::{Entry, Registry, Source};
+use self::lanes::Address;
+use self::session::Session;
+use self::wire::short;
+use crate::bus::{
+    Bus, BusError, Claim, Consume, Consumer, Delivery, Envelope, Link, Mode, Promise, QueueState,
+    Routed, Sink, Target,
+};
+use crate::task::{TaskKind, Tasks};
+
+/// How this process uses a broker.
+#[derive(Debug, Clone, Copy)]
+pub struct RabbitOptions {
+    /// Seconds without a sign of life after which a connection is given up (twice this, on either side).
+    pub heartbeat: u16,
+    /// Largest body in bytes.
+    pub max_body: usize,
+    /// Channels with confirms, for questions and for records each.
+    pub publishers: usize,
+}
+
+impl RabbitOptions {
+    /// The defaults of a mode.
+    pub fn of(mode: Mode) -> Self {
+        Self {
+            heartbeat: match mode {
+                Mode::Native => 15,
+                Mode::Interop => 60,
+            },
+            max_body: 16 << 20,
+            publishers: 4,
+        }
+    }
+}
+
+/// The bus on a broker. Dropping it disconnects.
+pub struct RabbitBus {
+    core: Arc<Core>,
+}
+
+struct Core {
+    mode: Mode,
+    options: RabbitOptions,
+    uri: AMQPUri,
+    session: RwLock<Option<Arc<Session>>>,
+    link: watch::Sender<Link>,
+    generation: AtomicU64,
+    consumers: Registry,
+    claims: Claims,
+    tasks: Tasks,
+    runtime: Handle,
+    closing: CancellationToken,
+}
+
+impl RabbitBus {
+    /// Connects to a broker. Fails at once if it cannot; later outages are bridged.
+    pub async fn connect(url: &str, mode: Mode, options: RabbitOptions) -> Result<Self, BusError> {
+        let mut uri: AMQPUri = url.parse().map_err(|reason: String| {
+            tracing::error!(%reason, "the broker's address is not an AMQP URL");
+            BusError::Refused
+        })?;
+        uri.query.heartbeat = Some(options.heartbeat);
+        let tasks = Tasks::default();
+        let session = Session::open(&uri, 1, &tasks, options.publishers)
+            .await
+            .map_err(|error| {
+                tracing::error!(%error, "cannot connect to the broker");
+                BusError::Down
+            })?;
+        let runtime = Handle::current();
+        let core = Arc::new(Core {
+            mode,
+            options,
+            uri,
+            session: RwLock::new(None),
+            link: watch::Sender::new(Link::Down),
+            generation: AtomicU64::new(1),
+            consumers: Registry::new(mode, runtime.clone()),
+            claims: Claims::new(mode),
+            tasks,
+            runtime,
+            closing: CancellationToken::new(),
+        });
+        core.raise(session.clone());
+        let supervisor = supervisor::run(core.clone(), session);
+        core.tasks.spawn(TaskKind::Connection, supervisor);
+        Ok(Self { core })
+    }
+}
+
+impl Drop for RabbitBus {
+    fn drop(&mut self) {
+        self.core.closing.cancel();
+    }
+}
+
+impl Core {
+    /// The session, if there is one now.
+    fn session(&self) -> Result<Arc<Session>, BusError> {
+        if self.closing.is_cancelled() {
+            return Err(BusError::Closed);
+        }
+        let session = self.session.read().clone().ok_or(BusError::Down)?;
+        match session.connected() {
+            true => Ok(session),
+            false => Err(BusError::Down),
+        }
+    }
+
+    /// Waits while the broker takes no messages.
+    async fn publishing_session(&self) -> Result<Arc<Session>, BusError> {
+        let session = self.session()?;
+        if *self.link.borrow() == Link::Blocked {
+            let mut link = self.link.subscribe();
+            let _ = link.wait_for(|link| *link != Link::Blocked).await;
+            return self.session();
+        }
+        Ok(session)
+    }
+
+    /// A session is in place.
+    fn raise(&self, session: Arc<Session>) {
+        let generation = session.generation;
+        *self.session.write() = Some(session);
+        self.link.send_replace(Link::Up { generation });
+    }
+
+    /// The session is over.
+    fn lower(&self) {
+        *self.session.write() = None;
+        self.claims.suspend();
+        self.link.send_replace(Link::Down);
+    }
+
+    fn exchange(&self, topic: &Topic) -> String {
+        topic.exchange(self.mode.prefix())
+    }
+
+    fn queue(&self, of: &Subscription) -> String {
+        of.queue(self.mode.prefix())
+    }
+
+    async fn add(
+        self: &Arc<Self>,
+        source: Source,
+        sink: Arc<dyn Sink>,
+    ) -> Result<Box<dyn Consumer>, BusError> {
+        let session = self.session()?;
+        let entry = self.consumers.add(&session, source, sink).await?;
+        Ok(Box::new(RabbitConsumer {
+            core: self.clone(),
+            entry: Some(entry),
+        }))
+    }
+
+    async fn stop(&self, entry: &Entry) {
+        let session = self.session().ok();
+        self.consumers.stop(session.as_deref(), entry).await;
+    }
+
+    /// Where a message goes; `None` if the topic does not exist.
+    async fn address(
+        &self,
+        session: &Session,
+        target: &Target,
+    ) -> Result<Option<Address>, BusError> {
+        Ok(Some(match target {
+            Target::Topic(topic) => {
+                let exchange = self.exchange(topic);
+                // Publishing to an exchange that does not exist would kill the channel for all.
+                if !session.exchange_exists(&exchange, false).await? {
+                    return Ok(None);
+                }
+                Address {
+                    exchange: short(exchange)?,
+                    key: "".into(),
+                    record: topic.class() == Class::Flow,
+                }
+            }
+            Target::Subscription(of) => Address {
+                exchange: "".into(),
+                key: short(self.queue(of))?,
+                record: of.topic.class() == Class::Flow,
+            },
+            Target::Inbox(name) => Address {
+                exchange: "".into(),
+                key: short(name.to_string())?,
+                record: false,
+            },
+        }))
+    }
+}
+
+#[async_trait]
+impl Bus for RabbitBus {
+    fn mode(&self) -> Mode {
+        self.core.mode
+    }
+
+    async fn declare(&self, topics: &[Topic], queues: &[Subscription]) -> Result<(), BusError> {
+        let session = self.core.session()?;
+        topology::declare(&session, self.core.mode, topics, queues).await
+    }
+
+    async fn publish(
+        &self,
+        target: &Target,
+        envelope: Envelope,
+        promise: Promise,
+    ) -> Result<Routed, BusError> {
+        let limit = self.core.options.max_body;
+        if envelope.body.len() > limit {
+            return Err(BusError::TooLarge { limit });
+        }
+        let session = self.core.publishing_session().await?;
+        let Some(address) = self.core.address(&session, target).await? else {
+            return Ok(Routed::Nowhere);
+        };
+        let lanes = session.lanes()?;
+        match promise {
+            Promise::Confirmed => lanes.confirmed(address, envelope).await,
+            Promise::Sent => {
+                lanes.unconfirmed(&session, address, envelope).await?;
+                Ok(Routed::Queued)
+            }
+        }
+    }
+
+    async fn consume(
+        &self,
+        subscription: &Subscription,
+        how: Consume,
+        sink: Arc<dyn Sink>,
+    ) -> Result<Box<dyn Consumer>, BusError> {
+        let source = Source::Subscription(subscription.clone(), how.prefetch);
+        self.core.add(source, sink).await
+    }
+
+    async fn open_inbox(
+        &self,
+        name: &str,
+        sink: Arc<dyn Sink>,
+    ) -> Result<Box<dyn Consumer>, BusError> {
+        self.core.add(Source::Inbox(name.to_owned()), sink).await
+    }
+
+    async fn queue_state(&self, of: &Subscription) -> Result<Option<QueueState>, BusError> {
+        let session = self.core.session()?;
+        topology::look(&session, &self.core.queue(of)).await
+    }
+
+    async fn take(&self, from: &Subscription) -> Result<Option<Delivery>, BusError> {
+        let session = self.core.session()?;
+        let delivery = topology::take(&session, &self.core.queue(from)).await?;
+        Ok(delivery.map(|delivery| consumers::to_delivery(delivery, true)))
+    }
+
+    async fn delete_queue(&self, of: &Subscription) -> Result<bool, BusError> {
+        let session = self.core.session()?;
+        topology::delete_queue(&session, &self.core.queue(of)).await
+    }
+
+    async fn delete_topic(&self, topic: &Topic) -> Result<bool, BusError> {
+        let session = self.core.session()?;
+        topology::delete_exchange(&session, &self.core.exchange(topic)).await
+    }
+
+    async fn claim(&self, name: &str) -> Result<Option<Box<dyn Claim>>, BusError> {
+        let session = self.core.session()?;
+        let held = self.core.claims.claim(&session, name).await?;
+        Ok(held.map(|held| {
+            Box::new(RabbitClaim {
+                core: self.core.clone(),
+                held,
+            }) as Box<dyn Claim>
+        }))
+    }
+
+    fn link(&self) -> watch::Receiver<Link> {
+        self.core.link.subscribe()
+    }
+
+    async fn close(&self) {
+        self.core.consumers.clear();
+        self.core.closing.cancel();
+        self.core.tasks.finish().await;
+        self.core.link.send_replace(Link::Down);
+    }
+}
+
+/// A running consumer; dropping it stops it too.
+struct RabbitConsumer {
+    core: Arc<Core>,
+    entry: Option<Arc<Entry>>,
+}
+
+#[async_trait]
+impl Consumer for RabbitConsumer {
+    async fn stop(&self) {
+        if let Some(entry) = &self.entry {
+            self.core.stop(entry).await;
+        }
+    }
+}
+
+impl Drop for RabbitConsumer {
+    fn drop(&mut self) {
+        if let Some(entry) = self.entry.take().filter(|entry| !entry.is_stopped()) {
+            let core = self.core.clone();
+            let _context = self.core.runtime.enter();
+            self.core
+                .tasks
+                .spawn(TaskKind::Background, async move { core.stop(&entry).await });
+        }
+    }
+}
+
+struct RabbitClaim {
+    core: Arc<Core>,
+    held: Arc<Held>,
+}
+
+impl Claim for RabbitClaim {
+    fn holds(&self) -> bool {
+        self.held.holds()
+    }
+}
+
+impl Drop for RabbitClaim {
+    fn drop(&mut self) {
+        let core = self.core.clone();
+        let name = self.held.name.clone();
+        let _context = self.core.runtime.enter();
+        self.core.tasks.spawn(TaskKind::Background, async move {
+            let session = core.session().ok();
+            core.claims.release(session.as_deref(), &name).await;
+        });
+    }
+}

@@ -1,0 +1,311 @@
+//! Consumers that outlive a connection: a registry of what is consumed, set up again in each session.
+//!
+//! Deliveries are handed to sinks on the connection's own thread, in order, without a task each.
+
+use std::collections::HashMap;
+use std::future::ready;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures::FutureExt;
+use lapin::message::DeliveryResult;
+use lapin::options::{
+    BasicAckOptions, BasicCancelOptions, BasicConsumeOptions, BasicRejectOptions,
+};
+use lapin::types::FieldTable;
+use lapin::{Acker, Channel, ConsumerDelegate};
+use parking_lot::Mutex;
+use tg_schemas::Subscription;
+use tg_schemas::topic::Class;
+use tokio::runtime::Handle;
+use tokio::sync::{Mutex as AsyncMutex, Notify};
+use tokio::time::timeout;
+
+use super::session::Session;
+use super::topology;
+use super::wire::{self, Fault};
+use crate::bus::{Delivery, Mode, Settle, Sink};
+
+/// Longest wait for the broker when a consumer stops.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often a queue that vanishes between declaring and consuming is declared again.
+const TRIES: usize = 3;
+
+/// What is consumed.
+#[derive(Debug, Clone)]
+pub(super) enum Source {
+    /// A subscription, with its prefetch.
+    Subscription(Subscription, u16),
+    /// This process's inbox.
+    Inbox(String),
+}
+
+impl Source {
+    fn prefetch(&self) -> Option<u16> {
+        match self {
+            Self::Subscription(of, prefetch) if of.topic.class() == Class::Flow => {
+                Some((*prefetch).max(1))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// All consumers of this process.
+pub(super) struct Registry {
+    mode: Mode,
+    runtime: Handle,
+    entries: Mutex<HashMap<u64, Arc<Entry>>>,
+    next: AtomicU64,
+    lost: Arc<Lost>,
+}
+
+/// One consumer.
+pub(super) struct Entry {
+    /// Its number.
+    pub(super) id: u64,
+    /// What it consumes.
+    pub(super) source: Source,
+    sink: Arc<dyn Sink>,
+    stopped: AtomicBool,
+    /// Held while it is set up or stopped.
+    live: AsyncMutex<Option<Live>>,
+}
+
+impl Entry {
+    /// Whether it was stopped.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+}
+
+struct Live {
+    channel: Channel,
+    // Dropping it would cancel the consumer.
+    consumer: lapin::Consumer,
+}
+
+/// Consumers that the broker cancelled.
+#[derive(Default)]
+struct Lost {
+    /// Generation of the session that lost it, and the consumer.
+    ids: Mutex<Vec<(u64, u64)>>,
+    some: Notify,
+}
+
+impl Lost {
+    fn push(&self, generation: u64, id: u64) {
+        self.ids.lock().push((generation, id));
+        self.some.notify_one();
+    }
+}
+
+impl Registry {
+    /// No consumers yet. Sinks run in the context of this runtime.
+    pub(super) fn new(mode: Mode, runtime: Handle) -> Self {
+        Self {
+            mode,
+            runtime,
+            entries: Mutex::default(),
+            next: AtomicU64::new(0),
+            lost: Arc::default(),
+        }
+    }
+
+    /// Starts a consumer and remembers it.
+    pub(super) async fn add(
+        &self,
+        session: &Session,
+        source: Source,
+        sink: Arc<dyn Sink>,
+    ) -> Result<Arc<Entry>, Fault> {
+        let entry = Arc::new(Entry {
+            id: self.next.fetch_add(1, Ordering::Relaxed),
+            source,
+            sink,
+            stopped: AtomicBool::new(false),
+            live: AsyncMutex::default(),
+        });
+        // Known before it is set up: a reconnect in between sets it up, too.
+        self.entries.lock().insert(entry.id, entry.clone());
+        match self.set_up(session, &entry).await {
+            Ok(()) => Ok(entry),
+            Err(fault) => {
+                // A reconnect may have set it up meanwhile.
+                self.stop(None, &entry).await;
+                Err(fault)
+            }
+        }
+    }
+
+    /// All consumers.
+    pub(super) fn all(&self) -> Vec<Arc<Entry>> {
+        self.entries.lock().values().cloned().collect()
+    }
+
+    /// Declares and consumes.
+    pub(super) async fn set_up(&self, session: &Session, entry: &Arc<Entry>) -> Result<(), Fault> {
+        let mut live = entry.live.lock().await;
+        *live = None;
+        for _ in 0..TRIES {
+            if entry.stopped.load(Ordering::Acquire) {
+                return Ok(());
+            }
+            match self.try_set_up(session, entry).await {
+                Ok(done) => {
+                    *live = Some(done);
+                    return Ok(());
+                }
+                // The last other consumer of an auto-deleted queue left just now.
+                Err(Fault::Missing) => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        Err(Fault::Missing)
+    }
+
+    async fn try_set_up(&self, session: &Session, entry: &Arc<Entry>) -> Result<Live, Fault> {
+        let queue = match &entry.source {
+            Source::Subscription(of, _) => {
+                topology::declare_for_consumer(session, self.mode, of).await?
+            }
+            Source::Inbox(name) => topology::declare_inbox(session, name).await?,
+        };
+        let prefetch = entry.source.prefetch();
+        let tag = format!("ctag{}.{}", entry.id, uuid::Uuid::new_v4().simple());
+        let delegate = Delegate {
+            generation: session.generation,
+            entry: entry.clone(),
+            lost: self.lost.clone(),
+            runtime: self.runtime.clone(),
+        };
+        let (channel, consumer) = session
+            .consuming_channel(prefetch, entry.id, async |channel| {
+                let options = BasicConsumeOptions {
+                    no_ack: prefetch.is_none(),
+                    ..BasicConsumeOptions::default()
+                };
+                let consumer = channel
+                    .basic_consume(queue, tag.into(), options, FieldTable::default())
+                    .await?;
+                consumer.set_delegate(delegate);
+                Ok(consumer)
+            })
+            .await?;
+        Ok(Live { channel, consumer })
+    }
+
+    /// Stops a consumer: nothing is delivered once this returns.
+    pub(super) async fn stop(&self, session: Option<&Session>, entry: &Entry) {
+        entry.stopped.store(true, Ordering::Release);
+        self.entries.lock().remove(&entry.id);
+        let live = entry.live.lock().await.take();
+        if let Some(live) = live {
+            let tag = live.consumer.tag();
+            let cancel = live
+                .channel
+                .basic_cancel(tag, BasicCancelOptions::default());
+            let _ = timeout(PATIENCE, cancel).await;
+        }
+        if let (Source::Inbox(name), Some(session)) = (&entry.source, session) {
+            let _ = topology::delete_queue(session, name).await;
+        }
+    }
+
+    /// Forgets all consumers; their connection is going away.
+    pub(super) fn clear(&self) {
+        for (_, entry) in self.entries.lock().drain() {
+            entry.stopped.store(true, Ordering::Release);
+        }
+    }
+
+    /// Waits for consumers that the broker cancelled in this session. What an earlier one lost was set
+    /// up again with it.
+    pub(super) async fn lost(&self, session: &Session) -> Vec<Arc<Entry>> {
+        loop {
+            let lost = std::mem::take(&mut *self.lost.ids.lock());
+            let entries: Vec<_> = lost
+                .iter()
+                .filter(|(generation, _)| *generation == session.generation)
+                .filter_map(|(_, id)| self.entries.lock().get(id).cloned())
+                .collect();
+            if !entries.is_empty() {
+                return entries;
+            }
+            self.lost.some.notified().await;
+        }
+    }
+
+    /// Tries again later.
+    pub(super) fn retry(&self, session: &Session, entry: &Entry) {
+        self.lost.push(session.generation, entry.id);
+    }
+
+    /// Gives up on a consumer whose queue was deleted.
+    pub(super) fn give_up(&self, entry: &Entry) {
+        entry.stopped.store(true, Ordering::Release);
+        self.entries.lock().remove(&entry.id);
+    }
+}
+
+/// Takes deliveries from the client library.
+struct Delegate {
+    generation: u64,
+    entry: Arc<Entry>,
+    lost: Arc<Lost>,
+    runtime: Handle,
+}
+
+impl ConsumerDelegate for Delegate {
+    fn on_new_delivery(&self, result: DeliveryResult) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        match result {
+            Ok(Some(delivery)) => self.deliver(delivery),
+            Ok(None) if !self.entry.stopped.load(Ordering::Acquire) => {
+                self.lost.push(self.generation, self.entry.id);
+            }
+            // An error is always followed by `None`.
+            Ok(None) | Err(_) => {}
+        }
+        Box::pin(ready(()))
+    }
+}
+
+impl Delegate {
+    fn deliver(&self, delivery: lapin::message::Delivery) {
+        let record = self.entry.source.prefetch().is_some();
+        let delivery = to_delivery(delivery, record);
+        let _context = self.runtime.enter();
+        // A faulty sink must not take the connection with it.
+        if catch_unwind(AssertUnwindSafe(|| self.entry.sink.deliver(delivery))).is_err() {
+            tracing::error!("a consumer panicked while it took a message");
+        }
+    }
+}
+
+/// A delivery as the bus hands it out; with `settles`, it waits for an acknowledgement.
+pub(super) fn to_delivery(delivery: lapin::message::Delivery, settles: bool) -> Delivery {
+    Delivery {
+        envelope: wire::envelope(&delivery.properties, delivery.data),
+        redelivered: delivery.redelivered,
+        settle: settles.then(|| Box::new(Ticket(delivery.acker)) as Box<dyn Settle>),
+    }
+}
+
+/// Settles on the channel of the delivery. If that is gone, so is the delivery, and nothing happens: the
+/// broker hands it out again.
+struct Ticket(Acker);
+
+impl Settle for Ticket {
+    fn ack(self: Box<Self>) {
+        // The first poll puts it into the socket's queue; there is nothing to wait for.
+        let _ = self.0.ack(BasicAckOptions::default()).now_or_never();
+    }
+
+    fn give_back(self: Box<Self>) {
+        let options = BasicRejectOptions { requeue: true };
+        let _ = self.0.reject(options).now_or_never();
+    }
+}

@@ -1,0 +1,157 @@
+//! Keeps a session alive: notices its end, connects again, sets everything up as it was, and only then
+//! says that the bus is up.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use futures::StreamExt;
+use tokio::time::{MissedTickBehavior, interval, sleep};
+
+use super::Core;
+use super::consumers::{Entry, Source};
+use super::session::Session;
+use super::topology;
+use super::wire::Fault;
+use crate::bus::Link;
+use crate::task::TaskKind;
+use tg_schemas::topic::Class;
+
+/// First and longest pause between attempts to connect.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
+/// How often the sockets' state is looked at, beside their events.
+const LOOK: Duration = Duration::from_millis(200);
+/// Pause before a consumer that could not be set up is tried again.
+const RETRY: Duration = Duration::from_millis(500);
+/// Consumers set up at a time.
+const AT_ONCE: usize = 32;
+
+/// Runs until the bus is closed.
+pub(super) async fn run(core: Arc<Core>, first: Arc<Session>) {
+    let mut session = first;
+    loop {
+        let mending = mend(core.clone(), session.clone());
+        let ended = session.ended.clone();
+        core.tasks.spawn(TaskKind::Background, async move {
+            ended.run_until_cancelled_owned(mending).await;
+        });
+        tokio::select! {
+            () = core.closing.cancelled() => {}
+            () = follow(&core, &session) => {}
+        }
+        core.lower();
+        session.end().await;
+        session = tokio::select! {
+            () = core.closing.cancelled() => return,
+            next = reconnect(&core) => next,
+        };
+    }
+}
+
+/// Follows the link until it breaks.
+async fn follow(core: &Core, session: &Session) {
+    let mut events = futures::stream::select(
+        Box::pin(session.publishing.events_listener()),
+        Box::pin(session.consuming.events_listener()),
+    );
+    let mut look = interval(LOOK);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while session.connected() {
+        let state = match session.publishing.status().blocked() {
+            true => Link::Blocked,
+            false => Link::Up {
+                generation: session.generation,
+            },
+        };
+        core.link.send_if_modified(|link| {
+            let changed = *link != state;
+            *link = state;
+            changed
+        });
+        tokio::select! {
+            _ = events.next() => {}
+            _ = look.tick() => {}
+        }
+    }
+}
+
+async fn reconnect(core: &Arc<Core>) -> Arc<Session> {
+    let mut pause = PAUSE.0;
+    loop {
+        sleep(pause).await;
+        pause = (pause * 2).min(PAUSE.1);
+        let generation = core.generation.fetch_add(1, Ordering::Relaxed) + 1;
+        let open = Session::open(&core.uri, generation, &core.tasks, core.options.publishers);
+        let session = match open.await {
+            Ok(session) => session,
+            Err(error) => {
+                tracing::debug!(%error, "the broker is not reachable yet");
+                continue;
+            }
+        };
+        match restore(core, &session).await {
+            Ok(()) => {
+                core.raise(session.clone());
+                return session;
+            }
+            Err(fault) => {
+                tracing::warn!(?fault, "the connection broke while it was set up again");
+                session.end().await;
+            }
+        }
+    }
+}
+
+/// Sets up claims and consumers in a new session.
+async fn restore(core: &Core, session: &Session) -> Result<(), Fault> {
+    core.claims.resume(session).await?;
+    let mut setting_up = futures::stream::iter(core.consumers.all())
+        .map(async |entry| (core.consumers.set_up(session, &entry).await, entry))
+        .buffer_unordered(AT_ONCE);
+    while let Some((result, entry)) = setting_up.next().await {
+        match result {
+            Ok(()) => {}
+            Err(Fault::Down) if !session.connected() => return Err(Fault::Down),
+            Err(fault) => {
+                tracing::warn!(?fault, "a consumer could not be set up again yet");
+                core.consumers.retry(session, &entry);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Repairs single consumers and claims while the session lasts.
+async fn mend(core: Arc<Core>, session: Arc<Session>) {
+    while let Ok(true) = core.claims.resume(&session).await {
+        sleep(PAUSE.0).await;
+    }
+    loop {
+        for entry in core.consumers.lost(&session).await {
+            if !session.connected() {
+                return;
+            }
+            if let Err(fault) = repair(&core, &session, &entry).await {
+                tracing::warn!(?fault, "a consumer could not be set up again yet");
+                core.consumers.retry(&session, &entry);
+            }
+        }
+        sleep(RETRY).await;
+    }
+}
+
+/// The broker cancelled a consumer: its queue was deleted or moved. A record queue that was deleted
+/// stays deleted; whatever is private or temporary is declared again.
+async fn repair(core: &Core, session: &Session, entry: &Arc<Entry>) -> Result<(), Fault> {
+    if let Source::Subscription(of, _) = &entry.source
+        && of.topic.class() == Class::Flow
+    {
+        let look = topology::look(session, &of.queue(core.mode.prefix())).await;
+        if look == Ok(None) {
+            tracing::warn!(topic = %of.topic, "a queue was deleted while it was consumed");
+            core.consumers.give_up(entry);
+            return Ok(());
+        }
+    }
+    core.consumers.set_up(session, entry).await
+}

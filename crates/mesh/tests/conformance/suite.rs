@@ -1,0 +1,483 @@
+//! What every bus does, in both modes unless said otherwise.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures::future::join_all;
+use tg_mesh::bus::{Bus, BusError, Envelope, Mode, Promise, Routed, Target};
+use tg_schemas::codec::ContentType;
+use tg_schemas::topic::Class;
+use tg_schemas::{Frame, Headers};
+
+use crate::harness::*;
+
+/// Instantiates the suite for one world.
+macro_rules! suite {
+    ($world:expr) => {
+        $crate::suite::suite!($world;
+            subscriptions_get_copies_and_replicas_compete
+            prefetch_bounds_what_is_handed_out
+            what_is_dropped_comes_again_first
+            a_stopped_consumer_keeps_what_it_holds
+            questions_go_to_one_replica_each
+            an_unserved_question_goes_nowhere
+            every_listener_gets_a_notice
+            an_inbox_takes_answers_in_order
+            a_claim_has_one_holder
+            topics_go_when_nothing_is_bound
+            a_deleted_queue_is_gone_with_its_messages
+            messages_can_be_taken_one_by_one
+            one_subscription_can_be_addressed
+            envelopes_arrive_as_they_were
+            too_large_is_refused
+            each_publisher_learns_its_own_fate
+            records_wait_for_their_reader
+            a_sink_may_spawn_and_acknowledge_at_once
+            a_closed_bus_says_so
+        );
+    };
+    ($world:expr; $($name:ident)*) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                $crate::suite::$name($world.await).await;
+            }
+        )*
+    };
+}
+pub(crate) use suite;
+
+pub async fn subscriptions_get_copies_and_replicas_compete(world: World) {
+    let bus = world.connect().await;
+    let other = world.connect().await;
+    let topic = topic(Class::Flow);
+    let mut first = bus.listen(&sub(&topic, "a"), 5).await;
+    let mut second = other.listen(&sub(&topic, "a"), 5).await;
+    let mut alone = bus.listen(&sub(&topic, "b"), 5).await;
+    let sent: BTreeSet<String> = (0..40).map(|n| format!("m{n:02}")).collect();
+    for text in &sent {
+        bus.send(&topic, text).await;
+    }
+    let whole: BTreeSet<String> = alone.texts(40).await.into_iter().collect();
+    assert_eq!(whole, sent);
+    let mut shared = BTreeSet::new();
+    let mut counts = [0, 0];
+    while shared.len() < 40 {
+        let (who, delivery) = tokio::select! {
+            delivery = first.next() => (0, delivery),
+            delivery = second.next() => (1, delivery),
+        };
+        counts[who] += 1;
+        assert!(shared.insert(text(&delivery)), "delivered twice");
+        delivery.ack();
+    }
+    assert!(counts[0] > 0 && counts[1] > 0, "{counts:?}");
+}
+
+pub async fn prefetch_bounds_what_is_handed_out(world: World) {
+    let bus = world.connect().await;
+    let topic = topic(Class::Flow);
+    let reader = sub(&topic, "reader");
+    let mut ear = bus.listen(&reader, 2).await;
+    for n in 0..5 {
+        bus.send(&topic, &n.to_string()).await;
+    }
+    let first = ear.next().await;
+    let second = ear.next().await;
+    assert_eq!((text(&first).as_str(), text(&second).as_str()), ("0", "1"));
+    until(async || bus.queue_state(&reader).await.unwrap().unwrap().ready == 3).await;
+    assert!(ear.now().is_none());
+    second.ack();
+    assert_eq!(text(&ear.next().await), "2", "given back below");
+    first.ack();
+}
+
+pub async fn what_is_dropped_comes_again_first(world: World) {
+    let bus = world.connect().await;
+    let topic = topic(Class::Flow);
+    let mut ear = bus.listen(&sub(&topic, "reader"), 1).await;
+    bus.send(&topic, "first").await;
+    bus.send(&topic, "second").await;
+    let delivery = ear.next().await;
+    assert!(!delivery.redelivered);
+    drop(delivery);
+    let again = ear.next().await;
+    assert_eq!(text(&again), "first");
+    assert!(again.redelivered);
+    again.ack();
+    let next = ear.next().await;
+    assert_eq!(text(&next), "second");
+    assert!(!next.redelivered);
+    next.ack();
+}
+
+pub async fn a_stopped_consumer_keeps_what_it_holds(world: World) {
+    let bus = world.connect().await;
+    let topic = topic(Class::Flow);
+    let reader = sub(&topic, "reader");
+    let mut ear = bus.listen(&reader, 10).await;
+    for text in ["acked", "dropped", "late"] {
+        bus.send(&topic, text).await;
+    }
+    let acked = ear.next().await;
+    let dropped = ear.next().await;
+    let late = ear.next().await;
+    ear.stop().await;
+    bus.send(&topic, "after").await;
+    assert!(ear.now().is_none());
+    acked.ack();
+    drop(dropped);
+    let mut next = bus.listen(&reader, 10).await;
+    let mut got = BTreeSet::new();
+    for _ in 0..2 {
+        let delivery = next.next().await;
+        assert_eq!(delivery.redelivered, text(&delivery) == "dropped");
+        got.insert(text(&delivery));
+        delivery.ack();
+    }
+    assert_eq!(got, BTreeSet::from(["after".into(), "dropped".into()]));
+    late.ack();
+    next.stop().await;
+    until(async || bus.queue_state(&reader).await.unwrap().unwrap().ready == 0).await;
+}
+
+pub async fn questions_go_to_one_replica_each(world: World) {
+    let bus = world.connect().await;
+    let other = world.connect().await;
+    let topic = topic(Class::Request);
+    let server = sub(&topic, "server");
+    let mut first = bus.listen(&server, 1).await;
+    let mut second = other.listen(&server, 1).await;
+    let sent: BTreeSet<String> = (0..20).map(|n| format!("q{n:02}")).collect();
+    for text in &sent {
+        bus.send(&topic, text).await;
+    }
+    let mut got = BTreeSet::new();
+    let mut counts = [0, 0];
+    while got.len() < 20 {
+        let (who, delivery) = tokio::select! {
+            delivery = first.next() => (0, delivery),
+            delivery = second.next() => (1, delivery),
+        };
+        assert!(
+            delivery.settle.is_none(),
+            "a question is settled by taking it"
+        );
+        counts[who] += 1;
+        assert!(got.insert(text(&delivery)));
+    }
+    assert_eq!(counts, [10, 10]);
+}
+
+pub async fn an_unserved_question_goes_nowhere(world: World) {
+    let bus = world.connect().await;
+    let topic = topic(Class::Request);
+    let target = Target::Topic(topic.clone());
+    assert_eq!(bus.say(&target, "undeclared").await, Ok(Routed::Nowhere));
+    bus.declare(std::slice::from_ref(&topic), &[])
+        .await
+        .unwrap();
+    assert_eq!(bus.say(&target, "unserved").await, Ok(Routed::Nowhere));
+    let server = sub(&topic, "server");
+    let mut ear = bus.listen(&server, 1).await;
+    assert_eq!(bus.say(&target, "served").await, Ok(Routed::Queued));
+    assert_eq!(text(&ear.next().await), "served");
+    ear.stop().await;
+    if world.mode() == Mode::Interop {
+        // As foreign processors declare it, the queue stays.
+        assert_eq!(bus.say(&target, "waits").await, Ok(Routed::Queued));
+        let mut ear = bus.listen(&server, 1).await;
+        assert_eq!(text(&ear.next().await), "waits");
+        return;
+    }
+    until(async || bus.say(&target, "late").await == Ok(Routed::Nowhere)).await;
+    assert_eq!(bus.queue_state(&server).await, Ok(None));
+}
+
+pub async fn every_listener_gets_a_notice(world: World) {
+    for class in [Class::Notify, Class::Response] {
+        let bus = world.connect().await;
+        let other = world.connect().await;
+        let topic = topic(class);
+        let listener = sub(&topic, "same-name");
+        let mut ears = [
+            bus.listen(&listener, 1).await,
+            bus.listen(&listener, 1).await,
+            other.listen(&listener, 1).await,
+        ];
+        bus.send(&topic, "hello").await;
+        for ear in &mut ears {
+            assert_eq!(text(&ear.next().await), "hello");
+            ear.stop().await;
+        }
+        let target = Target::Topic(topic.clone());
+        until(async || bus.say(&target, "late").await == Ok(Routed::Nowhere)).await;
+    }
+}
+
+pub async fn an_inbox_takes_answers_in_order(world: World) {
+    let bus = world.connect().await;
+    let asker = world.connect().await;
+    let name: Arc<str> = format!("inbox-{:?}", topic(Class::Response)).into();
+    let inbox = Target::Inbox(name.clone());
+    assert_eq!(bus.say(&inbox, "too early").await, Ok(Routed::Nowhere));
+    let (sink, deliveries) = collector();
+    let consumer = within(asker.open_inbox(&name, sink)).await.unwrap();
+    let mut ear = Ear {
+        consumer,
+        deliveries,
+    };
+    for n in 0..500 {
+        let part = message(&n.to_string());
+        within(bus.publish(&inbox, part, Promise::Sent))
+            .await
+            .unwrap();
+    }
+    for n in 0..500 {
+        assert_eq!(text(&ear.next().await), n.to_string());
+    }
+    ear.stop().await;
+    until(async || bus.say(&inbox, "late").await == Ok(Routed::Nowhere)).await;
+}
+
+pub async fn a_claim_has_one_holder(world: World) {
+    let bus = world.connect().await;
+    let other = world.connect().await;
+    let name = format!("claim-{:?}", topic(Class::Notify));
+    let claim = bus.claim(&name).await.unwrap().expect("free");
+    assert!(claim.holds());
+    assert!(other.claim(&name).await.unwrap().is_none());
+    assert!(bus.claim(&name).await.unwrap().is_none());
+    drop(claim);
+    until(async || other.claim(&name).await.unwrap().is_some()).await;
+}
+
+pub async fn topics_go_when_nothing_is_bound(world: World) {
+    let bus = world.connect().await;
+    let topic = topic(Class::Flow);
+    let reader = sub(&topic, "reader");
+    assert_eq!(bus.delete_topic(&topic).await, Ok(false), "there is none");
+    bus.declare(&[], std::slice::from_ref(&reader))
+        .await
+        .unwrap();
+    bus.declare(&[], std::slice::from_ref(&reader))
+        .await
+        .unwrap();
+    assert_eq!(bus.delete_topic(&topic).await, Ok(false), "it is in use");
+    bus.send(&topic, "still there").await;
+    assert_eq!(bus.delete_queue(&reader).await, Ok(true));
+    assert_eq!(bus.delete_topic(&topic).await, Ok(true));
+    assert_eq!(bus.delete_topic(&topic).await, Ok(false));
+    let target = Target::Topic(topic.clone());
+    assert_eq!(bus.say(&target, "gone").await, Ok(Routed::Nowhere));
+    bus.declare(&[], std::slice::from_ref(&reader))
+        .await
+        .unwrap();
+    bus.send(&topic, "back").await;
+}
+
+pub async fn a_deleted_queue_is_gone_with_its_messages(world: World) {
+    let bus = world.connect().await;
+    let topic = topic(Class::Flow);
+    let (kept, deleted) = (sub(&topic, "kept"), sub(&topic, "deleted"));
+    bus.declare(&[], &[kept.clone(), deleted.clone()])
+        .await
+        .unwrap();
+    for n in 0..3 {
+        bus.send(&topic, &n.to_string()).await;
+    }
+    let state = bus.queue_state(&deleted).await.unwrap().unwrap();
+    assert_eq!((state.ready, state.consumers), (3, 0));
+    assert_eq!(bus.delete_queue(&deleted).await, Ok(true));
+    assert_eq!(bus.delete_queue(&deleted).await, Ok(false));
+    assert_eq!(bus.queue_state(&deleted).await, Ok(None));
+    let mut ear = bus.listen(&kept, 5).await;
+    assert_eq!(ear.texts(3).await, ["0", "1", "2"]);
+    bus.declare(&[], std::slice::from_ref(&deleted))
+        .await
+        .unwrap();
+    assert_eq!(bus.queue_state(&deleted).await.unwrap().unwrap().ready, 0);
+    assert_eq!(bus.delete_queue(&deleted).await, Ok(true));
+}
+
+pub async fn messages_can_be_taken_one_by_one(world: World) {
+    let bus = world.connect().await;
+    let topic = topic(Class::Flow);
+    let reader = sub(&topic, "reader");
+    assert!(bus.take(&reader).await.unwrap().is_none(), "no queue");
+    bus.declare(&[], std::slice::from_ref(&reader))
+        .await
+        .unwrap();
+    assert!(bus.take(&reader).await.unwrap().is_none(), "empty");
+    bus.send(&topic, "one").await;
+    bus.send(&topic, "two").await;
+    let one = bus.take(&reader).await.unwrap().unwrap();
+    assert_eq!(text(&one), "one");
+    drop(one);
+    until(async || bus.queue_state(&reader).await.unwrap().unwrap().ready == 2).await;
+    for expected in ["one", "two"] {
+        let taken = bus.take(&reader).await.unwrap().unwrap();
+        assert_eq!(text(&taken), expected);
+        taken.ack();
+    }
+    assert!(bus.take(&reader).await.unwrap().is_none());
+}
+
+pub async fn one_subscription_can_be_addressed(world: World) {
+    let bus = world.connect().await;
+    let topic = topic(Class::Flow);
+    let (one, other) = (sub(&topic, "one"), sub(&topic, "other"));
+    let target = Target::Subscription(one.clone());
+    assert_eq!(bus.say(&target, "nobody").await, Ok(Routed::Nowhere));
+    let mut first = bus.listen(&one, 5).await;
+    let mut second = bus.listen(&other, 5).await;
+    assert_eq!(bus.say(&target, "only one").await, Ok(Routed::Queued));
+    bus.send(&topic, "both").await;
+    assert_eq!(first.texts(2).await, ["only one", "both"]);
+    assert_eq!(second.texts(1).await, ["both"]);
+}
+
+pub async fn envelopes_arrive_as_they_were(world: World) {
+    let bus = world.connect().await;
+    let topic = topic(Class::Flow);
+    let mut ear = bus.listen(&sub(&topic, "reader"), 5).await;
+    let full = Envelope {
+        headers: Headers {
+            id: Some("id-ä".into()),
+            from: Some("me".into()),
+            reply_to: Some("inbox".into()),
+            frame: Some(Frame::Resend),
+            seq: Some(u64::MAX),
+            deadline: Some(1),
+            detach: true,
+            attempt: Some(2),
+            workspace: Some("default".into()),
+            epoch: Some(9),
+            thread: Some("t".into()),
+            parent: Some("p".into()),
+            depth: Some(4),
+            user_id: Some("u".into()),
+            traceparent: Some("00-1-2-01".into()),
+            schema: Some("0123456789abcdef".into()),
+            ..Headers::default()
+        },
+        content_type: ContentType::Avro,
+        body: (0..LARGEST).map(|n| n as u8).collect::<Vec<_>>().into(),
+    };
+    for sent in [full, Envelope::default()] {
+        let target = Target::Topic(topic.clone());
+        let publish = bus.publish(&target, sent.clone(), Promise::Confirmed);
+        assert_eq!(within(publish).await, Ok(Routed::Queued));
+        let mut got = ear.next().await;
+        let envelope = std::mem::take(&mut got.envelope);
+        assert_eq!(envelope.headers, sent.headers);
+        assert_eq!(envelope.content_type, sent.content_type);
+        assert!(envelope.body == sent.body);
+        got.ack();
+    }
+}
+
+pub async fn too_large_is_refused(world: World) {
+    let bus = world.connect().await;
+    let topic = topic(Class::Flow);
+    let body = Envelope {
+        body: vec![0; LARGEST + 1].into(),
+        ..Envelope::default()
+    };
+    let refused = bus
+        .publish(&Target::Topic(topic), body, Promise::Confirmed)
+        .await;
+    assert_eq!(refused, Err(BusError::TooLarge { limit: LARGEST }));
+}
+
+/// Many publishers at once, some with nowhere to go: nobody is told another's result.
+pub async fn each_publisher_learns_its_own_fate(world: World) {
+    let bus = world.connect().await;
+    let served = topic(Class::Request);
+    let unserved = topic(Class::Request);
+    let read = topic(Class::Flow);
+    let unread = topic(Class::Flow);
+    let topics = [
+        served.clone(),
+        unserved.clone(),
+        read.clone(),
+        unread.clone(),
+    ];
+    bus.declare(&topics, &[sub(&read, "reader")]).await.unwrap();
+    let mut ear = bus.listen(&sub(&served, "server"), 1).await;
+    let publishers = (0..64).map(|n| {
+        let (bus, topics) = (bus.clone(), topics.clone());
+        tokio::spawn(async move {
+            for m in 0..30 {
+                let at = (n + m) % topics.len();
+                let target = Target::Topic(topics[at].clone());
+                let expected = match at % 2 {
+                    0 => Routed::Queued,
+                    _ => Routed::Nowhere,
+                };
+                assert_eq!(bus.say(&target, "x").await, Ok(expected));
+            }
+        })
+    });
+    for done in join_all(publishers).await {
+        done.unwrap();
+    }
+    assert_eq!(ear.texts(480).await.len(), 480);
+    let state = bus.queue_state(&sub(&read, "reader")).await.unwrap();
+    assert_eq!(state.unwrap().ready, 480);
+}
+
+pub async fn records_wait_for_their_reader(world: World) {
+    let bus = world.connect().await;
+    let topic = topic(Class::Flow);
+    let target = Target::Topic(topic.clone());
+    assert_eq!(bus.say(&target, "lost").await, Ok(Routed::Nowhere));
+    let reader = sub(&topic, "reader");
+    bus.declare(&[], std::slice::from_ref(&reader))
+        .await
+        .unwrap();
+    for n in 0..200 {
+        bus.send(&topic, &n.to_string()).await;
+    }
+    let mut ear = bus.listen(&reader, 7).await;
+    let expected: Vec<String> = (0..200).map(|n| n.to_string()).collect();
+    assert_eq!(ear.texts(200).await, expected);
+}
+
+pub async fn a_sink_may_spawn_and_acknowledge_at_once(world: World) {
+    struct Busy(tokio::sync::mpsc::UnboundedSender<String>);
+    impl tg_mesh::bus::Sink for Busy {
+        fn deliver(&self, delivery: tg_mesh::bus::Delivery) {
+            let text = text(&delivery);
+            delivery.ack();
+            let sender = self.0.clone();
+            tokio::spawn(async move { sender.send(text) });
+        }
+    }
+    let bus = world.connect().await;
+    let topic = topic(Class::Flow);
+    let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+    let how = tg_mesh::bus::Consume { prefetch: 1 };
+    let reader = sub(&topic, "reader");
+    let consumer = bus.consume(&reader, how, Arc::new(Busy(sender))).await;
+    for n in 0..300 {
+        bus.send(&topic, &n.to_string()).await;
+    }
+    let mut got = BTreeSet::new();
+    while got.len() < 300 {
+        got.insert(within(receiver.recv()).await.unwrap());
+    }
+    consumer.unwrap().stop().await;
+    until(async || bus.queue_state(&reader).await.unwrap().unwrap().ready == 0).await;
+}
+
+pub async fn a_closed_bus_says_so(world: World) {
+    let bus = world.connect().await;
+    let topic = topic(Class::Flow);
+    let _ear = bus.listen(&sub(&topic, "reader"), 1).await;
+    within(bus.close()).await;
+    let target = Target::Topic(topic.clone());
+    assert_eq!(bus.say(&target, "late").await, Err(BusError::Closed));
+    assert_eq!(*bus.link().borrow(), tg_mesh::bus::Link::Down);
+    let _: &dyn Bus = &*bus;
+}
