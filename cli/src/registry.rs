@@ -31,13 +31,15 @@ pub trait Command: Args + FromArgMatches + 'static {
     fn run(self, session: &mut Session) -> impl Future<Output = Result<()>>;
 }
 
+type Work = dyn for<'a> FnOnce(&'a mut Session) -> LocalBoxFuture<'a, Result<()>>;
+
 /// A command with its arguments read, ready to run.
 pub struct Prepared {
     /// Its name.
     pub name: &'static str,
     /// The options of its session.
     pub options: Options,
-    work: Box<dyn for<'a> FnOnce(&'a mut Session) -> LocalBoxFuture<'a, Result<()>>>,
+    work: Box<Work>,
 }
 
 impl Prepared {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use futures::{SinkExt, StreamExt};
+use futures::{FutureExt, SinkExt, StreamExt};
 use serde_json::Value;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
@@ -14,6 +14,11 @@ use super::http::segment;
 use super::socket::{Stream, broken, open, ws_url};
 use crate::args::Options;
 use crate::interrupt::Interrupt;
+
+/// Payload of the ping behind the last frame.
+const BARRIER: &[u8] = b"end";
+/// How long to listen after the gateway hung up.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// An open import.
 #[derive(Debug)]
@@ -46,48 +51,89 @@ impl Import {
 
     /// Sends one frame. Fails when the gateway has ended the import.
     pub async fn send(&mut self, frame: &Value) -> Result<()> {
-        let Self {
-            stream,
-            timeout,
-            interrupt,
-        } = self;
-        let (mut sink, mut source) = stream.split();
-        let mut sending = sink.send(Message::text(frame.to_string()));
-        let deadline = tokio::time::sleep(*timeout);
-        tokio::pin!(deadline);
+        self.listen()?;
+        let sending = self.stream.send(Message::text(frame.to_string()));
+        let outcome = tokio::select! {
+            outcome = tokio::time::timeout(self.timeout, sending) => outcome,
+            () = self.interrupt.wait() => return Err(Error::Interrupted),
+        };
+        match outcome {
+            Ok(Ok(())) => Ok(()),
+            // Why the gateway hung up says more than that it did.
+            Ok(Err(error)) => Err(self.last_words().await.unwrap_or_else(|| broken(error))),
+            Err(_) => Err(Error::Timeout(self.timeout.as_secs())),
+        }
+    }
+
+    /// Hears what the gateway said so far, without waiting.
+    fn listen(&mut self) -> Result<()> {
+        while let Some(heard) = self.stream.next().now_or_never() {
+            early_end(heard)?;
+        }
+        Ok(())
+    }
+
+    /// The error in what the gateway still says.
+    async fn last_words(&mut self) -> Option<Error> {
+        let listening = async {
+            loop {
+                match self.stream.next().await {
+                    Some(Err(_)) | None => return None,
+                    heard => {
+                        if let Err(error) = early_end(heard) {
+                            return Some(error);
+                        }
+                    }
+                }
+            }
+        };
+        tokio::time::timeout(LAST_WORDS, listening).await.ok()?
+    }
+
+    /// Ends the import and waits until the gateway has taken everything.
+    ///
+    /// A gateway may end an import in the same words as it answers our end. So before we say the
+    /// end, a ping goes behind the last frame: what answers it has read that frame.
+    pub async fn finish(mut self) -> Result<()> {
+        let timeout = self.timeout;
+        let interrupt = self.interrupt.clone();
+        let ending = tokio::time::timeout(timeout, async {
+            self.pass().await?;
+            self.part().await
+        });
+        tokio::select! {
+            outcome = ending => outcome.unwrap_or(Err(Error::Timeout(timeout.as_secs()))),
+            () = interrupt.wait() => Err(Error::Interrupted),
+        }
+    }
+
+    /// Waits until all frames are read at the other end.
+    async fn pass(&mut self) -> Result<()> {
+        let ping = Message::Ping(BARRIER.into());
+        if let Err(error) = self.stream.send(ping).await {
+            return Err(self.last_words().await.unwrap_or_else(|| broken(error)));
+        }
         loop {
-            tokio::select! {
-                biased;
-                outcome = &mut sending => return outcome.map_err(broken),
-                heard = source.next() => early_end(heard)?,
-                () = &mut deadline => return Err(Error::Timeout(timeout.as_secs())),
-                () = interrupt.wait() => return Err(Error::Interrupted),
+            match self.stream.next().await {
+                Some(Ok(Message::Pong(payload))) if payload.as_ref() == BARRIER => return Ok(()),
+                heard => early_end(heard)?,
             }
         }
     }
 
-    /// Ends the import and waits until the gateway has taken everything.
-    pub async fn finish(mut self) -> Result<()> {
-        if let Some(Some(heard)) = futures::FutureExt::now_or_never(self.stream.next()) {
-            early_end(Some(heard))?;
-        }
+    /// Says the end and waits for the answer.
+    async fn part(&mut self) -> Result<()> {
         let goodbye = CloseFrame {
             code: CloseCode::Normal,
             reason: "".into(),
         };
         self.stream.close(Some(goodbye)).await.map_err(broken)?;
-        let drained = tokio::time::timeout(self.timeout, async {
-            loop {
-                match self.stream.next().await {
-                    Some(Ok(Message::Close(frame))) => return closed(frame.as_ref()),
-                    Some(Ok(message)) => refused(&message)?,
-                    Some(Err(_)) | None => return Ok(()),
-                }
+        loop {
+            match self.stream.next().await {
+                Some(Ok(Message::Close(frame))) => return closed(frame.as_ref()),
+                Some(Ok(message)) => refused(&message)?,
+                Some(Err(_)) | None => return Ok(()),
             }
-        });
-        tokio::select! {
-            outcome = drained => outcome.unwrap_or(Err(Error::Timeout(self.timeout.as_secs()))),
-            () = self.interrupt.wait() => Err(Error::Interrupted),
         }
     }
 }

@@ -6,8 +6,6 @@ mod error;
 mod http;
 mod import;
 mod socket;
-#[cfg(test)]
-mod tests;
 
 pub use error::{Error, Result};
 pub use http::Http;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::args::{Common, Options};
 use crate::client::Result;
-use crate::fields::{embedded, list, text};
+use crate::fields::{embedded, list, text, texts};
 use crate::layout::table;
 use crate::registry::Command;
 use crate::session::Session;
@@ -108,6 +108,14 @@ fn render(receipt: &Value, dry_run: bool) -> String {
         number(receipt, "queues-removed"),
         number(receipt, "exchanges-removed"),
     ));
+    let left = number(receipt, "exchanges-left");
+    if left > 0 {
+        lines.push(format!("Exchanges left to others: {left}"));
+    }
+    let attached = texts(receipt, "still-attached");
+    if !attached.is_empty() {
+        lines.push(format!("Still attached: {}", attached.join(", ")));
+    }
     lines.join("\n")
 }
 

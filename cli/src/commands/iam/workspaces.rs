@@ -127,7 +127,7 @@ impl Target {
             .http()?
             .iam(json!({
                 "operation": operation,
-                "workspace_record": {"id": self.workspace_id, "enabled": operation == "update-workspace"},
+                "workspace_record": {"id": self.workspace_id, "enabled": operation == "enable-workspace"},
             }))
             .await?;
         let shown = reply.get("workspace").unwrap_or(&reply);
@@ -153,9 +153,8 @@ impl Command for EnableWorkspace {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        // The contract has no operation of this name: an update switches a workspace on.
         self.target
-            .call(session, "update-workspace", "enabled")
+            .call(session, "enable-workspace", "enabled")
             .await
     }
 }

@@ -31,12 +31,20 @@ struct Selection {
     /// Send all records of --flow-id back to where they belong
     #[arg(long, requires = "flow_id")]
     replay_all: bool,
+    /// Throw one record away
+    #[arg(long, value_name = "RECORD", conflicts_with_all = ["show", "replay", "replay_all"])]
+    discard: Option<String>,
 }
 
 impl Selection {
     async fn run(self, session: &mut Session, reason: &str) -> Result<()> {
         if let Some(id) = &self.show {
             return self.show_one(session, id).await;
+        }
+        if let Some(id) = &self.discard {
+            let request = json!({"operation": "discard-put-aside", "put-aside-id": id});
+            let reply = session.http()?.service("flow", request).await?;
+            return session.out.show(&reply, || format!("Discarded {id}."));
         }
         if self.replay.is_some() || self.replay_all {
             return self.replay_some(session, reason).await;
@@ -82,6 +90,18 @@ impl Selection {
     }
 }
 
+/// A time as text, or as milliseconds since 1970.
+fn since(record: &Value) -> String {
+    let time = record
+        .get("since")
+        .and_then(Value::as_i64)
+        .and_then(chrono::DateTime::from_timestamp_millis);
+    match time {
+        Some(time) => time.format("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        None => text(record, "since"),
+    }
+}
+
 fn render(records: &[Value]) -> String {
     if records.is_empty() {
         return "None.".to_owned();
@@ -92,7 +112,7 @@ fn render(records: &[Value]) -> String {
             text(record, "flow-id"),
             text(record, "subscription"),
             text(record, "attempt"),
-            text(record, "since"),
+            since(record),
             cut(&text(record, "detail"), 120),
         ]
     });
@@ -111,7 +131,7 @@ pub struct DeadLetters {
 
 impl Command for DeadLetters {
     const NAME: &'static str = "dead-letters";
-    const ABOUT: &'static str = "List, show and replay records that could not be handled";
+    const ABOUT: &'static str = "List, show, replay and discard records that could not be handled";
 
     fn options(&self) -> Options {
         Options::from(&self.selection.common)
@@ -131,7 +151,7 @@ pub struct Parked {
 
 impl Command for Parked {
     const NAME: &'static str = "parked";
-    const ABOUT: &'static str = "List, show and replay records that a stopped flow left";
+    const ABOUT: &'static str = "List, show, replay and discard records that a stopped flow left";
 
     fn options(&self) -> Options {
         Options::from(&self.selection.common)
@@ -149,7 +169,8 @@ mod tests {
     #[test]
     fn records_are_rows() {
         let shown = render(&[json!({"id": 7, "reason": "dead", "detail": "bad body",
-            "flow-id": "default", "subscription": "triples-write", "attempt": 3, "since": "now"})]);
+            "flow-id": "default", "subscription": "triples-write", "attempt": 3, "since": 1_700_000_000_000_i64})]);
+        assert!(shown.contains("2023-11-14T22:13:20Z"));
         assert!(shown.contains("| 7 "));
         assert!(shown.contains("triples-write"));
         assert_eq!(render(&[]), "None.");

@@ -1,0 +1,231 @@
+//! Commands over single requests: what they ask, what they print, what they return.
+
+use serde_json::{Value, json};
+
+use crate::fake::{Fake, Say, asked};
+
+/// A gateway that answers every REST request with one body.
+async fn answering(body: Value) -> Fake {
+    Fake::rest(move |_, _| (200, body.clone())).await
+}
+
+#[tokio::test]
+async fn the_first_key_alone_is_data() {
+    let fake = answering(json!({"bootstrap_admin_user_id": "u1",
+        "bootstrap_admin_api_key": "tg_secret"}))
+    .await;
+    let ran = fake.tg(&["bootstrap-iam"]).await;
+    assert!(ran.talk.contains("u1"));
+    assert_eq!(ran.printed(), "tg_secret\n");
+
+    let fake = answering(json!({"bootstrap_available": false})).await;
+    assert_eq!(fake.tg(&["bootstrap-iam"]).await.error().exit_code(), 5);
+}
+
+#[tokio::test]
+async fn a_config_item_that_is_not_there_is_not_found() {
+    let fake = answering(json!({"values": [{"type": "t", "key": "k", "value": null}]})).await;
+    let line = ["get-config-item", "--type", "t", "--key", "k", "-w", "acme"];
+    assert_eq!(fake.tg(&line).await.error().exit_code(), 3);
+    assert_eq!(
+        asked(&fake),
+        [json!({"operation": "get", "keys": [{"type": "t", "key": "k"}], "workspace": "acme"})]
+    );
+
+    let fake =
+        answering(json!({"values": [{"type": "t", "key": "k", "value": "{\"a\":1}"}]})).await;
+    assert_eq!(fake.tg(&line).await.printed(), "{\"a\":1}\n");
+}
+
+#[tokio::test]
+async fn faults_of_a_blueprint_are_listed_and_fail() {
+    let fake = answering(json!({"faults": [{"path": "flow.x", "message": "no such thing"}]})).await;
+    let ran = fake.tg(&["check-blueprint", "-c", "{\"flow\": {}}"]).await;
+    assert!(ran.data.contains("flow.x") && ran.data.contains("no such thing"));
+    assert_eq!(ran.error().exit_code(), 2);
+    assert_eq!(asked(&fake)[0]["blueprint-definition"], "{\"flow\":{}}");
+
+    let fake = answering(json!({"faults": []})).await;
+    let ran = fake.tg(&["check-blueprint", "-c", "{}"]).await;
+    assert_eq!(ran.printed(), "No faults.\n");
+}
+
+#[tokio::test]
+async fn stopping_a_flow_prints_its_receipt() {
+    let fake = answering(json!({"receipt": {
+        "queues": [{"subscription": "agent-step", "finished": 2, "parked": 1, "discarded": 0}],
+        "queues-removed": 12, "exchanges-removed": 7}}))
+    .await;
+    let ran = fake
+        .tg(&["stop-flow", "-i", "f", "--drain", "park", "--dry-run"])
+        .await;
+    assert!(ran.data.contains("agent-step"));
+    assert!(ran.data.contains("Queues to remove: 12"));
+    assert_eq!(
+        asked(&fake),
+        [json!({"operation": "stop-flow", "flow-id": "f", "drain": "park", "dry-run": true})]
+    );
+
+    let foreign = answering(json!({"flow-ids": []})).await;
+    assert_eq!(foreign.tg(&["stop-flow", "-i", "f"]).await.printed(), "");
+    assert_eq!(
+        asked(&foreign),
+        [json!({"operation": "stop-flow", "flow-id": "f"})]
+    );
+}
+
+#[tokio::test]
+async fn starting_a_flow_is_silent_and_sends_text() {
+    let fake = answering(json!({"flow-ids": []})).await;
+    let line = [
+        "start-flow",
+        "-n",
+        "b",
+        "-i",
+        "f",
+        "-d",
+        "text",
+        "-p",
+        "{\"t\": 0.3}",
+    ];
+    assert_eq!(fake.tg(&line).await.printed(), "");
+    assert_eq!(asked(&fake)[0]["parameters"], json!({"t": "0.3"}));
+}
+
+#[tokio::test]
+async fn doctor_joins_its_own_checks_with_the_servers() {
+    let fake = Fake::rest(|path, body| {
+        if path == "/health/ready" {
+            return (
+                503,
+                json!({"ready": false, "missing": ["the agent is not attached"]}),
+            );
+        }
+        match body["operation"].as_str() {
+            Some("whoami") => (200, json!({"user": {"username": "ann"}})),
+            Some("doctor") => (
+                200,
+                json!({"doctor": {"checks": [{"name": "queues", "ok": true, "detail": "fine",
+                    "advice": ""}]}}),
+            ),
+            _ => (404, json!("404: Not Found")),
+        }
+    })
+    .await;
+    let ran = fake.tg(&["doctor"]).await;
+    for part in [
+        "✓ gateway reachable",
+        "✓ token accepted: ann",
+        "✗ default flow ready",
+        "the agent is not attached",
+        "try: ",
+        "✓ queues: fine",
+    ] {
+        assert!(ran.data.contains(part), "{part} in\n{}", ran.data);
+    }
+    assert_eq!(ran.error().exit_code(), 1);
+}
+
+#[tokio::test]
+async fn status_is_verified_check_by_check() {
+    let fake = Fake::rest(|path, body| match (path, body["operation"].as_str()) {
+        ("/", _) => (404, json!("404: Not Found")),
+        (path, _) if path.starts_with("/api/metrics/query?query=processor_info") => {
+            (200, json!({"data": {"result": [{}, {}]}}))
+        }
+        (_, Some("list-blueprints")) => (200, json!({"blueprint-names": ["everything"]})),
+        (_, Some("list-flows")) => (200, json!({"flow-ids": []})),
+        (_, Some("list")) => (200, json!({"directory": ["system", "template.question"]})),
+        (_, Some("list-documents")) => (200, json!({"document-metadatas": []})),
+        _ => (404, json!({"error": "none"})),
+    })
+    .await;
+    let line = [
+        "verify-system-status",
+        "--global-timeout",
+        "0",
+        "--min-processors",
+        "2",
+    ];
+    let skipped = [&line[..], &["--skip-ui"]].concat();
+    let ran = fake.tg(&skipped).await;
+    assert!(ran.printed().contains("Checks passed: 6/6"));
+    let ran = fake.tg(&line).await;
+    assert!(ran.data.contains("Checks failed: 1/7"), "{}", ran.data);
+    assert_eq!(ran.error().exit_code(), 1);
+}
+
+#[tokio::test]
+async fn flow_state_is_asked_for_the_flow_and_its_blueprint() {
+    let fake = Fake::rest(|path, _| match path.starts_with("/api/metrics") {
+        true => (
+            200,
+            json!({"data": {"result": [
+                {"metric": {"processor": "agent-manager"}, "value": [1, "1"]}]}}),
+        ),
+        false => (200, json!({"flow": "{\"blueprint-name\": \"everything\"}"})),
+    })
+    .await;
+    let printed = fake.tg(&["show-flow-state"]).await.printed();
+    assert!(printed.contains("Flow default\n- agent-manager"));
+    assert!(printed.contains("Blueprint everything\n- agent-manager"));
+}
+
+#[tokio::test]
+async fn put_aside_records_are_listed_and_replayed() {
+    let fake = answering(json!({"put-aside": [{"id": "7", "flow-id": "f"}]})).await;
+    assert!(
+        fake.tg(&["dead-letters", "-i", "f"])
+            .await
+            .printed()
+            .contains("| 7 ")
+    );
+    fake.tg(&["parked", "--replay", "7"]).await.printed();
+    fake.tg(&["parked", "-i", "f", "--replay-all"])
+        .await
+        .printed();
+    assert_eq!(
+        asked(&fake),
+        [
+            json!({"operation": "list-put-aside", "reason": "dead", "limit": 100, "flow-id": "f"}),
+            json!({"operation": "replay-put-aside", "put-aside-id": "7"}),
+            json!({"operation": "replay-put-aside", "flow-id": "f", "reason": "parked"}),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn flows_are_shown_from_many_calls_on_one_socket() {
+    let fake = Fake::socket(|frame| {
+        let request = &frame["request"];
+        let key = request.pointer("/keys/0/type").and_then(Value::as_str);
+        let body = match (request["operation"].as_str(), key) {
+            (Some("list"), _) => json!({"directory": ["agent"]}),
+            (Some("list-flows"), _) => json!({"flow-ids": ["default"]}),
+            (Some("get"), Some("interface-description")) => json!({"values": [{"value":
+                "{\"kind\": \"request-response\", \"visible\": true}"}]}),
+            (Some("get"), _) => json!({"values": [{"value": null}]}),
+            (Some("get-flow"), _) => json!({"flow": "{\"blueprint-name\": \"everything\",
+                \"description\": \"Main\", \"parameters\": {\"model\": \"m\"},
+                \"interfaces\": {\"agent\": {\"request\": \"q\", \"response\": \"r\"}}}"}),
+            (Some("get-blueprint"), _) => json!({"blueprint-definition":
+                "{\"parameters\": {\"model\": {\"type\": \"llm-model\", \"description\": \"Model\"}}}"}),
+            _ => json!({"error": {"type": "bad-operation", "message": "?"}}),
+        };
+        vec![Say::Last(body)]
+    })
+    .await;
+    let printed = fake.tg(&["show-flows"]).await.printed();
+    for part in [
+        "| default",
+        "everything",
+        "Main",
+        "• Model: m",
+        "agent request: q",
+    ] {
+        assert!(printed.contains(part), "{part} in\n{printed}");
+    }
+    let json = fake.tg(&["show-flows", "--json"]).await.printed();
+    let flows: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(flows["default"]["description"], "Main");
+}

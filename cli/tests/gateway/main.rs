@@ -1,0 +1,9 @@
+//! The clients and the commands against a gateway made by hand.
+
+mod clients;
+mod commands;
+mod fake;
+mod files;
+mod program;
+mod streams;
+mod traces;
