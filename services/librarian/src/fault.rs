@@ -1,0 +1,25 @@
+//! Errors of the library, in the wire types of the contract.
+
+use tg_schemas::{Error, ErrorCode};
+use tg_storage::StorageError;
+
+/// The request is malformed; the text names the field.
+pub(crate) fn invalid(text: impl Into<String>) -> Error {
+    Error::typed("request-error", text)
+}
+
+pub(crate) fn missing_document() -> Error {
+    Error::new(ErrorCode::NotFound, "Document does not exist")
+}
+
+pub(crate) fn existing_document() -> Error {
+    Error::new(ErrorCode::Conflict, "Document already exists")
+}
+
+/// A failure of the store as clients see it; the details go to the log.
+pub(crate) fn wire(fault: StorageError) -> Error {
+    if !matches!(fault, StorageError::Refused(_)) {
+        tracing::error!(%fault, "the library's store failed");
+    }
+    fault.into()
+}
