@@ -66,3 +66,6 @@ impl From<tg_storage::StorageError> for Stop {
 fn now_ms() -> i64 {
     chrono::Utc::now().timestamp_millis()
 }
+
+#[cfg(test)]
+mod tests;

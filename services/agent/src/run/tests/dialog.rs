@@ -1,0 +1,319 @@
+//! What the asker of a run gets, and what the run leaves behind.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+use tg_schemas::Triple;
+use tg_schemas::msg::{AgentResponse, AgentStep};
+
+use super::world::{Say, World, question, values};
+
+const ADD: &str =
+    "Thought: I need to add.\nIt is easy.\nAction: calculator\nArgs: {\"expression\": \"2+2\"}\n";
+const END: &str = "Thought: I now know.\nFinal Answer: It is:\n- 4\n";
+
+/// Type, id below the session, flags and content of each chunk.
+fn outline(chunks: &[AgentResponse]) -> Vec<String> {
+    let below = |iri: &str| {
+        let rest = iri
+            .strip_prefix("urn:trustgraph:agent:")
+            .expect("an IRI of the run");
+        rest.get(36..).expect("a uuid").to_owned()
+    };
+    chunks
+        .iter()
+        .map(|c| {
+            let id = c.explain_id.as_deref().unwrap_or(&c.message_id);
+            let flag = |set: bool, name: &'static str| if set { name } else { "" };
+            format!(
+                "{} {}{}{} {}",
+                c.message_type,
+                below(id),
+                flag(c.end_of_message, " eom"),
+                flag(c.end_of_dialog, " eod"),
+                c.content
+            )
+        })
+        .collect()
+}
+
+/// The outline with the pieces of one message put together.
+fn joined(chunks: &[AgentResponse]) -> Vec<String> {
+    let mut whole: Vec<AgentResponse> = Vec::new();
+    for chunk in chunks {
+        match whole.last_mut() {
+            Some(last)
+                if last.message_type == chunk.message_type
+                    && last.message_id == chunk.message_id
+                    && !last.end_of_message
+                    && chunk.message_type != "explain" =>
+            {
+                last.content.push_str(&chunk.content);
+                last.end_of_message = chunk.end_of_message;
+                last.end_of_dialog = chunk.end_of_dialog;
+            }
+            _ => whole.push(chunk.clone()),
+        }
+    }
+    outline(&whole)
+}
+
+const EXPECTED: &[&str] = &[
+    "explain  ",
+    "thought /i1/thought eom I need to add.\nIt is easy.",
+    "action /i1 eom {\"name\": \"calculator\", \"arguments\": {\"expression\":\"2+2\"}}",
+    "explain /i1 ",
+    "explain /i1/thought ",
+    "observation /i1/observation eom builtin:calculator says 4",
+    "explain /i1/observation ",
+    "thought /i2/thought eom I now know.",
+];
+
+#[tokio::test]
+async fn a_whole_reply_dialog_has_its_chunks_in_order() {
+    let world = World::new([Say::Text(ADD), Say::Text(END)]).await;
+    let chunks = world.run(&question("2+2?", false)).await;
+    let mut expected = EXPECTED.to_vec();
+    expected.push("explain /final ");
+    expected.push("answer /final eom eod It is:\n- 4");
+    assert_eq!(outline(&chunks), expected);
+    let last = chunks.last().unwrap();
+    assert_eq!(
+        (last.in_token, last.out_token),
+        (Some(200), Some(20)),
+        "both calls"
+    );
+    assert_eq!(last.model.as_deref(), Some("scripted"));
+    assert!(
+        chunks[..chunks.len() - 1]
+            .iter()
+            .all(|c| c.in_token.is_none())
+    );
+}
+
+#[tokio::test]
+async fn a_streamed_dialog_has_the_same_texts_in_pieces() {
+    let world = World::new([Say::Text(ADD), Say::Text(END)]).await;
+    let chunks = world.run(&question("2+2?", true)).await;
+    assert!(chunks.len() > 12, "pieces: {}", chunks.len());
+    let mut expected = EXPECTED.to_vec();
+    expected.push("answer /final It is:\n- 4");
+    expected.push("explain /final ");
+    expected.push("answer /final eom eod ");
+    assert_eq!(joined(&chunks), expected);
+    let thoughts: Vec<_> = chunks
+        .iter()
+        .filter(|c| c.message_id.ends_with("/i1/thought"))
+        .collect();
+    assert!(thoughts.len() > 1);
+    let (end, before) = thoughts.split_last().unwrap();
+    assert!(end.end_of_message && before.iter().all(|c| !c.end_of_message));
+}
+
+#[tokio::test]
+async fn the_trace_is_stored_before_the_end_and_equals_what_was_shown() {
+    let world = World::new([Say::Text(ADD), Say::Text(END)]).await;
+    let chunks = world.run(&question("2+2?", true)).await;
+    world.ended().await;
+    let stored = world.store.triples();
+    let shown: BTreeSet<Triple> = chunks
+        .iter()
+        .flat_map(|chunk| chunk.explain_triples.clone())
+        .collect();
+    assert!(shown.is_subset(&stored));
+    let hidden: BTreeSet<String> = stored
+        .difference(&shown)
+        .map(|t| format!("{:?}", t.s.as_ref().unwrap()))
+        .collect();
+    assert_eq!(
+        hidden.len(),
+        1,
+        "only the last thought is not shown: {hidden:?}"
+    );
+    assert_eq!(world.store.records.lock().len(), 2, "one record a step");
+    for (predicate, expected) in [
+        ("https://trustgraph.ai/ns/query", vec!["2+2?"]),
+        ("https://trustgraph.ai/ns/action", vec!["calculator"]),
+        (
+            "https://trustgraph.ai/ns/toolCandidate",
+            vec!["calculator", "llm", "remote"],
+        ),
+        (
+            "https://trustgraph.ai/ns/terminationReason",
+            vec!["final-answer"],
+        ),
+    ] {
+        assert_eq!(values(&stored, predicate), expected);
+    }
+    let reflection = |chunk: &&AgentResponse| {
+        let text = format!("{:?}", chunk.explain_triples);
+        text.contains("ns/Reflection") && text.contains("ns/Analysis")
+    };
+    assert_eq!(chunks.iter().filter(reflection).count(), 0);
+    let documents = world.library.documents.lock().clone();
+    let titles: Vec<_> = documents
+        .values()
+        .map(|(title, _)| title.as_str())
+        .collect();
+    assert_eq!(
+        titles,
+        [
+            "Agent Answer: 2+2?...",
+            "Agent Observation",
+            "Agent Thought: calculator",
+            "Agent Thought: Final Answer"
+        ]
+    );
+    let mut linked = values(&stored, "https://trustgraph.ai/ns/document");
+    linked.sort();
+    assert_eq!(linked, documents.keys().cloned().collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn a_library_that_fails_costs_the_links_only() {
+    let world = World::new([Say::Text(ADD), Say::Text(END)]).await;
+    *world.library.broken.lock() = true;
+    let chunks = world.run(&question("2+2?", false)).await;
+    assert!(chunks.last().unwrap().end_of_dialog);
+    world.ended().await;
+    let stored = world.store.triples();
+    assert!(values(&stored, "https://trustgraph.ai/ns/document").is_empty());
+}
+
+#[tokio::test]
+async fn the_model_can_mend_what_it_got_wrong() {
+    let world = World::new([
+        Say::Text("Action: calc\nArgs: {}"),
+        Say::Text("Action: calculator\nArgs: {\"x\": 1}"),
+        Say::Text("Action: calculator\nArgs: {\"expression\": \"1/0\"}"),
+        Say::Text("Action: calculator\nArgs: {\"expression\": \"4\"}"),
+        Say::Text(END),
+    ])
+    .await;
+    let chunks = world.run(&question("q", false)).await;
+    let seen: Vec<_> = chunks
+        .iter()
+        .filter(|c| c.message_type == "observation")
+        .map(|c| c.content.as_str())
+        .collect();
+    assert_eq!(
+        seen[0],
+        "Error: there is no tool 'calc'. Tools: calculator, llm, remote"
+    );
+    assert!(
+        seen[1].starts_with("Error: there is no argument 'x'; argument 'expression' is missing")
+    );
+    assert_eq!(seen[2], "Error: division by zero");
+    assert_eq!(seen[3], "builtin:calculator says 4");
+    assert!(chunks.last().unwrap().end_of_dialog && chunks.last().unwrap().error.is_none());
+    assert_eq!(world.tools.calls.lock().len(), 2, "bad calls are not made");
+    let asked = world.model.asked.lock();
+    let history = asked[4]["history"].as_array().unwrap();
+    assert_eq!(history.len(), 4);
+    assert_eq!(history[2]["arguments"], json!({"expression": "1/0"}));
+}
+
+#[tokio::test]
+async fn an_unreadable_reply_is_asked_for_again_with_the_reason() {
+    let world = World::new([
+        Say::Text("Thought: hm\nAction: calculator\nArgs: {'expression': 1}"),
+        Say::Text(ADD),
+        Say::Text("It is 4."),
+        Say::Text("I said 4."),
+        Say::Text("4!"),
+        Say::Text(END),
+    ])
+    .await;
+    let chunks = world.run(&question("q", true)).await;
+    let asked = world.model.asked.lock().clone();
+    assert_eq!(asked.len(), 6);
+    assert!(asked[0]["context"].is_null());
+    assert!(
+        asked[1]["context"]
+            .as_str()
+            .unwrap()
+            .contains("cannot be read")
+    );
+    assert!(asked[2]["context"].is_null());
+    let seen: Vec<_> = chunks
+        .iter()
+        .filter(|c| c.message_type == "observation")
+        .map(|c| c.content.as_str())
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            "builtin:calculator says 4",
+            "Error: LLM parse error: the reply has neither an Action nor a Final Answer"
+        ]
+    );
+    let thoughts: String = chunks
+        .iter()
+        .filter(|c| c.message_id.ends_with("/i1/thought"))
+        .map(|c| c.content.as_str())
+        .collect();
+    assert_eq!(thoughts, "hm", "what was said of the step stays said");
+    let last = chunks.last().unwrap();
+    assert_eq!(last.in_token, Some(600), "every call counts");
+}
+
+#[tokio::test]
+async fn tools_change_the_state_only_when_they_succeed_and_count_their_tokens() {
+    let world = World::new([
+        Say::Text("Action: remote\nArgs: {\"x\": \"many\"}"),
+        Say::Text("Action: remote\nArgs: {\"x\": 1}"),
+        Say::Text("Action: llm\nArgs: {\"question\": \"hi\"}"),
+        Say::Text(END),
+    ])
+    .await;
+    let later = json!({
+        "name": "later", "type": "text-completion", "applicable-states": ["moved"],
+    });
+    world.config.put(&world.mesh, "tool", "later", &later).await;
+    let chunks = world.run(&question("q", false)).await;
+    let names: Vec<_> = world
+        .model
+        .asked
+        .lock()
+        .iter()
+        .map(|terms| terms["tool_names"].as_str().unwrap().to_owned())
+        .collect();
+    let before = "calculator, llm, remote";
+    let after = "calculator, later, llm, remote";
+    assert_eq!(names, [before, before, after, after]);
+    assert_eq!(
+        chunks.last().unwrap().in_token,
+        Some(500),
+        "the tool's model call too"
+    );
+    assert!(chunks.iter().any(|c| c.content == "You said \"hi\""));
+}
+
+#[tokio::test]
+async fn a_client_history_is_context_only() {
+    let world = World::new([Say::Text(END)]).await;
+    let mut ask = question("q", false);
+    ask.session_id = "00000000-0000-0000-0000-000000000000".into();
+    ask.history = vec![
+        AgentStep {
+            thought: "before".into(),
+            action: "calculator".into(),
+            observation: "old".into(),
+            step_type: "subagent-completion".into(),
+            ..AgentStep::default()
+        };
+        12
+    ];
+    let chunks = world.run(&ask).await;
+    assert_eq!(outline(&chunks)[0], "explain  ");
+    assert_eq!(outline(&chunks)[1], "thought /i1/thought eom I now know.");
+    assert!(
+        !chunks[0]
+            .explain_id
+            .as_deref()
+            .unwrap()
+            .contains("00000000-0000")
+    );
+    let asked = world.model.asked.lock();
+    assert_eq!(asked[0]["history"].as_array().unwrap().len(), 12);
+}

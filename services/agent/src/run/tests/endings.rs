@@ -1,0 +1,182 @@
+//! Every way a run can end leaves an end in its trace and tells the asker why.
+
+use std::time::Duration;
+
+use tg_mesh::{Ask, Deadline};
+use tg_schemas::msg::AgentResponse;
+use tg_schemas::{Error, ErrorCode};
+
+use super::world::{SOON, Say, World, question, values};
+use crate::settings::AgentSettings;
+
+const ADD: &str = "Thought: add\nAction: calculator\nArgs: {\"expression\": \"2+2\"}";
+
+fn failed(chunks: &[AgentResponse]) -> Error {
+    let last = chunks.last().unwrap();
+    assert_eq!(last.message_type, "error");
+    assert!(last.end_of_message && last.end_of_dialog);
+    let error = last.error.clone().unwrap();
+    assert_eq!(last.content, error.message);
+    let conclusion = &chunks[chunks.len() - 2];
+    assert!(
+        conclusion
+            .explain_id
+            .as_deref()
+            .unwrap()
+            .ends_with("/final")
+    );
+    error
+}
+
+#[tokio::test]
+async fn too_many_iterations() {
+    let settings = AgentSettings {
+        max_iterations: 2,
+        ..AgentSettings::default()
+    };
+    let script = [
+        Say::Text("Action: calculator\nArgs: {\"expression\": \"1\"}"),
+        Say::Text("Action: calculator\nArgs: {\"expression\": \"2\"}"),
+    ];
+    let world = World::with(script, settings).await;
+    let error = failed(&world.run(&question("q", true)).await);
+    assert_eq!(
+        (error.kind.as_str(), error.message.as_str()),
+        ("agent-error", "Too many agent iterations")
+    );
+    assert_eq!(world.ended().await, "max-iterations");
+    assert_eq!(world.model.calls(), 2);
+    let stored = world.store.triples();
+    assert_eq!(
+        values(&stored, "https://trustgraph.ai/ns/stepNumber"),
+        ["1", "2"]
+    );
+}
+
+#[tokio::test]
+async fn a_call_in_vain_is_told_and_then_ends_the_run() {
+    let world = World::new([
+        Say::Text(ADD),
+        Say::Text(ADD),
+        Say::Text(ADD),
+        Say::Text(ADD),
+    ])
+    .await;
+    let chunks = world.run(&question("q", false)).await;
+    let error = failed(&chunks);
+    assert_eq!(error.kind, "agent-error");
+    assert!(error.message.contains("keeps repeating"), "{error}");
+    let warned = chunks
+        .iter()
+        .filter(|c| c.content.contains("was made 2 times before"))
+        .count();
+    assert_eq!(warned, 1);
+    assert_eq!(world.tools.calls.lock().len(), 2);
+    assert_eq!(world.ended().await, "error");
+}
+
+#[tokio::test]
+async fn a_model_that_fails() {
+    let fault = Error::typed("llm-error", "the provider said no");
+    let world = World::new([Say::Text(ADD), Say::Fail(fault)]).await;
+    let error = failed(&world.run(&question("q", true)).await);
+    assert_eq!(
+        (error.kind.as_str(), error.message.as_str()),
+        ("llm-error", "the provider said no")
+    );
+    assert_eq!(world.ended().await, "error");
+}
+
+#[tokio::test]
+async fn a_model_that_breaks_off_unheard_is_asked_again() {
+    let fault = || Say::Fail(Error::new(ErrorCode::Interrupted, "broke off"));
+    let world = World::new([fault(), fault(), Say::Text("Final Answer: yes")]).await;
+    let chunks = world.run(&question("q", true)).await;
+    assert!(chunks.last().unwrap().error.is_none());
+    assert_eq!(world.model.calls(), 3);
+}
+
+#[tokio::test]
+async fn an_asker_who_leaves_stops_the_model() {
+    let world = World::new([Say::Hang("Thought: this will take lo")]).await;
+    let mut answer = world.ask(&question("q", true));
+    answer.next().await.unwrap().unwrap();
+    tokio::time::timeout(SOON, world.model.hanging.notified())
+        .await
+        .unwrap();
+    drop(answer);
+    tokio::time::timeout(SOON, world.model.cancelled.notified())
+        .await
+        .unwrap();
+    assert_eq!(world.ended().await, "cancelled");
+}
+
+#[tokio::test]
+async fn an_asker_who_leaves_stops_the_tool() {
+    let world = World::new([Say::Text(ADD)]).await;
+    *world.tools.hang.lock() = true;
+    let mut answer = world.ask(&question("q", false));
+    answer.next().await.unwrap().unwrap();
+    tokio::time::timeout(SOON, world.tools.hanging.notified())
+        .await
+        .unwrap();
+    drop(answer);
+    assert_eq!(world.ended().await, "cancelled");
+    let stored = world.store.triples();
+    assert_eq!(
+        values(&stored, "https://trustgraph.ai/ns/action"),
+        ["calculator"]
+    );
+    let from = values(&stored, "http://www.w3.org/ns/prov#wasDerivedFrom");
+    assert!(
+        from.iter().any(|iri| iri.ends_with("/i1")),
+        "the end follows the decision: {from:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_deadline_that_passes() {
+    let world = World::new([Say::Hang("Thought: this will take lo")]).await;
+    let ask = Ask {
+        deadline: Some(Deadline::after(Duration::from_millis(300))),
+        ..Ask::default()
+    };
+    let mut answer = world.ask_with(&question("q", true), ask);
+    let mut last = None;
+    while let Some(part) = answer.next().await {
+        last = Some(part);
+    }
+    match last.unwrap() {
+        Ok(chunk) => assert_eq!(chunk.error.unwrap().kind, "timeout"),
+        Err(error) => assert_eq!(error.code(), ErrorCode::Timeout),
+    }
+    assert_eq!(world.ended().await, "cancelled");
+}
+
+#[tokio::test]
+async fn a_detached_run_goes_on_alone() {
+    let world = World::new([Say::Text(ADD), Say::Text("Final Answer: yes")]).await;
+    let ask = Ask {
+        detach: true,
+        ..Ask::default()
+    };
+    let mut answer = world.ask_with(&question("q", true), ask);
+    answer.next().await.unwrap().unwrap();
+    drop(answer);
+    assert_eq!(world.ended().await, "final-answer");
+}
+
+#[tokio::test]
+async fn bad_questions_are_answered_at_once() {
+    let world = World::new([]).await;
+    let chunks = world.run(&question(" ", false)).await;
+    let error = chunks[0].error.clone().unwrap();
+    assert_eq!(error.code(), ErrorCode::BadRequest);
+    assert!(error.message.starts_with("question: "));
+    let mut planned = question("q", false);
+    planned.pattern = "plan-then-execute".into();
+    let error = world.run(&planned).await[0].error.clone().unwrap();
+    assert_eq!(error.kind, "agent-error");
+    assert!(error.message.contains("is not built yet"));
+    assert_eq!(world.model.calls(), 0);
+}

@@ -1,0 +1,269 @@
+//! Steps that come a second time: after a crash, a redelivery, in another process.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use tg_mesh::{Cx, Out, Processor, Serve};
+use tg_provenance::Session;
+use tg_schemas::msg::{AgentRequest, AgentResponse, AgentRun};
+use tg_schemas::processors::STEP_BASE;
+use tg_schemas::{Class, Error};
+use tokio::sync::Notify;
+
+use super::world::{SOON, Say, World, question, topic, values};
+use crate::engine::chunks;
+use crate::engine::decision::{Decision, Observation, Taken, Usage};
+
+const RUN: &str = "7d0c3c58-0000-4000-8000-000000000000";
+
+/// Stands in for a process that died: sends some chunks and leaves a step behind.
+struct Died {
+    run: AgentRun,
+    sent: Vec<AgentResponse>,
+    /// How many of them the step record does not know of.
+    unknown: u64,
+    gone: Notify,
+    asker: Mutex<String>,
+}
+
+#[async_trait]
+impl Serve<AgentRequest, AgentResponse> for Died {
+    async fn serve(
+        &self,
+        cx: Cx,
+        _: AgentRequest,
+        mut out: Out<AgentResponse>,
+    ) -> Result<(), Error> {
+        for chunk in &self.sent {
+            out.send(chunk.clone()).await?;
+        }
+        let mut address = out.release();
+        address.seq -= self.unknown;
+        *self.asker.lock() = cx.id.to_string();
+        let mut run = self.run.clone();
+        run.reply = serde_json::to_string(&address).unwrap();
+        cx.mesh
+            .record(&topic(Class::Flow, STEP_BASE), &run, cx.ask_options())
+            .await?;
+        self.gone.notify_one();
+        Ok(())
+    }
+}
+
+fn run(step: i64, streaming: bool) -> AgentRun {
+    AgentRun {
+        run: RUN.into(),
+        step,
+        question: "q".into(),
+        streaming,
+        started_at: "2026-08-01T09:00:00.120000Z".into(),
+        ..AgentRun::default()
+    }
+}
+
+fn decision(taken: Taken) -> Decision {
+    Decision {
+        thought: vec!["I ".into(), "think".into(), String::new()],
+        answer: Vec::new(),
+        taken,
+        usage: Usage {
+            in_token: 7,
+            out_token: 3,
+            model: "m".into(),
+            duration_ms: 5,
+        },
+        candidates: vec!["calculator".into()],
+    }
+}
+
+fn act(name: &str) -> Taken {
+    let arguments = if name == "remote" {
+        serde_json::json!({"x": 1})
+    } else {
+        serde_json::json!({"expression": "2+2"})
+    };
+    Taken::Action {
+        name: name.into(),
+        arguments: arguments.as_object().unwrap().clone(),
+    }
+}
+
+/// Hosts the dead process's stand-in beside the agent and asks it.
+async fn continued(world: &World, died: Arc<Died>) -> Vec<AgentResponse> {
+    let processor = Processor::new("died").serves_system("died", died);
+    world.mesh.host(processor).await.unwrap();
+    let at = tg_schemas::Topic::system(Class::Request, "died");
+    let mut answer =
+        world
+            .mesh
+            .ask::<_, AgentResponse>(&at, &question("q", true), Default::default());
+    let mut chunks = Vec::new();
+    while let Some(part) = tokio::time::timeout(SOON, answer.next()).await.unwrap() {
+        chunks.push(part.unwrap());
+    }
+    chunks
+}
+
+fn died(run: AgentRun, sent: Vec<AgentResponse>, unknown: u64) -> Arc<Died> {
+    Arc::new(Died {
+        run,
+        sent,
+        unknown,
+        gone: Notify::new(),
+        asker: Mutex::default(),
+    })
+}
+
+fn contents(chunks: &[AgentResponse], kind: &str) -> Vec<String> {
+    let of_kind = chunks.iter().filter(|c| c.message_type == kind);
+    of_kind.map(|c| c.content.clone()).collect()
+}
+
+#[tokio::test]
+async fn a_decided_step_goes_on_in_the_same_words() {
+    let world = World::new([Say::Text("Final Answer: 4")]).await;
+    let decided = decision(act("calculator"));
+    world.ledger.decide(RUN, 1, &decided, 1).await.unwrap();
+    let id = Session::new(RUN);
+    // The session's entry and the first piece got through before the crash.
+    let event = crate::engine::trace::began(&id, &run(1, true));
+    let sent = vec![
+        chunks::explain(&event),
+        chunks::thought(&id, 1, "I ", false),
+    ];
+    let chunks = continued(&world, died(run(1, true), sent, 2)).await;
+    assert_eq!(
+        contents(&chunks, "thought"),
+        ["I ", "think", ""],
+        "no piece twice"
+    );
+    assert_eq!(
+        contents(&chunks, "observation"),
+        ["builtin:calculator says 4"]
+    );
+    assert_eq!(contents(&chunks, "answer"), ["4", ""]);
+    assert_eq!(
+        world.model.calls(),
+        1,
+        "only the second step asks the model"
+    );
+    assert_eq!(chunks.last().unwrap().in_token, Some(107));
+    world.ended().await;
+    let stored = world.store.triples();
+    assert_eq!(
+        values(&stored, "https://trustgraph.ai/ns/llmDurationMs").len(),
+        2
+    );
+}
+
+#[tokio::test]
+async fn an_observed_step_does_not_use_its_tool_again() {
+    let world = World::new([Say::Text("Final Answer: 4")]).await;
+    world
+        .ledger
+        .decide(RUN, 1, &decision(act("remote")), 1)
+        .await
+        .unwrap();
+    let seen = Observation {
+        text: "seen before".into(),
+        state: "moved".into(),
+        ..Observation::default()
+    };
+    world.ledger.observe(RUN, 1, &seen).await.unwrap();
+    let chunks = continued(&world, died(run(1, false), Vec::new(), 0)).await;
+    assert_eq!(contents(&chunks, "observation"), ["seen before"]);
+    assert!(world.tools.calls.lock().is_empty());
+}
+
+#[tokio::test]
+async fn a_call_of_unknown_outcome_is_not_made_again() {
+    let world = World::new([Say::Text("Final Answer: 4")]).await;
+    world
+        .ledger
+        .decide(RUN, 1, &decision(act("remote")), 1)
+        .await
+        .unwrap();
+    let chunks = continued(&world, died(run(1, false), Vec::new(), 0)).await;
+    assert!(contents(&chunks, "observation")[0].contains("outcome of this call is unknown"));
+    assert!(world.tools.calls.lock().is_empty());
+    assert!(chunks.last().unwrap().error.is_none());
+}
+
+#[tokio::test]
+async fn an_answer_decided_is_given() {
+    let world = World::new([]).await;
+    let mut decided = decision(Taken::Answer {
+        text: "It is 4".into(),
+    });
+    decided.answer = vec!["It ".into(), "is 4".into()];
+    world.ledger.decide(RUN, 1, &decided, 1).await.unwrap();
+    let chunks = continued(&world, died(run(1, true), Vec::new(), 0)).await;
+    assert_eq!(contents(&chunks, "answer"), ["It ", "is 4", ""]);
+    assert_eq!(world.model.calls(), 0);
+}
+
+#[tokio::test]
+async fn an_undecided_step_that_nobody_heard_is_taken_again() {
+    let world = World::new([Say::Text("Thought: t\nFinal Answer: yes")]).await;
+    let event = crate::engine::trace::began(&Session::new(RUN), &run(1, true));
+    let died = died(run(1, true), vec![chunks::explain(&event)], 1);
+    let asking = continued(&world, died.clone());
+    let telling = async {
+        died.gone.notified().await;
+        world.agent.desk.asked_again(&died.asker.lock().clone(), 1);
+    };
+    let (chunks, ()) = tokio::join!(asking, telling);
+    assert_eq!(contents(&chunks, "answer").concat(), "yes");
+    assert_eq!(
+        contents(&chunks, "explain").len(),
+        2,
+        "the session's entry comes once"
+    );
+}
+
+#[tokio::test]
+async fn an_undecided_step_that_was_heard_is_interrupted() {
+    let world = World::new([Say::Text("Thought: other words\nFinal Answer: yes")]).await;
+    let id = Session::new(RUN);
+    let event = crate::engine::trace::began(&id, &run(1, true));
+    let sent = vec![
+        chunks::explain(&event),
+        chunks::thought(&id, 1, "My words", false),
+    ];
+    let died = died(run(1, true), sent, 2);
+    let asking = continued(&world, died.clone());
+    let telling = async {
+        died.gone.notified().await;
+        world.agent.desk.asked_again(&died.asker.lock().clone(), 2);
+    };
+    let (chunks, ()) = tokio::join!(asking, telling);
+    assert_eq!(contents(&chunks, "thought"), ["My words"]);
+    assert_eq!(
+        chunks.last().unwrap().error.clone().unwrap().kind,
+        "interrupted"
+    );
+    assert_eq!(world.model.calls(), 0);
+    assert_eq!(world.ended().await, "interrupted");
+}
+
+#[tokio::test]
+async fn a_step_that_is_past_is_dropped() {
+    let world = World::new([Say::Text("Final Answer: yes")]).await;
+    let chunks = continued(&world, died(run(1, false), Vec::new(), 0)).await;
+    assert!(chunks.last().unwrap().end_of_dialog);
+    world.ended().await;
+    let records = world.store.records.lock().len();
+    // The same record comes again, and then a question whose run shows that it was dealt with.
+    let mut again = run(1, false);
+    again.reply = serde_json::to_string(&tg_mesh::ReplyAddress::default()).unwrap();
+    world
+        .mesh
+        .record(&topic(Class::Flow, STEP_BASE), &again, Default::default())
+        .await
+        .unwrap();
+    let other = world.run(&question("other", false)).await;
+    assert_eq!(contents(&other, "answer"), ["out of script"]);
+    assert_eq!(world.model.calls(), 2, "one call for each question");
+    assert_eq!(world.store.records.lock().len(), records + 1);
+}
