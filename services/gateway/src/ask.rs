@@ -41,25 +41,27 @@ pub(crate) fn ask<T: Translate>(
     let question = T::question(&Fields::new(body), about)?;
     let answer: Answer<T::Answer> = mesh.ask(topic, &question, options);
     let state = (answer, about.clone(), false);
-    Ok(stream::unfold(state, |(mut answer, about, over)| async move {
-        if over {
-            return None;
-        }
-        let part = match answer.next().await {
-            Some(Ok(part)) => translated::<T>(part, &about),
-            Some(Err(error)) => Part::Fault(scrub(error)),
-            None => Part::Fault(Error::new(
-                ErrorCode::Interrupted,
-                "the answer ended before its end",
-            )),
-        };
-        let over = match &part {
-            Part::Body { last, .. } => *last,
-            Part::Fault(_) => true,
-        };
-        Some((part, (answer, about, over)))
-    })
-    .boxed())
+    Ok(
+        stream::unfold(state, |(mut answer, about, over)| async move {
+            if over {
+                return None;
+            }
+            let part = match answer.next().await {
+                Some(Ok(part)) => translated::<T>(part, &about),
+                Some(Err(error)) => Part::Fault(scrub(error)),
+                None => Part::Fault(Error::new(
+                    ErrorCode::Interrupted,
+                    "the answer ended before its end",
+                )),
+            };
+            let over = match &part {
+                Part::Body { last, .. } => *last,
+                Part::Fault(_) => true,
+            };
+            Some((part, (answer, about, over)))
+        })
+        .boxed(),
+    )
 }
 
 fn translated<T: Translate>(part: T::Answer, about: &About) -> Part {

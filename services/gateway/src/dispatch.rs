@@ -196,7 +196,9 @@ impl App {
             .map_err(|error| Fault::Service(scrub(error)))?;
         Ok(Running {
             parts,
-            stopped: way.flow.map_or_else(CancellationToken::new, |flow| flow.stopped.clone()),
+            stopped: way
+                .flow
+                .map_or_else(CancellationToken::new, |flow| flow.stopped.clone()),
             over: false,
             name,
             door,
@@ -435,7 +437,10 @@ mod tests {
                 .about
         };
         assert_eq!(
-            about("create-user", json!({"user": {"workspace": "a"}, "workspace": "b"})),
+            about(
+                "create-user",
+                json!({"user": {"workspace": "a"}, "workspace": "b"})
+            ),
             Some("a".into())
         );
         assert_eq!(

@@ -31,7 +31,6 @@ struct Record {
 #[derive(Debug)]
 pub(crate) struct Flow {
     pub(crate) workspace: WorkspaceId,
-    pub(crate) id: FlowId,
     /// `None` for records that others wrote.
     pub(crate) epoch: Option<u64>,
     /// Cancelled when whoever waits on the flow is to be told that it is gone.
@@ -118,7 +117,7 @@ impl Flows {
         let key = (workspace.clone(), id.clone());
         let row = self.view.get(workspace.as_str(), KIND, id.as_str());
         let known = live.remove(&key);
-        let entry = next_entry(known, row, workspace, id)?;
+        let entry = next_entry(known, row, workspace)?;
         live.insert(key, entry.clone());
         Some(entry)
     }
@@ -129,7 +128,7 @@ impl Flows {
         let old = std::mem::take(&mut *live);
         for ((workspace, id), known) in old {
             let row = self.view.get(workspace.as_str(), KIND, id.as_str());
-            if let Some(entry) = next_entry(Some(known), row, &workspace, &id) {
+            if let Some(entry) = next_entry(Some(known), row, &workspace) {
                 live.insert((workspace, id), entry);
             }
         }
@@ -149,7 +148,6 @@ fn next_entry(
     known: Option<Arc<Flow>>,
     row: Option<Arc<str>>,
     workspace: &WorkspaceId,
-    id: &FlowId,
 ) -> Option<Arc<Flow>> {
     if let (Some(known), Some(row)) = (&known, &row)
         && (Arc::ptr_eq(&known.row, row) || known.row == *row)
@@ -178,7 +176,6 @@ fn next_entry(
     };
     let flow = Flow {
         workspace: workspace.clone(),
-        id: id.clone(),
         epoch: record.epoch,
         stopped: token,
         row,
@@ -194,16 +191,9 @@ fn next_entry(
 mod tests {
     use super::*;
 
-    fn ids() -> (WorkspaceId, FlowId) {
-        (
-            WorkspaceId::new("default").unwrap(),
-            FlowId::new("f").unwrap(),
-        )
-    }
-
     fn step(known: Option<Arc<Flow>>, row: Option<&str>) -> Option<Arc<Flow>> {
-        let (workspace, id) = ids();
-        next_entry(known, row.map(Arc::from), &workspace, &id)
+        let workspace = WorkspaceId::new("default").unwrap();
+        next_entry(known, row.map(Arc::from), &workspace)
     }
 
     const RUNNING: &str = r#"{"interfaces": {
@@ -229,8 +219,14 @@ mod tests {
         for (next, ends) in [
             (None, true),
             (Some(r#"{"status": "stopping", "epoch": 3}"#), true),
-            (Some(r#"{"status": "stopping", "epoch": 3, "drain": "park"}"#), true),
-            (Some(r#"{"status": "stopping", "epoch": 3, "drain": "wait"}"#), false),
+            (
+                Some(r#"{"status": "stopping", "epoch": 3, "drain": "park"}"#),
+                true,
+            ),
+            (
+                Some(r#"{"status": "stopping", "epoch": 3, "drain": "wait"}"#),
+                false,
+            ),
             (Some(r#"{"epoch": 4}"#), true),
             (Some(r#"{"epoch": 3, "description": "new words"}"#), false),
             (Some("not json"), true),

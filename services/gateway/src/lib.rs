@@ -14,6 +14,7 @@ mod doors;
 mod fault;
 mod flows;
 mod inflight;
+mod listener;
 mod options;
 mod processors;
 mod registry;

@@ -36,6 +36,8 @@ pub struct Limits {
     pub per_socket: usize,
     /// Questions under way in one workspace, over all doors.
     pub per_workspace: usize,
+    /// Open connections; more wait to be accepted.
+    pub connections: usize,
     /// Open WebSockets, imports included.
     pub sockets: usize,
     /// Frames waiting to be written to one socket.
@@ -53,6 +55,7 @@ impl Default for Limits {
             frame: 50 << 20,
             per_socket: 64,
             per_workspace: 1024,
+            connections: 4096,
             sockets: 1024,
             outgoing: 64,
             import: 32,

@@ -233,7 +233,12 @@ const SERVICES: &[Service] = &[
         operations: &[
             (
                 Needs("knowledge:read"),
-                &["get-kg-core", "list-kg-cores", "get-de-core", "list-de-cores"],
+                &[
+                    "get-kg-core",
+                    "list-kg-cores",
+                    "get-de-core",
+                    "list-de-cores",
+                ],
             ),
             (
                 Needs("knowledge:write"),
@@ -291,11 +296,7 @@ const KINDS: &[Kind] = &[
         "document-embeddings:read",
         ask::ask::<Generic>,
     ),
-    kind(
-        "row-embeddings",
-        "row-embeddings:read",
-        ask::ask::<Generic>,
-    ),
+    kind("row-embeddings", "row-embeddings:read", ask::ask::<Generic>),
     kind("rows", "rows:read", ask::ask::<Generic>),
     kind("nlp-query", "nlp-query:read", ask::ask::<Generic>),
     kind(

@@ -39,13 +39,16 @@ fn is_kind(kind: &str) -> bool {
 /// services, not from the caller's data.
 fn text(message: &str, inner: bool) -> String {
     let mut out = String::with_capacity(message.len().min(MAX) + 8);
+    let mut masked = false;
     for piece in message.split_inclusive(|c: char| c.is_whitespace()) {
         let word = piece.trim_end();
-        if word.is_empty() || !leaks(word, inner) {
-            out.push_str(piece);
-        } else {
+        // A bare number after an address is its port.
+        masked = !word.is_empty() && (leaks(word, inner) || (masked && is_number(word)));
+        if masked {
             out.push_str(MASK);
             out.push_str(&piece[word.len()..]);
+        } else {
+            out.push_str(piece);
         }
         if out.len() > MAX {
             let cut = (0..=MAX).rev().find(|at| out.is_char_boundary(*at));
@@ -60,19 +63,21 @@ fn text(message: &str, inner: bool) -> String {
 const SCHEMES: [&str; 8] = [
     "amqp:", "amqps:", "redis:", "postgres", "mysql:", "mongodb", "kafka:", "pulsar:",
 ];
+/// Places in a blueprint, written as JSON pointers.
+const SECTIONS: [&str; 4] = ["/flow/", "/blueprint/", "/interfaces/", "/parameters/"];
 const CLASSES: [&str; 4] = ["flow", "request", "response", "notify"];
 
 fn leaks(word: &str, inner: bool) -> bool {
     let lower = word.to_ascii_lowercase();
     let has = |needle: &str| lower.contains(needle);
     let topic = CLASSES.iter().any(|class| {
-        has(&format!("{class}:tg:"))
-            || has(&format!("tg.{class}"))
-            || has(&format!("nt.{class}"))
+        starts_inside(&lower, &format!("{class}:tg:"))
+            || starts_inside(&lower, &format!("tg.{class}."))
+            || starts_inside(&lower, &format!("nt.{class}."))
     });
     topic
-        || has("nt.inbox")
-        || has("tg.inbox")
+        || starts_inside(&lower, "nt.inbox.")
+        || starts_inside(&lower, "tg.inbox.")
         || (has("://") && (inner || SCHEMES.iter().any(|scheme| has(scheme))))
         || has("host=")
         || has("port=")
@@ -80,6 +85,22 @@ fn leaks(word: &str, inner: bool) -> bool {
         || is_secret(word)
         || is_path(word)
         || is_address(word)
+}
+
+/// Whether a name begins somewhere in the word, and not in the middle of another name.
+fn starts_inside(word: &str, name: &str) -> bool {
+    word.match_indices(name).any(|(at, _)| {
+        !word[..at]
+            .chars()
+            .next_back()
+            .is_some_and(|c| c.is_ascii_alphanumeric())
+    })
+}
+
+/// Digits, perhaps in brackets or before a comma.
+fn is_number(word: &str) -> bool {
+    let digits = word.chars().filter(char::is_ascii_digit).count();
+    digits >= 2 && !word.chars().any(char::is_alphabetic)
 }
 
 /// Keys of providers, of ours, and bearer tokens.
@@ -99,6 +120,9 @@ fn is_secret(word: &str) -> bool {
 /// An absolute path of at least two steps.
 fn is_path(word: &str) -> bool {
     let bare = word.trim_start_matches(|c: char| matches!(c, '\'' | '"' | '(' | '[' | '`' | '<'));
+    if SECTIONS.iter().any(|section| bare.starts_with(section)) {
+        return false;
+    }
     let unix = bare.starts_with('/') && !bare.starts_with("//") && bare[1..].contains('/');
     let windows = bare.get(1..3) == Some(":\\");
     unix || windows
@@ -130,6 +154,7 @@ mod tests {
             "cannot reach amqp://guest:guest@rabbit:5672/%2f",
             "HTTPConnectionPool(host='ollama', port=11434): Max retries exceeded",
             "connect to 10.0.0.7 refused",
+            "connect call failed ('10.0.0.7', 5672)",
             "connect to rabbitmq-0.svc:5672 refused",
             "[Errno 2] No such file: '/var/lib/threadgraph/agent.sqlite'",
             "invalid key sk-abcdefghijklmnopqrstuvwx for project",
@@ -140,8 +165,18 @@ mod tests {
             let out = scrub(Error::typed("unexpected-error", leak)).message;
             assert!(out.contains(MASK), "{leak} → {out}");
             for word in [
-                "nt.request", "tg.flow", "amqp", "ollama", "11434", "10.0.0.7", "5672", "/var/",
-                "sk-abc", "request:tg", "api.example", "tg_0123",
+                "nt.request",
+                "tg.flow",
+                "amqp",
+                "ollama",
+                "11434",
+                "10.0.0.7",
+                "5672",
+                "/var/",
+                "sk-abc",
+                "request:tg",
+                "api.example",
+                "tg_0123",
             ] {
                 assert!(!out.contains(word), "{out}");
             }

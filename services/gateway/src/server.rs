@@ -7,6 +7,7 @@ use tg_mesh::{Mesh, TaskKind};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::listener::Listener;
 use crate::options::{GatewayError, GatewayOptions};
 use crate::routes;
 use crate::state::App;
@@ -36,7 +37,7 @@ impl GatewayHandle {
 /// Opens the doors. The mesh must host [`crate::processors`].
 pub async fn serve(mesh: Mesh, options: GatewayOptions) -> Result<GatewayHandle, GatewayError> {
     options.check()?;
-    let listen = options.listen;
+    let (listen, connections) = (options.listen, options.limits.connections);
     let bind = |source| GatewayError::Bind { listen, source };
     let listener = TcpListener::bind(listen).await.map_err(bind)?;
     let local_addr = listener.local_addr().map_err(bind)?;
@@ -49,13 +50,17 @@ pub async fn serve(mesh: Mesh, options: GatewayOptions) -> Result<GatewayHandle,
     mesh.spawn(TaskKind::Background, app.flows.clone().watch());
     mesh.spawn(
         TaskKind::Connection,
-        keep_open(listener, app, handle.closed.clone()),
+        keep_open(
+            Listener::new(listener, connections),
+            app,
+            handle.closed.clone(),
+        ),
     );
     tracing::info!(%local_addr, "gateway listens");
     Ok(handle)
 }
 
-async fn keep_open(listener: TcpListener, app: Arc<App>, closed: CancellationToken) {
+async fn keep_open(listener: Listener, app: Arc<App>, closed: CancellationToken) {
     let closing = app.closing.clone();
     let served = axum::serve(listener, routes::router(app.clone()))
         .with_graceful_shutdown(closing.clone().cancelled_owned())

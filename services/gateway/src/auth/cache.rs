@@ -23,18 +23,17 @@ impl<K: Eq + Hash, V: Clone> Cache<K, V> {
     }
 
     /// A value that has not expired.
-    pub(super) fn get(&self, key: &K) -> Option<V> {
+    pub(super) fn get(&self, key: &K, now: Instant) -> Option<V> {
         let rows = self.rows.lock();
         let (value, until) = rows.get(key)?;
-        (Instant::now() < *until).then(|| value.clone())
+        (now < *until).then(|| value.clone())
     }
 
     /// Remembers a value.
-    pub(super) fn put(&self, key: K, value: V, memory: Duration) {
+    pub(super) fn put(&self, key: K, value: V, now: Instant, memory: Duration) {
         if memory.is_zero() {
             return;
         }
-        let now = Instant::now();
         let mut rows = self.rows.lock();
         if rows.len() >= self.limit && !rows.contains_key(&key) {
             rows.retain(|_, (_, until)| now < *until);
@@ -50,18 +49,23 @@ impl<K: Eq + Hash, V: Clone> Cache<K, V> {
 mod tests {
     use super::*;
 
-    #[tokio::test(start_paused = true)]
-    async fn values_expire_and_the_bound_holds() {
+    #[test]
+    fn values_expire_and_the_bound_holds() {
         let cache = Cache::new(2);
-        cache.put(1, "a", Duration::from_secs(60));
-        cache.put(2, "b", Duration::from_secs(1));
-        tokio::time::advance(Duration::from_secs(2)).await;
-        assert_eq!(cache.get(&2), None);
-        cache.put(3, "c", Duration::from_secs(60));
-        assert_eq!((cache.get(&1), cache.get(&3)), (Some("a"), Some("c")));
-        cache.put(4, "d", Duration::from_secs(60));
+        let start = Instant::now();
+        let minute = Duration::from_secs(60);
+        cache.put(1, "a", start, minute);
+        cache.put(2, "b", start, Duration::from_secs(1));
+        let now = start + Duration::from_secs(2);
+        assert_eq!(cache.get(&2, now), None);
+        cache.put(3, "c", now, minute);
+        assert_eq!(
+            (cache.get(&1, now), cache.get(&3, now)),
+            (Some("a"), Some("c"))
+        );
+        cache.put(4, "d", now, minute);
         assert_eq!(cache.rows.lock().len(), 1);
-        cache.put(5, "e", Duration::ZERO);
-        assert_eq!(cache.get(&5), None);
+        cache.put(5, "e", now, Duration::ZERO);
+        assert_eq!(cache.get(&5, now), None);
     }
 }

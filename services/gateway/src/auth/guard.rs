@@ -57,16 +57,16 @@ mod tests {
         assert!(local(Some("localhost:8888"), None));
         assert!(local(Some("127.0.0.1:8888"), None));
         assert!(local(Some("[::1]:8888"), None));
-        assert!(local(
-            Some("localhost:8888"),
-            Some("http://localhost:8888")
-        ));
+        assert!(local(Some("localhost:8888"), Some("http://localhost:8888")));
         assert!(!local(None, None));
         assert!(!local(Some("evil.example:8888"), None));
         assert!(!local(Some("localhost.evil.example"), None));
         assert!(!local(Some("127.0.0.1.evil.example"), None));
         assert!(!local(Some("localhost:8888"), Some("http://evil.example")));
-        assert!(!local(Some("localhost:8888"), Some("http://localhost:3000")));
+        assert!(!local(
+            Some("localhost:8888"),
+            Some("http://localhost:3000")
+        ));
         assert!(!local(Some("localhost:8888"), Some("null")));
     }
 }

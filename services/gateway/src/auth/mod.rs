@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 use tg_mesh::{Answer, Ask, Deadline, Mesh};
 use tg_schemas::msg::{IamRequest, IamResponse};
 use tg_schemas::{Class, Topic};
+use tokio::time::Instant;
 
 use crate::fault::Fault;
 use crate::options::{GatewayOptions, Regime};
@@ -103,11 +104,12 @@ impl Auth {
             None => self.resolve("authenticate-anonymous", "").await,
             Some(key) if key.starts_with("tg_") => {
                 let hash: KeyHash = Sha256::digest(key.as_bytes()).into();
-                if let Some(identity) = self.keys.get(&hash) {
+                if let Some(identity) = self.keys.get(&hash, Instant::now()) {
                     return Ok(identity);
                 }
                 let identity = self.resolve("resolve-api-key", key).await?;
-                self.keys.put(hash, identity.clone(), MEMORY);
+                self.keys
+                    .put(hash, identity.clone(), Instant::now(), MEMORY);
                 Ok(identity)
             }
             Some(_) => Err(Fault::AuthFailure),
@@ -122,8 +124,8 @@ impl Auth {
                 ..IamRequest::default()
             })
             .await?;
-        let complete =
-            !response.resolved_user_id.is_empty() && !response.resolved_default_workspace.is_empty();
+        let complete = !response.resolved_user_id.is_empty()
+            && !response.resolved_default_workspace.is_empty();
         if !complete {
             return Err(Fault::AuthFailure);
         }
@@ -145,7 +147,7 @@ impl Auth {
             _ => return Ok(()),
         };
         let decision = (identity.id.clone(), capability, resource.clone());
-        let allowed = match self.decisions.get(&decision) {
+        let allowed = match self.decisions.get(&decision, Instant::now()) {
             Some(allowed) => allowed,
             None => self.decide(decision).await?,
         };
@@ -182,7 +184,8 @@ impl Auth {
             .await?;
         let seconds = u64::try_from(response.decision_ttl_seconds).unwrap_or(0);
         let memory = Duration::from_secs(seconds).min(MEMORY);
-        self.decisions.put(decision, response.decision_allow, memory);
+        self.decisions
+            .put(decision, response.decision_allow, Instant::now(), memory);
         Ok(response.decision_allow)
     }
 

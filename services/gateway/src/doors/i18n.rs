@@ -37,9 +37,7 @@ mod tests {
         let english = find("en");
         let keys: Vec<_> = english.as_object().unwrap().keys().collect();
         assert!(!keys.is_empty());
-        for lang in [
-            "ar", "es", "he", "hi", "pt", "ru", "sw", "tr", "zh-cn",
-        ] {
+        for lang in ["ar", "es", "he", "hi", "pt", "ru", "sw", "tr", "zh-cn"] {
             let pack = find(lang);
             assert_ne!(pack, english, "{lang}");
             let own: Vec<_> = pack.as_object().unwrap().keys().collect();

@@ -82,7 +82,11 @@ pub(super) async fn run(app: &App, mut socket: WebSocket, way: Way) {
         }
         None => while let Some(Ok(_)) = socket.recv().await {},
     }
-    tracing::debug!(frames = counts.frames, triples = counts.triples, "import ended");
+    tracing::debug!(
+        frames = counts.frames,
+        triples = counts.triples,
+        "import ended"
+    );
 }
 
 fn batch(bytes: &[u8]) -> Result<Triples, Error> {

@@ -89,15 +89,13 @@ fn vector(app: &App, selector: &Selector) -> Value {
     let processes = app.mesh.presence().snapshot();
     let mut samples = match selector.name() {
         "processor_info" => processor_info(&processes),
-        "consumer_state" => consumer_state(app, &processes),
+        "consumer_state" => consumer_state(&processes),
         name => parse_text(&own(app), name),
     };
     samples.retain(|sample| selector.matches(sample));
     let result: Vec<Value> = samples
         .into_iter()
-        .map(|sample| {
-            json!({"metric": sample.labels, "value": [now, sample.value.to_string()]})
-        })
+        .map(|sample| json!({"metric": sample.labels, "value": [now, sample.value.to_string()]}))
         .collect();
     json!({"status": "success", "data": {"resultType": "vector", "result": result}})
 }
@@ -124,9 +122,8 @@ fn processor_info(processes: &[Presence]) -> Vec<Sample> {
         .collect()
 }
 
-/// One sample per processor and flow; once more under the name of the flow's blueprint, by which the
-/// official command asks for what flows of a blueprint share.
-fn consumer_state(app: &App, processes: &[Presence]) -> Vec<Sample> {
+/// One sample per processor and flow.
+fn consumer_state(processes: &[Presence]) -> Vec<Sample> {
     let mut samples = Vec::new();
     for process in processes {
         for processor in &process.processors {
@@ -148,6 +145,5 @@ fn consumer_state(app: &App, processes: &[Presence]) -> Vec<Sample> {
     }
     samples.sort_by(|a, b| a.labels.iter().cmp(b.labels.iter()));
     samples.dedup_by(|a, b| a.labels == b.labels);
-    let _ = app;
     samples
 }

@@ -181,15 +181,20 @@ mod tests {
         };
         assert!(selector.matches(&sample("default")));
         assert!(!selector.matches(&sample("other")));
-        assert_eq!(Selector::parse("processor_info").unwrap().name(), "processor_info");
+        assert_eq!(
+            Selector::parse("processor_info").unwrap().name(),
+            "processor_info"
+        );
     }
 
     #[test]
     fn matchers_know_alternatives_and_wildcards() {
         let matches = |query: &str| {
-            Selector::parse(query)
-                .unwrap()
-                .matches(&Sample::new("m", &[("a", "agent-manager")], 1.0))
+            Selector::parse(query).unwrap().matches(&Sample::new(
+                "m",
+                &[("a", "agent-manager")],
+                1.0,
+            ))
         };
         assert!(matches(r#"m{a=~"x|agent.*"}"#));
         assert!(matches(r#"m{a=~".*manager", a!="x"}"#));
@@ -199,7 +204,15 @@ mod tests {
 
     #[test]
     fn everything_else_is_refused() {
-        for bad in ["", "rate(m[5m])", "m{a=}", "m{a=\"x\"", "m{a=\"x\" b=\"y\"}", "1", "m{\u{fc}=\"\"}"] {
+        for bad in [
+            "",
+            "rate(m[5m])",
+            "m{a=}",
+            "m{a=\"x\"",
+            "m{a=\"x\" b=\"y\"}",
+            "1",
+            "m{\u{fc}=\"\"}",
+        ] {
             assert!(Selector::parse(bad).is_none(), "{bad}");
         }
     }

@@ -100,6 +100,13 @@ async fn run(app: Shared, socket: WebSocket, token: Option<String>, meta: Meta) 
 /// Questions under way by the text of their id, each with its token.
 type Running = Arc<Mutex<HashMap<String, Vec<(u64, CancellationToken)>>>>;
 
+/// An authenticated caller, with the credential to look at again: a revoked key ends a session, too.
+#[derive(Clone)]
+struct Caller {
+    identity: Identity,
+    token: Arc<str>,
+}
+
 struct Session {
     app: Shared,
     permits: Arc<Semaphore>,
@@ -112,9 +119,9 @@ struct Session {
 
 impl Session {
     async fn serve(self, mut stream: SplitStream<WebSocket>, token: Option<String>) {
-        let mut identity = match token {
-            Some(token) => self.app.auth.authenticate(Some(&token)).await.ok(),
-            None if self.app.auth.open() => self.app.auth.authenticate(None).await.ok(),
+        let mut caller = match token {
+            Some(token) => self.known(token).await,
+            None if self.app.auth.open() => self.known(String::new()).await,
             None => None,
         };
         let mut number = 0;
@@ -132,19 +139,17 @@ impl Session {
                 None => break None,
             };
             number += 1;
-            match frame::read(&bytes, identity.is_some()) {
-                Ok(Incoming::Auth(token)) => {
-                    match self.app.auth.authenticate(Some(&token)).await {
-                        Ok(caller) => {
-                            self.say(&frame::auth_ok(&caller.workspace)).await;
-                            identity = Some(caller);
-                        }
-                        Err(_) => self.say(&frame::auth_failed()).await,
+            match frame::read(&bytes, caller.is_some()) {
+                Ok(Incoming::Auth(token)) => match self.known(token).await {
+                    Some(known) => {
+                        self.say(&frame::auth_ok(&known.identity.workspace)).await;
+                        caller = Some(known);
                     }
-                }
+                    None => self.say(&frame::auth_failed()).await,
+                },
                 Ok(Incoming::Cancel(id)) => self.cancel(&id),
-                Ok(Incoming::Ask(question)) => match &identity {
-                    Some(identity) => self.ask(identity.clone(), *question, number).await,
+                Ok(Incoming::Ask(question)) => match &caller {
+                    Some(caller) => self.ask(caller.clone(), *question, number).await,
                     None => self.refuse(&question.id, Fault::AuthFailure).await,
                 },
                 Err(Refused { id, fault }) => self.say(&fault.frame(id.as_ref())).await,
@@ -156,6 +161,15 @@ impl Session {
             }
             None => self.gone.cancel(),
         }
+    }
+
+    /// Who holds a token.
+    async fn known(&self, token: String) -> Option<Caller> {
+        let identity = self.app.auth.authenticate(Some(&token)).await.ok()?;
+        Some(Caller {
+            identity,
+            token: token.into(),
+        })
     }
 
     async fn say(&self, frame: &Value) {
@@ -177,7 +191,7 @@ impl Session {
         }
     }
 
-    async fn ask(&self, identity: Identity, question: Question, number: u64) {
+    async fn ask(&self, caller: Caller, question: Question, number: u64) {
         let Ok(permit) = self.permits.clone().try_acquire_owned() else {
             self.refuse(&question.id, Fault::busy("on this socket"))
                 .await;
@@ -207,7 +221,7 @@ impl Session {
         );
         let task = answer(Task {
             app: self.app.clone(),
-            identity,
+            caller,
             question,
             meta,
             cancel,
@@ -269,7 +283,7 @@ impl Drop for Entry {
 
 struct Task {
     app: Shared,
-    identity: Identity,
+    caller: Caller,
     question: Question,
     meta: Meta,
     cancel: CancellationToken,
@@ -302,7 +316,12 @@ async fn forward(task: Task) {
         timeout,
         meta: task.meta,
     };
-    let mut running = match task.app.start(&task.identity, call, task.cancel).await {
+    let started = async {
+        let token = Some(&*task.caller.token);
+        let identity = task.app.auth.authenticate(token).await?;
+        task.app.start(&identity, call, task.cancel).await
+    };
+    let mut running = match started.await {
         Ok(running) => running,
         Err(fault) => {
             let frame = frame::failure(&id, &fault);
@@ -311,7 +330,12 @@ async fn forward(task: Task) {
         }
     };
     while let Some(part) = running.next().await {
-        if task.outgoing.send(text(&frame::part(&id, part))).await.is_err() {
+        if task
+            .outgoing
+            .send(text(&frame::part(&id, part)))
+            .await
+            .is_err()
+        {
             return;
         }
     }

@@ -86,7 +86,11 @@ fn question(id: Value, mut frame: Body) -> Result<Incoming, Fault> {
     let timeout = match fields.integer_or("timeout", 0)? {
         0 => None,
         seconds @ 1..=MAX_TIMEOUT => Some(Duration::from_secs(seconds.unsigned_abs())),
-        _ => return Err(fields.fault("timeout", "must be from 1 to 3600 seconds").into()),
+        _ => {
+            return Err(fields
+                .fault("timeout", "must be from 1 to 3600 seconds")
+                .into());
+        }
     };
     let target = if flow.is_empty() {
         Target::service(&service, &body)?
@@ -170,7 +174,10 @@ mod tests {
         let missing = error(json!({"id": "1"}));
         assert_eq!(missing["id"], "1");
         assert_eq!(missing["complete"], true);
-        assert_eq!(missing["error"]["message"], "Bad message: request: is required");
+        assert_eq!(
+            missing["error"]["message"],
+            "Bad message: request: is required"
+        );
         assert_eq!(
             error(json!({"id": 1, "request": []}))["error"]["message"],
             "Bad message: request: must be an object"

@@ -21,7 +21,11 @@ pub(super) fn wanted(headers: &HeaderMap) -> bool {
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
-        .any(|kind| kind.trim().to_ascii_lowercase().starts_with("text/event-stream"))
+        .any(|kind| {
+            kind.trim()
+                .to_ascii_lowercase()
+                .starts_with("text/event-stream")
+        })
 }
 
 /// Streams an answer. Dropping the response cancels the question.

@@ -189,10 +189,7 @@ mod tests {
             ..AgentResponse::default()
         };
         let body = part::<Agent>(chunk, "");
-        assert_eq!(
-            body["explain_triples"][0]["o"],
-            json!({"t": "l", "v": "v"})
-        );
+        assert_eq!(body["explain_triples"][0]["o"], json!({"t": "l", "v": "v"}));
         assert_eq!(body["end_of_dialog"], false);
     }
 

@@ -213,10 +213,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A map of texts. Values of other kinds become their JSON text, `null` is left out.
-    pub fn text_map(
-        &self,
-        key: &str,
-    ) -> Result<std::collections::BTreeMap<String, String>, Error> {
+    pub fn text_map(&self, key: &str) -> Result<std::collections::BTreeMap<String, String>, Error> {
         let Some(map) = self.map(key)? else {
             return Ok(Default::default());
         };

@@ -91,23 +91,21 @@ impl Translate for Flow {
 
     fn part(part: FlowAnswer, about: &About) -> Body {
         let response = part.response;
-        let special = special(&about.operation, &response.flow, &part.extras);
-        let mut reply = Reply::new()
+        let said = more(&about.operation, &response.flow);
+        let mut body = Reply::new()
             .put("blueprint-names", response.blueprint_names)
             .put("flow-ids", response.flow_ids)
             .put("blueprint-definition", response.blueprint_definition)
             .put("flow", response.flow)
             .put("description", response.description)
-            .put("parameters", json!(response.parameters));
-        for (key, value) in part.extras {
+            .put("parameters", json!(response.parameters))
+            .done();
+        for (key, value) in part.extras.into_iter().chain(said) {
             if !value.is_null() {
-                reply = reply.put(&key.replace('_', "-"), opened(value));
+                body.entry(key.replace('_', "-")).or_insert(opened(value));
             }
         }
-        match special {
-            Some((key, value)) => reply.put(key, value).done(),
-            None => reply.done(),
-        }
+        body
     }
 }
 
@@ -121,22 +119,15 @@ fn opened(value: Value) -> Value {
     }
 }
 
-/// What an operator's operation answers with, found in the one free text of the contract type.
-fn special(operation: &str, flow: &str, extras: &Body) -> Option<(&'static str, Value)> {
-    let key = match operation {
-        "stop-flow" => "receipt",
-        "check-blueprint" => "faults",
-        "why" => "why",
-        "doctor" => "doctor",
-        "list-put-aside" | "show-put-aside" | "replay-put-aside" => "put-aside",
-        _ => return None,
-    };
-    if flow.is_empty() || extras.contains_key(&key.replace('-', "_")) || extras.contains_key(key) {
-        return None;
+/// What our flow service says beyond the contract's fields: an object in the one free text.
+fn more(operation: &str, text: &str) -> Body {
+    if operation == "get-flow" {
+        return Body::new();
     }
-    let value: Value = serde_json::from_str(flow).ok()?;
-    let inner = value.get(key).cloned();
-    Some((key, inner.unwrap_or(value)))
+    match serde_json::from_str(text) {
+        Ok(Value::Object(said)) => said,
+        _ => Body::new(),
+    }
 }
 
 #[cfg(test)]
@@ -195,14 +186,14 @@ mod tests {
 
         let text = FlowAnswer {
             response: FlowResponse {
-                flow: r#"{"queues-removed": 3}"#.into(),
+                flow: r#"{"receipt": {"queues-removed": 3}, "flow-ids": ["not ours"]}"#.into(),
                 ..FlowResponse::default()
             },
             extras: Body::new(),
         };
-        assert_eq!(
-            part::<Flow>(text, "stop-flow")["receipt"]["queues-removed"],
-            3
-        );
+        let body = part::<Flow>(text.clone(), "stop-flow");
+        assert_eq!(body["receipt"]["queues-removed"], 3);
+        assert_eq!(body["flow-ids"], json!([]));
+        assert!(part::<Flow>(text, "get-flow").get("receipt").is_none());
     }
 }

@@ -213,7 +213,10 @@ const RULES: &[Rule] = &[
 ];
 
 fn rule(kind: &str) -> &'static Rule {
-    RULES.iter().find(|rule| rule.kind == kind).unwrap_or(&PLAIN)
+    RULES
+        .iter()
+        .find(|rule| rule.kind == kind)
+        .unwrap_or(&PLAIN)
 }
 
 /// Any kind without a translator of its own.
@@ -315,8 +318,7 @@ fn to_api(map: &Body) -> Option<Value> {
     }
     let is_triple = map.len() <= 4 && ["s", "p", "o"].iter().all(|key| map.contains_key(*key));
     if is_triple {
-        let triple: tg_schemas::Triple =
-            serde_json::from_value(Value::Object(map.clone())).ok()?;
+        let triple: tg_schemas::Triple = serde_json::from_value(Value::Object(map.clone())).ok()?;
         return Some(triple.to_api());
     }
     None
@@ -365,11 +367,7 @@ mod tests {
             Value::Object(body),
             json!({"entities": [{"entity": {"t": "i", "i": "urn:a"}, "score": 0.5}]})
         );
-        let request = ask(
-            "some-kind",
-            json!({"seed": {"t": "i", "i": "urn:a"}}),
-        )
-        .unwrap();
+        let request = ask("some-kind", json!({"seed": {"t": "i", "i": "urn:a"}})).unwrap();
         assert_eq!(request["seed"], json!(Term::iri("urn:a")));
     }
 

@@ -222,7 +222,10 @@ mod tests {
             "add-document",
         )
         .unwrap_err();
-        assert_eq!(error.message, "document-metadata.metadata[0].o: is required");
+        assert_eq!(
+            error.message,
+            "document-metadata.metadata[0].o: is required"
+        );
     }
 
     #[test]

@@ -78,9 +78,11 @@ mod tests {
         .unwrap();
         assert_eq!(request.terms["a"], "\"x\"");
         assert_eq!(request.terms["n"], "[1]");
-        let request =
-            question::<Prompt>(json!({"id": "p", "terms": {"a": "\"y\"", "b": "raw", "c": 2}}), "")
-                .unwrap();
+        let request = question::<Prompt>(
+            json!({"id": "p", "terms": {"a": "\"y\"", "b": "raw", "c": 2}}),
+            "",
+        )
+        .unwrap();
         assert_eq!(request.terms["a"], "\"y\"");
         assert_eq!(request.terms["b"], "\"raw\"");
         assert_eq!(request.terms["c"], "2");

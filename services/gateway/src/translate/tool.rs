@@ -39,8 +39,7 @@ mod tests {
 
     #[test]
     fn parameters_travel_as_json_text() {
-        let request =
-            question::<Tool>(json!({"name": "t", "parameters": {"a": [1]}}), "").unwrap();
+        let request = question::<Tool>(json!({"name": "t", "parameters": {"a": [1]}}), "").unwrap();
         assert_eq!(request.parameters, "{\"a\":[1]}");
         let request = question::<Tool>(json!({"name": "t", "parameters": null}), "").unwrap();
         assert_eq!(request.parameters, "{}");

@@ -135,7 +135,10 @@ mod tests {
         }))
         .unwrap();
         assert_eq!(batch.metadata.unwrap().collection, "c");
-        assert_eq!(frame(triple).unwrap().metadata.unwrap().collection, "default");
+        assert_eq!(
+            frame(triple).unwrap().metadata.unwrap().collection,
+            "default"
+        );
         let message = |value| frame(value).unwrap_err().message;
         assert_eq!(message(json!({})), "metadata: is required");
         assert_eq!(

@@ -1,0 +1,217 @@
+//! Who may come in, and where to.
+
+use serde_json::{Value, json};
+use tg_gateway::{GatewayOptions, Regime};
+
+use crate::world::World;
+
+const AGENT: &str = "/api/v1/flow/default/service/agent";
+const TRIPLES: &str = "/api/v1/flow/default/service/triples";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_door_asks_for_a_key() {
+    let world = World::start(Regime::Iam).await;
+    for token in ["", "tg_wrong", "a.b.c", "nonsense"] {
+        for (path, body) in [
+            ("/api/v1/config", json!({"operation": "list"})),
+            ("/api/v1/iam", json!({"operation": "whoami"})),
+            ("/api/v1/auth/change-password", json!({})),
+            ("/api/v1/import-core", json!({})),
+            (AGENT, json!({"question": "q"})),
+            ("/api/v1/flow/default/service/thru/agent", json!({})),
+        ] {
+            let (status, body) = world.post(path, token, body).await;
+            assert_eq!(
+                (status, body),
+                (401, json!({"error": "auth failure"})),
+                "{path}"
+            );
+        }
+        for path in [
+            "/api/metrics",
+            "/api/metrics/query?query=up",
+            "/metrics",
+            "/api/v1/export-core",
+            "/api/v1/document-stream?document-id=doc",
+            "/api/v1/flow/default/export/triples",
+        ] {
+            assert_eq!(world.get(path, token).await.0, 401, "{path}");
+        }
+    }
+    for (path, status) in [
+        ("/health/live", 200),
+        ("/health/ready", 200),
+        ("/api/v1/i18n/packs/en", 200),
+    ] {
+        assert_eq!(world.get(path, "").await.0, status, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_workspace_is_a_wall_on_every_door() {
+    let world = World::start(Regime::Iam).await;
+    // The caller's own workspace is used when none is named.
+    let (_, reply) = world.post(TRIPLES, "tg_reader", json!({})).await;
+    assert_eq!(reply["response"][0]["o"]["v"], "acme");
+    let (_, reply) = world
+        .post("/api/v1/config", "tg_reader", json!({"operation": "list"}))
+        .await;
+    assert_eq!(reply["directory"], json!(["acme"]));
+    // Another one is refused, whether it exists or not.
+    for workspace in ["default", "nope"] {
+        for (path, body) in [
+            (TRIPLES, json!({"workspace": workspace})),
+            (AGENT, json!({"question": "q", "workspace": workspace})),
+            (
+                "/api/v1/config",
+                json!({"operation": "list", "workspace": workspace}),
+            ),
+        ] {
+            let (status, body) = world.post(path, "tg_reader", body).await;
+            assert_eq!(
+                (status, body),
+                (403, json!({"error": "access denied"})),
+                "{path}"
+            );
+        }
+        let path = format!("/api/v1/document-stream?document-id=doc&workspace={workspace}");
+        assert_eq!(world.get(&path, "tg_reader").await.0, 403);
+        for bulk in ["import", "export"] {
+            let path = format!(
+                "/api/v1/flow/default/{bulk}/triples?token=tg_reader&workspace={workspace}"
+            );
+            assert_eq!(world.get(&path, "").await.0, 403, "{bulk}");
+        }
+        let socket = world.socket("tg_reader").await;
+        let frames = socket
+            .send(json!({"service": "triples", "flow": "default", "workspace": workspace, "request": {}}))
+            .await
+            .unwrap();
+        let frames = frames.all(crate::world::BOUND).await.unwrap();
+        assert_eq!(frames[0]["error"]["type"], "access-denied");
+    }
+    // A workspace inside a socket request does not count.
+    let socket = world.socket("tg_reader").await;
+    let frames = socket
+        .ask("triples", "default", json!({"workspace": "default"}))
+        .await
+        .unwrap();
+    assert_eq!(frames[0]["response"]["response"][0]["o"]["v"], "acme");
+    let (status, _) = world
+        .post("/api/v1/config", "tg_reader", json!({"operation": "put"}))
+        .await;
+    assert_eq!(status, 403);
+    let (status, body) = world
+        .post(
+            "/api/v1/config",
+            "tg_admin",
+            json!({"operation": "list", "workspace": "nope"}),
+        )
+        .await;
+    assert_eq!(
+        (status, body),
+        (404, json!({"error": "workspace not found"}))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn public_operations_need_no_key_and_refusals_are_masked() {
+    let world = World::start(Regime::Iam).await;
+    let (status, body) = world.post("/api/v1/auth/bootstrap", "", json!({})).await;
+    assert_eq!(status, 200);
+    assert_eq!(body["bootstrap_admin_api_key"], "tg_admin");
+    let (_, body) = world
+        .post("/api/v1/auth/bootstrap-status", "", json!({}))
+        .await;
+    assert_eq!(body, json!({"bootstrap_available": true}));
+    let (_, body) = world
+        .post("/api/v1/iam", "", json!({"operation": "bootstrap-status"}))
+        .await;
+    assert_eq!(body["bootstrap_available"], true);
+    let login = json!({"username": "u", "password": "p"});
+    let (status, body) = world.post("/api/v1/auth/login", "", login).await;
+    assert_eq!((status, body), (401, json!({"error": "auth failure"})));
+    let change = json!({"current_password": "a", "new_password": "b"});
+    let (status, _) = world
+        .post("/api/v1/auth/change-password", "tg_admin", change)
+        .await;
+    assert_eq!(status, 401);
+    let (_, body) = world
+        .post(
+            "/api/v1/iam",
+            "tg_reader",
+            json!({"operation": "whoami", "actor": "admin"}),
+        )
+        .await;
+    assert_eq!(body["user"]["id"], "reader");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keys_and_decisions_are_remembered() {
+    let world = World::start(Regime::Iam).await;
+    for _ in 0..5 {
+        world.post(TRIPLES, "tg_reader", json!({})).await;
+    }
+    assert_eq!(world.fakes.iam.count("resolve-api-key"), 1);
+    assert_eq!(world.fakes.iam.count("authorise"), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_authentication_web_pages_stay_out() {
+    let world = World::start(Regime::None).await;
+    let address = world.handle.local_addr();
+    let ask = async |host: &str, origin: Option<&str>| {
+        let mut request = world
+            .http
+            .post(world.url("/api/v1/config"))
+            .header("host", host)
+            .json(&json!({"operation": "list"}));
+        if let Some(origin) = origin {
+            request = request.header("origin", origin);
+        }
+        request.send().await.unwrap().status().as_u16()
+    };
+    let own = address.to_string();
+    assert_eq!(ask(&own, None).await, 200);
+    assert_eq!(ask(&own, Some(&format!("http://{own}"))).await, 200);
+    assert_eq!(ask("evil.example", None).await, 403);
+    assert_eq!(ask(&own, Some("https://evil.example")).await, 403);
+    let socket = tokio_tungstenite::connect_async({
+        use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+        let mut request = format!("ws://{own}/api/v1/socket")
+            .into_client_request()
+            .unwrap();
+        let origin = "https://evil.example".parse().unwrap();
+        request.headers_mut().insert("origin", origin);
+        request
+    })
+    .await;
+    assert!(socket.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_open_listener_without_authentication_is_refused() {
+    let world = World::start(Regime::None).await;
+    let options = GatewayOptions::new("0.0.0.0:0".parse().unwrap(), Regime::None);
+    let error = tg_gateway::serve(world.mesh.clone(), options)
+        .await
+        .unwrap_err();
+    assert!(error.to_string().contains("--auth iam"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_silent_iam_lets_nobody_in() {
+    let world = World::with(Regime::Iam, |options| options.limits.cache = 1).await;
+    world.mesh.stop(std::time::Duration::from_secs(1)).await;
+    let request = world
+        .http
+        .post(world.url(AGENT))
+        .bearer_auth("tg_admin")
+        .send();
+    // The listener is closed with its mesh, or refuses.
+    if let Ok(response) = request.await {
+        assert_eq!(response.status().as_u16(), 401);
+        let body: Value = response.json().await.unwrap();
+        assert_eq!(body, json!({"error": "auth failure"}));
+    }
+}

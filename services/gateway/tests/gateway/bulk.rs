@@ -1,0 +1,161 @@
+//! Import and export sockets.
+
+use futures::{SinkExt, StreamExt};
+use serde_json::{Value, json};
+use tg_gateway::Regime;
+use tokio_tungstenite::tungstenite::{Error, Message};
+
+use crate::world::{BOUND, World};
+
+fn triple(n: usize) -> Value {
+    json!({"s": {"t": "i", "i": format!("urn:{n}")}, "p": {"t": "i", "i": "urn:p"},
+           "o": {"t": "l", "v": "x"}})
+}
+
+fn batch(triples: Vec<Value>) -> Value {
+    json!({"metadata": {"id": "", "metadata": [], "collection": "c"}, "triples": triples})
+}
+
+fn url(world: &World, path: &str) -> String {
+    format!("ws://{}{path}", world.handle.local_addr())
+}
+
+const IMPORT: &str = "/api/v1/flow/default/import/triples";
+
+async fn stored(world: &World, batches: usize) {
+    // The reader takes records after they are confirmed: look again with each presence change or tick.
+    let mut tick = tokio::time::interval(std::time::Duration::from_millis(5));
+    let wait = async {
+        while world.fakes.store.batches.lock().len() < batches {
+            tick.tick().await;
+        }
+    };
+    tokio::time::timeout(BOUND, wait).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_frame_before_the_close_is_safe() {
+    let world = World::start(Regime::None).await;
+    let (mut socket, _) = tokio_tungstenite::connect_async(url(&world, IMPORT))
+        .await
+        .unwrap();
+    for n in 0..100 {
+        let frame = batch((0..10).map(|m| triple(n * 10 + m)).collect());
+        socket.send(Message::text(frame.to_string())).await.unwrap();
+    }
+    socket
+        .send(Message::text(triple(9999).to_string()))
+        .await
+        .unwrap();
+    socket.close(None).await.unwrap();
+    while let Some(Ok(_)) = socket.next().await {}
+    stored(&world, 101).await;
+    let batches = world.fakes.store.batches.lock();
+    let triples: usize = batches.iter().map(|batch| batch.triples.len()).sum();
+    assert_eq!(triples, 1001);
+    let collections: Vec<_> = batches
+        .iter()
+        .map(|batch| batch.metadata.as_ref().unwrap().collection.as_str())
+        .collect();
+    assert!(collections.contains(&"c") && collections.contains(&"default"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_malformed_frame_closes_with_the_reason_and_earlier_ones_stand() {
+    let world = World::start(Regime::None).await;
+    for (bad, why) in [
+        (
+            json!({"metadata": {"id": "", "collection": "c"}}).to_string(),
+            "frame 2: triples: is required",
+        ),
+        (
+            batch(vec![json!({"s": "urn:x"})]).to_string(),
+            "frame 2: triples[0].p: is required",
+        ),
+        ("[".to_owned(), "frame 2: invalid JSON"),
+    ] {
+        let before = world.fakes.store.batches.lock().len();
+        let (mut socket, _) = tokio_tungstenite::connect_async(url(&world, IMPORT))
+            .await
+            .unwrap();
+        let good = batch(vec![triple(1)]).to_string();
+        socket.send(Message::text(good)).await.unwrap();
+        socket.send(Message::text(bad)).await.unwrap();
+        let message = tokio::time::timeout(BOUND, socket.next()).await.unwrap();
+        let Message::Close(Some(close)) = message.unwrap().unwrap() else {
+            panic!("no close frame");
+        };
+        assert!(close.reason.as_str().contains(why), "{}", close.reason);
+        stored(&world, before + 1).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn confirmations_are_told_to_those_who_ask() {
+    let world = World::start(Regime::None).await;
+    let path = format!("{IMPORT}?ack=true");
+    let (mut socket, _) = tokio_tungstenite::connect_async(url(&world, &path))
+        .await
+        .unwrap();
+    for n in 0..3 {
+        let frame = batch(vec![triple(n), triple(n + 10)]).to_string();
+        socket.send(Message::text(frame)).await.unwrap();
+    }
+    for n in 1..=3 {
+        let message = tokio::time::timeout(BOUND, socket.next()).await.unwrap();
+        let text = message.unwrap().unwrap().into_text().unwrap();
+        let frame: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(frame, json!({"confirmed": {"frames": n, "triples": 2 * n}}));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stopped_flow_ends_its_imports() {
+    let world = World::start(Regime::None).await;
+    let (mut socket, _) = tokio_tungstenite::connect_async(url(&world, IMPORT))
+        .await
+        .unwrap();
+    world.put(("default", "flow", "default"), None).await;
+    let message = tokio::time::timeout(BOUND, socket.next()).await.unwrap();
+    let Message::Close(Some(close)) = message.unwrap().unwrap() else {
+        panic!("no close frame");
+    };
+    assert!(close.reason.as_str().contains("flow was stopped"));
+}
+
+async fn handshake(world: &World, path: &str) -> u16 {
+    match tokio_tungstenite::connect_async(url(world, path)).await {
+        Ok(_) => 101,
+        Err(Error::Http(response)) => response.status().as_u16(),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn handshakes_are_refused_with_a_status() {
+    let world = World::start(Regime::Iam).await;
+    for (path, status) in [
+        ("/api/v1/flow/default/import/triples", 401),
+        ("/api/v1/flow/default/import/triples?token=tg_wrong", 401),
+        ("/api/v1/flow/default/import/triples?token=tg_reader", 403),
+        ("/api/v1/flow/default/import/nothing?token=tg_wrong", 404),
+        ("/api/v1/flow/nope/import/triples?token=tg_admin", 404),
+        ("/api/v1/flow/a--b/import/triples?token=tg_admin", 400),
+        ("/api/v1/flow/default/import/rows?token=tg_admin", 501),
+        ("/api/v1/flow/default/export/triples?token=tg_reader", 501),
+        ("/api/v1/flow/default/export/rows?token=tg_admin", 404),
+        ("/api/v1/flow/default/import/triples?token=tg_admin", 101),
+    ] {
+        assert_eq!(handshake(&world, path).await, status, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn too_many_sockets_are_turned_away() {
+    let world = World::with(Regime::None, |options| options.limits.sockets = 1).await;
+    let _first = tokio_tungstenite::connect_async(url(&world, "/api/v1/socket"))
+        .await
+        .unwrap();
+    assert_eq!(handshake(&world, "/api/v1/socket").await, 503);
+    assert_eq!(handshake(&world, IMPORT).await, 503);
+}

@@ -1,0 +1,318 @@
+//! Services that say what a test wants to hear.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use tg_mesh::{Cx, Mesh, Out, Read, ReadFault, Serve};
+use tg_schemas::msg::*;
+use tg_schemas::{Class, Error, ErrorCode, Topic};
+use tokio::sync::watch;
+
+type Rows = BTreeMap<(String, String, String), String>;
+
+/// A config service in memory.
+#[derive(Default)]
+pub struct FakeConfig(Mutex<(i64, Rows)>);
+
+impl FakeConfig {
+    /// A row that is there before anybody reads.
+    pub fn preload(&self, row: (&str, &str, &str), value: String) {
+        let row = (row.0.to_owned(), row.1.to_owned(), row.2.to_owned());
+        let mut state = self.0.lock();
+        state.1.insert(row, value);
+        state.0 = 1;
+    }
+
+    /// Writes or removes a row and tells everybody.
+    pub async fn put(&self, mesh: &Mesh, row: (&str, &str, &str), value: Option<String>) {
+        let (workspace, kind, key) = row;
+        let version = {
+            let mut state = self.0.lock();
+            let row = (workspace.to_owned(), kind.to_owned(), key.to_owned());
+            match value {
+                Some(value) => state.1.insert(row, value),
+                None => state.1.remove(&row),
+            };
+            state.0 += 1;
+            state.0
+        };
+        let push = ConfigPush {
+            version,
+            changes: BTreeMap::from([(kind.to_owned(), vec![workspace.to_owned()])]),
+            ..ConfigPush::default()
+        };
+        mesh.notify(&Topic::system(Class::Notify, "config"), &push)
+            .await
+            .unwrap();
+    }
+}
+
+#[async_trait]
+impl Serve<ConfigRequest, ConfigResponse> for FakeConfig {
+    async fn serve(
+        &self,
+        cx: Cx,
+        ask: ConfigRequest,
+        mut out: Out<ConfigResponse>,
+    ) -> Result<(), Error> {
+        if !cx.workspace().is_empty() {
+            // Asked through the gateway: say which workspace's service this is.
+            return out
+                .send(ConfigResponse {
+                    version: 7,
+                    directory: vec![cx.workspace().to_owned()],
+                    ..ConfigResponse::default()
+                })
+                .await;
+        }
+        let response =
+            {
+                let state = self.0.lock();
+                let wanted = |(ws, kind, key): &(String, String, String)| {
+                    let named = ask.keys.iter().any(|k| k.r#type == *kind && k.key == *key);
+                    (named || *kind == ask.r#type)
+                        && (ask.workspace.is_empty() || *ws == ask.workspace)
+                };
+                let values = state.1.iter().filter(|(row, _)| wanted(row)).map(
+                    |((ws, kind, key), value)| ConfigValue {
+                        workspace: ws.clone(),
+                        r#type: kind.clone(),
+                        key: key.clone(),
+                        value: value.clone(),
+                    },
+                );
+                ConfigResponse {
+                    version: state.0,
+                    values: values.collect(),
+                    ..ConfigResponse::default()
+                }
+            };
+        out.send(response).await
+    }
+}
+
+/// An agent that plays by the question: `hang` waits to be cancelled, `flood` streams without end,
+/// `fail:<text>` fails with that text, anything else is echoed in a full dialog.
+pub struct FakeAgent {
+    /// Dialogs that were cancelled.
+    pub cancelled: watch::Sender<usize>,
+    /// Dialogs that were begun.
+    pub begun: watch::Sender<usize>,
+    /// Parts that `flood` has sent.
+    pub flooded: watch::Sender<usize>,
+    /// Seen questions.
+    pub seen: Mutex<Vec<AgentRequest>>,
+}
+
+impl Default for FakeAgent {
+    fn default() -> Self {
+        Self {
+            cancelled: watch::channel(0).0,
+            begun: watch::channel(0).0,
+            flooded: watch::channel(0).0,
+            seen: Mutex::default(),
+        }
+    }
+}
+
+fn chunk(kind: &str, content: &str, end: bool, last: bool) -> AgentResponse {
+    AgentResponse {
+        message_type: kind.into(),
+        content: content.into(),
+        end_of_message: end,
+        end_of_dialog: last,
+        ..AgentResponse::default()
+    }
+}
+
+#[async_trait]
+impl Serve<AgentRequest, AgentResponse> for FakeAgent {
+    async fn serve(
+        &self,
+        cx: Cx,
+        ask: AgentRequest,
+        mut out: Out<AgentResponse>,
+    ) -> Result<(), Error> {
+        self.seen.lock().push(ask.clone());
+        self.begun.send_modify(|n| *n += 1);
+        if let Some(text) = ask.question.strip_prefix("fail:") {
+            return Err(Error::typed("agent-error", text));
+        }
+        match ask.question.as_str() {
+            "hang" => {
+                // Cancelled before the first part counts, too.
+                let _ = out.send(chunk("thought", "hm", true, false)).await;
+                cx.cancel.cancelled().await;
+                self.cancelled.send_modify(|n| *n += 1);
+                return Err(Error::new(ErrorCode::Cancelled, "cancelled"));
+            }
+            "flood" => {
+                let text = "x".repeat(16 << 10);
+                while out
+                    .send(chunk("thought", &text, false, false))
+                    .await
+                    .is_ok()
+                {
+                    self.flooded.send_modify(|n| *n += 1);
+                }
+                self.cancelled.send_modify(|n| *n += 1);
+                return Ok(());
+            }
+            _ => {}
+        }
+        out.send(chunk("thought", "let me ", false, false)).await?;
+        out.send(chunk("thought", "see", true, false)).await?;
+        out.send(chunk("observation", "seen", true, false)).await?;
+        out.send(chunk("answer", &ask.question, false, false))
+            .await?;
+        out.send(chunk("answer", "", true, true)).await
+    }
+}
+
+/// Pattern queries: as many batches as `limit` says, one triple each.
+pub struct FakeTriples;
+
+#[async_trait]
+impl Serve<TriplesQueryRequest, TriplesQueryResponse> for FakeTriples {
+    async fn serve(
+        &self,
+        cx: Cx,
+        ask: TriplesQueryRequest,
+        mut out: Out<TriplesQueryResponse>,
+    ) -> Result<(), Error> {
+        let batches = if ask.streaming { ask.limit.min(5) } else { 1 };
+        for at in 1..=batches {
+            let triple = tg_schemas::Triple::new(
+                tg_schemas::Term::iri("urn:workspace"),
+                tg_schemas::Term::iri("urn:is"),
+                tg_schemas::Term::literal(cx.workspace()),
+            );
+            out.send(TriplesQueryResponse {
+                triples: vec![triple],
+                is_final: at == batches,
+                error: None,
+            })
+            .await?;
+        }
+        Ok(())
+    }
+}
+
+/// Records of the triples store.
+#[derive(Default)]
+pub struct FakeStore {
+    /// What came in.
+    pub batches: Mutex<Vec<Triples>>,
+}
+
+#[async_trait]
+impl Read<Triples> for FakeStore {
+    async fn read(&self, _cx: Cx, record: Triples) -> Result<(), ReadFault> {
+        self.batches.lock().push(record);
+        Ok(())
+    }
+}
+
+/// A library with one document, `doc`, of 11 bytes.
+pub struct FakeLibrarian;
+
+#[async_trait]
+impl Serve<LibrarianRequest, LibrarianResponse> for FakeLibrarian {
+    async fn serve(
+        &self,
+        _cx: Cx,
+        ask: LibrarianRequest,
+        mut out: Out<LibrarianResponse>,
+    ) -> Result<(), Error> {
+        if ask.operation != "stream-document" || ask.document_id != "doc" {
+            return Err(Error::typed("request-error", "Document not found"));
+        }
+        for (at, content) in ["aGVs", "bG8g", "d29ybGQ="].into_iter().enumerate() {
+            out.send(LibrarianResponse {
+                content: content.into(),
+                chunk_index: at as i64,
+                total_chunks: 3,
+                is_final: at == 2,
+                ..LibrarianResponse::default()
+            })
+            .await?;
+        }
+        Ok(())
+    }
+}
+
+/// Keys `tg_admin`, `tg_reader` (home `acme`) and what they may; counts what it is asked.
+#[derive(Default)]
+pub struct FakeIam {
+    /// Operations asked for.
+    pub asked: Mutex<Vec<IamRequest>>,
+}
+
+impl FakeIam {
+    /// How often an operation was asked for.
+    pub fn count(&self, operation: &str) -> usize {
+        let asked = self.asked.lock();
+        asked
+            .iter()
+            .filter(|ask| ask.operation == operation)
+            .count()
+    }
+}
+
+#[async_trait]
+impl Serve<IamRequest, IamResponse> for FakeIam {
+    async fn serve(
+        &self,
+        _cx: Cx,
+        ask: IamRequest,
+        mut out: Out<IamResponse>,
+    ) -> Result<(), Error> {
+        self.asked.lock().push(ask.clone());
+        let refused = || Err(Error::typed("auth-failed", "no such key"));
+        let mut response = IamResponse::default();
+        match ask.operation.as_str() {
+            "resolve-api-key" => {
+                let (user, home) = match ask.api_key.as_str() {
+                    "tg_admin" => ("admin", "default"),
+                    "tg_reader" => ("reader", "acme"),
+                    _ => return refused(),
+                };
+                response.resolved_user_id = user.into();
+                response.resolved_default_workspace = home.into();
+            }
+            "authorise" => {
+                let resource: serde_json::Value =
+                    serde_json::from_str(&ask.resource_json).unwrap_or_default();
+                let at_home = resource["workspace"].as_str().is_none_or(|ws| ws == "acme");
+                let reads = ask.capability == "agent" || ask.capability.ends_with(":read");
+                response.decision_allow = match ask.user_id.as_str() {
+                    "admin" => true,
+                    "reader" => at_home && reads && ask.capability != "metrics:read",
+                    _ => false,
+                };
+                response.decision_ttl_seconds = 60;
+            }
+            "whoami" => {
+                response.user = Some(UserRecord {
+                    id: ask.actor,
+                    ..UserRecord::default()
+                });
+            }
+            "bootstrap-status" => response.bootstrap_available = true,
+            "bootstrap" => response.bootstrap_admin_api_key = "tg_admin".into(),
+            _ => return refused(),
+        }
+        out.send(response).await
+    }
+}
+
+/// Everything a test may look at.
+#[derive(Default)]
+pub struct Fakes {
+    pub config: Arc<FakeConfig>,
+    pub agent: Arc<FakeAgent>,
+    pub store: Arc<FakeStore>,
+    pub iam: Arc<FakeIam>,
+}

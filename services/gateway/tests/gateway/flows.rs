@@ -1,0 +1,127 @@
+//! What clients of a flow see when it stops, and readiness.
+
+use serde_json::json;
+use tg_gateway::Regime;
+
+use crate::world::{BOUND, World, record};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_waits_on_a_stopped_flow_is_told() {
+    for gone in [true, false] {
+        let world = World::start(Regime::None).await;
+        let socket = world.socket("").await;
+        let hang = json!({"service": "agent", "flow": "default", "request": {"question": "hang"}});
+        let mut waiting = socket.send(hang.clone()).await.unwrap();
+        waiting.next().await.unwrap();
+        let http = world.post(
+            "/api/v1/flow/default/service/agent",
+            "",
+            json!({"question": "hang"}),
+        );
+        let stop = async {
+            world.reached(&world.fakes.agent.begun, 2).await;
+            let row = if gone {
+                None
+            } else {
+                let mut row = record("default", "default", 1);
+                row["status"] = json!("stopping");
+                row["drain"] = json!("park");
+                Some(row)
+            };
+            world.put(("default", "flow", "default"), row).await;
+        };
+        let ((status, reply), ()) = tokio::join!(http, stop);
+        assert_eq!(
+            (status, &reply["error"]["type"]),
+            (200, &json!("flow-stopped"))
+        );
+        let last = waiting.all(BOUND).await.unwrap();
+        assert_eq!(last.last().unwrap()["error"]["type"], "flow-stopped");
+        // New questions are refused.
+        let frames = socket.send(hang).await.unwrap().all(BOUND).await.unwrap();
+        let error = &frames[0]["error"];
+        if gone {
+            assert_eq!(error["message"], "Invalid flow default/default");
+        } else {
+            assert_eq!(error["type"], "flow-stopped");
+        }
+        world.reached(&world.fakes.agent.cancelled, 2).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stop_that_waits_lets_running_questions_end() {
+    let world = World::start(Regime::None).await;
+    let socket = world.socket("").await;
+    let hang = json!({"service": "agent", "flow": "default", "request": {"question": "hang"}});
+    let mut waiting = socket.send(hang.clone()).await.unwrap();
+    waiting.next().await.unwrap();
+    let mut row = record("default", "default", 1);
+    row["status"] = json!("stopping");
+    row["drain"] = json!("wait");
+    world.put(("default", "flow", "default"), Some(row)).await;
+    let refused = socket.send(hang).await.unwrap().all(BOUND).await.unwrap();
+    assert_eq!(refused[0]["error"]["type"], "flow-stopped");
+    assert_eq!(*world.fakes.agent.cancelled.borrow(), 0);
+    world.put(("default", "flow", "default"), None).await;
+    let last = waiting.all(BOUND).await.unwrap();
+    assert_eq!(last.last().unwrap()["error"]["type"], "flow-stopped");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn other_flows_go_on() {
+    let world = World::start(Regime::None).await;
+    world.start_flow("default", "second", 2).await;
+    world.put(("default", "flow", "default"), None).await;
+    let socket = world.socket("").await;
+    let frames = socket
+        .ask("agent", "second", json!({"question": "q"}))
+        .await
+        .unwrap();
+    assert_eq!(frames.last().unwrap()["response"]["end_of_dialog"], true);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ready_means_that_the_default_flow_serves() {
+    let world = World::start(Regime::None).await;
+    let (status, body) = world.get("/health/ready", "").await;
+    assert_eq!((status, body), (200, json!({"ready": true, "missing": []})));
+    assert_eq!(world.get("/health/live", "").await.0, 200);
+    // Another start of the flow, which no agent has attached to yet.
+    let row = ("default", "flow", "default");
+    world.put(row, Some(record("default", "default", 9))).await;
+    let (status, body) = world.get("/health/ready", "").await;
+    assert_eq!(status, 503);
+    assert_eq!(
+        body["missing"],
+        json!(["the agent of the default flow is not attached"])
+    );
+    world.put(row, None).await;
+    let (status, body) = world.get("/health/ready", "").await;
+    assert_eq!(status, 503);
+    assert_eq!(body["missing"], json!(["the default flow is not started"]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn closing_lets_running_work_end_within_the_drain_time() {
+    let world = World::with(Regime::None, |options| {
+        options.drain = std::time::Duration::from_millis(300);
+    })
+    .await;
+    let socket = world.socket("").await;
+    let hang = json!({"service": "agent", "flow": "default", "request": {"question": "hang"}});
+    let mut waiting = socket.send(hang).await.unwrap();
+    waiting.next().await.unwrap();
+    tokio::time::timeout(BOUND, world.handle.close())
+        .await
+        .unwrap();
+    world.reached(&world.fakes.agent.cancelled, 1).await;
+    assert!(
+        world
+            .http
+            .get(world.url("/health/live"))
+            .send()
+            .await
+            .is_err()
+    );
+}

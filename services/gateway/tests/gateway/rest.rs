@@ -1,0 +1,289 @@
+//! REST: statuses, bodies, the last message, events.
+
+use serde_json::json;
+use tg_gateway::Regime;
+
+use crate::world::{BOUND, World};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn statuses_and_bodies_follow_the_contract() {
+    let world = World::start(Regime::None).await;
+    let (status, body) = world
+        .post(
+            "/api/v1/config",
+            "",
+            json!({"operation": "list", "type": "x"}),
+        )
+        .await;
+    assert_eq!(status, 200);
+    assert_eq!(
+        body,
+        json!({"version": 7, "values": [], "directory": ["default"], "config": {}})
+    );
+    for (path, sent, status, error) in [
+        ("/api/v1/config", "{", 400, "invalid json"),
+        ("/api/v1/config", "[]", 400, "body must be an object"),
+        ("/api/v1/config", "{}", 400, "missing operation"),
+        (
+            "/api/v1/config",
+            r#"{"operation": "x"}"#,
+            400,
+            "unknown operation",
+        ),
+        (
+            "/api/v1/nothing",
+            r#"{"operation": "x"}"#,
+            400,
+            "unknown operation",
+        ),
+        (
+            "/api/v1/config",
+            r#"{"operation": "list", "workspace": "nope"}"#,
+            404,
+            "workspace not found",
+        ),
+        (
+            "/api/v1/flow/default/service/nope",
+            "{}",
+            404,
+            "unknown kind",
+        ),
+        (
+            "/api/v1/flow/nope/service/agent",
+            r#"{"question": "q"}"#,
+            200,
+            "Invalid flow default/nope",
+        ),
+        (
+            "/api/v1/flow/default/service/prompt",
+            r#"{"id": "q"}"#,
+            200,
+            "This kind not supported by flow",
+        ),
+    ] {
+        let request = world.http.post(world.url(path)).body(sent);
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status().as_u16(), status, "{path} {sent}");
+        assert_eq!(
+            response.headers()["content-type"],
+            "application/json; charset=utf-8"
+        );
+        assert!(response.headers().contains_key("x-request-id"));
+        let body: serde_json::Value = response.json().await.unwrap();
+        assert_eq!(body, json!({"error": error}), "{path} {sent}");
+    }
+    let (status, body) = world.get("/", "").await;
+    assert_eq!((status, body), (404, json!("404: Not Found")));
+    let (status, _) = world.get("/api/v1/config", "").await;
+    assert_eq!(status, 405);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn faults_of_the_request_name_the_field_with_status_200() {
+    let world = World::start(Regime::None).await;
+    for (path, body, message) in [
+        (
+            "/api/v1/flow/default/service/agent",
+            json!({}),
+            "question: is required",
+        ),
+        (
+            "/api/v1/flow/default/service/agent",
+            json!({"question": "q", "streaming": "x"}),
+            "streaming: must be true or false",
+        ),
+        (
+            "/api/v1/flow/default/service/triples",
+            json!({"s": 3}),
+            "s: must be a term",
+        ),
+        (
+            "/api/v1/config",
+            json!({"operation": "put", "values": [{"type": "a"}]}),
+            "values[0].key: is required",
+        ),
+        (
+            "/api/v1/config",
+            json!({"operation": "list", "workspace": 3}),
+            "workspace: must be text",
+        ),
+        (
+            "/api/v1/config",
+            json!({"operation": "list", "workspace": "a:b"}),
+            "workspace: may hold letters, digits, '.', '_' and '-', and starts with a letter or digit",
+        ),
+        (
+            "/api/v1/flow/a--b/service/agent",
+            json!({"question": "q"}),
+            "flow-id: must not contain '--'",
+        ),
+        (
+            "/api/v1/flow/%C3%BC/service/agent",
+            json!({"question": "q"}),
+            "flow-id: may hold letters, digits, '.', '_' and '-', and starts with a letter or digit",
+        ),
+    ] {
+        let (status, reply) = world.post(path, "", body).await;
+        assert_eq!(status, 200);
+        assert_eq!(
+            reply,
+            json!({"error": {"type": "bad-request", "message": message}})
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dialog_over_http_is_one_reply_with_whole_texts() {
+    let world = World::start(Regime::None).await;
+    let path = "/api/v1/flow/default/service/agent";
+    let (status, reply) = world
+        .post(
+            path,
+            "",
+            json!({"question": "forty-two", "streaming": true}),
+        )
+        .await;
+    assert_eq!(status, 200);
+    for (key, value) in [
+        ("answer", json!("forty-two")),
+        ("thought", json!("let me see")),
+        ("observation", json!("seen")),
+        ("message_type", json!("answer")),
+        ("chunk_type", json!("answer")),
+        ("chunk-type", json!("answer")),
+        ("end_of_dialog", json!(true)),
+        ("end-of-dialog", json!(true)),
+        ("end-of-message", json!(true)),
+    ] {
+        assert_eq!(reply[key], value, "{key} of {reply}");
+    }
+    assert!(!world.fakes.agent.seen.lock()[0].streaming);
+    let (_, reply) = world
+        .post(path, "", json!({"question": "fail:no luck"}))
+        .await;
+    assert_eq!(
+        reply["error"],
+        json!({"type": "agent-error", "message": "no luck"})
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn events_come_one_per_part_and_end_with_an_end_event() {
+    let world = World::start(Regime::None).await;
+    let text = world
+        .http
+        .post(world.url("/api/v1/flow/default/service/agent"))
+        .header("accept", "text/event-stream")
+        .json(&json!({"question": "q"}))
+        .send()
+        .await
+        .unwrap()
+        .text()
+        .await
+        .unwrap();
+    let data: Vec<serde_json::Value> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("data: "))
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(data.len(), 6, "{text}");
+    let complete: Vec<bool> = data.iter().map(|event| event["complete"] == true).collect();
+    assert_eq!(complete, [false, false, false, false, true, false]);
+    assert!(text.trim_end().ends_with("event: end\ndata: {}"), "{text}");
+    assert!(world.fakes.agent.seen.lock()[0].streaming);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn leaving_cancels_the_question() {
+    let world = World::start(Regime::None).await;
+    let request = world
+        .http
+        .post(world.url("/api/v1/flow/default/service/agent"))
+        .json(&json!({"question": "hang"}))
+        .send();
+    let begun = world.reached(&world.fakes.agent.begun, 1);
+    tokio::select! {
+        _ = request => panic!("was answered"),
+        () = begun => {}
+    }
+    world.reached(&world.fakes.agent.cancelled, 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bodies_beyond_the_limit_are_413() {
+    let world = World::with(Regime::None, |options| options.limits.body = 1000).await;
+    let big = json!({"operation": "put", "x": "y".repeat(2000)});
+    let (status, reply) = world.post("/api/v1/config", "", big.clone()).await;
+    assert_eq!(status, 413);
+    assert_eq!(reply["error"]["type"], "too-large");
+    let chunked = reqwest::Body::wrap_stream(futures::stream::iter([Ok::<_, std::io::Error>(
+        big.to_string(),
+    )]));
+    let request = world.http.post(world.url("/api/v1/config")).body(chunked);
+    assert_eq!(request.send().await.unwrap().status(), 413);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_workspace_says_busy_and_others_go_on() {
+    let world = World::with(Regime::None, |options| options.limits.per_workspace = 1).await;
+    let hanging = world.socket("").await;
+    let envelope = json!({"service": "agent", "flow": "default", "request": {"question": "hang"}});
+    let _frames = hanging.send(envelope).await.unwrap();
+    world.reached(&world.fakes.agent.begun, 1).await;
+    let path = "/api/v1/flow/default/service/triples";
+    let (status, reply) = world.post(path, "", json!({})).await;
+    assert_eq!((status, &reply["error"]["type"]), (200, &json!("busy")));
+    let (_, reply) = world.post(path, "", json!({"workspace": "acme"})).await;
+    assert_eq!(reply["response"][0]["o"]["v"], "acme");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn documents_stream_and_missing_ones_are_404() {
+    let world = World::start(Regime::None).await;
+    let (status, body) = world
+        .get("/api/v1/document-stream?document-id=doc", "")
+        .await;
+    assert_eq!((status, body), (200, json!("hello world")));
+    let (status, body) = world.get("/api/v1/document-stream?document-id=x", "").await;
+    assert_eq!(status, 404);
+    assert_eq!(body["error"]["message"], "Document not found");
+    assert_eq!(world.get("/api/v1/document-stream", "").await.0, 400);
+    let (status, body) = world
+        .get("/api/v1/document-stream?document-id=doc&chunk-size=x", "")
+        .await;
+    assert_eq!(status, 400);
+    assert!(
+        body["error"]["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("chunk-size: ")
+    );
+    let chunk = json!({"operation": "stream-document", "document-id": "doc", "chunk-index": 1});
+    let (_, reply) = world.post("/api/v1/librarian", "", chunk).await;
+    assert_eq!(
+        (&reply["content"], &reply["chunk-index"]),
+        (&json!("bG8g"), &json!(1))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_nobody_serves_says_so_quickly() {
+    let world = World::start(Regime::None).await;
+    let ask = world.post(
+        "/api/v1/flow/default/service/embeddings",
+        "",
+        json!({"texts": ["x"]}),
+    );
+    let (status, reply) = tokio::time::timeout(BOUND, ask).await.unwrap();
+    assert_eq!(
+        (status, &reply["error"]["type"]),
+        (200, &json!("nobody-serves"))
+    );
+    for path in ["/api/v1/import-core", "/api/v1/knowledge"] {
+        let (status, reply) = world
+            .post(path, "", json!({"operation": "list-kg-cores"}))
+            .await;
+        assert!(status == 501 || status == 200);
+        assert_eq!(reply["error"]["type"], "not-implemented", "{path}");
+    }
+}

@@ -1,0 +1,262 @@
+//! The multiplexed socket.
+
+use std::time::Duration;
+
+use futures::{SinkExt, StreamExt};
+use serde_json::{Value, json};
+use tg_gateway::Regime;
+use tokio_tungstenite::tungstenite::Message;
+
+use crate::world::{BOUND, World};
+
+type Raw =
+    tokio_tungstenite::WebSocketStream<tokio_tungstenite::MaybeTlsStream<tokio::net::TcpStream>>;
+
+async fn raw(world: &World, path: &str) -> Raw {
+    let url = format!("ws://{}{path}", world.handle.local_addr());
+    tokio_tungstenite::connect_async(url).await.unwrap().0
+}
+
+async fn say(socket: &mut Raw, frame: Value) {
+    socket.send(Message::text(frame.to_string())).await.unwrap();
+}
+
+async fn hear(socket: &mut Raw) -> Value {
+    loop {
+        let message = tokio::time::timeout(BOUND, socket.next()).await.unwrap();
+        if let Message::Text(text) = message.unwrap().unwrap() {
+            return serde_json::from_str(&text).unwrap();
+        }
+    }
+}
+
+fn agent(id: Value, question: &str) -> Value {
+    json!({"id": id, "service": "agent", "flow": "default", "request": {"question": question}})
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fifty_streams_on_one_socket_keep_their_answers() {
+    let world = World::start(Regime::None).await;
+    let socket = world.socket("").await;
+    let mut streams = Vec::new();
+    for n in 0..50 {
+        let request = json!({"question": format!("nonce-{n}"), "streaming": true});
+        let envelope = json!({"service": "agent", "flow": "default", "request": request});
+        streams.push((n, socket.send(envelope).await.unwrap()));
+    }
+    for (n, frames) in streams {
+        let frames = frames.all(BOUND).await.unwrap();
+        assert_eq!(frames.len(), 5);
+        assert_eq!(
+            tg_testkit::socket::text_of(&frames, "answer"),
+            format!("nonce-{n}")
+        );
+        let complete = frames
+            .iter()
+            .filter(|frame| frame["complete"] == true)
+            .count();
+        assert_eq!(complete, 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_first_frame_after_auth_is_its_answer() {
+    let world = World::start(Regime::Iam).await;
+    let mut socket = raw(&world, "/api/v1/socket").await;
+    say(&mut socket, agent(json!(1), "early")).await;
+    let early = hear(&mut socket).await;
+    assert_eq!(early["error"]["type"], "auth-required");
+    assert_eq!(
+        (&early["id"], &early["complete"]),
+        (&json!(1), &json!(true))
+    );
+    for token in ["", "tg_wrong"] {
+        say(&mut socket, json!({"type": "auth", "token": token})).await;
+        assert_eq!(
+            hear(&mut socket).await,
+            json!({"type": "auth-failed", "error": "auth failure"})
+        );
+    }
+    say(&mut socket, json!({"type": "auth", "token": "tg_reader"})).await;
+    assert_eq!(
+        hear(&mut socket).await,
+        json!({"type": "auth-ok", "default_workspace": "acme"})
+    );
+    // A failed attempt leaves the identity in force.
+    say(&mut socket, json!({"type": "auth", "token": "tg_wrong"})).await;
+    hear(&mut socket).await;
+    say(&mut socket, agent(json!("x"), "still here")).await;
+    assert_eq!(hear(&mut socket).await["response"]["content"], "let me ");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clients_without_an_auth_frame_are_served() {
+    let world = World::start(Regime::Iam).await;
+    let mut socket = raw(&world, "/api/socket?token=tg_reader").await;
+    say(&mut socket, agent(json!("n-1"), "q")).await;
+    let frame = hear(&mut socket).await;
+    assert_eq!(frame["response"]["chunk_type"], "thought");
+    let open = World::start(Regime::None).await;
+    let mut socket = raw(&open, "/api/socket").await;
+    say(&mut socket, agent(json!("n-1"), "q")).await;
+    assert_eq!(
+        hear(&mut socket).await["response"]["message_type"],
+        "thought"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn noise_is_answered_and_never_closes() {
+    let world = World::start(Regime::None).await;
+    let mut socket = raw(&world, "/api/v1/socket").await;
+    for noise in [
+        Message::text("{"),
+        Message::text("[]"),
+        Message::binary(vec![0xff, 0x00, 0x9c]),
+        Message::text(r#"{"request": {}}"#),
+        Message::text(r#"{"id": 1}"#),
+        Message::text(r#"{"id": 1, "service": "nope", "request": {"operation": "x"}}"#),
+        Message::text(
+            r#"{"id": 1, "service": "agent", "flow": "a/b", "request": {"question": "q"}}"#,
+        ),
+        Message::text(r#"{"id": 1, "service": "agent", "flow": "default", "request": {}}"#),
+        Message::text(r#"{"type": "cancel"}"#),
+    ] {
+        socket.send(noise.clone()).await.unwrap();
+        let frame = hear(&mut socket).await;
+        assert_eq!(frame["complete"], true, "{noise:?}");
+        assert!(!frame["error"]["message"].as_str().unwrap().is_empty());
+    }
+    // A binary frame of JSON is as good as text, and any id comes back.
+    let frame = agent(json!({"deep": [1, null]}), "q").to_string();
+    socket
+        .send(Message::binary(frame.into_bytes()))
+        .await
+        .unwrap();
+    assert_eq!(hear(&mut socket).await["id"], json!({"deep": [1, null]}));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cancel_ends_a_question_down_to_its_service() {
+    let world = World::start(Regime::None).await;
+    let mut socket = raw(&world, "/api/v1/socket").await;
+    say(&mut socket, agent(json!(7), "hang")).await;
+    assert_eq!(hear(&mut socket).await["response"]["content"], "hm");
+    say(&mut socket, json!({"type": "cancel", "id": 7})).await;
+    let frame = hear(&mut socket).await;
+    assert_eq!(
+        (&frame["id"], &frame["complete"]),
+        (&json!(7), &json!(true))
+    );
+    assert_eq!(frame["error"]["type"], "cancelled");
+    world.reached(&world.fakes.agent.cancelled, 1).await;
+    say(&mut socket, agent(json!(7), "again")).await;
+    assert_eq!(hear(&mut socket).await["response"]["content"], "let me ");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn closing_cancels_everything_on_the_socket() {
+    let world = World::start(Regime::None).await;
+    let mut socket = raw(&world, "/api/v1/socket").await;
+    for id in 0..3 {
+        say(&mut socket, agent(json!(id), "hang")).await;
+    }
+    world.reached(&world.fakes.agent.begun, 3).await;
+    socket.close(None).await.unwrap();
+    world.reached(&world.fakes.agent.cancelled, 3).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn duplicate_ids_are_independent() {
+    let world = World::start(Regime::None).await;
+    let mut socket = raw(&world, "/api/v1/socket").await;
+    for question in ["a", "b"] {
+        say(&mut socket, agent(json!("same"), question)).await;
+    }
+    let mut answers = Vec::new();
+    let mut complete = 0;
+    while complete < 2 {
+        let frame = hear(&mut socket).await;
+        assert_eq!(frame["id"], "same");
+        complete += usize::from(frame["complete"] == true);
+        if frame["response"]["message_type"] == "answer"
+            && let Some(text) = frame["response"]["content"].as_str()
+        {
+            answers.push(text.to_owned());
+        }
+    }
+    answers.sort();
+    assert_eq!(answers, ["a", "b"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_socket_says_busy() {
+    let world = World::with(Regime::None, |options| options.limits.per_socket = 2).await;
+    let mut socket = raw(&world, "/api/v1/socket").await;
+    for id in 0..2 {
+        say(&mut socket, agent(json!(id), "hang")).await;
+        assert_eq!(hear(&mut socket).await["id"], id);
+    }
+    say(&mut socket, agent(json!("third"), "q")).await;
+    let frame = hear(&mut socket).await;
+    assert_eq!(frame["id"], "third");
+    assert_eq!(frame["error"]["type"], "busy");
+    assert_eq!(frame["complete"], true);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_beyond_the_limit_closes_with_1009() {
+    let world = World::with(Regime::None, |options| options.limits.frame = 10_000).await;
+    let mut socket = raw(&world, "/api/v1/socket").await;
+    socket
+        .send(Message::text("x".repeat(20_000)))
+        .await
+        .unwrap();
+    let message = tokio::time::timeout(BOUND, socket.next()).await.unwrap();
+    match message.unwrap().unwrap() {
+        Message::Close(Some(close)) => assert_eq!(u16::from(close.code), 1009),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_does_not_read_stops_its_own_stream_only() {
+    let world = World::start(Regime::None).await;
+    let mut slow = raw(&world, "/api/v1/socket").await;
+    say(&mut slow, agent(json!(1), "flood")).await;
+    let mut quick = raw(&world, "/api/v1/socket").await;
+    world.reached(&world.fakes.agent.flooded, 64).await;
+    // The flood comes to a halt at the bounds between the agent and the client.
+    let mut sent = world.fakes.agent.flooded.subscribe();
+    while tokio::time::timeout(Duration::from_millis(500), sent.changed())
+        .await
+        .is_ok()
+    {
+        assert!(
+            *sent.borrow_and_update() < 100_000,
+            "nothing held the flood back"
+        );
+    }
+    say(&mut quick, agent(json!(1), "q")).await;
+    assert_eq!(hear(&mut quick).await["response"]["content"], "let me ");
+    drop(slow);
+    world.reached(&world.fakes.agent.cancelled, 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_named_timeout_bounds_the_question() {
+    let world = World::start(Regime::None).await;
+    let mut socket = raw(&world, "/api/v1/socket").await;
+    let mut frame = agent(json!(1), "hang");
+    frame["timeout"] = json!(1);
+    say(&mut socket, frame).await;
+    let mut last = hear(&mut socket).await;
+    while last["complete"] != true {
+        last = hear(&mut socket).await;
+    }
+    let error = last.get("error").unwrap_or(&last["response"]["error"]);
+    assert!(
+        error["type"] == "timeout" || error["type"] == "cancelled",
+        "{last}"
+    );
+}

@@ -1,0 +1,191 @@
+//! A mesh with fakes and a gateway in front.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tg_gateway::{GatewayHandle, GatewayOptions, Regime};
+use tg_mesh::embedded::EmbeddedBus;
+use tg_mesh::{Mesh, MeshOptions, Processor};
+use tg_testkit::socket::Socket;
+
+use crate::fakes::*;
+
+/// Longest wait for anything.
+pub const BOUND: Duration = Duration::from_secs(20);
+
+/// One system.
+pub struct World {
+    pub mesh: Mesh,
+    pub fakes: Fakes,
+    pub handle: GatewayHandle,
+    pub http: reqwest::Client,
+}
+
+/// Interfaces of a flow, as a record has them.
+pub fn record(workspace: &str, flow: &str, epoch: u64) -> Value {
+    let pair = |base: &str| {
+        json!({"request": format!("request:tg:{base}:{workspace}:{flow}"),
+               "response": format!("response:tg:{base}:{workspace}:{flow}")})
+    };
+    let input = |base: &str| json!({"flow": format!("flow:tg:{base}:{workspace}:{flow}")});
+    json!({
+        "description": "d", "blueprint-name": "b", "parameters": {}, "epoch": epoch,
+        "interfaces": {
+            "agent": pair("agent"), "triples": pair("triples"), "embeddings": pair("embeddings"),
+            "triples-store": input("triples-store"), "text-load": input("text-document-load"),
+        }
+    })
+}
+
+/// Processors of a flow: id, spec, topic base, class.
+const PROCESSORS: [(&str, &str, &str, &str); 3] = [
+    ("agent-manager", "request", "agent", "request"),
+    ("triples-query", "request", "triples", "request"),
+    ("triples-write", "input", "triples-store", "flow"),
+];
+
+/// The config rows of a flow, by type.
+fn rows(workspace: &str, flow: &str, epoch: u64) -> Vec<(String, Value)> {
+    let mut rows: Vec<_> = PROCESSORS
+        .iter()
+        .map(|(processor, spec, base, class)| {
+            let topic = format!("{class}:tg:{base}:{workspace}:{flow}");
+            let value = json!({"topics": {*spec: topic}, "parameters": {}, "epoch": epoch});
+            (format!("processor:{processor}"), value)
+        })
+        .collect();
+    rows.push(("flow".to_owned(), record(workspace, flow, epoch)));
+    rows
+}
+
+impl World {
+    /// The default system.
+    pub async fn start(regime: Regime) -> Self {
+        Self::with(regime, |_| {}).await
+    }
+
+    /// With other options.
+    pub async fn with(regime: Regime, change: impl FnOnce(&mut GatewayOptions)) -> Self {
+        install_tls();
+        let bus = EmbeddedBus::in_memory();
+        let mesh = Mesh::start(Arc::new(bus), MeshOptions::default())
+            .await
+            .unwrap();
+        let fakes = Fakes::default();
+        for workspace in ["default", "acme"] {
+            let enabled = json!({"enabled": true}).to_string();
+            let row = ("__workspaces__", "workspace", workspace);
+            fakes.config.preload(row, enabled);
+            for (kind, value) in rows(workspace, "default", 1) {
+                let row = (workspace, kind.as_str(), "default");
+                fakes.config.preload(row, value.to_string());
+            }
+        }
+        let processors = [
+            Processor::new("config-svc")
+                .serves_system("config", fakes.config.clone())
+                .serves_workspace("config", fakes.config.clone()),
+            Processor::new("agent-manager").serves("request", fakes.agent.clone()),
+            Processor::new("triples-query").serves("request", Arc::new(FakeTriples)),
+            Processor::new("triples-write").reads("input", fakes.store.clone()),
+            Processor::new("librarian").serves_workspace("librarian", Arc::new(FakeLibrarian)),
+            Processor::new("iam-svc").serves_system("iam", fakes.iam.clone()),
+        ];
+        for processor in processors.into_iter().chain(tg_gateway::processors()) {
+            mesh.host(processor).await.unwrap();
+        }
+        let mut options = GatewayOptions::new("127.0.0.1:0".parse().unwrap(), regime);
+        change(&mut options);
+        let handle = tg_gateway::serve(mesh.clone(), options).await.unwrap();
+        let world = Self {
+            mesh,
+            fakes,
+            handle,
+            http: reqwest::Client::new(),
+        };
+        for workspace in ["default", "acme"] {
+            world.attached(workspace, "default", 1).await;
+        }
+        world
+    }
+
+    /// Writes a config row and waits until this process sees it.
+    pub async fn put(&self, row: (&str, &str, &str), value: Option<Value>) {
+        let text = value.map(|value| value.to_string());
+        let mut changes = self.mesh.config().changes();
+        self.fakes.config.put(&self.mesh, row, text.clone()).await;
+        let wanted = text.as_deref();
+        tokio::time::timeout(BOUND, async {
+            while self.mesh.config().get(row.0, row.1, row.2).as_deref() != wanted {
+                changes.changed().await.unwrap();
+            }
+        })
+        .await
+        .unwrap();
+    }
+
+    /// Puts processor rows and the record of a flow, and waits until its agent is attached.
+    pub async fn start_flow(&self, workspace: &str, flow: &str, epoch: u64) {
+        for (kind, value) in rows(workspace, flow, epoch) {
+            self.put((workspace, &kind, flow), Some(value)).await;
+        }
+        self.attached(workspace, flow, epoch).await;
+    }
+
+    async fn attached(&self, workspace: &str, flow: &str, epoch: u64) {
+        for (processor, ..) in PROCESSORS {
+            let attached = self.mesh.presence().until(BOUND, |view| {
+                view.attached(processor, workspace, flow, epoch)
+            });
+            assert!(attached.await, "{processor} did not attach");
+        }
+    }
+
+    /// Address of a path.
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.handle.local_addr())
+    }
+
+    /// A POST; status and body.
+    pub async fn post(&self, path: &str, token: &str, body: Value) -> (u16, Value) {
+        let request = self.http.post(self.url(path)).json(&body);
+        self.send(request, token).await
+    }
+
+    /// A GET; status and body (text as a JSON string).
+    pub async fn get(&self, path: &str, token: &str) -> (u16, Value) {
+        self.send(self.http.get(self.url(path)), token).await
+    }
+
+    async fn send(&self, request: reqwest::RequestBuilder, token: &str) -> (u16, Value) {
+        let request = if token.is_empty() {
+            request
+        } else {
+            request.bearer_auth(token)
+        };
+        let response = request.timeout(BOUND).send().await.unwrap();
+        let status = response.status().as_u16();
+        let text = response.text().await.unwrap();
+        let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
+        (status, body)
+    }
+
+    /// An authenticated socket.
+    pub async fn socket(&self, token: &str) -> Socket {
+        Socket::connect(&self.url("/"), token).await.unwrap()
+    }
+
+    /// Waits until a counter has reached a value.
+    pub async fn reached(&self, counter: &tokio::sync::watch::Sender<usize>, at_least: usize) {
+        let mut receiver = counter.subscribe();
+        let wait = receiver.wait_for(|n| *n >= at_least);
+        tokio::time::timeout(BOUND, wait).await.unwrap().unwrap();
+    }
+}
+
+/// Clients here speak plain HTTP, but their TLS library wants a provider to exist.
+fn install_tls() {
+    // An error says that another test was first.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
