@@ -317,3 +317,6 @@ impl Shared {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
