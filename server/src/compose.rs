@@ -33,7 +33,7 @@ pub async fn processors(mesh: &Mesh, settings: &Settings, services: &Services) -
         all.extend(tg_flow::processors(mesh, dir, durability).context("flow")?);
     }
     if services.has("librarian") {
-        //LB all.extend(tg_librarian::processors(dir, durability).context("librarian")?);
+        all.extend(tg_librarian::processors(dir, durability).context("librarian")?);
     }
     if services.has("graph") {
         all.extend(tg_graph::processors(mesh, dir, durability).context("graph")?);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use tg_gateway::{GatewayHandle, GatewayOptions};
 use tg_mesh::embedded::EmbeddedBus;
-//RB use tg_mesh::rabbitmq::{RabbitBus, RabbitOptions};
+use tg_mesh::rabbitmq::{RabbitBus, RabbitOptions};
 use tg_mesh::{Bus, Mesh, MeshOptions, Mode, TaskKind};
 use tg_storage::Durability;
 
@@ -167,7 +167,8 @@ async fn open_bus(settings: &Settings) -> Result<Arc<dyn Bus>> {
             Arc::new(EmbeddedBus::open(&dir, durability(settings)).context("bus: embedded")?)
         }
         BusChoice::Amqp(url) => {
-            let _ = (url, mode); anyhow::bail!("not yet")
+            let bus = RabbitBus::connect(url.expose(), mode, RabbitOptions::of(mode)).await;
+            Arc::new(bus.context("bus: the broker cannot be reached; check the setting `bus`")?)
         }
     })
 }

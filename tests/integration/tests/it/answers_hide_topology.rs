@@ -7,8 +7,18 @@ use tg_testkit::model::{Reply, Rule};
 use crate::world::{Bus, World};
 
 /// What no client may ever read.
-const FORBIDDEN: &[&str] =
-    &["nt.request", "tg.request", "nt.flow", ".inbox.", "amqp", "sqlite", "127.0.0.1", "/tmp", "sk-test", "hunter2"];
+const FORBIDDEN: &[&str] = &[
+    "nt.request",
+    "tg.request",
+    "nt.flow",
+    ".inbox.",
+    "amqp",
+    "sqlite",
+    "127.0.0.1",
+    "/tmp",
+    "sk-test",
+    "hunter2",
+];
 
 fn check(what: &str, text: &str) {
     for word in FORBIDDEN {
@@ -18,14 +28,22 @@ fn check(what: &str, text: &str) {
 
 #[tokio::test]
 async fn of_every_kind() -> Result<()> {
-    let rules = vec![Rule::always(Reply::status(500, "db password=hunter2 at 10.0.0.7:5432"))];
+    let rules = vec![Rule::always(Reply::status(
+        500,
+        "db password=hunter2 at 10.0.0.7:5432",
+    ))];
     let world = World::with(Bus::Embedded, rules).await?;
     let socket = world.socket().await?;
 
     // A provider's body stays inside.
-    let frames = socket.ask("agent", "default", json!({"question": "x"})).await?;
+    let frames = socket
+        .ask("agent", "default", json!({"question": "x"}))
+        .await?;
     let text = serde_json::to_string(&frames)?;
-    assert!(text.contains("agent-error") || text.contains("llm-error"), "{text}");
+    assert!(
+        text.contains("agent-error") || text.contains("llm-error"),
+        "{text}"
+    );
     check("provider failure", &text);
 
     // Flows and ids that nobody should ask for.
@@ -33,7 +51,10 @@ async fn of_every_kind() -> Result<()> {
     for flow in ["nope", "a:b", "a/b", "a--b", "\u{fc}", &long, "{id}"] {
         let frames = socket.ask("agent", flow, json!({"question": "x"})).await?;
         let text = serde_json::to_string(&frames)?;
-        assert!(frames.last().is_some_and(|frame| frame["complete"] == true), "{text}");
+        assert!(
+            frames.last().is_some_and(|frame| frame["complete"] == true),
+            "{text}"
+        );
         assert!(text.contains("error"), "{flow}: {text}");
         check(flow, &text);
         let start = json!({"operation": "start-flow", "flow-id": flow, "description": "d",
@@ -52,7 +73,10 @@ async fn of_every_kind() -> Result<()> {
         "parameters": {"llm-model": "x:request:tg:agent:other:default", "chunk-size": "many"}});
     let reply = socket.ask_service("flow", hostile).await?;
     let message = error_of(&reply);
-    assert!(message.contains("llm-model") || message.contains("chunk-size"), "{reply}");
+    assert!(
+        message.contains("llm-model") || message.contains("chunk-size"),
+        "{reply}"
+    );
 
     // A blueprint with a literal topic of somebody else.
     let blueprint = json!({"flow": {"agent-manager:{id}": {"topics": {
@@ -64,12 +88,24 @@ async fn of_every_kind() -> Result<()> {
     assert!(error_of(&reply).contains("/flow/"), "{reply}");
 
     // Noise on the socket never closes it.
-    for noise in ["", "{", "[]", "42", "{\"id\": 1}", "{\"id\": \"a\", \"request\": 3, \"service\": \"config\"}"] {
+    for noise in [
+        "",
+        "{",
+        "[]",
+        "42",
+        "{\"id\": 1}",
+        "{\"id\": \"a\", \"request\": 3, \"service\": \"config\"}",
+    ] {
         socket.raw(noise).await?;
     }
     socket.raw_bytes(vec![0, 159, 146, 150, 255]).await?;
-    let version = socket.ask_service("config", json!({"operation": "config"})).await?;
-    assert!(version["response"]["version"].as_i64().is_some(), "{version}");
+    let version = socket
+        .ask_service("config", json!({"operation": "config"}))
+        .await?;
+    assert!(
+        version["response"]["version"].as_i64().is_some(),
+        "{version}"
+    );
 
     // REST: malformed, unknown, too deep.
     let url = format!("{}api/v1/config", world.server.url());
@@ -79,13 +115,30 @@ async fn of_every_kind() -> Result<()> {
     let deep = "[".repeat(100_000);
     let reply = client.post(&url).body(deep).send().await?;
     assert_eq!(reply.status(), 400);
-    let (status, reply) = world.post("api/v1/config", json!({"operation": "drop-table"})).await?;
-    assert_eq!((status, reply["error"].clone()), (400, json!("unknown operation")));
-    check("log", &world.server.log().replace("127.0.0.1", "").replace("/tmp", "").replace("sqlite", ""));
+    let (status, reply) = world
+        .post("api/v1/config", json!({"operation": "drop-table"}))
+        .await?;
+    assert_eq!(
+        (status, reply["error"].clone()),
+        (400, json!("unknown operation"))
+    );
+    check(
+        "log",
+        &world
+            .server
+            .log()
+            .replace("127.0.0.1", "")
+            .replace("/tmp", "")
+            .replace("sqlite", ""),
+    );
     Ok(())
 }
 
 fn error_of(frame: &Value) -> String {
-    let error = if frame["error"].is_null() { &frame["response"]["error"] } else { &frame["error"] };
+    let error = if frame["error"].is_null() {
+        &frame["response"]["error"]
+    } else {
+        &frame["error"]
+    };
     error["message"].as_str().unwrap_or_default().to_owned()
 }

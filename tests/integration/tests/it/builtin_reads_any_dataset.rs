@@ -10,7 +10,11 @@ fn made_up(len: usize) -> String {
     let mut seed = uuid::Uuid::new_v4().as_u128();
     let mut word = String::new();
     for n in 0..len {
-        let letters = if n % 2 == 0 { "bdfgklmnprstvz" } else { "aeiou" };
+        let letters = if n % 2 == 0 {
+            "bdfgklmnprstvz"
+        } else {
+            "aeiou"
+        };
         let at = (seed % letters.len() as u128) as usize;
         word.push(letters.as_bytes()[at] as char);
         seed /= letters.len() as u128;
@@ -43,16 +47,33 @@ async fn three_questions_over_a_dataset_of_the_moment() -> Result<()> {
 
     let socket = Socket::connect(&server.url(), "").await?;
     for (question, expected) in [
-        (format!("When was the {bridge} Bridge built?"), year.to_string()),
-        (format!("Which river does the {bridge} Bridge cross?"), river),
-        (format!("Who is the architect of the {bridge} Bridge?"), maker),
+        (
+            format!("When was the {bridge} Bridge built?"),
+            year.to_string(),
+        ),
+        (
+            format!("Which river does the {bridge} Bridge cross?"),
+            river,
+        ),
+        (
+            format!("Who is the architect of the {bridge} Bridge?"),
+            maker,
+        ),
     ] {
         let request = json!({"question": question, "streaming": true});
         let frames = socket.ask("agent", "default", request).await?;
         let answer = text_of(&frames, "answer");
-        assert!(answer.contains(&expected), "{question}: {answer}\n{frames:#?}");
-        let model = frames.last().map(|frame| frame["response"]["model"].clone());
-        assert_eq!(model, Some(json!("builtin (extractive, not a language model)")));
+        assert!(
+            answer.contains(&expected),
+            "{question}: {answer}\n{frames:#?}"
+        );
+        let model = frames
+            .last()
+            .map(|frame| frame["response"]["model"].clone());
+        assert_eq!(
+            model,
+            Some(json!("builtin (extractive, not a language model)"))
+        );
     }
     Ok(())
 }

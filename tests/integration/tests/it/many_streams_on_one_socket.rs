@@ -14,11 +14,18 @@ async fn fifty(bus: Bus) -> Result<()> {
         let request = json!({"question": format!("What? {}", nonce(n)), "streaming": true});
         socket.ask("agent", "default", request)
     });
-    for (n, frames) in futures::future::join_all(asks).await.into_iter().enumerate() {
+    for (n, frames) in futures::future::join_all(asks)
+        .await
+        .into_iter()
+        .enumerate()
+    {
         let answer = text_of(&frames?, "answer");
         assert!(answer.contains(&nonce(n)), "{n}: {answer}");
         for other in (0..50).filter(|other| *other != n) {
-            assert!(!answer.contains(&nonce(other)), "{n} has the answer of {other}: {answer}");
+            assert!(
+                !answer.contains(&nonce(other)),
+                "{n} has the answer of {other}: {answer}"
+            );
         }
     }
     Ok(())

@@ -13,44 +13,98 @@ async fn story(bus: Bus) -> Result<()> {
         async move { official(&url, command, args).await }
     };
 
-    run("tg-show-flows", &[]).await?.expect("everything")?.expect("default")?;
-    run("tg-show-flow-blueprints", &[]).await?.expect("everything")?.expect("ontology")?;
-    run("tg-get-flow-blueprint", &["-n", "structured"]).await?.expect("interfaces")?;
-    run("tg-show-parameter-types", &[]).await?.expect("llm-model")?;
-    run("tg-put-config-item", &["--type", "notes", "--key", "k", "--value", "\"v-77\""]).await?;
-    run("tg-get-config-item", &["--type", "notes", "--key", "k"]).await?.expect("v-77")?;
-    run("tg-list-config-items", &["--type", "notes"]).await?.expect("k")?;
+    run("tg-show-flows", &[])
+        .await?
+        .expect("everything")?
+        .expect("default")?;
+    run("tg-show-flow-blueprints", &[])
+        .await?
+        .expect("everything")?
+        .expect("ontology")?;
+    run("tg-get-flow-blueprint", &["-n", "structured"])
+        .await?
+        .expect("interfaces")?;
+    run("tg-show-parameter-types", &[])
+        .await?
+        .expect("llm-model")?;
+    run(
+        "tg-put-config-item",
+        &["--type", "notes", "--key", "k", "--value", "\"v-77\""],
+    )
+    .await?;
+    run("tg-get-config-item", &["--type", "notes", "--key", "k"])
+        .await?
+        .expect("v-77")?;
+    run("tg-list-config-items", &["--type", "notes"])
+        .await?
+        .expect("k")?;
     run("tg-delete-config-item", &["--type", "notes", "--key", "k"]).await?;
-    run("tg-get-config-item", &["--type", "notes", "--key", "k"]).await?.refuse("v-77")?;
+    run("tg-get-config-item", &["--type", "notes", "--key", "k"])
+        .await?
+        .refuse("v-77")?;
     run("tg-show-config", &[]).await?.expect("flow-blueprint")?;
 
-    run("tg-start-flow", &["-n", "everything", "-i", "second", "-d", "another"]).await?;
-    run("tg-show-flows", &[]).await?.expect("second")?.expect("another")?;
-    run("tg-start-flow", &["-n", "nothing", "-i", "third", "-d", "x"])
+    run(
+        "tg-start-flow",
+        &["-n", "everything", "-i", "second", "-d", "another"],
+    )
+    .await?;
+    run("tg-show-flows", &[])
         .await?
-        .expect("does not exist")?;
+        .expect("second")?
+        .expect("another")?;
+    run(
+        "tg-start-flow",
+        &["-n", "nothing", "-i", "third", "-d", "x"],
+    )
+    .await?
+    .expect("does not exist")?;
 
     run("tg-show-tools", &[]).await?.expect("llm")?;
     let set = [
-        "--id", "helper", "--name", "helper", "--type", "text-completion", "--description",
+        "--id",
+        "helper",
+        "--name",
+        "helper",
+        "--type",
+        "text-completion",
+        "--description",
         "Asks the model",
     ];
     official(&url, "tg-set-tool", &set).await?;
     run("tg-show-tools", &[]).await?.expect("helper")?;
     run("tg-delete-tool", &["--id", "helper"]).await?;
     run("tg-show-prompts", &[]).await?.expect("agent-react")?;
-    run("tg-show-processor-state", &["-m", &leak(format!("{url}api/metrics"))])
+    let metrics = format!("{url}api/metrics");
+    official(&url, "tg-show-processor-state", &["-m", &metrics])
         .await?
         .expect("agent-manager")?;
 
-    run("tg-invoke-agent", &["-q", "What? nonce-official-9"]).await?.expect("nonce-official-9")?;
-    run("tg-invoke-agent", &["-q", "What? nonce-official-9", "-v"]).await?.expect("42")?;
-    let explained =
-        run("tg-invoke-agent", &["-q", "What? nonce-official-9", "-x", "-f", "second"]).await?;
+    run("tg-invoke-agent", &["-q", "What? nonce-official-9"])
+        .await?
+        .expect("nonce-official-9")?;
+    run("tg-invoke-agent", &["-q", "What? nonce-official-9", "-v"])
+        .await?
+        .expect("42")?;
+    let explained = run(
+        "tg-invoke-agent",
+        &["-q", "What? nonce-official-9", "-x", "-f", "second"],
+    )
+    .await?;
     explained.expect("nonce-official-9")?;
-    assert!(explained.stderr.contains("[analysis: calculator]"), "{}", explained.stderr);
-    assert!(explained.stderr.contains("[conclusion]"), "{}", explained.stderr);
-    run("tg-invoke-llm", &["Be brief.", "nonce-llm-5"]).await?.refuse("Exception")?;
+    assert!(
+        explained.stderr.contains("[analysis: calculator]"),
+        "{}",
+        explained.stderr
+    );
+    assert!(
+        explained.stderr.contains("[conclusion]"),
+        "{}",
+        explained.stderr
+    );
+    run("tg-invoke-llm", &["Be brief.", "nonce-llm-5"])
+        .await?
+        .refuse("Exception")?;
 
     let list = run("tg-list-explain-traces", &["--format", "json"]).await?;
     list.expect("urn:trustgraph:agent:")?;
@@ -65,21 +119,25 @@ async fn story(bus: Bus) -> Result<()> {
     let file = tempfile::NamedTempFile::with_suffix(".ttl")?;
     std::fs::write(file.path(), "<urn:e:a> <urn:e:knows> \"caf\u{e9}\"@fr .\n")?;
     let sparql = "SELECT ?o WHERE { <urn:e:a> <urn:e:knows> ?o }";
-    let loaded =
-        tg_testkit::process::tg(&url, &["load-turtle", "-i", "d", &file.path().to_string_lossy()]);
-    assert_eq!(loaded.await?.code, Some(0));
-    official(&url, "tg-invoke-sparql-query", &["-q", sparql]).await?.expect("caf\u{e9}")?;
-    official(&url, "tg-query-graph", &["-s", "urn:e:a"]).await?.expect("caf\u{e9}")?;
+    let path = file.path().to_string_lossy().into_owned();
+    let loaded = tg_testkit::process::tg(&url, &["load-turtle", "-i", "d", &path]).await?;
+    assert_eq!(loaded.code, Some(0), "{loaded:?}");
+    official(&url, "tg-invoke-sparql-query", &["-q", sparql])
+        .await?
+        .expect("caf\u{e9}")?;
+    official(&url, "tg-query-graph", &["-s", "urn:e:a"])
+        .await?
+        .expect("caf\u{e9}")?;
     run("tg-show-graph", &[]).await?.expect("urn:e:knows")?;
 
-    run("tg-stop-flow", &["-i", "second"]).await?.refuse("Exception")?;
+    run("tg-stop-flow", &["-i", "second"])
+        .await?
+        .refuse("Exception")?;
     run("tg-show-flows", &[]).await?.refuse("another")?;
-    run("tg-stop-flow", &["-i", "second"]).await?.expect("Flow ID invalid")?;
+    run("tg-stop-flow", &["-i", "second"])
+        .await?
+        .expect("Flow ID invalid")?;
     Ok(())
-}
-
-fn leak(text: String) -> &'static str {
-    Box::leak(text.into_boxed_str())
 }
 
 #[tokio::test]

@@ -17,7 +17,10 @@ async fn and_takes_over() -> Result<()> {
     let model = ScriptedModel::start(Vec::new()).await?;
     let server = launch(&model, Some(&node)).ready().await?;
     let owners = ["config", "iam", "flow", "graph"];
-    let second = Launch::serve(&owners, &node.url()).data(server.data()).spawn().await?;
+    let second = Launch::serve(&owners, &node.url())
+        .data(server.data())
+        .spawn()
+        .await?;
     let stands_by = |log: &str| log.matches("standing by").count() == owners.len();
     for _ in 0..500 {
         if stands_by(&second.log()) {
@@ -31,7 +34,8 @@ async fn and_takes_over() -> Result<()> {
     let socket = Socket::connect(&server.url(), "").await?;
     let put = json!({"operation": "put", "values": [{"type": "notes", "key": "a", "value": "1"}]});
     let version = json!({"operation": "config"});
-    let before = socket.ask_service("config", version.clone()).await?["response"]["version"].clone();
+    let before =
+        socket.ask_service("config", version.clone()).await?["response"]["version"].clone();
     socket.ask_service("config", put).await?;
     let after = socket.ask_service("config", version).await?["response"]["version"].clone();
     assert_eq!(before.as_i64().map(|v| v + 1), after.as_i64());

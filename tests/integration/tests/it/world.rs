@@ -2,8 +2,7 @@
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use tg_testkit::model::script::two_step_react;
-use tg_testkit::model::{Rule, ScriptedModel};
+use tg_testkit::model::{Rule, ScriptedModel, two_step_react};
 use tg_testkit::process::{Launch, Server};
 use tg_testkit::rabbitmq::RabbitNode;
 use tg_testkit::socket::Socket;
@@ -31,12 +30,20 @@ impl World {
             Bus::Rabbit => Some(RabbitNode::start().await?),
         };
         let server = launch(&model, node.as_ref()).ready().await?;
-        Ok(Self { server, model, node })
+        Ok(Self {
+            server,
+            model,
+            node,
+        })
     }
 
     /// Starts it with a model that calls the calculator once and then answers with the question's nonce.
     pub async fn two_step(bus: Bus) -> Result<Self> {
-        Self::with(bus, two_step_react("calculator", json!({"expression": "6*7"}), 8)).await
+        Self::with(
+            bus,
+            two_step_react("calculator", json!({"expression": "6*7"}), 8),
+        )
+        .await
     }
 
     /// A socket of an anonymous client.
@@ -64,9 +71,15 @@ pub fn launch(model: &ScriptedModel, node: Option<&RabbitNode>) -> Launch {
 
 /// Sends a request over REST.
 pub async fn post(url: &str, path: &str, body: Value) -> Result<(u16, Value)> {
-    let response =
-        tg_testkit::process::client()?.post(format!("{url}{path}")).json(&body).send().await?;
+    let response = tg_testkit::process::client()?
+        .post(format!("{url}{path}"))
+        .json(&body)
+        .send()
+        .await?;
     let status = response.status().as_u16();
     let text = response.text().await?;
-    Ok((status, serde_json::from_str(&text).unwrap_or(Value::String(text))))
+    Ok((
+        status,
+        serde_json::from_str(&text).unwrap_or(Value::String(text)),
+    ))
 }
