@@ -1,0 +1,135 @@
+//! A process that is killed at any step of a start or stop leaves what the next one finishes.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use crate::bus::Fuse;
+use crate::harness::{World, request};
+
+const RECORDS: usize = 5;
+const DIR: &str = "TG_TEST_CRASH_DIR";
+const STEPS: &str = "TG_TEST_CRASH_STEPS";
+const OPERATION: &str = "TG_TEST_CRASH_OPERATION";
+
+/// Runs `operation` in a process of its own that dies after so many steps. `false` when it lived.
+fn dies(world: &World, steps: i64, operation: &str) -> bool {
+    let status = Command::new(std::env::current_exe().expect("this test"))
+        .args(["--exact", "crash::victim", "--ignored"])
+        .env(DIR, &world.dir)
+        .env(STEPS, steps.to_string())
+        .env(OPERATION, operation)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .expect("a process");
+    assert_ne!(
+        status.code(),
+        Some(101),
+        "the victim failed otherwise, step {steps}"
+    );
+    !status.success()
+}
+
+#[tokio::test]
+#[ignore = "run by the others, in a process of its own"]
+async fn victim() {
+    let variable = |name| std::env::var(name).expect("set by the parent");
+    let (operation, steps) = (
+        variable(OPERATION),
+        variable(STEPS).parse().expect("a number"),
+    );
+    let world = World::at(PathBuf::from(variable(DIR)));
+    let fuse = Fuse::unlimited();
+    let process = world.fused(&fuse, None).await;
+    let mut asked = request(&operation, "f", &[]);
+    asked.blueprint_name = "b".to_owned();
+    asked.description = "a test".to_owned();
+    if operation == "stop-flow" {
+        process.start_flow("f").await.expect("a start");
+        for n in 0..RECORDS {
+            process.send("f", &n.to_string(), 0).await;
+        }
+        asked
+            .parameters
+            .insert("drain".to_owned(), "park".to_owned());
+    }
+    fuse.light(steps);
+    process.ask(asked).await.expect("an answer");
+    fuse.light(i64::MAX);
+}
+
+#[tokio::test]
+async fn a_stop_is_finished_by_the_next_process() {
+    let mut steps = 0;
+    loop {
+        let world = World::new();
+        let died = dies(&world, steps, "stop-flow");
+        let world = World::at(world.dir.clone()).owning(world);
+        let begun = world
+            .config
+            .get("w", "flow", "f")
+            .is_none_or(|r| r.contains("stopping"));
+        let process = world.process(None).await;
+        if !begun {
+            process.stop_flow("f", "park").await.expect("a stop");
+        }
+        process
+            .until(|mesh| mesh.config().get("w", "flow", "f").is_none())
+            .await;
+        assert_eq!(
+            process.waiting("f").await,
+            None,
+            "the queue is gone, step {steps}"
+        );
+        assert_eq!(world.config.count("processor:"), 0, "step {steps}");
+        let parked = process
+            .put_aside("list-put-aside", "f", &[("reason", "parked")])
+            .await;
+        assert_eq!(
+            parked.as_array().map(Vec::len),
+            Some(RECORDS),
+            "each once, step {steps}"
+        );
+        // The name is free again, and no stale message waits.
+        process.start_flow("f").await.expect("a start");
+        assert_eq!(process.waiting("f").await, Some(0), "step {steps}");
+        process.stop().await;
+        if !died {
+            break;
+        }
+        steps += 1;
+    }
+    assert!(steps > 10, "only {steps} steps were tried");
+}
+
+#[tokio::test]
+async fn a_start_is_finished_by_the_next_process() {
+    let mut steps = 0;
+    loop {
+        let world = World::new();
+        let died = dies(&world, steps, "start-flow");
+        let world = World::at(world.dir.clone()).owning(world);
+        let process = world.process(None).await;
+        if world.config.get("w", "flow", "f").is_some() {
+            let runs = |record: &str| !record.contains("starting");
+            process
+                .until(|mesh| {
+                    mesh.config()
+                        .get("w", "flow", "f")
+                        .is_some_and(|r| runs(&r))
+                })
+                .await;
+        }
+        // Whoever asked may ask again in any case.
+        process.start_flow("f").await.expect("a start");
+        assert_eq!(process.waiting("f").await, Some(0), "step {steps}");
+        assert_eq!(world.config.count("processor:"), 2, "step {steps}");
+        process.stop_flow("f", "park").await.expect("a stop");
+        process.stop().await;
+        if !died {
+            break;
+        }
+        steps += 1;
+    }
+    assert!(steps > 3, "only {steps} steps were tried");
+}

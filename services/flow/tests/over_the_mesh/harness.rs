@@ -1,0 +1,330 @@
+//! One process with the flow service and a processor that reads triples, over a data directory.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tg_flow::FlowSettings;
+use tg_mesh::embedded::EmbeddedBus;
+use tg_mesh::{Ask, Bus, Cx, Deadline, Mesh, MeshOptions, Processor, Read, ReadFault};
+use tg_schemas::msg::{FlowRequest, FlowResponse, Metadata, Triples};
+use tg_schemas::{Class, Error, ErrorCode, FlowId, Subscription, Topic, WorkspaceId};
+use tg_storage::Durability;
+use tokio::sync::{Notify, Semaphore};
+
+use crate::bus::{Fuse, FusedBus};
+use crate::config::FakeConfig;
+
+pub const WAIT: Duration = Duration::from_secs(20);
+
+/// What the reader of triples does with each record, and what it has seen.
+pub struct Reader {
+    pub seen: Mutex<Vec<String>>,
+    pub gate: Semaphore,
+    /// Records it refuses, and how.
+    pub fault: Mutex<Option<ReadFault>>,
+    pub moved: Notify,
+}
+
+impl Reader {
+    pub fn open() -> Arc<Self> {
+        Self::with(Semaphore::MAX_PERMITS)
+    }
+
+    pub fn with(permits: usize) -> Arc<Self> {
+        Arc::new(Self {
+            seen: Mutex::default(),
+            gate: Semaphore::new(permits),
+            fault: Mutex::default(),
+            moved: Notify::new(),
+        })
+    }
+
+    /// Waits until it has seen so many records.
+    pub async fn until(&self, count: usize) {
+        let wait = async {
+            while self.seen.lock().len() < count {
+                self.moved.notified().await;
+            }
+        };
+        tokio::time::timeout(WAIT, wait)
+            .await
+            .expect("records arrive");
+    }
+}
+
+struct Handler(Arc<Reader>);
+
+#[async_trait]
+impl Read<Triples> for Handler {
+    async fn read(&self, _cx: Cx, record: Triples) -> Result<(), ReadFault> {
+        if let Ok(permit) = self.0.gate.acquire().await {
+            permit.forget();
+        }
+        let fault = self.0.fault.lock().take();
+        let outcome = fault.map_or(Ok(()), Err);
+        if outcome.is_ok() {
+            self.0
+                .seen
+                .lock()
+                .push(record.metadata.unwrap_or_default().id);
+        }
+        self.0.moved.notify_one();
+        outcome
+    }
+}
+
+pub fn later(text: &str) -> ReadFault {
+    ReadFault::Retry {
+        error: Error::new(ErrorCode::Storage, text),
+        after: Some(Duration::ZERO),
+    }
+}
+
+/// A process.
+pub struct Process {
+    pub mesh: Mesh,
+}
+
+/// What outlives processes.
+pub struct World {
+    pub dir: PathBuf,
+    pub config: FakeConfig,
+    /// Removes the directory in the end, unless this is a child.
+    owned: Option<tempfile::TempDir>,
+}
+
+impl World {
+    pub fn new() -> Self {
+        let owned = tempfile::tempdir().expect("a directory");
+        let dir = owned.path().to_owned();
+        let config = FakeConfig::open(dir.join("config.json"));
+        config.set("__workspaces__", "workspace", "w", r#"{"enabled": true}"#);
+        config.set("w", "flow-blueprint", "b", &blueprint().to_string());
+        Self {
+            dir,
+            config,
+            owned: Some(owned),
+        }
+    }
+
+    /// As another process left it.
+    pub fn at(dir: PathBuf) -> Self {
+        let config = FakeConfig::open(dir.join("config.json"));
+        Self {
+            dir,
+            config,
+            owned: None,
+        }
+    }
+
+    /// Keeps the directory of another view alive.
+    pub fn owning(mut self, other: Self) -> Self {
+        self.owned = other.owned;
+        self
+    }
+
+    pub fn bus(&self) -> EmbeddedBus {
+        EmbeddedBus::open(&self.dir.join("bus"), Durability::Process).expect("a bus")
+    }
+
+    /// A process on a bus that keeps its records; `reader` is absent where nobody reads triples.
+    pub async fn process(&self, reader: Option<Arc<Reader>>) -> Process {
+        let bus = Arc::new(self.bus());
+        Process::start(bus, &self.config, Fuse::unlimited(), &self.dir, reader).await
+    }
+
+    pub async fn fused(&self, fuse: &Fuse, reader: Option<Arc<Reader>>) -> Process {
+        let bus = Arc::new(FusedBus {
+            inner: self.bus(),
+            fuse: fuse.clone(),
+        });
+        Process::start(bus, &self.config, fuse.clone(), &self.dir, reader).await
+    }
+}
+
+/// A reader of triples, and a server that nobody hosts here.
+pub fn blueprint() -> Value {
+    json!({
+        "flow": {
+            "triples-write:{id}": {"topics": {"input": "flow:tg:triples-store:{workspace}:{id}"}},
+            "prompt:{id}": {"topics": {
+                "request": "request:tg:prompt:{workspace}:{id}",
+                "response": "response:tg:prompt:{workspace}:{id}",
+            }, "parameters": {"style": "{style}"}},
+        },
+        "interfaces": {
+            "triples-store": {"flow": "flow:tg:triples-store:{workspace}:{id}"},
+            "prompt": {
+                "request": "request:tg:prompt:{workspace}:{id}",
+                "response": "response:tg:prompt:{workspace}:{id}",
+            },
+        },
+        "parameters": {"style": {"type": "style"}},
+    })
+}
+
+impl Process {
+    async fn start(
+        bus: Arc<dyn Bus>,
+        config: &FakeConfig,
+        fuse: Fuse,
+        dir: &Path,
+        reader: Option<Arc<Reader>>,
+    ) -> Self {
+        let mesh = Mesh::start(bus, MeshOptions::default())
+            .await
+            .expect("a mesh");
+        mesh.host(config.processor(fuse)).await.expect("config");
+        let settings = FlowSettings {
+            attach: Duration::from_millis(50),
+            ..FlowSettings::default()
+        };
+        let hosted = tg_flow::processors_with(&mesh, dir, Durability::Process, settings);
+        for processor in hosted.expect("flow") {
+            mesh.host(processor).await.expect("flow");
+        }
+        if let Some(reader) = reader {
+            let processor =
+                Processor::new("triples-write").reads("input", Arc::new(Handler(reader)));
+            mesh.host(processor).await.expect("a reader");
+        }
+        let process = Self { mesh };
+        process
+            .until(|mesh| mesh.config().workspaces().contains(&"w".to_owned()))
+            .await;
+        process
+    }
+
+    /// Waits until something holds in the watched configuration.
+    pub async fn until(&self, holds: impl Fn(&Mesh) -> bool) {
+        let mut changes = self.mesh.config().changes();
+        let wait = changes.wait_for(|_| holds(&self.mesh));
+        let outcome = tokio::time::timeout(WAIT, wait).await;
+        outcome.expect("it comes to hold").expect("the mesh runs");
+    }
+
+    pub async fn ask(&self, request: FlowRequest) -> Result<FlowResponse, Error> {
+        let workspace = WorkspaceId::new("w").expect("an id");
+        let topic = Topic::workspace(Class::Request, "flow", &workspace);
+        let options = Ask {
+            deadline: Some(Deadline::after(WAIT)),
+            ..Ask::default()
+        };
+        self.mesh.ask(&topic, &request, options).last().await
+    }
+
+    pub async fn start_flow(&self, flow: &str) -> Result<Value, Error> {
+        self.start_with(flow, "b", &[]).await
+    }
+
+    pub async fn start_with(
+        &self,
+        flow: &str,
+        blueprint: &str,
+        parameters: &[(&str, &str)],
+    ) -> Result<Value, Error> {
+        let mut request = request("start-flow", flow, parameters);
+        request.blueprint_name = blueprint.to_owned();
+        request.description = "a test".to_owned();
+        self.ask(request).await.map(|reply| json(&reply))
+    }
+
+    pub async fn stop_flow(&self, flow: &str, drain: &str) -> Result<Value, Error> {
+        let request = request("stop-flow", flow, &[("drain", drain)]);
+        self.ask(request)
+            .await
+            .map(|reply| json(&reply)["receipt"].take())
+    }
+
+    pub async fn put_aside(&self, operation: &str, flow: &str, more: &[(&str, &str)]) -> Value {
+        let reply = self
+            .ask(request(operation, flow, more))
+            .await
+            .expect(operation);
+        json(&reply)["put-aside"].take()
+    }
+
+    /// Asks until so many records are put aside.
+    pub async fn until_aside(&self, flow: &str, count: usize) -> Value {
+        let asks = async {
+            loop {
+                let listed = self.put_aside("list-put-aside", flow, &[]).await;
+                if listed.as_array().map(Vec::len) == Some(count) {
+                    return listed;
+                }
+            }
+        };
+        tokio::time::timeout(WAIT, asks)
+            .await
+            .expect("records are put aside")
+    }
+
+    /// Sends a record of triples that carries a name; durable when it returns.
+    pub async fn send(&self, flow: &str, name: &str, epoch: u64) {
+        let metadata = Metadata {
+            id: name.to_owned(),
+            ..Metadata::default()
+        };
+        let record = Triples {
+            metadata: Some(metadata),
+            ..Triples::default()
+        };
+        let options = Ask {
+            epoch: (epoch > 0).then_some(epoch),
+            ..Ask::default()
+        };
+        self.mesh
+            .record(&topic(flow), &record, options)
+            .await
+            .expect("a record");
+    }
+
+    pub async fn waiting(&self, flow: &str) -> Option<u64> {
+        let state = self
+            .mesh
+            .bus()
+            .queue_state(&queue(flow))
+            .await
+            .expect("a bus");
+        state.map(|state| state.ready)
+    }
+
+    /// An orderly end.
+    pub async fn stop(self) {
+        self.mesh.stop(WAIT).await;
+    }
+}
+
+pub fn request(operation: &str, flow: &str, parameters: &[(&str, &str)]) -> FlowRequest {
+    FlowRequest {
+        operation: operation.to_owned(),
+        flow_id: flow.to_owned(),
+        parameters: parameters
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+            .collect(),
+        ..FlowRequest::default()
+    }
+}
+
+pub fn json(reply: &FlowResponse) -> Value {
+    serde_json::from_str(&reply.flow).unwrap_or_default()
+}
+
+pub fn topic(flow: &str) -> Topic {
+    let (workspace, flow) = (WorkspaceId::new("w"), FlowId::new(flow));
+    Topic::flow(
+        Class::Flow,
+        "triples-store",
+        &workspace.expect("id"),
+        &flow.expect("id"),
+    )
+}
+
+pub fn queue(flow: &str) -> Subscription {
+    Subscription::flow(topic(flow), "triples-write", "w", flow, "input")
+}

@@ -1,0 +1,247 @@
+//! Flows start, repeat, conflict and stop.
+
+use serde_json::{Value, json};
+use tg_mesh::bus::{Envelope, Promise, Routed, Target};
+use tg_schemas::ErrorCode;
+
+use crate::harness::{Reader, World, blueprint, request, topic};
+
+fn epoch(world: &World, flow: &str) -> u64 {
+    let record = world.config.get("w", "flow", flow).expect("a record");
+    let record: Value = serde_json::from_str(&record).expect("JSON");
+    record["epoch"].as_u64().expect("an epoch")
+}
+
+#[tokio::test]
+async fn a_flow_starts_once_and_its_processors_attach() {
+    let world = World::new();
+    let reader = Reader::open();
+    let process = world.process(Some(reader.clone())).await;
+    let said = process
+        .start_with("f", "b", &[("style", "plain"), ("styel", "x")])
+        .await
+        .unwrap();
+    assert_eq!(
+        said["waiting-for"],
+        json!(["prompt"]),
+        "nobody hosts it here"
+    );
+    assert_eq!(said["unused-parameters"], json!(["styel"]));
+    let row: Value =
+        serde_json::from_str(&world.config.get("w", "processor:prompt", "f").unwrap()).unwrap();
+    assert_eq!(row["parameters"], json!({"style": "plain"}));
+    assert_eq!(row["epoch"].as_u64().unwrap(), epoch(&world, "f"));
+
+    process.send("f", "one", epoch(&world, "f")).await;
+    reader.until(1).await;
+
+    let same = [("style", "plain"), ("styel", "x")];
+    process.start_with("f", "b", &same).await.unwrap();
+    let error = process
+        .start_with("f", "b", &[("style", "bold")])
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (error.kind.as_str(), error.message.as_str()),
+        ("flow-error", "Flow already exists")
+    );
+
+    let flow = process.ask(request("get-flow", "f", &[])).await.unwrap();
+    let shown: Value = serde_json::from_str(&flow.flow).unwrap();
+    assert_eq!(
+        shown["interfaces"]["triples-store"]["flow"],
+        "flow:tg:triples-store:w:f"
+    );
+    assert!(shown.get("plan").is_none() && shown.get("status").is_none());
+    assert_eq!(
+        (flow.description.as_str(), flow.parameters["style"].as_str()),
+        ("a test", "plain")
+    );
+    let flows = process.ask(request("list-flows", "", &[])).await.unwrap();
+    assert_eq!(flows.flow_ids, ["f"]);
+    process.stop().await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_started_is_refused_in_words() {
+    let world = World::new();
+    let process = world.process(None).await;
+    for (flow, blueprint, parameters, text) in [
+        ("", "b", vec![], "No flow ID"),
+        ("f", "", vec![], "No blueprint name"),
+        ("f", "nobody", vec![], "Blueprint does not exist"),
+        ("a--b", "b", vec![], "flow-id: "),
+        (
+            "f",
+            "b",
+            vec![("style", "request:tg:agent:victim:f")],
+            "parameters/style: ",
+        ),
+    ] {
+        let error = process
+            .start_with(flow, blueprint, &parameters)
+            .await
+            .unwrap_err();
+        assert!(error.message.starts_with(text), "{error:?}");
+    }
+    let mut bad = blueprint();
+    bad["flow"]["triples-write:{id}"]["topics"]["input"] = json!("flow:tg:triples-store:victim:f");
+    let mut put = request("put-blueprint", "", &[]);
+    put.blueprint_name = "bad".to_owned();
+    put.blueprint_definition = bad.to_string();
+    let error = process.ask(put.clone()).await.unwrap_err();
+    assert!(
+        error
+            .message
+            .contains("/flow/triples-write:{id}/topics/input: "),
+        "{error:?}"
+    );
+    put.operation = "check-blueprint".to_owned();
+    let faults = crate::harness::json(&process.ask(put).await.unwrap());
+    assert_eq!(
+        faults["faults"][0]["path"],
+        "/flow/triples-write:{id}/topics/input"
+    );
+    // Also one that was written past the flow service.
+    world
+        .config
+        .set("w", "flow-blueprint", "bad", &bad.to_string());
+    let error = process.start_with("f", "bad", &[]).await.unwrap_err();
+    assert_eq!(error.code(), ErrorCode::BadRequest);
+    let error = process.stop_flow("f", "wait").await.unwrap_err();
+    assert_eq!(error.message, "Flow ID invalid");
+    let error = process.ask(request("dance", "", &[])).await.unwrap_err();
+    assert_eq!(error.code(), ErrorCode::BadOperation);
+    assert_eq!(world.config.count("processor:"), 0);
+    process.stop().await;
+}
+
+#[tokio::test]
+async fn a_stop_that_waits_lets_the_processors_finish() {
+    let world = World::new();
+    let reader = Reader::with(0);
+    let process = world.process(Some(reader.clone())).await;
+    process.start_flow("f").await.unwrap();
+    process.start_flow("other").await.unwrap();
+    for n in 0..5 {
+        process.send("f", &n.to_string(), epoch(&world, "f")).await;
+    }
+    let opened = async {
+        // The stop is under way when its record says so.
+        process
+            .until(|mesh| {
+                mesh.config()
+                    .get("w", "flow", "f")
+                    .is_some_and(|r| r.contains("stopping"))
+            })
+            .await;
+        reader.gate.add_permits(1000);
+    };
+    let (receipt, ()) = tokio::join!(process.stop_flow("f", "wait"), opened);
+    let receipt = receipt.unwrap();
+    assert_eq!(reader.seen.lock().len(), 5);
+    let queue = &receipt["queues"][0];
+    assert_eq!(queue["subscription"], "triples-write--w--f--input");
+    assert_eq!(
+        (queue["finished"].as_u64(), queue["parked"].as_u64()),
+        (Some(5), Some(0)),
+        "{receipt}"
+    );
+    // The record queue, and the topics of triples, prompt, steps and usage.
+    assert_eq!(receipt["queues-removed"], 1, "{receipt}");
+    assert_eq!(receipt["exchanges-removed"], 4, "{receipt}");
+
+    assert!(world.config.get("w", "flow", "f").is_none());
+    assert!(world.config.get("w", "processor:prompt", "f").is_none());
+    assert_eq!(process.waiting("f").await, None);
+    let target = Target::Topic(topic("f"));
+    let routed = process
+        .mesh
+        .bus()
+        .publish(&target, Envelope::default(), Promise::Confirmed)
+        .await;
+    assert_eq!(routed, Ok(Routed::Nowhere));
+    // The other flow of the blueprint goes on.
+    process.send("other", "still", epoch(&world, "other")).await;
+    reader.until(6).await;
+    process.stop().await;
+}
+
+#[tokio::test]
+async fn a_second_asker_hears_of_the_same_stop() {
+    let world = World::new();
+    let process = world.process(Some(Reader::open())).await;
+    process.start_flow("f").await.unwrap();
+    let (one, two) = tokio::join!(
+        process.stop_flow("f", "wait"),
+        process.stop_flow("f", "wait")
+    );
+    assert_eq!(one.unwrap(), two.unwrap());
+    process.stop().await;
+}
+
+#[tokio::test]
+async fn a_blueprint_in_use_stays_and_a_flow_without_one_stops() {
+    let world = World::new();
+    let process = world.process(None).await;
+    process.start_flow("f").await.unwrap();
+    let mut delete = request("delete-blueprint", "", &[]);
+    delete.blueprint_name = "b".to_owned();
+    let error = process.ask(delete.clone()).await.unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Conflict);
+    assert!(error.message.contains("flow f"), "{error:?}");
+    world.config.set("w", "flow-blueprint", "b", "{}");
+    process.stop_flow("f", "wait").await.unwrap();
+    process.ask(delete).await.unwrap();
+    assert!(world.config.get("w", "flow-blueprint", "b").is_none());
+    process.stop().await;
+}
+
+#[tokio::test]
+async fn a_dry_run_changes_nothing() {
+    let world = World::new();
+    let process = world.process(None).await;
+    process.start_flow("f").await.unwrap();
+    process.send("f", "one", 0).await;
+    let before = world.config.get("w", "flow", "f");
+    let stop = request("stop-flow", "f", &[("drain", "park"), ("dry-run", "true")]);
+    let receipt = crate::harness::json(&process.ask(stop).await.unwrap())["receipt"].take();
+    assert_eq!(receipt["dry-run"], true);
+    assert_eq!(receipt["queues"][0]["parked"], 1);
+    assert_eq!(
+        (
+            receipt["queues-removed"].as_u64(),
+            process.waiting("f").await
+        ),
+        (Some(1), Some(1))
+    );
+    assert_eq!(world.config.get("w", "flow", "f"), before);
+    process.stop().await;
+}
+
+#[tokio::test]
+async fn operators_are_told_what_is_missing() {
+    let world = World::new();
+    let process = world.process(Some(Reader::open())).await;
+    process.start_flow("f").await.unwrap();
+    let reasons = crate::harness::json(&process.ask(request("why", "f", &[])).await.unwrap());
+    let reasons = reasons["why"].as_array().unwrap();
+    let state = |subject: &str| {
+        let found = reasons.iter().find(|reason| reason["subject"] == subject);
+        found.map(|reason| reason["state"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(state("triples-write").as_deref(), Some("attached"));
+    assert_eq!(state("prompt").as_deref(), Some("missing"));
+    let doctor = crate::harness::json(&process.ask(request("doctor", "", &[])).await.unwrap());
+    let checks = doctor["doctor"]["checks"].as_array().unwrap();
+    let flow = checks
+        .iter()
+        .find(|check| check["name"] == "flow f")
+        .unwrap();
+    assert_eq!(flow["ok"], false);
+    assert!(
+        flow["detail"].as_str().unwrap().contains("prompt missing"),
+        "{flow}"
+    );
+    process.stop().await;
+}
