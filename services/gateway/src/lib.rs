@@ -9,6 +9,8 @@
 
 mod ask;
 mod auth;
+#[cfg(test)]
+mod contract_tests;
 mod dispatch;
 mod doors;
 mod fault;

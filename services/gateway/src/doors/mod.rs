@@ -15,6 +15,6 @@ mod promql;
 mod read;
 pub(crate) mod service;
 pub(crate) mod socket;
-mod socket_frame;
+pub(crate) mod socket_frame;
 mod sse;
 mod whole;

@@ -13,7 +13,7 @@ use crate::translate::{Body, Fields, error_body};
 const MAX_TIMEOUT: i64 = 3600;
 
 /// A frame from a client.
-pub(super) enum Incoming {
+pub(crate) enum Incoming {
     /// `{"type": "auth", "token"}`.
     Auth(String),
     /// `{"type": "cancel", "id"}`: ends every request with that id.
@@ -23,23 +23,23 @@ pub(super) enum Incoming {
 }
 
 /// A request of the envelope.
-pub(super) struct Question {
+pub(crate) struct Question {
     /// Echoed, whatever it is.
-    pub(super) id: Value,
-    pub(super) target: Target,
-    pub(super) body: Body,
-    pub(super) workspace: Option<String>,
-    pub(super) timeout: Option<Duration>,
+    pub(crate) id: Value,
+    pub(crate) target: Target,
+    pub(crate) body: Body,
+    pub(crate) workspace: Option<String>,
+    pub(crate) timeout: Option<Duration>,
 }
 
 /// A frame that cannot be answered otherwise, with the id it had.
-pub(super) struct Refused {
-    pub(super) id: Option<Value>,
-    pub(super) fault: Fault,
+pub(crate) struct Refused {
+    pub(crate) id: Option<Value>,
+    pub(crate) fault: Fault,
 }
 
 /// Reads a frame. `known` says whether the caller is: to strangers every request gets the same answer.
-pub(super) fn read(bytes: &[u8], known: bool) -> Result<Incoming, Refused> {
+pub(crate) fn read(bytes: &[u8], known: bool) -> Result<Incoming, Refused> {
     let mut frame = match serde_json::from_slice(bytes) {
         Ok(Value::Object(frame)) => frame,
         Ok(_) => return Err(refused(None, Fault::NotAnObject)),
@@ -107,7 +107,7 @@ fn question(id: Value, mut frame: Body) -> Result<Incoming, Fault> {
 }
 
 /// A part of an answer.
-pub(super) fn part(id: &Value, part: Part) -> Value {
+pub(crate) fn part(id: &Value, part: Part) -> Value {
     match part {
         Part::Body { body, last, .. } => json!({"id": id, "response": body, "complete": last}),
         Part::Fault(error) => failure(id, &Fault::Service(error)),
@@ -116,7 +116,7 @@ pub(super) fn part(id: &Value, part: Part) -> Value {
 
 /// A failure of a request that was under way or about to be. Some clients look for the error beside
 /// `id`, some inside `response`: it is in both places.
-pub(super) fn failure(id: &Value, fault: &Fault) -> Value {
+pub(crate) fn failure(id: &Value, fault: &Fault) -> Value {
     let Fault::Service(error) = fault else {
         return fault.frame(Some(id));
     };
@@ -126,12 +126,12 @@ pub(super) fn failure(id: &Value, fault: &Fault) -> Value {
 }
 
 /// `auth-ok`.
-pub(super) fn auth_ok(workspace: &str) -> Value {
+pub(crate) fn auth_ok(workspace: &str) -> Value {
     json!({"type": "auth-ok", "default_workspace": workspace})
 }
 
 /// `auth-failed`; the reason is never told.
-pub(super) fn auth_failed() -> Value {
+pub(crate) fn auth_failed() -> Value {
     json!({"type": "auth-failed", "error": "auth failure"})
 }
 
