@@ -1,1 +1,12 @@
-//! Tool calls: MCP and built-in tools.
+//! Tool calls: MCP servers that a workspace configures, and a few tools built in.
+//!
+//! Hosts the processor `mcp-tool`. A request names a key of config type `mcp`, or one of the reserved names
+//! in [`builtin`]. Sessions with MCP servers are kept and used again. Addresses, tokens and what a server
+//! says beyond its own result never reach a client.
+
+pub mod builtin;
+mod handler;
+mod mcp;
+mod processor;
+
+pub use processor::{TOOL, processors};

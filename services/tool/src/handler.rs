@@ -1,0 +1,78 @@
+//! A tool call comes in: built in, or behind an MCP server of the workspace.
+
+use async_trait::async_trait;
+use serde_json::{Map, Value};
+use tg_mesh::{Cx, Out, Serve};
+use tg_schemas::msg::{ToolRequest, ToolResponse};
+use tg_schemas::{Error, ErrorCode};
+
+use crate::builtin;
+use crate::mcp::{Server, Servers};
+
+/// Serves `request` of `mcp-tool`.
+pub(crate) struct ToolCalls {
+    servers: Servers,
+}
+
+impl ToolCalls {
+    pub(crate) fn new(servers: Servers) -> Self {
+        Self { servers }
+    }
+
+    async fn call(&self, cx: &Cx, request: &ToolRequest) -> Result<ToolResponse, Error> {
+        let parameters = parameters(&request.parameters)?;
+        if let Some(result) = builtin::call(&request.name, &parameters, chrono::Utc::now()) {
+            count("builtin");
+            let text = result.map_err(|fault| Error::new(ErrorCode::Tool, fault))?;
+            return Ok(ToolResponse {
+                text,
+                ..ToolResponse::default()
+            });
+        }
+        count("mcp");
+        let row = cx.config().get(cx.workspace(), "mcp", &request.name);
+        let row = row.ok_or_else(|| {
+            let text = format!("there is no MCP tool '{}' in this workspace", request.name);
+            Error::new(ErrorCode::NotFound, text)
+        })?;
+        let server = Server::read(&request.name, &row)?;
+        let call = self
+            .servers
+            .call(cx.workspace(), &server, parameters, &cx.id);
+        tokio::select! {
+            result = call => result,
+            () = cx.cancel.cancelled() => Err(Error::new(ErrorCode::Cancelled, "cancelled")),
+            () = cx.deadline.reached() => {
+                Err(Error::new(ErrorCode::Timeout, "the tool did not answer in time"))
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Serve<ToolRequest, ToolResponse> for ToolCalls {
+    async fn serve(
+        &self,
+        cx: Cx,
+        request: ToolRequest,
+        mut out: Out<ToolResponse>,
+    ) -> Result<(), Error> {
+        let response = self.call(&cx, &request).await?;
+        out.send(response).await
+    }
+}
+
+fn count(tool: &'static str) {
+    metrics::counter!("tg_tool_invocation_total", "tool" => tool).increment(1);
+}
+
+/// The parameters: JSON text of an object; nothing at all is no parameters.
+fn parameters(text: &str) -> Result<Map<String, Value>, Error> {
+    if text.trim().is_empty() || text.trim() == "null" {
+        return Ok(Map::new());
+    }
+    serde_json::from_str(text).map_err(|error| {
+        let text = format!("parameters: not a JSON object: {error}");
+        Error::new(ErrorCode::BadRequest, text)
+    })
+}

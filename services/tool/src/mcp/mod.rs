@@ -1,0 +1,8 @@
+//! MCP servers of the workspaces. Only `session` knows the MCP library.
+
+mod pool;
+mod row;
+mod session;
+
+pub(crate) use pool::Servers;
+pub(crate) use row::Server;
