@@ -38,6 +38,9 @@ fn by_code(code: ErrorCode, error: &Error, command: &str) -> Option<String> {
         ErrorCode::NotFound if error.kind() == "workspace-not-found" => "tg list-my-workspaces",
         ErrorCode::NotFound => return listing(command).map(str::to_owned),
         ErrorCode::Conflict => return listing(command).map(str::to_owned),
+        ErrorCode::Unauthenticated if command == "bootstrap-iam" => {
+            "the first administrator exists already: use its key, `tg whoami --token …`"
+        }
         ErrorCode::Unauthenticated => {
             "`tg whoami --token …` tests a token; `tg bootstrap-iam` gives the first one"
         }
@@ -84,4 +87,43 @@ fn listing(command: &str) -> Option<&'static str> {
         }
         _ => "tg show-flows",
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn service(kind: &str) -> Error {
+        Error::Service {
+            kind: kind.to_owned(),
+            message: "no".to_owned(),
+        }
+    }
+
+    #[test]
+    fn every_code_has_advice_for_every_command() {
+        for row in crate::commands::ALL {
+            for code in ErrorCode::all() {
+                assert!(advice(&service(code.as_str()), row.name).is_some());
+            }
+        }
+    }
+
+    #[test]
+    fn commands_that_are_advised_exist() {
+        let known = |name: &str| crate::commands::ALL.iter().any(|row| row.name == name);
+        for row in crate::commands::ALL {
+            for code in ErrorCode::all() {
+                let text = advice(&service(code.as_str()), row.name).unwrap_or_default();
+                let advised = text.split("tg ").skip(1).filter_map(|rest| {
+                    rest.split([' ', '`'])
+                        .next()
+                        .filter(|name| !name.is_empty())
+                });
+                for name in advised {
+                    assert!(known(name), "{name} in {text}");
+                }
+            }
+        }
+    }
 }

@@ -5,6 +5,25 @@ use std::path::PathBuf;
 use serde_json::Value;
 use tg_schemas::ErrorCode;
 
+/// Errors whose wire type says less than their text: type, start of the text, what it means.
+const KNOWN: &[(&str, &str, ErrorCode)] = &[
+    ("workspace-not-found", "", ErrorCode::NotFound),
+    ("unknown-service", "", ErrorCode::BadOperation),
+    ("error", "Invalid flow", ErrorCode::NotFound),
+    ("flow-error", "Flow already exists", ErrorCode::Conflict),
+    (
+        "flow-error",
+        "Blueprint does not exist",
+        ErrorCode::NotFound,
+    ),
+    ("flow-error", "Flow ID invalid", ErrorCode::NotFound),
+    (
+        "request-error",
+        "Document already exists",
+        ErrorCode::Conflict,
+    ),
+];
+
 /// What a command returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -119,12 +138,10 @@ impl Error {
         let Self::Service { kind, message } = self else {
             return None;
         };
-        Some(match kind.as_str() {
-            "workspace-not-found" => ErrorCode::NotFound,
-            "unknown-service" => ErrorCode::BadOperation,
-            "error" if message.starts_with("Invalid flow") => ErrorCode::NotFound,
-            kind => ErrorCode::from_wire(kind),
-        })
+        let known = KNOWN
+            .iter()
+            .find(|(of, text, _)| kind == of && message.starts_with(text));
+        Some(known.map_or_else(|| ErrorCode::from_wire(kind), |(_, _, code)| *code))
     }
 
     /// The exit code of the process.

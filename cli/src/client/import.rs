@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures::{FutureExt, SinkExt, StreamExt};
 use serde_json::Value;
+use tg_schemas::ErrorCode;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
@@ -160,14 +161,20 @@ fn ended(reason: String) -> Error {
     }
 }
 
-/// A close is clean with code 1000 or without a code.
+/// A close is clean with code 1000 or without a code. The reason may begin with the wire type.
 fn closed(frame: Option<&CloseFrame>) -> Result<()> {
-    match frame {
-        Some(frame) if frame.code != CloseCode::Normal => {
-            Err(ended(format!("{} {}", frame.code, frame.reason)))
-        }
-        _ => Ok(()),
+    let Some(frame) = frame.filter(|frame| frame.code != CloseCode::Normal) else {
+        return Ok(());
+    };
+    if let Some((kind, message)) = frame.reason.split_once(": ")
+        && ErrorCode::from_wire(kind) != ErrorCode::Internal
+    {
+        return Err(Error::Service {
+            kind: kind.to_owned(),
+            message: message.to_owned(),
+        });
     }
+    Err(ended(format!("{} {}", frame.code, frame.reason)))
 }
 
 /// A frame from the gateway is an error, or of no interest.

@@ -198,6 +198,11 @@ async fn rest_errors_have_their_exit_codes() {
             json!({"error": {"type": "flow-error", "message": "no"}}),
             1,
         ),
+        (
+            200,
+            json!({"error": {"type": "flow-error", "message": "Flow already exists"}}),
+            4,
+        ),
         (400, json!({"error": "unknown operation"}), 2),
         (401, json!({"error": "auth failure"}), 5),
         (403, json!({"error": "access denied"}), 5),

@@ -76,12 +76,29 @@ impl Trace {
                 }
                 _ => depth,
             };
+            // What was thought led to what was done, though it is derived from it.
+            for thought in self.thoughts(iri) {
+                if seen.insert(&thought.iri) {
+                    steps.push(Step {
+                        entity: thought,
+                        depth,
+                    });
+                }
+            }
             steps.push(Step { entity, depth });
             if level < MAX_DEPTH {
                 stack.extend(self.below(iri, depth, level + 1));
             }
         }
         steps
+    }
+
+    fn thoughts(&self, iri: &str) -> impl Iterator<Item = &Entity> {
+        let below = self.children.get(iri).map_or(&[][..], Vec::as_slice);
+        below
+            .iter()
+            .filter_map(|iri| self.entities.get(iri))
+            .filter(|entity| entity.kind == Kind::Thought)
     }
 
     /// An agent's entity is as deep as its session: its IRI begins with the session's.
@@ -111,7 +128,7 @@ impl Trace {
     }
 }
 
-/// A thought before its session's next steps, sub-sessions before what came of them, the end last.
+/// Sub-sessions before what came of them, the end last.
 fn order(left: &Entity, right: &Entity) -> Ordering {
     rank(left.kind)
         .cmp(&rank(right.kind))
@@ -208,8 +225,8 @@ mod tests {
             told(&trace),
             [
                 ("pd", 0),
-                ("1/i1", 0),
                 ("t", 0),
+                ("1/i1", 0),
                 ("1", 1),
                 ("s", 1),
                 ("1/i1/observation", 0),

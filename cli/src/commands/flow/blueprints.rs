@@ -2,11 +2,13 @@
 
 use clap::Args;
 use serde_json::{Value, json};
+use tg_schemas::ErrorCode;
 
 use super::Definition;
+use super::check_blueprint::{check_request, render};
 use crate::args::{Common, Options};
-use crate::client::{Error, Result};
-use crate::fields::embedded;
+use crate::client::{Error, Http, Result};
+use crate::fields::{embedded, list};
 use crate::registry::Command;
 use crate::session::Session;
 
@@ -66,8 +68,29 @@ impl Command for PutFlowBlueprint {
             "blueprint-name": self.blueprint_name,
             "blueprint-definition": definition.to_string(),
         });
-        let reply = session.http()?.service("flow", request).await?;
-        session.out.show(&reply, String::new)
+        let http = session.http()?;
+        match http.service("flow", request).await {
+            Ok(reply) => session.out.show(&reply, String::new),
+            Err(error) => {
+                if error.code() == Some(ErrorCode::BadRequest) && !session.out.is_json() {
+                    self.explain(session, &http, &definition).await;
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+impl PutFlowBlueprint {
+    /// Says where the faults are; without that the refusal stands for itself.
+    async fn explain(&self, session: &mut Session, http: &Http, definition: &Value) {
+        let request = check_request(&self.blueprint_name, definition);
+        if let Ok(reply) = http.service("flow", request).await {
+            let faults = list(&reply, "faults");
+            if !faults.is_empty() {
+                session.out.talk(render(faults));
+            }
+        }
     }
 }
 

@@ -33,11 +33,7 @@ impl Command for CheckBlueprint {
 
     async fn run(self, session: &mut Session) -> Result<()> {
         let definition = self.definition.read()?;
-        let request = json!({
-            "operation": "check-blueprint",
-            "blueprint-name": self.blueprint_name,
-            "blueprint-definition": definition.to_string(),
-        });
+        let request = check_request(&self.blueprint_name, &definition);
         let reply = session.http()?.service("flow", request).await?;
         let faults = list(&reply, "faults");
         session.out.show(&Value::from(faults), || render(faults))?;
@@ -49,6 +45,15 @@ impl Command for CheckBlueprint {
     }
 }
 
+/// The request that checks a definition.
+pub(super) fn check_request(name: &str, definition: &Value) -> Value {
+    json!({
+        "operation": "check-blueprint",
+        "blueprint-name": name,
+        "blueprint-definition": definition.to_string(),
+    })
+}
+
 fn refused(message: String) -> Error {
     Error::Service {
         kind: "bad-request".to_owned(),
@@ -56,7 +61,8 @@ fn refused(message: String) -> Error {
     }
 }
 
-fn render(faults: &[Value]) -> String {
+/// Faults as rows.
+pub(super) fn render(faults: &[Value]) -> String {
     if faults.is_empty() {
         return "No faults.".to_owned();
     }

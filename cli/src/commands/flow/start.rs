@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::args::{Common, Options};
 use crate::client::{Error, Result};
-use crate::fields::texts;
+use crate::fields::{embedded, texts};
 use crate::files::read_text;
 use crate::registry::Command;
 use crate::session::Session;
@@ -56,13 +56,18 @@ impl Command for StartFlow {
             request["parameters"] = Value::Object(parameters);
         }
         let reply = session.http()?.service("flow", request).await?;
-        let missing = texts(&reply, "not-attached");
-        if !missing.is_empty() {
-            session.out.talk(format!(
-                "Flow {} started, but nobody serves: {}",
-                self.flow_id,
-                missing.join(", ")
-            ));
+        let said = embedded(&reply, "flow");
+        for (key, what) in [
+            ("waiting-for", "started, but these do not serve it yet"),
+            ("unused-parameters", "started; the blueprint has no use for"),
+        ] {
+            let names = texts(&said, key);
+            if !names.is_empty() {
+                let names = names.join(", ");
+                session
+                    .out
+                    .talk(format!("Flow {} {what}: {names}", self.flow_id));
+            }
         }
         session.out.show(&reply, String::new)
     }
