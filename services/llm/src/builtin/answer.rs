@@ -39,6 +39,8 @@ const PREDICATE: f64 = 3.0;
 const VALUE: f64 = 1.5;
 const SENTENCE: f64 = 2.0;
 const EXACT: f64 = 0.25;
+/// What is asked of a thing that has shown up without its name.
+const NAME: &str = "name";
 /// A value of more words is running text.
 const LABEL_WORDS: usize = 6;
 const KIND: f64 = 1.0;
@@ -112,13 +114,22 @@ impl<'a> Fact<'a> {
     }
 
     fn quote(&self) -> String {
-        let predicate = words::split(readable(self.predicate)).join(" ");
+        let mut predicate = readable(self.predicate).to_owned();
+        if !predicate.contains(' ') {
+            predicate = words::split(&predicate).join(" ");
+        }
         format!(
             "{}, {predicate}: {}",
             readable(self.subject),
             value(self.object)
         )
     }
+}
+
+/// Whether a predicate says what a thing is called.
+pub(super) fn is_naming(predicate: &str) -> bool {
+    const NAMING: &[&str] = &["label", "name", "title", "prefLabel", "altLabel"];
+    NAMING.contains(&readable(predicate))
 }
 
 /// A value as it is quoted: an IRI stays whole, a literal loses its quotes.
@@ -175,12 +186,9 @@ fn quote(facts: &[&Fact<'_>]) -> String {
 
 fn score(question: &Question<'_>, about: &str, asked: &[String], fact: &Fact<'_>) -> f64 {
     let predicate = words::split(readable(fact.predicate));
+    let names = is_naming(fact.predicate);
     // What a thing is called says nothing about it.
-    if ["label", "name", "title"]
-        .iter()
-        .any(|word| predicate == [*word])
-        && question.wanted != Wanted::Open
-    {
+    if names && question.wanted != Wanted::Open && asked != [NAME] {
         return 0.0;
     }
     let own = words::split(about);
@@ -189,14 +197,14 @@ fn score(question: &Question<'_>, about: &str, asked: &[String], fact: &Fact<'_>
     let mut values = object;
     values.extend(words::split(readable(fact.subject)));
     values.retain(|word| !own.contains(word));
-    let describes_itself = ["type", "label", "name"]
-        .iter()
-        .any(|word| predicate == [*word]);
+    let describes_itself = names || predicate == ["type"];
+    // "How many" wants a number, or facts that are named as the question names them.
+    let kin = !question.counts() || is_number(readable(fact.object));
     let mut sum = 0.0;
     for word in asked {
         if predicate.iter().any(|other| words::same(other, word)) {
             sum += PREDICATE;
-        } else if predicate.iter().any(|other| words::alike(other, word)) {
+        } else if kin && predicate.iter().any(|other| words::alike(other, word)) {
             sum += PREDICATE - 0.5;
         } else if !describes_itself && values.iter().any(|other| words::same(other, word)) {
             sum += if running { SENTENCE } else { VALUE };
@@ -217,13 +225,17 @@ fn score(question: &Question<'_>, about: &str, asked: &[String], fact: &Fact<'_>
     sum
 }
 
+fn is_number(text: &str) -> bool {
+    text.contains(|c: char| c.is_ascii_digit())
+        && text
+            .chars()
+            .all(|c| c.is_ascii_digit() || "+-.,eE ".contains(c))
+}
+
 fn of_kind(wanted: Wanted, fact: &Fact<'_>, predicate: &[String]) -> bool {
     let object = readable(fact.object);
     let digits = object.chars().filter(char::is_ascii_digit).count();
-    let number = digits > 0
-        && object
-            .chars()
-            .all(|c| c.is_ascii_digit() || "+-.,eE ".contains(c));
+    let number = is_number(object);
     match wanted {
         Wanted::When => {
             let year = number && digits == 4;
@@ -246,6 +258,12 @@ fn lead(about: &str, asked: &[String], chosen: &[&Fact<'_>]) -> Option<Lead> {
         return None;
     };
     let predicate = words::split(readable(fact.predicate));
+    if fact.object.contains("://") || fact.object.starts_with("urn:") {
+        return Some(Lead {
+            name: fact.object.to_owned(),
+            open: vec![NAME.to_owned()],
+        });
+    }
     let object = readable(fact.object);
     let covered = |word: &String| {
         predicate.iter().any(|other| words::alike(other, word))

@@ -13,6 +13,8 @@ use super::words;
 
 /// Most tool calls for one question.
 const MOST_CALLS: usize = 6;
+/// Most words of a question that a search looks for.
+const SEARCHED: usize = 4;
 /// Most rows of a query that are quoted.
 const MOST_ROWS: usize = 100;
 /// Most names of a question that are looked up.
@@ -57,8 +59,9 @@ pub(super) fn next(prompt: &Prompt) -> Step {
         );
     }
     if may_call
-        && let Some(step) = ideas(prompt, &question)
+        && let Some(step) = called(prompt, &question)
             .into_iter()
+            .chain(ideas(prompt, &question))
             .find(|step| !made(prompt, step))
     {
         return step;
@@ -124,6 +127,32 @@ fn read(question: &Question<'_>, steps: &[Past]) -> Vec<Found> {
 
 fn asked_by_class(past: &Past) -> bool {
     argument(&past.args, "query").is_some_and(|query| query.contains("?item a ?class"))
+}
+
+/// Things that a search came upon and whose whole name stands in the question.
+fn called(prompt: &Prompt, question: &Question<'_>) -> Vec<Step> {
+    let searches = prompt.steps.iter().filter(|past| past.action == SPARQL);
+    let facts = searches.flat_map(|past| observation::rows(&past.observation));
+    let mut steps = Vec::new();
+    for fact in facts {
+        let Line::Fact {
+            subject,
+            predicate,
+            object,
+        } = &fact
+        else {
+            continue;
+        };
+        let parts = words::content(object);
+        let whole = parts.iter().all(|part| question.words.contains(part));
+        let own = words::content(subject);
+        let looked_up = prompt.tool(ABOUT).is_some() && !own.is_empty();
+        if answer::is_naming(predicate) && whole && !parts.is_empty() && looked_up {
+            let thought = format!("The search came upon {object}; I look it up.");
+            steps.push(Step::call(thought, ABOUT, Some(("name", subject))));
+        }
+    }
+    steps
 }
 
 /// The rows of a query for a kind of things: the query was made for the question, they are the answer.
@@ -318,6 +347,11 @@ fn literal(text: &str) -> String {
         .collect()
 }
 
+/// Predicates that name things, as a path of alternatives.
+const NAMING: &str = "<http://www.w3.org/2000/01/rdf-schema#label>|\
+<http://www.w3.org/2004/02/skos/core#prefLabel>|<http://xmlns.com/foaf/0.1/name>|\
+<https://schema.org/name>|<http://schema.org/name>";
+
 /// Lists or counts the things of a kind, by the kind's label or the end of its IRI; only those directly
 /// linked with a named thing, if there is one.
 fn by_class(class: &str, near: Option<&str>, count: bool) -> Step {
@@ -331,14 +365,13 @@ fn by_class(class: &str, near: Option<&str>, count: bool) -> Step {
     let linked = near.map_or(String::new(), |near| {
         let near = literal(&near.to_lowercase());
         format!(
-            "{{ ?item ?link ?near }} UNION {{ ?near ?link ?item }} ?near rdfs:label ?nearName \
+            "{{ ?item ?link ?near }} UNION {{ ?near ?link ?item }} ?near {NAMING} ?nearName \
              FILTER (LCASE(STR(?nearName)) = \"{near}\") "
         )
     });
     let query = format!(
-        "PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#> SELECT {head} WHERE {{ {linked}\
-         ?item a ?class . OPTIONAL {{ ?class rdfs:label ?name }} OPTIONAL {{ ?item rdfs:label ?label }} \
-         FILTER (LCASE(STR(?name)) = \"{name}\" || \
+        "SELECT {head} WHERE {{ {linked}?item a ?class . OPTIONAL {{ ?class {NAMING} ?name }} \
+         OPTIONAL {{ ?item {NAMING} ?label }} FILTER (LCASE(STR(?name)) = \"{name}\" || \
          REGEX(REPLACE(STR(?class), \"[-_]\", \"\"), \"[/#:]{local}$\", \"i\")) }}{tail}"
     );
     let thought = format!("This is about things of the kind {class}; I query for them.");
@@ -355,17 +388,16 @@ fn by_words(question: &Question<'_>) -> Step {
     });
     let filters: Vec<String> = wanted
         .iter()
-        .take(2)
+        .take(SEARCHED)
         .map(|word| {
-            format!(
-                "CONTAINS(LCASE(STR(?object)), \"{}\")",
-                literal(words::stem(word))
-            )
+            let stem = literal(words::stem(word));
+            format!("CONTAINS(LCASE(STR(?object)), \"{stem}\")")
         })
         .collect();
     let query = format!(
-        "SELECT ?subject ?predicate ?object WHERE {{ ?subject ?predicate ?object . \
-         FILTER (isLiteral(?object) && ({})) }} LIMIT 40",
+        "SELECT (COALESCE(?name, ?thing) AS ?subject) ?predicate ?object WHERE {{ \
+         ?thing ?predicate ?object . FILTER (isLiteral(?object) && ({})) \
+         OPTIONAL {{ ?thing {NAMING} ?name }} }} LIMIT 60",
         filters.join(" || ")
     );
     let thought = "I search the texts of the graph for the words of the question.".to_owned();

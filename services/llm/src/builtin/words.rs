@@ -52,6 +52,8 @@ const ALIKE: &[&[&str]] = &[
         "maker",
         "make",
         "manufacturer",
+        "produce",
+        "producer",
     ],
     &["paint", "painted", "painter", "artist"],
     &["compose", "composed", "composer"],
@@ -190,7 +192,11 @@ pub(super) fn same(a: &str, b: &str) -> bool {
 
 /// Whether two lower-case words speak of the same thing.
 pub(super) fn alike(a: &str, b: &str) -> bool {
-    same(a, b) || ALIKE.iter().any(|row| row.contains(&a) && row.contains(&b))
+    same(a, b)
+        || ALIKE.iter().any(|row| {
+            let has = |word: &str| row.iter().any(|other| same(other, word));
+            has(a) && has(b)
+        })
 }
 
 #[cfg(test)]
