@@ -19,7 +19,10 @@ pub fn shorten(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
     }
-    let at = text.floor_char_boundary(limit);
+    let mut at = limit;
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
     format!(
         "{}\n[shortened: {} of {} bytes shown]",
         &text[..at],

@@ -5,11 +5,13 @@
 //! of a line. The first complete `Args` object ends the reply: what a model invents after it (an
 //! observation, an answer) is never read. Never asks a model, never judges whether a tool exists.
 
+mod label;
 mod object;
 mod text;
 
 use serde_json::{Map, Value};
 
+use self::label::{Head, Label, Stars, classify_label};
 use self::object::{ObjectScanner, Scan};
 use self::text::Text;
 
@@ -92,25 +94,6 @@ impl Progress {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Label {
-    Thought,
-    Action,
-    Args,
-    FinalAnswer,
-    Observation,
-}
-
-const LABELS: &[(&str, Label)] = &[
-    ("Thought", Label::Thought),
-    ("Action", Label::Action),
-    ("Args", Label::Args),
-    ("Arguments", Label::Args),
-    ("Action Input", Label::Args),
-    ("Final Answer", Label::FinalAnswer),
-    ("Observation", Label::Observation),
-];
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// Before the first label.
     Prelude,
@@ -127,17 +110,6 @@ enum State {
     /// Nothing more counts.
     Done,
 }
-
-/// What the beginning of a line is.
-enum Head {
-    Undecided,
-    Plain,
-    Fence,
-    Label(Label, Stars),
-}
-
-/// Emphasis marks that follow a label and belong to it.
-type Stars = u8;
 
 /// The parser. Feed it with [`ReplyParser::push`], end with [`ReplyParser::finish`].
 #[derive(Debug)]
@@ -469,43 +441,6 @@ fn clean_name(name: &str) -> &str {
     name.trim()
         .trim_matches(|c: char| matches!(c, '"' | '\'' | '`' | '*'))
         .trim()
-}
-
-/// `[*]{0,2} label [*]{0,2} :`, then the marks that close the emphasis.
-fn classify_label(body: &str, expected: impl Fn(Label) -> bool) -> Head {
-    let word = body.trim_start_matches('*');
-    let opened = body.len() - word.len();
-    if opened > 2 {
-        return Head::Plain;
-    }
-    let mut undecided = word.is_empty();
-    for (text, label) in LABELS {
-        if !expected(*label) {
-            continue;
-        }
-        if text.starts_with(word) {
-            undecided = true;
-            continue;
-        }
-        let Some(rest) = word.strip_prefix(text) else {
-            continue;
-        };
-        let after = rest.trim_start_matches('*');
-        let closed = rest.len() - after.len();
-        if closed > opened {
-            continue;
-        }
-        match after {
-            "" => undecided = true,
-            ":" => return Head::Label(*label, u8::try_from(opened - closed).unwrap_or(0)),
-            _ => {}
-        }
-    }
-    if undecided {
-        Head::Undecided
-    } else {
-        Head::Plain
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The tool set of each workspace, read again when configuration changed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -59,7 +59,7 @@ impl Tools {
     }
 }
 
-fn pairs<'a>(rows: &'a std::collections::BTreeMap<String, Arc<str>>) -> Vec<(&'a str, &'a str)> {
+fn pairs(rows: &BTreeMap<String, Arc<str>>) -> Vec<(&str, &str)> {
     rows.iter()
         .map(|(key, value)| (key.as_str(), &**value))
         .collect()

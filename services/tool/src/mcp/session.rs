@@ -139,7 +139,11 @@ fn show(part: &ContentBlock) -> String {
 
 fn bounded(mut text: String) -> String {
     if text.len() > MAX_RESULT {
-        text.truncate(text.floor_char_boundary(MAX_RESULT));
+        let mut at = MAX_RESULT;
+        while !text.is_char_boundary(at) {
+            at -= 1;
+        }
+        text.truncate(at);
         text.push_str("\n[shortened]");
     }
     text
