@@ -10,7 +10,7 @@ use crate::dataset::Dataset;
 use crate::engine::Shared;
 use crate::entry::{Entry, Published, Weight};
 use crate::error::GraphError;
-use crate::store;
+use crate::store::{self, Row};
 
 /// Rows read at once.
 const ROWS: usize = 64;
@@ -36,16 +36,11 @@ fn load(shared: &Shared, entry: &Entry) -> Result<(), GraphError> {
             .journal
             .read(move |conn| store::rows_after(conn, id, at, ROWS));
         let rows = block_on(read)?;
-        for row in &rows {
-            let run = Run {
-                op: row.op,
-                quads: batch::unpack(&row.body)?,
-                text: Vec::new(),
-            };
-            dataset.apply(std::iter::once(&run))?;
-            weight.add(row.quads);
-            at = (row.seq, row.part);
+        if let Some(last) = rows.last() {
+            at = (last.seq, last.part);
         }
+        rows.iter().for_each(|row| weight.add(row.quads));
+        apply(&dataset, &rows)?;
         if rows.len() == ROWS {
             continue;
         }
@@ -55,4 +50,25 @@ fn load(shared: &Shared, entry: &Entry) -> Result<(), GraphError> {
             Published::Behind => {}
         }
     }
+}
+
+/// Reads rows on one thread while another applies those before.
+fn apply(dataset: &Dataset, rows: &[Row]) -> Result<(), GraphError> {
+    std::thread::scope(|scope| {
+        let (sender, runs) = std::sync::mpsc::sync_channel(2);
+        scope.spawn(move || {
+            for row in rows {
+                let run = batch::unpack(&row.body).map(|quads| Run {
+                    op: row.op,
+                    quads,
+                    text: Vec::new(),
+                });
+                if sender.send(run).is_err() {
+                    return;
+                }
+            }
+        });
+        runs.into_iter()
+            .try_for_each(|run| dataset.apply(std::iter::once(&run?)))
+    })
 }

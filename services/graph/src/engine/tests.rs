@@ -13,7 +13,18 @@ use crate::pattern::Asked;
 
 fn open(dir: &TempDir) -> Engine {
     let path = dir.path().join("graph.db");
-    Engine::open(&path, Durability::Process, Limits::default()).unwrap()
+    let started = std::time::Instant::now();
+    loop {
+        match Engine::open(&path, Durability::Process, Limits::default()) {
+            // A merge or a load of the engine before may just be ending.
+            Err(GraphError::Journal(StorageError::InUse))
+                if started.elapsed() < Duration::from_secs(10) =>
+            {
+                std::thread::yield_now();
+            }
+            opened => return opened.unwrap(),
+        }
+    }
 }
 
 fn key() -> DatasetKey {

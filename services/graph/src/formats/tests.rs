@@ -54,10 +54,10 @@ fn files_come_back_as_they_went() {
                 .for_slice(&out)
                 .collect::<Result<_, _>>()
                 .unwrap();
-            let key = ToString::to_string;
-            back.sort_by_key(|quad: &Quad| key(quad));
+            let key = |quad: &Quad| quad.to_string();
+            back.sort_by_key(key);
             let mut before = before;
-            before.sort_by_key(|quad| key(quad));
+            before.sort_by_key(key);
             assert_eq!(back, before);
         }
     }
