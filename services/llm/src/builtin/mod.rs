@@ -10,6 +10,7 @@ mod json;
 mod observation;
 mod passages;
 mod plan;
+mod queries;
 mod question;
 mod react;
 mod words;

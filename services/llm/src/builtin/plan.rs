@@ -7,21 +7,19 @@ use serde_json::Value;
 use super::answer::{self, Fit, Found, Lead};
 use super::arithmetic;
 use super::observation::{self, Line};
+use super::queries::{SPARQL, by_class, by_words, iri_in, sparql_in};
 use super::question::Question;
 use super::react::{Past, Prompt, Step, Tool};
 use super::words;
 
 /// Most tool calls for one question.
 const MOST_CALLS: usize = 6;
-/// Most words of a question that a search looks for.
-const SEARCHED: usize = 4;
 /// Most rows of a query that are quoted.
 const MOST_ROWS: usize = 100;
 /// Most names of a question that are looked up.
 const MOST_NAMES: usize = 3;
 
 const ABOUT: &str = "graph_about";
-const SPARQL: &str = "graph_sparql";
 const PATTERN: &str = "graph_pattern";
 const CALCULATOR: &str = "calculator";
 const CLOCK: &str = "current_datetime";
@@ -318,90 +316,6 @@ fn asks_the_time(question: &str) -> bool {
     lower.contains("what time is it")
         || lower.contains("what day is it")
         || (now && (has("time") || has("date") || has("day") || has("year")))
-}
-
-fn sparql_in(question: &str) -> Option<&str> {
-    let at = ["PREFIX ", "SELECT ", "ASK ", "CONSTRUCT ", "DESCRIBE "]
-        .iter()
-        .filter_map(|word| question.find(word))
-        .min()?;
-    let query = question[at..].trim().trim_end_matches(['?', '`']).trim();
-    query.contains('{').then_some(query)
-}
-
-fn iri_in(question: &str) -> Option<&str> {
-    question
-        .split(|c: char| c.is_whitespace() || matches!(c, '<' | '>' | '"' | '(' | ')'))
-        .map(|word| word.trim_end_matches(['?', '.', ',', '!', ';']))
-        .find(|word| {
-            ["http://", "https://", "urn:"]
-                .iter()
-                .any(|start| word.strip_prefix(start).is_some_and(|rest| rest.len() > 2))
-        })
-}
-
-/// Text inside a SPARQL string.
-fn literal(text: &str) -> String {
-    text.chars()
-        .filter(|c| !c.is_control() && !matches!(c, '"' | '\\'))
-        .collect()
-}
-
-/// Predicates that name things, as a path of alternatives.
-const NAMING: &str = "<http://www.w3.org/2000/01/rdf-schema#label>|\
-<http://www.w3.org/2004/02/skos/core#prefLabel>|<http://xmlns.com/foaf/0.1/name>|\
-<https://schema.org/name>|<http://schema.org/name>";
-
-/// Lists or counts the things of a kind, by the kind's label or the end of its IRI; only those directly
-/// linked with a named thing, if there is one.
-fn by_class(class: &str, near: Option<&str>, count: bool) -> Step {
-    let name = literal(class);
-    let local: String = name.chars().filter(|c| c.is_alphanumeric()).collect();
-    let (head, tail) = if count {
-        ("(COUNT(DISTINCT ?item) AS ?count)", "")
-    } else {
-        ("DISTINCT ?item ?label", " LIMIT 100")
-    };
-    let linked = near.map_or(String::new(), |near| {
-        let near = literal(&near.to_lowercase());
-        format!(
-            "{{ ?item ?link ?near }} UNION {{ ?near ?link ?item }} ?near {NAMING} ?nearName \
-             FILTER (LCASE(STR(?nearName)) = \"{near}\") "
-        )
-    });
-    let query = format!(
-        "SELECT {head} WHERE {{ {linked}?item a ?class . OPTIONAL {{ ?class {NAMING} ?name }} \
-         OPTIONAL {{ ?item {NAMING} ?label }} FILTER (LCASE(STR(?name)) = \"{name}\" || \
-         REGEX(REPLACE(STR(?class), \"[-_]\", \"\"), \"[/#:]{local}$\", \"i\")) }}{tail}"
-    );
-    let thought = format!("This is about things of the kind {class}; I query for them.");
-    Step::call(thought, SPARQL, Some(("query", &query)))
-}
-
-/// Searches all texts for the words of the question that say most.
-fn by_words(question: &Question<'_>) -> Step {
-    let mut wanted: Vec<&String> = question.words.iter().collect();
-    // Numbers and long words say more.
-    wanted.sort_by_key(|word| {
-        let number = word.chars().all(char::is_numeric);
-        std::cmp::Reverse((number, word.chars().count()))
-    });
-    let filters: Vec<String> = wanted
-        .iter()
-        .take(SEARCHED)
-        .map(|word| {
-            let stem = literal(words::stem(word));
-            format!("CONTAINS(LCASE(STR(?object)), \"{stem}\")")
-        })
-        .collect();
-    let query = format!(
-        "SELECT (COALESCE(?name, ?thing) AS ?subject) ?predicate ?object WHERE {{ \
-         ?thing ?predicate ?object . FILTER (isLiteral(?object) && ({})) \
-         OPTIONAL {{ ?thing {NAMING} ?name }} }} LIMIT 60",
-        filters.join(" || ")
-    );
-    let thought = "I search the texts of the graph for the words of the question.".to_owned();
-    Step::call(thought, SPARQL, Some(("query", &query)))
 }
 
 /// Other tools that take a question, best described first.
