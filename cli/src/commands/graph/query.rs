@@ -26,13 +26,13 @@ enum Format {
 pub struct QueryGraph {
     #[command(flatten)]
     place: InCollection,
-    /// Subject: IRI, literal or <<quoted triple>>
+    /// Subject: IRI, literal or a quoted triple as `<<s p o>>`
     #[arg(short = 's', long, value_name = "TERM")]
     subject: Option<String>,
     /// Predicate
     #[arg(short = 'p', long, value_name = "TERM")]
     predicate: Option<String>,
-    /// Object: IRI, literal or <<quoted triple>>
+    /// Object: IRI, literal or a quoted triple as `<<s p o>>`
     #[arg(short = 'o', long, value_name = "TERM")]
     object: Option<String>,
     /// What the object is, instead of a guess
