@@ -51,10 +51,10 @@ else
   done
 fi
 for _ in $(seq 600); do
-  curl -fs "$TRUSTGRAPH_URL/health/ready" >/dev/null 2>&1 && break
+  curl -fs "${TRUSTGRAPH_URL}health/ready" >/dev/null 2>&1 && break
   sleep 0.1
 done
-curl -fsS "$TRUSTGRAPH_URL/health/ready" >/dev/null || { cat "$work"/log*; exit 1; }
+curl -fsS "${TRUSTGRAPH_URL}health/ready" >/dev/null || { cat "$work"/log*; exit 1; }
 [ "$kind" = embedded ] && cat "$work/log"
 
 say "Loading a dataset: the time zones of the world (IANA tz database, public domain)"

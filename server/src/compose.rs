@@ -49,7 +49,7 @@ pub async fn processors(mesh: &Mesh, settings: &Settings, services: &Services) -
         all.extend(tg_prompt::processors());
     }
     if services.has("tool") {
-        //TL all.extend(tg_tool::processors());
+        all.extend(tg_tool::processors().context("tool")?);
     }
     if services.has("agent") {
         let options = tg_agent::AgentSettings {

@@ -133,7 +133,7 @@ pub const KEYS: &[(&str, &str)] = &[
     ("mode", "native"),
     ("auth", "none"),
     ("durability", "process"),
-    ("log.filter", "info"),
+    ("log.filter", "info,lapin=off"),
     ("log.format", "text"),
     ("drain_seconds", "20"),
     ("agent.max_iterations", "10"),

@@ -17,7 +17,8 @@ pub fn init_logs(settings: &Settings) {
         EnvFilter::try_new(&settings.log_filter).unwrap_or_else(|_| EnvFilter::new("info"));
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr);
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()));
     // A second subscriber (tests start several processes in one) is not an error.
     let _ = match settings.log_format {
         LogFormat::Text => builder.try_init(),

@@ -87,7 +87,7 @@ pub struct Processor {
     pub(crate) handlers: Vec<Hosted>,
     pub(crate) watches: Vec<&'static str>,
     pub(crate) concurrency: usize,
-    pub(crate) exclusive: bool,
+    pub(crate) owner: Option<String>,
 }
 
 impl Processor {
@@ -98,7 +98,7 @@ impl Processor {
             handlers: Vec::new(),
             watches: Vec::new(),
             concurrency: 64,
-            exclusive: false,
+            owner: None,
         }
     }
 
@@ -178,8 +178,14 @@ impl Processor {
     }
 
     /// Only one process serves; others stand by (the owner of a store).
-    pub fn exclusive(mut self) -> Self {
-        self.exclusive = true;
+    pub fn exclusive(self) -> Self {
+        let store = self.id.clone();
+        self.owner_of(&store)
+    }
+
+    /// As [`Processor::exclusive`], for processors that share a store: one process serves all of them.
+    pub fn owner_of(mut self, store: &str) -> Self {
+        self.owner = Some(store.to_owned());
         self
     }
 

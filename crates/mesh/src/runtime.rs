@@ -1,6 +1,6 @@
 //! Attaches hosted processors wherever configuration says, and detaches them again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -34,6 +34,8 @@ pub(crate) struct Runtime {
     all: RwLock<Vec<Arc<Served>>>,
     retry: Notify,
     closed: AtomicBool,
+    /// Stores this process owns, by name.
+    claims: Mutex<HashMap<String, Box<dyn Claim>>>,
 }
 
 /// Where an instance runs.
@@ -48,8 +50,7 @@ struct Served {
     id: String,
     handlers: Vec<Hosted>,
     concurrency: usize,
-    exclusive: bool,
-    claim: Mutex<Option<Box<dyn Claim>>>,
+    owner: Option<String>,
     serving: AtomicBool,
     instances: Mutex<BTreeMap<At, Instance>>,
 }
@@ -83,13 +84,12 @@ impl Runtime {
             id: processor.id,
             handlers: processor.handlers,
             concurrency: processor.concurrency,
-            exclusive: processor.exclusive,
-            claim: Mutex::new(None),
+            owner: processor.owner,
             serving: AtomicBool::new(false),
             instances: Mutex::default(),
         });
         self.all.write().push(served.clone());
-        if served.exclusive {
+        if served.owner.is_some() {
             if !served.try_claim(mesh).await? {
                 tracing::warn!(processor = %served.id, "another process owns this store: standing by");
                 served.say_standby(mesh).await;
@@ -138,6 +138,28 @@ impl Runtime {
         }
     }
 
+    /// Owns a store, or learns that another process does.
+    async fn claim(&self, mesh: &Mesh, store: &str) -> Result<bool, Error> {
+        let mut claims = self.claims.lock().await;
+        if claims.get(store).is_some_and(|claim| claim.holds()) {
+            return Ok(true);
+        }
+        claims.remove(store);
+        let Some(claim) = mesh.bus().claim(store).await? else {
+            return Ok(false);
+        };
+        claims.insert(store.to_owned(), claim);
+        Ok(true)
+    }
+
+    async fn holds(&self, store: &str) -> bool {
+        self.claims
+            .lock()
+            .await
+            .get(store)
+            .is_some_and(|claim| claim.holds())
+    }
+
     pub(crate) async fn detach_all(&self, mesh: &Mesh) {
         self.closed.store(true, Ordering::Release);
         let all = self.all.read().clone();
@@ -180,25 +202,28 @@ impl Served {
     }
 
     async fn try_claim(&self, mesh: &Mesh) -> Result<bool, Error> {
-        let Some(claim) = mesh.bus().claim(&self.id).await? else {
-            return Ok(false);
+        let owned = match &self.owner {
+            Some(store) => mesh.runtime().claim(mesh, store).await?,
+            None => true,
         };
-        *self.claim.lock().await = Some(claim);
-        self.serving.store(true, Ordering::Release);
-        Ok(true)
+        if owned {
+            self.serving.store(true, Ordering::Release);
+        }
+        Ok(owned)
+    }
+
+    async fn holds(&self, mesh: &Mesh) -> bool {
+        match &self.owner {
+            Some(store) => mesh.runtime().holds(store).await,
+            None => true,
+        }
     }
 
     /// Keeps the claim, or waits for it; a lost one detaches everything.
     async fn keep_claim(self: Arc<Self>, mesh: &Mesh) {
         loop {
             tokio::time::sleep(AGAIN).await;
-            let holds = self
-                .claim
-                .lock()
-                .await
-                .as_ref()
-                .is_some_and(|claim| claim.holds());
-            match (holds, self.serving.load(Ordering::Acquire)) {
+            match (self.holds(mesh).await, self.serving.load(Ordering::Acquire)) {
                 (true, true) => {}
                 (false, true) => {
                     // A short outage re-claims by itself; give it the chance before standing by.

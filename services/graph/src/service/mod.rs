@@ -33,15 +33,15 @@ pub fn processors(
         .reads("input", Arc::new(write::Writer(owned.clone())))
         .concurrency(128)
         .watches(&[tidy::COLLECTIONS])
-        .exclusive();
+        .owner_of("graph");
     let query = Processor::new("triples-query")
         .serves("request", Arc::new(query::Querier(owned.clone())))
         .concurrency(256)
-        .exclusive();
+        .owner_of("graph");
     let sparql = Processor::new("sparql-query")
         .serves("request", Arc::new(sparql::Sparql(owned)))
         .concurrency(64)
-        .exclusive();
+        .owner_of("graph");
     Ok(vec![writer, query, sparql])
 }
 

@@ -28,6 +28,11 @@ impl Owned {
         self.open.get_or_try_init(|| self.open()).await
     }
 
+    /// The engine if it is open already. Who does not serve must not open it.
+    pub(super) fn opened(&self) -> Option<&Engine> {
+        self.open.get()
+    }
+
     async fn open(&self) -> Result<Engine, Error> {
         let (file, durability) = (self.file.clone(), self.durability);
         let opened =

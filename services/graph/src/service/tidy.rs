@@ -1,5 +1,5 @@
-//! Forgets the triples of collections and workspaces that are deleted while this process runs. What was
-//! never registered as a collection stays until its workspace goes.
+//! Forgets the triples of collections and workspaces that are deleted while this process has the store
+//! open. What was never registered as a collection stays until its workspace goes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -64,8 +64,8 @@ fn gone(before: &Known, now: &Known) -> Vec<Gone> {
 }
 
 async fn forget(owned: &Owned, gone: Gone) {
-    // Another process may own the store: then it forgets.
-    let Ok(engine) = owned.engine().await else {
+    // A process that stands by must not open the store: its owner forgets.
+    let Some(engine) = owned.opened() else {
         return;
     };
     let forgotten = match &gone {
