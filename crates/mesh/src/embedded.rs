@@ -5,15 +5,18 @@
 //! memory only. A slow consumer of records delays nobody: beyond its prefetch they wait in its queue,
 //! and beyond a budget of memory on disk only. Other processes cannot reach this bus.
 
+mod consumer;
+mod core;
 pub mod faults;
 mod frame;
 mod live;
 mod log;
 mod queue;
 mod record;
+mod recovery;
 mod store;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,11 +28,11 @@ use tg_schemas::{Subscription, Topic};
 use tg_storage::{Durability, StorageError};
 use tokio::sync::watch;
 
+use self::consumer::{EmbeddedClaim, EmbeddedConsumer, Source};
+use self::core::{Core, Kind, Reader};
 use self::frame::Entry;
-use self::live::{Group, Tap};
 use self::queue::Queue;
-use self::record::Record;
-use self::store::{Store, queue_entry};
+use self::store::Store;
 use crate::bus::{
     Bus, BusError, Claim, Consume, Consumer, Delivery, Envelope, Link, Mode, Promise, QueueState,
     Routed, Sink, Target,
@@ -66,37 +69,6 @@ impl Default for EmbeddedOptions {
 #[derive(Clone)]
 pub struct EmbeddedBus {
     core: Arc<Core>,
-}
-
-struct Core {
-    options: EmbeddedOptions,
-    store: Arc<Store>,
-    topics: RwLock<HashMap<Topic, TopicState>>,
-    inboxes: RwLock<HashMap<Arc<str>, Arc<Tap>>>,
-    claims: Mutex<HashSet<String>>,
-    taps: Mutex<Vec<std::sync::Weak<Tap>>>,
-    link: watch::Sender<Link>,
-    closed: AtomicBool,
-}
-
-/// Who gets what is published on a topic.
-#[derive(Default)]
-struct TopicState {
-    /// Copied on change, so that publishing holds no lock while sinks run.
-    readers: Arc<Vec<Reader>>,
-}
-
-#[derive(Clone)]
-struct Reader {
-    name: Arc<str>,
-    kind: Kind,
-}
-
-#[derive(Clone)]
-enum Kind {
-    Queue(Arc<Queue>),
-    Group(Arc<Group>),
-    Private(Arc<Tap>),
 }
 
 impl EmbeddedBus {
@@ -173,143 +145,6 @@ impl EmbeddedBus {
     }
 }
 
-impl Core {
-    fn ready(&self) -> Result<(), BusError> {
-        if self.closed.load(Ordering::Acquire) {
-            return Err(BusError::Closed);
-        }
-        Ok(())
-    }
-
-    fn readers(&self, topic: &Topic) -> Option<Arc<Vec<Reader>>> {
-        Some(self.topics.read().get(topic)?.readers.clone())
-    }
-
-    fn reader(&self, of: &Subscription) -> Option<Kind> {
-        Some(self.topics.read().get(&of.topic)?.find(&of.name)?.clone())
-    }
-
-    /// Makes sure topics and record queues exist; returns a ticket of the store.
-    fn declare(&self, topics: &[Topic], queues: &[Subscription]) -> Result<u64, BusError> {
-        let mut known = self.topics.write();
-        let mut entries = Vec::new();
-        let mut new_queues = Vec::new();
-        for topic in topics.iter().chain(queues.iter().map(|queue| &queue.topic)) {
-            if !known.contains_key(topic) {
-                known.insert(topic.clone(), TopicState::default());
-                entries.push(Entry::Topic(topic.to_string()));
-            }
-        }
-        for of in queues.iter().filter(|of| of.topic.class() == Class::Flow) {
-            let known = known.entry(of.topic.clone()).or_default();
-            if known.find(&of.name).is_none() {
-                let id = self.store.number();
-                let queue = Queue::new(id, self.store.clone());
-                known.add(&of.name, Kind::Queue(queue));
-                entries.push(queue_entry(id, of));
-                new_queues.push(of);
-            }
-        }
-        self.store.note(&entries).inspect_err(|_| {
-            // Not on disk, so not there.
-            for of in new_queues {
-                if let Some(topic) = known.get_mut(&of.topic) {
-                    topic.remove(&of.name);
-                }
-            }
-        })
-    }
-
-    fn publish_record(&self, queues: &[Arc<Queue>], envelope: Envelope) -> Result<u64, BusError> {
-        let ids = queues.iter().map(|queue| queue.id).collect();
-        let (record, ticket): (Arc<Record>, u64) = self.store.put(ids, envelope)?;
-        for queue in queues {
-            queue.push(record.clone(), false);
-            queue.pump();
-        }
-        self.store.tidy();
-        Ok(ticket)
-    }
-
-    /// Delivers to each reader; records of all readers are stored once.
-    fn fan_out(&self, readers: &[Reader], envelope: Envelope) -> Result<(Routed, u64), BusError> {
-        let mut queues = Vec::new();
-        let mut live = Vec::with_capacity(readers.len());
-        for reader in readers {
-            match &reader.kind {
-                Kind::Queue(queue) => queues.push(queue.clone()),
-                other => live.push(other),
-            }
-        }
-        let mut routed = !queues.is_empty();
-        let mut envelope = Some(envelope);
-        let last = live.len();
-        for (at, kind) in live.into_iter().enumerate() {
-            let wanted = at + 1 < last || !queues.is_empty();
-            let copy = if wanted {
-                envelope.clone()
-            } else {
-                envelope.take()
-            };
-            let Some(copy) = copy else { continue };
-            routed |= match kind {
-                Kind::Group(group) => group.offer(copy),
-                Kind::Private(tap) => tap.pass(copy).is_ok(),
-                Kind::Queue(_) => false,
-            };
-        }
-        let mut ticket = 0;
-        if let Some(envelope) = envelope.take().filter(|_| !queues.is_empty()) {
-            ticket = self.publish_record(&queues, envelope)?;
-        }
-        Ok((
-            if routed {
-                Routed::Queued
-            } else {
-                Routed::Nowhere
-            },
-            ticket,
-        ))
-    }
-
-    fn remove_tap(&self, subscription: &Subscription, tap: &Arc<Tap>) {
-        let mut topics = self.topics.write();
-        let Some(topic) = topics.get_mut(&subscription.topic) else {
-            return;
-        };
-        let native = self.options.mode == Mode::Native;
-        Arc::make_mut(&mut topic.readers).retain(|reader| match &reader.kind {
-            Kind::Private(other) => !Arc::ptr_eq(other, tap),
-            Kind::Group(group) if *reader.name == *subscription.name => {
-                !(group.leave(tap) && native)
-            }
-            _ => true,
-        });
-    }
-}
-
-impl TopicState {
-    fn find(&self, name: &str) -> Option<&Kind> {
-        let named =
-            |reader: &&Reader| !matches!(reader.kind, Kind::Private(_)) && *reader.name == *name;
-        Some(&self.readers.iter().find(named)?.kind)
-    }
-
-    fn add(&mut self, name: &str, kind: Kind) {
-        Arc::make_mut(&mut self.readers).push(Reader {
-            name: name.into(),
-            kind,
-        });
-    }
-
-    fn remove(&mut self, name: &str) -> Option<Kind> {
-        let kind = self.find(name)?.clone();
-        Arc::make_mut(&mut self.readers)
-            .retain(|reader| matches!(reader.kind, Kind::Private(_)) || *reader.name != *name);
-        Some(kind)
-    }
-}
-
 #[async_trait]
 impl Bus for EmbeddedBus {
     fn lossless(&self) -> bool {
@@ -352,7 +187,7 @@ impl Bus for EmbeddedBus {
             },
             Target::Inbox(name) => {
                 let inbox = core.inboxes.read().get(name).cloned();
-                let taken = inbox.is_some_and(|tap| tap.pass(envelope).is_ok());
+                let taken = inbox.is_some_and(|tap| tap.pass(envelope).is_none());
                 (
                     if taken {
                         Routed::Queued
@@ -510,103 +345,5 @@ impl Bus for EmbeddedBus {
         }
         self.core.store.close();
         self.core.link.send_replace(Link::Down);
-    }
-}
-
-impl Core {
-    fn tap(&self, sink: Arc<dyn Sink>) -> Arc<Tap> {
-        let tap = Tap::new(sink);
-        let mut taps = self.taps.lock();
-        if taps.len() == taps.capacity() {
-            taps.retain(|tap| tap.strong_count() > 0);
-        }
-        taps.push(Arc::downgrade(&tap));
-        tap
-    }
-
-    fn join_group(&self, of: &Subscription, tap: &Arc<Tap>) {
-        let group = {
-            let mut topics = self.topics.write();
-            let topic = topics.entry(of.topic.clone()).or_default();
-            let group = match topic.find(&of.name) {
-                Some(Kind::Group(group)) => group.clone(),
-                _ => {
-                    let waits = self.options.mode == Mode::Interop;
-                    let group = Arc::new(Group::new(waits));
-                    topic.add(&of.name, Kind::Group(group.clone()));
-                    group
-                }
-            };
-            // Under the lock, so that a leaving last server does not take the group with it.
-            group.enter(tap.clone());
-            group
-        };
-        group.serve_waiting(tap);
-    }
-}
-
-/// Where a consumer is attached.
-enum Source {
-    Queue(Arc<Queue>, u64),
-    Topic(Subscription),
-    Inbox(Arc<str>),
-}
-
-/// A running consumer; dropping it stops it too.
-struct EmbeddedConsumer {
-    core: Arc<Core>,
-    source: Source,
-    tap: Arc<Tap>,
-}
-
-impl EmbeddedConsumer {
-    fn detach(&self) {
-        match &self.source {
-            Source::Queue(queue, slot) => queue.leave(*slot),
-            Source::Topic(of) => self.core.remove_tap(of, &self.tap),
-            Source::Inbox(name) => {
-                let mut inboxes = self.core.inboxes.write();
-                if inboxes
-                    .get(name)
-                    .is_some_and(|tap| Arc::ptr_eq(tap, &self.tap))
-                {
-                    inboxes.remove(name);
-                }
-            }
-        }
-    }
-}
-
-#[async_trait]
-impl Consumer for EmbeddedConsumer {
-    async fn stop(&self) {
-        self.detach();
-        self.tap.shut().await;
-    }
-}
-
-impl Drop for EmbeddedConsumer {
-    fn drop(&mut self) {
-        if self.tap.is_open() {
-            self.detach();
-            self.tap.close();
-        }
-    }
-}
-
-struct EmbeddedClaim {
-    core: Arc<Core>,
-    name: String,
-}
-
-impl Claim for EmbeddedClaim {
-    fn holds(&self) -> bool {
-        !self.core.closed.load(Ordering::Acquire)
-    }
-}
-
-impl Drop for EmbeddedClaim {
-    fn drop(&mut self) {
-        self.core.claims.lock().remove(&self.name);
     }
 }

@@ -356,12 +356,11 @@ impl Claim for RabbitClaim {
 
 impl Drop for RabbitClaim {
     fn drop(&mut self) {
-        let core = self.core.clone();
-        let name = self.held.name.clone();
+        let (core, held) = (self.core.clone(), self.held.clone());
         let _context = self.core.runtime.enter();
         self.core.tasks.spawn(TaskKind::Background, async move {
             let session = core.session().ok();
-            core.claims.release(session.as_deref(), &name).await;
+            core.claims.release(session.as_deref(), &held).await;
         });
     }
 }

@@ -31,31 +31,31 @@ impl Tap {
         })
     }
 
-    /// Hands over a delivery, unless the tap was shut: then it comes back.
-    pub(super) fn deliver(&self, delivery: Delivery) -> Result<(), Delivery> {
+    /// Hands over a delivery. If the tap is shut, it comes back.
+    pub(super) fn deliver(&self, delivery: Delivery) -> Option<Delivery> {
         self.busy.fetch_add(1, Ordering::SeqCst);
         let result = if self.open.load(Ordering::SeqCst) {
             // A faulty sink must not take the publisher with it.
             if catch_unwind(AssertUnwindSafe(|| self.sink.deliver(delivery))).is_err() {
                 tracing::error!("a consumer panicked while it took a message");
             }
-            Ok(())
+            None
         } else {
-            Err(delivery)
+            Some(delivery)
         };
         self.busy.fetch_sub(1, Ordering::SeqCst);
         result
     }
 
-    /// Hands over a message that needs no settling; `false` if the tap is shut.
-    pub(super) fn pass(&self, envelope: Envelope) -> Result<(), Envelope> {
+    /// Hands over a message that needs no settling. If the tap is shut, it comes back.
+    pub(super) fn pass(&self, envelope: Envelope) -> Option<Envelope> {
         let delivery = Delivery {
             envelope,
             redelivered: false,
             settle: None,
         };
         self.deliver(delivery)
-            .map_err(|mut delivery| std::mem::take(&mut delivery.envelope))
+            .map(|mut delivery| std::mem::take(&mut delivery.envelope))
     }
 
     /// Shuts the tap without waiting for deliveries in progress.
@@ -100,8 +100,8 @@ impl Group {
         loop {
             match self.pick() {
                 Some(tap) => match tap.pass(envelope) {
-                    Ok(()) => return true,
-                    Err(back) => envelope = back,
+                    None => return true,
+                    Some(back) => envelope = back,
                 },
                 None => {
                     let Some(waiting) = &self.waiting else {
@@ -128,7 +128,7 @@ impl Group {
     /// Gives a new server what waits.
     pub(super) fn serve_waiting(&self, tap: &Tap) {
         while let Some(envelope) = self.take() {
-            if let Err(back) = tap.pass(envelope) {
+            if let Some(back) = tap.pass(envelope) {
                 self.offer(back);
                 return;
             }

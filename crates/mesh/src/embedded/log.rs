@@ -4,10 +4,9 @@
 //! mostly dead segments is copied to the head. Each segment starts with the catalogue of queues and
 //! topics, so older ones are never needed for it. Nothing here knows consumers.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +17,7 @@ use tokio::sync::watch;
 
 use super::frame::{self, Entry};
 use super::record::{Place, Record};
+use super::recovery::{Catalogue, Found, read_at, segment_files};
 use crate::bus::{BusError, Envelope};
 
 /// A segment is closed when it has grown to this.
@@ -65,28 +65,6 @@ struct Segment {
     live: HashMap<u64, Arc<Record>>,
 }
 
-/// Queues and topics that exist.
-#[derive(Default)]
-pub(super) struct Catalogue {
-    /// Number, topic id and name.
-    pub(super) queues: BTreeMap<u32, (String, String)>,
-    /// Topic ids.
-    pub(super) topics: BTreeSet<String>,
-}
-
-/// What an earlier process left.
-#[derive(Default)]
-pub(super) struct Found {
-    /// Queues and topics.
-    pub(super) catalogue: Catalogue,
-    /// Records that a queue waits for, oldest first.
-    pub(super) records: BTreeMap<u64, Arc<Record>>,
-    /// The next free record number.
-    pub(super) next_seq: u64,
-    /// The next free queue number.
-    pub(super) next_queue: u32,
-}
-
 impl Log {
     /// Opens or creates the log in a directory; blocks. The directory belongs to one process.
     pub(super) fn open(
@@ -99,16 +77,10 @@ impl Log {
         let mut segments = BTreeMap::new();
         let mut found = Found::default();
         for (number, path) in segment_files(dir).map_err(|e| StorageError::from_io(&e))? {
-            let segment =
-                recover(number, &path, &mut found).map_err(|e| StorageError::from_io(&e))?;
-            segments.insert(number, segment);
+            let segment = reopen(number, &path, &mut found);
+            segments.insert(number, segment.map_err(|e| StorageError::from_io(&e))?);
         }
-        let queues = &found.catalogue.queues;
-        found.records.retain(|_, record| {
-            let mut state = record.state.lock();
-            state.waiting.retain(|id| queues.contains_key(id));
-            !state.waiting.is_empty()
-        });
+        found.settle();
         let mut state = State {
             head: segments.keys().next_back().copied().unwrap_or(0),
             bytes: segments.values().map(|segment| segment.bytes).sum(),
@@ -449,118 +421,10 @@ impl Segment {
     }
 }
 
-impl Catalogue {
-    fn apply(&mut self, entry: &Entry) {
-        match entry {
-            Entry::Queue(id, topic, name) => {
-                self.queues.insert(*id, (topic.clone(), name.clone()));
-            }
-            Entry::QueueGone(id) => {
-                self.queues.remove(id);
-            }
-            Entry::Topic(topic) => {
-                self.topics.insert(topic.clone());
-            }
-            Entry::TopicGone(topic) => {
-                self.topics.remove(topic);
-            }
-            Entry::Record(..) | Entry::Done(..) => {}
-        }
-    }
-
-    fn write(&self, out: &mut Vec<u8>) {
-        for topic in &self.topics {
-            frame::write(out, &Entry::Topic(topic.clone()));
-        }
-        for (id, (topic, name)) in &self.queues {
-            frame::write(out, &Entry::Queue(*id, topic.clone(), name.clone()));
-        }
-    }
-}
-
-/// Replays a segment into what was found before it.
-fn recover(number: u32, path: &Path, found: &mut Found) -> io::Result<Segment> {
-    let data = fs::read(path)?;
-    let mut at = 0;
-    while let Some((entry, length)) = frame::read(&data[at..]) {
-        let place = Place {
-            segment: number,
-            offset: at as u32,
-            length: length as u32,
-        };
-        found.replay(entry, place);
-        at += length;
-    }
-    if at < data.len() {
-        tracing::warn!(
-            bytes = data.len() - at,
-            "the end of a part of the message store was cut off by a crash"
-        );
-    }
+fn reopen(number: u32, path: &Path, found: &mut Found) -> io::Result<Segment> {
+    let bytes = found.replay_segment(number, path)?;
     let file = OpenOptions::new().read(true).append(true).open(path)?;
-    Ok(Segment::new(file, data.len() as u64))
-}
-
-impl Found {
-    fn replay(&mut self, entry: Entry, place: Place) {
-        self.catalogue.apply(&entry);
-        match entry {
-            Entry::Queue(id, ..) => self.next_queue = self.next_queue.max(id + 1),
-            Entry::Record(seq, queues, envelope) => {
-                self.next_seq = self.next_seq.max(seq + 1);
-                for id in &queues {
-                    self.next_queue = self.next_queue.max(id + 1);
-                }
-                match self.records.get(&seq) {
-                    // A copy made to free an older segment.
-                    Some(known) => known.state.lock().place = place,
-                    None => {
-                        let size = envelope.body.len();
-                        let record = Record::new(seq, size, queues, None);
-                        record.state.lock().place = place;
-                        self.records.insert(seq, Arc::new(record));
-                    }
-                }
-            }
-            Entry::Done(queue, seq) => {
-                if let Some(record) = self.records.get(&seq) {
-                    let mut state = record.state.lock();
-                    state.waiting.retain(|id| *id != queue);
-                    let finished = state.waiting.is_empty();
-                    drop(state);
-                    if finished {
-                        self.records.remove(&seq);
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-fn read_at(file: &File, place: Place) -> io::Result<Envelope> {
-    let mut data = vec![0; place.length as usize];
-    file.read_exact_at(&mut data, u64::from(place.offset))?;
-    match frame::read(&data) {
-        Some((Entry::Record(_, _, envelope), _)) => Ok(envelope),
-        _ => Err(io::ErrorKind::InvalidData.into()),
-    }
-}
-
-fn segment_files(dir: &Path) -> io::Result<BTreeMap<u32, PathBuf>> {
-    let mut files = BTreeMap::new();
-    for file in fs::read_dir(dir)? {
-        let path = file?.path();
-        let number = path
-            .file_name()
-            .and_then(|name| name.to_str())
-            .and_then(|name| name.strip_suffix(".log"))
-            .and_then(|number| number.parse().ok());
-        if let Some(number) = number {
-            files.insert(number, path);
-        }
-    }
-    Ok(files)
+    Ok(Segment::new(file, bytes))
 }
 
 fn take_lock(dir: &Path) -> Result<File, StorageError> {

@@ -9,8 +9,9 @@ use tg_schemas::Subscription;
 use tg_storage::{Durability, StorageError};
 
 use super::frame::Entry;
-use super::log::{Found, Log};
+use super::log::Log;
 use super::record::Record;
+use super::recovery::Found;
 use crate::bus::{BusError, Envelope};
 
 /// What an envelope takes beside its body, roughly.

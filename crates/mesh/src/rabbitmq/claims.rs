@@ -27,6 +27,9 @@ pub(super) struct Held {
     /// The name that was claimed.
     pub(super) name: String,
     holds: AtomicBool,
+    /// It is being claimed for the first time.
+    asking: AtomicBool,
+    /// How often it will still be asked for after an outage.
     tries: AtomicU32,
 }
 
@@ -46,7 +49,8 @@ impl Claims {
         }
     }
 
-    /// Claims a name; `None` while somebody has it, this process included.
+    /// Claims a name; `None` while somebody has it, this process included. A claim of this process that
+    /// was lost is replaced.
     pub(super) async fn claim(
         &self,
         session: &Session,
@@ -55,22 +59,26 @@ impl Claims {
         let held = Arc::new(Held {
             name: name.to_owned(),
             holds: AtomicBool::new(false),
+            asking: AtomicBool::new(true),
             tries: AtomicU32::new(0),
         });
         {
             let mut all = self.held.lock();
-            if all.contains_key(name) {
+            let stands = |held: &Arc<Held>| held.holds() || held.asking.load(Ordering::Acquire);
+            if all.get(name).is_some_and(stands) {
                 return Ok(None);
             }
             all.insert(name.to_owned(), held.clone());
         }
-        match topology::declare_claim(session, &self.queue(name)).await {
+        let declared = topology::declare_claim(session, &self.queue(name)).await;
+        held.asking.store(false, Ordering::Release);
+        match declared {
             Ok(()) => {
                 held.holds.store(true, Ordering::Release);
                 Ok(Some(held))
             }
             Err(fault) => {
-                self.held.lock().remove(name);
+                self.remove(&held);
                 match fault {
                     Fault::Locked => Ok(None),
                     other => Err(other.into()),
@@ -79,13 +87,25 @@ impl Claims {
         }
     }
 
-    /// Gives a name up.
-    pub(super) async fn release(&self, session: Option<&Session>, name: &str) {
-        let held = self.held.lock().remove(name);
-        let holds = held.is_some_and(|held| held.holds.swap(false, Ordering::AcqRel));
-        if let Some(session) = session.filter(|_| holds) {
-            let _ = topology::delete_queue(session, &self.queue(name)).await;
+    /// Gives a claim up.
+    pub(super) async fn release(&self, session: Option<&Session>, held: &Arc<Held>) {
+        let ours = self.remove(held);
+        let holds = held.holds.swap(false, Ordering::AcqRel);
+        if let Some(session) = session.filter(|_| ours && holds) {
+            let _ = topology::delete_queue(session, &self.queue(&held.name)).await;
         }
+    }
+
+    /// Forgets a claim, unless another one has taken its place.
+    fn remove(&self, held: &Arc<Held>) -> bool {
+        let mut all = self.held.lock();
+        let ours = all
+            .get(&held.name)
+            .is_some_and(|known| Arc::ptr_eq(known, held));
+        if ours {
+            all.remove(&held.name);
+        }
+        ours
     }
 
     /// The connection is gone, and with it every claim.

@@ -18,7 +18,7 @@ use crate::task::TaskKind;
 use tg_schemas::topic::Class;
 
 /// First and longest pause between attempts to connect.
-const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
+const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(500));
 /// How often the sockets' state is looked at, beside their events.
 const LOOK: Duration = Duration::from_millis(200);
 /// Pause before a consumer that could not be set up is tried again.

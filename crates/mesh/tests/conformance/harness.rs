@@ -37,7 +37,11 @@ pub async fn until(mut check: impl AsyncFnMut() -> bool) {
 /// A place where processes meet.
 pub enum World {
     /// In this process, records on disk.
-    Embedded(EmbeddedBus, Mode, TempDir),
+    Embedded(
+        EmbeddedBus,
+        Mode,
+        #[expect(dead_code, reason = "kept until the end")] TempDir,
+    ),
     /// A broker.
     Rabbit(String, Mode),
 }

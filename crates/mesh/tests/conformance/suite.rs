@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use tg_mesh::bus::{Bus, BusError, Envelope, Mode, Promise, Routed, Target};
+use tg_schemas::Headers;
 use tg_schemas::codec::ContentType;
 use tg_schemas::topic::Class;
-use tg_schemas::{Frame, Headers};
 
 use crate::harness::*;
 
@@ -341,26 +341,30 @@ pub async fn envelopes_arrive_as_they_were(world: World) {
     let bus = world.connect().await;
     let topic = topic(Class::Flow);
     let mut ear = bus.listen(&sub(&topic, "reader"), 5).await;
+    let mut headers = Headers::default();
+    for (name, value) in [
+        ("id", "id-ä"),
+        ("from", "me"),
+        ("reply-to", "inbox"),
+        ("frame", "resend"),
+        ("seq", "18446744073709551615"),
+        ("deadline", "1"),
+        ("detach", "1"),
+        ("attempt", "2"),
+        ("workspace", "default"),
+        ("epoch", "9"),
+        ("thread", "t"),
+        ("parent", "p"),
+        ("depth", "4"),
+        ("user-id", "u"),
+        ("traceparent", "00-1-2-01"),
+        ("schema", "0123456789abcdef"),
+    ] {
+        headers.set(name, value);
+    }
+    assert_eq!(headers.pairs().len(), 16);
     let full = Envelope {
-        headers: Headers {
-            id: Some("id-ä".into()),
-            from: Some("me".into()),
-            reply_to: Some("inbox".into()),
-            frame: Some(Frame::Resend),
-            seq: Some(u64::MAX),
-            deadline: Some(1),
-            detach: true,
-            attempt: Some(2),
-            workspace: Some("default".into()),
-            epoch: Some(9),
-            thread: Some("t".into()),
-            parent: Some("p".into()),
-            depth: Some(4),
-            user_id: Some("u".into()),
-            traceparent: Some("00-1-2-01".into()),
-            schema: Some("0123456789abcdef".into()),
-            ..Headers::default()
-        },
+        headers,
         content_type: ContentType::Avro,
         body: (0..LARGEST).map(|n| n as u8).collect::<Vec<_>>().into(),
     };

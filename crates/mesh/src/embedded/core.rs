@@ -1,0 +1,239 @@
+//! The state that the clones of an embedded bus share: topics and who reads them.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+
+use parking_lot::{Mutex, RwLock};
+use tg_schemas::topic::Class;
+use tg_schemas::{Subscription, Topic};
+use tokio::sync::watch;
+
+use super::EmbeddedOptions;
+use super::frame::Entry;
+use super::live::{Group, Tap};
+use super::queue::Queue;
+use super::record::Record;
+use super::store::{Store, queue_entry};
+use crate::bus::{BusError, Envelope, Link, Mode, Routed, Sink};
+
+/// What the clones of a bus share.
+pub(super) struct Core {
+    pub(super) options: EmbeddedOptions,
+    pub(super) store: Arc<Store>,
+    pub(super) topics: RwLock<HashMap<Topic, TopicState>>,
+    pub(super) inboxes: RwLock<HashMap<Arc<str>, Arc<Tap>>>,
+    pub(super) claims: Mutex<HashSet<String>>,
+    pub(super) taps: Mutex<Vec<Weak<Tap>>>,
+    pub(super) link: watch::Sender<Link>,
+    pub(super) closed: AtomicBool,
+}
+
+/// Who gets what is published on a topic.
+#[derive(Default)]
+pub(super) struct TopicState {
+    /// Copied on change, so that publishing holds no lock while sinks run.
+    pub(super) readers: Arc<Vec<Reader>>,
+}
+
+/// One reader of a topic.
+#[derive(Clone)]
+pub(super) struct Reader {
+    pub(super) name: Arc<str>,
+    pub(super) kind: Kind,
+}
+
+/// How a reader gets its copy.
+#[derive(Clone)]
+pub(super) enum Kind {
+    /// Stored, for the consumers of a record queue.
+    Queue(Arc<Queue>),
+    /// At once, to one server of a group.
+    Group(Arc<Group>),
+    /// At once, to one listener.
+    Private(Arc<Tap>),
+}
+
+impl Core {
+    /// Fails once the bus is closed.
+    pub(super) fn ready(&self) -> Result<(), BusError> {
+        if self.closed.load(Ordering::Acquire) {
+            return Err(BusError::Closed);
+        }
+        Ok(())
+    }
+
+    /// All readers of a topic; `None` if there is no such topic.
+    pub(super) fn readers(&self, topic: &Topic) -> Option<Arc<Vec<Reader>>> {
+        Some(self.topics.read().get(topic)?.readers.clone())
+    }
+
+    /// The reader of a subscription.
+    pub(super) fn reader(&self, of: &Subscription) -> Option<Kind> {
+        Some(self.topics.read().get(&of.topic)?.find(&of.name)?.clone())
+    }
+
+    /// Makes sure topics and record queues exist; returns a ticket of the store.
+    pub(super) fn declare(
+        &self,
+        topics: &[Topic],
+        queues: &[Subscription],
+    ) -> Result<u64, BusError> {
+        let mut known = self.topics.write();
+        let mut entries = Vec::new();
+        let mut new_queues = Vec::new();
+        for topic in topics.iter().chain(queues.iter().map(|queue| &queue.topic)) {
+            if !known.contains_key(topic) {
+                known.insert(topic.clone(), TopicState::default());
+                entries.push(Entry::Topic(topic.to_string()));
+            }
+        }
+        for of in queues.iter().filter(|of| of.topic.class() == Class::Flow) {
+            let known = known.entry(of.topic.clone()).or_default();
+            if known.find(&of.name).is_none() {
+                let id = self.store.number();
+                let queue = Queue::new(id, self.store.clone());
+                known.add(&of.name, Kind::Queue(queue));
+                entries.push(queue_entry(id, of));
+                new_queues.push(of);
+            }
+        }
+        self.store.note(&entries).inspect_err(|_| {
+            // Not on disk, so not there.
+            for of in new_queues {
+                if let Some(topic) = known.get_mut(&of.topic) {
+                    topic.remove(&of.name);
+                }
+            }
+        })
+    }
+
+    fn publish_record(&self, queues: &[Arc<Queue>], envelope: Envelope) -> Result<u64, BusError> {
+        let ids = queues.iter().map(|queue| queue.id).collect();
+        let (record, ticket): (Arc<Record>, u64) = self.store.put(ids, envelope)?;
+        for queue in queues {
+            queue.push(record.clone(), false);
+            queue.pump();
+        }
+        self.store.tidy();
+        Ok(ticket)
+    }
+
+    /// Delivers to each reader; records of all readers are stored once.
+    pub(super) fn fan_out(
+        &self,
+        readers: &[Reader],
+        envelope: Envelope,
+    ) -> Result<(Routed, u64), BusError> {
+        let mut queues = Vec::new();
+        let mut live = Vec::with_capacity(readers.len());
+        for reader in readers {
+            match &reader.kind {
+                Kind::Queue(queue) => queues.push(queue.clone()),
+                other => live.push(other),
+            }
+        }
+        let mut routed = !queues.is_empty();
+        let mut envelope = Some(envelope);
+        let last = live.len();
+        for (at, kind) in live.into_iter().enumerate() {
+            let wanted = at + 1 < last || !queues.is_empty();
+            let copy = if wanted {
+                envelope.clone()
+            } else {
+                envelope.take()
+            };
+            let Some(copy) = copy else { continue };
+            routed |= match kind {
+                Kind::Group(group) => group.offer(copy),
+                Kind::Private(tap) => tap.pass(copy).is_none(),
+                Kind::Queue(_) => false,
+            };
+        }
+        let mut ticket = 0;
+        if let Some(envelope) = envelope.take().filter(|_| !queues.is_empty()) {
+            ticket = self.publish_record(&queues, envelope)?;
+        }
+        Ok((
+            if routed {
+                Routed::Queued
+            } else {
+                Routed::Nowhere
+            },
+            ticket,
+        ))
+    }
+
+    /// A consumer of a question topic, or a listener, is gone.
+    pub(super) fn remove_tap(&self, subscription: &Subscription, tap: &Arc<Tap>) {
+        let mut topics = self.topics.write();
+        let Some(topic) = topics.get_mut(&subscription.topic) else {
+            return;
+        };
+        let native = self.options.mode == Mode::Native;
+        Arc::make_mut(&mut topic.readers).retain(|reader| match &reader.kind {
+            Kind::Private(other) => !Arc::ptr_eq(other, tap),
+            Kind::Group(group) if *reader.name == *subscription.name => {
+                !(group.leave(tap) && native)
+            }
+            _ => true,
+        });
+    }
+
+    /// A tap that closing the bus will shut.
+    pub(super) fn tap(&self, sink: Arc<dyn Sink>) -> Arc<Tap> {
+        let tap = Tap::new(sink);
+        let mut taps = self.taps.lock();
+        if taps.len() == taps.capacity() {
+            taps.retain(|tap| tap.strong_count() > 0);
+        }
+        taps.push(Arc::downgrade(&tap));
+        tap
+    }
+
+    /// Adds a server of questions.
+    pub(super) fn join_group(&self, of: &Subscription, tap: &Arc<Tap>) {
+        let group = {
+            let mut topics = self.topics.write();
+            let topic = topics.entry(of.topic.clone()).or_default();
+            let group = match topic.find(&of.name) {
+                Some(Kind::Group(group)) => group.clone(),
+                _ => {
+                    let waits = self.options.mode == Mode::Interop;
+                    let group = Arc::new(Group::new(waits));
+                    topic.add(&of.name, Kind::Group(group.clone()));
+                    group
+                }
+            };
+            // Under the lock, so that a leaving last server does not take the group with it.
+            group.enter(tap.clone());
+            group
+        };
+        group.serve_waiting(tap);
+    }
+}
+
+impl TopicState {
+    /// A shared reader by name.
+    pub(super) fn find(&self, name: &str) -> Option<&Kind> {
+        let named =
+            |reader: &&Reader| !matches!(reader.kind, Kind::Private(_)) && *reader.name == *name;
+        Some(&self.readers.iter().find(named)?.kind)
+    }
+
+    /// Adds a reader.
+    pub(super) fn add(&mut self, name: &str, kind: Kind) {
+        Arc::make_mut(&mut self.readers).push(Reader {
+            name: name.into(),
+            kind,
+        });
+    }
+
+    /// Removes a shared reader.
+    pub(super) fn remove(&mut self, name: &str) -> Option<Kind> {
+        let kind = self.find(name)?.clone();
+        Arc::make_mut(&mut self.readers)
+            .retain(|reader| matches!(reader.kind, Kind::Private(_)) || *reader.name != *name);
+        Some(kind)
+    }
+}
