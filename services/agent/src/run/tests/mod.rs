@@ -2,5 +2,6 @@
 
 mod dialog;
 mod endings;
+mod graph;
 mod repeats;
 mod world;

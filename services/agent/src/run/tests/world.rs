@@ -84,7 +84,12 @@ impl World {
     }
 
     async fn ready(&self) {
-        let ids = ["prompt", "mcp-tool", "triples-write", "agent-manager"];
+        self.attached(&["prompt", "mcp-tool", "triples-write", "agent-manager"])
+            .await;
+    }
+
+    /// Waits until these processors are attached to the flow.
+    pub async fn attached(&self, ids: &[&str]) {
         let mut changed = self.mesh.presence().changed();
         let mut configured = self.mesh.config().changes();
         let attached = async {
@@ -185,6 +190,11 @@ impl Config {
     pub fn set(&self, kind: &str, key: &str, value: &Value) {
         let row = (kind.to_owned(), key.to_owned());
         self.rows.lock().insert(row, value.to_string());
+    }
+
+    /// A row.
+    pub fn get(&self, kind: &str, key: &str) -> String {
+        self.rows.lock()[&(kind.to_owned(), key.to_owned())].clone()
     }
 
     /// Sets a row of the running flow's workspace, and waits until the agent knows it.
