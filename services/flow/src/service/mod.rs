@@ -9,6 +9,7 @@ mod put_aside;
 mod resume;
 mod start;
 mod stop;
+mod stopping;
 mod teardown;
 mod why;
 

@@ -88,12 +88,23 @@ impl Service {
     /// Takes up what was left, in the background.
     pub(crate) async fn resume(self: &Arc<Self>, mesh: &Mesh) -> Result<FlowResponse, Error> {
         let records = Config::new(mesh).everywhere(FLOW).await?;
-        self.store().await?;
+        let epochs = records
+            .iter()
+            .filter_map(|(_, _, text)| Some(FlowRecord::read(text)?.epoch));
+        self.store()
+            .await?
+            .raise_epoch(epochs.max().unwrap_or(0))
+            .await?;
         if !self.awake.swap(true, Ordering::AcqRel) {
             let (service, inner) = (self.clone(), mesh.clone());
             mesh.spawn(TaskKind::Background, async move {
                 service.retry_due(&inner).await
             });
+            let (service, inner) = (self.clone(), mesh.clone());
+            mesh.spawn(
+                TaskKind::Background,
+                async move { service.tidy(&inner).await },
+            );
         }
         let (service, inner) = (self.clone(), mesh.clone());
         mesh.spawn(TaskKind::Background, async move {
@@ -159,5 +170,41 @@ impl Service {
             }
             outcome => outcome,
         }
+    }
+
+    /// Forgets what deleted workspaces left here, so that a new one of the same name does not see it. A
+    /// workspace that is only disabled still has its configuration.
+    async fn tidy(&self, mesh: &Mesh) {
+        let mut changes = mesh.config().changes();
+        let mut known = None;
+        loop {
+            changes.borrow_and_update();
+            let registered = mesh.config().workspaces();
+            if mesh.config().version() >= 0 && known.as_ref() != Some(&registered) {
+                match self.purge_gone(mesh, &registered).await {
+                    Ok(()) => known = Some(registered),
+                    Err(error) => tracing::debug!(%error, "deleted workspaces are not tidied yet"),
+                }
+            }
+            if changes.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    async fn purge_gone(&self, mesh: &Mesh, registered: &[String]) -> Result<(), Error> {
+        let store = self.store().await?;
+        for name in store.workspaces().await? {
+            let Ok(workspace) = WorkspaceId::new(&name) else {
+                continue;
+            };
+            if registered.contains(&name) || !Config::new(mesh).whole(&workspace).await?.is_empty()
+            {
+                continue;
+            }
+            tracing::info!(%workspace, "forgetting the put-aside records of a deleted workspace");
+            store.purge(&name).await?;
+        }
+        Ok(())
     }
 }

@@ -105,7 +105,7 @@ impl Service {
         let definition = definition.ok_or_else(|| known("Blueprint does not exist"))?;
         let epoch = match begun {
             Some(begun) => begun.epoch,
-            None => self.store().await?.next_epoch(0).await?,
+            None => self.store().await?.next_epoch().await?,
         };
         let mut planned = self.plan(mesh, wanted, &definition, epoch).await?;
         if let Some(Names { topics, queues, .. }) = begun.and_then(|begun| begun.plan.clone()) {

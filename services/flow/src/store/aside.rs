@@ -285,6 +285,30 @@ impl Store {
             .await
     }
 
+    /// Workspaces that have records.
+    pub(crate) async fn workspaces(&self) -> Result<Vec<String>, StorageError> {
+        self.db
+            .read(|conn| {
+                let sql = "SELECT DISTINCT workspace FROM put_aside ORDER BY workspace";
+                let mut statement = conn.prepare_cached(sql)?;
+                let found = statement.query_map([], |row| row.get(0))?;
+                Ok(found.collect::<Result<_, _>>()?)
+            })
+            .await
+    }
+
+    /// Forgets all records of a workspace that is gone.
+    pub(crate) async fn purge(&self, workspace: &str) -> Result<(), StorageError> {
+        let workspace = workspace.to_owned();
+        self.db
+            .write(move |tx| {
+                tx.prepare_cached("DELETE FROM put_aside WHERE workspace = ?1")?
+                    .execute([workspace])?;
+                Ok(())
+            })
+            .await
+    }
+
     /// Gives a record another reason.
     pub(crate) async fn reclassify(
         &self,

@@ -108,16 +108,30 @@ impl Store {
         })
     }
 
-    /// The next epoch: larger than any before, and than `above`.
-    pub(crate) async fn next_epoch(&self, above: u64) -> Result<u64, StorageError> {
-        let above = i64::try_from(above).unwrap_or(i64::MAX - 1);
+    /// The next epoch: larger than any before.
+    pub(crate) async fn next_epoch(&self) -> Result<u64, StorageError> {
         self.db
             .write(move |tx| {
-                let sql = "UPDATE counter SET value = max(value, ?1) + 1 WHERE name = 'epoch' RETURNING value";
-                Ok(tx.prepare_cached(sql)?.query_row([above], |row| row.get::<_, i64>(0))?)
+                let sql =
+                    "UPDATE counter SET value = value + 1 WHERE name = 'epoch' RETURNING value";
+                Ok(tx
+                    .prepare_cached(sql)?
+                    .query_row([], |row| row.get::<_, i64>(0))?)
             })
             .await
             .map(|epoch| epoch.unsigned_abs())
+    }
+
+    /// Makes sure that the next epoch is larger than one that is in use.
+    pub(crate) async fn raise_epoch(&self, in_use: u64) -> Result<(), StorageError> {
+        let in_use = i64::try_from(in_use).unwrap_or(i64::MAX - 1);
+        self.db
+            .write(move |tx| {
+                let sql = "UPDATE counter SET value = ?1 WHERE name = 'epoch' AND value < ?1";
+                tx.prepare_cached(sql)?.execute([in_use])?;
+                Ok(())
+            })
+            .await
     }
 
     /// Begins a stop, or goes on with the one that was begun under the same epoch.

@@ -38,9 +38,10 @@ fn of_flow() -> Select {
 #[tokio::test]
 async fn epochs_only_grow() {
     let (_dir, store) = store(10, 1000);
-    assert_eq!(store.next_epoch(0).await.unwrap(), 1);
-    assert_eq!(store.next_epoch(7).await.unwrap(), 8);
-    assert_eq!(store.next_epoch(0).await.unwrap(), 9);
+    assert_eq!(store.next_epoch().await.unwrap(), 1);
+    store.raise_epoch(7).await.unwrap();
+    store.raise_epoch(3).await.unwrap();
+    assert_eq!(store.next_epoch().await.unwrap(), 8);
 }
 
 #[tokio::test]
@@ -155,4 +156,18 @@ async fn retries_end_with_the_flow() {
             row("g", "retry", 1)
         ]
     );
+}
+
+#[tokio::test]
+async fn what_a_deleted_workspace_left_can_be_purged() {
+    let (_dir, store) = store(100, 1000);
+    store.keep(record(Reason::Parked, "a")).await.unwrap();
+    let other = NewRecord {
+        workspace: "v".into(),
+        ..record(Reason::Parked, "b")
+    };
+    store.keep(other).await.unwrap();
+    assert_eq!(store.workspaces().await.unwrap(), ["v", "w"]);
+    store.purge("w").await.unwrap();
+    assert_eq!(store.workspaces().await.unwrap(), ["v"]);
 }

@@ -1,0 +1,270 @@
+//! The phases of one stop. Each is stored before it begins.
+
+use std::collections::BTreeMap;
+
+use tg_mesh::Mesh;
+use tg_mesh::bus::Delivery;
+use tg_mesh::deadline::now_millis;
+use tg_schemas::{Class, Error, Subscription};
+
+use super::{FlowKey, Service};
+use crate::config::Config;
+use crate::engine::closure::Released;
+use crate::engine::names::{Names, RowKey};
+use crate::engine::receipt::{Counts, Receipt};
+use crate::engine::record::Drain;
+use crate::store::{NewRecord, Phase, Progress, Reason};
+
+/// Records parked in one write.
+const BATCH: usize = 128;
+
+/// A stop under way.
+pub(super) struct Stop<'a> {
+    pub(super) service: &'a Service,
+    pub(super) mesh: &'a Mesh,
+    pub(super) key: &'a FlowKey,
+    pub(super) names: Names,
+    /// Those that no other flow holds.
+    pub(super) released: Released,
+    pub(super) drain: Drain,
+    pub(super) progress: Progress,
+    /// An earlier process began it.
+    pub(super) resumed: bool,
+}
+
+impl Stop<'_> {
+    fn ids(&self) -> (&str, &str) {
+        (self.key.0.as_str(), self.key.1.as_str())
+    }
+
+    /// Record queues that go with this flow.
+    fn queues(&self) -> Vec<Subscription> {
+        self.released.queues.iter().cloned().collect()
+    }
+
+    fn all_queues(&self) -> Vec<Subscription> {
+        self.released
+            .queues
+            .iter()
+            .chain(&self.released.other_queues)
+            .cloned()
+            .collect()
+    }
+
+    /// Finds out what other flows hold now. Call with `names` locked.
+    pub(super) async fn look(&mut self) -> Result<(), Error> {
+        self.released = self
+            .service
+            .released(self.mesh, self.key, &self.names)
+            .await?;
+        Ok(())
+    }
+
+    /// Counts what there is to do; with `wait`, lets the processors do it.
+    pub(super) async fn drain(&mut self) {
+        let queues = self.queues();
+        let counts = &mut self.progress.counts;
+        counts.before.clear();
+        for (processor, busy) in self.service.busy(self.mesh, self.key) {
+            let start = format!("{processor}--");
+            let own = |queue: &&Subscription| queue.name.starts_with(&start);
+            let asked = self.released.other_queues.iter().find(own);
+            // What is in progress is counted where questions come in, else where records do.
+            if let Some(queue) = asked.or_else(|| self.released.queues.iter().find(own)) {
+                counts.before.insert(queue.name.clone(), busy);
+            }
+        }
+        let mut last = BTreeMap::new();
+        let mut seen = |queue: &Subscription, ready: u64| {
+            let known = last.insert(queue.name.clone(), ready).unwrap_or(0);
+            *counts.before.entry(queue.name.clone()).or_default() += ready.saturating_sub(known);
+        };
+        if self.drain == Drain::Wait {
+            self.service
+                .until_idle(self.mesh, self.key, &queues, seen)
+                .await;
+        } else {
+            for queue in &queues {
+                if let Ok(Some(state)) = self.mesh.bus().queue_state(queue).await {
+                    seen(queue, state.ready);
+                }
+            }
+        }
+    }
+
+    /// The rest, from the phase that was stored.
+    pub(super) async fn run(mut self) -> Result<Receipt, Error> {
+        if self.progress.phase <= Phase::Detach {
+            self.enter(Phase::Detach).await?;
+            self.detach().await?;
+        }
+        if self.progress.phase <= Phase::Park {
+            if self.progress.phase < Phase::Park {
+                self.count_after().await;
+                self.enter(Phase::Park).await?;
+            } else if self.resumed {
+                let (workspace, flow) = self.ids();
+                self.service.store().await?.doubt(workspace, flow).await?;
+            }
+            self.park().await?;
+        }
+        self.remove().await
+    }
+
+    async fn enter(&mut self, phase: Phase) -> Result<(), Error> {
+        let (workspace, flow) = self.ids();
+        let store = self.service.store().await?;
+        store
+            .stop_at(workspace, flow, phase, &self.progress.counts)
+            .await?;
+        self.progress.phase = phase;
+        Ok(())
+    }
+
+    async fn detach(&mut self) -> Result<(), Error> {
+        let rows: Vec<RowKey> = {
+            let _names = self.service.names.write().await;
+            self.look().await?;
+            let rows: Vec<_> = self.released.rows.iter().cloned().collect();
+            let keys = rows.iter().map(|row| (row.kind(), row.variant.clone()));
+            Config::new(self.mesh).delete(&self.key.0, keys).await?;
+            rows
+        };
+        let queues = self.all_queues();
+        let still = self
+            .service
+            .until_gone(self.mesh, self.key, &rows, &queues)
+            .await;
+        if !still.is_empty() {
+            tracing::warn!(workspace = %self.key.0, flow = %self.key.1, ?still, "processors did not leave");
+        }
+        self.progress.counts.still_attached = still;
+        Ok(())
+    }
+
+    /// What the processors left in their queues.
+    async fn count_after(&mut self) {
+        for queue in self.queues() {
+            if let Ok(Some(state)) = self.mesh.bus().queue_state(&queue).await {
+                self.progress.counts.after.insert(queue.name, state.ready);
+            }
+        }
+    }
+
+    /// Empties the queues and ends the retries.
+    async fn park(&mut self) -> Result<(), Error> {
+        // The processors put records aside before they said that they left: all of those are stored now.
+        self.service.aside_stored(self.mesh).await;
+        // And no kept record goes back to a queue from here on.
+        drop(self.service.publishing.write().await);
+        let discard = self.drain == Drain::Discard;
+        if !discard {
+            for queue in self.queues() {
+                self.park_queue(&queue).await?;
+            }
+        }
+        let (store, started) = (self.service.store().await?, self.progress.started);
+        let counts = std::mem::take(&mut self.progress.counts);
+        let (workspace, flow) = self.ids();
+        store.settle(workspace, flow).await?;
+        self.progress.counts = store
+            .end_retries(workspace, flow, started, discard, counts)
+            .await?;
+        self.progress.phase = Phase::Remove;
+        Ok(())
+    }
+
+    async fn park_queue(&mut self, queue: &Subscription) -> Result<(), Error> {
+        let (workspace, flow) = (self.key.0.to_string(), self.key.1.to_string());
+        loop {
+            let mut taken = Vec::new();
+            while taken.len() < BATCH {
+                let next = self
+                    .service
+                    .patiently(self.mesh, || self.mesh.bus().take(queue))
+                    .await?;
+                match next {
+                    Some(delivery) => taken.push(delivery),
+                    None => break,
+                }
+            }
+            if taken.is_empty() {
+                return Ok(());
+            }
+            let since = now_millis() as i64;
+            let records = taken
+                .iter()
+                .map(|delivery| NewRecord {
+                    workspace: workspace.clone(),
+                    flow: flow.clone(),
+                    topic: queue.topic.to_string(),
+                    subscription: queue.name.clone(),
+                    reason: Reason::Parked,
+                    detail: "left when the flow was stopped".to_owned(),
+                    due: 0,
+                    attempt: delivery.envelope.headers.attempt.unwrap_or(0),
+                    since,
+                    headers: serde_json::to_string(&delivery.envelope.headers).unwrap_or_default(),
+                    content_type: delivery.envelope.content_type.as_str().to_owned(),
+                    body: delivery.envelope.body.to_vec(),
+                })
+                .collect();
+            let counts = self.progress.counts.clone();
+            let store = self.service.store().await?;
+            self.progress.counts = store.park(&workspace, &flow, records, counts).await?;
+            taken.into_iter().for_each(Delivery::ack);
+        }
+    }
+
+    /// Queues, exchanges, record.
+    async fn remove(mut self) -> Result<Receipt, Error> {
+        let _names = self.service.names.write().await;
+        self.look().await?;
+        let queues = self.all_queues();
+        for queue in &queues {
+            self.last_look(queue).await?;
+        }
+        let topics: Vec<_> = self.released.topics.iter().cloned().collect();
+        let removed = self.service.remove(self.mesh, &queues, &topics).await?;
+        let counts: &mut Counts = &mut self.progress.counts;
+        counts.queues_removed += removed.queues;
+        counts.exchanges_removed += removed.exchanges;
+        counts.exchanges_left = removed.exchanges_left;
+        let receipt = counts.receipt();
+        let (workspace, flow) = self.ids();
+        let store = self.service.store().await?;
+        store
+            .stop_at(workspace, flow, Phase::Remove, &self.progress.counts)
+            .await?;
+        self.service
+            .write_record(self.mesh, self.key, None, Vec::new())
+            .await?;
+        store.end_stop(workspace, flow).await?;
+        tracing::info!(workspace, flow, ?receipt, "flow stopped");
+        Ok(receipt)
+    }
+
+    /// What a queue holds just before it is deleted is parked too, or counted as thrown away.
+    async fn last_look(&mut self, queue: &Subscription) -> Result<(), Error> {
+        let Some(state) = self
+            .service
+            .patiently(self.mesh, || self.mesh.bus().queue_state(queue))
+            .await?
+        else {
+            return Ok(());
+        };
+        if state.ready == 0 {
+            return Ok(());
+        }
+        if self.drain != Drain::Discard && queue.topic.class() == Class::Flow {
+            return self.park_queue(queue).await;
+        }
+        *self
+            .progress
+            .counts
+            .discarded
+            .entry(queue.name.clone())
+            .or_default() += state.ready;
+        Ok(())
+    }
+}
