@@ -141,7 +141,7 @@ fn every_frame_of_a_client_is_accepted() {
 
 fn as_frame(body: &Body) -> Result<(), Error> {
     let text = Value::Object(body.clone()).to_string();
-    match socket_frame::read(text.as_bytes(), true) {
+    match socket_frame::parse(text.as_bytes(), true) {
         Ok(socket_frame::Incoming::Ask(question)) => {
             translate(question.target.name(), &question.body)
         }

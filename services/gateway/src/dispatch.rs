@@ -107,6 +107,8 @@ pub(crate) struct Call {
     pub(crate) workspace: Option<String>,
     /// Less time than the gateway gives.
     pub(crate) timeout: Option<Duration>,
+    /// The work goes on when the caller goes away.
+    pub(crate) detach: bool,
     pub(crate) meta: Meta,
 }
 
@@ -326,7 +328,7 @@ impl App {
             deadline: span.map(Deadline::after),
             cancel,
             streaming,
-            detach: self.options.on_disconnect == OnDisconnect::Finish,
+            detach: call.detach || self.options.on_disconnect == OnDisconnect::Finish,
             epoch: way.flow.as_ref().and_then(|flow| flow.epoch),
             workspace: way.workspace.clone(),
             user_id: Some(identity.id.to_string()),

@@ -119,7 +119,7 @@ fn is_secret(word: &str) -> bool {
 
 /// An absolute path of at least two steps.
 fn is_path(word: &str) -> bool {
-    let bare = word.trim_start_matches(|c: char| matches!(c, '\'' | '"' | '(' | '[' | '`' | '<'));
+    let bare = word.trim_start_matches(['\'', '"', '(', '[', '`', '<']);
     if SECTIONS.iter().any(|section| bare.starts_with(section)) {
         return false;
     }

@@ -114,6 +114,7 @@ async fn ask(
         body,
         workspace: None,
         timeout: None,
+        detach: false,
         meta,
     };
     let running = app.start(identity, call, CancellationToken::new()).await?;

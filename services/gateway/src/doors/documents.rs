@@ -77,6 +77,7 @@ async fn open(
         body,
         workspace: wanted.workspace,
         timeout: None,
+        detach: false,
         meta,
     };
     let mut running = app.start(&identity, call, CancellationToken::new()).await?;

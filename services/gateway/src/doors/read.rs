@@ -1,5 +1,7 @@
 //! Reads requests: bearer tokens, bodies within their limit, JSON objects.
 
+use std::time::Duration;
+
 use axum::body::{Body as HttpBody, to_bytes};
 use axum::http::{HeaderMap, header};
 use serde_json::Value;
@@ -7,6 +9,7 @@ use serde_json::Value;
 use crate::fault::Fault;
 use crate::state::App;
 use crate::translate::Body;
+use crate::translate::fields::fault;
 
 /// Largest body of a caller who is not known.
 const STRANGER: usize = 64 << 10;
@@ -53,6 +56,36 @@ pub(super) fn object(bytes: &[u8]) -> Result<Body, Fault> {
     }
 }
 
+/// Longest deadline a caller may name, in seconds.
+pub(super) const MAX_TIMEOUT: i64 = 3600;
+
+/// A deadline in seconds; 0 is none.
+pub(super) fn seconds(field: &str, seconds: i64) -> Result<Option<Duration>, Fault> {
+    match seconds {
+        0 => Ok(None),
+        1..=MAX_TIMEOUT => Ok(Some(Duration::from_secs(seconds.unsigned_abs()))),
+        _ => Err(fault(field, "must be from 1 to 3600 seconds").into()),
+    }
+}
+
+/// The deadline of an `X-Timeout` header.
+pub(super) fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, Fault> {
+    let Some(value) = headers.get("x-timeout") else {
+        return Ok(None);
+    };
+    let number = value.to_str().ok().and_then(|text| text.parse().ok());
+    seconds("x-timeout", number.unwrap_or(-1))
+}
+
+/// Whether an `X-Detach` header lets the work go on without its caller.
+pub(super) fn detach(headers: &HeaderMap) -> Result<bool, Fault> {
+    match headers.get("x-detach").map(|value| value.to_str()) {
+        None | Some(Ok("false")) => Ok(false),
+        Some(Ok("true")) => Ok(true),
+        Some(_) => Err(fault("x-detach", "must be true or false").into()),
+    }
+}
+
 /// The explicit workspace of a body.
 pub(super) fn workspace(body: &Body) -> Result<Option<String>, Fault> {
     Ok(crate::translate::Fields::new(body).opt_text("workspace")?)
@@ -74,6 +107,20 @@ mod tests {
         assert_eq!(token("bearer tg_x"), None);
         assert_eq!(token("Bearer "), None);
         assert_eq!(token("Basic x"), None);
+    }
+
+    #[test]
+    fn deadlines_are_bounded() {
+        assert_eq!(seconds("t", 0), Ok(None));
+        assert_eq!(seconds("t", 30), Ok(Some(Duration::from_secs(30))));
+        for wrong in [-1, 3601] {
+            assert!(seconds("t", wrong).is_err());
+        }
+        let mut headers = HeaderMap::new();
+        headers.insert("x-timeout", HeaderValue::from_static("soon"));
+        headers.insert("x-detach", HeaderValue::from_static("yes"));
+        assert!(timeout(&headers).is_err());
+        assert!(detach(&headers).is_err());
     }
 
     #[test]

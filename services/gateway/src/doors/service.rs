@@ -71,7 +71,8 @@ async fn answer(
         workspace: read::workspace(&body)?,
         target,
         body,
-        timeout: None,
+        timeout: read::timeout(headers)?,
+        detach: read::detach(headers)?,
         meta,
     };
     let running = app.start(&identity, call, CancellationToken::new()).await?;

@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::edge::fresh_traceparent;
-use super::socket_frame::{self as frame, Incoming, Question, Refused};
+use super::socket_frame::{self as frame, Incoming, Question};
 use crate::auth::Identity;
 use crate::dispatch::{Call, Meta};
 use crate::fault::{Fault, json_response};
@@ -139,7 +139,7 @@ impl Session {
                 None => break None,
             };
             number += 1;
-            match frame::read(&bytes, caller.is_some()) {
+            match frame::parse(&bytes, caller.is_some()) {
                 Ok(Incoming::Auth(token)) => match self.known(token).await {
                     Some(known) => {
                         self.say(&frame::auth_ok(&known.identity.workspace)).await;
@@ -152,7 +152,10 @@ impl Session {
                     Some(caller) => self.ask(caller.clone(), *question, number).await,
                     None => self.refuse(&question.id, Fault::AuthFailure).await,
                 },
-                Err(Refused { id, fault }) => self.say(&fault.frame(id.as_ref())).await,
+                Err(refused) => {
+                    let frame = refused.fault.frame(refused.id.as_ref());
+                    self.say(&frame).await;
+                }
             }
         };
         match close {
@@ -308,12 +311,14 @@ async fn forward(task: Task) {
         body,
         workspace,
         timeout,
+        detach,
     } = task.question;
     let call = Call {
         target,
         body,
         workspace,
         timeout,
+        detach,
         meta: task.meta,
     };
     let started = async {

@@ -4,13 +4,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::read;
 use crate::ask::Part;
 use crate::dispatch::Target;
 use crate::fault::{Fault, error_frame};
 use crate::translate::{Body, Fields, error_body};
-
-/// Longest deadline a client may name.
-const MAX_TIMEOUT: i64 = 3600;
 
 /// A frame from a client.
 pub(crate) enum Incoming {
@@ -30,6 +28,7 @@ pub(crate) struct Question {
     pub(crate) body: Body,
     pub(crate) workspace: Option<String>,
     pub(crate) timeout: Option<Duration>,
+    pub(crate) detach: bool,
 }
 
 /// A frame that cannot be answered otherwise, with the id it had.
@@ -39,7 +38,7 @@ pub(crate) struct Refused {
 }
 
 /// Reads a frame. `known` says whether the caller is: to strangers every request gets the same answer.
-pub(crate) fn read(bytes: &[u8], known: bool) -> Result<Incoming, Refused> {
+pub(crate) fn parse(bytes: &[u8], known: bool) -> Result<Incoming, Box<Refused>> {
     let mut frame = match serde_json::from_slice(bytes) {
         Ok(Value::Object(frame)) => frame,
         Ok(_) => return Err(refused(None, Fault::NotAnObject)),
@@ -69,8 +68,8 @@ pub(crate) fn read(bytes: &[u8], known: bool) -> Result<Incoming, Refused> {
     question(id.clone(), frame).map_err(|fault| refused(Some(id), fault))
 }
 
-fn refused(id: Option<Value>, fault: Fault) -> Refused {
-    Refused { id, fault }
+fn refused(id: Option<Value>, fault: Fault) -> Box<Refused> {
+    Box::new(Refused { id, fault })
 }
 
 fn question(id: Value, mut frame: Body) -> Result<Incoming, Fault> {
@@ -83,15 +82,8 @@ fn question(id: Value, mut frame: Body) -> Result<Incoming, Fault> {
     let service = fields.text("service")?;
     let flow = fields.text("flow")?;
     let workspace = fields.opt_text("workspace")?;
-    let timeout = match fields.integer_or("timeout", 0)? {
-        0 => None,
-        seconds @ 1..=MAX_TIMEOUT => Some(Duration::from_secs(seconds.unsigned_abs())),
-        _ => {
-            return Err(fields
-                .fault("timeout", "must be from 1 to 3600 seconds")
-                .into());
-        }
-    };
+    let timeout = read::seconds("timeout", fields.integer_or("timeout", 0)?)?;
+    let detach = fields.flag("detach")?;
     let target = if flow.is_empty() {
         Target::service(&service, &body)?
     } else {
@@ -103,6 +95,7 @@ fn question(id: Value, mut frame: Body) -> Result<Incoming, Fault> {
         body,
         workspace,
         timeout,
+        detach,
     })))
 }
 
@@ -141,7 +134,7 @@ mod tests {
     use tg_schemas::{Error, ErrorCode};
 
     fn ask(frame: Value) -> Result<Incoming, Value> {
-        read(frame.to_string().as_bytes(), true).map_err(|one| one.fault.frame(one.id.as_ref()))
+        parse(frame.to_string().as_bytes(), true).map_err(|one| one.fault.frame(one.id.as_ref()))
     }
 
     fn error(frame: Value) -> Value {
@@ -196,7 +189,7 @@ mod tests {
             "unknown-service"
         );
         for noise in [&b"{"[..], b"", b"\xff\x00", b"[1]", b"null"] {
-            let refused = read(noise, true).err().unwrap();
+            let refused = parse(noise, true).err().unwrap();
             let frame = refused.fault.frame(refused.id.as_ref());
             assert_eq!(frame["error"]["type"], "error");
             assert_eq!(frame["complete"], true);
@@ -207,11 +200,11 @@ mod tests {
     fn strangers_learn_nothing_about_services() {
         for service in ["config", "nothing"] {
             let frame = json!({"id": 1, "request": {"operation": "x"}, "service": service});
-            let refused = read(frame.to_string().as_bytes(), false).err().unwrap();
+            let refused = parse(frame.to_string().as_bytes(), false).err().unwrap();
             assert_eq!(refused.fault, Fault::AuthFailure);
         }
         assert!(matches!(
-            read(br#"{"type": "auth", "token": null}"#, false),
+            parse(br#"{"type": "auth", "token": null}"#, false),
             Ok(Incoming::Auth(token)) if token.is_empty()
         ));
     }

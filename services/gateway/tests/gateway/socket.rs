@@ -260,3 +260,20 @@ async fn a_named_timeout_bounds_the_question() {
         "{last}"
     );
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn detached_work_goes_on_without_its_client() {
+    let world = World::start(Regime::None).await;
+    let mut socket = raw(&world, "/api/v1/socket").await;
+    let mut detached = agent(json!("d"), "hang");
+    detached["detach"] = json!(true);
+    say(&mut socket, detached).await;
+    assert_eq!(hear(&mut socket).await["response"]["content"], "hm");
+    say(&mut socket, agent(json!("a"), "hang")).await;
+    assert_eq!(hear(&mut socket).await["id"], "a");
+    socket.close(None).await.unwrap();
+    // The attached one is cancelled, the other is not.
+    world.reached(&world.fakes.agent.cancelled, 1).await;
+    assert_eq!(world.mesh.load().1, 1);
+    assert_eq!(*world.fakes.agent.cancelled.borrow(), 1);
+}
