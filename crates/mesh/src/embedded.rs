@@ -167,6 +167,8 @@ impl Bus for EmbeddedBus {
         envelope: Envelope,
         promise: Promise,
     ) -> Result<Routed, BusError> {
+        // Nothing below waits (unless for the disk): a busy publisher must let others run, too.
+        tokio::task::consume_budget().await;
         let core = &self.core;
         core.ready()?;
         let limit = core.options.max_body;

@@ -88,6 +88,10 @@ impl RabbitBus {
             BusError::Refused
         })?;
         uri.query.heartbeat = Some(options.heartbeat);
+        if uri.vhost.is_empty() {
+            // What people mean by a trailing slash.
+            "/".clone_into(&mut uri.vhost);
+        }
         let tasks = Tasks::default();
         let session = Session::open(&uri, 1, &tasks, options.publishers)
             .await

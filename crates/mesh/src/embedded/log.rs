@@ -33,6 +33,8 @@ pub(super) struct Log {
     state: Mutex<State>,
     synced: watch::Sender<Synced>,
     syncing: AtomicBool,
+    /// The first segment of this process is safe in the directory.
+    listed: AtomicBool,
     copying: AtomicBool,
     lock: File,
 }
@@ -53,6 +55,8 @@ struct State {
     /// Bytes ever appended by this process: the ticket of a write.
     written: u64,
     torn: bool,
+    /// Finished segments that are not yet safe from a power loss.
+    unsynced: Vec<Arc<File>>,
     /// Another process may have the directory: nothing is written or deleted any more.
     closed: bool,
     buffer: Vec<u8>,
@@ -88,6 +92,7 @@ impl Log {
             segments,
             written: 0,
             torn: true,
+            unsynced: Vec::new(),
             closed: false,
             buffer: Vec::new(),
             catalogue: Catalogue {
@@ -109,6 +114,7 @@ impl Log {
                 failed: false,
             }),
             syncing: AtomicBool::new(false),
+            listed: AtomicBool::new(false),
             copying: AtomicBool::new(false),
             lock,
         };
@@ -327,10 +333,9 @@ impl Log {
             return Err(error);
         }
         if self.durability == Durability::Power {
-            if let Some(head) = state.segments.get(&state.head) {
-                head.file.sync_data()?;
-            }
-            File::open(&self.dir)?.sync_all()?;
+            let head = state.segments.get(&state.head);
+            let head = head.map(|segment| segment.file.clone());
+            state.unsynced.extend(head);
         }
         let segment = Segment::new(file, start.len() as u64);
         state.bytes += segment.bytes;
@@ -357,12 +362,19 @@ impl Log {
     }
 
     fn sync(&self) {
-        let (upto, file) = {
-            let state = self.state.lock();
+        let (upto, finished, head) = {
+            let mut state = self.state.lock();
+            let finished = std::mem::take(&mut state.unsynced);
             let head = state.segments.get(&state.head);
-            (state.written, head.map(|segment| segment.file.clone()))
+            let head = head.map(|segment| segment.file.clone());
+            (state.written, finished, head)
         };
-        let result = file.map_or(Ok(()), |file| file.sync_data());
+        let mut result = finished.iter().chain(&head).try_for_each(|f| f.sync_data());
+        if result.is_ok() && (!finished.is_empty() || !self.listed.load(Ordering::Acquire)) {
+            // The directory knows the new segments, too.
+            result = File::open(&self.dir).and_then(|dir| dir.sync_all());
+            self.listed.store(true, Ordering::Release);
+        }
         // Whoever waits looks again after this and starts the next one.
         self.syncing.store(false, Ordering::Release);
         self.synced.send_modify(|synced| match result {

@@ -390,3 +390,22 @@ async fn a_vanished_topic_harms_nobody() {
     .await;
     assert_eq!(*bus.link().borrow(), Link::Up { generation: 1 });
 }
+
+/// A broker node that goes away takes its temporary queues along; their consumers declare them again. A
+/// record queue that was deleted stays deleted.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_vanished_queue_comes_back_unless_it_was_durable() {
+    let world = World::rabbit(Mode::Native).await;
+    let bus = world.connect().await;
+    let other = world.connect().await;
+    let (question, record) = (topic(Class::Request), topic(Class::Flow));
+    let (server, reader) = (sub(&question, "server"), sub(&record, "reader"));
+    let _records = bus.listen(&reader, 1).await;
+    let mut questions = bus.listen(&server, 1).await;
+    assert_eq!(other.delete_queue(&reader).await, Ok(true));
+    assert_eq!(other.delete_queue(&server).await, Ok(true));
+    let target = Target::Topic(question.clone());
+    until(async || other.say(&target, "again").await == Ok(Routed::Queued)).await;
+    assert_eq!(questions.texts(1).await, ["again"]);
+    assert_eq!(other.queue_state(&reader).await, Ok(None));
+}
