@@ -126,9 +126,11 @@ pub(crate) async fn run(
             match read_types(&mesh, &view, &missing).await {
                 Ok((version, changed)) => {
                     read.extend(missing);
-                    whole = false;
+                    let was_whole = std::mem::take(&mut whole);
                     pause = PAUSE;
-                    view.announce(version.max(view.version()));
+                    // Types added later leave the version alone: notices that wait here still count.
+                    let all = was_whole || view.version() < 0;
+                    view.announce(if all { version } else { view.version() });
                     let _ = applied.send(changed).await;
                 }
                 Err(error) => {
@@ -181,12 +183,13 @@ async fn read_types(
     view: &ConfigView,
     types: &BTreeSet<String>,
 ) -> Result<(i64, Changed), Error> {
-    let mut version = 0;
+    // Types are read side by side; a change between two reads must be applied again to the earlier one.
+    let mut version = i64::MAX;
     let mut changed = Changed::default();
     let reads = types.iter().map(|kind| read_type(mesh, kind));
     for (kind, result) in types.iter().zip(futures::future::join_all(reads).await) {
         let (at, rows) = result?;
-        version = version.max(at);
+        version = version.min(at);
         for workspace in view.replace(kind, rows) {
             changed.rows.insert((kind.clone(), workspace));
         }
