@@ -18,7 +18,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::{Instant, sleep, timeout};
 
 /// Where distributions keep the scripts themselves; the ones on `PATH` change the user first.
@@ -27,12 +27,21 @@ const START: Duration = Duration::from_secs(90);
 const STOP: Duration = Duration::from_secs(60);
 const CONNECT_PAUSE: Duration = Duration::from_millis(30);
 
-/// Runs the port mapper and the server; ends both when the pipe on its standard input closes.
+/// Runs the port mapper and the server. When the pipe on its standard input closes, the test process is
+/// gone: both end, and nothing is left behind.
 const RUNNER: &str = r#"
 exec 3<&0
 epmd -address 127.0.0.1 -port "$ERL_EPMD_PORT" </dev/null >/dev/null 2>&1 &
-( cat <&3 >/dev/null; kill -9 0 ) >/dev/null 2>&1 &
-"$0" </dev/null >"$1" 2>&1 3<&-
+"$0" </dev/null >"$1/out" 2>&1 3<&- &
+server=$!
+(
+    cat <&3 >/dev/null
+    touch "$1/abandoned"
+    kill -9 $server $(cat "$1/pid")
+    rm -rf "$1"
+) >/dev/null 2>&1 &
+wait $server
+[ -e "$1/abandoned" ] && wait $!
 kill -9 0
 "#;
 
@@ -90,7 +99,14 @@ pub struct RabbitNode {
     port: u16,
     mapper_port: u16,
     distribution_port: u16,
-    child: Option<Child>,
+    running: Option<Running>,
+}
+
+/// A started node; it lives as long as the leash.
+#[derive(Debug)]
+struct Running {
+    child: Child,
+    leash: Option<ChildStdin>,
 }
 
 impl RabbitNode {
@@ -119,7 +135,7 @@ impl RabbitNode {
             port,
             mapper_port,
             distribution_port,
-            child: None,
+            running: None,
         };
         node.boot().await?;
         Ok(node)
@@ -137,12 +153,12 @@ impl RabbitNode {
 
     /// Stops the node in order; what is durable stays.
     pub async fn stop(&mut self) -> Result<()> {
-        let Some(mut child) = self.child.take() else {
+        let Some(mut running) = self.running.take() else {
             return Ok(());
         };
         let pid = fs::read_to_string(self.path("pid"))?;
         signal("-TERM", pid.trim());
-        timeout(STOP, child.wait())
+        timeout(STOP, running.child.wait())
             .await
             .context("the node did not stop")??;
         Ok(())
@@ -150,11 +166,11 @@ impl RabbitNode {
 
     /// Kills the node as a crash would.
     pub async fn kill9(&mut self) -> Result<()> {
-        let Some(mut child) = self.child.take() else {
+        let Some(mut running) = self.running.take() else {
             return Ok(());
         };
-        kill_group(&child);
-        timeout(STOP, child.wait())
+        kill_group(&running.child);
+        timeout(STOP, running.child.wait())
             .await
             .context("the node did not die")??;
         Ok(())
@@ -262,13 +278,15 @@ impl RabbitNode {
             .arg("-c")
             .arg(RUNNER)
             .arg(server)
-            .arg(self.path("out"))
+            .arg(self.dir.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .process_group(0)
             .spawn()
             .context("cannot start the node")?;
+        // Kept apart: waiting for a child closes its standard input.
+        let leash = child.stdin.take();
         let started = Instant::now();
         while !self.speaks().await {
             if let Some(status) = child.try_wait()? {
@@ -280,7 +298,7 @@ impl RabbitNode {
             }
             sleep(CONNECT_PAUSE).await;
         }
-        self.child = Some(child);
+        self.running = Some(Running { child, leash });
         Ok(())
     }
 
@@ -336,8 +354,9 @@ impl RabbitNode {
 
 impl Drop for RabbitNode {
     fn drop(&mut self) {
-        if let Some(child) = &self.child {
-            kill_group(child);
+        if let Some(mut running) = self.running.take() {
+            kill_group(&running.child);
+            drop(running.leash.take());
         }
     }
 }
