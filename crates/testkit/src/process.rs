@@ -16,11 +16,11 @@ const READY: Duration = Duration::from_secs(60);
 /// How long a command of a client may take.
 const COMMAND: Duration = Duration::from_secs(120);
 
-/// The folder of the built binaries: the one this test binary lies in.
+/// The folder of the built binaries: the one this test binary lies in, or the one above an example's.
 pub fn bin_dir() -> Result<PathBuf> {
     let exe = std::env::current_exe()?;
     let mut dir = exe.parent().context("no folder")?.to_path_buf();
-    if dir.ends_with("deps") {
+    if dir.ends_with("deps") || dir.ends_with("examples") {
         dir.pop();
     }
     Ok(dir)
