@@ -113,7 +113,10 @@ impl ErrorCode {
             return row.0;
         }
         match kind {
-            "invalid-argument" | "request-error" | "sparql-parse-error" => Self::BadRequest,
+            "invalid-argument" | "request-error" | "flow-error" | "sparql-parse-error" => {
+                Self::BadRequest
+            }
+            "config-error" => Self::Storage,
             "duplicate" => Self::Conflict,
             "auth-failed" => Self::Unauthenticated,
             "operation-not-permitted" => Self::Forbidden,

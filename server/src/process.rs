@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use tg_gateway::{GatewayHandle, GatewayOptions};
 use tg_mesh::embedded::EmbeddedBus;
 use tg_mesh::rabbitmq::{RabbitBus, RabbitOptions};
-use tg_mesh::{Bus, Mesh, MeshOptions, Mode, TaskKind};
+use tg_mesh::{Bus, BusError, Mesh, MeshOptions, Mode, TaskKind};
 use tg_storage::Durability;
 
-use crate::settings::{Auth, BusChoice, DurabilityChoice, MeshMode, Settings};
+use crate::settings::{AmqpUrl, Auth, BusChoice, DurabilityChoice, MeshMode, Settings};
 use crate::{compose, greeting, seed, telemetry};
 
 /// Names that `threadgraph serve` knows, in the order they are started.
@@ -30,6 +30,9 @@ pub const SERVICES: [&str; 10] = [
 
 /// Pause before a bootstrap that failed is tried again.
 const BOOTSTRAP_AGAIN: Duration = Duration::from_secs(2);
+
+/// How long a process waits for a broker that is not there yet.
+const BROKER_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Which services a process runs.
 #[derive(Debug, Clone)]
@@ -166,11 +169,24 @@ async fn open_bus(settings: &Settings) -> Result<Arc<dyn Bus>> {
             let dir = settings.data_dir.join("bus");
             Arc::new(EmbeddedBus::open(&dir, durability(settings)).context("bus: embedded")?)
         }
-        BusChoice::Amqp(url) => {
-            let bus = RabbitBus::connect(url.expose(), mode, RabbitOptions::of(mode)).await;
-            Arc::new(bus.context("bus: the broker cannot be reached; check the setting `bus`")?)
-        }
+        BusChoice::Amqp(url) => Arc::new(connect(url, mode).await?),
     })
+}
+
+/// Connects to the broker; one that is still starting is waited for.
+async fn connect(url: &AmqpUrl, mode: Mode) -> Result<RabbitBus> {
+    let until = Instant::now() + BROKER_PATIENCE;
+    loop {
+        match RabbitBus::connect(url.expose(), mode, RabbitOptions::of(mode)).await {
+            Err(BusError::Down) if Instant::now() < until => {
+                tracing::info!("waiting for the broker");
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+            bus => {
+                return bus.context("bus: the broker cannot be reached; check the setting `bus`");
+            }
+        }
+    }
 }
 
 /// The stores' durability.

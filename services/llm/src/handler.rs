@@ -16,11 +16,18 @@ use crate::model::{ChatEvent, ChatRequest, ChatStream, Completion, Format};
 /// Pieces that are there already are sent together up to this many bytes.
 const TOGETHER: usize = 256;
 
+/// Completions in progress at once per flow: they only wait for a provider.
+const CONCURRENCY: usize = 1024;
+
 /// The processors of this service, to be hosted.
 pub fn processors(completer: Completer) -> Vec<Processor> {
     let handler = Arc::new(TextCompletion { completer });
     ["text-completion", "text-completion-rag"]
-        .map(|id| Processor::new(id).serves("request", handler.clone()))
+        .map(|id| {
+            Processor::new(id)
+                .serves("request", handler.clone())
+                .concurrency(CONCURRENCY)
+        })
         .into()
 }
 
@@ -128,6 +135,12 @@ impl TextCompletion {
                 (completion, error.kind.clone())
             }
         };
+        let count = |name: &'static str, tokens: Option<i64>| {
+            let tokens = tokens.unwrap_or(0).max(0) as u64;
+            metrics::counter!(name, "processor" => cx.scope.processor.clone()).increment(tokens);
+        };
+        count("tg_input_tokens_total", completion.in_token);
+        count("tg_output_tokens_total", completion.out_token);
         Usage {
             id: cx.id.to_string(),
             processor: cx.scope.processor.clone(),

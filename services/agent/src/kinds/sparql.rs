@@ -12,6 +12,7 @@ const QUERIES: &str = "sparql-request";
 const NAMING: &[&str] = &[
     "http://www.w3.org/2000/01/rdf-schema#label",
     "http://www.w3.org/2004/02/skos/core#prefLabel",
+    "http://www.w3.org/2004/02/skos/core#altLabel",
     "http://xmlns.com/foaf/0.1/name",
     "https://schema.org/name",
     "http://schema.org/name",

@@ -186,7 +186,7 @@ async fn model_check(mesh: &Mesh, topic: &Topic) -> Value {
             match builtin {
                 true => check(
                     "language model",
-                    false,
+                    true,
                     "the builtin extractive reader answers",
                     advice,
                 ),

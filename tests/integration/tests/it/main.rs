@@ -1,13 +1,16 @@
 //! Black-box tests: the built binaries, a real RabbitMQ node, a scripted model server that speaks the real
 //! protocol, and the official clients. One file per promise to the user.
 
+mod traces;
 mod world;
 
+mod a_killed_process_is_survived;
 mod answers_hide_topology;
 mod builtin_reads_any_dataset;
 mod flow_stop_adds_up;
 mod many_streams_on_one_socket;
 mod official_clients_work;
 mod outage_is_survived;
+mod python_processors_take_over;
 mod question_walks;
 mod second_owner_stands_by;
