@@ -56,7 +56,9 @@ impl Walk {
             stored
         );
         walked?;
-        stored.map_err(Stop::Fault)
+        stored.map_err(Stop::Fault)?;
+        let ledger = &self.agent.ledger;
+        Ok(ledger.finish_step(&self.run.run, self.step).await?)
     }
 
     async fn use_tool(
@@ -236,7 +238,7 @@ impl Walk {
                 ..Observation::default()
             }),
             Err(error) if self.cx.cancel.is_cancelled() || self.cx.deadline.passed() => {
-                Err(Stop::End(Ending::from_error(&error)))
+                Err(self.ending(&error))
             }
             Err(error) => {
                 metrics::counter!("tg_agent_tool_error_total", "tool" => label).increment(1);

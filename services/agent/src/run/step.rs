@@ -45,8 +45,12 @@ impl Read<AgentRun> for Steps {
             let known = agent.ledger.load(run.run.clone(), step).await;
             known.map_err(Error::from)?
         };
-        if row.past {
+        if row.done {
             return Ok(());
+        }
+        if row.later {
+            let walk = Walk::new(agent.clone(), cx, run, step, None, true);
+            return handled(walk.catch_up(&row).await);
         }
         if let Some(seq) = row.ending.as_ref().and_then(|ending| ending.seq) {
             address.seq = seq;
@@ -62,19 +66,23 @@ impl Read<AgentRun> for Steps {
         own.id = id.into();
         own.deadline = deadline;
         own.cancel = out.cancelled();
-        let walk = Walk::new(agent.clone(), own, run, step, out, detach);
+        let walk = Walk::new(agent.clone(), own, run, step, Some(out), detach);
         let result = walk.take(row).await;
         drop(claim);
-        match result {
-            Ok(()) => Ok(()),
-            Err(Stop::Fault(error)) => Err(ReadFault::Retry {
-                error,
-                after: Some(MOMENT),
-            }),
-            Err(Stop::End(ending)) => {
-                tracing::error!(?ending, "a run's end was not handled");
-                Err(later("the run's end was not handled"))
-            }
+        handled(result)
+    }
+}
+
+fn handled(result: Result<(), Stop>) -> Result<(), ReadFault> {
+    match result {
+        Ok(()) => Ok(()),
+        Err(Stop::Fault(error)) => Err(ReadFault::Retry {
+            error,
+            after: Some(MOMENT),
+        }),
+        Err(Stop::End(ending)) => {
+            tracing::error!(?ending, "a run's end was not handled");
+            Err(later("the run's end was not handled"))
         }
     }
 }

@@ -10,7 +10,7 @@ use tg_schemas::{Error, ErrorCode, Reply};
 use super::Stop;
 use super::walk::Walk;
 use crate::engine::chunks;
-use crate::engine::decision::{Decision, Ending, Taken, Usage};
+use crate::engine::decision::{Decision, Taken, Usage};
 use crate::engine::parser::{Choice, Fault, Parsed, Progress, ReplyParser};
 use crate::engine::prompt::{self, PROMPT};
 use crate::engine::toolset::{Tool, ToolSet};
@@ -29,11 +29,55 @@ struct Shown {
     thought: Vec<String>,
     thought_ended: bool,
     answer: Vec<String>,
+    /// What a call that is made again need not say once more.
+    said_thought: Said,
+    said_answer: Said,
 }
 
 impl Shown {
     fn is_empty(&self) -> bool {
         self.thought.is_empty() && self.answer.is_empty()
+    }
+
+    /// The model is called again: what it repeats is not shown twice.
+    fn begin_again(&mut self) {
+        self.said_thought = Said::new(&self.thought);
+        self.said_answer = Said::new(&self.answer);
+    }
+}
+
+/// A text that was said before.
+#[derive(Default)]
+struct Said {
+    text: String,
+    at: usize,
+}
+
+impl Said {
+    fn new(pieces: &[String]) -> Self {
+        Self {
+            text: pieces.concat(),
+            at: 0,
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.at == self.text.len()
+    }
+
+    /// The part of a piece that is new. Where another text is said this time, it begins on a new line.
+    fn unsaid(&mut self, piece: String) -> String {
+        let (before, rest) = self.text.split_at(self.at);
+        if rest.starts_with(&piece) {
+            self.at += piece.len();
+            return String::new();
+        }
+        let new = match piece.strip_prefix(rest) {
+            Some(new) => new.to_owned(),
+            None => format!("\n{before}{piece}"),
+        };
+        self.at = self.text.len();
+        new
     }
 }
 
@@ -115,7 +159,8 @@ impl Walk {
         ))
     }
 
-    /// One model call, made again if it broke off before the asker got anything.
+    /// One model call, made again if it broke off before the asker got anything, or if the run goes on
+    /// without an asker.
     async fn ask_model(
         &mut self,
         question: &PromptRequest,
@@ -136,10 +181,17 @@ impl Walk {
                 error.code(),
                 ErrorCode::Interrupted | ErrorCode::Unavailable
             );
-            if !unheard || !broke_off || tries == RETRIES || self.cx.deadline.passed() {
-                return Err(Stop::End(Ending::from_error(&error)));
+            if !(unheard || self.detach)
+                || !broke_off
+                || tries == RETRIES
+                || self.cx.deadline.passed()
+            {
+                return Err(self.ending(&error));
             }
             tries += 1;
+            if !unheard {
+                shown.begin_again();
+            }
         }
     }
 
@@ -154,7 +206,7 @@ impl Walk {
         let mut parser = ReplyParser::default();
         let (mut kept, mut beyond) = (String::new(), 0);
         let mut call = Usage::default();
-        if !shown.is_empty() && !shown.thought_ended {
+        if !shown.is_empty() && !shown.thought_ended && shown.said_thought.is_over() {
             // A second reply goes on in the same thought, on a new line.
             shown.thought.push("\n".to_owned());
             let chunk = chunks::thought(&self.id, self.step, "\n", false);
@@ -190,10 +242,12 @@ impl Walk {
     }
 
     /// Passes on what became certain, if the asker wants pieces.
-    async fn show(&mut self, progress: Progress, shown: &mut Shown) -> Result<(), Stop> {
+    async fn show(&mut self, mut progress: Progress, shown: &mut Shown) -> Result<(), Stop> {
         if !self.run.streaming {
             return Ok(());
         }
+        progress.thought = shown.said_thought.unsaid(progress.thought);
+        progress.answer = shown.said_answer.unsaid(progress.answer);
         let ends = progress.thought_ended && !shown.thought_ended;
         if !shown.thought_ended && (ends || !progress.thought.is_empty()) {
             let chunk = chunks::thought(&self.id, self.step, &progress.thought, ends);
@@ -268,5 +322,27 @@ fn decided(taken: Taken, shown: Shown, usage: Usage, available: &[&Tool]) -> Dec
         taken,
         usage,
         candidates: available.iter().map(|tool| tool.name.clone()).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_said_is_not_said_again() {
+        let mut said = Said::new(&["The ans".to_owned(), "wer".to_owned()]);
+        assert_eq!(said.unsaid("The".to_owned()), "");
+        assert_eq!(said.unsaid(" answer is".to_owned()), " is");
+        assert!(said.is_over());
+        assert_eq!(said.unsaid(" 42".to_owned()), " 42");
+    }
+
+    #[test]
+    fn another_text_begins_on_a_new_line() {
+        let mut said = Said::new(&["The answer".to_owned()]);
+        assert_eq!(said.unsaid("The ".to_owned()), "");
+        assert_eq!(said.unsaid("end".to_owned()), "\nThe end");
+        assert_eq!(said.unsaid(".".to_owned()), ".");
     }
 }

@@ -30,9 +30,10 @@ pub(super) struct Walk {
     pub(super) step: u32,
     pub(super) id: Session,
     pub(super) keeper: Keeper,
-    /// `None` once it was given to the next step.
+    /// `None` once it was given to the next step, or if the run has gone on already.
     pub(super) out: Option<Out<AgentResponse>>,
-    detach: bool,
+    /// The run goes on when nobody listens.
+    pub(super) detach: bool,
     /// The rows so far, for the run's end.
     pub(super) decision: Option<Decision>,
     pub(super) seen: Option<Observation>,
@@ -44,7 +45,7 @@ impl Walk {
         cx: Cx,
         run: AgentRun,
         step: u32,
-        out: Out<AgentResponse>,
+        out: Option<Out<AgentResponse>>,
         detach: bool,
     ) -> Self {
         Self {
@@ -54,7 +55,7 @@ impl Walk {
             cx,
             run,
             step,
-            out: Some(out),
+            out,
             detach,
             decision: None,
             seen: None,
@@ -77,7 +78,8 @@ impl Walk {
         if let Some(out) = self.out.take()
             && !out.ended()
         {
-            // Whoever takes the step up again goes on with the answer.
+            // Whoever takes the step up again goes on with the answer, from here.
+            self.agent.desk.asked_again(&self.cx.id, out.next_seq());
             let _ = out.release();
         }
         result
@@ -241,17 +243,23 @@ impl Walk {
     /// Publishes the run's last entries, and waits for those of earlier steps.
     async fn publish(&self, events: &[Event]) -> Result<(), Stop> {
         self.keeper.publish(events).await.map_err(Stop::Fault)?;
-        self.agent
-            .desk
-            .earlier_steps_done(&self.run.run, self.step)
-            .await;
+        let earlier = self.agent.desk.earlier_steps_done(&self.run.run, self.step);
+        tokio::select! {
+            () = earlier => {}
+            // Then the answer is not kept waiting for the trace.
+            () = self.cx.deadline.reached() => {}
+        }
         Ok(())
     }
 
     async fn over(&mut self, outcome: &'static str) -> Result<(), Stop> {
         metrics::counter!("tg_agent_session_total", "outcome" => outcome).increment(1);
         metrics::histogram!("tg_agent_iteration_count").record(f64::from(self.step));
-        Ok(self.agent.ledger.finish(&self.run.run, self.step).await?)
+        Ok(self
+            .agent
+            .ledger
+            .finish_run(&self.run.run, self.step)
+            .await?)
     }
 
     /// What the steps before this one used.
@@ -264,13 +272,35 @@ impl Walk {
         }
     }
 
+    /// Stores what a step left behind whose run has gone on without its trace.
+    pub(super) async fn catch_up(self, row: &StepRow) -> Result<(), Stop> {
+        let mut events = self.opening();
+        if let Some(decision) = &row.decision {
+            events.extend(self.left_behind(decision, row.observation.as_ref()).await);
+        }
+        self.keeper.publish(&events).await.map_err(Stop::Fault)?;
+        let ledger = &self.agent.ledger;
+        Ok(ledger.finish_step(&self.run.run, self.step).await?)
+    }
+
+    /// The fault as the run ends with it: whoever is gone or late is the reason, not what failed by it.
+    pub(super) fn ending(&self, error: &Error) -> Stop {
+        Stop::End(if self.cx.cancel.is_cancelled() {
+            Ending::from_error(&Error::new(ErrorCode::Cancelled, "cancelled"))
+        } else if self.cx.deadline.passed() {
+            Ending::from_error(&Error::new(ErrorCode::Timeout, "the deadline has passed"))
+        } else {
+            Ending::from_error(error)
+        })
+    }
+
     /// Sends a chunk; the run ends if nobody wants it any more.
     pub(super) async fn send(&mut self, chunk: AgentResponse) -> Result<(), Stop> {
         let Some(out) = &mut self.out else {
             return Ok(());
         };
         match out.send(chunk).await {
-            Err(error) if !self.detach => Err(Stop::End(Ending::from_error(&error))),
+            Err(error) if !self.detach => Err(self.ending(&error)),
             _ => Ok(()),
         }
     }

@@ -25,7 +25,7 @@ CREATE TABLE step (
   decision TEXT,
   observation TEXT,
   ending TEXT,
-  done INTEGER NOT NULL DEFAULT 0,
+  done INTEGER NOT NULL DEFAULT 0, -- 1: the step, 2: the run
   created_ms INTEGER NOT NULL,
   PRIMARY KEY (run, step)
 ) WITHOUT ROWID;
@@ -57,8 +57,10 @@ pub struct StepRow {
     pub observation: Option<Observation>,
     /// How the run ended here, without an answer.
     pub ending: Option<Ending>,
-    /// Nothing is left to do for this step.
-    pub past: bool,
+    /// Everything that follows from this step was done.
+    pub done: bool,
+    /// A later step of the run was begun: only the trace can still lack this one.
+    pub later: bool,
 }
 
 /// The ledger.
@@ -129,7 +131,7 @@ impl Ledger {
             .read(move |conn| {
                 let open = conn
                     .prepare_cached(
-                        "SELECT NOT EXISTS (SELECT 1 FROM step WHERE step.run = run.run AND done = 1)
+                        "SELECT NOT EXISTS (SELECT 1 FROM step WHERE step.run = run.run AND done = 2)
                          FROM run WHERE question = ?1",
                     )?
                     .query_row([question], |row| row.get::<_, bool>(0))
@@ -155,13 +157,13 @@ impl Ledger {
                             row.get::<_, Option<String>>(0)?,
                             row.get::<_, Option<String>>(1)?,
                             row.get::<_, Option<String>>(2)?,
-                            row.get::<_, bool>(3)?,
+                            row.get::<_, u8>(3)? > 0,
                         ))
                     })
                     .optional()?;
                 let Some((decision, observation, ending, done)) = row else {
                     return Ok(StepRow {
-                        past: later,
+                        later,
                         ..StepRow::default()
                     });
                 };
@@ -169,7 +171,8 @@ impl Ledger {
                     decision: read_json(decision)?,
                     observation: read_json(observation)?,
                     ending: read_json(ending)?,
-                    past: later || done,
+                    done,
+                    later,
                 })
             })
             .await
@@ -239,13 +242,22 @@ impl Ledger {
             .await
     }
 
+    /// Notes that everything that follows from a step was done.
+    pub async fn finish_step(&self, run: &str, step: u32) -> Result<(), StorageError> {
+        self.mark(run, step, 1).await
+    }
+
     /// Notes that everything that follows from a run's last step was done.
-    pub async fn finish(&self, run: &str, step: u32) -> Result<(), StorageError> {
+    pub async fn finish_run(&self, run: &str, step: u32) -> Result<(), StorageError> {
+        self.mark(run, step, 2).await
+    }
+
+    async fn mark(&self, run: &str, step: u32, done: u8) -> Result<(), StorageError> {
         let run = run.to_owned();
         self.db
             .write(move |tx| {
-                tx.prepare_cached("UPDATE step SET done = 1 WHERE run = ?1 AND step = ?2")?
-                    .execute(params![run, step])?;
+                tx.prepare_cached("UPDATE step SET done = ?3 WHERE run = ?1 AND step = ?2")?
+                    .execute(params![run, step, done])?;
                 Ok(())
             })
             .await

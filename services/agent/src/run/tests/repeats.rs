@@ -267,3 +267,33 @@ async fn a_step_that_is_past_is_dropped() {
     assert_eq!(world.model.calls(), 2, "one call for each question");
     assert_eq!(world.store.records.lock().len(), records + 1);
 }
+
+#[tokio::test]
+async fn a_step_whose_run_went_on_gives_the_trace_what_it_lacks() {
+    let world = World::new([]).await;
+    let decided = decision(act("calculator"));
+    world.ledger.decide(RUN, 1, &decided, 1).await.unwrap();
+    let seen = Observation {
+        text: "4".into(),
+        ..Observation::default()
+    };
+    world.ledger.observe(RUN, 1, &seen).await.unwrap();
+    let answered = decision(Taken::Answer { text: "4".into() });
+    world.ledger.decide(RUN, 2, &answered, 2).await.unwrap();
+    let mut again = run(1, false);
+    again.reply = serde_json::to_string(&tg_mesh::ReplyAddress::default()).unwrap();
+    let steps = topic(Class::Flow, STEP_BASE);
+    world
+        .mesh
+        .record(&steps, &again, Default::default())
+        .await
+        .unwrap();
+    let action = "https://trustgraph.ai/ns/action";
+    let told = world
+        .store
+        .wait(|triples| !values(triples, action).is_empty());
+    tokio::time::timeout(SOON, told).await.unwrap();
+    assert!(world.tools.calls.lock().is_empty() && world.model.calls() == 0);
+    let documents = world.library.documents.lock().len();
+    assert_eq!(documents, 2, "thought and observation");
+}

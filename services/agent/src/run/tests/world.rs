@@ -465,7 +465,7 @@ impl Store {
             .collect()
     }
 
-    async fn wait(&self, enough: impl Fn(&BTreeSet<Triple>) -> bool) {
+    pub async fn wait(&self, enough: impl Fn(&BTreeSet<Triple>) -> bool) {
         loop {
             let changed = self.changed.notified();
             if enough(&self.triples()) {

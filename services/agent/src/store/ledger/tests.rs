@@ -27,6 +27,11 @@ async fn a_question_begins_one_run() {
     assert_eq!(begin("why", "r2").await.unwrap(), began("r1"));
     assert!(ledger.is_open("ws/f/inbox/q".into()).await.unwrap());
     assert!(!ledger.is_open("other".into()).await.unwrap());
+    ledger.decide("r1", 1, &decision("x"), 1).await.unwrap();
+    ledger.finish_step("r1", 1).await.unwrap();
+    assert!(ledger.is_open("ws/f/inbox/q".into()).await.unwrap());
+    ledger.finish_run("r1", 1).await.unwrap();
+    assert!(!ledger.is_open("ws/f/inbox/q".into()).await.unwrap());
     assert_eq!(
         begin("how", "r3").await.unwrap(),
         began("r3"),
@@ -41,16 +46,17 @@ async fn the_first_decision_stands() {
     ledger.decide("r", 1, &decision("two"), 2).await.unwrap();
     let row = ledger.load("r".into(), 1).await.unwrap();
     assert_eq!(row.decision, Some(decision("one")));
-    assert!(!row.past);
+    assert!(!row.later && !row.done);
     ledger
         .observe("r", 1, &Observation::failed("x"))
         .await
         .unwrap();
     ledger.decide("r", 2, &decision("end"), 3).await.unwrap();
-    assert!(ledger.load("r".into(), 1).await.unwrap().past);
-    assert!(!ledger.load("r".into(), 2).await.unwrap().past);
-    ledger.finish("r", 2).await.unwrap();
-    assert!(ledger.load("r".into(), 2).await.unwrap().past);
+    assert!(ledger.load("r".into(), 1).await.unwrap().later);
+    let last = ledger.load("r".into(), 2).await.unwrap();
+    assert!(!last.later && !last.done);
+    ledger.finish_step("r", 2).await.unwrap();
+    assert!(ledger.load("r".into(), 2).await.unwrap().done);
 }
 
 #[tokio::test]
