@@ -20,6 +20,9 @@ pub const PROCESSOR: &str = "librarian";
 const FILE: &str = "librarian.sqlite";
 const CONTENT: &str = "content";
 
+/// Requests in progress at once: each run of an agent stores a text or two at its end.
+const CONCURRENCY: usize = 512;
+
 /// The librarian over `data_dir`. Its file is opened, and its lock taken, when this process is asked
 /// first: a process that stands by leaves it alone.
 pub fn processors(data_dir: &Path, durability: Durability) -> Result<Vec<Processor>, Error> {
@@ -31,7 +34,7 @@ pub fn processors(data_dir: &Path, durability: Durability) -> Result<Vec<Process
     let processor = Processor::new(PROCESSOR)
         .serves_workspace("librarian", Arc::new(Handler(owned)))
         .serves_workspace("collection", Arc::new(Collections))
-        .concurrency(64)
+        .concurrency(CONCURRENCY)
         .exclusive();
     Ok(vec![processor])
 }

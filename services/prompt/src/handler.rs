@@ -19,6 +19,8 @@ const CONFIG: &str = "prompt";
 const MODEL: &str = "text-completion-request";
 /// Workspaces whose prompts are kept ready.
 const READY: usize = 256;
+/// Prompts in progress at once per flow: they only wait for a model.
+const CONCURRENCY: usize = 1024;
 /// Longest part of a bad reply that the model is shown again, in characters.
 const SHOWN_AGAIN: usize = 16 << 10;
 
@@ -30,6 +32,7 @@ pub fn processors() -> Vec<Processor> {
             Processor::new(id)
                 .watches(&[CONFIG])
                 .serves("request", handler.clone())
+                .concurrency(CONCURRENCY)
         })
         .into()
 }
