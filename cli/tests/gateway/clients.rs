@@ -196,7 +196,7 @@ async fn rest_errors_have_their_exit_codes() {
         (
             200,
             json!({"error": {"type": "flow-error", "message": "no"}}),
-            1,
+            2,
         ),
         (
             200,

@@ -1,10 +1,11 @@
 //! Commands that send or write files.
 
 use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
-use crate::fake::{Fake, Heard, asked};
+use crate::fake::{Fake, Heard, Say, asked};
 
 #[tokio::test]
 async fn turtle_goes_in_frames_with_its_document_and_collection() {
@@ -15,7 +16,15 @@ async fn turtle_goes_in_frames_with_its_document_and_collection() {
         .collect();
     fs::write(&path, text).expect("written");
     let file = path.to_str().expect("a path");
-    let fake = Fake::socket(|_| Vec::new()).await;
+    // The command looks for what it loaded until the graph shows it.
+    let looked = AtomicUsize::new(0);
+    let fake = Fake::socket(move |_| {
+        let there = looked.fetch_add(1, Ordering::SeqCst) > 0;
+        let triple = json!({"s": {"t": "i", "i": "urn:s"}});
+        let found = if there { vec![triple] } else { Vec::new() };
+        vec![Say::Last(json!({"response": found}))]
+    })
+    .await;
     let ran = fake
         .tg(&["load-turtle", "-i", "doc", "-C", "c", file])
         .await;

@@ -3,18 +3,21 @@
 //! A file is never held whole. A broken import is tried again from its file's start a few times,
 //! which adds nothing twice: triples are a set, and blank nodes get the same labels each time.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use indicatif::ProgressBar;
 use oxigraph::io::{RdfFormat, RdfParser};
 use serde_json::{Value, json};
+use tg_schemas::Triple;
 use tokio::sync::mpsc;
 
 use super::rdf::{Labels, from_quad};
+use super::{Pattern, each_batch};
 use crate::args::{InCollection, Options};
 use crate::client::{Error, Result};
 use crate::registry::Command;
@@ -24,6 +27,13 @@ use crate::session::Session;
 const FRAME: usize = 1000;
 /// Frames that may wait between parser and socket.
 const AHEAD: usize = 4;
+
+/// Last triples of the latest frames, looked for before the command says that it is done.
+type Marks = VecDeque<Triple>;
+/// Frames looked for.
+const MARKS: usize = 16;
+/// How long the graph may take to show what it has been given.
+const VISIBLE: Duration = Duration::from_secs(30);
 
 /// Arguments of `tg load-turtle`.
 #[derive(Debug, Args)]
@@ -53,7 +63,8 @@ impl Command for LoadTurtle {
         let mut loaded = Vec::new();
         for file in &self.files {
             session.out.talk(format!("Loading {}...", file.display()));
-            let triples = self.load(session, file).await?;
+            let (triples, marks) = self.load(session, file).await?;
+            self.wait_until_stored(session, &marks).await?;
             session
                 .out
                 .talk(format!("  {triples} triples from {}", file.display()));
@@ -66,11 +77,11 @@ impl Command for LoadTurtle {
 }
 
 impl LoadTurtle {
-    async fn load(&self, session: &mut Session, file: &Path) -> Result<u64> {
+    async fn load(&self, session: &mut Session, file: &Path) -> Result<(u64, Marks)> {
         let mut attempt = 0;
         loop {
             let error = match self.try_load(session, file).await {
-                Ok(triples) => return Ok(triples),
+                Ok(loaded) => return Ok(loaded),
                 Err(error) => error,
             };
             let again = matches!(&error, Error::Service { .. })
@@ -91,7 +102,7 @@ impl LoadTurtle {
         }
     }
 
-    async fn try_load(&self, session: &Session, file: &Path) -> Result<u64> {
+    async fn try_load(&self, session: &Session, file: &Path) -> Result<(u64, Marks)> {
         let flow = &self.place.flow.flow_id;
         let mut import = session.import(flow, "triples").await?;
         let progress = session.out.progress("triples", None);
@@ -100,8 +111,13 @@ impl LoadTurtle {
             let parser = self.parser(file)?;
             let parsing = tokio::task::spawn_blocking(move || parser.run(&frames));
             let mut sent = 0;
+            let mut marks = Marks::new();
             while let Some(triples) = ready.recv().await {
                 let count = triples.len() as u64;
+                if marks.len() == MARKS {
+                    marks.pop_front();
+                }
+                marks.extend(triples.last().and_then(Triple::from_api));
                 import.send(&self.frame(triples)).await?;
                 sent += count;
                 progress.inc(count);
@@ -110,11 +126,47 @@ impl LoadTurtle {
                 .await
                 .map_err(|_| Error::file(file, "the parser broke down"))??;
             import.finish().await?;
-            Ok(sent)
+            Ok((sent, marks))
         }
         .await;
         finish(&progress);
         outcome
+    }
+
+    /// The gateway confirms that the triples are safe; questions see them a moment later. Waits for that
+    /// moment, bounded: a busy graph is no failure.
+    async fn wait_until_stored(&self, session: &mut Session, marks: &Marks) -> Result<()> {
+        let mut socket = session.socket().await?;
+        let until = Instant::now() + VISIBLE;
+        for mark in marks {
+            // No object: a store may write numbers in another form than the file.
+            let pattern = Pattern {
+                s: mark.s.clone(),
+                p: mark.p.clone(),
+                g: mark.g.clone(),
+                collection: self.place.collection.clone(),
+                limit: 1,
+                ..Pattern::default()
+            };
+            let call = pattern.streamed(&self.place.flow.flow_id, 1);
+            loop {
+                let mut there = false;
+                each_batch(&mut socket, &call, |batch| {
+                    there |= !batch.is_empty();
+                    Ok(())
+                })
+                .await?;
+                if there {
+                    break;
+                }
+                if Instant::now() > until {
+                    session.out.talk("  the graph is still storing them");
+                    return Ok(());
+                }
+                session.pause(Duration::from_millis(50)).await?;
+            }
+        }
+        Ok(())
     }
 
     fn frame(&self, triples: Vec<Value>) -> Value {
