@@ -4,6 +4,10 @@
 //! Python writes; they are read as `null`. Avro bodies carry the fingerprint of the writer's schema; one
 //! of another version is resolved against ours, so fields may be added with defaults on either side.
 
+mod plan;
+mod read;
+mod write;
+
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, RwLock};
 
@@ -11,10 +15,10 @@ use apache_avro::Schema;
 use apache_avro::rabin::Rabin;
 use apache_avro::reader::datum::GenericDatumReader;
 use apache_avro::types::Value as Avro;
-use apache_avro::writer::datum::GenericDatumWriter;
 use bytes::Bytes;
 use serde_json::{Map, Value as Json};
 
+use self::plan::Plan;
 use crate::Message;
 use crate::error::{Error, ErrorCode};
 
@@ -86,14 +90,10 @@ pub fn encode<M: Message>(message: &M, as_type: ContentType) -> Result<Bytes, Co
             .map_err(|e| fail(e.to_string())),
         ContentType::Avro => {
             let own = own_schema::<M>();
-            let json = serde_json::to_value(message).map_err(|e| fail(e.to_string()))?;
-            let value = to_avro(&json, own.schema, &own.names).map_err(fail)?;
-            let mut body = Vec::with_capacity(256);
+            let mut body = Vec::with_capacity(512);
             body.extend_from_slice(&[0xC3, 0x01]);
             body.extend_from_slice(&own.fingerprint);
-            own.writer
-                .write_value_ref(&mut body, &value)
-                .map_err(|e| fail(e.to_string()))?;
+            write::write(message, &own.plan, &mut body).map_err(|e| fail(e.to_string()))?;
             Ok(body.into())
         }
     }
@@ -129,19 +129,18 @@ pub fn decode<M: Message>(body: &[u8], as_type: ContentType) -> Result<M, CodecE
                 .try_into()
                 .map_err(|_| fail("short fingerprint".into()))?;
             let mut datum = &body[10..];
-            let value = if fingerprint == own.fingerprint {
-                own.reader.read_value(&mut datum)
-            } else {
-                let writer = registered(&fingerprint).ok_or(CodecError::UnknownSchema {
-                    name: M::NAME,
-                    fingerprint: hex(&fingerprint),
-                })?;
-                GenericDatumReader::builder(&writer)
-                    .reader_schema(own.schema)
-                    .build()
-                    .and_then(|reader| reader.read_value(&mut datum))
+            if fingerprint == own.fingerprint {
+                return read::read(datum, &own.plan).map_err(|e| fail(e.to_string()));
             }
-            .map_err(|e| fail(e.to_string()))?;
+            let writer = registered(&fingerprint).ok_or(CodecError::UnknownSchema {
+                name: M::NAME,
+                fingerprint: hex(&fingerprint),
+            })?;
+            let value = GenericDatumReader::builder(&writer)
+                .reader_schema(own.schema)
+                .build()
+                .and_then(|reader| reader.read_value(&mut datum))
+                .map_err(|e| fail(e.to_string()))?;
             let json = from_avro(&value, own.schema, &own.names);
             serde_json::from_value(json).map_err(|e| fail(e.to_string()))
         }
@@ -185,8 +184,7 @@ struct Own {
     schema: &'static Schema,
     names: Names,
     fingerprint: Mark,
-    writer: GenericDatumWriter<'static>,
-    reader: GenericDatumReader<'static>,
+    plan: Plan,
 }
 
 fn registered(mark: &Mark) -> Option<Arc<Schema>> {
@@ -210,8 +208,7 @@ fn own_schema<M: Message>() -> Arc<Own> {
         collect_names(schema, &mut names);
         let own = Arc::new(Own {
             fingerprint: mark_of(schema),
-            writer: GenericDatumWriter::builder(schema).build().expect(valid),
-            reader: GenericDatumReader::builder(schema).build().expect(valid),
+            plan: Plan::new(schema).expect(valid),
             schema,
             names,
         });
@@ -258,53 +255,7 @@ fn resolve<'a>(schema: &'a Schema, names: &'a Names) -> &'a Schema {
     }
 }
 
-/// Free JSON (objects and lists of unknown shape) is written as JSON text.
-fn to_avro(json: &Json, schema: &Schema, names: &Names) -> Result<Avro, String> {
-    let schema = resolve(schema, names);
-    let wrong = || format!("{json} does not fit {schema:?}");
-    Ok(match schema {
-        Schema::String => match json {
-            Json::String(text) => Avro::String(text.clone()),
-            Json::Null => Avro::String(String::new()),
-            other => Avro::String(other.to_string()),
-        },
-        Schema::Long => Avro::Long(json.as_i64().ok_or_else(wrong)?),
-        Schema::Double => Avro::Double(json.as_f64().unwrap_or(f64::NAN)),
-        Schema::Boolean => Avro::Boolean(json.as_bool().ok_or_else(wrong)?),
-        Schema::Null => Avro::Null,
-        Schema::Union(union) => {
-            let at = usize::from(!json.is_null());
-            let variant = union.variants().get(at).ok_or_else(wrong)?;
-            Avro::Union(at as u32, Box::new(to_avro(json, variant, names)?))
-        }
-        Schema::Array(_) if json.is_null() => Avro::Array(Vec::new()),
-        Schema::Array(array) => Avro::Array(
-            json.as_array()
-                .ok_or_else(wrong)?
-                .iter()
-                .map(|item| to_avro(item, &array.items, names))
-                .collect::<Result<_, _>>()?,
-        ),
-        Schema::Map(map) => Avro::Map(
-            json.as_object()
-                .ok_or_else(wrong)?
-                .iter()
-                .map(|(key, item)| Ok((key.clone(), to_avro(item, &map.types, names)?)))
-                .collect::<Result<_, String>>()?,
-        ),
-        Schema::Record(record) => {
-            let object = json.as_object().ok_or_else(wrong)?;
-            let mut fields = Vec::with_capacity(record.fields.len());
-            for field in &record.fields {
-                let value = object.get(&field.name).unwrap_or(&Json::Null);
-                fields.push((field.name.clone(), to_avro(value, &field.schema, names)?));
-            }
-            Avro::Record(fields)
-        }
-        _ => return Err(wrong()),
-    })
-}
-
+/// A body of another version, once resolved, as JSON.
 fn from_avro(value: &Avro, schema: &Schema, names: &Names) -> Json {
     let schema = resolve(schema, names);
     match (value, schema) {

@@ -1,6 +1,7 @@
 use super::*;
 use crate::msg::*;
 use crate::rdf::{Term, Triple};
+use apache_avro::writer::datum::GenericDatumWriter;
 
 fn agree<M: Message + Default + PartialEq + std::fmt::Debug>() {
     let message = M::default();
@@ -156,4 +157,115 @@ fn an_unknown_schema_is_told_apart_from_noise() {
             Err(CodecError::Malformed { .. })
         ));
     }
+}
+
+/// What the Avro library itself reads from a body.
+fn as_the_library_reads<M: Message>(body: &[u8]) -> Json {
+    let own = own_schema::<M>();
+    let reader = GenericDatumReader::builder(own.schema).build().unwrap();
+    let mut datum = &body[10..];
+    let value = reader.read_value(&mut datum).unwrap();
+    assert!(datum.is_empty(), "{} leaves bytes over", M::NAME);
+    from_avro(&value, own.schema, &own.names)
+}
+
+#[test]
+fn bodies_are_the_librarys_own() {
+    let quoted = Term::Quoted(Box::new(Triple::new(
+        Term::iri("urn:a"),
+        Term::Blank("b".into()),
+        Term::literal("ü \" \\"),
+    )));
+    let triples = Triples {
+        metadata: Some(Metadata {
+            id: "m".into(),
+            ..Metadata::default()
+        }),
+        triples: vec![
+            Triple::new(quoted, Term::iri("urn:p"), Term::literal("")).in_graph("urn:g");
+            3
+        ],
+    };
+    let body = encode(&triples, ContentType::Avro).unwrap();
+    assert_eq!(
+        as_the_library_reads::<Triples>(&body),
+        serde_json::to_value(&triples).unwrap()
+    );
+    let model = ModelInfo {
+        created: Some(i64::MIN),
+        context_length: Some(i64::MAX),
+        input_price: Some(-0.25),
+        output_price: Some(f64::NAN),
+        input_modalities: vec!["a".into(), String::new()],
+        ..ModelInfo::default()
+    };
+    let body = encode(&model, ContentType::Avro).unwrap();
+    assert_eq!(
+        as_the_library_reads::<ModelInfo>(&body),
+        serde_json::to_value(&model).unwrap()
+    );
+    let back: ModelInfo = decode(&body, ContentType::Avro).unwrap();
+    assert_eq!(
+        (back.created, back.context_length),
+        (Some(i64::MIN), Some(i64::MAX))
+    );
+    assert_eq!((back.input_price, back.output_price), (Some(-0.25), None));
+    let step = AgentStep {
+        arguments: [
+            ("k".to_owned(), "v".to_owned()),
+            (String::new(), "w".into()),
+        ]
+        .into(),
+        ..AgentStep::default()
+    };
+    let body = encode(&step, ContentType::Avro).unwrap();
+    assert_eq!(
+        as_the_library_reads::<AgentStep>(&body),
+        serde_json::to_value(&step).unwrap()
+    );
+    assert_eq!(decode::<AgentStep>(&body, ContentType::Avro).unwrap(), step);
+}
+
+#[test]
+fn hostile_bodies_are_refused_in_bounds() {
+    let whole = encode(
+        &Triples {
+            metadata: None,
+            triples: vec![Triple::new(
+                Term::iri("urn:a"),
+                Term::iri("urn:b"),
+                Term::iri("urn:c"),
+            )],
+        },
+        ContentType::Avro,
+    )
+    .unwrap();
+    for end in 10..whole.len() {
+        assert!(
+            decode::<Triples>(&whole[..end], ContentType::Avro).is_err(),
+            "cut at {end}"
+        );
+    }
+    let head = &whole[..10];
+    let with = |datum: &[u8]| decode::<Triples>(&[head, datum].concat(), ContentType::Avro);
+    // No metadata, then as many triples as a number can say; a choice that is not there; an endless number.
+    for datum in [
+        &[
+            0, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01,
+        ][..],
+        &[
+            0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 0,
+        ][..],
+        &[6][..],
+        &[0xff; 32][..],
+    ] {
+        assert!(with(datum).is_err(), "{datum:?}");
+    }
+    // A triple whose subject quotes a triple whose subject quotes a triple ...
+    let mut deep = vec![0, 2];
+    for _ in 0..100_000 {
+        deep.extend_from_slice(&[2, 2, b't', 0, 0, 0, 0, 0, 2]);
+    }
+    let error = with(&deep).unwrap_err();
+    assert!(error.to_string().contains("nested too deeply"), "{error}");
 }
