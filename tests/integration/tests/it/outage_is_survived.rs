@@ -1,1 +1,100 @@
-//! To be filled.
+//! The broker is away for some seconds while many runs are under way: they answer, whole and in order, and
+//! what was promised to be kept is kept.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use futures::future::join_all;
+use tg_testkit::socket::Socket;
+use tokio::time::{Instant, sleep};
+
+use crate::traces::{Ended, begin, check, end, end_after, slow};
+use crate::world::{Bus, World};
+
+const RUNS: usize = 200;
+const SOCKETS: usize = 4;
+/// How long the broker is away at least.
+const AWAY: Duration = Duration::from_secs(3);
+/// Pause of the model before each of the 16 pieces of a run.
+const PAUSE: Duration = Duration::from_millis(100);
+/// A run ends by then in any case.
+const BOUND: Duration = Duration::from_secs(50);
+/// After this long a fresh question is taken up again.
+const RESUMED: Duration = Duration::from_secs(3);
+
+#[derive(Debug, Clone, Copy)]
+enum Outage {
+    Crash,
+    Stop,
+}
+
+async fn survive(outage: Outage) -> Result<()> {
+    let mut world = World::with(Bus::Rabbit, slow(PAUSE)).await?;
+    let mut sockets = Vec::new();
+    for _ in 0..SOCKETS {
+        sockets.push(world.socket().await?);
+    }
+    let nonce = |n: usize| format!("nonce-outage-{n}-x");
+    let mut runs = Vec::new();
+    for n in 0..RUNS {
+        let frames = begin(&sockets[n % SOCKETS], "default", &nonce(n), false).await?;
+        runs.push(async move { (n, end(frames, &nonce(n), BOUND).await) });
+    }
+    // Some runs are in their second step, some still in their first, some have not begun.
+    let mut node = world.node.take().expect("a broker");
+    let break_it = async {
+        let came = world.model.wait_calls(RUNS / 2, BOUND).await;
+        ensure!(came, "the model was not called");
+        match outage {
+            Outage::Crash => node.kill9().await?,
+            Outage::Stop => node.stop().await?,
+        }
+        sleep(AWAY).await;
+        node.restart().await?;
+        fresh(&sockets[0]).await
+    };
+    let (ends, broken) = tokio::join!(join_all(runs), break_it);
+    broken?;
+
+    let (mut answered, mut failed) = (Vec::new(), Vec::new());
+    for (n, ended) in ends {
+        match ended? {
+            Ended::Answered(session) => answered.push(session),
+            Ended::Failed(error) => failed.push((n, error)),
+        }
+    }
+    ensure!(
+        answered.len() * 100 >= RUNS * 99,
+        "{} of {RUNS} answered; failed: {failed:#?}\n{}",
+        answered.len(),
+        world.server.log()
+    );
+    check(&sockets[0], &answered).await
+}
+
+/// A question asked when the broker is back is taken up soon, and answered.
+async fn fresh(socket: &Socket) -> Result<()> {
+    let nonce = "nonce-fresh-x";
+    let back = Instant::now();
+    let mut frames = begin(socket, "default", nonce, false).await?;
+    let first = frames.next().await.context("no first frame")?;
+    let took = back.elapsed();
+    ensure!(first["response"]["error"].is_null(), "{first}");
+    ensure!(
+        took <= RESUMED,
+        "taken up {took:?} after the broker's return"
+    );
+    let ended = end_after(vec![first], frames, nonce, BOUND).await?;
+    ensure!(matches!(ended, Ended::Answered(_)), "{ended:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn when_the_broker_crashes() -> Result<()> {
+    survive(Outage::Crash).await
+}
+
+#[tokio::test]
+async fn when_the_broker_is_stopped() -> Result<()> {
+    survive(Outage::Stop).await
+}

@@ -1,0 +1,189 @@
+//! Runs and the traces they leave, read through the doors that clients use.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use serde_json::{Value, json};
+use tg_testkit::model::{Rule, two_step_react};
+use tg_testkit::socket::{Frames, Socket, text_of};
+
+const RETRIEVAL: &str = "urn:graph:retrieval";
+const LABEL: &str = "http://www.w3.org/2000/01/rdf-schema#label";
+const STARTED: &str = "http://www.w3.org/ns/prov#startedAtTime";
+const REASON: &str = "https://trustgraph.ai/ns/terminationReason";
+/// What an entity of a trace has at most once.
+const SINGLE: &[&str] = &[
+    LABEL,
+    STARTED,
+    REASON,
+    "https://trustgraph.ai/ns/thought",
+    "https://trustgraph.ai/ns/inToken",
+    "https://trustgraph.ai/ns/outToken",
+];
+/// How long a trace may lag behind its answer.
+const LAG: Duration = Duration::from_secs(10);
+
+/// A model of two steps that takes its time: each reply in eight pieces.
+pub fn slow(pause: Duration) -> Vec<Rule> {
+    two_step_react("calculator", json!({"expression": "6*7"}), 8)
+        .into_iter()
+        .map(|rule| rule.delayed(pause))
+        .collect()
+}
+
+/// The answer that the scripted model gives to a question with this nonce.
+pub fn expected(nonce: &str) -> String {
+    format!("The answer for {nonce} is here.")
+}
+
+/// Starts a streamed run.
+pub async fn begin(socket: &Socket, flow: &str, nonce: &str, detach: bool) -> Result<Frames> {
+    let mut envelope = json!({
+        "service": "agent", "flow": flow,
+        "request": {"question": format!("What is it? {nonce}"), "streaming": true},
+    });
+    if detach {
+        envelope["detach"] = json!(true);
+    }
+    socket.send(envelope).await
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub enum Ended {
+    /// With its own answer; the IRI of its session.
+    Answered(String),
+    /// With an error frame, maybe after part of the answer.
+    Failed(Value),
+}
+
+/// Reads a run to its end. Whatever else comes than the right answer or a clear error is an error here.
+pub async fn end(frames: Frames, nonce: &str, bound: Duration) -> Result<Ended> {
+    end_after(Vec::new(), frames, nonce, bound).await
+}
+
+/// The same for a run of which some frames were read.
+pub async fn end_after(
+    mut read: Vec<Value>,
+    frames: Frames,
+    nonce: &str,
+    bound: Duration,
+) -> Result<Ended> {
+    read.extend(frames.all(bound).await?);
+    let frames = read;
+    let last = frames.last().expect("at least one frame");
+    let text = text_of(&frames, "answer");
+    let expected = expected(nonce);
+    let error = [&last["error"], &last["response"]["error"]]
+        .into_iter()
+        .find(|error| !error.is_null());
+    if let Some(error) = error {
+        let message = error["message"].as_str().unwrap_or_default();
+        if message.is_empty() || !expected.starts_with(text.trim()) {
+            bail!("{nonce}: an unclear end: {}", brief(&frames));
+        }
+        return Ok(Ended::Failed(error.clone()));
+    }
+    if text.trim() != expected || text_of(&frames, "observation") != "42" {
+        bail!("{nonce}: not the answer: {}", brief(&frames));
+    }
+    let session = frames
+        .iter()
+        .find_map(|frame| frame["response"]["explain_id"].as_str());
+    match session {
+        Some(session) => Ok(Ended::Answered(session.to_owned())),
+        None => bail!("{nonce}: no session: {}", brief(&frames)),
+    }
+}
+
+/// The frames without what makes them long.
+fn brief(frames: &[Value]) -> String {
+    let mut frames = frames.to_vec();
+    for frame in &mut frames {
+        if let Some(chunk) = frame["response"].as_object_mut() {
+            chunk.remove("explain_triples");
+        }
+    }
+    json!(frames).to_string()
+}
+
+/// Reads a detached run to the end of what its asker gets; the IRI of its session. What counts is its
+/// trace: when the agent itself was killed, the asker may hear part of a text twice.
+pub async fn end_detached(frames: Frames, nonce: &str, bound: Duration) -> Result<String> {
+    let frames = frames.all(bound).await?;
+    let session = frames
+        .iter()
+        .find_map(|frame| frame["response"]["explain_id"].as_str());
+    match session {
+        Some(session) => Ok(session.to_owned()),
+        None => bail!("{nonce}: no session: {}", brief(&frames)),
+    }
+}
+
+/// Subjects of the retrieval graph and their objects of one predicate.
+async fn objects(socket: &Socket, predicate: &str) -> Result<BTreeMap<String, Vec<String>>> {
+    let request = json!({
+        "p": {"t": "i", "i": predicate}, "g": RETRIEVAL, "limit": 100_000, "collection": "default",
+    });
+    let frames = socket.ask("triples", "default", request).await?;
+    let mut all = BTreeMap::<String, Vec<String>>::new();
+    for frame in &frames {
+        if !frame["error"].is_null() || !frame["response"]["error"].is_null() {
+            bail!("{frame}");
+        }
+        for triple in frame["response"]["response"]
+            .as_array()
+            .into_iter()
+            .flatten()
+        {
+            let text = |term: &Value| {
+                let text = term["v"].as_str().or(term["i"].as_str());
+                text.unwrap_or_default().to_owned()
+            };
+            all.entry(text(&triple["s"]))
+                .or_default()
+                .push(text(&triple["o"]));
+        }
+    }
+    Ok(all)
+}
+
+/// Holds the whole graph of traces against the promise: every session that began has ended, each of the
+/// answered ones with an answer, and no entity has two of what it has one of.
+pub async fn check(socket: &Socket, answered: &[String]) -> Result<()> {
+    let end = tokio::time::Instant::now() + LAG;
+    loop {
+        let outcome = verdict(socket, answered).await?;
+        match outcome {
+            Ok(()) => return Ok(()),
+            Err(why) if tokio::time::Instant::now() > end => bail!("{why}"),
+            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+        }
+    }
+}
+
+async fn verdict(socket: &Socket, answered: &[String]) -> Result<Result<(), String>> {
+    let ends = objects(socket, REASON).await?;
+    for session in answered {
+        let reason = ends.get(&format!("{session}/final"));
+        if reason.is_none_or(|reason| reason != &["final-answer"]) {
+            return Ok(Err(format!(
+                "{session} was answered, its end is {reason:?}"
+            )));
+        }
+    }
+    for session in objects(socket, STARTED).await?.keys() {
+        if !ends.contains_key(&format!("{session}/final")) {
+            return Ok(Err(format!("{session} has no end")));
+        }
+    }
+    for predicate in SINGLE {
+        for (subject, objects) in objects(socket, predicate).await? {
+            if objects.len() != 1 {
+                return Ok(Err(format!("{subject} has {predicate} {objects:?}")));
+            }
+        }
+    }
+    Ok(Ok(()))
+}
