@@ -36,7 +36,7 @@ test: setup-test
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo build --workspace --bins --locked
 	cargo test --workspace --locked
-	scripts/official-clients.sh
+	scripts/api-contract.sh
 
 bench: setup-test
 	@cargo build --release --workspace --bins --examples --locked

@@ -43,3 +43,9 @@ if [ "$(cat .cache/venv/wanted 2>/dev/null)" != "$wanted" ]; then
   .cache/venv/bin/pip install -q ibis openai jsonschema tabulate
   echo "$wanted" > .cache/venv/wanted
 fi
+
+if [ ! -x .cache/schemathesis/bin/schemathesis ]; then
+  echo "setup: installing schemathesis into .cache/schemathesis" >&2
+  python3 -m venv .cache/schemathesis
+  .cache/schemathesis/bin/pip install -q 'schemathesis>=4,<5'
+fi
