@@ -117,7 +117,11 @@ impl Lanes {
         if !channel.status().connected() {
             // The broker closes it when an exchange was deleted behind our back.
             session.forget_all();
-            let fresh = session.publishing.create_channel().await;
+            // Or the whole connection is closing, and would never answer.
+            let fresh = tokio::select! {
+                () = session.ended.cancelled() => return Err(BusError::Down),
+                fresh = session.publishing.create_channel() => fresh,
+            };
             channel = Arc::new(fresh.map_err(|_| BusError::Down)?);
             *self.unconfirmed.lock() = channel.clone();
         }

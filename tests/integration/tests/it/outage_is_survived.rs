@@ -58,7 +58,7 @@ async fn survive(outage: Outage) -> Result<()> {
 
     let (mut answered, mut failed) = (Vec::new(), Vec::new());
     for (n, ended) in ends {
-        match ended? {
+        match ended.with_context(|| world.server.log())? {
             Ended::Answered(session) => answered.push(session),
             Ended::Failed(error) => failed.push((n, error)),
         }
