@@ -6,6 +6,7 @@
 //! rows.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tg_mesh::Cx;
 use tg_mesh::Out;
@@ -22,6 +23,9 @@ use crate::engine::toolset::ToolSet;
 use crate::engine::trace::{self, Stored};
 use crate::store::StepRow;
 
+/// A detached run waits this long for an asker who takes nothing; then it goes on without one.
+const ASKER_PATIENCE: Duration = Duration::from_secs(3);
+
 /// A step under way.
 pub(super) struct Walk {
     pub(super) agent: Arc<Agent>,
@@ -34,6 +38,8 @@ pub(super) struct Walk {
     pub(super) out: Option<Out<AgentResponse>>,
     /// The run goes on when nobody listens.
     pub(super) detach: bool,
+    /// Detached, and nobody takes the answer.
+    unheard: bool,
     /// The rows so far, for the run's end.
     pub(super) decision: Option<Decision>,
     pub(super) seen: Option<Observation>,
@@ -57,6 +63,7 @@ impl Walk {
             step,
             out,
             detach,
+            unheard: false,
             decision: None,
             seen: None,
         }
@@ -299,10 +306,14 @@ impl Walk {
         let Some(out) = &mut self.out else {
             return Ok(());
         };
-        match out.send(chunk).await {
-            Err(error) if !self.detach => Err(self.ending(&error)),
-            _ => Ok(()),
+        if !self.detach {
+            return out.send(chunk).await.map_err(|error| self.ending(&error));
         }
+        if !self.unheard {
+            let sent = tokio::time::timeout(ASKER_PATIENCE, out.send(chunk)).await;
+            self.unheard = !matches!(sent, Ok(Ok(())));
+        }
+        Ok(())
     }
 
     /// Sends a chunk of a run whose end is settled.
