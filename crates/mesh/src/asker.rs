@@ -75,6 +75,13 @@ struct State {
     failed: Option<Error>,
 }
 
+impl State {
+    /// Whether the reader has something to look at.
+    fn has_news(&self) -> bool {
+        !self.ready.is_empty() || self.failed.is_some() || self.complete
+    }
+}
+
 /// All questions of this process.
 #[derive(Default)]
 pub(crate) struct Asker {
@@ -243,16 +250,23 @@ impl Asker {
             if passed_on > 0 {
                 envelope.headers.seq = Some(passed_on);
             }
-            let sent = tokio::select! {
-                sent = mesh.bus().publish(&pending.target, envelope, Promise::Confirmed) => sent,
-                // The answer can be quicker than the confirmation.
-                () = pending.wake.notified() => {
-                    pending.wake.notify_one();
-                    return Ok(());
+            let publish = mesh.publish(&pending.target, envelope, Promise::Confirmed);
+            let mut publish = std::pin::pin!(publish);
+            let sent = loop {
+                tokio::select! {
+                    sent = &mut publish => break Some(sent),
+                    // The answer can be quicker than the confirmation.
+                    () = pending.wake.notified() => {
+                        if pending.state.lock().has_news() {
+                            pending.wake.notify_one();
+                            return Ok(());
+                        }
+                    }
+                    () = pending.deadline.reached() => break None,
+                    () = pending.cancel.cancelled() => break None,
                 }
-                () = pending.deadline.reached() => continue,
-                () = pending.cancel.cancelled() => continue,
             };
+            let Some(sent) = sent else { continue };
             match sent {
                 Ok(Routed::Queued) => {
                     let mut state = pending.state.lock();

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::ReplyAddress;
-use crate::bus::{Envelope, Promise, Target};
+use crate::bus::{Envelope, Link, Promise, Target};
 use crate::deadline::Deadline;
 use crate::mesh::Mesh;
 
@@ -223,7 +223,7 @@ impl Holder {
         } else {
             Promise::Sent
         };
-        let sent = mesh.bus().publish(&held.reply_to, envelope, promise).await;
+        let sent = mesh.publish(&held.reply_to, envelope, promise).await;
         if last && (held.foreign || mesh.bus().lossless()) {
             self.held.lock().remove(&held.id);
         }
@@ -352,9 +352,20 @@ impl Holder {
     pub(crate) async fn watch(&self, mesh: Mesh) {
         let mut tick = tokio::time::interval(Duration::from_millis(100));
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let link = mesh.bus().link();
+        let mut generation = 0;
         loop {
             tick.tick().await;
             let now = Instant::now();
+            // An asker can ask for repeats only while the bus is there: the time kept starts anew with it.
+            let Link::Up {
+                generation: current,
+            } = *link.borrow()
+            else {
+                continue;
+            };
+            let again = generation != current;
+            generation = current;
             let mut silent = Vec::new();
             let mut kept = 0;
             let mut over = Vec::new();
@@ -362,6 +373,10 @@ impl Holder {
                 let all = self.held.lock();
                 for held in all.values() {
                     let mut state = held.state.lock();
+                    if again {
+                        state.ended = state.ended.map(|_| now);
+                        state.released = state.released.map(|_| now);
+                    }
                     match state.ended {
                         Some(ended) => {
                             kept += state.kept_bytes + 512;

@@ -76,6 +76,8 @@ pub struct Ask {
     pub id: Option<String>,
 }
 
+/// How long the bus may take for one message.
+const PUBLISH: Duration = Duration::from_secs(5);
 /// Questions deeper than this are a loop.
 const MAX_DEPTH: u32 = 32;
 
@@ -303,7 +305,6 @@ impl Mesh {
         let mut unread = 0;
         loop {
             match self
-                .bus()
                 .publish(target, envelope.clone(), Promise::Confirmed)
                 .await
             {
@@ -403,6 +404,23 @@ impl Mesh {
         self.shutdown().cancel();
         let _ = tokio::time::timeout(Duration::from_secs(2), self.0.tasks.finish()).await;
         self.bus().close().await;
+    }
+
+    /// Publishes within a bound: a bus that neither takes nor refuses a message is as good as away. What is
+    /// then sent again is recognised by its id and number.
+    pub(crate) async fn publish(
+        &self,
+        target: &Target,
+        envelope: Envelope,
+        promise: Promise,
+    ) -> Result<Routed, BusError> {
+        let work = self.bus().publish(target, envelope, promise);
+        tokio::time::timeout(PUBLISH, work)
+            .await
+            .unwrap_or_else(|_| {
+                metrics::counter!("tg_publish_stuck_total").increment(1);
+                Err(BusError::Down)
+            })
     }
 
     pub(crate) fn inbox(&self) -> &str {
