@@ -12,7 +12,10 @@ run() { printf '$ %s\n' "$*"; "$@"; }
 if [ ! -x "$target/debug/threadgraph" ]; then
   echo "First build: some 450 crates, about 5 minutes on two cores. Later ones take seconds."
 fi
-cargo build --locked -p tg-server -p tg-cli
+parts="-p tg-server -p tg-cli"
+[ "$kind" = embedded ] || parts="$parts -p tg-testkit"
+# shellcheck disable=SC2086
+cargo build --locked $parts
 
 work=$(mktemp -d)
 pids=()
