@@ -64,7 +64,7 @@ pub enum Routed {
     Nowhere,
 }
 
-/// How long `publish` waits.
+/// How long `publish` waits. Messages with different promises may overtake each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Promise {
     /// Until the bus has confirmed it, and said whether it was routed.
