@@ -274,6 +274,15 @@ async fn detached_work_goes_on_without_its_client() {
     socket.close(None).await.unwrap();
     // The attached one is cancelled, the other is not.
     world.reached(&world.fakes.agent.cancelled, 1).await;
+    // Its last words may still be on their way when it is told to stop.
+    let settled = async {
+        while world.mesh.load().1 > 1 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(5), settled)
+        .await
+        .unwrap();
     assert_eq!(world.mesh.load().1, 1);
     assert_eq!(*world.fakes.agent.cancelled.borrow(), 1);
 }
