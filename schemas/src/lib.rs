@@ -14,6 +14,7 @@ pub mod msg;
 pub mod processors;
 pub mod rdf;
 pub mod reply;
+pub mod table;
 pub mod topic;
 
 pub use error::{Error, ErrorCode};

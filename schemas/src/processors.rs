@@ -97,10 +97,27 @@ pub const SERVICE_BASES: &[&str] = &[
 
 /// Flow topic bases with a reader in this release: a record that no queue takes was not accepted.
 /// On every other topic a record without a reader is rightly dropped.
-pub const READ_BASES: &[&str] = &["triples-store", "agent-step", "put-aside"];
+pub const READ_BASES: &[&str] = &[
+    "triples-store",
+    "graph-embeddings-store",
+    "document-embeddings-store",
+    "row-embeddings-store",
+    "agent-step",
+    "put-aside",
+];
 
 /// Base of the record topic, added to every flow, that carries an agent's steps.
 pub const STEP_BASE: &str = "agent-step";
+/// Who reads the record topic `retract`, which the mesh adds to every flow: the stores. A flow that has one of
+/// them has its queue from the start, so that what is to be forgotten waits for a store that is away.
+pub const RETRACT_READERS: &[&str] = &[
+    "doc-embeddings-write",
+    "graph-embeddings-write",
+    "kw-index",
+    "row-embeddings-write",
+    "rows-write",
+    "triples-write",
+];
 /// Base of the record topic, added to every flow, that carries one usage record per model call.
 pub const USAGE_BASE: &str = "usage";
 /// Base of the system's record topic for what cannot be handled now.
@@ -119,6 +136,13 @@ include!("processors_table.rs");
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn readers_of_retractions_are_processors() {
+        for id in RETRACT_READERS {
+            assert!(processor(id).is_some(), "{id}");
+        }
+    }
 
     #[test]
     fn ids_and_specs_are_unique() {

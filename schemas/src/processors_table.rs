@@ -5,6 +5,8 @@ pub const PROCESSORS: &[ProcessorSpec] = &[
         scope: Scope::Flow,
         hosted: true,
         specs: &[
+            spec("document-rag-request", Role::Asks, "DocumentRagQuery"),
+            spec("document-rag-response", Role::Hears, "DocumentRagResponse"),
             spec("embeddings-request", Role::Asks, "EmbeddingsRequest"),
             spec("embeddings-response", Role::Hears, "EmbeddingsResponse"),
             spec("explainability", Role::Writes, "Triples"),
@@ -35,7 +37,7 @@ pub const PROCESSORS: &[ProcessorSpec] = &[
     ProcessorSpec {
         id: "chunker",
         scope: Scope::Flow,
-        hosted: false,
+        hosted: true,
         specs: &[
             spec("input", Role::Reads, "TextDocument"),
             spec("librarian-request", Role::Asks, "LibrarianRequest"),
@@ -43,12 +45,12 @@ pub const PROCESSORS: &[ProcessorSpec] = &[
             spec("output", Role::Writes, "Chunk"),
             spec("triples", Role::Writes, "Triples"),
         ],
-        parameters: &["chunk-overlap", "chunk-size"],
+        parameters: &["chunk-overlap", "chunk-size", "chunker"],
     },
     ProcessorSpec {
         id: "doc-embeddings-query",
         scope: Scope::Flow,
-        hosted: false,
+        hosted: true,
         specs: &[
             spec("request", Role::Serves, "DocumentEmbeddingsRequest"),
             spec("response", Role::Answers, "DocumentEmbeddingsResponse"),
@@ -58,7 +60,7 @@ pub const PROCESSORS: &[ProcessorSpec] = &[
     ProcessorSpec {
         id: "doc-embeddings-write",
         scope: Scope::Flow,
-        hosted: false,
+        hosted: true,
         specs: &[
             spec("input", Role::Reads, "DocumentEmbeddings"),
         ],
@@ -67,7 +69,7 @@ pub const PROCESSORS: &[ProcessorSpec] = &[
     ProcessorSpec {
         id: "document-decoder",
         scope: Scope::Flow,
-        hosted: false,
+        hosted: true,
         specs: &[
             spec("input", Role::Reads, "Document"),
             spec("librarian-request", Role::Asks, "LibrarianRequest"),
@@ -80,7 +82,7 @@ pub const PROCESSORS: &[ProcessorSpec] = &[
     ProcessorSpec {
         id: "document-embeddings",
         scope: Scope::Flow,
-        hosted: false,
+        hosted: true,
         specs: &[
             spec("embeddings-request", Role::Asks, "EmbeddingsRequest"),
             spec("embeddings-response", Role::Hears, "EmbeddingsResponse"),
@@ -92,7 +94,7 @@ pub const PROCESSORS: &[ProcessorSpec] = &[
     ProcessorSpec {
         id: "document-rag",
         scope: Scope::Flow,
-        hosted: false,
+        hosted: true,
         specs: &[
             spec("document-embeddings-request", Role::Asks, "DocumentEmbeddingsRequest"),
             spec("document-embeddings-response", Role::Hears, "DocumentEmbeddingsResponse"),
@@ -115,7 +117,7 @@ pub const PROCESSORS: &[ProcessorSpec] = &[
     ProcessorSpec {
         id: "embeddings",
         scope: Scope::Flow,
-        hosted: false,
+        hosted: true,
         specs: &[
             spec("request", Role::Serves, "EmbeddingsRequest"),
             spec("response", Role::Answers, "EmbeddingsResponse"),
@@ -125,7 +127,7 @@ pub const PROCESSORS: &[ProcessorSpec] = &[
     ProcessorSpec {
         id: "graph-embeddings-query",
         scope: Scope::Flow,
-        hosted: false,
+        hosted: true,
         specs: &[
             spec("request", Role::Serves, "GraphEmbeddingsRequest"),
             spec("response", Role::Answers, "GraphEmbeddingsResponse"),
@@ -135,7 +137,7 @@ pub const PROCESSORS: &[ProcessorSpec] = &[
     ProcessorSpec {
         id: "graph-embeddings-write",
         scope: Scope::Flow,
-        hosted: false,
+        hosted: true,
         specs: &[
             spec("input", Role::Reads, "GraphEmbeddings"),
         ],
@@ -144,7 +146,7 @@ pub const PROCESSORS: &[ProcessorSpec] = &[
     ProcessorSpec {
         id: "graph-embeddings",
         scope: Scope::Flow,
-        hosted: false,
+        hosted: true,
         specs: &[
             spec("embeddings-request", Role::Asks, "EmbeddingsRequest"),
             spec("embeddings-response", Role::Hears, "EmbeddingsResponse"),
@@ -156,7 +158,7 @@ pub const PROCESSORS: &[ProcessorSpec] = &[
     ProcessorSpec {
         id: "graph-rag",
         scope: Scope::Flow,
-        hosted: false,
+        hosted: true,
         specs: &[
             spec("embeddings-request", Role::Asks, "EmbeddingsRequest"),
             spec("embeddings-response", Role::Hears, "EmbeddingsResponse"),
@@ -187,9 +189,22 @@ pub const PROCESSORS: &[ProcessorSpec] = &[
         parameters: &[],
     },
     ProcessorSpec {
+        id: "kg-extract-agent",
+        scope: Scope::Flow,
+        hosted: true,
+        specs: &[
+            spec("agent-request", Role::Asks, "AgentRequest"),
+            spec("agent-response", Role::Hears, "AgentResponse"),
+            spec("entity-contexts", Role::Writes, "EntityContexts"),
+            spec("input", Role::Reads, "Chunk"),
+            spec("triples", Role::Writes, "Triples"),
+        ],
+        parameters: &[],
+    },
+    ProcessorSpec {
         id: "kg-extract-definitions",
         scope: Scope::Flow,
-        hosted: false,
+        hosted: true,
         specs: &[
             spec("entity-contexts", Role::Writes, "EntityContexts"),
             spec("input", Role::Reads, "Chunk"),
@@ -197,12 +212,12 @@ pub const PROCESSORS: &[ProcessorSpec] = &[
             spec("prompt-response", Role::Hears, "PromptResponse"),
             spec("triples", Role::Writes, "Triples"),
         ],
-        parameters: &[],
+        parameters: &["llm-model", "ontology"],
     },
     ProcessorSpec {
         id: "kg-extract-ontology",
         scope: Scope::Flow,
-        hosted: false,
+        hosted: true,
         specs: &[
             spec("embeddings-request", Role::Asks, "EmbeddingsRequest"),
             spec("embeddings-response", Role::Hears, "EmbeddingsResponse"),
@@ -217,19 +232,20 @@ pub const PROCESSORS: &[ProcessorSpec] = &[
     ProcessorSpec {
         id: "kg-extract-relationships",
         scope: Scope::Flow,
-        hosted: false,
+        hosted: true,
         specs: &[
+            spec("entity-contexts", Role::Writes, "EntityContexts"),
             spec("input", Role::Reads, "Chunk"),
             spec("prompt-request", Role::Asks, "PromptRequest"),
             spec("prompt-response", Role::Hears, "PromptResponse"),
             spec("triples", Role::Writes, "Triples"),
         ],
-        parameters: &[],
+        parameters: &["llm-model", "ontology"],
     },
     ProcessorSpec {
         id: "kg-extract-rows",
         scope: Scope::Flow,
-        hosted: false,
+        hosted: true,
         specs: &[
             spec("entity-contexts", Role::Writes, "EntityContexts"),
             spec("input", Role::Reads, "Chunk"),
@@ -252,7 +268,7 @@ pub const PROCESSORS: &[ProcessorSpec] = &[
     ProcessorSpec {
         id: "kw-index",
         scope: Scope::Flow,
-        hosted: false,
+        hosted: true,
         specs: &[
             spec("input", Role::Reads, "Chunk"),
             spec("request", Role::Serves, "KeywordIndexRequest"),
@@ -293,7 +309,7 @@ pub const PROCESSORS: &[ProcessorSpec] = &[
     ProcessorSpec {
         id: "nlp-query",
         scope: Scope::Flow,
-        hosted: false,
+        hosted: true,
         specs: &[
             spec("prompt-request", Role::Asks, "PromptRequest"),
             spec("prompt-response", Role::Hears, "PromptResponse"),
@@ -329,8 +345,10 @@ pub const PROCESSORS: &[ProcessorSpec] = &[
     ProcessorSpec {
         id: "reranker",
         scope: Scope::Flow,
-        hosted: false,
+        hosted: true,
         specs: &[
+            spec("embeddings-request", Role::Asks, "EmbeddingsRequest"),
+            spec("embeddings-response", Role::Hears, "EmbeddingsResponse"),
             spec("request", Role::Serves, "RerankerRequest"),
             spec("response", Role::Answers, "RerankerResponse"),
         ],
@@ -339,7 +357,7 @@ pub const PROCESSORS: &[ProcessorSpec] = &[
     ProcessorSpec {
         id: "row-embeddings-query",
         scope: Scope::Flow,
-        hosted: false,
+        hosted: true,
         specs: &[
             spec("request", Role::Serves, "RowEmbeddingsRequest"),
             spec("response", Role::Answers, "RowEmbeddingsResponse"),
@@ -349,7 +367,7 @@ pub const PROCESSORS: &[ProcessorSpec] = &[
     ProcessorSpec {
         id: "row-embeddings-write",
         scope: Scope::Flow,
-        hosted: false,
+        hosted: true,
         specs: &[
             spec("input", Role::Reads, "RowEmbeddings"),
         ],
@@ -358,7 +376,7 @@ pub const PROCESSORS: &[ProcessorSpec] = &[
     ProcessorSpec {
         id: "row-embeddings",
         scope: Scope::Flow,
-        hosted: false,
+        hosted: true,
         specs: &[
             spec("embeddings-request", Role::Asks, "EmbeddingsRequest"),
             spec("embeddings-response", Role::Hears, "EmbeddingsResponse"),
@@ -370,7 +388,7 @@ pub const PROCESSORS: &[ProcessorSpec] = &[
     ProcessorSpec {
         id: "rows-query",
         scope: Scope::Flow,
-        hosted: false,
+        hosted: true,
         specs: &[
             spec("request", Role::Serves, "RowsQueryRequest"),
             spec("response", Role::Answers, "RowsQueryResponse"),
@@ -380,7 +398,7 @@ pub const PROCESSORS: &[ProcessorSpec] = &[
     ProcessorSpec {
         id: "rows-write",
         scope: Scope::Flow,
-        hosted: false,
+        hosted: true,
         specs: &[
             spec("input", Role::Reads, "ExtractedObject"),
         ],
@@ -401,7 +419,7 @@ pub const PROCESSORS: &[ProcessorSpec] = &[
     ProcessorSpec {
         id: "structured-diag",
         scope: Scope::Flow,
-        hosted: false,
+        hosted: true,
         specs: &[
             spec("prompt-request", Role::Asks, "PromptRequest"),
             spec("prompt-response", Role::Hears, "PromptResponse"),
@@ -413,7 +431,7 @@ pub const PROCESSORS: &[ProcessorSpec] = &[
     ProcessorSpec {
         id: "structured-query",
         scope: Scope::Flow,
-        hosted: false,
+        hosted: true,
         specs: &[
             spec("nlp-query-request", Role::Asks, "QuestionToStructuredQueryRequest"),
             spec("nlp-query-response", Role::Hears, "QuestionToStructuredQueryResponse"),

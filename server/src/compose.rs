@@ -33,10 +33,30 @@ pub async fn processors(mesh: &Mesh, settings: &Settings, services: &Services) -
         all.extend(tg_flow::processors(mesh, dir, durability).context("flow")?);
     }
     if services.has("librarian") {
-        all.extend(tg_librarian::processors(dir, durability).context("librarian")?);
+        all.extend(tg_librarian::processors(mesh, dir, durability).context("librarian")?);
+    }
+    if services.has("ingest") {
+        let settings = tg_ingest::IngestSettings::of_this_program(crate::DECODE);
+        all.extend(tg_ingest::processors(settings));
     }
     if services.has("graph") {
         all.extend(tg_graph::processors(mesh, dir, durability).context("graph")?);
+    }
+    if services.has("rows") {
+        all.extend(tg_rows::processors(mesh, dir, durability));
+    }
+    if services.has("vectors") {
+        let limits = tg_vectors::Limits {
+            memory: settings.vectors_memory,
+            ..tg_vectors::Limits::default()
+        };
+        all.extend(tg_vectors::processors(mesh, dir, durability, limits));
+    }
+    if services.has("embeddings") {
+        let chosen = settings.embeddings.clone();
+        // A static model's files are read now, off the runtime's threads.
+        let embedder = tokio::task::spawn_blocking(move || chosen.build()).await?;
+        all.extend(tg_embeddings::processors(embedder?));
     }
     if services.has("llm") {
         let model = settings
@@ -48,6 +68,9 @@ pub async fn processors(mesh: &Mesh, settings: &Settings, services: &Services) -
     if services.has("prompt") {
         all.extend(tg_prompt::processors());
     }
+    if services.has("rag") {
+        all.extend(tg_rag::processors(settings.rag.clone()));
+    }
     if services.has("tool") {
         all.extend(tg_tool::processors().context("tool")?);
     }
@@ -57,6 +80,13 @@ pub async fn processors(mesh: &Mesh, settings: &Settings, services: &Services) -
             ..tg_agent::AgentSettings::default()
         };
         all.extend(tg_agent::processors(options, dir, durability).context("agent")?);
+    }
+    if services.has("extract") {
+        let options = tg_extract::ExtractSettings {
+            parallel: settings.extract_parallel,
+            ..tg_extract::ExtractSettings::default()
+        };
+        all.extend(tg_extract::processors(mesh, dir, durability, options));
     }
     if services.has("gateway") {
         all.extend(tg_gateway::processors());

@@ -9,3 +9,6 @@ pub mod process;
 pub mod seed;
 pub mod settings;
 pub mod telemetry;
+
+/// Subcommand under which this program takes one document apart, in a process of its own.
+pub const DECODE: &str = "decode-document";

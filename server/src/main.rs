@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use tg_server::process::{self, Services};
@@ -29,6 +30,12 @@ enum Command {
     },
     /// Prints every setting with its default.
     Settings,
+    /// Takes one document apart: started by this program itself.
+    #[command(name = tg_server::DECODE, hide = true)]
+    Decode {
+        /// Format of the document on standard input.
+        format: String,
+    },
 }
 
 #[derive(Args)]
@@ -66,10 +73,14 @@ impl From<Common> for Flags {
     }
 }
 
+/// How long blocking work may take to end after everything else has.
+const LAST: Duration = Duration::from_secs(5);
+
 fn main() -> ExitCode {
+    let command = Cli::parse().command;
     // Several TLS users share the process; they must agree on one provider before the first of them.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let (flags, services) = match Cli::parse().command {
+    let (flags, services) = match command {
         Command::Up(common) => (Flags::from(common), Services::all()),
         Command::Serve { services, common } => (Flags::from(common), Services::some(services)),
         Command::Settings => {
@@ -78,6 +89,7 @@ fn main() -> ExitCode {
             }
             return ExitCode::SUCCESS;
         }
+        Command::Decode { format } => return decode(&format),
     };
     let settings = match Settings::load(&flags, std::env::vars().collect()) {
         Ok(settings) => settings,
@@ -98,11 +110,22 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    match runtime.block_on(process::run(settings, services)) {
+    let outcome = runtime.block_on(process::run(settings, services));
+    // A store that is just being opened does not hold the end up.
+    runtime.shutdown_timeout(LAST);
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("threadgraph: {error:#}");
             ExitCode::FAILURE
         }
+    }
+}
+
+fn decode(format: &str) -> ExitCode {
+    use tg_ingest::decode::{Format, Limits, run};
+    match Format::parse(format) {
+        Some(format) => ExitCode::from(run(format, &Limits::default())),
+        None => ExitCode::from(2),
     }
 }

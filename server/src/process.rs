@@ -15,21 +15,30 @@ use crate::settings::{AmqpUrl, Auth, BusChoice, DurabilityChoice, MeshMode, Sett
 use crate::{compose, greeting, seed, telemetry};
 
 /// Names that `threadgraph serve` knows, in the order they are started.
-pub const SERVICES: [&str; 10] = [
+pub const SERVICES: [&str; 16] = [
     "config",
     "iam",
     "flow",
     "librarian",
+    "ingest",
     "graph",
+    "rows",
+    "vectors",
+    "embeddings",
     "llm",
     "prompt",
+    "rag",
     "tool",
     "agent",
+    "extract",
     "gateway",
 ];
 
 /// Pause before a bootstrap that failed is tried again.
 const BOOTSTRAP_AGAIN: Duration = Duration::from_secs(2);
+
+/// What is left to the mesh, and to the gateway over its own bound, when the drain time is used up.
+const CUT_OFF: Duration = Duration::from_secs(2);
 
 /// How long a process waits for a broker that is not there yet.
 const BROKER_PATIENCE: Duration = Duration::from_secs(30);
@@ -65,22 +74,40 @@ pub struct Running {
 }
 
 impl Running {
-    /// Stops: no new work, what is in progress ends (bounded), stores are left whole.
+    /// Stops: no new work, what is in progress ends, stores are left whole. Clients and the work behind
+    /// them share one drain time; leaving the mesh takes a few seconds more at most.
     pub async fn stop(self) {
+        let end = Instant::now() + self.drain;
         if let Some(gateway) = self.gateway {
-            gateway.close().await;
+            // It cuts requests off at the end of the drain time by itself.
+            let bound = self.drain + CUT_OFF;
+            if tokio::time::timeout(bound, gateway.close()).await.is_err() {
+                tracing::warn!("the gateway did not close in time");
+            }
         }
-        self.mesh.stop(self.drain).await;
+        let left = end.saturating_duration_since(Instant::now()).max(CUT_OFF);
+        self.mesh.stop(left).await;
     }
 }
 
 /// Runs until SIGTERM or Ctrl-C.
 pub async fn run(settings: Settings, services: Services) -> Result<()> {
     telemetry::init_logs(&settings);
-    let running = start(&settings, &services).await?;
-    stop_signal().await?;
+    let mut signals = Signals::new()?;
+    let running = tokio::select! {
+        running = start(&settings, &services) => running?,
+        // Nothing is served yet; what is stored is whole at every moment.
+        () = signals.next() => {
+            tracing::info!("stopped before the start was complete");
+            return Ok(());
+        }
+    };
+    signals.next().await;
     tracing::info!("stopping");
-    running.stop().await;
+    tokio::select! {
+        () = running.stop() => {}
+        () = signals.next() => tracing::warn!("asked twice: stopping at once"),
+    }
     Ok(())
 }
 
@@ -132,7 +159,11 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
         });
         let inner = mesh.clone();
         mesh.spawn(TaskKind::Background, async move {
-            bootstrap(inner, greet).await
+            tokio::select! {
+                () = bootstrap(inner.clone(), greet) => {}
+                // Each of its steps may be repeated: the next start goes on.
+                () = inner.stopping().cancelled() => {}
+            }
         });
     }
     Ok(Running {
@@ -197,11 +228,25 @@ pub fn durability(settings: &Settings) -> Durability {
     }
 }
 
-async fn stop_signal() -> Result<()> {
-    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        result = tokio::signal::ctrl_c() => result?,
+/// SIGTERM and Ctrl-C, from the start of the process on.
+struct Signals {
+    terminate: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
     }
-    Ok(())
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
 }

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tg_embeddings::EmbeddingSettings;
 use tg_llm::ProviderSettings;
 
 use config::{Config, Environment, File, FileFormat, Value, ValueKind};
@@ -95,6 +96,14 @@ pub struct Settings {
     pub drain: Duration,
     /// Iterations after which an agent run ends.
     pub max_iterations: usize,
+    /// Chunks in progress per flow and extractor: the most model calls at once for each.
+    pub extract_parallel: usize,
+    /// How retrieval answers, and who reranks.
+    pub rag: tg_rag::Settings,
+    /// Who makes vectors of texts.
+    pub embeddings: EmbeddingSettings,
+    /// Bytes of vectors that are searched in memory.
+    pub vectors_memory: usize,
     /// The model provider, from the provider's own variables (`OPENAI_API_KEY` …).
     pub provider: ProviderSettings,
 }
@@ -137,14 +146,28 @@ pub const KEYS: &[(&str, &str)] = &[
     ("log.format", "text"),
     ("drain_seconds", "20"),
     ("agent.max_iterations", "10"),
+    ("extract.parallel", "16"),
+    ("embeddings.provider", "lexical"),
+    ("embeddings.model", ""),
+    ("embeddings.path", ""),
+    ("embeddings.url", ""),
+    ("embeddings.key", ""),
+    ("embeddings.dimensions", ""),
+    ("embeddings.batch", "64"),
+    ("embeddings.concurrency", "4"),
+    ("embeddings.cache_mb", "64"),
+    ("vectors.memory_mb", "4096"),
 ];
 
 const ENV_PREFIX: &str = "THREADGRAPH";
+/// What the keys of retrieval begin with; the rest of their names is the service's (`tg_rag::KEYS`).
+const RAG: &str = "rag.";
 
 impl Settings {
     /// Reads all sources. `env` stands for the process environment.
     pub fn load(flags: &Flags, env: BTreeMap<String, String>) -> Result<Self, Vec<Mistake>> {
         let provider = ProviderSettings::from_lookup(|name| env.get(name).cloned());
+        let environment = env.clone();
         let values = collect(flags, env).map_err(|mistake| vec![mistake])?;
         let mut mistakes = unknown_keys(&values);
         let provider = provider.unwrap_or_else(|faults| {
@@ -164,9 +187,11 @@ impl Settings {
             ("process", DurabilityChoice::Process),
             ("power", DurabilityChoice::Power),
         ];
+        let listen = reader.listen(auth);
+        let data_dir = reader.data_dir();
         let settings = Self {
-            listen: reader.listen(auth),
-            data_dir: reader.data_dir(),
+            listen,
+            data_dir,
             bus: reader.bus(),
             mode: reader.one_of("mode", &modes),
             auth,
@@ -178,7 +203,15 @@ impl Settings {
             ),
             drain: Duration::from_secs(reader.number("drain_seconds", 1, 600)),
             max_iterations: reader.number("agent.max_iterations", 1, 100) as usize,
+            extract_parallel: reader.number("extract.parallel", 1, 1024) as usize,
+            rag: reader.rag(),
+            vectors_memory: (reader.number("vectors.memory_mb", 16, 1 << 20) as usize) << 20,
+            embeddings: EmbeddingSettings::default(),
             provider,
+        };
+        let settings = Self {
+            embeddings: reader.embeddings(&environment, &settings.data_dir),
+            ..settings
         };
         if settings.mode == MeshMode::Interop && settings.bus == BusChoice::Embedded {
             mistakes.push(Mistake {
@@ -268,6 +301,10 @@ fn unknown_keys(values: &BTreeMap<String, String>) -> Vec<Mistake> {
     values
         .keys()
         .filter(|key| !KEYS.iter().any(|(known, _)| known == key))
+        .filter(|key| {
+            let own = key.strip_prefix(RAG);
+            !own.is_some_and(|own| tg_rag::KEYS.contains(&own))
+        })
         .map(|key| Mistake {
             key: key.clone(),
             text: format!(
@@ -319,6 +356,35 @@ impl Reader<'_> {
                 least
             }
         }
+    }
+
+    fn rag(&mut self) -> tg_rag::Settings {
+        let given = |key: &str| self.values.get(&format!("{RAG}{key}")).cloned();
+        tg_rag::Settings::from_lookup(given).unwrap_or_else(|faults| {
+            for fault in faults {
+                self.wrong(&format!("{RAG}{}", fault.key), fault.message);
+            }
+            tg_rag::Settings::default()
+        })
+    }
+
+    fn embeddings(
+        &mut self,
+        environment: &BTreeMap<String, String>,
+        data_dir: &Path,
+    ) -> EmbeddingSettings {
+        let given = |key: &str| {
+            self.values
+                .get(key)
+                .or_else(|| environment.get(key))
+                .cloned()
+        };
+        EmbeddingSettings::from_lookup(given, data_dir).unwrap_or_else(|faults| {
+            for fault in faults {
+                self.wrong(fault.key, fault.message);
+            }
+            EmbeddingSettings::default()
+        })
     }
 
     fn listen(&mut self, auth: Auth) -> SocketAddr {
@@ -387,12 +453,26 @@ mod tests {
             ("THREADGRAPH_LISTEN", "127.0.0.1:1"),
             ("THREADGRAPH_LOG__FORMAT", "json"),
             ("THREADGRAPH_AGENT__MAX_ITERATIONS", "4"),
+            ("THREADGRAPH_RAG__DOC_LIMIT", "7"),
+            ("THREADGRAPH_EMBEDDINGS__PROVIDER", "ollama"),
+            ("OLLAMA_HOST", "h"),
         ]);
         let settings = Settings::load(&flags, vars).unwrap();
         assert_eq!(settings.listen.port(), 9999);
         assert_eq!(settings.log_format, LogFormat::Json);
         assert_eq!(settings.max_iterations, 4);
+        assert_eq!(settings.rag.documents.documents, 7);
         assert_eq!(settings.bus, BusChoice::Embedded);
+        assert_eq!(settings.embeddings.describe(), "mxbai-embed-large (Ollama)");
+    }
+
+    #[test]
+    fn the_settings_of_embeddings_are_listed() {
+        for known in tg_embeddings::KEYS {
+            assert!(KEYS.contains(&known), "{known:?}");
+        }
+        let settings = Settings::load(&Flags::default(), BTreeMap::new()).unwrap();
+        assert_eq!(settings.embeddings, EmbeddingSettings::default());
     }
 
     #[test]
@@ -402,13 +482,25 @@ mod tests {
             ("THREADGRAPH_BUS", "kafka"),
             ("THREADGRAPH_LOG__FORMAT", "xml"),
             ("THREADGRAPH_TYPO", "1"),
+            ("THREADGRAPH_RAG__RETRIEVAL_MODE", "odd"),
+            ("THREADGRAPH_EMBEDDINGS__PROVIDER", "magic"),
         ]);
         let mistakes = Settings::load(&Flags::default(), vars).unwrap_err();
         let keys: Vec<_> = mistakes
             .iter()
             .map(|mistake| mistake.key.as_str())
             .collect();
-        assert_eq!(keys, ["typo", "listen", "bus", "log.format"]);
+        assert_eq!(
+            keys,
+            [
+                "typo",
+                "listen",
+                "bus",
+                "log.format",
+                "rag.retrieval_mode",
+                "embeddings.provider"
+            ]
+        );
         assert!(mistakes[1].text.contains("--auth iam"));
     }
 

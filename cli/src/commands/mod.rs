@@ -4,6 +4,7 @@
 //! else. What it prints is made by a pure function beside it.
 
 pub mod agent;
+pub mod collections;
 pub mod config;
 pub mod explain;
 pub mod flow;
@@ -12,6 +13,8 @@ pub mod iam;
 pub mod library;
 pub mod llm;
 pub mod local;
+pub mod retrieval;
+pub mod search;
 pub mod status;
 pub mod tools;
 

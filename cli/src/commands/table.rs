@@ -1,6 +1,9 @@
 //! The table of commands. A command that is not here does not exist.
 
-use super::{agent, config, explain, flow, graph, iam, library, llm, local, status, tools};
+use super::{
+    agent, collections, config, explain, flow, graph, iam, library, llm, local, retrieval, search,
+    status, tools,
+};
 use crate::registry::Row;
 
 /// Every command, in the order `tg --help` lists them.
@@ -61,6 +64,23 @@ pub static ALL: &[Row] = &[
     Row::of::<library::show::ShowLibraryDocuments>(),
     Row::of::<library::content::GetDocumentContent>(),
     Row::of::<library::remove::RemoveLibraryDocument>(),
+    Row::of::<library::processing::StartLibraryProcessing>(),
+    Row::of::<library::processing::ShowLibraryProcessing>(),
+    Row::of::<library::processing::StopLibraryProcessing>(),
+    Row::of::<library::processing::ProcessStatus>(),
+    Row::of::<collections::SetCollection>(),
+    Row::of::<collections::ListCollections>(),
+    Row::of::<collections::DeleteCollection>(),
+    Row::of::<retrieval::graph::InvokeGraphRag>(),
+    Row::of::<retrieval::document::InvokeDocumentRag>(),
+    Row::of::<search::embeddings::InvokeEmbeddings>(),
+    Row::of::<search::nearest::InvokeGraphEmbeddings>(),
+    Row::of::<search::nearest::InvokeDocumentEmbeddings>(),
+    Row::of::<search::nearest::InvokeRowEmbeddings>(),
+    Row::of::<search::reranker::InvokeReranker>(),
+    Row::of::<search::rows::InvokeRowsQuery>(),
+    Row::of::<search::rows::InvokeNlpQuery>(),
+    Row::of::<search::rows::InvokeStructuredQuery>(),
     Row::of::<local::links::Links>(),
     Row::of::<local::completions::Completions>(),
 ];

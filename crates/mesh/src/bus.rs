@@ -138,6 +138,30 @@ pub struct QueueState {
     pub consumers: u32,
 }
 
+/// On which condition a queue is deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delete {
+    /// With whatever is in it.
+    Always,
+    /// Only if nothing waits in it: nothing that a publisher was told is queued is lost. A queue that stays
+    /// may be off its topic, so that emptying it again comes to an end; declaring or consuming puts it back.
+    IfEmpty,
+}
+
+/// What became of a queue that was to be deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deleted {
+    /// There was none.
+    Missing,
+    /// Something waits in it; it stays.
+    NotEmpty,
+    /// It is gone, with this many messages that waited.
+    Gone {
+        /// Messages thrown away.
+        messages: u64,
+    },
+}
+
 /// The connection's state. `generation` grows with each (re)connect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Link {
@@ -171,7 +195,7 @@ pub enum BusError {
         limit: usize,
     },
     /// The store under the embedded bus failed, e.g. its disk is full.
-    #[error("the message store failed")]
+    #[error("records cannot be stored at the moment; the disk may be full")]
     Store,
     /// The bus refused a declaration: another program uses the name with other properties.
     #[error("the message bus refused a declaration")]
@@ -222,6 +246,17 @@ pub trait Bus: Send + Sync + 'static {
         sink: Arc<dyn Sink>,
     ) -> Result<Box<dyn Consumer>, BusError>;
 
+    /// Looks on at a topic of records from now on: each published record is handed out once, needs no settling
+    /// and waits nowhere. An observer is no reader: a record that only observers get went [`Routed::Nowhere`]
+    /// where the bus can tell. What passes while the connection is away is missed.
+    async fn observe(
+        &self,
+        _topic: &Topic,
+        _sink: Arc<dyn Sink>,
+    ) -> Result<Box<dyn Consumer>, BusError> {
+        Err(BusError::Refused)
+    }
+
     /// Opens this process's inbox under a name of its own choice.
     async fn open_inbox(
         &self,
@@ -235,8 +270,8 @@ pub trait Bus: Send + Sync + 'static {
     /// Takes one message from a queue without consuming it for good: settle the delivery.
     async fn take(&self, from: &Subscription) -> Result<Option<Delivery>, BusError>;
 
-    /// Deletes a queue with all that is in it. `false` if there was none.
-    async fn delete_queue(&self, of: &Subscription) -> Result<bool, BusError>;
+    /// Deletes a queue.
+    async fn delete_queue(&self, of: &Subscription, when: Delete) -> Result<Deleted, BusError>;
 
     /// Deletes a topic if no queue is bound to it any more. `false` if there was none or it is in use.
     async fn delete_topic(&self, topic: &Topic) -> Result<bool, BusError>;

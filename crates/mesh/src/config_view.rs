@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use parking_lot::RwLock;
+use serde::Deserialize;
 use tokio::sync::watch;
 
 /// Rows of one type in one workspace.
@@ -11,6 +12,16 @@ pub type Rows = BTreeMap<String, Arc<str>>;
 
 /// Config type and reserved workspace of the workspace registry.
 pub(crate) const WORKSPACES: (&str, &str) = ("__workspaces__", "workspace");
+
+/// Config type of registered collections.
+pub(crate) const COLLECTION: &str = "collection";
+
+/// What the mesh reads of a collection's row.
+#[derive(Deserialize)]
+struct Collection {
+    #[serde(default)]
+    incarnation: i64,
+}
 
 /// A cheap-to-clone view that the runtime keeps current.
 #[derive(Clone)]
@@ -49,6 +60,14 @@ impl ConfigView {
             .and_then(|by_workspace| by_workspace.get(workspace))
             .cloned()
             .unwrap_or_default()
+    }
+
+    /// Incarnation of a collection: grows each time its name is given again after a deletion; 0 if it is not
+    /// registered.
+    pub fn incarnation(&self, workspace: &str, collection: &str) -> i64 {
+        self.get(workspace, COLLECTION, collection)
+            .and_then(|row| serde_json::from_str::<Collection>(&row).ok())
+            .map_or(0, |row| row.incarnation.max(0))
     }
 
     /// Workspaces with at least one row of a type; reserved ones (`_…`) are left out.
@@ -153,6 +172,16 @@ mod tests {
             [("a".into(), rows(&[("x", "1")])), ("c".into(), rows(&[]))].into(),
         );
         assert_eq!(changed.into_iter().collect::<Vec<_>>(), ["b", "c"]);
+        view.set(
+            "w",
+            COLLECTION,
+            "c",
+            Some(r#"{"collection": "c", "incarnation": 4}"#),
+        );
+        view.set("w", COLLECTION, "plain", Some(r#"{"collection": "plain"}"#));
+        view.set("w", COLLECTION, "odd", Some("["));
+        let known = ["c", "plain", "odd", "none"].map(|name| view.incarnation("w", name));
+        assert_eq!(known, [4, 0, 0, 0]);
         view.set("a", "tool", "x", None);
         assert!(view.get("a", "tool", "x").is_none());
     }

@@ -28,8 +28,18 @@ const MAX_KEYS: usize = 64;
 /// What the rest of the runtime learns after a change was applied.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Changed {
-    /// Type and workspace pairs whose rows may differ.
-    pub(crate) rows: BTreeSet<(String, String)>,
+    /// Type and workspace pairs of which any row may differ.
+    pub(crate) whole: BTreeSet<(String, String)>,
+    /// Type, workspace and key of single rows that may differ.
+    pub(crate) rows: BTreeSet<(String, String, String)>,
+}
+
+impl Changed {
+    /// Whether a row of the type may differ.
+    pub(crate) fn of(&self, kind: &str) -> bool {
+        self.whole.iter().any(|(changed, _)| changed == kind)
+            || self.rows.iter().any(|(changed, ..)| changed == kind)
+    }
 }
 
 /// The types this process watches.
@@ -191,7 +201,7 @@ async fn read_types(
         let (at, rows) = result?;
         version = version.min(at);
         for workspace in view.replace(kind, rows) {
-            changed.rows.insert((kind.clone(), workspace));
+            changed.whole.insert((kind.clone(), workspace));
         }
     }
     Ok((version, changed))
@@ -264,7 +274,7 @@ async fn apply(
             let body = ask_values(mesh, &request).await?;
             for (kind, key, value) in body {
                 view.set(workspace, &kind, &key, value.as_deref());
-                changed.rows.insert((kind, workspace.to_owned()));
+                changed.rows.insert((kind, workspace.to_owned(), key));
             }
         }
         return Ok(changed);

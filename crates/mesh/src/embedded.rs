@@ -34,8 +34,8 @@ use self::frame::Entry;
 use self::queue::Queue;
 use self::store::Store;
 use crate::bus::{
-    Bus, BusError, Claim, Consume, Consumer, Delivery, Envelope, Link, Mode, Promise, QueueState,
-    Routed, Sink, Target,
+    Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link, Mode,
+    Promise, QueueState, Routed, Sink, Target,
 };
 
 /// How an embedded bus behaves.
@@ -249,6 +249,27 @@ impl Bus for EmbeddedBus {
         }))
     }
 
+    async fn observe(
+        &self,
+        topic: &Topic,
+        sink: Arc<dyn Sink>,
+    ) -> Result<Box<dyn Consumer>, BusError> {
+        let core = &self.core;
+        core.ready()?;
+        let ticket = core.declare(std::slice::from_ref(topic), &[])?;
+        core.store.safe(ticket).await?;
+        let tap = core.tap(sink);
+        let mut topics = core.topics.write();
+        let state = topics.entry(topic.clone()).or_default();
+        state.add("observer", Kind::Observer(tap.clone()));
+        drop(topics);
+        Ok(Box::new(EmbeddedConsumer {
+            core: core.clone(),
+            source: Source::Topic(Subscription::service(topic.clone(), "observer")),
+            tap,
+        }))
+    }
+
     async fn open_inbox(
         &self,
         name: &str,
@@ -270,7 +291,7 @@ impl Bus for EmbeddedBus {
         let (ready, consumers) = match self.core.reader(of) {
             Some(Kind::Queue(queue)) => queue.counts(),
             Some(Kind::Group(group)) => group.counts(),
-            Some(Kind::Private(_)) | None => return Ok(None),
+            Some(Kind::Private(_) | Kind::Observer(_)) | None => return Ok(None),
         };
         Ok(Some(QueueState {
             ready: ready as u64,
@@ -287,32 +308,48 @@ impl Bus for EmbeddedBus {
                 redelivered: false,
                 settle: None,
             })),
-            Some(Kind::Private(_)) | None => Ok(None),
+            Some(Kind::Private(_) | Kind::Observer(_)) | None => Ok(None),
         }
     }
 
-    async fn delete_queue(&self, of: &Subscription) -> Result<bool, BusError> {
+    async fn delete_queue(&self, of: &Subscription, when: Delete) -> Result<Deleted, BusError> {
         self.core.ready()?;
-        let removed = {
+        let (queue, messages) = {
             let mut topics = self.core.topics.write();
-            topics.get_mut(&of.topic).and_then(|t| t.remove(&of.name))
+            let Some(topic) = topics.get_mut(&of.topic) else {
+                return Ok(Deleted::Missing);
+            };
+            let (queue, messages) = match topic.find(&of.name) {
+                // Ended under the lock: a publisher that still knows it is told that it is gone.
+                Some(Kind::Queue(queue)) => match queue.end(when) {
+                    Some(messages) => (Some(queue.id), messages),
+                    None => return Ok(Deleted::NotEmpty),
+                },
+                Some(Kind::Group(group)) => match group.counts().0 {
+                    waiting if waiting > 0 && when == Delete::IfEmpty => {
+                        return Ok(Deleted::NotEmpty);
+                    }
+                    waiting => (None, waiting),
+                },
+                Some(Kind::Private(_) | Kind::Observer(_)) | None => return Ok(Deleted::Missing),
+            };
+            topic.remove(&of.name);
+            (queue, messages)
         };
-        match removed {
-            Some(Kind::Queue(queue)) => {
-                queue.end();
-                let ticket = self.core.store.note(&[Entry::QueueGone(queue.id)])?;
-                self.core.store.safe(ticket).await?;
-                Ok(true)
-            }
-            other => Ok(other.is_some()),
+        if let Some(queue) = queue {
+            let ticket = self.core.store.note(&[Entry::QueueGone(queue)])?;
+            self.core.store.safe(ticket).await?;
         }
+        Ok(Deleted::Gone {
+            messages: messages as u64,
+        })
     }
 
     async fn delete_topic(&self, topic: &Topic) -> Result<bool, BusError> {
         self.core.ready()?;
         let ticket = {
             let mut topics = self.core.topics.write();
-            if topics.get(topic).is_none_or(|t| !t.readers.is_empty()) {
+            if topics.get(topic).is_none_or(|t| t.is_used()) {
                 return Ok(false);
             }
             topics.remove(topic);

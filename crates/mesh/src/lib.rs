@@ -6,6 +6,7 @@
 //!   error before their deadline. Records ([`Mesh::record`]) live until their effect does.
 //! * [`Processor`]: what a service hosts. Handlers implement [`Serve`] (questions) or [`Read`] (records)
 //!   and see a [`Cx`]; the runtime attaches them per system, workspace or flow as config says.
+//! * [`RunId`]: work that spreads over many records, with a [`tally`] of which were handled.
 //! * [`ConfigView`]: the configuration that this process watches, always whole, never half a change.
 //!
 //! Handlers never see headers' bookkeeping, acknowledgements, retries or queue names.
@@ -29,6 +30,7 @@
 
 pub mod answer;
 mod asker;
+mod attached;
 pub mod bus;
 pub mod config_view;
 mod config_watch;
@@ -36,22 +38,33 @@ pub mod deadline;
 pub mod embedded;
 mod erased;
 mod holder;
+mod keeper;
 pub mod mesh;
+pub mod owned;
 pub mod presence;
 pub mod processor;
 pub mod put_aside;
 pub mod rabbitmq;
+mod read_sink;
+pub mod run;
 mod runtime;
 pub mod scope;
+mod serve_sink;
 mod slot;
+pub mod tally;
+pub mod tap;
 pub mod task;
+mod wiring;
 
 pub use answer::{Answer, Out, ReplyAddress};
 pub use bus::{Bus, BusError, Envelope, Mode};
 pub use config_view::ConfigView;
 pub use deadline::Deadline;
 pub use mesh::{Ask, Mesh, MeshOptions};
+pub use owned::{OpenFault, Owned, OwnedStore};
 pub use presence::PresenceView;
 pub use processor::{Processor, Read, ReadFault, Serve};
+pub use run::RunId;
 pub use scope::{Cx, Scope};
+pub use tap::Tap;
 pub use task::TaskKind;

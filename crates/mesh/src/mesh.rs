@@ -19,7 +19,7 @@ use crate::asker::{Asker, NewQuestion, control_topic};
 use crate::bus::{
     Bus, BusError, Consume, Consumer, Delivery, Envelope, Link, Mode, Promise, Routed, Sink, Target,
 };
-use crate::config_view::{ConfigView, WORKSPACES};
+use crate::config_view::{COLLECTION, ConfigView, WORKSPACES};
 use crate::config_watch::{self, Watched};
 use crate::deadline::{Deadline, GAP, QUESTION, STREAM};
 use crate::holder::Holder;
@@ -27,6 +27,7 @@ use crate::presence::{self, PresenceView};
 use crate::processor::Processor;
 use crate::put_aside;
 use crate::runtime::Runtime;
+use crate::tally::Tally;
 use crate::task::{TaskKind, Tasks};
 
 /// Settings of a process.
@@ -78,6 +79,8 @@ pub struct Ask {
 
 /// How long the bus may take for one message.
 const PUBLISH: Duration = Duration::from_secs(5);
+/// How long each step of leaving the mesh may take.
+const LEAVE: Duration = Duration::from_secs(2);
 /// Questions deeper than this are a loop.
 const MAX_DEPTH: u32 = 32;
 
@@ -90,12 +93,14 @@ struct Inner {
     inbox: Arc<str>,
     options: MeshOptions,
     tasks: Tasks,
+    stopping: CancellationToken,
     asker: Asker,
     holder: Holder,
     config: ConfigView,
     watched: Arc<Watched>,
     presence: PresenceView,
     runtime: Runtime,
+    tally: Tally,
     consumers: Mutex<Vec<Box<dyn Consumer>>>,
     responses: tokio::sync::Mutex<std::collections::HashMap<Topic, Box<dyn Consumer>>>,
     reconnected: Mutex<Option<Instant>>,
@@ -117,11 +122,13 @@ impl Mesh {
             inbox,
             options,
             tasks: Tasks::default(),
+            stopping: CancellationToken::new(),
             asker: Asker::default(),
             holder: Holder::default(),
             config: ConfigView::default(),
             watched: Arc::default(),
             runtime: Runtime::default(),
+            tally: Tally::default(),
             consumers: Mutex::default(),
             responses: tokio::sync::Mutex::default(),
             reconnected: Mutex::default(),
@@ -169,14 +176,19 @@ impl Mesh {
     /// subscribed now is; an exclusive processor whose store another process owns stands by.
     pub async fn host(&self, processor: Processor) -> Result<(), Error> {
         let types = processor.watches.iter().map(|kind| (*kind).to_owned());
-        let rows = [format!("processor:{}", processor.id), "flow".to_owned()];
+        let rows = [
+            format!("processor:{}", processor.id),
+            "flow".to_owned(),
+            COLLECTION.to_owned(),
+        ];
         let flows = processor
             .has_flow_handlers()
             .then_some(rows)
             .into_iter()
             .flatten();
         self.0.watched.add(types.chain(flows));
-        self.0.runtime.host(self, processor).await
+        self.0.runtime.host(self, processor).await;
+        Ok(())
     }
 
     /// Asks a question. Nothing is sent before the first part is awaited.
@@ -377,7 +389,12 @@ impl Mesh {
         self.0.tasks.spawn(kind, future);
     }
 
-    /// Cancelled when the process stops.
+    /// Cancelled when the process begins to stop: what only waits gives up, what is in progress may end.
+    pub fn stopping(&self) -> &CancellationToken {
+        &self.0.stopping
+    }
+
+    /// Cancelled when the process stops and nothing is waited for any more.
     pub fn shutdown(&self) -> &CancellationToken {
         self.0.tasks.shutdown()
     }
@@ -392,18 +409,28 @@ impl Mesh {
         self.0.holder.is_cancelled(id)
     }
 
-    /// Stops serving: refuses new work, waits (bounded) for what is in progress, leaves the mesh.
+    /// Stops serving: takes no new work, waits for what is in progress, leaves the mesh. All waiting
+    /// together ends after `patience`; leaving takes a few seconds more at most.
     pub async fn stop(&self, patience: Duration) {
-        self.0.runtime.detach_all(self).await;
-        let _ = tokio::time::timeout(patience, self.0.tasks.handlers_idle()).await;
-        presence::tell(self, "bye", Vec::new()).await;
+        let end = Instant::now() + patience;
+        self.stopping().cancel();
+        self.0.runtime.detach_all(self, end).await;
+        let _ = tokio::time::timeout_at(end, self.0.tasks.handlers_idle()).await;
         let consumers = std::mem::take(&mut *self.0.consumers.lock());
-        for consumer in consumers {
-            consumer.stop().await;
-        }
+        let _ = tokio::time::timeout(LEAVE, async {
+            presence::tell(self, "bye", Vec::new()).await;
+            futures::future::join_all(consumers.iter().map(|consumer| consumer.stop())).await;
+        })
+        .await;
         self.shutdown().cancel();
-        let _ = tokio::time::timeout(Duration::from_secs(2), self.0.tasks.finish()).await;
-        self.bus().close().await;
+        let _ = tokio::time::timeout(LEAVE, self.0.tasks.finish()).await;
+        let _ = tokio::time::timeout(LEAVE, self.0.runtime.release_all()).await;
+        if tokio::time::timeout(LEAVE, self.bus().close())
+            .await
+            .is_err()
+        {
+            tracing::warn!("the bus did not close in time");
+        }
     }
 
     /// Publishes within a bound: a bus that neither takes nor refuses a message is as good as away. What is
@@ -437,6 +464,10 @@ impl Mesh {
 
     pub(crate) fn runtime(&self) -> &Runtime {
         &self.0.runtime
+    }
+
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.0.tally
     }
 
     pub(crate) fn shutdown_child(&self) -> CancellationToken {

@@ -1,7 +1,7 @@
 //! Every process says what it does: which processors it hosts and, per flow and epoch, whether they are
 //! attached and how busy they are. Told on `notify:tg:control` at each change, in short every 5 s.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +22,10 @@ const EVERY: Duration = Duration::from_secs(5);
 /// Processes remembered at most.
 const MAX_PROCESSES: usize = 1024;
 
+/// Instances that left stopping flows, remembered at most.
+const MAX_LEFT: usize = 4096;
+
+type Left = VecDeque<HostedFlow>;
 type Flows = HashMap<(String, String), HostedFlow>;
 
 #[derive(Default)]
@@ -37,6 +41,7 @@ pub struct PresenceView(Arc<Inner>);
 struct Inner {
     own: Arc<str>,
     processes: Mutex<HashMap<String, Process>>,
+    left: Mutex<Left>,
     changed: watch::Sender<u64>,
 }
 
@@ -45,6 +50,7 @@ impl PresenceView {
         Self(Arc::new(Inner {
             own,
             processes: Mutex::default(),
+            left: Mutex::default(),
             changed: watch::channel(0).0,
         }))
     }
@@ -84,6 +90,43 @@ impl PresenceView {
                 .values()
                 .any(|(_, flows)| flows.get(&key).is_some_and(|f| f.busy > 0))
         })
+    }
+
+    /// Whether every live instance of the flow knows that the flow stops.
+    pub fn stopping(&self, workspace: &str, flow: &str) -> bool {
+        let key = (workspace.to_owned(), flow.to_owned());
+        !self.any(|process| {
+            process
+                .processors
+                .values()
+                .any(|(_, flows)| flows.get(&key).is_some_and(|f| !f.stopping))
+        })
+    }
+
+    /// What instances of a flow's start handled since they knew that it stops, by subscription: those that
+    /// are attached as they said last, and those that have left. Instances left long ago are forgotten.
+    pub fn done(&self, workspace: &str, flow: &str, epoch: u64) -> BTreeMap<String, i64> {
+        let mut done = BTreeMap::new();
+        let mut add = |said: &HostedFlow| {
+            if said.stopping && said.epoch == epoch as i64 {
+                for (subscription, count) in &said.done {
+                    *done.entry(subscription.clone()).or_default() += count;
+                }
+            }
+        };
+        let key = (workspace.to_owned(), flow.to_owned());
+        let processes = self.0.processes.lock();
+        for process in processes.values() {
+            let here = process.processors.values();
+            here.filter_map(|(_, flows)| flows.get(&key))
+                .for_each(&mut add);
+        }
+        let left = self.0.left.lock();
+        let gone = left
+            .iter()
+            .filter(|said| said.workspace == workspace && said.flow == flow);
+        gone.for_each(add);
+        done
     }
 
     /// Whether no live process has an instance of the flow attached.
@@ -150,6 +193,13 @@ impl PresenceView {
 
     /// Takes what a process says of itself.
     pub(crate) fn hear(&self, presence: Presence) {
+        if presence.kind == "detached" {
+            let mut left = self.0.left.lock();
+            let flows = presence.processors.iter().flat_map(|said| &said.flows);
+            left.extend(flows.filter(|flow| flow.stopping).cloned());
+            let over = left.len().saturating_sub(MAX_LEFT);
+            left.drain(..over);
+        }
         let mut processes = self.0.processes.lock();
         if presence.kind == "bye" {
             processes.remove(&presence.process);

@@ -8,6 +8,7 @@ use tg_schemas::{Error, Message, Reply};
 
 use crate::answer::Out;
 use crate::erased::{ErasedRead, ErasedServe, ReadHandler, ServeHandler};
+use crate::owned::Owned;
 use crate::scope::Cx;
 
 /// Answers questions.
@@ -27,11 +28,12 @@ pub trait Serve<Q: Message, R: Reply>: Send + Sync + 'static {
 /// Why a record could not be handled.
 #[derive(Debug, Clone)]
 pub enum ReadFault {
-    /// May work later: put aside and tried again (after `after`, else with growing pauses).
+    /// May work later: put aside and tried again with growing pauses. [`tg_schemas::ErrorCode::Busy`] says
+    /// that nothing is wrong, only that it is too early.
     Retry {
         /// What went wrong.
         error: Error,
-        /// Earliest next try.
+        /// Earliest next try, if later than the pause would be.
         after: Option<Duration>,
     },
     /// Will never work: put aside for people to look at.
@@ -62,7 +64,8 @@ pub trait Read<M: Message>: Send + Sync + 'static {
 pub(crate) enum Place {
     /// `topics[spec]` of the processor's config row, one instance per flow.
     Flow,
-    /// `flow:tg:<spec>:{workspace}:{id}` of each flow the processor has a row for; not in blueprints.
+    /// `flow:tg:<spec>:{workspace}:{id}` (or `request:…`) of each flow the processor has a row for; not in
+    /// blueprints.
     FlowOwn,
     /// `request:tg:<spec>:{workspace}`, one instance per workspace.
     Workspace,
@@ -81,13 +84,26 @@ pub(crate) struct Hosted {
     pub(crate) handler: Handler,
 }
 
+impl Hosted {
+    /// Whether there is an instance per flow.
+    pub(crate) fn per_flow(&self) -> bool {
+        matches!(self.place, Place::Flow | Place::FlowOwn)
+    }
+}
+
 /// A processor to host: id, handlers, limits. Built by the service crate, given to `Mesh::host`.
 pub struct Processor {
     pub(crate) id: String,
     pub(crate) handlers: Vec<Hosted>,
     pub(crate) watches: Vec<&'static str>,
     pub(crate) concurrency: usize,
-    pub(crate) owner: Option<String>,
+    pub(crate) owner: Option<Owner>,
+}
+
+/// What decides whether this process serves a processor.
+pub(crate) struct Owner {
+    pub(crate) store: String,
+    pub(crate) owned: Option<Arc<dyn Owned>>,
 }
 
 impl Processor {
@@ -126,6 +142,20 @@ impl Processor {
             base,
             Place::FlowOwn,
             Handler::Read(Arc::new(ReadHandler::new(handler))),
+        )
+    }
+
+    /// Answers questions on `request:tg:<base>:{workspace}:{id}` of each flow the processor has a row for;
+    /// not in blueprints, so only native processes ask there.
+    pub fn serves_own<Q: Message, R: Reply>(
+        self,
+        base: &str,
+        handler: Arc<dyn Serve<Q, R>>,
+    ) -> Self {
+        self.with(
+            base,
+            Place::FlowOwn,
+            Handler::Serve(Arc::new(ServeHandler::new(handler))),
         )
     }
 
@@ -177,16 +207,28 @@ impl Processor {
         self
     }
 
-    /// Only one process serves; others stand by (the owner of a store).
-    pub fn exclusive(self) -> Self {
-        let store = self.id.clone();
-        self.owner_of(&store)
+    /// Only one process serves; others stand by. For what keeps nothing; else [`Processor::owns`].
+    pub fn exclusive(mut self) -> Self {
+        self.owner = Some(Owner {
+            store: self.id.clone(),
+            owned: None,
+        });
+        self
     }
 
-    /// As [`Processor::exclusive`], for processors that share a store: one process serves all of them.
-    pub fn owner_of(mut self, store: &str) -> Self {
-        self.owner = Some(store.to_owned());
+    /// Only the process that owns the store serves; processors that share a store are given the same one.
+    /// The store is taken before anything is attached and let go when the claim to it is lost.
+    pub fn owns(mut self, store: impl Owned) -> Self {
+        self.owner = Some(Owner {
+            store: store.name().to_owned(),
+            owned: Some(Arc::new(store)),
+        });
         self
+    }
+
+    /// Whether it has handlers that are attached per flow.
+    pub(crate) fn has_flow_handlers(&self) -> bool {
+        self.handlers.iter().any(Hosted::per_flow)
     }
 
     fn with(mut self, spec: &str, place: Place, handler: Handler) -> Self {

@@ -43,20 +43,20 @@ pub fn subscription() -> Subscription {
     Subscription::service(topic(), "flow-svc")
 }
 
-/// Puts a record aside; `Ok` when the flow service's queue has it.
+/// Puts a record aside; `Ok` when the flow service's queue has it, with why if nobody will try it again.
 pub(crate) async fn put_aside(
     mesh: &Mesh,
     of: &Subscription,
     scope: &Scope,
     envelope: &Envelope,
     reason: Reason,
-) -> Result<(), Error> {
+) -> Result<Option<String>, Error> {
     let attempt = envelope.headers.attempt.unwrap_or(0);
     let (kind, detail, due) = match reason {
         Reason::Retry(error, after) if attempt < MAX_ATTEMPTS => (
             "retry",
             error.message,
-            after.unwrap_or_else(|| pause(attempt)),
+            after.unwrap_or_default().max(pause(attempt)),
         ),
         Reason::Retry(error, _) | Reason::Dead(error) => ("dead", error.message, Duration::ZERO),
         Reason::Stale => (
@@ -66,6 +66,7 @@ pub(crate) async fn put_aside(
         ),
     };
     metrics::counter!("tg_records_put_aside_total", "reason" => kind).increment(1);
+    let dead = (kind == "dead").then(|| detail.clone());
     let mut headers = envelope.headers.clone();
     headers.attempt = Some(attempt + 1);
     let record = PutAside {
@@ -88,5 +89,6 @@ pub(crate) async fn put_aside(
             .map(ToString::to_string)
             .unwrap_or_default(),
     };
-    mesh.record(&topic(), &record, Ask::default()).await
+    mesh.record(&topic(), &record, Ask::default()).await?;
+    Ok(dead)
 }

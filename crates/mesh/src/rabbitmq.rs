@@ -31,8 +31,8 @@ use self::lanes::Address;
 use self::session::Session;
 use self::wire::short;
 use crate::bus::{
-    Bus, BusError, Claim, Consume, Consumer, Delivery, Envelope, Link, Mode, Promise, QueueState,
-    Routed, Sink, Target,
+    Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link, Mode,
+    Promise, QueueState, Routed, Sink, Target,
 };
 use crate::task::{TaskKind, Tasks};
 
@@ -268,6 +268,14 @@ impl Bus for RabbitBus {
         self.core.add(source, sink).await
     }
 
+    async fn observe(
+        &self,
+        topic: &Topic,
+        sink: Arc<dyn Sink>,
+    ) -> Result<Box<dyn Consumer>, BusError> {
+        self.core.add(Source::Observer(topic.clone()), sink).await
+    }
+
     async fn open_inbox(
         &self,
         name: &str,
@@ -287,9 +295,15 @@ impl Bus for RabbitBus {
         Ok(delivery.map(|delivery| consumers::to_delivery(delivery, true)))
     }
 
-    async fn delete_queue(&self, of: &Subscription) -> Result<bool, BusError> {
+    async fn delete_queue(&self, of: &Subscription, when: Delete) -> Result<Deleted, BusError> {
         let session = self.core.session()?;
-        topology::delete_queue(&session, &self.core.queue(of)).await
+        let name = self.core.queue(of);
+        if of.topic.class() == Class::Flow {
+            let source = self.core.exchange(&of.topic);
+            topology::delete_record_queue(&session, &source, &name, when).await
+        } else {
+            topology::delete_queue(&session, &name, when).await
+        }
     }
 
     async fn delete_topic(&self, topic: &Topic) -> Result<bool, BusError> {

@@ -10,6 +10,7 @@ use crate::answer::Answer;
 use crate::config_view::ConfigView;
 use crate::deadline::Deadline;
 use crate::mesh::{Ask, Mesh};
+use crate::run::Track;
 
 /// Where an instance of a processor runs.
 #[derive(Debug, Clone, Default)]
@@ -43,6 +44,8 @@ pub struct Cx {
     pub deadline: Deadline,
     /// Cancelled when the asker gave up or the process stops.
     pub cancel: CancellationToken,
+    /// The run that the message belongs to.
+    pub(crate) track: Option<Arc<Track>>,
 }
 
 impl Cx {
@@ -115,14 +118,9 @@ impl Cx {
         }
     }
 
-    /// Writes a record to the topic of a spec; durable when `Ok`.
+    /// Writes a record to the topic of a spec, as [`Cx::record_on`] does.
     pub async fn record<M: Message>(&self, spec: &str, record: &M) -> Result<(), Error> {
         self.record_on(self.topic(spec)?, record).await
-    }
-
-    /// Writes a record to a topic; durable when `Ok`.
-    pub async fn record_on<M: Message>(&self, topic: &Topic, record: &M) -> Result<(), Error> {
-        self.mesh.record(topic, record, self.ask_options()).await
     }
 
     /// A topic that the mesh adds to every flow, e.g. `agent-step` or `usage`. Fails outside flows.

@@ -2,7 +2,8 @@
 
 use tg_schemas::{Term, Triple};
 
-use crate::vocabulary::{RDF_TYPE, RDFS_LABEL, RETRIEVAL_GRAPH, prov};
+use crate::react::Usage;
+use crate::vocabulary::{RDF_TYPE, RDFS_LABEL, RETRIEVAL_GRAPH, prov, tg};
 
 /// What one explain chunk shows and one entry of the trace holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,25 +17,36 @@ pub struct Event {
 /// Describes one thing. Numbers, times and texts are plain literals.
 pub(crate) struct Description {
     event: Event,
+    graph: &'static str,
 }
 
 impl Description {
+    /// Something in a trace.
     pub(crate) fn of(id: impl Into<String>) -> Self {
+        Self::within(RETRIEVAL_GRAPH, id)
+    }
+
+    /// Something in a graph; empty is the default graph.
+    pub(crate) fn within(graph: &'static str, id: impl Into<String>) -> Self {
         Self {
             event: Event {
                 id: id.into(),
                 triples: Vec::with_capacity(16),
             },
+            graph,
         }
     }
 
-    fn with(mut self, predicate: &str, object: Term) -> Self {
+    pub(crate) fn with(mut self, predicate: &str, object: Term) -> Self {
         let triple = Triple::new(
             Term::iri(self.event.id.as_str()),
             Term::iri(predicate),
             object,
         );
-        self.event.triples.push(triple.in_graph(RETRIEVAL_GRAPH));
+        self.event.triples.push(match self.graph {
+            "" => triple,
+            graph => triple.in_graph(graph),
+        });
         self
     }
 
@@ -58,6 +70,13 @@ impl Description {
         self.with(predicate, Term::literal(text))
     }
 
+    pub(crate) fn text_if(self, predicate: &str, text: Option<&str>) -> Self {
+        match text {
+            Some(text) => self.text(predicate, text),
+            None => self,
+        }
+    }
+
     pub(crate) fn number(self, predicate: &str, number: Option<u64>) -> Self {
         match number {
             Some(number) => self.text(predicate, number.to_string()),
@@ -78,6 +97,14 @@ impl Description {
 
     pub(crate) fn derived_from(self, iri: &str) -> Self {
         self.link(prov::WAS_DERIVED_FROM, iri)
+    }
+
+    /// What model calls took.
+    pub(crate) fn used(self, usage: &Usage<'_>) -> Self {
+        self.number(tg::LLM_DURATION_MS, usage.duration_ms)
+            .number(tg::IN_TOKEN, usage.in_token)
+            .number(tg::OUT_TOKEN, usage.out_token)
+            .text_if(tg::LLM_MODEL, usage.model)
     }
 
     pub(crate) fn done(self) -> Event {

@@ -1,9 +1,17 @@
-//! Turns what an agent did into PROV-O triples.
+//! Turns what happened into PROV-O triples.
 //!
-//! One function per event of a ReAct run: [`session`], [`analysis`], [`thought`], [`observation`],
+//! **Runs of an agent.** One function per event of a ReAct run: [`session`], [`analysis`], [`thought`], [`observation`],
 //! [`conclusion`]. Each returns an [`Event`]: the IRI that was described and its triples, all in
 //! `urn:graph:retrieval`. IRIs follow one scheme ([`Session`]), so that a repeated description of the
 //! same thing is the same set of triples.
+//!
+//! **Questions to retrieval.** [`asked`], [`grounded`], [`explored_graph`] or [`explored_chunks`],
+//! [`focused_on_edges`] or [`focused_on_chunks`], [`synthesised`]; names come from [`Retrieval`].
+//!
+//! **Documents.** [`document`] describes one in the default graph; [`part`] a page, section or chunk and
+//! [`subgraph`] what an extractor found in a chunk, in `urn:graph:source`. Ids come from [`stable_id`]: the
+//! same input has the same id, so doing something again describes the same things.
+//! [`vocabulary_labels`] names the terms.
 //!
 //! This crate performs no I/O, reads no clock and makes no random ids: all of that comes in.
 //!
@@ -22,12 +30,28 @@
 
 mod build;
 mod iri;
+mod labels;
 mod react;
+mod retrieval;
+mod source;
+mod stable;
 pub mod vocabulary;
 
 pub use build::Event;
 pub use iri::Session;
+pub use labels::vocabulary_labels;
 pub use react::{
     Analysis, Conclusion, Observation, Reason, SessionFacts, Usage, analysis, conclusion,
     observation, session, thought,
+};
+pub use retrieval::{
+    Retrieval, SelectedChunk, SelectedEdge, Synthesis, asked, explored_chunks, explored_graph,
+    focused_on_chunks, focused_on_edges, grounded, retrieval_id, synthesised,
+};
+pub use source::{
+    DocumentFacts, Extraction, Making, PartFacts, PartKind, agent_iri, document, extracted, part,
+    part_alone, subgraph,
+};
+pub use stable::{
+    Kind, activity_id, chunk_id, page_id, section_id, stable_id, subgraph_id, text_hash,
 };

@@ -134,7 +134,7 @@ pub fn analysis(session: &Session, facts: &Analysis<'_>) -> Event {
         about = about.text(tg::TOOL_CANDIDATE, candidate.as_str());
     }
     about = about.number(tg::STEP_NUMBER, Some(u64::from(facts.step)));
-    about = used(about, &facts.usage).derived_from(&from);
+    about = about.used(&facts.usage).derived_from(&from);
     if facts.has_thought {
         about = about.link(tg::THOUGHT, &session.thought(facts.step));
     }
@@ -186,7 +186,7 @@ pub fn conclusion(session: &Session, facts: &Conclusion<'_>) -> Event {
             (answered && facts.stored).then_some(document.as_str()),
         )
         .text(tg::TERMINATION_REASON, facts.reason.as_str());
-    about = used(about, &facts.usage);
+    about = about.used(&facts.usage);
     if let Some(step) = facts.thought_of {
         about = about.link(tg::THOUGHT, &session.thought(step));
     }
@@ -194,17 +194,6 @@ pub fn conclusion(session: &Session, facts: &Conclusion<'_>) -> Event {
         about = about.text(RDFS_COMMENT, error);
     }
     about.done()
-}
-
-fn used(about: Description, usage: &Usage<'_>) -> Description {
-    let about = about
-        .number(tg::LLM_DURATION_MS, usage.duration_ms)
-        .number(tg::IN_TOKEN, usage.in_token)
-        .number(tg::OUT_TOKEN, usage.out_token);
-    match usage.model {
-        Some(model) => about.text(tg::LLM_MODEL, model),
-        None => about,
-    }
 }
 
 #[cfg(test)]

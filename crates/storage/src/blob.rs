@@ -12,6 +12,10 @@ use sha2::{Digest, Sha256};
 
 use crate::{Durability, StorageError};
 
+mod stage;
+
+pub use stage::{Adopted, Part, StageId};
+
 /// The hash that names a blob.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BlobId([u8; 32]);
@@ -20,6 +24,16 @@ impl BlobId {
     /// The name that content has.
     pub fn of(content: &[u8]) -> Self {
         Self(Sha256::digest(content).into())
+    }
+
+    /// The hash itself.
+    pub fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// From the hash itself.
+    pub fn from_bytes(hash: [u8; 32]) -> Self {
+        Self(hash)
     }
 
     /// Reads 64 hex digits.
@@ -139,6 +153,10 @@ impl BlobStore {
     fn write_and_move(&self, content: &[u8], from: &Path, to: &Path) -> std::io::Result<()> {
         let mut file = File::create(from)?;
         file.write_all(content)?;
+        self.move_to(&file, from, to)
+    }
+
+    fn move_to(&self, file: &File, from: &Path, to: &Path) -> std::io::Result<()> {
         let directory = to.parent().unwrap_or(&self.root);
         fs::create_dir_all(directory)?;
         if self.durability == Durability::Power {

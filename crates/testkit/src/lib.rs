@@ -1,5 +1,7 @@
-//! For tests only: private RabbitMQ node and scripted model server.
+//! For tests only: a private RabbitMQ node, a scripted model server, the built binaries as processes, and a
+//! flow on the embedded bus for one service.
 
+pub mod flow;
 pub mod model;
 pub mod process;
 pub mod rabbitmq;

@@ -146,6 +146,14 @@ impl RabbitNode {
         format!("amqp://guest:guest@127.0.0.1:{}/%2f", self.port)
     }
 
+    /// Makes another virtual host, empty as a broker of its own, and returns its address for clients.
+    pub async fn vhost(&self, name: &str) -> Result<String> {
+        self.ctl(&["add_vhost", name]).await?;
+        let all = ["set_permissions", "-p", name, "guest", ".*", ".*", ".*"];
+        self.ctl(&all).await?;
+        Ok(format!("amqp://guest:guest@127.0.0.1:{}/{name}", self.port))
+    }
+
     /// The AMQP port.
     pub fn port(&self) -> u16 {
         self.port

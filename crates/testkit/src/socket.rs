@@ -163,9 +163,12 @@ impl Frames {
         };
         tokio::time::timeout(bound, read)
             .await
-            .with_context(|| format!("no complete frame after {all:?}"))?;
+            .with_context(|| format!("no complete frame after {}", brief(&all)))?;
         if !self.ended {
-            bail!("the socket closed before the answer was complete: {all:?}");
+            bail!(
+                "the socket closed before the answer was complete: {}",
+                brief(&all)
+            );
         }
         Ok(all)
     }
@@ -175,6 +178,17 @@ impl Drop for Frames {
     fn drop(&mut self) {
         self.waiting.lock().remove(&self.id);
     }
+}
+
+/// Frames as text, without the triples that make them long.
+pub fn brief(frames: &[Value]) -> String {
+    let mut frames = frames.to_vec();
+    for frame in &mut frames {
+        if let Some(chunk) = frame["response"].as_object_mut() {
+            chunk.remove("explain_triples");
+        }
+    }
+    Value::Array(frames).to_string()
 }
 
 /// The contents of all chunks of one message type, joined.

@@ -14,6 +14,7 @@ pub(super) enum Node {
     Null,
     Boolean,
     Long,
+    Float,
     Double,
     String,
     /// `null` or the other.
@@ -63,6 +64,7 @@ impl Plan {
             Schema::Null => Node::Null,
             Schema::Boolean => Node::Boolean,
             Schema::Long => Node::Long,
+            Schema::Float => Node::Float,
             Schema::Double => Node::Double,
             Schema::String => Node::String,
             Schema::Array(array) => Node::Array(self.add(&array.items, known)?),

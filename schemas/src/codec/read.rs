@@ -84,6 +84,11 @@ fn text<'b>(input: &mut &'b [u8]) -> Result<&'b str, Malformed> {
         .map_err(|_| Malformed("a text is not UTF-8".to_owned()))
 }
 
+fn float(input: &mut &[u8]) -> Result<f32, Malformed> {
+    let bytes = take(input, 4)?;
+    Ok(f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+}
+
 fn double(input: &mut &[u8]) -> Result<f64, Malformed> {
     let mut bytes = [0; 8];
     bytes.copy_from_slice(take(input, 8)?);
@@ -153,6 +158,10 @@ impl<'de> Deserializer<'de> for Datum<'_, '_, 'de> {
             Node::Long => visitor.visit_i64(long(self.input)?),
             Node::Double => match double(self.input)? {
                 number if number.is_finite() => visitor.visit_f64(number),
+                _ => visitor.visit_unit(),
+            },
+            Node::Float => match float(self.input)? {
+                number if number.is_finite() => visitor.visit_f32(number),
                 _ => visitor.visit_unit(),
             },
             Node::String => visitor.visit_borrowed_str(text(self.input)?),

@@ -74,6 +74,10 @@ fn null(plan: &Plan, at: At, out: &mut Vec<u8>) -> Result<(), Misfit> {
             out.push(0);
             Ok(())
         }
+        Node::Float => {
+            out.extend_from_slice(&f32::NAN.to_le_bytes());
+            Ok(())
+        }
         Node::Double => {
             out.extend_from_slice(&f64::NAN.to_le_bytes());
             Ok(())
@@ -102,6 +106,7 @@ impl<'p> Datum<'p, '_> {
     fn integer(mut self, number: i64) -> Result<(), Misfit> {
         match self.node() {
             Node::Long => long(number, self.out),
+            Node::Float => self.out.extend_from_slice(&(number as f32).to_le_bytes()),
             Node::Double => self.out.extend_from_slice(&(number as f64).to_le_bytes()),
             Node::String => text(&number.to_string(), self.out),
             node => return misfit("a number", node),
@@ -175,6 +180,7 @@ impl<'p, 'o> Serializer for Datum<'p, 'o> {
             return null(self.plan, self.at, self.out);
         }
         match self.node() {
+            Node::Float => self.out.extend_from_slice(&(value as f32).to_le_bytes()),
             Node::Double => self.out.extend_from_slice(&value.to_le_bytes()),
             Node::String => text(&Json::from(value).to_string(), self.out),
             node => return misfit("a fraction", node),

@@ -1,5 +1,7 @@
 //! Documents and the librarian. Field names, order and defaults are the wire contract.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::lenient::nullable;
@@ -110,6 +112,23 @@ impl Default for DocumentMetadata {
 
 message!(DocumentMetadata);
 
+/// What went wrong with one part of a document that is processed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct ProcessingError {
+    /// The page or chunk.
+    #[serde(deserialize_with = "nullable")]
+    pub subject: String,
+    /// Processor that met the fault.
+    #[serde(deserialize_with = "nullable")]
+    pub processor: String,
+    /// The fault, fit for clients.
+    #[serde(deserialize_with = "nullable")]
+    pub message: String,
+}
+
+message!(ProcessingError);
+
 /// The `ProcessingMetadata` message body.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
@@ -132,6 +151,18 @@ pub struct ProcessingMetadata {
     #[serde(deserialize_with = "nullable")]
     /// Wire field `tags`.
     pub tags: Vec<String>,
+    /// `processing`, `complete`, `failed` or `stopped`. Ours, as all that follows.
+    #[serde(deserialize_with = "nullable")]
+    pub status: String,
+    /// Why it failed or waits.
+    #[serde(deserialize_with = "nullable")]
+    pub error: String,
+    /// What is done and known so far by kind: `records`, `pages`, `chunks`, `triples`, `vectors`, …, each with a `-total` beside it where one is known.
+    #[serde(deserialize_with = "nullable")]
+    pub progress: BTreeMap<String, i64>,
+    /// What went wrong, by chunk or page.
+    #[serde(deserialize_with = "nullable")]
+    pub errors: Vec<ProcessingError>,
 }
 
 message!(ProcessingMetadata);
@@ -249,6 +280,21 @@ pub struct LibrarianRequest {
     #[serde(deserialize_with = "nullable")]
     /// Wire field `include_children`.
     pub include_children: bool,
+    /// `add-processing`: only say what it would cost. Ours, as all that follows.
+    #[serde(deserialize_with = "nullable")]
+    pub dry_run: bool,
+    /// `get-contents`: which documents.
+    #[serde(deserialize_with = "nullable")]
+    pub document_ids: Vec<String>,
+    /// `add-children`: the children.
+    #[serde(deserialize_with = "nullable")]
+    pub document_metadatas: Vec<DocumentMetadata>,
+    /// `add-children`: content of each child, base64.
+    #[serde(deserialize_with = "nullable")]
+    pub contents: Vec<String>,
+    /// `stream-document`: exactly the chunk of `chunk_index`, as the one part of the answer.
+    #[serde(deserialize_with = "nullable")]
+    pub only_chunk: bool,
 }
 
 message!(LibrarianRequest);
@@ -312,6 +358,12 @@ pub struct LibrarianResponse {
     #[serde(deserialize_with = "nullable")]
     /// Wire field `is_final`.
     pub is_final: bool,
+    /// `get-contents`: content of each document asked for, base64; empty where there is none. Ours.
+    #[serde(deserialize_with = "nullable")]
+    pub contents: Vec<String>,
+    /// `add-processing` with `dry_run`: `bytes`, `pages`, `chunks`, `model-calls`, `tokens`. Ours.
+    #[serde(deserialize_with = "nullable")]
+    pub estimate: BTreeMap<String, i64>,
 }
 
 impl Default for LibrarianResponse {
@@ -336,6 +388,8 @@ impl Default for LibrarianResponse {
             missing_chunks: Default::default(),
             upload_sessions: Default::default(),
             is_final: true,
+            contents: Default::default(),
+            estimate: Default::default(),
         }
     }
 }

@@ -182,6 +182,9 @@ pub struct PromptResponse {
     pub out_token: Option<i64>,
     /// Wire field `model`.
     pub model: Option<String>,
+    /// Lines of a JSONL reply that could not be used. Ours: foreign peers ignore it.
+    #[serde(deserialize_with = "nullable")]
+    pub dropped: i64,
 }
 
 message!(PromptResponse);

@@ -3,25 +3,39 @@
 pub mod agent;
 pub mod audit;
 pub mod control;
+pub mod data;
+pub mod embeddings;
 pub mod graph;
 pub mod iam;
+pub mod image;
+pub mod knowledge;
 mod lenient;
 pub mod library;
 pub mod llm;
 pub mod metadata;
 pub mod native;
+pub mod neighbours;
 pub mod policy;
+pub mod rag;
+pub mod structured;
 
 pub use agent::*;
 pub use audit::*;
 pub use control::*;
+pub use data::*;
+pub use embeddings::*;
 pub use graph::*;
 pub use iam::*;
+pub use image::*;
+pub use knowledge::*;
 pub use library::*;
 pub use llm::*;
 pub use metadata::*;
 pub use native::*;
+pub use neighbours::*;
 pub use policy::*;
+pub use rag::*;
+pub use structured::*;
 
 /// Ties a body type to its name and its checked-in Avro schema.
 macro_rules! message {

@@ -1,5 +1,7 @@
 //! Records that only native processes exchange: usage, put-aside records, presence.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::lenient::nullable;
@@ -122,6 +124,12 @@ pub struct HostedFlow {
     /// Messages in progress.
     #[serde(deserialize_with = "nullable")]
     pub busy: i64,
+    /// It knows that the flow stops.
+    #[serde(deserialize_with = "nullable")]
+    pub stopping: bool,
+    /// Messages that were handled since then, by subscription.
+    #[serde(deserialize_with = "nullable")]
+    pub done: BTreeMap<String, i64>,
 }
 
 message!(HostedFlow);

@@ -4,8 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tg_mesh::Processor;
+use tg_schemas::Error;
 use tg_schemas::processors::STEP_BASE;
-use tg_storage::{Durability, StorageError};
+use tg_storage::Durability;
 
 use crate::run::{Agent, Questions, Steps, WATCHED};
 use crate::settings::AgentSettings;
@@ -17,14 +18,15 @@ pub const AGENT: &str = "agent-manager";
 /// Steps in progress at once per flow: most of them only wait for a model.
 const CONCURRENCY: usize = 1024;
 
-/// The agent, with its ledger in a directory. Blocks while the ledger is opened: call it at start-up.
+/// The agent, with its ledger in a directory. A process that stands by leaves the ledger alone.
 pub fn processors(
     settings: AgentSettings,
     dir: &Path,
     durability: Durability,
-) -> Result<Vec<Processor>, StorageError> {
-    let ledger = Ledger::open(dir, durability)?;
-    Ok(vec![processor(&Agent::new(settings, ledger))])
+) -> Result<Vec<Processor>, Error> {
+    let dir = dir.to_owned();
+    let agent = Agent::new(settings, move || Ledger::open(&dir, durability));
+    Ok(vec![processor(&agent)])
 }
 
 /// The processor of an agent.
@@ -34,5 +36,5 @@ pub(crate) fn processor(agent: &Arc<Agent>) -> Processor {
         .reads_own(STEP_BASE, Arc::new(Steps(agent.clone())))
         .watches(WATCHED)
         .concurrency(CONCURRENCY)
-        .exclusive()
+        .owns(agent.store.clone())
 }

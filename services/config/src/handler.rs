@@ -5,14 +5,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tg_mesh::answer::Out;
-use tg_mesh::{Cx, Mesh, Mode, Serve, TaskKind};
+use tg_mesh::{Cx, Mesh, Mode, OwnedStore, Serve, TaskKind};
 use tg_schemas::msg::{ConfigPush, ConfigRequest};
 use tg_schemas::{Class, Error, ErrorCode, Topic};
 use tokio::sync::{Notify, oneshot};
 
 use crate::announce;
 use crate::engine::{Scope, Write};
-use crate::processor::Owned;
 use crate::reply::ConfigReply;
 use crate::service::{Notices, Service};
 
@@ -21,7 +20,7 @@ const TELL: Duration = Duration::from_secs(2);
 
 /// Answers on both queues.
 pub(crate) struct Handler {
-    pub(crate) owned: Arc<Owned>,
+    pub(crate) store: Arc<OwnedStore<Service>>,
     /// Told when a notice was not sent.
     pub(crate) lost: Arc<Notify>,
 }
@@ -34,7 +33,7 @@ impl Serve<ConfigRequest, ConfigReply> for Handler {
         ask: ConfigRequest,
         mut out: Out<ConfigReply>,
     ) -> Result<(), Error> {
-        let service = self.owned.service().await?;
+        let service = self.store.get().await?;
         let named = ask.workspace.clone();
         let scope = match cx.workspace() {
             "" => Scope::System(&named),

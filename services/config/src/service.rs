@@ -1,7 +1,5 @@
 //! The rows of this process: reads from memory, writes to disk, then memory, then notice, one at a time.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 use parking_lot::RwLock;
 use tg_schemas::msg::{ConfigPush, ConfigRequest};
@@ -30,13 +28,13 @@ pub(crate) struct Service {
 
 impl Service {
     /// Reads the store into memory.
-    pub(crate) async fn load(store: Store) -> Result<Arc<Self>, StorageError> {
+    pub(crate) async fn load(store: Store) -> Result<Self, StorageError> {
         let rows = store.load().await?;
-        Ok(Arc::new(Self {
+        Ok(Self {
             store,
             rows: RwLock::new(rows),
             writing: Mutex::default(),
-        }))
+        })
     }
 
     /// Answers a reading operation.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use tg_mesh::{Mesh, Processor, TaskKind};
+use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
 use tg_schemas::Error;
 use tg_schemas::msg::PutAside;
 use tg_schemas::processors::PUT_ASIDE_BASE;
@@ -12,6 +12,7 @@ use tg_storage::Durability;
 use crate::handler::Handler;
 use crate::service::{Reading, Service, watch};
 use crate::settings::FlowSettings;
+use crate::store::Store;
 
 /// Id of the processor.
 pub const PROCESSOR: &str = "flow-svc";
@@ -19,8 +20,8 @@ pub const PROCESSOR: &str = "flow-svc";
 /// Where the service keeps its own things below the data directory.
 const FILE: &str = "flow.sqlite";
 
-/// The flow service over a file in `data_dir`. The file is opened, and its lock taken, when this process
-/// is asked first: a process that stands by leaves it alone.
+/// The flow service over a file in `data_dir`. A process that stands by leaves the
+/// file alone.
 pub fn processors(
     mesh: &Mesh,
     data_dir: &Path,
@@ -36,7 +37,11 @@ pub fn processors_with(
     durability: Durability,
     settings: FlowSettings,
 ) -> Result<Vec<Processor>, Error> {
-    let service = Service::new(data_dir.join(FILE), durability, settings);
+    let file = data_dir.join(FILE);
+    let (rows, bytes) = (settings.put_aside_rows, settings.put_aside_bytes);
+    let open = move || Store::open(&file, durability, rows, bytes);
+    let store = OwnedStore::blocking(PROCESSOR, open);
+    let service = Service::new(store.clone(), settings);
     let handler = Arc::new(Handler(service.clone()));
     mesh.spawn(TaskKind::Background, watch(mesh.clone()));
     let processor = Processor::new(PROCESSOR)
@@ -44,6 +49,6 @@ pub fn processors_with(
         .serves_system("flow", handler)
         .reads_system::<PutAside>(PUT_ASIDE_BASE, Arc::new(Reading(service)))
         .watches(&["flow", "flow-blueprint", "parameter-type", "processor-spec"])
-        .exclusive();
+        .owns(store);
     Ok(vec![processor])
 }

@@ -3,10 +3,10 @@
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use tg_mesh::{Answer, Ask, Mesh};
-use tg_schemas::{Error, ErrorCode, Message, Reply, Topic};
+use tg_schemas::{Error, ErrorCode, Reply, Topic};
 
 use crate::scrub::scrub;
-use crate::translate::{About, Body, Fields, Translate, load};
+use crate::translate::{About, Body, Fields, Translate};
 
 /// A part of an answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,13 +46,18 @@ pub(crate) fn ask<T: Translate>(
             if over {
                 return None;
             }
-            let part = match answer.next().await {
-                Some(Ok(part)) => translated::<T>(part, &about),
-                Some(Err(error)) => Part::Fault(scrub(error)),
-                None => Part::Fault(Error::new(
-                    ErrorCode::Interrupted,
-                    "the answer ended before its end",
-                )),
+            let part = loop {
+                match answer.next().await {
+                    Some(Ok(part)) if part.error().is_none() && T::is_aside(&part, &about) => {}
+                    Some(Ok(part)) => break translated::<T>(part, &about),
+                    Some(Err(error)) => break Part::Fault(scrub(error)),
+                    None => {
+                        break Part::Fault(Error::new(
+                            ErrorCode::Interrupted,
+                            "the answer ended before its end",
+                        ));
+                    }
+                }
             };
             let over = match &part {
                 Part::Body { last, .. } => *last,
@@ -77,63 +82,4 @@ fn translated<T: Translate>(part: T::Answer, about: &About) -> Part {
             failed: false,
         },
     }
-}
-
-/// Writes a record and answers with an empty object once it is safe.
-fn record<M: Message>(mesh: &Mesh, topic: &Topic, message: M, options: Ask) -> Parts {
-    let (mesh, topic) = (mesh.clone(), topic.clone());
-    stream::once(async move {
-        match mesh.record(&topic, &message, options).await {
-            Ok(()) => Part::Body {
-                body: Body::new(),
-                last: true,
-                failed: false,
-            },
-            Err(error) => Part::Fault(scrub(error)),
-        }
-    })
-    .boxed()
-}
-
-/// `text-load`.
-pub(crate) fn text_load(
-    mesh: &Mesh,
-    topic: &Topic,
-    body: &Body,
-    about: &About,
-    options: Ask,
-) -> Result<Parts, Error> {
-    let document = load::text(&Fields::new(body), about)?;
-    Ok(record(mesh, topic, document, options))
-}
-
-/// `document-load`.
-pub(crate) fn document_load(
-    mesh: &Mesh,
-    topic: &Topic,
-    body: &Body,
-    about: &About,
-    options: Ask,
-) -> Result<Parts, Error> {
-    let document = load::document(&Fields::new(body), about)?;
-    Ok(record(mesh, topic, document, options))
-}
-
-/// A service that this release does not have.
-pub(crate) fn not_built(
-    _mesh: &Mesh,
-    _topic: &Topic,
-    _body: &Body,
-    about: &About,
-    _options: Ask,
-) -> Result<Parts, Error> {
-    let what = if about.operation.is_empty() {
-        about.kind
-    } else {
-        about.operation.as_str()
-    };
-    Err(Error::new(
-        ErrorCode::NotImplemented,
-        format!("{what}: not part of this release"),
-    ))
 }

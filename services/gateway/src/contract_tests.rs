@@ -8,11 +8,13 @@ use tg_schemas::Error;
 
 use crate::dispatch::Target;
 use crate::doors::socket_frame;
-use crate::registry;
+use crate::registry::{self, Gate};
 use crate::routes::ROUTES;
+use crate::translate::bulk::{BulkKind, Record};
 use crate::translate::{
-    About, Body, Fields, Translate, agent, collection, completion, config, flow, generic, iam,
-    librarian, load, passthrough, prompt, sparql, tool, triples,
+    About, Body, Fields, Translate, agent, collection, completion, config, embeddings, flow,
+    generic, iam, image, knowledge, librarian, load, passthrough, prompt, rag, reranker, rows,
+    sparql, structured, tool, triples, vectors,
 };
 
 const OPENAPI: &str = include_str!("../../../specs/api/openapi.yaml");
@@ -84,10 +86,22 @@ fn translate(service: &str, body: &Body) -> Result<(), Error> {
         "triples" => reads::<triples::TriplesQuery>,
         "sparql" => reads::<sparql::Sparql>,
         "thru" => reads::<passthrough::Passthrough>,
-        "text-load" => |body: &Body, about: &About| load::text(&Fields::new(body), about).map(drop),
-        "document-load" => {
-            |body: &Body, about: &About| load::document(&Fields::new(body), about).map(drop)
-        }
+        "knowledge" => reads::<knowledge::Knowledge>,
+        "graph-rag" => reads::<rag::GraphRag>,
+        "document-rag" => reads::<rag::DocumentRag>,
+        "embeddings" => reads::<embeddings::Embeddings>,
+        "graph-embeddings" => reads::<vectors::GraphEmbeddings>,
+        "document-embeddings" => reads::<vectors::DocumentEmbeddings>,
+        "row-embeddings" => reads::<vectors::RowEmbeddings>,
+        "keyword-index" => reads::<vectors::KeywordIndex>,
+        "rows" => reads::<rows::Rows>,
+        "nlp-query" => reads::<structured::NlpQuery>,
+        "structured-query" => reads::<structured::StructuredQuery>,
+        "structured-diag" => reads::<structured::StructuredDiag>,
+        "reranker" => reads::<reranker::Reranker>,
+        "image-to-text" => reads::<image::ImageToText>,
+        "text-load" => reads::<load::TextLoad>,
+        "document-load" => reads::<load::DocumentLoad>,
         _ => reads::<generic::Generic>,
     };
     read(body, &about)
@@ -127,7 +141,17 @@ fn every_frame_of_a_client_is_accepted() {
         ("auth", as_frame as fn(&Body) -> Result<(), Error>),
         ("request", as_frame),
         ("cancel", as_frame),
-        ("batch", |body| triples::import_frame(body).map(drop)),
+        ("triples", |body| frame(BulkKind::Triples, body)),
+        ("graphEmbeddings", |body| {
+            frame(BulkKind::GraphEmbeddings, body)
+        }),
+        ("documentEmbeddings", |body| {
+            frame(BulkKind::DocumentEmbeddings, body)
+        }),
+        ("entityContexts", |body| {
+            frame(BulkKind::EntityContexts, body)
+        }),
+        ("rows", |body| frame(BulkKind::Rows, body)),
     ] {
         let pointer = format!("/components/messages/{message}/examples");
         let examples = asyncapi.pointer(&pointer).and_then(Value::as_array);
@@ -136,6 +160,89 @@ fn every_frame_of_a_client_is_accepted() {
             let body = example["payload"].as_object().unwrap();
             read(body).unwrap_or_else(|error| panic!("{message} {}: {error}", example["name"]));
         }
+    }
+}
+
+fn frame(kind: BulkKind, body: &Body) -> Result<(), Error> {
+    Record::read(kind, body).map(drop)
+}
+
+#[test]
+fn every_line_of_an_import_is_accepted_and_every_kind_has_one() {
+    let openapi = document(OPENAPI);
+    let pointer = "/paths/~1api~1v1~1flow~1{flow}~1import~1{kind}/post/requestBody/content/application~1x-ndjson/examples";
+    let examples = object(&openapi, pointer);
+    for kind in BulkKind::ALL {
+        let example = &examples[kind.name()]["value"];
+        for line in example.as_str().unwrap().lines() {
+            let line: Value = serde_json::from_str(line).unwrap();
+            frame(kind, line.as_object().unwrap()).unwrap();
+        }
+    }
+    assert_eq!(examples.len(), BulkKind::ALL.len());
+    let parameters = object(&openapi, "/components/parameters/ImportKind/schema");
+    let described = parameters["enum"].as_array().unwrap().iter();
+    let described: BTreeSet<_> = described.map(|kind| kind.as_str().unwrap()).collect();
+    let served: BTreeSet<_> = registry::IMPORTS.iter().map(|(kind, _)| *kind).collect();
+    assert_eq!(served, described);
+}
+
+/// A table of capabilities in the description.
+fn table(openapi: &Value, path: &str, key: &str) -> BTreeSet<(String, String, String)> {
+    let services = object(openapi, &format!("/paths/{path}/post/{key}"));
+    let mut rows = BTreeSet::new();
+    for (service, gates) in services {
+        for (gate, operations) in gates.as_object().unwrap() {
+            for operation in operations.as_array().unwrap() {
+                let operation = operation.as_str().unwrap().to_owned();
+                rows.insert((service.clone(), operation, gate.clone()));
+            }
+        }
+    }
+    rows
+}
+
+#[test]
+fn every_operation_is_described_with_its_capability_and_nothing_else() {
+    let openapi = document(OPENAPI);
+    let mut described = table(&openapi, "~1api~1v1~1{kind}", "x-operations");
+    described.extend(table(&openapi, "~1api~1v1~1iam", "x-operations"));
+    let served: BTreeSet<_> = registry::all_operations()
+        .map(|(service, operation, gate)| {
+            (
+                service.to_owned(),
+                operation.to_owned(),
+                text(gate).to_owned(),
+            )
+        })
+        .collect();
+    assert_eq!(served, described);
+}
+
+#[test]
+fn every_kind_is_described_with_its_capability_and_has_an_example() {
+    let openapi = document(OPENAPI);
+    let path = "/paths/~1api~1v1~1flow~1{flow}~1service~1{kind}/post";
+    let described: BTreeSet<_> = object(&openapi, &format!("{path}/x-kinds"))
+        .iter()
+        .map(|(kind, gate)| (kind.as_str(), gate.as_str().unwrap()))
+        .collect();
+    let served: BTreeSet<_> = registry::all_kinds()
+        .map(|kind| (kind.name, text(kind.gate)))
+        .collect();
+    assert_eq!(served, described);
+    let pointer = format!("{path}/requestBody/content/application~1json/examples");
+    let examples = object(&openapi, &pointer);
+    for (kind, _) in served {
+        assert!(examples.contains_key(kind), "{kind} has no example");
+    }
+}
+
+fn text(gate: Gate) -> &'static str {
+    match gate {
+        Gate::Public => "public",
+        Gate::Authenticated => "authenticated",
+        Gate::Needs(capability) => capability,
     }
 }
 

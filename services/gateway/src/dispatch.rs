@@ -11,7 +11,7 @@ use tg_schemas::{Class, FlowId, Topic, WorkspaceId};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::ask::{Part, Parts};
+use crate::ask::{self, Part, Parts};
 use crate::auth::{Identity, Resource};
 use crate::fault::Fault;
 use crate::flows::{self, Flow};
@@ -20,6 +20,7 @@ use crate::options::OnDisconnect;
 use crate::registry::{self, Gate, Home, Kind, Service, THRU};
 use crate::scrub::scrub;
 use crate::state::App;
+use crate::translate::generic::Raw;
 use crate::translate::{About, Body, Fields};
 
 /// Reserved workspace and type of the workspace registry in config.
@@ -109,7 +110,19 @@ pub(crate) struct Call {
     pub(crate) timeout: Option<Duration>,
     /// The work goes on when the caller goes away.
     pub(crate) detach: bool,
+    /// The door gives one reply, not the parts.
+    pub(crate) whole: bool,
     pub(crate) meta: Meta,
+}
+
+impl Call {
+    /// Whether the caller wants one reply: because of the door, or as it asks a flow for neither pieces nor
+    /// explanations. Official clients that do not stream take the first frame for the answer.
+    fn is_whole(&self) -> bool {
+        let asked = |key: &str| self.body.get(key) == Some(&Value::Bool(true));
+        let of_flow = matches!(self.target, Target::Kind { .. });
+        self.whole || (of_flow && !asked("streaming") && !asked("explainable"))
+    }
 }
 
 /// A question under way. Dropping it cancels the question, as the options say.
@@ -188,11 +201,21 @@ impl App {
             actor: identity.id.to_string(),
             fresh_id: format!("urn:uuid:{}", uuid::Uuid::new_v4()),
             kind: name,
+            flow: match &call.target {
+                Target::Kind { flow, .. } => flow.clone(),
+                Target::Service { .. } => String::new(),
+            },
+            whole: call.is_whole(),
         };
         let ask = self.ask_options(identity, &call, &way, cancel);
         let asks = match &call.target {
             Target::Service { service, .. } => service.asks,
-            Target::Kind { kind, .. } => kind.asks,
+            Target::Kind {
+                kind, interface, ..
+            } => match registry::is_thru(kind) && registry::takes_raw(interface) {
+                true => ask::ask::<Raw>,
+                false => kind.asks,
+            },
         };
         let parts = asks(&self.mesh, &way.topic, &call.body, &about, ask)
             .map_err(|error| Fault::Service(scrub(error)))?;
@@ -221,6 +244,7 @@ impl App {
                 self.auth.authorise(identity, *gate, &resource).await?;
                 Ok(Way {
                     topic: Topic::system(Class::Request, service.base),
+                    epoch: None,
                     workspace: None,
                     flow: None,
                     permit: self.enter(&identity.workspace)?,
@@ -233,6 +257,7 @@ impl App {
                 Ok(Way {
                     topic: Topic::workspace(Class::Request, service.base, &workspace),
                     permit: self.enter(workspace.as_str())?,
+                    epoch: None,
                     workspace: Some(workspace),
                     flow: None,
                 })
@@ -242,17 +267,23 @@ impl App {
                 interface,
                 flow,
             } => {
+                let gate = match registry::is_thru(kind) {
+                    true => registry::thru_gate(interface),
+                    false => kind.gate,
+                };
                 let flow = self
-                    .flow(identity, call.workspace.as_deref(), flow, kind.gate)
+                    .flow(identity, call.workspace.as_deref(), flow, gate)
                     .await?;
-                let topic = if kind.record {
-                    flow.input(interface)?
+                let topic = if kind.input {
+                    flow.input(interface)?;
+                    Topic::workspace(Class::Request, "librarian", &flow.workspace)
                 } else {
                     flow.request(interface)?
                 };
                 Ok(Way {
                     topic,
                     permit: self.enter(flow.workspace.as_str())?,
+                    epoch: flow.epoch.filter(|_| !kind.input),
                     workspace: Some(flow.workspace.clone()),
                     flow: Some(flow),
                 })
@@ -329,7 +360,7 @@ impl App {
             cancel,
             streaming,
             detach: call.detach || self.options.on_disconnect == OnDisconnect::Finish,
-            epoch: way.flow.as_ref().and_then(|flow| flow.epoch),
+            epoch: way.epoch,
             workspace: way.workspace.clone(),
             user_id: Some(identity.id.to_string()),
             traceparent: Some(call.meta.traceparent.to_string()),
@@ -341,6 +372,8 @@ impl App {
 /// Where an admitted call goes.
 struct Way {
     topic: Topic,
+    /// Of the flow, where the topic is one of the flow.
+    epoch: Option<u64>,
     workspace: Option<WorkspaceId>,
     flow: Option<Arc<Flow>>,
     permit: Permit,
@@ -410,7 +443,7 @@ mod tests {
             Some(Fault::UnknownOperation)
         );
         assert_eq!(
-            Target::kind("keyword-index", "f").err(),
+            Target::kind("keyword-inde", "f").err(),
             Some(Fault::UnknownKind)
         );
         assert_eq!(Target::kind("thru/", "f").err(), Some(Fault::UnknownKind));

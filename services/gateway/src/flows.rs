@@ -35,6 +35,8 @@ pub(crate) struct Flow {
     pub(crate) epoch: Option<u64>,
     /// Cancelled when whoever waits on the flow is to be told that it is gone.
     pub(crate) stopped: CancellationToken,
+    /// Cancelled as soon as a stop begins, of whatever kind: who only looks on must not be in its way.
+    pub(crate) leaving: CancellationToken,
     row: Arc<str>,
     record: Record,
 }
@@ -47,6 +49,12 @@ impl Flow {
     /// A stop that waits lets running questions end by themselves, until the record goes.
     fn ends_now(&self) -> bool {
         self.stopping() && self.record.drain.as_deref() != Some("wait")
+    }
+
+    /// Nothing of it goes on.
+    fn end(&self) {
+        self.stopped.cancel();
+        self.leaving.cancel();
     }
 
     /// The topic of an interface: `request` of a service, `flow` of an input.
@@ -159,28 +167,32 @@ fn next_entry(
         .and_then(|text| serde_json::from_str::<Record>(text).ok());
     let (Some(row), Some(record)) = (row, record) else {
         if let Some(known) = known {
-            known.stopped.cancel();
+            known.end();
         }
         return None;
     };
     let same_start = known
         .as_ref()
         .is_some_and(|known| known.epoch == record.epoch && !known.stopped.is_cancelled());
-    let token = match &known {
-        Some(known) if same_start => known.stopped.clone(),
+    let (stopped, leaving) = match &known {
+        Some(known) if same_start => (known.stopped.clone(), known.leaving.clone()),
         Some(known) => {
-            known.stopped.cancel();
-            CancellationToken::new()
+            known.end();
+            Default::default()
         }
-        None => CancellationToken::new(),
+        None => Default::default(),
     };
     let flow = Flow {
         workspace: workspace.clone(),
         epoch: record.epoch,
-        stopped: token,
+        stopped,
+        leaving,
         row,
         record,
     };
+    if flow.stopping() {
+        flow.leaving.cancel();
+    }
     if flow.ends_now() {
         flow.stopped.cancel();
     }
@@ -248,6 +260,7 @@ mod tests {
             Some(r#"{"status": "stopping", "epoch": 3, "drain": "wait"}"#),
         );
         assert!(!flow.stopped.is_cancelled());
+        assert!(flow.leaving.is_cancelled());
         assert!(step(waiting, None).is_none());
         assert!(flow.stopped.is_cancelled());
     }

@@ -11,12 +11,14 @@ mod ask;
 mod auth;
 #[cfg(test)]
 mod contract_tests;
+mod cores;
 mod dispatch;
 mod doors;
 mod fault;
 mod flows;
 mod inflight;
 mod listener;
+mod msgpack;
 mod options;
 mod processors;
 mod registry;

@@ -3,19 +3,28 @@
 //! What is not in the table does not exist for clients.
 
 use crate::ask::{self, Asks};
+use crate::cores;
 use crate::translate::agent::Agent;
 use crate::translate::collection::Collection;
 use crate::translate::completion::Completion;
 use crate::translate::config::Config;
+use crate::translate::embeddings::Embeddings;
 use crate::translate::flow::Flow;
 use crate::translate::generic::Generic;
 use crate::translate::iam::Iam;
+use crate::translate::image::ImageToText;
 use crate::translate::librarian::Librarian;
+use crate::translate::load::{DocumentLoad, TextLoad};
 use crate::translate::passthrough::Passthrough;
 use crate::translate::prompt::Prompt;
+use crate::translate::rag::{DocumentRag, GraphRag};
+use crate::translate::reranker::Reranker;
+use crate::translate::rows::Rows;
 use crate::translate::sparql::Sparql;
+use crate::translate::structured::{NlpQuery, StructuredDiag, StructuredQuery};
 use crate::translate::tool::Tool;
 use crate::translate::triples::TriplesQuery;
+use crate::translate::vectors::{DocumentEmbeddings, GraphEmbeddings, KeywordIndex, RowEmbeddings};
 
 /// What a caller needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,8 +68,8 @@ pub(crate) struct Kind {
     pub(crate) gate: Gate,
     /// Its translator.
     pub(crate) asks: Asks,
-    /// It takes records instead of questions.
-    pub(crate) record: bool,
+    /// It is an input of the flow, which the librarian fills.
+    pub(crate) input: bool,
 }
 
 use Gate::{Authenticated, Needs, Public};
@@ -190,7 +199,9 @@ const SERVICES: &[Service] = &[
                     "stream-document",
                     "list-documents",
                     "list-children",
+                    "get-contents",
                     "list-processing",
+                    "processing-status",
                     "get-upload-status",
                     "list-uploads",
                 ],
@@ -203,6 +214,8 @@ const SERVICES: &[Service] = &[
                     "remove-document",
                     "update-document",
                     "add-processing",
+                    "retry-processing",
+                    "load-document",
                     "remove-processing",
                     "begin-upload",
                     "upload-chunk",
@@ -229,7 +242,7 @@ const SERVICES: &[Service] = &[
         name: "knowledge",
         base: "knowledge",
         home: Home::Workspace,
-        asks: ask::not_built,
+        asks: cores::ask,
         operations: &[
             (
                 Needs("knowledge:read"),
@@ -261,7 +274,7 @@ const fn kind(name: &'static str, capability: &'static str, asks: Asks) -> Kind 
         name,
         gate: Needs(capability),
         asks,
-        record: false,
+        input: false,
     }
 }
 
@@ -270,7 +283,7 @@ const fn load(name: &'static str, asks: Asks) -> Kind {
         name,
         gate: Needs("documents:write"),
         asks,
-        record: true,
+        input: true,
     }
 }
 
@@ -281,47 +294,58 @@ const KINDS: &[Kind] = &[
     kind("mcp-tool", "mcp", ask::ask::<Tool>),
     kind("triples", "triples:read", ask::ask::<TriplesQuery>),
     kind("sparql", "sparql:read", ask::ask::<Sparql>),
-    load("text-load", ask::text_load),
-    load("document-load", ask::document_load),
-    kind("graph-rag", "graph-rag:read", ask::ask::<Generic>),
-    kind("document-rag", "document-rag:read", ask::ask::<Generic>),
-    kind("embeddings", "embeddings", ask::ask::<Generic>),
+    load("text-load", ask::ask::<TextLoad>),
+    load("document-load", ask::ask::<DocumentLoad>),
+    kind("graph-rag", "graph-rag:read", ask::ask::<GraphRag>),
+    kind("document-rag", "document-rag:read", ask::ask::<DocumentRag>),
+    kind("embeddings", "embeddings", ask::ask::<Embeddings>),
     kind(
         "graph-embeddings",
         "graph-embeddings:read",
-        ask::ask::<Generic>,
+        ask::ask::<GraphEmbeddings>,
     ),
     kind(
         "document-embeddings",
         "document-embeddings:read",
-        ask::ask::<Generic>,
+        ask::ask::<DocumentEmbeddings>,
     ),
-    kind("row-embeddings", "row-embeddings:read", ask::ask::<Generic>),
-    kind("rows", "rows:read", ask::ask::<Generic>),
-    kind("nlp-query", "nlp-query:read", ask::ask::<Generic>),
+    kind(
+        "row-embeddings",
+        "row-embeddings:read",
+        ask::ask::<RowEmbeddings>,
+    ),
+    // Finds chunks, as their vectors do.
+    kind(
+        "keyword-index",
+        "document-embeddings:read",
+        ask::ask::<KeywordIndex>,
+    ),
+    kind("rows", "rows:read", ask::ask::<Rows>),
+    kind("nlp-query", "nlp-query:read", ask::ask::<NlpQuery>),
     kind(
         "structured-query",
         "structured-query:read",
-        ask::ask::<Generic>,
+        ask::ask::<StructuredQuery>,
     ),
     kind(
         "structured-diag",
         "structured-query:read",
-        ask::ask::<Generic>,
+        ask::ask::<StructuredDiag>,
     ),
-    kind("reranker", "reranker", ask::ask::<Generic>),
-    kind("image-to-text", "image-to-text", ask::ask::<Generic>),
+    kind("reranker", "reranker", ask::ask::<Reranker>),
+    kind("image-to-text", "image-to-text", ask::ask::<ImageToText>),
     kind("cloze", "cloze", ask::ask::<Generic>),
     kind("decision-scoring", "decision-scoring", ask::ask::<Generic>),
     kind("field-extraction", "field-extraction", ask::ask::<Generic>),
 ];
 
-/// Any interface, by name: `thru/<interface>`.
+/// Any interface, by name: `thru/<interface>`. Who may look at the flows of a workspace may use it, see
+/// [`thru_gate`].
 pub(crate) const THRU: Kind = Kind {
     name: "thru",
-    gate: Authenticated,
+    gate: Needs("flows:read"),
     asks: ask::ask::<Passthrough>,
-    record: false,
+    input: false,
 };
 
 /// Kinds of import sockets.
@@ -351,6 +375,23 @@ pub(crate) fn flow_kind(name: &str) -> Option<&'static Kind> {
     KINDS.iter().find(|kind| kind.name == name)
 }
 
+/// Whether a kind stands for any interface.
+pub(crate) fn is_thru(kind: &Kind) -> bool {
+    kind.name == THRU.name
+}
+
+/// Whether `thru/<interface>` speaks the messages of the kind of that name. Those of `agent` have fields that
+/// are not for clients.
+pub(crate) fn takes_raw(interface: &str) -> bool {
+    interface != "agent" && flow_kind(interface).is_some()
+}
+
+/// What `thru/<interface>` needs: what the kind of that name needs, so that the way around the translators is
+/// no way around the capabilities.
+pub(crate) fn thru_gate(interface: &str) -> Gate {
+    flow_kind(interface).map_or(THRU.gate, |kind| kind.gate)
+}
+
 /// The capability of a kind in [`IMPORTS`] or [`EXPORTS`].
 pub(crate) fn bulk(
     table: &'static [(&'static str, &'static str)],
@@ -360,6 +401,22 @@ pub(crate) fn bulk(
         .iter()
         .find(|(name, _)| *name == kind)
         .map(|(_, capability)| *capability)
+}
+
+/// Every operation of every service, with what it needs.
+#[cfg(test)]
+pub(crate) fn all_operations() -> impl Iterator<Item = (&'static str, &'static str, Gate)> {
+    SERVICES.iter().flat_map(|service| {
+        service.operations.iter().flat_map(move |(gate, names)| {
+            names.iter().map(move |name| (service.name, *name, *gate))
+        })
+    })
+}
+
+/// Every kind of flow service.
+#[cfg(test)]
+pub(crate) fn all_kinds() -> impl Iterator<Item = &'static Kind> {
+    KINDS.iter()
 }
 
 impl Service {

@@ -62,6 +62,9 @@ pub const ROUTES: &[Route] = &[
         post(flow_service::kind)
     }),
     on_get("/api/v1/flow/{flow}/import/{kind}", || get(bulk::import)),
+    on_post("/api/v1/flow/{flow}/import/{kind}", || {
+        post(bulk::import_lines)
+    }),
     on_get("/api/v1/flow/{flow}/export/{kind}", || get(bulk::export)),
     on_post("/api/v1/import-core", || post(cores::import)),
     on_get("/api/v1/export-core", || get(cores::export)),

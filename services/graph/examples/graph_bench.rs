@@ -53,6 +53,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let started = Instant::now();
     find(&engine, &key, subject(1), None).await?;
     println!("first touch (load {done} triples): {:?}", started.elapsed());
+    let started = Instant::now();
+    let dropped = engine.drop_collection(&key).await?;
+    println!("drop of {dropped} triples: {:?}", started.elapsed());
     Ok(())
 }
 

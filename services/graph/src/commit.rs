@@ -7,13 +7,15 @@ use std::sync::Arc;
 use futures::executor::block_on;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::DatasetKey;
 use crate::batch::{self, Batch, Op, Run};
 use crate::dataset::Dataset;
+use crate::ended::{self, End, Ended};
 use crate::engine::Shared;
 use crate::entry::Entry;
 use crate::error::GraphError;
+use crate::key::{DatasetKey, Origin};
 use crate::merge;
+use crate::retract::{self, Wanted};
 use crate::store::{self, Appended, NewRow};
 
 /// Changes that share a commit.
@@ -21,37 +23,66 @@ const GROUP: usize = 128;
 /// Quads of a row, about.
 pub(crate) const ROW_QUADS: usize = 32_768;
 
-type Done = oneshot::Sender<Result<(), GraphError>>;
+type Done<T> = oneshot::Sender<Result<T, GraphError>>;
 
 /// Something for the commit thread.
 pub(crate) enum Change {
-    /// Quads come and go.
+    /// Quads come and go. `false`: too late.
     Write {
         key: DatasetKey,
         batch: Batch,
-        done: Done,
+        origin: Origin,
+        done: Done<bool>,
     },
-    /// A dataset ends.
-    Drop { key: DatasetKey, done: Done },
+    /// What came from chunks goes. `None`: the dataset is not in memory.
+    Retract {
+        key: DatasetKey,
+        wanted: Wanted,
+        origin: Origin,
+        done: Done<Option<usize>>,
+    },
+    /// Datasets end. How many quads they named.
+    End { end: End, done: Done<u64> },
 }
 
 struct Write {
     key: DatasetKey,
     batch: Batch,
-    done: Done,
+    done: Done<bool>,
 }
 
 /// The thread's body; ends with the last handle of the engine.
-pub(crate) fn run(shared: &Arc<Shared>, mut changes: mpsc::Receiver<Change>) {
+pub(crate) fn run(shared: &Arc<Shared>, mut gone: Ended, mut changes: mpsc::Receiver<Change>) {
     let mut group = Vec::with_capacity(GROUP);
     while changes.blocking_recv_many(&mut group, GROUP) > 0 {
         let mut writes = Vec::with_capacity(group.len());
         for change in group.drain(..) {
             match change {
-                Change::Write { key, batch, done } => writes.push(Write { key, batch, done }),
-                Change::Drop { key, done } => {
+                Change::Write {
+                    key,
+                    batch,
+                    origin,
+                    done,
+                } => match gone.refuses(&key, origin) {
+                    // Nobody may be waiting any more, here and below.
+                    true => drop(done.send(Ok(false))),
+                    false => writes.push(Write { key, batch, done }),
+                },
+                Change::Retract {
+                    key,
+                    wanted,
+                    origin,
+                    done,
+                } => {
                     commit(shared, std::mem::take(&mut writes));
-                    let _ = done.send(drop_dataset(shared, key));
+                    let _ = done.send(match gone.refuses(&key, origin) {
+                        true => Ok(Some(0)),
+                        false => take_back(shared, key, &wanted),
+                    });
+                }
+                Change::End { end, done } => {
+                    commit(shared, std::mem::take(&mut writes));
+                    let _ = done.send(ended::end(shared, &mut gone, end));
                 }
             }
         }
@@ -59,15 +90,25 @@ pub(crate) fn run(shared: &Arc<Shared>, mut changes: mpsc::Receiver<Change>) {
     }
 }
 
-fn drop_dataset(shared: &Shared, key: DatasetKey) -> Result<(), GraphError> {
-    let gone = key.clone();
-    block_on(
-        shared
-            .journal
-            .write(move |tx| store::drop_dataset(tx, &gone)),
-    )?;
-    shared.entries.lock().remove(&key);
-    Ok(())
+/// Nothing comes between what is seen and what is taken out: this thread is the only writer.
+fn take_back(
+    shared: &Arc<Shared>,
+    key: DatasetKey,
+    wanted: &Wanted,
+) -> Result<Option<usize>, GraphError> {
+    let entry = shared.entries.lock().get(&key).cloned();
+    let Some(dataset) = entry.and_then(|entry| entry.loaded()) else {
+        return Ok(None);
+    };
+    let quads = retract::plan(&dataset, wanted)?;
+    let count = quads.len();
+    if count > 0 {
+        let (done, mut result) = oneshot::channel();
+        let batch = Batch::delete(quads);
+        commit(shared, vec![Write { key, batch, done }]);
+        result.try_recv().unwrap_or(Err(GraphError::Closed))?;
+    }
+    Ok(Some(count))
 }
 
 fn commit(shared: &Arc<Shared>, writes: Vec<Write>) {
@@ -81,7 +122,7 @@ fn commit(shared: &Arc<Shared>, writes: Vec<Write>) {
     }
     for write in writes {
         // Nobody may be waiting any more.
-        let _ = write.done.send(result.clone());
+        let _ = write.done.send(result.clone().map(|()| true));
     }
 }
 

@@ -1,11 +1,12 @@
 //! One collection in memory. Knows nothing of the journal: it is told what to apply.
 
-use oxigraph::model::GraphNameRef;
-use oxigraph::store::{QuadIter, Store};
+use oxigraph::model::{GraphNameRef, Quad};
+use oxigraph::store::{QuadIter, Store, Transaction};
 
 use crate::batch::{Op, Run};
 use crate::error::GraphError;
 use crate::pattern::Pattern;
+use crate::single::is_single;
 
 /// A dataset in memory: readers see whole changes, each a consistent state.
 pub(crate) struct Dataset {
@@ -24,7 +25,7 @@ impl Dataset {
         let mut change = self.store.start_transaction()?;
         for run in runs {
             match run.op {
-                Op::Insert => change.extend(&run.quads),
+                Op::Insert => insert(&mut change, &run.quads)?,
                 Op::Delete => run.quads.iter().for_each(|quad| change.remove(quad)),
             }
         }
@@ -50,4 +51,20 @@ impl Dataset {
     pub(crate) fn store(&self) -> &Store {
         &self.store
     }
+}
+
+/// Adds quads; of what a thing has only one value, the last counts.
+fn insert(change: &mut Transaction<'_>, quads: &[Quad]) -> Result<(), GraphError> {
+    for quad in quads {
+        if is_single(quad) {
+            let (subject, graph) = (quad.subject.as_ref(), quad.graph_name.as_ref());
+            let predicate = quad.predicate.as_ref();
+            let known = change.quads_for_pattern(Some(subject), Some(predicate), None, Some(graph));
+            let known: Vec<Quad> = known.collect::<Result<_, _>>()?;
+            let others = known.iter().filter(|known| known.object != quad.object);
+            others.for_each(|other| change.remove(other));
+        }
+        change.insert(quad);
+    }
+    Ok(())
 }

@@ -18,45 +18,15 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use crate::batch::Batch;
 use crate::commit::{self, Change};
 use crate::dataset::Dataset;
+use crate::ended::{self, Ended};
 use crate::entry::Entry;
 use crate::error::GraphError;
+use crate::key::{DatasetKey, Origin};
 use crate::load;
 use crate::pattern::Pattern;
 use crate::scan::Scan;
 use crate::sparql::{self, SparqlAnswer, SparqlAsk};
 use crate::store;
-
-/// Which dataset: collections of different workspaces never meet.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct DatasetKey {
-    workspace: Arc<str>,
-    collection: Arc<str>,
-}
-
-impl DatasetKey {
-    /// Names a dataset; an empty collection is `default`.
-    pub fn new(workspace: &str, collection: &str) -> Self {
-        let collection = if collection.is_empty() {
-            "default"
-        } else {
-            collection
-        };
-        Self {
-            workspace: workspace.into(),
-            collection: collection.into(),
-        }
-    }
-
-    /// The workspace.
-    pub fn workspace(&self) -> &str {
-        &self.workspace
-    }
-
-    /// The collection.
-    pub fn collection(&self) -> &str {
-        &self.collection
-    }
-}
 
 /// Limits of an engine.
 #[derive(Debug, Clone)]
@@ -115,6 +85,7 @@ pub(crate) struct Shared {
     pub(crate) scans: Arc<Semaphore>,
     pub(crate) queries: Arc<Semaphore>,
     pub(crate) merging: Mutex<()>,
+    pub(crate) reclaiming: Mutex<()>,
 }
 
 impl Engine {
@@ -136,14 +107,18 @@ impl Engine {
             scans: Arc::new(Semaphore::new(limits.scans)),
             queries: Arc::new(Semaphore::new(limits.queries)),
             merging: Mutex::new(()),
+            reclaiming: Mutex::new(()),
             limits,
         });
         let (changes, queue) = mpsc::channel(QUEUE);
         let for_thread = shared.clone();
+        let gone = Ended::read(&shared)?;
         let thread = std::thread::Builder::new()
             .name("graph-commit".to_owned())
-            .spawn(move || commit::run(&for_thread, queue))
+            .spawn(move || commit::run(&for_thread, gone, queue))
             .map_err(|error| StorageError::from_io(&error))?;
+        // What an earlier process did not get to.
+        ended::reclaim(shared.clone(), Vec::new());
         let committer = Arc::new(Committer {
             changes: Some(changes),
             thread: Some(thread),
@@ -164,13 +139,24 @@ impl Engine {
     /// Makes a change durable and visible, in this order; on an error neither. Changes that wait together
     /// share a commit. A change that was taken is made even when the future is dropped.
     pub async fn write(&self, key: &DatasetKey, batch: Batch) -> Result<(), GraphError> {
+        self.write_from(key, batch, Origin::Open).await.map(|_| ())
+    }
+
+    /// As [`Engine::write`]. `false` if it came too late: the collection has ended, and nothing was done.
+    pub async fn write_from(
+        &self,
+        key: &DatasetKey,
+        batch: Batch,
+        origin: Origin,
+    ) -> Result<bool, GraphError> {
         if batch.is_empty() {
-            return Ok(());
+            return Ok(true);
         }
         let (done, result) = oneshot::channel();
         let change = Change::Write {
             key: key.clone(),
             batch,
+            origin,
             done,
         };
         self.send(change, result).await
@@ -184,22 +170,6 @@ impl Engine {
     /// Takes quads out; see [`Engine::write`].
     pub async fn delete(&self, key: &DatasetKey, quads: Vec<Quad>) -> Result<(), GraphError> {
         self.write(key, Batch::delete(quads)).await
-    }
-
-    /// Forgets a dataset with its journal.
-    pub async fn drop_dataset(&self, key: &DatasetKey) -> Result<(), GraphError> {
-        let (done, result) = oneshot::channel();
-        let key = key.clone();
-        self.send(Change::Drop { key, done }, result).await
-    }
-
-    /// Forgets all datasets of a workspace.
-    pub async fn drop_workspace(&self, workspace: &str) -> Result<(), GraphError> {
-        for collection in self.collections(workspace).await? {
-            self.drop_dataset(&DatasetKey::new(workspace, &collection))
-                .await?;
-        }
-        Ok(())
     }
 
     /// Collections of a workspace that hold or held something.
@@ -293,11 +263,11 @@ impl Engine {
         permit.map_err(|_| GraphError::Closed)
     }
 
-    async fn send(
+    pub(crate) async fn send<T>(
         &self,
         change: Change,
-        result: oneshot::Receiver<Result<(), GraphError>>,
-    ) -> Result<(), GraphError> {
+        result: oneshot::Receiver<Result<T, GraphError>>,
+    ) -> Result<T, GraphError> {
         let changes = self.committer.changes.as_ref().ok_or(GraphError::Closed)?;
         let sent = changes.send(change).await;
         sent.map_err(|_| GraphError::Closed)?;

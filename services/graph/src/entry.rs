@@ -94,6 +94,11 @@ impl Entry {
         self.id
     }
 
+    /// The dataset, if it is in memory as far as everything that was committed.
+    pub(crate) fn loaded(&self) -> Option<Arc<Dataset>> {
+        self.order.lock().dataset.clone()
+    }
+
     /// Waits until it is loaded.
     pub(crate) async fn ready(&self) -> Result<Arc<Dataset>, GraphError> {
         let mut outcome = self.outcome.subscribe();

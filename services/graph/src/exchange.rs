@@ -5,9 +5,10 @@ use std::io::Read;
 use futures::executor::block_on;
 use oxigraph::model::{GraphName, NamedNode, Quad};
 
-use crate::engine::{DatasetKey, Engine};
+use crate::engine::Engine;
 use crate::error::GraphError;
 use crate::formats::{self, Format};
+use crate::key::DatasetKey;
 use crate::pattern::Pattern;
 
 /// Quads of one change.

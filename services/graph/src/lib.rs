@@ -1,6 +1,6 @@
 //! RDF store, pattern queries and SPARQL.
 //!
-//! [`Engine`] keeps one dataset per workspace and collection in memory (oxigraph), with a journal in
+//! [`Engine`] keeps one dataset per workspace, collection and life of its name in memory (oxigraph), with a journal in
 //! SQLite that every change is committed to before it is applied. It knows no bus; the handlers do.
 //! A dataset is chosen by name, never filtered out of a larger one.
 
@@ -8,23 +8,29 @@ mod batch;
 mod commit;
 pub mod convert;
 mod dataset;
+mod ended;
 mod engine;
 mod entry;
 mod error;
 mod exchange;
 pub mod formats;
+mod key;
 mod load;
 mod merge;
 mod pattern;
+mod retract;
+mod retrieve;
 mod scan;
 mod service;
+mod single;
 pub mod sparql;
 mod store;
 
 pub use batch::{Batch, Op};
-pub use engine::{DatasetKey, Engine, Limits};
+pub use engine::{Engine, Limits};
 pub use error::GraphError;
 pub use exchange::Import;
+pub use key::{DatasetKey, Origin};
 pub use oxigraph;
 pub use pattern::{Asked, Pattern};
 pub use scan::Scan;

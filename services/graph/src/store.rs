@@ -1,7 +1,9 @@
 //! The journal's tables. All SQL of this crate is here.
 //!
 //! A row holds one run of quads. A snapshot is nothing special: the same rows with their past merged
-//! into plain insertions at the number of the last change they contain.
+//! into plain insertions at the number of the last change they contain. A dataset that ends is moved to the
+//! table `dropped`; its rows go later, a few at a time. The table `ended` remembers the last life of a name
+//! that was dropped.
 
 use std::sync::Arc;
 
@@ -11,7 +13,8 @@ use tg_storage::rusqlite::{Connection, OptionalExtension, Transaction, params};
 use crate::DatasetKey;
 use crate::batch::Op;
 
-pub(crate) const MIGRATIONS: &[&str] = &["
+pub(crate) const MIGRATIONS: &[&str] = &[
+    "
 CREATE TABLE dataset (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     workspace TEXT NOT NULL,
@@ -27,7 +30,39 @@ CREATE TABLE journal (
     body BLOB NOT NULL,
     PRIMARY KEY (dataset, seq, part)
 );
-"];
+",
+    "
+CREATE TABLE life (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    workspace TEXT NOT NULL,
+    collection TEXT NOT NULL,
+    incarnation INTEGER NOT NULL,
+    UNIQUE (workspace, collection, incarnation)
+);
+INSERT INTO life SELECT id, workspace, collection, 0 FROM dataset;
+CREATE TABLE entry (
+    dataset INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    part INTEGER NOT NULL,
+    op INTEGER NOT NULL,
+    quads INTEGER NOT NULL,
+    body BLOB NOT NULL,
+    PRIMARY KEY (dataset, seq, part)
+);
+INSERT INTO entry SELECT dataset, seq, part, op, quads, body FROM journal;
+DROP TABLE journal;
+DROP TABLE dataset;
+ALTER TABLE life RENAME TO dataset;
+ALTER TABLE entry RENAME TO journal;
+CREATE TABLE ended (
+    workspace TEXT NOT NULL,
+    collection TEXT NOT NULL,
+    incarnation INTEGER NOT NULL,
+    PRIMARY KEY (workspace, collection)
+) WITHOUT ROWID;
+CREATE TABLE dropped (dataset INTEGER PRIMARY KEY);
+",
+];
 
 /// A row to append.
 pub(crate) struct NewRow {
@@ -91,14 +126,18 @@ pub(crate) fn append(tx: &Transaction<'_>, rows: &[NewRow]) -> Result<Vec<Append
 /// Id of a dataset.
 pub(crate) fn find(conn: &Connection, key: &DatasetKey) -> Result<Option<i64>, StorageError> {
     Ok(conn
-        .prepare_cached("SELECT id FROM dataset WHERE workspace = ?1 AND collection = ?2")?
-        .query_row([key.workspace(), key.collection()], |row| row.get(0))
+        .prepare_cached(
+            "SELECT id FROM dataset WHERE workspace = ?1 AND collection = ?2 AND incarnation = ?3",
+        )?
+        .query_row(named(key), |row| row.get(0))
         .optional()?)
 }
 
 fn create(conn: &Connection, key: &DatasetKey) -> Result<i64, StorageError> {
-    conn.prepare_cached("INSERT INTO dataset (workspace, collection) VALUES (?1, ?2)")?
-        .execute([key.workspace(), key.collection()])?;
+    conn.prepare_cached(
+        "INSERT INTO dataset (workspace, collection, incarnation) VALUES (?1, ?2, ?3)",
+    )?
+    .execute(named(key))?;
     Ok(conn.last_insert_rowid())
 }
 
@@ -166,18 +205,81 @@ pub(crate) fn replace(
     Ok(true)
 }
 
-/// Forgets a dataset. `false` if there was none.
-pub(crate) fn drop_dataset(tx: &Transaction<'_>, key: &DatasetKey) -> Result<bool, StorageError> {
+fn named(key: &DatasetKey) -> (&str, &str, i64) {
+    (key.workspace(), key.collection(), key.incarnation())
+}
+
+/// The last life that was dropped of each name.
+pub(crate) fn ended(conn: &Connection) -> Result<Vec<(String, String, i64)>, StorageError> {
+    let mut query = conn.prepare_cached("SELECT workspace, collection, incarnation FROM ended")?;
+    let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Ends a collection up to a life. Returns about how many quads it had.
+pub(crate) fn end_collection(tx: &Transaction<'_>, last: &DatasetKey) -> Result<u64, StorageError> {
+    tx.prepare_cached(
+        "INSERT INTO ended VALUES (?1, ?2, ?3) ON CONFLICT (workspace, collection)
+         DO UPDATE SET incarnation = max(incarnation, excluded.incarnation)",
+    )?
+    .execute(named(last))?;
+    let mut query = tx.prepare_cached(
+        "SELECT id FROM dataset WHERE workspace = ?1 AND collection = ?2 AND incarnation <= ?3",
+    )?;
+    let ids = query.query_map(named(last), |row| row.get(0))?;
+    end(tx, ids.collect::<Result<_, _>>()?)
+}
+
+/// Ends everything of a workspace. Returns about how many quads it had.
+pub(crate) fn end_workspace(tx: &Transaction<'_>, workspace: &str) -> Result<u64, StorageError> {
+    tx.prepare_cached("DELETE FROM ended WHERE workspace = ?1")?
+        .execute([workspace])?;
+    let mut query = tx.prepare_cached("SELECT id FROM dataset WHERE workspace = ?1")?;
+    let ids = query.query_map([workspace], |row| row.get(0))?;
+    end(tx, ids.collect::<Result<_, _>>()?)
+}
+
+fn end(tx: &Transaction<'_>, ids: Vec<i64>) -> Result<u64, StorageError> {
+    let mut count = tx.prepare_cached(
+        "SELECT coalesce(sum(CASE op WHEN 0 THEN -quads ELSE quads END), 0) FROM journal
+         WHERE dataset = ?1",
+    )?;
+    let mut remember = tx.prepare_cached("INSERT OR IGNORE INTO dropped VALUES (?1)")?;
+    let mut forget = tx.prepare_cached("DELETE FROM dataset WHERE id = ?1")?;
+    let mut sum: u64 = 0;
+    for id in ids {
+        let quads: i64 = count.query_row([id], |row| row.get(0))?;
+        sum += u64::try_from(quads).unwrap_or(0);
+        remember.execute([id])?;
+        forget.execute([id])?;
+    }
+    Ok(sum)
+}
+
+/// Gives back some rows of datasets that ended. `false` when there are none left.
+pub(crate) fn reclaim(tx: &Transaction<'_>, rows: usize) -> Result<bool, StorageError> {
+    let mut query = tx.prepare_cached("SELECT dataset FROM dropped LIMIT 1")?;
+    let id: Option<i64> = query.query_row([], |row| row.get(0)).optional()?;
+    let Some(id) = id else {
+        return Ok(false);
+    };
     let gone = tx
-        .prepare_cached("DELETE FROM dataset WHERE workspace = ?1 AND collection = ?2")?
-        .execute([key.workspace(), key.collection()])?;
-    Ok(gone > 0)
+        .prepare_cached(
+            "DELETE FROM journal WHERE rowid IN
+             (SELECT rowid FROM journal WHERE dataset = ?1 LIMIT ?2)",
+        )?
+        .execute(params![id, rows as i64])?;
+    if gone == 0 {
+        tx.prepare_cached("DELETE FROM dropped WHERE dataset = ?1")?
+            .execute([id])?;
+    }
+    Ok(true)
 }
 
 /// Collections of a workspace that have a dataset.
 pub(crate) fn collections(conn: &Connection, workspace: &str) -> Result<Vec<String>, StorageError> {
     let mut query = conn.prepare_cached(
-        "SELECT collection FROM dataset WHERE workspace = ?1 ORDER BY collection",
+        "SELECT DISTINCT collection FROM dataset WHERE workspace = ?1 ORDER BY collection",
     )?;
     let rows = query.query_map([workspace], |row| row.get(0))?;
     Ok(rows.collect::<Result<_, _>>()?)

@@ -10,9 +10,12 @@ use parking_lot::Mutex;
 use tempfile::TempDir;
 use tg_mesh::embedded::EmbeddedBus;
 use tg_mesh::{Ask, Cx, Deadline, Mesh, MeshOptions, Out, Processor, Serve, put_aside};
+use tg_provenance::{Extraction, Making, extracted, subgraph_id};
 use tg_schemas::msg::{
-    ConfigPush, ConfigRequest, ConfigResponse, ConfigValue, Metadata, SparqlQueryRequest,
-    SparqlQueryResponse, Triples, TriplesQueryRequest, TriplesQueryResponse,
+    CollectionDrop, CollectionDropped, ConfigPush, ConfigRequest, ConfigResponse, ConfigValue,
+    Metadata, NEIGHBOURS, NeighbourhoodRequest, NeighbourhoodResponse, RETRACT, Retract, SOURCES,
+    SourcesRequest, SourcesResponse, SparqlQueryRequest, SparqlQueryResponse, Triples,
+    TriplesQueryRequest, TriplesQueryResponse, drop_topic,
 };
 use tg_schemas::{Class, Error, ErrorCode, FlowId, Term, Topic, Triple, WorkspaceId};
 use tg_storage::Durability;
@@ -183,14 +186,14 @@ impl System {
         parts
     }
 
-    async fn set_collections(&self, names: &[&str]) {
+    async fn set_collections(&self, collections: &[(&str, i64)]) {
         {
             let mut rows = self.config.rows.lock();
             rows.retain(|(kind, _), _| kind != "collection");
-            for name in names {
+            for (name, incarnation) in collections {
                 rows.insert(
                     ("collection".to_owned(), (*name).to_owned()),
-                    "{}".to_owned(),
+                    format!(r#"{{"incarnation":{incarnation}}}"#),
                 );
             }
         }
@@ -313,16 +316,149 @@ async fn a_bad_triple_is_put_aside_and_the_others_are_kept() {
     aside.ack();
 }
 
+async fn drop_of(
+    system: &System,
+    workspace: &str,
+    collection: &str,
+    incarnation: i64,
+) -> CollectionDropped {
+    let ask = CollectionDrop {
+        workspace: workspace.to_owned(),
+        collection: collection.to_owned(),
+        incarnation,
+    };
+    let to = Topic::system(Class::Request, &drop_topic("graph"));
+    let answer = system
+        .mesh
+        .ask::<_, CollectionDropped>(&to, &ask, system.options());
+    answer.last().await.unwrap()
+}
+
 #[tokio::test]
-async fn deleted_collections_are_forgotten() {
+async fn dropped_collections_are_gone_and_others_of_like_names_stay() {
     let system = System::start().await;
-    system.set_collections(&["kept", "gone"]).await;
-    for collection in ["kept", "gone", "unregistered"] {
-        system.write(collection, triples(5)).await;
-        system.holds(collection, 5).await;
+    let names = ["docs", "docs_2024", "docs:2024", "d\u{f6}cs"];
+    system.set_collections(&names.map(|name| (name, 0))).await;
+    for name in names.iter().copied().chain(["unregistered"]) {
+        system.write(name, triples(5)).await;
+        system.holds(name, 5).await;
     }
-    system.set_collections(&["kept"]).await;
-    system.holds("gone", 0).await;
-    system.holds("kept", 5).await;
+    let dropped = drop_of(&system, "default", "docs", 0).await;
+    assert_eq!(dropped.removed.get("triples"), Some(&5));
+    drop_of(&system, "other", "docs_2024", 9).await;
+    system.holds("docs", 0).await;
+    for name in &names[1..] {
+        system.holds(name, 5).await;
+    }
     system.holds("unregistered", 5).await;
+    let again = drop_of(&system, "default", "docs", 0).await;
+    assert_eq!(again.removed.get("triples"), Some(&0));
+    // Made again: the next life sees nothing of the one before, even of what was never dropped.
+    system.set_collections(&[("docs_2024", 1)]).await;
+    system.holds("docs_2024", 0).await;
+    system.write("docs_2024", triples(2)).await;
+    system.holds("docs_2024", 2).await;
+    let old = drop_of(&system, "default", "docs_2024", 0).await;
+    assert_eq!(old.removed.get("triples"), Some(&5));
+    system.holds("docs_2024", 2).await;
+}
+
+#[tokio::test]
+async fn what_came_from_a_chunk_is_taken_back() {
+    let system = System::start().await;
+    let of_chunk = |chunk: &str, count: usize| {
+        let id = subgraph_id(chunk, "extractor");
+        let extraction = Extraction {
+            id: &id,
+            chunk,
+            making: Making {
+                component: "extractor",
+                version: "1",
+                started_at: "2026-01-01T00:00:00Z",
+            },
+            llm_model: None,
+            ontology: None,
+            prompt_version: None,
+        };
+        extracted(&extraction, triples(count))
+    };
+    system.write("c", of_chunk("urn:chunk:1", 3)).await;
+    let one = of_chunk("urn:chunk:1", 3).len();
+    system.holds("c", one).await;
+    system.write("c", of_chunk("urn:chunk:2", 5)).await;
+    let agent = 2;
+    system
+        .holds("c", one + of_chunk("urn:chunk:2", 5).len() - 3 - agent)
+        .await;
+    let record = Retract {
+        metadata: Some(Metadata {
+            collection: "c".to_owned(),
+            ..Metadata::default()
+        }),
+        chunks: vec!["urn:chunk:2".to_owned()],
+        triples: Vec::new(),
+    };
+    let to = topic(Class::Flow, RETRACT);
+    for _ in 0..2 {
+        system
+            .mesh
+            .record(&to, &record, system.options())
+            .await
+            .unwrap();
+        system.holds("c", one).await;
+    }
+}
+
+#[tokio::test]
+async fn a_frontier_and_its_sources_are_one_question_each() {
+    let system = System::start().await;
+    let fact = |s: &str, p: &str, o: Term| Triple::new(Term::iri(s), Term::iri(p), o);
+    let built = fact("urn:bridge", "urn:p:built", Term::literal("1429"));
+    let derived = "http://www.w3.org/ns/prov#wasDerivedFrom";
+    let contains = "https://trustgraph.ai/ns/contains";
+    let held = Term::Quoted(Box::new(built.clone()));
+    let source = |triple: Triple| triple.in_graph("urn:graph:source");
+    system
+        .write(
+            "c",
+            vec![
+                built.clone(),
+                source(fact("urn:sub", contains, held)),
+                source(fact("urn:sub", derived, Term::iri("urn:doc"))),
+            ],
+        )
+        .await;
+    system.holds("c", 3).await;
+    let around = NeighbourhoodRequest {
+        collection: "c".to_owned(),
+        nodes: vec![Term::iri("urn:bridge"), Term::literal("1429")],
+        exclude_graphs: vec!["urn:graph:source".to_owned()],
+        ..NeighbourhoodRequest::default()
+    };
+    let to = topic(Class::Request, NEIGHBOURS);
+    let answer = system
+        .mesh
+        .ask::<_, NeighbourhoodResponse>(&to, &around, system.options());
+    let found = answer.last().await.unwrap();
+    assert_eq!((found.edges.len(), found.terms.len()), (1, 3));
+    let elsewhere = NeighbourhoodRequest {
+        collection: "other".to_owned(),
+        ..around
+    };
+    let answer = system
+        .mesh
+        .ask::<_, NeighbourhoodResponse>(&to, &elsewhere, system.options());
+    assert!(answer.last().await.unwrap().edges.is_empty());
+    let of = SourcesRequest {
+        collection: "c".to_owned(),
+        edges: vec![built],
+        ..SourcesRequest::default()
+    };
+    let to = topic(Class::Request, SOURCES);
+    let answer = system
+        .mesh
+        .ask::<_, SourcesResponse>(&to, &of, system.options());
+    let found = answer.last().await.unwrap();
+    assert_eq!(found.traced[0].documents, [0]);
+    assert_eq!(found.documents[0].uri, "urn:doc");
 }

@@ -7,20 +7,20 @@ use async_trait::async_trait;
 use chrono::Utc;
 use rand::RngCore;
 use tg_mesh::answer::Out;
-use tg_mesh::{Cx, Serve, TaskKind};
+use tg_mesh::{Cx, OwnedStore, Serve, TaskKind};
 use tg_schemas::msg::{IamRequest, IamResponse};
 use tg_schemas::{Error, ErrorCode};
 use tokio::sync::oneshot;
 
 use crate::engine::{self, Call, Fresh};
-use crate::processor::{Owned, Regime};
+use crate::processor::Regime;
 use crate::secret::ApiKey;
 use crate::service::{Operation, Service};
 use crate::{anonymous, remote};
 
 /// Answers on the system queue.
 pub(crate) struct Handler {
-    pub(crate) owned: Arc<Owned>,
+    pub(crate) store: Arc<OwnedStore<Service>>,
     pub(crate) regime: Regime,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Handler {
 impl Serve<IamRequest, IamResponse> for Handler {
     async fn serve(&self, cx: Cx, ask: IamRequest, mut out: Out<IamResponse>) -> Result<(), Error> {
         let work = Work {
-            service: self.owned.service().await?,
+            service: self.store.get().await?,
             run: match self.regime {
                 Regime::None => anonymous::run,
                 Regime::Iam => engine::run,

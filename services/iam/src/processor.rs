@@ -1,15 +1,15 @@
-//! The processor `iam-svc`, its settings, and the store that it opens when it first serves.
+//! The processor `iam-svc`, its settings, and the store that this process opens when it becomes its owner.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use tg_mesh::Processor;
-use tg_schemas::{Error, ErrorCode};
-use tg_storage::{Durability, StorageError};
-use tokio::sync::OnceCell;
+use tg_mesh::owned::off_runtime;
+use tg_mesh::{OwnedStore, Processor};
+use tg_schemas::Error;
+use tg_storage::Durability;
 
 use crate::handler::Handler;
-use crate::service::{Service, wire};
+use crate::service::Service;
 use crate::store::Store;
 
 /// Id of the processor.
@@ -47,50 +47,30 @@ impl Regime {
     }
 }
 
-/// The identity service over a file in `data_dir`. The file is opened, and its lock taken, when this
-/// process is asked first: a process that stands by leaves it alone.
+/// The identity service over a file in `data_dir`. A process that stands by leaves the
+/// file alone.
 pub fn processors(
     regime: Regime,
     data_dir: &Path,
     durability: Durability,
 ) -> Result<Vec<Processor>, Error> {
-    let owned = Arc::new(Owned {
-        file: data_dir.join(FILE),
-        durability,
-        open: OnceCell::new(),
+    let file = data_dir.join(FILE);
+    let store = OwnedStore::new(PROCESSOR, move || {
+        let file = file.clone();
+        async move {
+            let store = off_runtime(move || Store::open(&file, durability)).await?;
+            Ok(Service::load(store).await?)
+        }
     });
     let processor = Processor::new(PROCESSOR)
-        .serves_system("iam", Arc::new(Handler { owned, regime }))
+        .serves_system(
+            "iam",
+            Arc::new(Handler {
+                store: store.clone(),
+                regime,
+            }),
+        )
         .concurrency(512)
-        .exclusive();
+        .owns(store);
     Ok(vec![processor])
-}
-
-/// The store, once this process owns it.
-pub(crate) struct Owned {
-    file: PathBuf,
-    durability: Durability,
-    open: OnceCell<Arc<Service>>,
-}
-
-impl Owned {
-    /// The open service. Fails while another process holds the store; the next call tries again.
-    pub(crate) async fn service(&self) -> Result<Arc<Service>, Error> {
-        self.open.get_or_try_init(|| self.open()).await.cloned()
-    }
-
-    async fn open(&self) -> Result<Arc<Service>, Error> {
-        let (file, durability) = (self.file.clone(), self.durability);
-        let store = tokio::task::spawn_blocking(move || Store::open(&file, durability))
-            .await
-            .map_err(|_| Error::new(ErrorCode::Internal, "the store could not be opened"))?;
-        match store {
-            Ok(store) => Service::load(store).await.map_err(wire),
-            Err(StorageError::InUse) => Err(Error::new(
-                ErrorCode::Unavailable,
-                "another process owns the identity store",
-            )),
-            Err(fault) => Err(wire(fault)),
-        }
-    }
 }

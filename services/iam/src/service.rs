@@ -1,7 +1,5 @@
 //! The directory of this process: reads from memory; changes to disk, then memory, one at a time.
 
-use std::sync::Arc;
-
 use parking_lot::RwLock;
 use tg_schemas::Error;
 use tg_schemas::msg::{IamRequest, IamResponse};
@@ -23,13 +21,13 @@ pub(crate) struct Service {
 
 impl Service {
     /// Reads the store into memory.
-    pub(crate) async fn load(store: Store) -> Result<Arc<Self>, StorageError> {
+    pub(crate) async fn load(store: Store) -> Result<Self, StorageError> {
         let directory = store.load().await?;
-        Ok(Arc::new(Self {
+        Ok(Self {
             store,
             directory: RwLock::new(directory),
             changing: Mutex::default(),
-        }))
+        })
     }
 
     /// What an operation that changes nothing answers; `None` if it would change something.

@@ -12,8 +12,23 @@ pub(crate) fn missing_document() -> Error {
     Error::new(ErrorCode::NotFound, "Document does not exist")
 }
 
+pub(crate) fn missing_parent() -> Error {
+    Error::new(
+        ErrorCode::NotFound,
+        "document-metadata.parent-id: the parent does not exist",
+    )
+}
+
 pub(crate) fn existing_document() -> Error {
     Error::new(ErrorCode::Conflict, "Document already exists")
+}
+
+pub(crate) fn missing_processing() -> Error {
+    Error::new(ErrorCode::NotFound, "Processing object does not exist")
+}
+
+pub(crate) fn existing_processing() -> Error {
+    Error::new(ErrorCode::Conflict, "Processing already exists")
 }
 
 /// A failure of the store as clients see it; the details go to the log.

@@ -1,17 +1,25 @@
-//! Documents and their content, and the collections of a workspace.
+//! The library: documents and what they contain, processing them, and the workspace's collections.
 //!
-//! * `store`: metadata rows in one SQLite file.
-//! * `library`: the operations, over the store and a directory of content by hash.
-//! * `handler`: the door `request:tg:librarian:<workspace>`.
-//! * `collections`: the door `request:tg:collection:<workspace>`; collections are rows of the configuration.
+//! | processor | serves | what it does |
+//! |---|---|---|
+//! | `librarian` | `librarian` per workspace | documents, content, uploads, processing |
+//! | | `collection` per workspace | collections and their deletion |
+//! | | `run-tally` of the system | hears how far runs are |
 //!
-//! Chunked uploads and processing records are not built; those operations say so.
+//! One process owns the store; others stand by. Documents are rows in a database, large content is files
+//! named by their hash. What is accepted is done, through any crash: each step is noted before anything
+//! follows from it, and the keeper goes on with what it finds.
 
 mod collections;
+mod config;
+mod engine;
 mod fault;
 mod handler;
+mod keeper;
 mod library;
+mod processing;
 mod processor;
+mod service;
 mod store;
 
 pub use processor::{PROCESSOR, processors};

@@ -1,17 +1,22 @@
-//! The processor `librarian`, and the library that it opens when it first serves.
+//! The processor `librarian`, and the library that this process opens when it becomes its owner.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use tg_mesh::Processor;
-use tg_schemas::{Error, ErrorCode};
-use tg_storage::{Durability, StorageError};
-use tokio::sync::OnceCell;
+use tg_mesh::owned::off_runtime;
+use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
+use tg_schemas::Error;
+use tg_schemas::msg::{RUN_TALLY, RunTally};
+use tg_storage::Durability;
+use tokio::sync::Notify;
 
 use crate::collections::Collections;
-use crate::fault::wire;
+use crate::config;
 use crate::handler::Handler;
+use crate::keeper;
 use crate::library::Library;
+use crate::processing::Tally;
+use crate::service::Librarian;
 
 /// Id of the processor.
 pub const PROCESSOR: &str = "librarian";
@@ -23,46 +28,32 @@ const CONTENT: &str = "content";
 /// Requests in progress at once: each run of an agent stores a text or two at its end.
 const CONCURRENCY: usize = 512;
 
-/// The librarian over `data_dir`. Its file is opened, and its lock taken, when this process is asked
-/// first: a process that stands by leaves it alone.
-pub fn processors(data_dir: &Path, durability: Durability) -> Result<Vec<Processor>, Error> {
-    let owned = Arc::new(Owned {
-        dir: data_dir.to_owned(),
-        durability,
-        open: OnceCell::new(),
-    });
-    let processor = Processor::new(PROCESSOR)
-        .serves_workspace("librarian", Arc::new(Handler(owned)))
-        .serves_workspace("collection", Arc::new(Collections))
-        .concurrency(CONCURRENCY)
-        .exclusive();
-    Ok(vec![processor])
-}
-
-/// The library, once this process owns it.
-pub(crate) struct Owned {
-    dir: PathBuf,
+/// The librarian over `data_dir`. A process that stands by leaves its files alone.
+pub fn processors(
+    mesh: &Mesh,
+    data_dir: &Path,
     durability: Durability,
-    open: OnceCell<Arc<Library>>,
-}
-
-impl Owned {
-    /// The open library. Fails while another process holds it; the next call tries again.
-    pub(crate) async fn library(&self) -> Result<Arc<Library>, Error> {
-        self.open.get_or_try_init(|| self.open()).await.cloned()
-    }
-
-    async fn open(&self) -> Result<Arc<Library>, Error> {
-        let (dir, durability) = (self.dir.clone(), self.durability);
-        let opened = tokio::task::spawn_blocking(move || {
-            Library::open(&dir.join(FILE), &dir.join(CONTENT), durability)
-        });
-        let opened = opened.await.unwrap_or(Err(StorageError::Panicked));
-        opened.map(Arc::new).map_err(|fault| match fault {
-            StorageError::InUse => {
-                Error::new(ErrorCode::Unavailable, "another process owns the library")
-            }
-            fault => wire(fault),
-        })
-    }
+) -> Result<Vec<Processor>, Error> {
+    let (rows, content) = (data_dir.join(FILE), data_dir.join(CONTENT));
+    let wake = Arc::new(Notify::new());
+    let told = wake.clone();
+    let store = OwnedStore::new(PROCESSOR, move || {
+        let (rows, content, wake) = (rows.clone(), content.clone(), told.clone());
+        async move {
+            let open = move || Library::open(&rows, &content, durability);
+            let library = off_runtime(open).await?;
+            wake.notify_one();
+            Ok(Librarian::new(library, wake))
+        }
+    });
+    let kept = keeper::run(mesh.clone(), store.clone(), wake);
+    mesh.spawn(TaskKind::Background, kept);
+    let processor = Processor::new(PROCESSOR)
+        .serves_workspace("librarian", Arc::new(Handler(store.clone())))
+        .serves_workspace("collection", Arc::new(Collections(store.clone())))
+        .reads_system::<RunTally>(RUN_TALLY, Arc::new(Tally(store.clone())))
+        .watches(config::watched())
+        .concurrency(CONCURRENCY)
+        .owns(store);
+    Ok(vec![processor])
 }

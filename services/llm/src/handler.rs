@@ -55,10 +55,21 @@ impl Serve<TextCompletionRequest, TextCompletionResponse> for TextCompletion {
                 };
                 return out.send(reply).await;
             }
+            "which-model" => {
+                // Who keeps replies wants to know whose they would be now.
+                let model = self.completer.model();
+                let name = cx.parameter("model").unwrap_or(model.default_model());
+                let reply = TextCompletionResponse {
+                    model: Some(format!("{}/{name}", model.provider())),
+                    end_of_stream: true,
+                    ..TextCompletionResponse::default()
+                };
+                return out.send(reply).await;
+            }
             _ => {
                 return Err(Error::new(
                     ErrorCode::BadOperation,
-                    "operation: must be completion or list-models",
+                    "operation: must be completion, list-models or which-model",
                 ));
             }
         }

@@ -188,6 +188,12 @@ async fn a_whole_answer_is_one_message() {
     };
     let listed = world.ask(&models).last().await.unwrap();
     assert_eq!(listed.models[0].id, "scripted");
+    let which = TextCompletionRequest {
+        operation: "which-model".to_owned(),
+        ..Default::default()
+    };
+    let told = world.ask(&which).last().await.unwrap();
+    assert_eq!(told.model.as_deref(), Some("openai/chosen"));
     let wrong = TextCompletionRequest {
         operation: "dance".to_owned(),
         ..Default::default()

@@ -142,10 +142,14 @@ async fn whole(cx: &Cx, prompt: &Prompt<'_>, mut out: Out<PromptResponse>) -> Re
             let text = complete(cx, &again, &mut spent).await?;
             match shaped(prompt, &text) {
                 Ok(reply) => reply,
-                // Of many lines some may always be bad; none good is an empty list, not a failure.
+                // Of many lines some may always be bad; none good is an empty list, not a failure, but
+                // whoever asks can see that something was dropped.
                 Err(fault) if prompt.kind == Kind::Jsonl => {
                     tracing::warn!(%fault, "no line of the answer could be used");
-                    object("[]".to_owned())
+                    PromptResponse {
+                        dropped: text.lines().filter(|line| !line.trim().is_empty()).count() as i64,
+                        ..object("[]".to_owned())
+                    }
                 }
                 Err(fault) => return Err(Error::new(ErrorCode::Provider, fault.to_string())),
             }
@@ -211,7 +215,10 @@ fn shaped(prompt: &Prompt<'_>, text: &str) -> Result<PromptResponse, Misshapen> 
         Kind::Json => object(shape::json(text, prompt.schema)?.to_string()),
         Kind::Jsonl => {
             let lines = shape::json_lines(text, prompt.schema)?;
-            object(serde_json::Value::Array(lines).to_string())
+            PromptResponse {
+                dropped: lines.dropped as i64,
+                ..object(serde_json::Value::Array(lines.values).to_string())
+            }
         }
     })
 }

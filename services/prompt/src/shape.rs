@@ -66,26 +66,54 @@ pub fn json(text: &str, schema: Option<&Schema>) -> Result<Value, Misshapen> {
     Ok(value)
 }
 
-/// Reads one JSON value a line. Lines that are not JSON, or not of the schema, are dropped; the fault of
-/// the first is told only when nothing remains.
-pub fn json_lines(text: &str, schema: Option<&Schema>) -> Result<Vec<Value>, Misshapen> {
-    let mut values = Vec::new();
+/// What could be read of a reply of one JSON value a line.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Lines {
+    /// Values that are as they should be.
+    pub values: Vec<Value>,
+    /// How many are not.
+    pub dropped: usize,
+}
+
+/// Reads one JSON value a line; an array, over one line or several, counts as its items. Lines that are not
+/// JSON, and values that are not of the schema, are dropped. `Err` when that leaves nothing of something.
+pub fn json_lines(text: &str, schema: Option<&Schema>) -> Result<Lines, Misshapen> {
+    let mut lines = Lines::default();
     let mut fault = None;
-    for line in text.lines().map(str::trim) {
-        if line.is_empty() || line.starts_with("```") {
-            continue;
+    let mut take = |value: Result<Value, Misshapen>| {
+        let items = match value {
+            Ok(Value::Array(items)) => items.into_iter().map(Ok).collect(),
+            other => vec![other],
+        };
+        for item in items {
+            let checked = item.and_then(|value| match schema {
+                Some(schema) => schema.check(&value).map(|()| value),
+                None => Ok(value),
+            });
+            match checked {
+                Ok(value) => lines.values.push(value),
+                Err(error) => {
+                    tracing::debug!(%error, "line of an answer dropped");
+                    lines.dropped += 1;
+                    fault.get_or_insert(error);
+                }
+            }
         }
-        match json(line, schema) {
-            Ok(value) => values.push(value),
-            Err(error) => {
-                tracing::debug!(%error, "line of an answer dropped");
-                fault.get_or_insert(error);
+    };
+    match json(text, None) {
+        Ok(array @ Value::Array(_)) => take(Ok(array)),
+        _ => {
+            for line in text.lines().map(str::trim) {
+                let bare = line.trim_end_matches(',');
+                if !matches!(bare, "" | "[" | "]") && !line.starts_with("```") {
+                    take(json(bare, None));
+                }
             }
         }
     }
     match fault {
-        Some(fault) if values.is_empty() => Err(fault),
-        _ => Ok(values),
+        Some(fault) if lines.values.is_empty() => Err(fault),
+        _ => Ok(lines),
     }
 }
 
@@ -209,10 +237,28 @@ mod tests {
         let text = "```jsonl\n{\"n\": 1}\nnot json\n{\"m\": 2}\n\n{\"n\": 3}\n```";
         assert_eq!(
             json_lines(text, Some(&named)).unwrap(),
-            [json!({"n": 1}), json!({"n": 3})]
+            Lines {
+                values: vec![json!({"n": 1}), json!({"n": 3})],
+                dropped: 2
+            }
         );
-        assert_eq!(json_lines("", None).unwrap(), Vec::<Value>::new());
+        assert_eq!(json_lines("", None).unwrap(), Lines::default());
+        assert_eq!(json_lines("[]", Some(&named)).unwrap(), Lines::default());
         assert!(json_lines("nothing here", None).is_err());
+    }
+
+    #[test]
+    fn arrays_are_as_good_as_lines() {
+        for text in [
+            "[{\"n\": 1}, {\"n\": 2}]",
+            "```json\n[\n  {\"n\": 1},\n  {\n    \"n\": 2\n  }\n]\n```",
+            "[\n{\"n\": 1},\n{\"n\": 2},\n]",
+            "[{\"n\": 1}]\n[{\"n\": 2}]",
+        ] {
+            let lines = json_lines(text, None).unwrap();
+            assert_eq!(lines.values, [json!({"n": 1}), json!({"n": 2})], "{text}");
+            assert_eq!(lines.dropped, 0, "{text}");
+        }
     }
 
     #[test]

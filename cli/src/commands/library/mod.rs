@@ -3,5 +3,6 @@
 pub mod add;
 pub mod content;
 mod metadata;
+pub mod processing;
 pub mod remove;
 pub mod show;

@@ -52,6 +52,15 @@ pub(super) enum Kind {
     Group(Arc<Group>),
     /// At once, to one listener.
     Private(Arc<Tap>),
+    /// A copy of each record, at once; does not count as a reader.
+    Observer(Arc<Tap>),
+}
+
+impl Kind {
+    /// Whether the reader is known by its name, and not by who listens.
+    fn is_shared(&self) -> bool {
+        matches!(self, Self::Queue(_) | Self::Group(_))
+    }
 }
 
 impl Core {
@@ -108,15 +117,21 @@ impl Core {
         })
     }
 
-    fn publish_record(&self, queues: &[Arc<Queue>], envelope: Envelope) -> Result<u64, BusError> {
+    /// Whether a queue took it, and the store's ticket.
+    fn publish_record(
+        &self,
+        queues: &[Arc<Queue>],
+        envelope: Envelope,
+    ) -> Result<(bool, u64), BusError> {
         let ids = queues.iter().map(|queue| queue.id).collect();
         let (record, ticket): (Arc<Record>, u64) = self.store.put(ids, envelope)?;
+        let mut taken = false;
         for queue in queues {
-            queue.push(record.clone(), false);
+            taken |= queue.push(record.clone(), false);
             queue.pump();
         }
         self.store.tidy();
-        Ok(ticket)
+        Ok((taken, ticket))
     }
 
     /// Delivers to each reader; records of all readers are stored once.
@@ -133,7 +148,7 @@ impl Core {
                 other => live.push(other),
             }
         }
-        let mut routed = !queues.is_empty();
+        let mut routed = false;
         let mut envelope = Some(envelope);
         let last = live.len();
         for (at, kind) in live.into_iter().enumerate() {
@@ -147,12 +162,18 @@ impl Core {
             routed |= match kind {
                 Kind::Group(group) => group.offer(copy),
                 Kind::Private(tap) => tap.pass(copy).is_none(),
+                Kind::Observer(tap) => {
+                    tap.pass(copy);
+                    false
+                }
                 Kind::Queue(_) => false,
             };
         }
         let mut ticket = 0;
         if let Some(envelope) = envelope.take().filter(|_| !queues.is_empty()) {
-            ticket = self.publish_record(&queues, envelope)?;
+            let (taken, stored) = self.publish_record(&queues, envelope)?;
+            routed |= taken;
+            ticket = stored;
         }
         Ok((
             if routed {
@@ -172,7 +193,7 @@ impl Core {
         };
         let native = self.options.mode == Mode::Native;
         Arc::make_mut(&mut topic.readers).retain(|reader| match &reader.kind {
-            Kind::Private(other) => !Arc::ptr_eq(other, tap),
+            Kind::Private(other) | Kind::Observer(other) => !Arc::ptr_eq(other, tap),
             Kind::Group(group) if *reader.name == *subscription.name => {
                 !(group.leave(tap) && native)
             }
@@ -214,10 +235,15 @@ impl Core {
 }
 
 impl TopicState {
+    /// Whether anybody but observers reads it.
+    pub(super) fn is_used(&self) -> bool {
+        let observes = |reader: &Reader| matches!(reader.kind, Kind::Observer(_));
+        !self.readers.iter().all(observes)
+    }
+
     /// A shared reader by name.
     pub(super) fn find(&self, name: &str) -> Option<&Kind> {
-        let named =
-            |reader: &&Reader| !matches!(reader.kind, Kind::Private(_)) && *reader.name == *name;
+        let named = |reader: &&Reader| reader.kind.is_shared() && *reader.name == *name;
         Some(&self.readers.iter().find(named)?.kind)
     }
 
@@ -233,7 +259,7 @@ impl TopicState {
     pub(super) fn remove(&mut self, name: &str) -> Option<Kind> {
         let kind = self.find(name)?.clone();
         Arc::make_mut(&mut self.readers)
-            .retain(|reader| matches!(reader.kind, Kind::Private(_)) || *reader.name != *name);
+            .retain(|reader| !reader.kind.is_shared() || *reader.name != *name);
         Some(kind)
     }
 }

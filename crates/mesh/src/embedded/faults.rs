@@ -17,8 +17,8 @@ use tg_schemas::{Subscription, Topic};
 use tokio::sync::{Mutex as AsyncMutex, watch};
 
 use crate::bus::{
-    Bus, BusError, Claim, Consume, Consumer, Delivery, Envelope, Link, Mode, Promise, QueueState,
-    Routed, Settle, Sink, Target,
+    Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link, Mode,
+    Promise, QueueState, Routed, Settle, Sink, Target,
 };
 use crate::task::{TaskKind, Tasks};
 
@@ -37,6 +37,8 @@ pub struct Faults {
     pub doubt: f64,
     /// The publisher is told `Down`, and the message did not go through.
     pub refuse: f64,
+    /// A record cannot be stored: the disk is full.
+    pub full: bool,
 }
 
 /// Wraps a bus.
@@ -65,6 +67,7 @@ struct Attached {
 #[derive(Clone)]
 enum Source {
     Subscription(Subscription, Consume),
+    Topic(Topic),
     Inbox(String),
 }
 
@@ -155,6 +158,7 @@ impl Core {
             Source::Subscription(subscription, how) => {
                 self.inner.consume(subscription, *how, sink).await
             }
+            Source::Topic(topic) => self.inner.observe(topic, sink).await,
             Source::Inbox(name) => self.inner.open_inbox(name, sink).await,
         }
     }
@@ -213,6 +217,9 @@ impl Bus for FaultyBus {
             return Err(BusError::Down);
         }
         let record = is_record(target);
+        if record && faults.full {
+            return Err(BusError::Store);
+        }
         if !record && core.happens(faults.lose) {
             return Ok(Routed::Queued);
         }
@@ -248,6 +255,14 @@ impl Bus for FaultyBus {
         self.core.attach(source, sink).await
     }
 
+    async fn observe(
+        &self,
+        topic: &Topic,
+        sink: Arc<dyn Sink>,
+    ) -> Result<Box<dyn Consumer>, BusError> {
+        self.core.attach(Source::Topic(topic.clone()), sink).await
+    }
+
     async fn open_inbox(
         &self,
         name: &str,
@@ -266,9 +281,9 @@ impl Bus for FaultyBus {
         self.core.inner.take(from).await
     }
 
-    async fn delete_queue(&self, of: &Subscription) -> Result<bool, BusError> {
+    async fn delete_queue(&self, of: &Subscription, when: Delete) -> Result<Deleted, BusError> {
         self.core.up()?;
-        self.core.inner.delete_queue(of).await
+        self.core.inner.delete_queue(of, when).await
     }
 
     async fn delete_topic(&self, topic: &Topic) -> Result<bool, BusError> {

@@ -12,7 +12,7 @@ use tokio::runtime::Handle;
 use super::live::Tap;
 use super::record::Record;
 use super::store::Store;
-use crate::bus::{BusError, Delivery, Envelope, Settle};
+use crate::bus::{BusError, Delete, Delivery, Envelope, Settle};
 
 /// Deliveries made on a publisher's or acknowledger's time before a task goes on.
 const BURST: usize = 64;
@@ -70,19 +70,20 @@ impl Queue {
         })
     }
 
-    /// Adds a record; call [`Queue::pump`] afterwards.
-    pub(super) fn push(&self, record: Arc<Record>, redelivered: bool) {
+    /// Adds a record; call [`Queue::pump`] afterwards. `false` if the queue is gone.
+    pub(super) fn push(&self, record: Arc<Record>, redelivered: bool) -> bool {
         let mut state = self.state.lock();
         if state.gone {
             drop(state);
             self.store.done(self.id, &record);
-            return;
+            return false;
         }
         let item = Item {
             record,
             redelivered,
         };
         state.ready.insert(item.record.seq, item);
+        true
     }
 
     /// Adds a consumer; call [`Queue::pump`] afterwards. Returns its number.
@@ -138,16 +139,20 @@ impl Queue {
         }))
     }
 
-    /// Ends the queue; everything in it is forgotten.
-    pub(super) fn end(&self) {
+    /// Ends the queue; everything in it is forgotten. Returns how much that was; `None` if it stays.
+    pub(super) fn end(&self, when: Delete) -> Option<usize> {
         let ready = {
             let mut state = self.state.lock();
+            if when == Delete::IfEmpty && !state.ready.is_empty() {
+                return None;
+            }
             state.gone = true;
             state.slots.clear();
             std::mem::take(&mut state.ready)
         };
         let records: Vec<_> = ready.into_values().map(|item| item.record).collect();
         self.store.drop_all(self.id, &records);
+        Some(records.len())
     }
 
     /// Hands out what can be handed out.

@@ -10,7 +10,7 @@ use tg_schemas::topic::SPACE;
 use super::session::Session;
 use super::topology;
 use super::wire::Fault;
-use crate::bus::{BusError, Mode};
+use crate::bus::{BusError, Delete, Mode};
 
 /// After a reconnect the broker may still hold a claim for the old connection; this often we ask again
 /// before somebody else has it.
@@ -92,7 +92,7 @@ impl Claims {
         let ours = self.remove(held);
         let holds = held.holds.swap(false, Ordering::AcqRel);
         if let Some(session) = session.filter(|_| ours && holds) {
-            let _ = topology::delete_queue(session, &self.queue(&held.name)).await;
+            let _ = topology::delete_queue(session, &self.queue(&held.name), Delete::Always).await;
         }
     }
 

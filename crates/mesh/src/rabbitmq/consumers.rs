@@ -18,8 +18,8 @@ use lapin::options::{
 use lapin::types::FieldTable;
 use lapin::{Acker, Channel, ConsumerDelegate};
 use parking_lot::Mutex;
-use tg_schemas::Subscription;
 use tg_schemas::topic::Class;
+use tg_schemas::{Subscription, Topic};
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio::time::timeout;
@@ -27,7 +27,7 @@ use tokio::time::timeout;
 use super::session::Session;
 use super::topology;
 use super::wire::{self, Fault};
-use crate::bus::{Delivery, Mode, Settle, Sink};
+use crate::bus::{Delete, Delivery, Mode, Settle, Sink};
 
 /// Longest wait for the broker when a consumer stops.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -39,6 +39,8 @@ const TRIES: usize = 3;
 pub(super) enum Source {
     /// A subscription, with its prefetch.
     Subscription(Subscription, u16),
+    /// A topic of records, without keeping any.
+    Observer(Topic),
     /// This process's inbox.
     Inbox(String),
 }
@@ -172,6 +174,9 @@ impl Registry {
             Source::Subscription(of, _) => {
                 topology::declare_for_consumer(session, self.mode, of).await?
             }
+            Source::Observer(topic) => {
+                topology::declare_observer(session, self.mode, topic).await?
+            }
             Source::Inbox(name) => topology::declare_inbox(session, name).await?,
         };
         let prefetch = entry.source.prefetch();
@@ -211,7 +216,7 @@ impl Registry {
             let _ = timeout(PATIENCE, cancel).await;
         }
         if let (Source::Inbox(name), Some(session)) = (&entry.source, session) {
-            let _ = topology::delete_queue(session, name).await;
+            let _ = topology::delete_queue(session, name, Delete::Always).await;
         }
     }
 

@@ -1,6 +1,8 @@
 //! Declarations, looks and deletions on the broker: which exchange and queue a topic or subscription is,
 //! with exactly the properties that foreign processors declare in interop mode.
 
+use std::time::Duration;
+
 use futures::future::try_join_all;
 use lapin::options::{
     BasicGetOptions, ExchangeDeclareOptions, ExchangeDeleteOptions, QueueBindOptions,
@@ -13,10 +15,12 @@ use tg_schemas::{Subscription, Topic};
 
 use super::session::Session;
 use super::wire::{Fault, short};
-use crate::bus::{BusError, Mode, QueueState};
+use crate::bus::{BusError, Delete, Deleted, Mode, QueueState};
 
 /// Declarations sent before their answers are awaited.
 const PIPELINE: usize = 128;
+/// How long a message that the broker has routed may take to arrive in its queue.
+const ARRIVAL: Duration = Duration::from_millis(20);
 /// An inbox outlives its process by this, so that answers survive a reconnect.
 const INBOX_EXPIRES_MS: i32 = 60_000;
 
@@ -73,12 +77,36 @@ pub(super) async fn declare_for_consumer(
     of: &Subscription,
 ) -> Result<ShortString, Fault> {
     let class = of.topic.class();
-    let source = of.topic.exchange(mode.prefix());
     let queue = match class {
         Class::Flow | Class::Request => of.queue(mode.prefix()),
-        // Private: a new name each time, as an old connection may still hold the last one.
-        Class::Response | Class::Notify => format!("amq_{}", uuid::Uuid::new_v4().simple()),
+        Class::Response | Class::Notify => private_name(),
     };
+    declare_bound(session, mode, &of.topic, class, queue).await
+}
+
+/// Declares a private queue that gets a copy of what is published from now on, and goes with its consumer.
+pub(super) async fn declare_observer(
+    session: &Session,
+    mode: Mode,
+    topic: &Topic,
+) -> Result<ShortString, Fault> {
+    declare_bound(session, mode, topic, Class::Notify, private_name()).await
+}
+
+/// A new name each time, as an old connection may still hold the last one.
+fn private_name() -> String {
+    format!("amq_{}", uuid::Uuid::new_v4().simple())
+}
+
+/// Declares a queue as queues of `class` are, bound to a topic.
+async fn declare_bound(
+    session: &Session,
+    mode: Mode,
+    topic: &Topic,
+    class: Class,
+    queue: String,
+) -> Result<ShortString, Fault> {
+    let source = topic.exchange(mode.prefix());
     let (source_name, queue) = match (short(source.clone()), short(queue)) {
         (Ok(source), Ok(queue)) => (source, queue),
         _ => return Err(Fault::Refused),
@@ -150,19 +178,54 @@ pub(super) async fn look(session: &Session, name: &str) -> Result<Option<QueueSt
     }
 }
 
-/// Deletes a queue; `false` if there was none.
-pub(super) async fn delete_queue(session: &Session, name: &str) -> Result<bool, BusError> {
+/// Deletes a record queue of an exchange. The broker would confirm a message that it has routed to the
+/// queue and that arrives there just after its end; so the queue is taken off the exchange first, and what
+/// was routed before has a moment to arrive, so that it is counted.
+pub(super) async fn delete_record_queue(
+    session: &Session,
+    source: &str,
+    name: &str,
+    when: Delete,
+) -> Result<Deleted, BusError> {
+    let (queue, source) = (short(name.to_owned())?, short(source.to_owned())?);
+    let unbind = session.apart(async |channel| {
+        passive(channel, queue.clone()).await?;
+        let key = queue.clone();
+        Ok(channel
+            .queue_unbind(queue.clone(), source, key, FieldTable::default())
+            .await?)
+    });
+    match unbind.await {
+        Ok(()) => tokio::time::sleep(ARRIVAL).await,
+        // No such queue, which the next step finds too, or no such exchange.
+        Err(Fault::Missing) => {}
+        Err(fault) => return Err(fault.into()),
+    }
+    delete_queue(session, name, when).await
+}
+
+/// Deletes a queue.
+pub(super) async fn delete_queue(
+    session: &Session,
+    name: &str,
+    when: Delete,
+) -> Result<Deleted, BusError> {
     let name = short(name.to_owned())?;
     let delete = session.apart(async |channel| {
         // The broker does not say whether a deleted queue was there.
         passive(channel, name.clone()).await?;
-        let options = QueueDeleteOptions::default();
-        channel.queue_delete(name, options).await?;
-        Ok(())
+        let options = QueueDeleteOptions {
+            if_empty: when == Delete::IfEmpty,
+            ..QueueDeleteOptions::default()
+        };
+        Ok(channel.queue_delete(name, options).await?)
     });
     match delete.await {
-        Ok(()) => Ok(true),
-        Err(Fault::Missing) => Ok(false),
+        Ok(messages) => Ok(Deleted::Gone {
+            messages: messages.into(),
+        }),
+        Err(Fault::Missing) => Ok(Deleted::Missing),
+        Err(Fault::Refused) if when == Delete::IfEmpty => Ok(Deleted::NotEmpty),
         Err(fault) => Err(fault.into()),
     }
 }

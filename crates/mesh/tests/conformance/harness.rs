@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use tg_mesh::bus::{
-    Bus, BusError, Consume, Consumer, Delivery, Envelope, Link, Mode, Promise, Routed, Sink, Target,
+    Bus, BusError, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link, Mode, Promise,
+    Routed, Sink, Target,
 };
 use tg_mesh::embedded::{EmbeddedBus, EmbeddedOptions};
 use tg_mesh::rabbitmq::{RabbitBus, RabbitOptions};
@@ -121,6 +122,12 @@ pub fn message(text: &str) -> Envelope {
         body: text.to_owned().into(),
         ..Envelope::default()
     }
+}
+
+/// Deletes a queue with what is in it; whether there was one.
+pub async fn delete(bus: &dyn Bus, queue: &Subscription) -> bool {
+    let gone = within(bus.delete_queue(queue, Delete::Always)).await;
+    matches!(gone.unwrap(), Deleted::Gone { .. })
 }
 
 /// Body as text.

@@ -3,4 +3,5 @@
 mod embedded;
 mod harness;
 mod rabbitmq;
+mod runs;
 mod suite;

@@ -402,8 +402,8 @@ async fn a_vanished_queue_comes_back_unless_it_was_durable() {
     let (server, reader) = (sub(&question, "server"), sub(&record, "reader"));
     let _records = bus.listen(&reader, 1).await;
     let mut questions = bus.listen(&server, 1).await;
-    assert_eq!(other.delete_queue(&reader).await, Ok(true));
-    assert_eq!(other.delete_queue(&server).await, Ok(true));
+    assert!(delete(&*other, &reader).await);
+    assert!(delete(&*other, &server).await);
     let target = Target::Topic(question.clone());
     until(async || other.say(&target, "again").await == Ok(Routed::Queued)).await;
     assert_eq!(questions.texts(1).await, ["again"]);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::future::join_all;
-use tg_mesh::bus::{Bus, BusError, Envelope, Mode, Promise, Routed, Target};
+use tg_mesh::bus::{Bus, BusError, Delete, Deleted, Envelope, Mode, Promise, Routed, Target};
 use tg_schemas::Headers;
 use tg_schemas::codec::ContentType;
 use tg_schemas::topic::Class;
@@ -22,10 +22,13 @@ macro_rules! suite {
             questions_go_to_one_replica_each
             an_unserved_question_goes_nowhere
             every_listener_gets_a_notice
+            observers_see_records_and_hold_nothing
             an_inbox_takes_answers_in_order
             a_claim_has_one_holder
             topics_go_when_nothing_is_bound
             a_deleted_queue_is_gone_with_its_messages
+            only_an_empty_queue_goes_when_asked_so
+            no_confirmed_record_goes_with_an_empty_queue
             messages_can_be_taken_one_by_one
             one_subscription_can_be_addressed
             envelopes_arrive_as_they_were
@@ -215,6 +218,33 @@ pub async fn every_listener_gets_a_notice(world: World) {
     }
 }
 
+pub async fn observers_see_records_and_hold_nothing(world: World) {
+    let bus = world.connect().await;
+    let other = world.connect().await;
+    let topic = topic(Class::Flow);
+    let reader = sub(&topic, "reader");
+    let mut ear = bus.listen(&reader, 5).await;
+    bus.send(&topic, "before").await;
+    let (sink, mut first) = collector();
+    let one = within(bus.observe(&topic, sink)).await.unwrap();
+    let (sink, mut second) = collector();
+    let two = within(other.observe(&topic, sink)).await.unwrap();
+    bus.send(&topic, "seen").await;
+    for seen in [&mut first, &mut second] {
+        let delivery = within(seen.recv()).await.unwrap();
+        assert_eq!(text(&delivery), "seen");
+        assert!(delivery.settle.is_none());
+    }
+    within(one.stop()).await;
+    within(two.stop()).await;
+    bus.send(&topic, "after").await;
+    assert_eq!(ear.texts(3).await, ["before", "seen", "after"]);
+    assert!(first.try_recv().is_err() && second.try_recv().is_err());
+    ear.stop().await;
+    delete(&*bus, &reader).await;
+    until(async || bus.delete_topic(&topic).await == Ok(true)).await;
+}
+
 pub async fn an_inbox_takes_answers_in_order(world: World) {
     let bus = world.connect().await;
     let asker = world.connect().await;
@@ -265,7 +295,7 @@ pub async fn topics_go_when_nothing_is_bound(world: World) {
         .unwrap();
     assert_eq!(bus.delete_topic(&topic).await, Ok(false), "it is in use");
     bus.send(&topic, "still there").await;
-    assert_eq!(bus.delete_queue(&reader).await, Ok(true));
+    assert!(delete(&*bus, &reader).await);
     assert_eq!(bus.delete_topic(&topic).await, Ok(true));
     assert_eq!(bus.delete_topic(&topic).await, Ok(false));
     let target = Target::Topic(topic.clone());
@@ -288,8 +318,8 @@ pub async fn a_deleted_queue_is_gone_with_its_messages(world: World) {
     }
     let state = bus.queue_state(&deleted).await.unwrap().unwrap();
     assert_eq!((state.ready, state.consumers), (3, 0));
-    assert_eq!(bus.delete_queue(&deleted).await, Ok(true));
-    assert_eq!(bus.delete_queue(&deleted).await, Ok(false));
+    assert!(delete(&*bus, &deleted).await);
+    assert!(!delete(&*bus, &deleted).await);
     assert_eq!(bus.queue_state(&deleted).await, Ok(None));
     let mut ear = bus.listen(&kept, 5).await;
     assert_eq!(ear.texts(3).await, ["0", "1", "2"]);
@@ -297,7 +327,66 @@ pub async fn a_deleted_queue_is_gone_with_its_messages(world: World) {
         .await
         .unwrap();
     assert_eq!(bus.queue_state(&deleted).await.unwrap().unwrap().ready, 0);
-    assert_eq!(bus.delete_queue(&deleted).await, Ok(true));
+    assert!(delete(&*bus, &deleted).await);
+}
+
+pub async fn only_an_empty_queue_goes_when_asked_so(world: World) {
+    let bus = world.connect().await;
+    let topic = topic(Class::Flow);
+    let queue = sub(&topic, "reader");
+    let try_delete = async |when| bus.delete_queue(&queue, when).await.unwrap();
+    assert_eq!(try_delete(Delete::IfEmpty).await, Deleted::Missing);
+    bus.declare(&[], std::slice::from_ref(&queue))
+        .await
+        .unwrap();
+    bus.send(&topic, "one").await;
+    assert_eq!(try_delete(Delete::IfEmpty).await, Deleted::NotEmpty);
+    let taken = bus.take(&queue).await.unwrap().unwrap();
+    assert_eq!(text(&taken), "one");
+    taken.ack();
+    let gone = Deleted::Gone { messages: 0 };
+    assert_eq!(try_delete(Delete::IfEmpty).await, gone);
+    assert_eq!(bus.queue_state(&queue).await, Ok(None));
+    bus.declare(&[], std::slice::from_ref(&queue))
+        .await
+        .unwrap();
+    for n in 0..3 {
+        bus.send(&topic, &n.to_string()).await;
+    }
+    let gone = Deleted::Gone { messages: 3 };
+    assert_eq!(try_delete(Delete::Always).await, gone);
+}
+
+pub async fn no_confirmed_record_goes_with_an_empty_queue(world: World) {
+    let bus = world.connect().await;
+    let other = world.connect().await;
+    let topic = topic(Class::Flow);
+    let queue = sub(&topic, "reader");
+    for _ in 0..20 {
+        bus.declare(&[], std::slice::from_ref(&queue))
+            .await
+            .unwrap();
+        let (publisher, to) = (other.clone(), Target::Topic(topic.clone()));
+        let publishing = tokio::spawn(async move {
+            let mut queued = 0;
+            while queued < 200 && publisher.say(&to, "x").await == Ok(Routed::Queued) {
+                queued += 1;
+            }
+            queued
+        });
+        let mut taken = 0;
+        loop {
+            while let Some(delivery) = within(bus.take(&queue)).await.unwrap() {
+                delivery.ack();
+                taken += 1;
+            }
+            match within(bus.delete_queue(&queue, Delete::IfEmpty)).await {
+                Ok(Deleted::NotEmpty) => {}
+                gone => break assert_eq!(gone, Ok(Deleted::Gone { messages: 0 })),
+            }
+        }
+        assert_eq!(within(publishing).await.unwrap(), taken);
+    }
 }
 
 pub async fn messages_can_be_taken_one_by_one(world: World) {

@@ -2,4 +2,6 @@
 
 mod dialogs;
 mod fake_config;
+mod owners;
 mod records;
+mod stopping;

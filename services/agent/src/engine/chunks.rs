@@ -4,7 +4,7 @@ use tg_provenance::{Event, Session, vocabulary::RETRIEVAL_GRAPH};
 use tg_schemas::msg::AgentResponse;
 use tg_schemas::{Error, Reply};
 
-use super::decision::{Decision, Usage};
+use super::decision::{Decision, Explained, Usage};
 
 /// A piece of a thought.
 pub fn thought(session: &Session, step: u32, piece: &str, ends: bool) -> AgentResponse {
@@ -73,6 +73,14 @@ pub fn explain(event: &Event) -> AgentResponse {
         explain_triples: event.triples.clone(),
         ..AgentResponse::default()
     }
+}
+
+/// An entry of a tool's own trace, passed on.
+pub fn relayed(entry: &Explained) -> AgentResponse {
+    explain(&Event {
+        id: entry.id.clone(),
+        triples: entry.triples.clone(),
+    })
 }
 
 /// The end of a dialog without an answer.

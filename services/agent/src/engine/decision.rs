@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tg_provenance::Reason;
-use tg_schemas::{Error, ErrorCode};
+use tg_schemas::{Error, ErrorCode, Triple};
 
 /// Name under which a reply that cannot be read appears as an action.
 pub const PARSE_ERROR: &str = "__parse_error__";
@@ -106,6 +106,35 @@ pub struct Observation {
     pub duration_ms: u64,
     /// What the tool's own model calls took.
     pub usage: Usage,
+    /// The trace that the tool itself left, in order: what a later repeat passes on again.
+    pub trace: Vec<Explained>,
+}
+
+/// An entry of a trace that somebody else keeps.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Explained {
+    /// What is described.
+    pub id: String,
+    /// Its triples.
+    #[serde(with = "short")]
+    pub triples: Vec<Triple>,
+}
+
+/// Triples in their short form: rows of the ledger hold many.
+mod short {
+    use serde::{Deserialize, Deserializer, Serializer};
+    use serde_json::Value;
+    use tg_schemas::Triple;
+
+    pub(super) fn serialize<S: Serializer>(triples: &[Triple], ser: S) -> Result<S::Ok, S::Error> {
+        ser.collect_seq(triples.iter().map(Triple::to_api))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(de: D) -> Result<Vec<Triple>, D::Error> {
+        let values = Vec::<Value>::deserialize(de)?;
+        Ok(values.iter().filter_map(Triple::from_api).collect())
+    }
 }
 
 impl Observation {

@@ -54,6 +54,8 @@ pub enum Kind {
     },
     /// Asks graph RAG.
     KnowledgeQuery,
+    /// Asks document RAG.
+    DocumentQuery,
     /// Asks the structured query service.
     StructuredQuery,
     /// Searches rows by meaning.
@@ -81,6 +83,7 @@ impl Kind {
             Self::GraphSparql => "graph-sparql",
             Self::ToolService { .. } => "tool-service",
             Self::KnowledgeQuery => "knowledge-query",
+            Self::DocumentQuery => "document-query",
             Self::StructuredQuery => "structured-query",
             Self::RowEmbeddingsQuery { .. } => "row-embeddings-query",
         }

@@ -66,7 +66,7 @@ pub fn saw(id: &Session, step: u32, seen: &Observation, stored: Stored) -> Event
         id,
         &tg_provenance::Observation {
             step,
-            sub_trace: None,
+            sub_trace: seen.trace.last().map(|entry| entry.id.as_str()),
             duration_ms: Some(seen.duration_ms),
             error: seen.error.as_deref(),
             stored: stored.text,

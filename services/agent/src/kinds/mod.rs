@@ -7,14 +7,16 @@ mod graph_pattern;
 mod graph_sparql;
 mod mcp;
 mod model;
+mod retrieval;
+mod rows;
 mod service;
 mod sparql;
 
 use serde_json::{Map, Value};
 use tg_mesh::Cx;
-use tg_schemas::{Error, ErrorCode};
+use tg_schemas::Error;
 
-use crate::engine::decision::Usage;
+use crate::engine::decision::{Explained, Usage};
 use crate::engine::toolset::{Kind, Tool};
 
 /// Arguments of a call.
@@ -39,13 +41,15 @@ pub struct Output {
     pub text: String,
     /// What the tool's own model calls took.
     pub usage: Usage,
+    /// The trace that the tool itself left, in order.
+    pub trace: Vec<Explained>,
 }
 
 impl From<String> for Output {
     fn from(text: String) -> Self {
         Self {
             text,
-            usage: Usage::default(),
+            ..Self::default()
         }
     }
 }
@@ -64,12 +68,14 @@ pub async fn call(call: &Call<'_>, tool: &Tool, arguments: Arguments) -> Result<
         Kind::GraphAbout => graph_about::call(call, &arguments).await,
         Kind::GraphPattern => graph_pattern::call(call, &arguments).await,
         Kind::GraphSparql => graph_sparql::call(call, &arguments).await,
-        Kind::KnowledgeQuery | Kind::StructuredQuery | Kind::RowEmbeddingsQuery { .. } => {
-            Err(Error::new(
-                ErrorCode::NotImplemented,
-                format!("nothing here serves '{}' tools yet", tool.kind.label()),
-            ))
-        }
+        Kind::KnowledgeQuery => retrieval::graph(call, &arguments).await,
+        Kind::DocumentQuery => retrieval::documents(call, &arguments).await,
+        Kind::StructuredQuery => rows::question(call, &arguments).await,
+        Kind::RowEmbeddingsQuery {
+            schema,
+            index,
+            limit,
+        } => rows::search(call, schema, index.as_deref(), *limit, &arguments).await,
     }
 }
 

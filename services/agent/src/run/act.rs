@@ -57,7 +57,7 @@ impl Walk {
         );
         walked?;
         stored.map_err(Stop::Fault)?;
-        let ledger = &self.agent.ledger;
+        let ledger = self.ledger().await?;
         Ok(ledger.finish_step(&self.run.run, self.step).await?)
     }
 
@@ -84,12 +84,15 @@ impl Walk {
             Some(seen) => seen,
             None => {
                 let seen = self.observe(tools, decision, repeated).await?;
-                let ledger = &self.agent.ledger;
+                let ledger = self.ledger().await?;
                 ledger.observe(&self.run.run, self.step, &seen).await?;
                 seen
             }
         };
         self.seen = Some(seen.clone());
+        for entry in &seen.trace {
+            self.send(chunks::relayed(entry)).await?;
+        }
         self.send(chunks::observation(&self.id, self.step, &seen.text))
             .await?;
         let saw = trace::saw(&self.id, self.step, &seen, promised);
@@ -235,6 +238,7 @@ impl Walk {
                 text: output.text,
                 state: tool.next_state(&self.run.state),
                 usage: output.usage,
+                trace: output.trace,
                 ..Observation::default()
             }),
             Err(error) if self.cx.cancel.is_cancelled() || self.cx.deadline.passed() => {

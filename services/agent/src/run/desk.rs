@@ -73,6 +73,32 @@ impl Desk {
         self.state.lock().fresh.remove(&(run.into(), step))
     }
 
+    /// Takes a step on as soon as no other handler has it; `None` if that takes longer than the patience.
+    pub(super) async fn claim_soon(
+        self: &Arc<Self>,
+        run: &str,
+        step: u32,
+        patience: Duration,
+    ) -> Option<Claim> {
+        let free = async {
+            loop {
+                let changed = self.changed.notified();
+                if let Some(claim) = self.claim(run, step) {
+                    return claim;
+                }
+                changed.await;
+            }
+        };
+        tokio::time::timeout(patience, free).await.ok()
+    }
+
+    /// No step counts as new any more.
+    pub(super) fn forget_fresh(&self) {
+        let mut state = self.state.lock();
+        state.fresh.clear();
+        state.fresh_order.clear();
+    }
+
     /// Waits until no earlier step of a run is under way here.
     pub(super) async fn earlier_steps_done(&self, run: &str, step: u32) {
         loop {
@@ -136,8 +162,16 @@ mod tests {
         assert!(!waiter.is_finished());
         drop(claim);
         waiter.await.unwrap();
+        let waiting = desk.clone();
+        let patience = Duration::from_secs(5);
+        let waiter = tokio::spawn(async move { waiting.claim_soon("r", 2, patience).await });
+        tokio::task::yield_now().await;
+        assert!(!waiter.is_finished());
         drop(second);
-        assert!(desk.claim("r", 1).is_some());
+        assert!(waiter.await.unwrap().is_some());
+        let _held = desk.claim("r", 1).unwrap();
+        let moment = Duration::from_millis(1);
+        assert!(desk.claim_soon("r", 1, moment).await.is_none());
     }
 
     #[tokio::test]
@@ -157,5 +191,8 @@ mod tests {
         desk.publishing("r", 2);
         assert!(desk.is_fresh("r", 2));
         assert!(!desk.is_fresh("r", 2));
+        desk.publishing("r", 3);
+        desk.forget_fresh();
+        assert!(!desk.is_fresh("r", 3));
     }
 }

@@ -16,7 +16,9 @@ mod walk;
 
 use std::sync::Arc;
 
+use tg_mesh::OwnedStore;
 use tg_schemas::Error;
+use tg_storage::StorageError;
 
 use crate::engine::decision::Ending;
 use crate::settings::AgentSettings;
@@ -26,23 +28,42 @@ pub use request::Questions;
 pub use step::Steps;
 pub use tools::WATCHED;
 
+/// Name of the store, by which processes agree on its owner.
+const STORE: &str = "agent-manager";
+
 /// What the two handlers of the processor share.
 pub struct Agent {
     settings: AgentSettings,
-    ledger: Ledger,
+    /// Open while this process is the agent's owner.
+    pub(crate) store: Arc<OwnedStore<Ledger>>,
     desk: Arc<desk::Desk>,
     tools: tools::Tools,
 }
 
 impl Agent {
-    /// With a ledger of its own.
-    pub fn new(settings: AgentSettings, ledger: Ledger) -> Arc<Self> {
+    /// With a ledger that is opened, off the runtime, when this process becomes its owner.
+    pub fn new<F>(settings: AgentSettings, open: F) -> Arc<Self>
+    where
+        F: Fn() -> Result<Ledger, StorageError> + Clone + Send + Sync + 'static,
+    {
+        let desk = Arc::<desk::Desk>::default();
+        let known = desk.clone();
+        let store = OwnedStore::blocking(STORE, move || {
+            // Another process may have taken steps meanwhile that were new here.
+            known.forget_fresh();
+            open()
+        });
         Arc::new(Self {
             settings,
-            ledger,
-            desk: Arc::default(),
+            store,
+            desk,
             tools: tools::Tools::default(),
         })
+    }
+
+    /// The ledger. Fails while another process owns it.
+    async fn ledger(&self) -> Result<Arc<Ledger>, Error> {
+        self.store.get().await
     }
 }
 
@@ -55,8 +76,8 @@ enum Stop {
     Fault(Error),
 }
 
-impl From<tg_storage::StorageError> for Stop {
-    fn from(error: tg_storage::StorageError) -> Self {
+impl From<StorageError> for Stop {
+    fn from(error: StorageError) -> Self {
         tracing::warn!(%error, "the agent's ledger failed");
         Self::Fault(error.into())
     }

@@ -43,7 +43,8 @@ impl Serve<AgentRequest, AgentResponse> for Questions {
         let known = new.run.clone();
         let began = self
             .0
-            .ledger
+            .ledger()
+            .await?
             .begin(question_key(&cx), text, new, now_ms())
             .await?;
         if began.run == known {
@@ -66,8 +67,10 @@ impl Serve<AgentRequest, AgentResponse> for Questions {
 
     async fn resumes(&self, cx: &Cx) -> bool {
         self.0.desk.asked_again(&cx.id, cx.headers.seq.unwrap_or(0));
-        let open = self.0.ledger.is_open(question_key(cx)).await;
-        open.unwrap_or(false)
+        match self.0.ledger().await {
+            Ok(ledger) => ledger.is_open(question_key(cx)).await.unwrap_or(false),
+            Err(_) => false,
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tg_mesh::Deadline;
 use tg_mesh::ReplyAddress;
-use tg_mesh::{Cx, Read, ReadFault};
+use tg_mesh::{Cx, Out, Read, ReadFault};
 use tg_provenance::Reason;
 use tg_schemas::msg::{AgentResponse, AgentRun};
 use tg_schemas::{Error, ErrorCode};
@@ -16,8 +16,12 @@ use super::{Agent, Stop};
 use crate::engine::decision::Ending;
 use crate::store::StepRow;
 
-/// A step that somebody else has, or that stumbled, comes back after this.
+/// A step that somebody else has, or that stumbled, comes back after this at the earliest.
 const MOMENT: Duration = Duration::from_secs(1);
+/// How long a record waits here for what another handler of this process still has.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Between two looks at whether an answer is free: doubling up to the second.
+const LOOKS: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(500));
 /// Longest wait for an asker whose holder died to ask again (an asker is patient for 12 s at most).
 const ASKER_PATIENCE: Duration = Duration::from_secs(20);
 
@@ -35,14 +39,20 @@ impl Read<AgentRun> for Steps {
             .ok_or_else(malformed)?;
         let mut address: ReplyAddress =
             serde_json::from_str(&run.reply).map_err(|_| malformed())?;
-        let Some(claim) = agent.desk.claim(&run.run, step) else {
+        // After an outage a record comes again while its first delivery is still being handled.
+        let claim = tokio::select! {
+            claim = agent.desk.claim_soon(&run.run, step, PATIENCE) => claim,
+            () = cx.mesh.stopping().cancelled() => None,
+        };
+        let Some(claim) = claim else {
             return Err(later("the step is in progress"));
         };
+        let ledger = agent.ledger().await?;
         let fresh = agent.desk.is_fresh(&run.run, step);
         let mut row = if fresh {
             StepRow::default()
         } else {
-            let known = agent.ledger.load(run.run.clone(), step).await;
+            let known = ledger.load(run.run.clone(), step).await;
             known.map_err(Error::from)?
         };
         if row.done {
@@ -59,7 +69,7 @@ impl Read<AgentRun> for Steps {
         }
         let (deadline, detach) = (Deadline::from_millis(address.deadline), address.detach);
         let id = address.id.clone();
-        let Some(out) = cx.mesh.resume::<AgentResponse>(address) else {
+        let Some(out) = resume_soon(&cx, address).await else {
             return Err(later("the answer is held by another step"));
         };
         let mut own = cx.clone();
@@ -70,6 +80,22 @@ impl Read<AgentRun> for Steps {
         let result = walk.take(row).await;
         drop(claim);
         handled(result)
+    }
+}
+
+/// Goes on with the answer as soon as no other step of this process holds it.
+async fn resume_soon(cx: &Cx, address: ReplyAddress) -> Option<Out<AgentResponse>> {
+    let end = tokio::time::Instant::now() + PATIENCE;
+    let mut pause = LOOKS.0;
+    loop {
+        let out = cx.mesh.resume::<AgentResponse>(address.clone());
+        if out.is_some() || tokio::time::Instant::now() >= end {
+            return out;
+        }
+        tokio::select! {
+            () = tokio::time::sleep(pause) => pause = (pause * 2).min(LOOKS.1),
+            () = cx.mesh.stopping().cancelled() => return None,
+        }
     }
 }
 

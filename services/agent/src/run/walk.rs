@@ -21,7 +21,7 @@ use crate::engine::chunks;
 use crate::engine::decision::{Decision, Ending, Observation, Taken, Usage, agent_error};
 use crate::engine::toolset::ToolSet;
 use crate::engine::trace::{self, Stored};
-use crate::store::StepRow;
+use crate::store::{Ledger, StepRow};
 
 /// A detached run waits this long for an asker who takes nothing; then it goes on without one.
 const ASKER_PATIENCE: Duration = Duration::from_secs(3);
@@ -122,7 +122,7 @@ impl Walk {
     /// Asks the model and commits what it chose.
     async fn decide(&mut self, tools: &ToolSet) -> Result<Decision, Stop> {
         let decision = self.think(tools).await?;
-        let ledger = &self.agent.ledger;
+        let ledger = self.ledger().await?;
         ledger
             .decide(&self.run.run, self.step, &decision, now_ms())
             .await?;
@@ -188,7 +188,7 @@ impl Walk {
         if ending.seq.is_none() {
             ending.seq = self.out.as_ref().map(Out::next_seq);
         }
-        let ledger = &self.agent.ledger;
+        let ledger = self.ledger().await?;
         ledger
             .end(&self.run.run, self.step, &ending, now_ms())
             .await?;
@@ -262,11 +262,12 @@ impl Walk {
     async fn over(&mut self, outcome: &'static str) -> Result<(), Stop> {
         metrics::counter!("tg_agent_session_total", "outcome" => outcome).increment(1);
         metrics::histogram!("tg_agent_iteration_count").record(f64::from(self.step));
-        Ok(self
-            .agent
-            .ledger
-            .finish_run(&self.run.run, self.step)
-            .await?)
+        let ledger = self.ledger().await?;
+        Ok(ledger.finish_run(&self.run.run, self.step).await?)
+    }
+
+    pub(super) async fn ledger(&self) -> Result<Arc<Ledger>, Stop> {
+        self.agent.ledger().await.map_err(Stop::Fault)
     }
 
     /// What the steps before this one used.
@@ -286,7 +287,7 @@ impl Walk {
             events.extend(self.left_behind(decision, row.observation.as_ref()).await);
         }
         self.keeper.publish(&events).await.map_err(Stop::Fault)?;
-        let ledger = &self.agent.ledger;
+        let ledger = self.ledger().await?;
         Ok(ledger.finish_step(&self.run.run, self.step).await?)
     }
 

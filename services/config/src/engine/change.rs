@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tg_schemas::msg::{ConfigKey, ConfigPush, ConfigRequest, ConfigValue, WorkspaceChanges};
 use tg_schemas::{Error, ErrorCode, WorkspaceId};
 
-use super::limits::{MAX_WORKSPACE, check_count, check_name, check_value};
+use super::limits::{MAX_WORKSPACE, check_count, check_key, check_name, check_value};
 use super::read::bad_operation;
 use super::{REGISTRY, Row, RowKey, Rows, Scope, TEMPLATE, WORKSPACE_TYPE, is_reserved};
 
@@ -38,7 +38,7 @@ impl Write {
                 check_count("keys", ask.keys.len())?;
                 for (at, key) in ask.keys.iter().enumerate() {
                     check_name(&format!("keys[{at}].type"), &key.r#type)?;
-                    check_name(&format!("keys[{at}].key"), &key.key)?;
+                    check_key(&format!("keys[{at}].key"), &key.key)?;
                 }
                 Ok(Self::Delete(workspace.into(), ask.keys))
             }
@@ -61,7 +61,7 @@ fn check_put(workspace: &str, values: &[ConfigValue]) -> Result<(), Error> {
     check_count("values", values.len())?;
     for (at, value) in values.iter().enumerate() {
         check_name(&format!("values[{at}].type"), &value.r#type)?;
-        check_name(&format!("values[{at}].key"), &value.key)?;
+        check_key(&format!("values[{at}].key"), &value.key)?;
         check_value(&format!("values[{at}].value"), &value.value)?;
         if workspace == REGISTRY && value.r#type == WORKSPACE_TYPE {
             WorkspaceId::new(&value.key).map_err(|fault| {

@@ -4,8 +4,10 @@ use tg_schemas::{Error, ErrorCode, WorkspaceId};
 
 use super::is_reserved;
 
-/// Longest type and key in bytes.
+/// Longest type in bytes.
 pub(crate) const MAX_NAME: usize = 255;
+/// Longest key in bytes: ids that people give, of collections for example, are keys.
+pub(crate) const MAX_KEY: usize = 1024;
 /// Largest value in bytes.
 pub(crate) const MAX_VALUE: usize = 1024 * 1024;
 /// Most keys or values in one request.
@@ -17,13 +19,22 @@ fn bad(field: &str, why: &str) -> Error {
     Error::new(ErrorCode::BadRequest, format!("{field}: {why}"))
 }
 
-/// A type or a key.
+/// A type.
 pub(crate) fn check_name(field: &str, text: &str) -> Result<(), Error> {
+    check_text(field, text, MAX_NAME)
+}
+
+/// A key.
+pub(crate) fn check_key(field: &str, text: &str) -> Result<(), Error> {
+    check_text(field, text, MAX_KEY)
+}
+
+fn check_text(field: &str, text: &str, longest: usize) -> Result<(), Error> {
     if text.is_empty() {
         return Err(bad(field, "must not be empty"));
     }
-    if text.len() > MAX_NAME {
-        return Err(bad(field, "is longer than 255 bytes"));
+    if text.len() > longest {
+        return Err(bad(field, &format!("is longer than {longest} bytes")));
     }
     if text.chars().any(char::is_control) {
         return Err(bad(field, "must not contain control characters"));

@@ -227,7 +227,7 @@ fn an_announcement_names_every_type_and_every_registered_workspace() {
 
 #[test]
 fn refusals_name_the_field() {
-    let long = "k".repeat(256);
+    let long = "k".repeat(1025);
     let cases = [
         (
             ConfigRequest {

@@ -182,6 +182,6 @@ mod tests {
         assert_eq!(catalog.known("broken"), Known::No);
         assert_eq!(Catalog::new([], true).known("broken"), Known::Foreign);
         assert!(catalog.expects("mine") && catalog.expects("agent-manager"));
-        assert!(!catalog.expects("chunker"));
+        assert!(!catalog.expects("metering"));
     }
 }

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 use tg_schemas::ids::check_pair;
+use tg_schemas::msg::{NEIGHBOURS, RETRACT, SOURCES};
+use tg_schemas::processors::RETRACT_READERS;
 use tg_schemas::topic::MAX_NAME;
 use tg_schemas::{Class, Error, ErrorCode, FlowId, Subscription, Topic, WorkspaceId};
 
@@ -20,6 +22,9 @@ pub const AGENT: &str = "agent-manager";
 pub const AGENT_STEP: &str = "agent-step";
 /// Base of the topic of usage records; nobody has to read it.
 pub const USAGE: &str = "usage";
+
+/// Processor of ours that answers more than the blueprint says, on topics that the mesh adds.
+const GRAPH_STORE: &str = "triples-query";
 
 /// A planned start.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -226,6 +231,31 @@ impl<'a> Planner<'a> {
             .names
             .topics
             .insert(Topic::flow(Class::Flow, USAGE, workspace, flow));
+        let retract = Topic::flow(Class::Flow, RETRACT, workspace, flow);
+        for reader in RETRACT_READERS {
+            let rows = &self.plan.names.rows;
+            if !rows.iter().any(|row| row.processor == *reader) {
+                continue;
+            }
+            let queue = Subscription::flow(retract.clone(), reader, ws, id, RETRACT);
+            self.fits(&queue)?;
+            if self.catalog.expects(reader) {
+                self.plan.names.queues.insert(queue);
+            } else {
+                self.plan.names.other_queues.insert(queue);
+            }
+        }
+        self.plan.names.topics.insert(retract);
+        let rows = &self.plan.names.rows;
+        if rows.iter().any(|row| row.processor == GRAPH_STORE) {
+            for base in [NEIGHBOURS, SOURCES] {
+                let topic = Topic::flow(Class::Request, base, workspace, flow);
+                let queue = Subscription::flow(topic.clone(), GRAPH_STORE, ws, id, base);
+                self.fits(&queue)?;
+                self.plan.names.topics.insert(topic);
+                self.plan.names.other_queues.insert(queue);
+            }
+        }
         Ok(())
     }
 }

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 pub struct QueueReceipt {
     /// Whose queue it was.
     pub subscription: String,
-    /// Waited or were in progress when the stop began, and were handled before the processors left.
+    /// Handled between the moment when the processor knew of the stop and its departure. Counted by the
+    /// processor, or, for a foreign one, from what its queue held.
     pub finished: u64,
     /// Kept as put-aside records.
     pub parked: u64,
@@ -49,6 +50,8 @@ fn is_zero(number: &u64) -> bool {
 pub struct Counts {
     /// Per subscription: waiting or in progress when the stop began.
     pub before: BTreeMap<String, u64>,
+    /// Per subscription: handled since its processor knew of the stop, as it told itself.
+    pub told: BTreeMap<String, u64>,
     /// Per subscription: waiting when the processors had left.
     pub after: BTreeMap<String, u64>,
     /// Per subscription: parked.
@@ -75,6 +78,7 @@ impl Counts {
         let mut names: Vec<&String> = self
             .before
             .keys()
+            .chain(self.told.keys())
             .chain(self.parked.keys())
             .chain(self.discarded.keys())
             .collect();
@@ -84,9 +88,11 @@ impl Counts {
             .into_iter()
             .map(|name| QueueReceipt {
                 subscription: name.clone(),
-                finished: get(&self.before, name)
-                    .saturating_sub(get(&self.after, name))
-                    .saturating_sub(get(&self.aside, name)),
+                finished: self.told.get(name).copied().unwrap_or_else(|| {
+                    get(&self.before, name)
+                        .saturating_sub(get(&self.after, name))
+                        .saturating_sub(get(&self.aside, name))
+                }),
                 parked: get(&self.parked, name),
                 discarded: get(&self.discarded, name),
             })

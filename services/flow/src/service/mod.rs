@@ -1,4 +1,4 @@
-//! The flow service of a process: its store, opened when it first serves, and what must not run at the
+//! The flow service of a process: its store, open while it serves, and what must not run at the
 //! same time.
 
 mod blueprints;
@@ -14,16 +14,14 @@ mod teardown;
 mod why;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tg_mesh::{BusError, Mesh};
-use tg_schemas::{Error, ErrorCode, FlowId, WorkspaceId};
-use tg_storage::{Durability, StorageError};
-use tokio::sync::{Notify, OnceCell, OwnedMutexGuard, RwLock, watch};
+use tg_mesh::{BusError, Mesh, OwnedStore};
+use tg_schemas::{Error, FlowId, WorkspaceId};
+use tokio::sync::{Notify, OwnedMutexGuard, RwLock, watch};
 
 use crate::config::{Config, FLOW};
 use crate::engine::record::FlowRecord;
@@ -44,10 +42,8 @@ type Stopped = Option<Result<serde_json::Value, Error>>;
 
 /// The service.
 pub(crate) struct Service {
-    file: PathBuf,
-    durability: Durability,
     pub(crate) settings: FlowSettings,
-    store: OnceCell<Store>,
+    store: Arc<OwnedStore<Store>>,
     /// One change of a flow at a time.
     changing: Mutex<HashMap<FlowKey, Arc<tokio::sync::Mutex<()>>>>,
     /// Read while a start takes names, written while a stop decides which of its names others hold.
@@ -67,12 +63,10 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    pub(crate) fn new(file: PathBuf, durability: Durability, settings: FlowSettings) -> Arc<Self> {
+    pub(crate) fn new(store: Arc<OwnedStore<Store>>, settings: FlowSettings) -> Arc<Self> {
         Arc::new(Self {
-            file,
-            durability,
             settings,
-            store: OnceCell::new(),
+            store,
             changing: Mutex::default(),
             names: RwLock::default(),
             stopping: Mutex::default(),
@@ -84,30 +78,9 @@ impl Service {
         })
     }
 
-    /// The store. Fails while another process holds it; the next call tries again.
-    pub(crate) async fn store(&self) -> Result<&Store, Error> {
-        self.store.get_or_try_init(|| self.open()).await
-    }
-
-    async fn open(&self) -> Result<Store, Error> {
-        let (file, durability) = (self.file.clone(), self.durability);
-        let (rows, bytes) = (self.settings.put_aside_rows, self.settings.put_aside_bytes);
-        let open = move || Store::open(&file, durability, rows, bytes);
-        match tokio::task::spawn_blocking(open).await {
-            Ok(Ok(store)) => Ok(store),
-            Ok(Err(StorageError::InUse)) => {
-                let text = "another process owns the flow service's store";
-                Err(Error::new(ErrorCode::Unavailable, text))
-            }
-            Ok(Err(fault)) => {
-                tracing::warn!(%fault, "the flow service's store cannot be opened");
-                Err(fault.into())
-            }
-            Err(_) => Err(Error::new(
-                ErrorCode::Internal,
-                "the store could not be opened",
-            )),
-        }
+    /// The store. Fails while another process owns it.
+    pub(crate) async fn store(&self) -> Result<Arc<Store>, Error> {
+        self.store.get().await
     }
 
     /// Waits for the turn to change a flow.
@@ -199,9 +172,14 @@ impl Service {
         let mut link = mesh.bus().link();
         loop {
             match operation().await {
-                Err(BusError::Down) if tokio::time::Instant::now() < until => {
+                Err(BusError::Down)
+                    if tokio::time::Instant::now() < until && !mesh.stopping().is_cancelled() =>
+                {
                     let up = link.wait_for(|link| matches!(link, tg_mesh::bus::Link::Up { .. }));
-                    let _ = tokio::time::timeout_at(until, up).await;
+                    tokio::select! {
+                        _ = tokio::time::timeout_at(until, up) => {}
+                        () = mesh.stopping().cancelled() => {}
+                    }
                     // A bus that goes down again at once must not be asked in a tight loop.
                     tokio::time::sleep(Duration::from_millis(10)).await;
                 }

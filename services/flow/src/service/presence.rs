@@ -14,7 +14,7 @@ use crate::engine::plan::Plan;
 /// How often queues are looked at while presence says nothing.
 const LOOK: Duration = Duration::from_millis(50);
 /// How long processors may take to say that they know of a stop.
-const TOLD: Duration = Duration::from_millis(200);
+const TOLD: Duration = Duration::from_millis(500);
 
 impl Service {
     /// Waits until the expected processors are attached. Returns those that are not in time.
@@ -43,7 +43,7 @@ impl Service {
                 missing = self.without_consumers(mesh, &plan.names, missing).await;
             }
             let left = end.saturating_duration_since(Instant::now());
-            if missing.is_empty() || left.is_zero() {
+            if missing.is_empty() || left.is_zero() || mesh.stopping().is_cancelled() {
                 let mut names: Vec<_> = missing
                     .into_iter()
                     .map(|row| row.processor.clone())
@@ -56,9 +56,10 @@ impl Service {
             } else {
                 left
             };
-            mesh.presence()
-                .until(look, |_| !missing.iter().any(absent))
-                .await;
+            tokio::select! {
+                _ = mesh.presence().until(look, |_| !missing.iter().any(absent)) => {}
+                () = mesh.stopping().cancelled() => {}
+            }
         }
     }
 
@@ -87,26 +88,11 @@ impl Service {
         missing
     }
 
-    /// Waits until the processors that are attached have told how busy they are, after they could know
-    /// that the flow stops. `before` is the view's number before that was written.
-    pub(super) async fn until_told(&self, mesh: &Mesh, key: &FlowKey, before: u64) {
+    /// Waits until the processors that are attached know that the flow stops: from then on they count.
+    pub(super) async fn until_told(&self, mesh: &Mesh, key: &FlowKey) {
         let (workspace, flow) = (key.0.as_str(), key.1.as_str());
-        let attached = mesh
-            .presence()
-            .snapshot()
-            .into_iter()
-            .flat_map(|process| process.processors);
-        let tells = attached
-            .filter(|processor| {
-                processor
-                    .flows
-                    .iter()
-                    .any(|at| at.workspace == workspace && at.flow == flow)
-            })
-            .count() as u64;
-        let changed = mesh.presence().changed();
         mesh.presence()
-            .until(TOLD, |_| changed.borrow().wrapping_sub(before) >= tells)
+            .until(TOLD, |view| view.stopping(workspace, flow))
             .await;
     }
 
@@ -156,7 +142,7 @@ impl Service {
                 0
             };
             let left = end.saturating_duration_since(Instant::now());
-            if quiet >= 2 || left.is_zero() || mesh.shutdown().is_cancelled() {
+            if quiet >= 2 || left.is_zero() || mesh.stopping().is_cancelled() {
                 return;
             }
             if quiet == 0 {
@@ -184,9 +170,10 @@ impl Service {
         };
         loop {
             let left = end.saturating_duration_since(Instant::now());
-            mesh.presence()
-                .until(left, |_| !rows.iter().any(|row| here(&row)))
-                .await;
+            tokio::select! {
+                _ = mesh.presence().until(left, |_| !rows.iter().any(|row| here(&row))) => {}
+                () = mesh.stopping().cancelled() => {}
+            }
             let mut still: Vec<String> = rows
                 .iter()
                 .filter(here)
@@ -203,7 +190,7 @@ impl Service {
             }
             still.sort();
             still.dedup();
-            if still.is_empty() || left.is_zero() {
+            if still.is_empty() || left.is_zero() || mesh.stopping().is_cancelled() {
                 return still;
             }
             tokio::time::sleep(LOOK.min(left)).await;

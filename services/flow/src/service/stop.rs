@@ -134,7 +134,6 @@ impl Service {
             drain: Some(drain),
             ..record
         };
-        let told = *mesh.presence().changed().borrow();
         self.write_record(mesh, key, Some(&record), Vec::new())
             .await?;
         let released = Released::default();
@@ -147,13 +146,14 @@ impl Service {
             drain,
             progress,
             resumed,
+            epoch: record.epoch,
         };
         {
             let _names = self.names.write().await;
             stop.look().await?;
         }
         if !never_ran && stop.progress.phase == Phase::Drain {
-            self.until_told(mesh, key, told).await;
+            self.until_told(mesh, key).await;
             stop.drain().await;
         }
         stop.run().await

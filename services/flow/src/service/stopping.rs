@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use tg_mesh::Mesh;
-use tg_mesh::bus::Delivery;
+use tg_mesh::bus::{Delete, Deleted, Delivery};
 use tg_mesh::deadline::now_millis;
-use tg_schemas::{Class, Error, Subscription};
+use tg_schemas::msg::RETRACT;
+use tg_schemas::{Class, Error, ErrorCode, Subscription};
 
 use super::{FlowKey, Service};
 use crate::config::Config;
@@ -13,8 +14,11 @@ use crate::engine::closure::Released;
 use crate::engine::names::{Names, RowKey};
 use crate::engine::receipt::{Counts, Receipt};
 use crate::engine::record::Drain;
+use crate::faults::conflict;
 use crate::store::{NewRecord, Phase, Progress, Reason};
 
+/// How often a queue that is to be deleted is emptied again.
+const ROUNDS: usize = 100;
 /// Records parked in one write.
 const BATCH: usize = 128;
 
@@ -30,6 +34,8 @@ pub(super) struct Stop<'a> {
     pub(super) progress: Progress,
     /// An earlier process began it.
     pub(super) resumed: bool,
+    /// Of the start that is stopped.
+    pub(super) epoch: u64,
 }
 
 impl Stop<'_> {
@@ -69,8 +75,12 @@ impl Stop<'_> {
             let start = format!("{processor}--");
             let own = |queue: &&Subscription| queue.name.starts_with(&start);
             let asked = self.released.other_queues.iter().find(own);
-            // What is in progress is counted where questions come in, else where records do.
-            if let Some(queue) = asked.or_else(|| self.released.queues.iter().find(own)) {
+            // What is in progress is counted where questions come in, else where records do, of which
+            // those to be forgotten are the fewest.
+            let rare = format!("--{RETRACT}");
+            let records = self.released.queues.iter().filter(own);
+            let records = records.min_by_key(|queue| queue.name.ends_with(&rare));
+            if let Some(queue) = asked.or(records) {
                 counts.before.insert(queue.name.clone(), busy);
             }
         }
@@ -92,11 +102,22 @@ impl Stop<'_> {
         }
     }
 
+    /// Waits end early when the process stops: what follows from them is left to the next start.
+    fn go_on(&self) -> Result<(), Error> {
+        if self.mesh.stopping().is_cancelled() {
+            let text = "the service is stopping; the stop goes on when it is back";
+            return Err(Error::new(ErrorCode::Interrupted, text));
+        }
+        Ok(())
+    }
+
     /// The rest, from the phase that was stored.
     pub(super) async fn run(mut self) -> Result<Receipt, Error> {
+        self.go_on()?;
         if self.progress.phase <= Phase::Detach {
             self.enter(Phase::Detach).await?;
             self.detach().await?;
+            self.go_on()?;
         }
         if self.progress.phase <= Phase::Park {
             if self.progress.phase < Phase::Park {
@@ -139,6 +160,13 @@ impl Stop<'_> {
             tracing::warn!(workspace = %self.key.0, flow = %self.key.1, ?still, "processors did not leave");
         }
         self.progress.counts.still_attached = still;
+        // They counted for themselves, and told with their departure.
+        let (workspace, flow) = (self.key.0.as_str(), self.key.1.as_str());
+        let done = self.mesh.presence().done(workspace, flow, self.epoch);
+        let told = done
+            .into_iter()
+            .map(|(name, count)| (name, count.unsigned_abs()));
+        self.progress.counts.told.extend(told);
         Ok(())
     }
 
@@ -220,14 +248,10 @@ impl Stop<'_> {
     async fn remove(mut self) -> Result<Receipt, Error> {
         let _names = self.service.names.write().await;
         self.look().await?;
-        let queues = self.all_queues();
-        for queue in &queues {
-            self.last_look(queue).await?;
-        }
+        self.remove_queues().await?;
         let topics: Vec<_> = self.released.topics.iter().cloned().collect();
-        let removed = self.service.remove(self.mesh, &queues, &topics).await?;
+        let removed = self.service.remove_topics(self.mesh, &topics).await?;
         let counts: &mut Counts = &mut self.progress.counts;
-        counts.queues_removed += removed.queues;
         counts.exchanges_removed += removed.exchanges;
         counts.exchanges_left = removed.exchanges_left;
         let receipt = counts.receipt();
@@ -244,27 +268,41 @@ impl Stop<'_> {
         Ok(receipt)
     }
 
-    /// What a queue holds just before it is deleted is parked too, or counted as thrown away.
-    async fn last_look(&mut self, queue: &Subscription) -> Result<(), Error> {
-        let Some(state) = self
-            .service
-            .patiently(self.mesh, || self.mesh.bus().queue_state(queue))
-            .await?
-        else {
-            return Ok(());
+    /// Deletes the queues. What came in after one was emptied is parked too, or counted as thrown away: no
+    /// record that a writer was told is queued goes unseen.
+    async fn remove_queues(&mut self) -> Result<(), Error> {
+        let keeps = self.drain != Drain::Discard;
+        let when = move |queue: &Subscription| match queue.topic.class() {
+            Class::Flow if keeps => Delete::IfEmpty,
+            _ => Delete::Always,
         };
-        if state.ready == 0 {
-            return Ok(());
+        let mut left = self.all_queues();
+        for _ in 0..ROUNDS {
+            let outcomes = self.service.delete_queues(self.mesh, &left, when).await?;
+            let mut full = Vec::new();
+            let counts = &mut self.progress.counts;
+            for (queue, outcome) in left.into_iter().zip(outcomes) {
+                match outcome {
+                    Deleted::Missing => {}
+                    Deleted::NotEmpty => full.push(queue),
+                    Deleted::Gone { messages } => {
+                        counts.queues_removed += 1;
+                        if messages > 0 {
+                            *counts.discarded.entry(queue.name).or_default() += messages;
+                        }
+                    }
+                }
+            }
+            if full.is_empty() {
+                return Ok(());
+            }
+            for queue in &full {
+                self.park_queue(queue).await?;
+            }
+            left = full;
         }
-        if self.drain != Drain::Discard && queue.topic.class() == Class::Flow {
-            return self.park_queue(queue).await;
-        }
-        *self
-            .progress
-            .counts
-            .discarded
-            .entry(queue.name.clone())
-            .or_default() += state.ready;
-        Ok(())
+        Err(conflict(
+            "flow-id: records keep coming in for this flow; end what writes them and stop it again",
+        ))
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures::future::join_all;
+use tg_mesh::bus::{Delete, Deleted};
 use tg_mesh::{BusError, Mesh, Mode};
 use tg_schemas::{Class, Error, Subscription, Topic};
 
@@ -20,7 +21,6 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// What was taken away.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Removed {
-    pub(super) queues: u64,
     pub(super) exchanges: u64,
     pub(super) exchanges_left: u64,
 }
@@ -50,20 +50,33 @@ impl Service {
         Ok(released(key.0.as_str(), names, &others))
     }
 
-    /// Deletes queues and exchanges.
-    pub(super) async fn remove(
+    /// Deletes queues, each on its condition; what became of them, in order.
+    pub(super) async fn delete_queues(
         &self,
         mesh: &Mesh,
         queues: &[Subscription],
+        when: impl Fn(&Subscription) -> Delete,
+    ) -> Result<Vec<Deleted>, BusError> {
+        let mut deleted = Vec::with_capacity(queues.len());
+        for some in queues.chunks(PARALLEL) {
+            let deletions = some.iter().map(|queue| {
+                let when = when(queue);
+                self.patiently(mesh, move || mesh.bus().delete_queue(queue, when))
+            });
+            for outcome in join_all(deletions).await {
+                deleted.push(outcome?);
+            }
+        }
+        Ok(deleted)
+    }
+
+    /// Deletes exchanges.
+    pub(super) async fn remove_topics(
+        &self,
+        mesh: &Mesh,
         topics: &[Topic],
     ) -> Result<Removed, BusError> {
         let mut removed = Removed::default();
-        for some in queues.chunks(PARALLEL) {
-            let deletions = some.iter().map(|queue| self.delete_queue(mesh, queue));
-            for outcome in join_all(deletions).await {
-                removed.queues += u64::from(outcome?);
-            }
-        }
         // Native answers go straight to inboxes: no exchange stands for a response topic.
         let native = mesh.bus().mode() == Mode::Native;
         let stands = |topic: &&Topic| !native || topic.class() != Class::Response;
@@ -103,11 +116,6 @@ impl Service {
         Ok((gone, left))
     }
 
-    async fn delete_queue(&self, mesh: &Mesh, queue: &Subscription) -> Result<bool, BusError> {
-        self.patiently(mesh, || mesh.bus().delete_queue(queue))
-            .await
-    }
-
     async fn delete_topic(&self, mesh: &Mesh, topic: &Topic) -> Result<bool, BusError> {
         self.patiently(mesh, || mesh.bus().delete_topic(topic))
             .await
@@ -141,7 +149,9 @@ impl Service {
                 .chain(released.other_queues)
                 .collect();
             let topics: Vec<_> = released.topics.into_iter().collect();
-            self.remove(mesh, &queues, &topics).await?;
+            self.delete_queues(mesh, &queues, |_| Delete::Always)
+                .await?;
+            self.remove_topics(mesh, &topics).await?;
             self.write_record(mesh, key, None, Vec::new()).await
         };
         if let Err(error) = outcome.await {

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use async_trait::async_trait;
 use tg_mesh::bus::{
-    Bus, BusError, Claim, Consume, Consumer, Delivery, Envelope, Link, Mode, Promise, QueueState,
-    Routed, Sink, Target,
+    Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link, Mode,
+    Promise, QueueState, Routed, Sink, Target,
 };
 use tg_mesh::embedded::EmbeddedBus;
 use tg_schemas::{Subscription, Topic};
@@ -86,9 +86,9 @@ impl Bus for FusedBus {
         self.inner.take(from).await
     }
 
-    async fn delete_queue(&self, of: &Subscription) -> Result<bool, BusError> {
+    async fn delete_queue(&self, of: &Subscription, when: Delete) -> Result<Deleted, BusError> {
         self.fuse.burn();
-        self.inner.delete_queue(of).await
+        self.inner.delete_queue(of, when).await
     }
 
     async fn delete_topic(&self, topic: &Topic) -> Result<bool, BusError> {

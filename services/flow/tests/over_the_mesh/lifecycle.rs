@@ -1,10 +1,12 @@
 //! Flows start, repeat, conflict and stop.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use tg_mesh::bus::{Envelope, Promise, Routed, Target};
 use tg_schemas::ErrorCode;
 
-use crate::harness::{Reader, World, blueprint, request, topic};
+use crate::harness::{Reader, WAIT, World, blueprint, request, topic};
 
 fn epoch(world: &World, flow: &str) -> u64 {
     let record = world.config.get("w", "flow", flow).expect("a record");
@@ -127,14 +129,9 @@ async fn a_stop_that_waits_lets_the_processors_finish() {
         process.send("f", &n.to_string(), epoch(&world, "f")).await;
     }
     let opened = async {
-        // The stop is under way when its record says so.
-        process
-            .until(|mesh| {
-                mesh.config()
-                    .get("w", "flow", "f")
-                    .is_some_and(|r| r.contains("stopping"))
-            })
-            .await;
+        // The stop is under way when the processors know.
+        let known = |view: &tg_mesh::PresenceView| view.stopping("w", "f");
+        assert!(process.mesh.presence().until(WAIT, known).await);
         reader.gate.add_permits(1000);
     };
     let (receipt, ()) = tokio::join!(process.stop_flow("f", "wait"), opened);
@@ -147,9 +144,10 @@ async fn a_stop_that_waits_lets_the_processors_finish() {
         (Some(5), Some(0)),
         "{receipt}"
     );
-    // The record queue, and the topics of triples, prompt, steps and usage.
-    assert_eq!(receipt["queues-removed"], 1, "{receipt}");
-    assert_eq!(receipt["exchanges-removed"], 4, "{receipt}");
+    // The queues of records and of what is to be forgotten; the topics of triples, prompt, steps, usage and
+    // of what is to be forgotten.
+    assert_eq!(receipt["queues-removed"], 2, "{receipt}");
+    assert_eq!(receipt["exchanges-removed"], 5, "{receipt}");
 
     assert!(world.config.get("w", "flow", "f").is_none());
     assert!(world.config.get("w", "processor:prompt", "f").is_none());
@@ -165,6 +163,56 @@ async fn a_stop_that_waits_lets_the_processors_finish() {
     process.send("other", "still", epoch(&world, "other")).await;
     reader.until(6).await;
     process.stop().await;
+}
+
+/// Somebody writes all the time: each record that was accepted is finished or parked, and counted once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_receipt_adds_up_while_somebody_writes() {
+    for (drain, most) in [("wait", 500), ("park", 100_000), ("discard", 100_000)] {
+        let world = World::new();
+        let reader = Reader::with(0);
+        let process = world.process(Some(reader.clone())).await;
+        process.start_flow("f").await.unwrap();
+        let bus = process.mesh.bus().clone();
+        let writing = tokio::spawn(async move {
+            let mut accepted = 0;
+            let mut pace = tokio::time::interval(Duration::from_micros(500));
+            // Ends with the queue, if it may write that long.
+            while accepted < most {
+                pace.tick().await;
+                let target = Target::Topic(topic("f"));
+                let record = Envelope {
+                    body: b"{}".to_vec().into(),
+                    ..Envelope::default()
+                };
+                match bus.publish(&target, record, Promise::Confirmed).await {
+                    Ok(Routed::Queued) => accepted += 1,
+                    _ => break,
+                }
+            }
+            accepted
+        });
+        let opened = async {
+            let known = |view: &tg_mesh::PresenceView| view.stopping("w", "f");
+            assert!(process.mesh.presence().until(WAIT, known).await);
+            reader.gate.add_permits(1_000_000);
+        };
+        let (receipt, ()) = tokio::join!(process.stop_flow("f", drain), opened);
+        let receipt = receipt.unwrap();
+        let accepted: u64 = writing.await.unwrap();
+        let queue = &receipt["queues"][0];
+        let column = |name: &str| queue[name].as_u64().unwrap();
+        let sum = column("finished") + column("parked") + column("discarded");
+        assert_eq!(sum, accepted, "{drain}: {receipt}");
+        assert_eq!(column("finished"), reader.seen.lock().len() as u64);
+        let other = if drain == "discard" {
+            "parked"
+        } else {
+            "discarded"
+        };
+        assert_eq!(column(other), 0, "{drain}: {receipt}");
+        process.stop().await;
+    }
 }
 
 #[tokio::test]
@@ -213,7 +261,7 @@ async fn a_dry_run_changes_nothing() {
             receipt["queues-removed"].as_u64(),
             process.waiting("f").await
         ),
-        (Some(1), Some(1))
+        (Some(2), Some(1))
     );
     assert_eq!(world.config.get("w", "flow", "f"), before);
     process.stop().await;

@@ -115,6 +115,7 @@ async fn ask(
         workspace: None,
         timeout: None,
         detach: false,
+        whole: true,
         meta,
     };
     let running = app.start(identity, call, CancellationToken::new()).await?;

@@ -1,53 +1,60 @@
-//! `GET /api/v1/flow/{flow}/import/{kind}` and `…/export/{kind}`: bulk sockets. Credentials are in the
-//! query string; everything that can be refused is refused at the handshake.
+//! `/api/v1/flow/{flow}/import/{kind}` and `…/export/{kind}`: bulk data, as WebSockets or as lines of JSON
+//! over plain HTTP. Everything that can be refused is refused before anything is read.
+//!
+//! Sockets carry their credential in the query string, plain requests in the header as everywhere.
 
 use std::sync::Arc;
 
+use axum::body::Body as HttpBody;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::{Extension, Path, Query, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
-use super::cores::not_built;
-use super::import::{self, Way};
+use super::export::{self, Filter};
+use super::intake::Way;
 use super::socket::no_room;
+use super::{import, ndjson, read};
 use crate::auth::Identity;
 use crate::dispatch::Meta;
 use crate::fault::{Fault, json_response, refusal};
 use crate::flows::Flow;
 use crate::registry::{EXPORTS, Gate, IMPORTS, bulk};
 use crate::state::{App, Shared};
+use crate::translate::bulk::BulkKind;
 use crate::translate::error_body;
+use crate::translate::fields::fault;
 
 /// The query string.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub(crate) struct Wanted {
     token: Option<String>,
     workspace: Option<String>,
-    /// Asks for a frame per confirmed batch.
+    /// Import: asks for a frame per confirmed batch.
     ack: Option<String>,
+    /// Import: `skip` goes on after a faulty frame.
+    errors: Option<String>,
+    /// Export: what is stored instead of what passes.
+    stored: Option<String>,
+    /// Export: only this collection.
+    collection: Option<String>,
+    /// Export of what is stored: only this graph.
+    graph: Option<String>,
 }
 
-/// Opens an import.
+/// Opens an import socket.
 pub(crate) async fn import(
     State(app): State<Shared>,
     Path((flow, kind)): Path<(String, String)>,
     Query(wanted): Query<Wanted>,
     Extension(meta): Extension<Meta>,
+    headers: HeaderMap,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
-    let admitted = admit(&app, bulk(IMPORTS, &kind), &flow, &wanted).await;
-    let (identity, flow) = match admitted {
-        Ok(admitted) => admitted,
-        Err(fault) => return refused(fault),
-    };
-    if kind != "triples" {
-        return not_built(&format!("import of {kind}"));
-    }
-    let topic = match flow.input("triples-store") {
-        Ok(topic) => topic,
+    let way = match way(&app, (&flow, &kind), &wanted, meta, &headers).await {
+        Ok(way) => way,
         Err(fault) => return refused(fault),
     };
     let upgrade = match upgrade {
@@ -58,13 +65,6 @@ pub(crate) async fn import(
         return no_room();
     };
     let limit = app.options.limits.frame;
-    let way = Way {
-        ack: wanted.ack.is_some_and(|ack| ack == "1" || ack == "true"),
-        topic,
-        flow,
-        identity,
-        traceparent: meta.traceparent,
-    };
     upgrade
         .max_message_size(limit)
         .max_frame_size(limit)
@@ -77,39 +77,132 @@ pub(crate) async fn import(
         })
 }
 
-/// Exports arrive with a later release.
+/// Takes lines of JSON, each a frame, and answers with counters.
+pub(crate) async fn import_lines(
+    State(app): State<Shared>,
+    Path((flow, kind)): Path<(String, String)>,
+    Query(wanted): Query<Wanted>,
+    Extension(meta): Extension<Meta>,
+    headers: HeaderMap,
+    body: HttpBody,
+) -> Response {
+    let way = match way(&app, (&flow, &kind), &wanted, meta, &headers).await {
+        Ok(way) => way,
+        Err(fault) => return refused(fault),
+    };
+    let Some(room) = app.socket_room() else {
+        return no_room();
+    };
+    let response = ndjson::import(&app, body, way).await;
+    drop(room);
+    response
+}
+
+/// Opens an export: a socket, or for a plain request lines of JSON.
 pub(crate) async fn export(
     State(app): State<Shared>,
     Path((flow, kind)): Path<(String, String)>,
     Query(wanted): Query<Wanted>,
+    Extension(meta): Extension<Meta>,
+    headers: HeaderMap,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
-    match admit(&app, bulk(EXPORTS, &kind), &flow, &wanted).await {
-        Ok(_) => not_built(&format!("export of {kind}")),
-        Err(fault) => refused(fault),
+    let opened = async {
+        let capability = bulk(EXPORTS, &kind).ok_or(Fault::UnknownKind)?;
+        let kind = BulkKind::named(&kind).ok_or(Fault::UnknownKind)?;
+        let (identity, flow) = admit(&app, capability, &flow, &wanted, &headers).await?;
+        let filter = Filter {
+            stored: switch("stored", wanted.stored.as_deref())?,
+            collection: wanted.collection.clone().filter(|name| !name.is_empty()),
+            graph: wanted.graph.clone(),
+        };
+        let frames = export::open(&app, kind, flow.clone(), &identity, filter, &meta).await?;
+        Ok((frames, flow))
+    };
+    let (frames, flow) = match opened.await {
+        Ok(opened) => opened,
+        Err(fault) => return refused(fault),
+    };
+    let Some(room) = app.socket_room() else {
+        return no_room();
+    };
+    if !headers.contains_key(header::UPGRADE) {
+        return ndjson::export(&app, frames, flow, room);
+    }
+    match upgrade {
+        Ok(upgrade) => upgrade.on_upgrade(move |socket| {
+            let sockets = app.sockets.clone();
+            sockets.track_future(async move {
+                export::run(&app, socket, frames, flow).await;
+                drop(room);
+            })
+        }),
+        Err(rejection) => rejection.into_response(),
+    }
+}
+
+async fn way(
+    app: &App,
+    (flow, kind): (&str, &str),
+    wanted: &Wanted,
+    meta: Meta,
+    headers: &HeaderMap,
+) -> Result<Way, Fault> {
+    let capability = bulk(IMPORTS, kind).ok_or(Fault::UnknownKind)?;
+    let kind = BulkKind::named(kind).ok_or(Fault::UnknownKind)?;
+    let (identity, flow) = admit(app, capability, flow, wanted, headers).await?;
+    let skips = match wanted.errors.as_deref() {
+        None | Some("") => None,
+        Some("stop") => Some(false),
+        Some("skip") => Some(true),
+        Some(_) => return Err(fault("errors", "must be stop or skip").into()),
+    };
+    Ok(Way {
+        topic: flow.input(kind.interface())?,
+        ack: switch("ack", wanted.ack.as_deref())?,
+        skips,
+        kind,
+        flow,
+        identity,
+        traceparent: meta.traceparent,
+    })
+}
+
+fn switch(name: &str, value: Option<&str>) -> Result<bool, Fault> {
+    match value {
+        None | Some("" | "0" | "false") => Ok(false),
+        Some("1" | "true") => Ok(true),
+        Some(_) => Err(fault(name, "must be true or false").into()),
     }
 }
 
 async fn admit(
     app: &App,
-    capability: Option<&'static str>,
+    capability: &'static str,
     flow: &str,
     wanted: &Wanted,
+    headers: &HeaderMap,
 ) -> Result<(Identity, Arc<Flow>), Fault> {
-    let gate = Gate::Needs(capability.ok_or(Fault::UnknownKind)?);
-    // There is no anonymous attempt at this door.
+    // There is no anonymous attempt at these doors.
     let token = wanted.token.as_deref().filter(|token| !token.is_empty());
+    let token = token.or_else(|| read::bearer(headers));
     if token.is_none() && !app.auth.open() {
         return Err(Fault::AuthFailure);
     }
     let identity = app.auth.authenticate(token).await?;
     let flow = app
-        .flow(&identity, wanted.workspace.as_deref(), flow, gate)
+        .flow(
+            &identity,
+            wanted.workspace.as_deref(),
+            flow,
+            Gate::Needs(capability),
+        )
         .await?;
     Ok((identity, flow))
 }
 
 /// At a handshake everything has a status.
-fn refused(fault: Fault) -> Response {
+pub(super) fn refused(fault: Fault) -> Response {
     match &fault {
         Fault::InvalidFlow { .. } | Fault::KindNotInFlow => {
             refusal(StatusCode::NOT_FOUND, &fault.error().message)

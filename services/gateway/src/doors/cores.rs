@@ -1,46 +1,382 @@
-//! `import-core` and `export-core`: knowledge cores, which this release does not have.
+//! `POST /api/v1/import-core` and `GET /api/v1/export-core`: a knowledge core as a file, streamed.
+//!
+//! Neither holds more than a record or a part of a document at once.
 
-use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::body::Body as HttpBody;
+use axum::extract::{Extension, Query, State};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use bytes::{Buf, Bytes, BytesMut};
+use futures::stream::FuturesUnordered;
+use futures::{StreamExt, stream};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
 use tg_schemas::{Error, ErrorCode};
+use tokio_util::sync::CancellationToken;
 
+use super::bulk::refused;
+use super::core_file::{to_put, to_record};
 use super::read;
-use crate::auth::Resource;
+use super::whole::Whole;
+use crate::ask::Part;
+use crate::auth::Identity;
+use crate::dispatch::{Call, Meta, Running, Target};
 use crate::fault::{Fault, json_response};
-use crate::registry::Gate;
+use crate::msgpack::{self, Scanner};
+use crate::registry::{self, Gate};
 use crate::state::{App, Shared};
-use crate::translate::error_body;
+use crate::translate::fields::fault;
+use crate::translate::{Body, error_value};
 
-/// Upload of a core.
-pub(crate) async fn import(State(app): State<Shared>, headers: HeaderMap) -> Response {
-    refuse(&app, &headers).await
+/// Whoever may do this may do everything.
+const GATE: Gate = Gate::Needs("users:admin");
+/// Records that are put side by side.
+const WINDOW: usize = 16;
+
+/// The query string.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Wanted {
+    id: Option<String>,
+    workspace: Option<String>,
+    /// Export: `kg` or `de`.
+    kind: Option<String>,
 }
 
-/// Download of a core.
-pub(crate) async fn export(State(app): State<Shared>, headers: HeaderMap) -> Response {
-    refuse(&app, &headers).await
-}
-
-async fn refuse(app: &App, headers: &HeaderMap) -> Response {
-    let admitted = async {
-        let identity = app.auth.authenticate(read::bearer(headers)).await?;
-        let gate = Gate::Needs("users:admin");
-        app.auth
-            .authorise(&identity, gate, &Resource::default())
-            .await
+/// Puts every record of the body into a core.
+pub(crate) async fn import(
+    State(app): State<Shared>,
+    Query(wanted): Query<Wanted>,
+    Extension(meta): Extension<Meta>,
+    headers: HeaderMap,
+    body: HttpBody,
+) -> Response {
+    let identity = match admit(&app, &wanted, &headers).await {
+        Ok(identity) => identity,
+        Err(fault) => return refused(fault),
     };
-    match admitted.await {
-        Ok(()) => not_built("knowledge cores"),
-        Err(fault) => Fault::into_response(fault),
+    let Some(core) = wanted.id.filter(|id| !id.is_empty()) else {
+        return refused(fault("id", "is required").into());
+    };
+    let taking = Taking {
+        app: &app,
+        identity: &identity,
+        core: &core,
+        workspace: wanted.workspace,
+        meta,
+        counts: Map::new(),
+    };
+    taking.run(body).await
+}
+
+struct Taking<'a> {
+    app: &'a App,
+    identity: &'a Identity,
+    core: &'a str,
+    workspace: Option<String>,
+    meta: Meta,
+    counts: Map<String, Value>,
+}
+
+impl Taking<'_> {
+    async fn run(mut self, body: HttpBody) -> Response {
+        let mut records = Records::new(body, self.app.options.limits.frame);
+        let outcome = self.take_all(&mut records).await;
+        let mut reply = std::mem::take(&mut self.counts);
+        match outcome {
+            Ok(()) => json_response(StatusCode::OK, &reply),
+            Err(error) => {
+                reply.insert("error".to_owned(), error_value(&error));
+                let status = StatusCode::from_u16(error.code().status());
+                json_response(status.unwrap_or(StatusCode::BAD_REQUEST), &reply)
+            }
+        }
+    }
+
+    async fn take_all(&mut self, records: &mut Records) -> Result<(), Error> {
+        let mut waiting = FuturesUnordered::new();
+        while let Some(record) = records.next().await? {
+            let number = records.number;
+            let put = to_put(record, self.core).map_err(|error| numbered(number, error))?;
+            let (key, items) = count(&put);
+            // A document follows its metadata, a child its parent; everything else is in no order.
+            let in_order = key.starts_with("library");
+            while waiting.len() >= WINDOW || (in_order && !waiting.is_empty()) {
+                let done: Option<Result<(), Error>> = waiting.next().await;
+                done.unwrap_or(Ok(()))?;
+            }
+            self.note(key, items);
+            let (app, identity) = (self.app, self.identity);
+            let (workspace, meta) = (self.workspace.clone(), self.meta.clone());
+            waiting.push(async move {
+                let done = ask(app, identity, put, workspace, meta).await;
+                let reply = match done {
+                    Ok(running) => Whole::Last.collect(running).await,
+                    Err(fault) => Err(fault),
+                };
+                let reply = reply.map_err(|fault| numbered(number, fault.error()))?;
+                match reply.get("error") {
+                    Some(error) => {
+                        let error = serde_json::from_value(error.clone()).unwrap_or_default();
+                        Err(numbered(number, error))
+                    }
+                    None => Ok(()),
+                }
+            });
+        }
+        while let Some(done) = waiting.next().await {
+            done?;
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, key: &str, items: usize) {
+        for (key, more) in [("records", 1), (key, items as u64)] {
+            let sum = self.counts.get(key).and_then(Value::as_u64).unwrap_or(0) + more;
+            self.counts.insert(key.to_owned(), sum.into());
+        }
     }
 }
 
-/// 501 for what arrives in a later release.
-pub(super) fn not_built(what: &str) -> Response {
-    let error = Error::new(
-        ErrorCode::NotImplemented,
-        format!("{what}: not part of this release"),
-    );
-    json_response(StatusCode::NOT_IMPLEMENTED, &error_body(&error))
+fn numbered(number: u64, error: Error) -> Error {
+    Error::typed(&error.kind, format!("record {number}: {}", error.message))
+}
+
+/// What a record holds, and how many of it.
+fn count(put: &Body) -> (&'static str, usize) {
+    for (key, list, name) in [
+        ("triples", "triples", "triples"),
+        ("graph-embeddings", "entities", "entities"),
+        ("document-embeddings", "chunks", "chunks"),
+    ] {
+        if let Some(payload) = put.get(key) {
+            return (name, payload[list].as_array().map_or(0, Vec::len));
+        }
+    }
+    match put.contains_key("library-blob") {
+        true => ("library-blobs", 1),
+        false => ("library-metadata", 1),
+    }
+}
+
+/// Cuts a body into records of bounded size.
+struct Records {
+    body: axum::body::BodyDataStream,
+    buffer: BytesMut,
+    scanner: Scanner,
+    number: u64,
+    limit: usize,
+}
+
+impl Records {
+    fn new(body: HttpBody, limit: usize) -> Self {
+        Self {
+            body: body.into_data_stream(),
+            buffer: BytesMut::new(),
+            scanner: Scanner::default(),
+            number: 0,
+            limit,
+        }
+    }
+
+    async fn next(&mut self) -> Result<Option<Value>, Error> {
+        loop {
+            let wrong = |number: u64, fault: msgpack::Malformed| {
+                let text = format!("record {}: {fault}", number + 1);
+                Error::new(ErrorCode::BadRequest, text)
+            };
+            let end = self.scanner.end(&self.buffer);
+            if let Some(end) = end.map_err(|fault| wrong(self.number, fault))? {
+                let value = msgpack::decode(&self.buffer[..end]);
+                let value = value.map_err(|fault| wrong(self.number, fault))?;
+                self.buffer.advance(end);
+                self.scanner = Scanner::default();
+                self.number += 1;
+                return Ok(Some(value));
+            }
+            if self.buffer.len() > self.limit {
+                let text = format!(
+                    "record {}: larger than {} bytes",
+                    self.number + 1,
+                    self.limit
+                );
+                return Err(Error::new(ErrorCode::TooLarge, text));
+            }
+            match self.body.next().await {
+                Some(Ok(bytes)) => self.buffer.extend_from_slice(&bytes),
+                None if self.buffer.is_empty() => return Ok(None),
+                Some(Err(_)) | None => {
+                    return Err(wrong(self.number, msgpack::Malformed::Short));
+                }
+            }
+        }
+    }
+}
+
+/// Streams a core.
+pub(crate) async fn export(
+    State(app): State<Shared>,
+    Query(wanted): Query<Wanted>,
+    Extension(meta): Extension<Meta>,
+    headers: HeaderMap,
+) -> Response {
+    let opened = async {
+        let identity = admit(&app, &wanted, &headers).await?;
+        let id = wanted.id.as_deref().filter(|id| !id.is_empty());
+        let id = id.ok_or_else(|| fault("id", "is required"))?;
+        let operation = match wanted.kind.as_deref() {
+            None | Some("" | "kg") => "get-kg-core",
+            Some("de") => "get-de-core",
+            Some(_) => return Err(fault("kind", "must be kg or de").into()),
+        };
+        let body = json!({"operation": operation, "id": id, "blob-parts": true});
+        let body = body.as_object().cloned().unwrap_or_default();
+        let mut running = ask(&app, &identity, body, wanted.workspace.clone(), meta).await?;
+        // A core that is not there is known before anything is sent.
+        let mut writer = Writer::default();
+        let first = writer.next(&mut running).await.transpose()?;
+        Ok((first, writer, running))
+    };
+    match opened.await {
+        Ok((first, writer, running)) => {
+            let state = (first, writer, running, false);
+            let rest = stream::unfold(state, |(first, mut writer, mut running, over)| async move {
+                if let Some(first) = first {
+                    return Some((Ok(first), (None, writer, running, over)));
+                }
+                if over {
+                    return None;
+                }
+                let chunk = writer.next(&mut running).await?;
+                let failed = chunk.is_err();
+                let chunk = chunk.map_err(|error| std::io::Error::other(error.message));
+                Some((chunk, (None, writer, running, failed)))
+            });
+            let kind = [(header::CONTENT_TYPE, "application/octet-stream")];
+            (kind, HttpBody::from_stream(rest)).into_response()
+        }
+        Err(fault) => refused(fault),
+    }
+}
+
+/// Writes frames of an answer as records.
+#[derive(Default)]
+struct Writer {
+    /// Bytes of the document under way that are written.
+    written: u64,
+}
+
+impl Writer {
+    async fn next(&mut self, running: &mut Running) -> Option<Result<Bytes, Error>> {
+        loop {
+            let body = match running.next().await? {
+                Part::Body { body, .. } => body,
+                Part::Fault(error) => return Some(Err(error)),
+            };
+            if let Some(error) = body.get("error") {
+                return Some(Err(
+                    serde_json::from_value(error.clone()).unwrap_or_default()
+                ));
+            }
+            let mut out = Vec::new();
+            match self.part(&body, &mut out) {
+                Ok(true) => {}
+                Ok(false) => match to_record(&body) {
+                    Some(record) => msgpack::encode(&record, &mut out),
+                    None => continue,
+                },
+                Err(error) => return Some(Err(error)),
+            }
+            return Some(Ok(out.into()));
+        }
+    }
+
+    /// Writes a part of a document; `false` if it is none. The length is announced with the first.
+    fn part(&mut self, body: &Body, out: &mut Vec<u8>) -> Result<bool, Error> {
+        let Some(Value::Object(blob)) = body.get("library-blob") else {
+            return Ok(false);
+        };
+        let number = |key: &str| blob.get(key).and_then(Value::as_u64);
+        let (Some(offset), Some(total)) = (number("offset"), number("total")) else {
+            return Ok(false);
+        };
+        let text = |key: &str| blob.get(key).and_then(Value::as_str).unwrap_or_default();
+        if offset == 0 {
+            self.written = 0;
+            msgpack::encode_list_head(2, out);
+            msgpack::encode(&json!("lb"), out);
+            msgpack::encode_map_head(2, out);
+            msgpack::encode(&json!("i"), out);
+            msgpack::encode(&json!(text("id")), out);
+            msgpack::encode(&json!("d"), out);
+            msgpack::encode_text_head(total.div_ceil(3) as usize * 4, out);
+        }
+        let data = text("data");
+        let padding = data.bytes().rev().take_while(|byte| *byte == b'=').count() as u64;
+        let length = (data.len() as u64 / 4 * 3).saturating_sub(padding);
+        let last = offset + length == total;
+        if offset != self.written || (padding > 0 && !last) {
+            let text = "the document came in parts that do not fit";
+            return Err(Error::new(ErrorCode::Internal, text));
+        }
+        self.written += length;
+        out.extend_from_slice(data.as_bytes());
+        Ok(true)
+    }
+}
+
+/// Who asks, if they may.
+async fn admit(app: &App, wanted: &Wanted, headers: &HeaderMap) -> Result<Identity, Fault> {
+    let identity = app.auth.authenticate(read::bearer(headers)).await?;
+    app.workspace(&identity, wanted.workspace.as_deref(), GATE)
+        .await?;
+    Ok(identity)
+}
+
+async fn ask(
+    app: &App,
+    identity: &Identity,
+    body: Body,
+    workspace: Option<String>,
+    meta: Meta,
+) -> Result<Running, Fault> {
+    let operation = body.get("operation").and_then(Value::as_str);
+    let call = Call {
+        target: Target::Service {
+            service: registry::service("knowledge").ok_or(Fault::UnknownOperation)?,
+            operation: operation.unwrap_or_default().to_owned(),
+            gate: GATE,
+        },
+        body,
+        workspace,
+        timeout: None,
+        detach: false,
+        whole: false,
+        meta,
+    };
+    app.start(identity, call, CancellationToken::new()).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(data: &str, offset: usize, total: usize) -> Body {
+        let value =
+            json!({"library-blob": {"id": "d", "data": data, "offset": offset, "total": total}});
+        value.as_object().cloned().unwrap()
+    }
+
+    #[test]
+    fn a_document_in_parts_is_one_record() {
+        let mut writer = Writer::default();
+        let mut out = Vec::new();
+        for body in [part("aGVs", 0, 8), part("bG8h", 3, 8), part("ISE=", 6, 8)] {
+            assert_eq!(writer.part(&body, &mut out), Ok(true));
+        }
+        assert_eq!(
+            msgpack::decode(&out).unwrap(),
+            json!(["lb", {"i": "d", "d": "aGVsbG8hISE="}])
+        );
+        assert!(writer.part(&part("aGVs", 9, 12), &mut out).is_err());
+    }
 }

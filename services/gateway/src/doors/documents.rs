@@ -78,6 +78,7 @@ async fn open(
         workspace: wanted.workspace,
         timeout: None,
         detach: false,
+        whole: false,
         meta,
     };
     let mut running = app.start(&identity, call, CancellationToken::new()).await?;

@@ -61,6 +61,7 @@ async fn answer(
             body,
             timeout: read::timeout(headers)?,
             detach: read::detach(headers)?,
+            whole: !streaming,
             meta,
         };
         let running = app.start(&identity, call, CancellationToken::new()).await?;

@@ -1,166 +1,157 @@
-//! A running import: each frame becomes a record, and a clean close says that all of them are safe.
-
-use std::sync::Arc;
+//! A running import socket: each frame becomes records, and a clean close says that all of them are safe.
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
-use futures::StreamExt;
-use futures::stream::FuturesUnordered;
 use serde_json::{Value, json};
-use tg_mesh::Ask;
-use tg_schemas::msg::Triples;
-use tg_schemas::{Error, Topic};
+use tg_schemas::Error;
 
+use super::intake::{Control, Counts, Intake, Outcome, Way, control};
 use super::socket::too_big;
-use crate::auth::Identity;
-use crate::flows::{self, Flow};
-use crate::scrub::scrub;
+use crate::flows;
 use crate::state::App;
-use crate::translate::triples::import_frame;
 
 /// Longest reason of a close frame.
 const MAX_REASON: usize = 120;
 
-/// Where the records of an import go, and for whom.
-pub(super) struct Way {
-    pub(super) topic: Topic,
-    pub(super) flow: Arc<Flow>,
-    pub(super) identity: Identity,
-    pub(super) traceparent: Arc<str>,
-    pub(super) ack: bool,
-}
-
-/// What one confirmed frame added.
-struct Confirmed {
-    triples: usize,
-}
-
-/// Reads frames until the client closes. Frames before a faulty one stand.
+/// Reads frames until the client closes, or says that it is done. Frames before a faulty one stand.
 pub(super) async fn run(app: &App, mut socket: WebSocket, way: Way) {
-    let mut waiting = FuturesUnordered::new();
-    let (mut frames, mut counts) = (0_u64, Counts::default());
+    let mut intake = Intake::new(app, &way);
+    let skips = way.skips.unwrap_or(false);
     let close = loop {
-        let full = waiting.len() >= app.options.limits.import;
+        let room = intake.has_room();
         let message = tokio::select! {
             biased;
-            () = way.flow.stopped.cancelled() => break Some(reason(close_code::AWAY, &flows::stopped())),
-            () = app.closing.cancelled() => break Some(closing()),
-            Some(outcome) = waiting.next() => {
-                if let Some(close) = counts.take(outcome, &mut socket, way.ack).await {
-                    break Some(close);
+            () = way.flow.stopped.cancelled() => break Some(End::fault(close_code::AWAY, flows::stopped())),
+            () = app.closing.cancelled() => break Some(End::closing()),
+            Some(outcome) = intake.next() => {
+                if let Err(error) = settle(&mut intake, outcome, &mut socket).await && !skips {
+                    break Some(End::fault(close_code::ERROR, error));
                 }
                 continue;
             }
-            message = socket.recv(), if !full => message,
+            message = socket.recv(), if room => message,
         };
         let bytes = match message {
             Some(Ok(Message::Text(text))) => text.into(),
             Some(Ok(Message::Binary(bytes))) => bytes,
             Some(Ok(Message::Close(_))) | None => break None,
             Some(Ok(_)) => continue,
-            Some(Err(fault)) => break too_big(fault),
+            Some(Err(fault)) => break too_big(fault).map(End::Frame),
         };
-        frames += 1;
-        match batch(&bytes) {
-            Ok(batch) => waiting.push(write(app, &way, batch)),
-            Err(error) => {
-                let error = Error::typed(&error.kind, format!("frame {frames}: {}", error.message));
-                break Some(reason(close_code::INVALID, &error));
+        match control(&bytes) {
+            None => {
+                if let Err(error) = intake.take(&bytes)
+                    && !skips
+                {
+                    break Some(End::fault(close_code::INVALID, error));
+                }
             }
+            Some(Control::Ignored) => {}
+            Some(Control::Status) => say(&mut socket, &status(&intake, false)).await,
+            Some(Control::End) => break Some(End::Done),
         }
     };
     // The close handshake is the client's only sign that everything arrived: first confirm, then answer.
     let mut close = close;
-    while let Some(outcome) = waiting.next().await {
-        let fault = counts.take(outcome, &mut socket, way.ack).await;
-        close = close.or(fault);
-    }
-    match close {
-        Some(close) => {
-            let _ = socket.send(Message::Close(Some(close))).await;
-            // Give the client the chance to read it.
-            while let Some(Ok(_)) = socket.recv().await {}
+    while let Some(outcome) = intake.next().await {
+        let settled = settle(&mut intake, outcome, &mut socket).await;
+        if let (Err(error), false) = (settled, skips) {
+            close = close.or(Some(End::fault(close_code::ERROR, error)));
         }
-        None => while let Some(Ok(_)) = socket.recv().await {},
     }
+    if matches!(close, Some(End::Done)) {
+        say(&mut socket, &status(&intake, true)).await;
+    }
+    if let Some(close) = close {
+        let frame = close.frame(&intake.counts);
+        let _ = socket.send(Message::Close(Some(frame))).await;
+    }
+    // Give the client the chance to read it.
+    while let Some(Ok(_)) = socket.recv().await {}
+    let counts = &intake.counts;
     tracing::debug!(
-        frames = counts.frames,
-        triples = counts.triples,
+        kind = way.kind.name(),
+        received = counts.received,
+        stored = counts.stored,
+        failed = counts.failed,
+        items = counts.items,
         "import ended"
     );
 }
 
-fn batch(bytes: &[u8]) -> Result<Triples, Error> {
-    let malformed = |why: &str| Error::new(tg_schemas::ErrorCode::BadRequest, why.to_owned());
-    match serde_json::from_slice(bytes) {
-        Ok(Value::Object(body)) => import_frame(&body),
-        Ok(_) => Err(malformed("must be an object")),
-        Err(detail) => Err(malformed(&format!("invalid JSON: {detail}"))),
+/// Counts what became of a frame, and tells it to those who asked to be told.
+async fn settle(
+    intake: &mut Intake<'_>,
+    outcome: Outcome,
+    socket: &mut WebSocket,
+) -> Result<(), Error> {
+    intake.settle(outcome)?;
+    if intake.way().ack {
+        let (kind, counts) = (intake.way().kind, &intake.counts);
+        let frame = json!({"confirmed": {"frames": counts.stored, kind.items(): counts.items}});
+        say(socket, &frame).await;
     }
+    Ok(())
 }
 
-async fn write(app: &App, way: &Way, batch: Triples) -> Result<Confirmed, Error> {
-    let triples = batch.triples.len();
-    let ask = Ask {
-        epoch: way.flow.epoch,
-        workspace: Some(way.flow.workspace.clone()),
-        user_id: Some(way.identity.id.to_string()),
-        traceparent: Some(way.traceparent.to_string()),
-        cancel: app.closing.clone(),
-        ..Ask::default()
-    };
-    app.mesh.record(&way.topic, &batch, ask).await?;
-    Ok(Confirmed { triples })
+fn status(intake: &Intake<'_>, complete: bool) -> Value {
+    let counters = intake.counts.show(intake.way().kind);
+    json!({"status": counters, "complete": complete})
 }
 
-#[derive(Default)]
-struct Counts {
-    frames: u64,
-    triples: u64,
+async fn say(socket: &mut WebSocket, frame: &Value) {
+    // Who is gone is noticed by the next read.
+    let _ = socket.send(Message::Text(frame.to_string().into())).await;
 }
 
-impl Counts {
-    /// Counts a confirmation; a record that could not be written ends the import.
-    async fn take(
-        &mut self,
-        outcome: Result<Confirmed, Error>,
-        socket: &mut WebSocket,
-        ack: bool,
-    ) -> Option<CloseFrame> {
-        let confirmed = match outcome {
-            Ok(confirmed) => confirmed,
-            Err(error) => return Some(reason(close_code::ERROR, &scrub(error))),
-        };
-        self.frames += 1;
-        self.triples += confirmed.triples as u64;
-        if ack {
-            let frame = json!({"confirmed": {"frames": self.frames, "triples": self.triples}});
-            let _ = socket.send(Message::Text(frame.to_string().into())).await;
+/// Why this side closes.
+enum End {
+    Frame(CloseFrame),
+    Fault(u16, Error),
+    /// The client said that it is done.
+    Done,
+}
+
+impl End {
+    fn fault(code: u16, error: Error) -> Self {
+        Self::Fault(code, error)
+    }
+
+    fn closing() -> Self {
+        Self::Frame(CloseFrame {
+            code: close_code::AWAY,
+            reason: "the gateway is closing".into(),
+        })
+    }
+
+    fn frame(self, counts: &Counts) -> CloseFrame {
+        match self {
+            Self::Frame(frame) => frame,
+            Self::Fault(code, error) => reason(code, &error.to_string(), &counts.text()),
+            Self::Done => reason(close_code::NORMAL, "", &counts.text()),
         }
-        None
     }
 }
 
-fn closing() -> CloseFrame {
-    CloseFrame {
-        code: close_code::AWAY,
-        reason: "the gateway is closing".into(),
-    }
-}
-
-/// A close frame with an error's text, cut to what a close frame can carry.
-fn reason(code: u16, error: &Error) -> CloseFrame {
-    let mut text = error.to_string();
-    if text.len() > MAX_REASON {
-        let cut = (0..=MAX_REASON - 3)
+/// A close frame with a text, cut to what a close frame can carry, and the counters.
+pub(super) fn reason(code: u16, text: &str, counters: &str) -> CloseFrame {
+    let mut text = text.to_owned();
+    let room = MAX_REASON.saturating_sub(counters.len() + 3);
+    if text.len() > room {
+        let cut = (0..=room.saturating_sub(3))
             .rev()
             .find(|at| text.is_char_boundary(*at))
             .unwrap_or(0);
         text.truncate(cut);
         text.push('…');
     }
+    let reason = match (text.as_str(), counters) {
+        ("", counters) => counters.to_owned(),
+        (text, "") => text.to_owned(),
+        (text, counters) => format!("{text} ({counters})"),
+    };
     CloseFrame {
         code,
-        reason: text.into(),
+        reason: reason.into(),
     }
 }
 
@@ -169,17 +160,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reasons_fit_into_a_close_frame() {
-        let error = Error::typed("bad-request", "ü".repeat(200));
-        let close = reason(close_code::INVALID, &error);
+    fn reasons_fit_into_a_close_frame_with_their_counters() {
+        let counters = "received 3, stored 2, failed 1";
+        let close = reason(close_code::INVALID, &"ü".repeat(200), counters);
         assert!(close.reason.as_str().len() <= 123);
-        assert!(close.reason.as_str().ends_with('…'));
-    }
-
-    #[test]
-    fn noise_is_no_batch() {
-        assert!(batch(b"\xff\xfe").is_err());
-        assert_eq!(batch(b"3").unwrap_err().message, "must be an object");
-        assert_eq!(batch(b"{}").unwrap_err().message, "metadata: is required");
+        assert!(
+            close
+                .reason
+                .as_str()
+                .ends_with("… (received 3, stored 2, failed 1)")
+        );
+        let close = reason(close_code::NORMAL, "", counters);
+        assert_eq!(close.reason.as_str(), counters);
     }
 }

@@ -3,14 +3,18 @@
 
 pub(crate) mod auth;
 pub(crate) mod bulk;
+mod core_file;
 pub(crate) mod cores;
 pub(crate) mod documents;
 pub(crate) mod edge;
+mod export;
 pub(crate) mod flow_service;
 pub(crate) mod health;
 pub(crate) mod i18n;
 mod import;
+mod intake;
 pub(crate) mod metrics;
+mod ndjson;
 mod promql;
 mod read;
 pub(crate) mod service;

@@ -319,6 +319,7 @@ async fn forward(task: Task) {
         workspace,
         timeout,
         detach,
+        whole: false,
         meta: task.meta,
     };
     let started = async {

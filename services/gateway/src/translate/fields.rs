@@ -2,6 +2,8 @@
 //!
 //! It never guesses a missing required field and never looks at keys it was not asked for.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 use tg_schemas::rdf::{Term, Triple};
 use tg_schemas::{Error, ErrorCode};
@@ -97,6 +99,31 @@ impl<'a> Fields<'a> {
             Some(_) => None,
         };
         parsed.ok_or_else(|| self.fault(key, "must be a whole number"))
+    }
+
+    /// A number; text holding one is accepted.
+    pub fn number_or(&self, key: &str, default: f64) -> Result<f64, Error> {
+        let parsed = match self.value(key) {
+            None => return Ok(default),
+            Some(Value::Number(number)) => number.as_f64(),
+            Some(Value::String(text)) => text.trim().parse().ok(),
+            Some(_) => None,
+        };
+        parsed
+            .filter(|number| number.is_finite())
+            .ok_or_else(|| self.fault(key, "must be a number"))
+    }
+
+    /// Items of a list of this object as numbers.
+    pub fn numbers(&self, key: &str, items: &[Value]) -> Result<Vec<f32>, Error> {
+        let mut numbers = Vec::with_capacity(items.len());
+        for (at, item) in items.iter().enumerate() {
+            match item.as_f64().map(|number| number as f32) {
+                Some(number) if number.is_finite() => numbers.push(number),
+                _ => return Err(self.fault(&format!("{key}[{at}]"), "must be a number")),
+            }
+        }
+        Ok(numbers)
     }
 
     /// `true` or `false`.
@@ -213,18 +240,23 @@ impl<'a> Fields<'a> {
     }
 
     /// A map of texts. Values of other kinds become their JSON text, `null` is left out.
-    pub fn text_map(&self, key: &str) -> Result<std::collections::BTreeMap<String, String>, Error> {
-        let Some(map) = self.map(key)? else {
-            return Ok(Default::default());
-        };
-        Ok(map
+    pub fn text_map(&self, key: &str) -> Result<BTreeMap<String, String>, Error> {
+        Ok(self
+            .object(key)?
+            .map(|fields| fields.texts_of())
+            .unwrap_or_default())
+    }
+
+    /// This object as a map of texts, by the same rule.
+    pub fn texts_of(&self) -> BTreeMap<String, String> {
+        self.map
             .iter()
             .filter_map(|(name, value)| match value {
                 Value::Null => None,
                 Value::String(text) => Some((name.clone(), text.clone())),
                 other => Some((name.clone(), other.to_string())),
             })
-            .collect())
+            .collect()
     }
 }
 

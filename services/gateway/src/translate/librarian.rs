@@ -1,19 +1,24 @@
 //! `librarian`: documents, their content, uploads and processing records.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 use tg_schemas::Error;
 use tg_schemas::msg::{
-    Criteria, DocumentMetadata, LibrarianRequest, LibrarianResponse, ProcessingMetadata,
-    UploadSession,
+    Criteria, DocumentMetadata, LibrarianRequest, LibrarianResponse, ProcessingError,
+    ProcessingMetadata, UploadSession,
 };
 
-use super::fields::{Body, Fields, Reply, triples_to_api};
+use super::fields::{Body, Fields, Reply, fault, triples_to_api};
 use super::{About, Translate};
 
 /// Chunk of a streamed document when the caller names none.
 const STREAM_CHUNK: i64 = 1 << 20;
 /// Chunk of an upload when the caller names none.
 const UPLOAD_CHUNK: i64 = 2 << 20;
+
+/// Most base64 text of one message.
+const INLINE: usize = 15 << 20;
 
 /// The `librarian` service.
 pub struct Librarian;
@@ -46,7 +51,7 @@ impl Translate for Librarian {
                 .as_ref()
                 .map(processing)
                 .transpose()?,
-            content: body.text("content")?,
+            content: inline("content", body.text("content")?)?,
             collection: body.text("collection")?,
             criteria: criteria(body)?,
             total_size: body.integer_or("total-size", 0)?,
@@ -54,6 +59,10 @@ impl Translate for Librarian {
             upload_id: body.text("upload-id")?,
             chunk_index: body.integer_or("chunk-index", 0)?,
             include_children: body.flag("include-children")?,
+            dry_run: body.flag("dry-run")?,
+            document_ids: body.texts("document-ids")?,
+            only_chunk: about.whole && body.value("chunk-index").is_some(),
+            ..LibrarianRequest::default()
         })
     }
 
@@ -82,7 +91,9 @@ impl Translate for Librarian {
             .put_truthy("total-bytes", part.total_bytes)
             .put_truthy("document-id", part.document_id)
             .put_truthy("object-id", part.object_id)
-            .put_truthy("upload-state", part.upload_state);
+            .put_truthy("upload-state", part.upload_state)
+            .put_truthy("contents", part.contents)
+            .put_truthy("estimate", counts(&part.estimate));
         match about.operation.as_str() {
             "get-upload-status" => reply
                 .put("received-chunks", part.received_chunks)
@@ -92,6 +103,18 @@ impl Translate for Librarian {
             _ => reply.done(),
         }
     }
+}
+
+/// Content in base64 that fits one message; what is larger goes in chunks.
+pub(super) fn inline(field: &str, content: String) -> Result<String, Error> {
+    if content.len() > INLINE {
+        let text = format!(
+            "is larger than {} bytes; upload it in chunks (begin-upload)",
+            INLINE / 4 * 3
+        );
+        return Err(fault(field, &text));
+    }
+    Ok(content)
 }
 
 fn positive(given: i64, default: i64) -> i64 {
@@ -120,6 +143,7 @@ fn processing(fields: &Fields<'_>) -> Result<ProcessingMetadata, Error> {
         flow: fields.text("flow")?,
         collection: fields.text("collection")?,
         tags: fields.texts("tags")?,
+        ..ProcessingMetadata::default()
     })
 }
 
@@ -156,8 +180,24 @@ fn processing_value(one: &ProcessingMetadata) -> Value {
         .put_truthy("time", one.time)
         .put_truthy("flow", one.flow.as_str())
         .put_truthy("collection", one.collection.as_str())
-        .put("tags", one.tags.clone());
+        .put("tags", one.tags.clone())
+        .put_truthy("status", one.status.as_str())
+        .put_truthy("error", one.error.as_str())
+        .put_truthy("progress", counts(&one.progress))
+        .put_truthy("errors", one.errors.iter().map(mishap).collect::<Vec<_>>());
     Value::Object(reply.done())
+}
+
+fn mishap(one: &ProcessingError) -> Value {
+    json!({"subject": one.subject, "processor": one.processor, "message": one.message})
+}
+
+fn counts(map: &BTreeMap<String, i64>) -> Value {
+    Value::Object(
+        map.iter()
+            .map(|(key, n)| (key.clone(), (*n).into()))
+            .collect(),
+    )
 }
 
 fn session_value(one: &UploadSession) -> Value {
@@ -234,5 +274,50 @@ mod tests {
         assert_eq!(request.operation, "get-document-metadata");
         let request = question::<Librarian>(json!({}), "stream-document").unwrap();
         assert_eq!(request.chunk_size, 1_048_576);
+    }
+
+    #[test]
+    fn a_processing_says_how_far_it_is_and_what_went_wrong() {
+        let reply = LibrarianResponse {
+            processing_metadatas: vec![ProcessingMetadata {
+                id: "p".into(),
+                status: "processing".into(),
+                progress: [("chunks".to_owned(), 3)].into(),
+                errors: vec![ProcessingError {
+                    subject: "urn:chunk:1".into(),
+                    processor: "kg-extract-definitions".into(),
+                    message: "no".into(),
+                }],
+                ..ProcessingMetadata::default()
+            }],
+            estimate: [("model-calls".to_owned(), 7)].into(),
+            ..LibrarianResponse::default()
+        };
+        let body = part::<Librarian>(reply, "list-processing");
+        assert_eq!(
+            body["processing-metadatas"][0],
+            json!({"id": "p", "tags": [], "status": "processing", "progress": {"chunks": 3},
+                   "errors": [{"subject": "urn:chunk:1", "processor": "kg-extract-definitions",
+                               "message": "no"}]})
+        );
+        assert_eq!(body["estimate"], json!({"model-calls": 7}));
+    }
+
+    #[test]
+    fn one_chunk_is_asked_for_where_one_reply_is_wanted() {
+        let body = json!({"document-id": "d", "chunk-index": 0});
+        let body = body.as_object().unwrap();
+        let ask = |whole| {
+            let about = About {
+                operation: "stream-document".into(),
+                whole,
+                ..About::default()
+            };
+            Librarian::question(&Fields::new(body), &about)
+                .unwrap()
+                .only_chunk
+        };
+        assert!(ask(true));
+        assert!(!ask(false));
     }
 }

@@ -1,49 +1,105 @@
-//! `text-load` and `document-load`: a document put on a flow's input. A record, so there is no reply.
+//! `text-load` and `document-load`: content put into the library and, from there, into a flow.
+//!
+//! The librarian names a nameless document by its content, so that the same content is the same document.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
 use tg_schemas::Error;
-use tg_schemas::msg::{Document, Metadata, TextDocument};
+use tg_schemas::msg::{DocumentMetadata, LibrarianRequest, LibrarianResponse, ProcessingMetadata};
 
-use super::About;
-use super::fields::Fields;
+use super::fields::{Body, Fields};
+use super::librarian::inline;
+use super::{About, Translate};
 
-/// `text-load`: text, plain or base64.
-pub fn text(body: &Fields<'_>, about: &About) -> Result<TextDocument, Error> {
-    let metadata = metadata(body, about)?;
-    let given = body.required_text("text")?;
-    let charset = body.name_or("charset", "utf-8")?;
-    let text = match STANDARD.decode(given.as_bytes()) {
-        Ok(bytes) => decode(bytes, &charset, body)?.unwrap_or(given),
-        Err(_) => given,
+/// The `text-load` input: text, plain or base64.
+pub struct TextLoad;
+
+impl Translate for TextLoad {
+    type Question = LibrarianRequest;
+    type Answer = LibrarianResponse;
+
+    fn question(body: &Fields<'_>, about: &About) -> Result<LibrarianRequest, Error> {
+        let given = body.required_text("text")?;
+        let charset = body.name_or("charset", "utf-8")?;
+        let text = match STANDARD.decode(given.as_bytes()) {
+            Ok(bytes) => decode(bytes, &charset, body)?.unwrap_or(given),
+            Err(_) => given,
+        };
+        let content = inline("text", STANDARD.encode(text))?;
+        request(body, about, "text/plain", content)
+    }
+
+    /// Nothing to tell: the input of a flow gives no reply.
+    fn part(_part: LibrarianResponse, _about: &About) -> Body {
+        Body::new()
+    }
+}
+
+/// The `document-load` input: bytes in base64.
+pub struct DocumentLoad;
+
+impl Translate for DocumentLoad {
+    type Question = LibrarianRequest;
+    type Answer = LibrarianResponse;
+
+    fn question(body: &Fields<'_>, about: &About) -> Result<LibrarianRequest, Error> {
+        let data = body.required_text("data")?;
+        let bytes = STANDARD
+            .decode(data.as_bytes())
+            .map_err(|_| body.fault("data", "must be base64"))?;
+        let content = inline("data", STANDARD.encode(&bytes))?;
+        request(body, about, kind(&bytes), content)
+    }
+
+    fn part(_part: LibrarianResponse, _about: &About) -> Body {
+        Body::new()
+    }
+}
+
+/// `root` and `metadata` are not read: a document of its own is its own root.
+fn request(
+    body: &Fields<'_>,
+    about: &About,
+    kind: &str,
+    content: String,
+) -> Result<LibrarianRequest, Error> {
+    // Older clients send a list of triples under this name.
+    let kind = match body.value("kind") {
+        Some(Value::String(kind)) if !kind.is_empty() => kind.as_str(),
+        _ => kind,
     };
-    Ok(TextDocument {
-        metadata: Some(metadata),
-        text,
-        document_id: String::new(),
+    let id = body.text("id")?;
+    Ok(LibrarianRequest {
+        operation: "load-document".to_owned(),
+        document_metadata: Some(DocumentMetadata {
+            id: id.clone(),
+            kind: kind.to_owned(),
+            title: body.text("title")?,
+            ..DocumentMetadata::default()
+        }),
+        processing_metadata: Some(ProcessingMetadata {
+            document_id: id,
+            flow: about.flow.clone(),
+            collection: body.name_or("collection", "default")?,
+            ..ProcessingMetadata::default()
+        }),
+        content,
+        ..LibrarianRequest::default()
     })
 }
 
-/// `document-load`: bytes in base64.
-pub fn document(body: &Fields<'_>, about: &About) -> Result<Document, Error> {
-    let metadata = metadata(body, about)?;
-    let data = body.required_text("data")?;
-    let bytes = STANDARD
-        .decode(data.as_bytes())
-        .map_err(|_| body.fault("data", "must be base64"))?;
-    Ok(Document {
-        metadata: Some(metadata),
-        data: STANDARD.encode(bytes),
-        document_id: String::new(),
-    })
-}
-
-fn metadata(body: &Fields<'_>, about: &About) -> Result<Metadata, Error> {
-    Ok(Metadata {
-        id: body.name_or("id", &about.fresh_id)?,
-        root: body.text("root")?,
-        collection: body.name_or("collection", "default")?,
-    })
+/// What a nameless document looks like. The decoder looks more closely.
+fn kind(bytes: &[u8]) -> &'static str {
+    if bytes.starts_with(b"%PDF") {
+        "application/pdf"
+    } else if bytes.starts_with(b"PK\x03\x04") {
+        "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+    } else if std::str::from_utf8(bytes).is_ok() {
+        "text/plain"
+    } else {
+        "application/octet-stream"
+    }
 }
 
 /// Bytes as text; `None` when they are no text in that character set, so that what was given was no
@@ -61,43 +117,75 @@ fn decode(bytes: Vec<u8>, charset: &str, body: &Fields<'_>) -> Result<Option<Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
-    fn load(body: Value) -> Result<TextDocument, Error> {
+    fn load<T: Translate<Question = LibrarianRequest>>(
+        body: Value,
+    ) -> Result<LibrarianRequest, Error> {
         let about = About {
-            fresh_id: "urn:uuid:1".into(),
+            flow: "f".into(),
             ..About::default()
         };
-        text(&Fields::new(body.as_object().unwrap()), &about)
+        T::question(&Fields::new(body.as_object().unwrap()), &about)
+    }
+
+    fn text(body: Value) -> String {
+        let content = load::<TextLoad>(body).unwrap().content;
+        String::from_utf8(STANDARD.decode(content).unwrap()).unwrap()
     }
 
     #[test]
     fn text_comes_plain_or_in_base64() {
-        assert_eq!(load(json!({"text": "aGVsbG8="})).unwrap().text, "hello");
-        assert_eq!(
-            load(json!({"text": "hello there"})).unwrap().text,
-            "hello there"
-        );
-        assert_eq!(load(json!({"text": "größe"})).unwrap().text, "größe");
+        assert_eq!(text(json!({"text": "aGVsbG8="})), "hello");
+        assert_eq!(text(json!({"text": "hello there"})), "hello there");
+        assert_eq!(text(json!({"text": "größe"})), "größe");
         // Valid base64 of bytes that are no text: taken literally.
-        assert_eq!(load(json!({"text": "/////w=="})).unwrap().text, "/////w==");
-        let latin = load(json!({"text": "/A==", "charset": "latin-1", "id": "d"})).unwrap();
-        assert_eq!(latin.text, "ü");
-        assert_eq!(latin.metadata.unwrap().id, "d");
-        let named = load(json!({"text": "x", "id": null})).unwrap();
-        let metadata = named.metadata.unwrap();
-        assert_eq!(
-            (metadata.id.as_str(), metadata.collection.as_str()),
-            ("urn:uuid:1", "default")
+        assert_eq!(text(json!({"text": "/////w=="})), "/////w==");
+        assert_eq!(text(json!({"text": "/A==", "charset": "latin-1"})), "ü");
+    }
+
+    #[test]
+    fn a_load_is_a_document_with_its_processing() {
+        let request = load::<TextLoad>(json!({
+            "text": "x", "id": null, "metadata": [], "root": "urn:r", "user": "u"
+        }))
+        .unwrap();
+        assert_eq!(request.operation, "load-document");
+        let (document, processing) = (
+            request.document_metadata.unwrap(),
+            request.processing_metadata.unwrap(),
         );
+        assert_eq!(
+            (document.id.as_str(), document.kind.as_str()),
+            ("", "text/plain")
+        );
+        assert_eq!(
+            (processing.flow.as_str(), processing.collection.as_str()),
+            ("f", "default")
+        );
+        let kind = |data: &[u8]| {
+            let body = json!({"data": STANDARD.encode(data), "id": "urn:d", "collection": "c"});
+            let request = load::<DocumentLoad>(body).unwrap();
+            assert_eq!(request.processing_metadata.unwrap().document_id, "urn:d");
+            request.document_metadata.unwrap().kind
+        };
+        assert_eq!(kind(b"%PDF-1.7"), "application/pdf");
+        assert_eq!(kind(b"words"), "text/plain");
+        assert_eq!(kind(b"\xff\xfe"), "application/octet-stream");
     }
 
     #[test]
     fn faults_name_the_field() {
-        assert_eq!(load(json!({})).unwrap_err().message, "text: is required");
-        let body = json!({"data": "%%"});
-        let fields = Fields::new(body.as_object().unwrap());
-        let error = document(&fields, &About::default()).unwrap_err();
-        assert_eq!(error.message, "data: must be base64");
+        let message = |error: Error| error.message;
+        assert_eq!(
+            message(load::<TextLoad>(json!({})).unwrap_err()),
+            "text: is required"
+        );
+        assert_eq!(
+            message(load::<DocumentLoad>(json!({"data": "%%"})).unwrap_err()),
+            "data: must be base64"
+        );
+        let large = json!({"text": "x y".repeat(6 << 20)});
+        assert!(message(load::<TextLoad>(large).unwrap_err()).starts_with("text: is larger than"));
     }
 }

@@ -4,20 +4,29 @@
 //! is not about a field of the request.
 
 pub mod agent;
+pub mod bulk;
 pub mod collection;
 pub mod completion;
 pub mod config;
+pub mod embeddings;
 pub mod fields;
 pub mod flow;
 pub mod generic;
 pub mod iam;
+pub mod image;
+pub mod knowledge;
 pub mod librarian;
 pub mod load;
 pub mod passthrough;
 pub mod prompt;
+pub mod rag;
+pub mod reranker;
+pub mod rows;
 pub mod sparql;
+pub mod structured;
 pub mod tool;
 pub mod triples;
+pub mod vectors;
 
 use serde_json::json;
 use tg_schemas::{Error, Message, Reply};
@@ -33,8 +42,12 @@ pub struct About {
     pub actor: String,
     /// An id that was never used before, for what the caller did not name.
     pub fresh_id: String,
+    /// The flow, for kinds of flow services.
+    pub flow: String,
     /// The kind of flow service that was asked for.
     pub kind: &'static str,
+    /// The caller wants one whole answer: neither pieces nor what is said on the way.
+    pub whole: bool,
 }
 
 /// The two directions of one service.
@@ -49,6 +62,11 @@ pub trait Translate: 'static {
 
     /// A part of the answer, which carries no error, as the client sees it.
     fn part(part: Self::Answer, about: &About) -> Body;
+
+    /// Whether a part, which carries no error, is not for this caller.
+    fn is_aside(_part: &Self::Answer, _about: &About) -> bool {
+        false
+    }
 
     /// A part that carries an error, already fit for clients, as the client sees it.
     fn failure(error: &Error, _part: Self::Answer) -> Body {
@@ -83,7 +101,7 @@ pub(crate) mod testing {
             operation: operation.to_owned(),
             actor: "caller".to_owned(),
             fresh_id: "urn:uuid:fresh".to_owned(),
-            kind: "",
+            ..About::default()
         };
         let body = body.as_object().cloned().unwrap_or_default();
         T::question(&Fields::new(&body), &about)

@@ -1,4 +1,5 @@
-//! `thru/<interface>`: a body handed to an interface as it is, and its reply handed back as it is.
+//! `thru/<interface>`: a body handed to an interface as it is, and its reply handed back as it is, in the
+//! envelope that services for such bodies speak. For interfaces that are kinds, see [`super::generic::Raw`].
 
 use tg_schemas::Error;
 use tg_schemas::msg::{PassthroughRequest, PassthroughResponse};

@@ -1,8 +1,8 @@
-//! `triples`: pattern queries; and the frames of the triples import socket.
+//! `triples`: pattern queries.
 
 use serde_json::Value;
 use tg_schemas::Error;
-use tg_schemas::msg::{Metadata, Triples, TriplesQueryRequest, TriplesQueryResponse};
+use tg_schemas::msg::{TriplesQueryRequest, TriplesQueryResponse};
 
 use super::fields::{Body, Fields, Reply, triples_to_api};
 use super::{About, Translate};
@@ -40,34 +40,6 @@ impl Translate for TriplesQuery {
             .put("error", super::error_value(error))
             .done()
     }
-}
-
-/// One frame of an import: a batch with metadata, or one bare triple for collection `default`.
-pub fn import_frame(body: &Body) -> Result<Triples, Error> {
-    let fields = Fields::new(body);
-    if body.contains_key("s") && !body.contains_key("triples") {
-        return Ok(Triples {
-            metadata: Some(Metadata {
-                collection: "default".to_owned(),
-                ..Metadata::default()
-            }),
-            triples: vec![fields.triple()?],
-        });
-    }
-    let metadata = fields
-        .object("metadata")?
-        .ok_or_else(|| fields.fault("metadata", "is required"))?;
-    if fields.opt_list("triples")?.is_none() {
-        return Err(fields.fault("triples", "is required"));
-    }
-    Ok(Triples {
-        metadata: Some(Metadata {
-            id: metadata.required_text("id")?,
-            root: metadata.text("root")?,
-            collection: metadata.required_text("collection")?,
-        }),
-        triples: fields.triples("triples")?,
-    })
 }
 
 #[cfg(test)]
@@ -119,39 +91,5 @@ mod tests {
         let body = TriplesQuery::failure(&error, TriplesQueryResponse::failure(error.clone()));
         assert_eq!(body["response"], json!([]));
         assert_eq!(body["error"]["type"], "triples-query-error");
-    }
-
-    fn frame(value: Value) -> Result<Triples, Error> {
-        import_frame(value.as_object().unwrap())
-    }
-
-    #[test]
-    fn import_frames_are_batches_or_bare_triples() {
-        let triple = json!({"s": {"t": "i", "i": "urn:a"}, "p": {"t": "i", "i": "urn:b"},
-                            "o": {"t": "l", "v": "c"}});
-        let batch = frame(json!({
-            "metadata": {"id": "", "metadata": [], "collection": "c", "user": "u"},
-            "triples": [triple]
-        }))
-        .unwrap();
-        assert_eq!(batch.metadata.unwrap().collection, "c");
-        assert_eq!(
-            frame(triple).unwrap().metadata.unwrap().collection,
-            "default"
-        );
-        let message = |value| frame(value).unwrap_err().message;
-        assert_eq!(message(json!({})), "metadata: is required");
-        assert_eq!(
-            message(json!({"metadata": {"id": ""}, "triples": []})),
-            "metadata.collection: is required"
-        );
-        assert_eq!(
-            message(json!({"metadata": {"id": "", "collection": "c"}})),
-            "triples: is required"
-        );
-        assert_eq!(
-            message(json!({"metadata": {"id": "", "collection": "c"}, "triples": [{"s": "x"}]})),
-            "triples[0].p: is required"
-        );
     }
 }

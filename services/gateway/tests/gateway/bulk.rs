@@ -7,16 +7,16 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 
 use crate::world::{BOUND, World};
 
-fn triple(n: usize) -> Value {
+pub fn triple(n: usize) -> Value {
     json!({"s": {"t": "i", "i": format!("urn:{n}")}, "p": {"t": "i", "i": "urn:p"},
            "o": {"t": "l", "v": "x"}})
 }
 
-fn batch(triples: Vec<Value>) -> Value {
+pub fn batch(triples: Vec<Value>) -> Value {
     json!({"metadata": {"id": "", "metadata": [], "collection": "c"}, "triples": triples})
 }
 
-fn url(world: &World, path: &str) -> String {
+pub fn url(world: &World, path: &str) -> String {
     format!("ws://{}{path}", world.handle.local_addr())
 }
 
@@ -123,7 +123,7 @@ async fn a_stopped_flow_ends_its_imports() {
     assert!(close.reason.as_str().contains("flow was stopped"));
 }
 
-async fn handshake(world: &World, path: &str) -> u16 {
+pub async fn handshake(world: &World, path: &str) -> u16 {
     match tokio_tungstenite::connect_async(url(world, path)).await {
         Ok(_) => 101,
         Err(Error::Http(response)) => response.status().as_u16(),
@@ -141,8 +141,21 @@ async fn handshakes_are_refused_with_a_status() {
         ("/api/v1/flow/default/import/nothing?token=tg_wrong", 404),
         ("/api/v1/flow/nope/import/triples?token=tg_admin", 404),
         ("/api/v1/flow/a--b/import/triples?token=tg_admin", 400),
-        ("/api/v1/flow/default/import/rows?token=tg_admin", 501),
-        ("/api/v1/flow/default/export/triples?token=tg_reader", 501),
+        ("/api/v1/flow/default/import/rows?token=tg_reader", 403),
+        ("/api/v1/flow/default/import/rows?token=tg_admin", 101),
+        (
+            "/api/v1/flow/default/import/triples?token=tg_admin&errors=x",
+            400,
+        ),
+        ("/api/v1/flow/default/export/triples?token=tg_reader", 101),
+        (
+            "/api/v1/flow/default/export/triples?token=tg_reader&workspace=default",
+            403,
+        ),
+        (
+            "/api/v1/flow/default/export/entity-contexts?token=tg_admin&stored=1",
+            400,
+        ),
         ("/api/v1/flow/default/export/rows?token=tg_admin", 404),
         ("/api/v1/flow/default/import/triples?token=tg_admin", 101),
     ] {

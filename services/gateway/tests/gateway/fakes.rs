@@ -182,7 +182,11 @@ impl Serve<TriplesQueryRequest, TriplesQueryResponse> for FakeTriples {
         ask: TriplesQueryRequest,
         mut out: Out<TriplesQueryResponse>,
     ) -> Result<(), Error> {
-        let batches = if ask.streaming { ask.limit.min(5) } else { 1 };
+        let batches = match (ask.streaming, ask.limit) {
+            (true, 0) => 5,
+            (true, limit) => limit.min(5),
+            _ => 1,
+        };
         for at in 1..=batches {
             let triple = tg_schemas::Triple::new(
                 tg_schemas::Term::iri("urn:workspace"),
@@ -200,32 +204,169 @@ impl Serve<TriplesQueryRequest, TriplesQueryResponse> for FakeTriples {
     }
 }
 
-/// Records of the triples store.
-#[derive(Default)]
-pub struct FakeStore {
+/// Records of one store.
+pub struct FakeStore<M> {
     /// What came in.
-    pub batches: Mutex<Vec<Triples>>,
+    pub batches: Mutex<Vec<M>>,
+}
+
+impl<M> Default for FakeStore<M> {
+    fn default() -> Self {
+        Self {
+            batches: Mutex::default(),
+        }
+    }
 }
 
 #[async_trait]
-impl Read<Triples> for FakeStore {
-    async fn read(&self, _cx: Cx, record: Triples) -> Result<(), ReadFault> {
+impl<M: tg_schemas::Message> Read<M> for FakeStore<M> {
+    async fn read(&self, _cx: Cx, record: M) -> Result<(), ReadFault> {
         self.batches.lock().push(record);
         Ok(())
     }
 }
 
-/// A library with one document, `doc`, of 11 bytes.
-pub struct FakeLibrarian;
+/// GraphRAG: an explain frame, two chunks, the end; the query `fail` fails.
+pub struct FakeRag;
+
+#[async_trait]
+impl Serve<GraphRagQuery, GraphRagResponse> for FakeRag {
+    async fn serve(
+        &self,
+        _cx: Cx,
+        ask: GraphRagQuery,
+        mut out: Out<GraphRagResponse>,
+    ) -> Result<(), Error> {
+        if ask.query == "fail" {
+            return Err(Error::typed("graph-rag-error", "no such thing"));
+        }
+        out.send(GraphRagResponse {
+            message_type: "explain".into(),
+            explain_id: Some("urn:trustgraph:question:1".into()),
+            ..GraphRagResponse::default()
+        })
+        .await?;
+        let chunk = |text: &str, end: bool| GraphRagResponse {
+            message_type: "chunk".into(),
+            response: text.into(),
+            end_of_stream: end,
+            end_of_session: end && !ask.streaming,
+            ..GraphRagResponse::default()
+        };
+        if !ask.streaming {
+            return out.send(chunk("forty-two", true)).await;
+        }
+        out.send(chunk("forty", false)).await?;
+        out.send(chunk("-two", true)).await?;
+        out.send(GraphRagResponse {
+            end_of_session: true,
+            ..chunk("", true)
+        })
+        .await
+    }
+}
+
+/// A knowledge service with one core, `core`, of one triple and one document of 7 MiB; keeps what is put.
+#[derive(Default)]
+pub struct FakeKnowledge {
+    /// What was put, with the workspace.
+    pub put: Mutex<Vec<(String, KnowledgeRequest)>>,
+}
+
+/// Bytes of the document of the core.
+pub const LARGE: usize = 7 << 20;
+/// Bytes of a part.
+pub const PART: usize = 3 << 20;
+
+#[async_trait]
+impl Serve<KnowledgeRequest, KnowledgeResponse> for FakeKnowledge {
+    async fn serve(
+        &self,
+        cx: Cx,
+        ask: KnowledgeRequest,
+        mut out: Out<KnowledgeResponse>,
+    ) -> Result<(), Error> {
+        match ask.operation.as_str() {
+            "list-kg-cores" => {
+                out.send(KnowledgeResponse {
+                    ids: Some(vec![cx.workspace().to_owned()]),
+                    ..KnowledgeResponse::default()
+                })
+                .await
+            }
+            "get-kg-core" if ask.id == "core" => core(&mut out).await,
+            "get-kg-core" => Err(Error::typed("load-error", "id: there is no such core")),
+            _ => {
+                self.put.lock().push((cx.workspace().to_owned(), ask));
+                out.send(KnowledgeResponse::default()).await
+            }
+        }
+    }
+}
+
+async fn core(out: &mut Out<KnowledgeResponse>) -> Result<(), Error> {
+    let triple = tg_schemas::Triple::new(
+        tg_schemas::Term::iri("urn:a"),
+        tg_schemas::Term::iri("urn:b"),
+        tg_schemas::Term::literal("c"),
+    );
+    out.send(KnowledgeResponse {
+        triples: Some(Triples {
+            metadata: None,
+            triples: vec![triple],
+        }),
+        ..KnowledgeResponse::default()
+    })
+    .await?;
+    out.send(KnowledgeResponse {
+        library_metadata: Some(LibraryMetadata {
+            id: "core".into(),
+            kind: "text/plain".into(),
+            ..LibraryMetadata::default()
+        }),
+        ..KnowledgeResponse::default()
+    })
+    .await?;
+    let content = vec![b'x'; LARGE];
+    for (at, part) in content.chunks(PART).enumerate() {
+        use base64::Engine;
+        out.send(KnowledgeResponse {
+            library_blob: Some(LibraryBlob {
+                id: "core".into(),
+                data: base64::engine::general_purpose::STANDARD.encode(part),
+                offset: (at * PART) as i64,
+                total: LARGE as i64,
+            }),
+            ..KnowledgeResponse::default()
+        })
+        .await?;
+    }
+    out.send(KnowledgeResponse {
+        eos: true,
+        ..KnowledgeResponse::default()
+    })
+    .await
+}
+
+/// A library with one document, `doc`, of 11 bytes; keeps what is loaded.
+#[derive(Default)]
+pub struct FakeLibrarian {
+    /// What was loaded, with the workspace.
+    pub loaded: Mutex<Vec<(String, LibrarianRequest)>>,
+}
 
 #[async_trait]
 impl Serve<LibrarianRequest, LibrarianResponse> for FakeLibrarian {
     async fn serve(
         &self,
-        _cx: Cx,
+        cx: Cx,
         ask: LibrarianRequest,
         mut out: Out<LibrarianResponse>,
     ) -> Result<(), Error> {
+        if ask.operation == "load-document" {
+            self.loaded.lock().push((cx.workspace().to_owned(), ask));
+            return out.send(LibrarianResponse::default()).await;
+        }
         if ask.operation != "stream-document" || ask.document_id != "doc" {
             return Err(Error::typed("request-error", "Document not found"));
         }
@@ -313,6 +454,12 @@ impl Serve<IamRequest, IamResponse> for FakeIam {
 pub struct Fakes {
     pub config: Arc<FakeConfig>,
     pub agent: Arc<FakeAgent>,
-    pub store: Arc<FakeStore>,
+    pub store: Arc<FakeStore<Triples>>,
+    pub entities: Arc<FakeStore<GraphEmbeddings>>,
+    pub chunks: Arc<FakeStore<DocumentEmbeddings>>,
+    pub contexts: Arc<FakeStore<EntityContexts>>,
+    pub rows: Arc<FakeStore<ExtractedObject>>,
+    pub library: Arc<FakeLibrarian>,
+    pub knowledge: Arc<FakeKnowledge>,
     pub iam: Arc<FakeIam>,
 }

@@ -3,10 +3,15 @@
 
 mod access;
 mod bulk;
+mod cores;
+mod disk;
+mod exports;
 mod fakes;
 mod flows;
+mod imports;
 mod leaks;
 mod observe;
+mod rag;
 mod rest;
 mod socket;
 mod world;

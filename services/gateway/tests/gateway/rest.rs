@@ -279,11 +279,4 @@ async fn what_nobody_serves_says_so_quickly() {
         (status, &reply["error"]["type"]),
         (200, &json!("nobody-serves"))
     );
-    for path in ["/api/v1/import-core", "/api/v1/knowledge"] {
-        let (status, reply) = world
-            .post(path, "", json!({"operation": "list-kg-cores"}))
-            .await;
-        assert!(status == 501 || status == 200);
-        assert_eq!(reply["error"]["type"], "not-implemented", "{path}");
-    }
 }

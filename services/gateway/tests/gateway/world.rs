@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tg_gateway::{GatewayHandle, GatewayOptions, Regime};
 use tg_mesh::embedded::EmbeddedBus;
-use tg_mesh::{Mesh, MeshOptions, Processor};
+use tg_mesh::{Bus, Mesh, MeshOptions, Processor};
 use tg_testkit::socket::Socket;
 
 use crate::fakes::*;
@@ -34,15 +34,35 @@ pub fn record(workspace: &str, flow: &str, epoch: u64) -> Value {
         "interfaces": {
             "agent": pair("agent"), "triples": pair("triples"), "embeddings": pair("embeddings"),
             "triples-store": input("triples-store"), "text-load": input("text-document-load"),
+            "graph-rag": pair("graph-rag"),
+            "graph-embeddings-store": input("graph-embeddings-store"),
+            "document-embeddings-store": input("document-embeddings-store"),
+            "entity-contexts-load": input("entity-contexts-load"),
+            "rows-store": input("rows-store"),
         }
     })
 }
 
 /// Processors of a flow: id, spec, topic base, class.
-const PROCESSORS: [(&str, &str, &str, &str); 3] = [
+const PROCESSORS: [(&str, &str, &str, &str); 8] = [
     ("agent-manager", "request", "agent", "request"),
     ("triples-query", "request", "triples", "request"),
     ("triples-write", "input", "triples-store", "flow"),
+    ("graph-rag", "request", "graph-rag", "request"),
+    (
+        "graph-embeddings-write",
+        "input",
+        "graph-embeddings-store",
+        "flow",
+    ),
+    (
+        "doc-embeddings-write",
+        "input",
+        "document-embeddings-store",
+        "flow",
+    ),
+    ("graph-embeddings", "input", "entity-contexts-load", "flow"),
+    ("rows-write", "input", "rows-store", "flow"),
 ];
 
 /// The config rows of a flow, by type.
@@ -67,11 +87,17 @@ impl World {
 
     /// With other options.
     pub async fn with(regime: Regime, change: impl FnOnce(&mut GatewayOptions)) -> Self {
+        Self::on(Arc::new(EmbeddedBus::in_memory()), regime, change).await
+    }
+
+    /// On a bus of the test's.
+    pub async fn on(
+        bus: Arc<dyn Bus>,
+        regime: Regime,
+        change: impl FnOnce(&mut GatewayOptions),
+    ) -> Self {
         install_tls();
-        let bus = EmbeddedBus::in_memory();
-        let mesh = Mesh::start(Arc::new(bus), MeshOptions::default())
-            .await
-            .unwrap();
+        let mesh = Mesh::start(bus, MeshOptions::default()).await.unwrap();
         let fakes = Fakes::default();
         for workspace in ["default", "acme"] {
             let enabled = json!({"enabled": true}).to_string();
@@ -89,7 +115,13 @@ impl World {
             Processor::new("agent-manager").serves("request", fakes.agent.clone()),
             Processor::new("triples-query").serves("request", Arc::new(FakeTriples)),
             Processor::new("triples-write").reads("input", fakes.store.clone()),
-            Processor::new("librarian").serves_workspace("librarian", Arc::new(FakeLibrarian)),
+            Processor::new("graph-rag").serves("request", Arc::new(FakeRag)),
+            Processor::new("graph-embeddings-write").reads("input", fakes.entities.clone()),
+            Processor::new("doc-embeddings-write").reads("input", fakes.chunks.clone()),
+            Processor::new("graph-embeddings").reads("input", fakes.contexts.clone()),
+            Processor::new("rows-write").reads("input", fakes.rows.clone()),
+            Processor::new("knowledge").serves_workspace("knowledge", fakes.knowledge.clone()),
+            Processor::new("librarian").serves_workspace("librarian", fakes.library.clone()),
             Processor::new("iam-svc").serves_system("iam", fakes.iam.clone()),
         ];
         for processor in processors.into_iter().chain(tg_gateway::processors()) {

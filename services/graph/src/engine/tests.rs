@@ -212,7 +212,7 @@ async fn datasets_are_apart_and_can_be_dropped() {
         engine.collections("a").await.unwrap(),
         ["b", "b:c", "default"]
     );
-    engine.drop_dataset(&keys[2]).await.unwrap();
+    engine.drop_collection(&keys[2]).await.unwrap();
     assert!(all(&engine, &keys[2]).await.is_empty());
     engine.insert(&keys[2], quads([7])).await.unwrap();
     assert_eq!(all(&engine, &keys[2]).await, expected([7]));

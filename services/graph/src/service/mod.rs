@@ -1,7 +1,9 @@
 //! The engine as processors of the mesh: thin handlers, one engine for all of them.
 
-mod owned;
+mod forget;
+mod neighbours;
 mod query;
+mod run;
 mod sparql;
 mod tidy;
 mod write;
@@ -9,40 +11,69 @@ mod write;
 use std::path::Path;
 use std::sync::Arc;
 
-use tg_mesh::{Mesh, Processor, TaskKind};
-use tg_schemas::Error;
+use tg_mesh::{Mesh, OpenFault, OwnedStore, Processor, TaskKind};
+use tg_schemas::msg::{RETRACT, drop_topic};
+use tg_schemas::{Error, ErrorCode};
 use tg_storage::Durability;
 
-use owned::Owned;
+use crate::{Engine, GraphError, Limits};
 
 /// Where the service keeps its journal below the data directory.
 const FILE: &str = "graph.sqlite";
+/// Name of the store, by which processes agree on its owner.
+const STORE: &str = "graph";
 
-/// The processors that write and query triples, over one file in `data_dir`. The file is opened, and its
-/// lock taken, when this process is asked first: a process that stands by leaves it alone.
+/// The processors that write and query triples, over one file in `data_dir`. A process that
+/// stands by leaves the file alone.
 ///
-/// Also starts the task that forgets what belonged to deleted collections and workspaces.
+/// Also starts the task that forgets what belonged to deleted workspaces.
 pub fn processors(
     mesh: &Mesh,
     data_dir: &Path,
     durability: Durability,
 ) -> Result<Vec<Processor>, Error> {
-    let owned = Arc::new(Owned::new(data_dir.join(FILE), durability));
+    let file = data_dir.join(FILE);
+    let open = move || Engine::open(&file, durability, Limits::default());
+    let owned = OwnedStore::blocking(STORE, open);
     mesh.spawn(TaskKind::Background, tidy::run(mesh.clone(), owned.clone()));
     let writer = Processor::new("triples-write")
         .reads("input", Arc::new(write::Writer(owned.clone())))
+        .reads_own(RETRACT, Arc::new(forget::Retractor(owned.clone())))
+        .serves_system(
+            &drop_topic("graph"),
+            Arc::new(forget::Dropper(owned.clone())),
+        )
         .concurrency(128)
         .watches(&[tidy::COLLECTIONS])
-        .owner_of("graph");
+        .owns(owned.clone());
     let query = Processor::new("triples-query")
         .serves("request", Arc::new(query::Querier(owned.clone())))
+        .serves_own(
+            tg_schemas::msg::NEIGHBOURS,
+            Arc::new(neighbours::Neighbours(owned.clone())),
+        )
+        .serves_own(
+            tg_schemas::msg::SOURCES,
+            Arc::new(neighbours::Sources(owned.clone())),
+        )
         .concurrency(256)
-        .owner_of("graph");
+        .watches(&[tidy::COLLECTIONS])
+        .owns(owned.clone());
     let sparql = Processor::new("sparql-query")
-        .serves("request", Arc::new(sparql::Sparql(owned)))
+        .serves("request", Arc::new(sparql::Sparql(owned.clone())))
         .concurrency(64)
-        .owner_of("graph");
+        .watches(&[tidy::COLLECTIONS])
+        .owns(owned);
     Ok(vec![writer, query, sparql])
+}
+
+impl From<GraphError> for OpenFault {
+    fn from(error: GraphError) -> Self {
+        match error {
+            GraphError::Journal(fault) => fault.into(),
+            error => Self::Failed(error.to_wire(ErrorCode::Storage.as_str())),
+        }
+    }
 }
 
 /// A limit as asked for: nothing and less mean none.

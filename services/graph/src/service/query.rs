@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tg_mesh::{Cx, Out, Serve};
+use tg_mesh::{Cx, Out, OwnedStore, Serve};
 use tg_schemas::msg::{TriplesQueryRequest, TriplesQueryResponse};
 use tg_schemas::{Error, Triple};
 
-use super::owned::Owned;
-use super::{batch, limit};
+use super::{batch, limit, run};
 use crate::{Asked, DatasetKey, Engine, GraphError, Pattern};
 
 /// Wire type of faults while querying.
@@ -16,7 +15,7 @@ const FAULT: &str = "triples-query-error";
 /// Triples fetched at once for a stream.
 const CHUNK: usize = 1_000;
 
-pub(super) struct Querier(pub(super) Arc<Owned>);
+pub(super) struct Querier(pub(super) Arc<OwnedStore<Engine>>);
 
 #[async_trait]
 impl Serve<TriplesQueryRequest, TriplesQueryResponse> for Querier {
@@ -26,8 +25,8 @@ impl Serve<TriplesQueryRequest, TriplesQueryResponse> for Querier {
         ask: TriplesQueryRequest,
         out: Out<TriplesQueryResponse>,
     ) -> Result<(), Error> {
-        let engine = self.0.engine().await?;
-        let key = DatasetKey::new(cx.workspace(), &ask.collection);
+        let engine = self.0.get().await?;
+        let key = run::asked(&cx, &ask.collection);
         let answered = async {
             let asked = Pattern::read(
                 ask.s.as_ref(),
@@ -50,7 +49,7 @@ impl Serve<TriplesQueryRequest, TriplesQueryResponse> for Querier {
         };
         match answered.map_err(|error| error.to_wire(FAULT))? {
             Answer::Whole(triples) => send(out, triples).await,
-            Answer::Stream(pattern) => stream(engine, &key, pattern, &ask, out).await,
+            Answer::Stream(pattern) => stream(&engine, &key, pattern, &ask, out).await,
         }
     }
 }

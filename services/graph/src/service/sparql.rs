@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tg_mesh::{Cx, Out, Serve};
+use tg_mesh::{Cx, Out, OwnedStore, Serve};
 use tg_schemas::Error;
 use tg_schemas::msg::{SparqlBinding, SparqlQueryRequest, SparqlQueryResponse};
 
-use super::owned::Owned;
+use super::run;
 use super::{batch, limit};
-use crate::{DatasetKey, GraphError, Part, SparqlAnswer, SparqlAsk};
+use crate::{Engine, GraphError, Part, SparqlAnswer, SparqlAsk};
 
 /// Rows fetched at once for an answer in one piece.
 const CHUNK: usize = 500;
 
-pub(super) struct Sparql(pub(super) Arc<Owned>);
+pub(super) struct Sparql(pub(super) Arc<OwnedStore<Engine>>);
 
 #[async_trait]
 impl Serve<SparqlQueryRequest, SparqlQueryResponse> for Sparql {
@@ -24,8 +24,8 @@ impl Serve<SparqlQueryRequest, SparqlQueryResponse> for Sparql {
         ask: SparqlQueryRequest,
         out: Out<SparqlQueryResponse>,
     ) -> Result<(), Error> {
-        let engine = self.0.engine().await?;
-        let key = DatasetKey::new(cx.workspace(), &ask.collection);
+        let engine = self.0.get().await?;
+        let key = run::asked(&cx, &ask.collection);
         let asked = SparqlAsk {
             query: ask.query,
             limit: limit(ask.limit),

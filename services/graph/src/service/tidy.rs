@@ -1,13 +1,13 @@
-//! Forgets the triples of collections and workspaces that are deleted while this process has the store
-//! open. What was never registered as a collection stays until its workspace goes.
+//! Forgets the triples of workspaces that are deleted while this process has the store open. A collection is
+//! dropped when its owner asks for it; only among foreign processors, which never ask, does its row's going
+//! mean that. What was never registered as a collection stays until its workspace goes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tg_mesh::Mesh;
+use tg_mesh::{Mesh, Mode, OwnedStore};
 
-use super::owned::Owned;
-use crate::DatasetKey;
+use crate::{DatasetKey, Engine};
 
 /// Config type that lists collections.
 pub(super) const COLLECTIONS: &str = "collection";
@@ -15,13 +15,16 @@ pub(super) const COLLECTIONS: &str = "collection";
 type Known = BTreeMap<String, BTreeSet<String>>;
 
 /// Follows the configuration until the process stops.
-pub(super) async fn run(mesh: Mesh, owned: Arc<Owned>) {
+pub(super) async fn run(mesh: Mesh, owned: Arc<OwnedStore<Engine>>) {
     let mut changes = mesh.config().changes();
     let mut known = Known::new();
     while changes.changed().await.is_ok() {
         let now = look(&mesh);
+        let foreign = mesh.bus().mode() == Mode::Interop;
         for gone in gone(&known, &now) {
-            forget(&owned, gone).await;
+            if foreign || matches!(gone, Gone::Workspace(_)) {
+                forget(&owned, gone).await;
+            }
         }
         known = now;
     }
@@ -63,7 +66,7 @@ fn gone(before: &Known, now: &Known) -> Vec<Gone> {
     gone
 }
 
-async fn forget(owned: &Owned, gone: Gone) {
+async fn forget(owned: &OwnedStore<Engine>, gone: Gone) {
     // A process that stands by must not open the store: its owner forgets.
     let Some(engine) = owned.opened() else {
         return;
@@ -72,12 +75,12 @@ async fn forget(owned: &Owned, gone: Gone) {
         Gone::Workspace(workspace) => engine.drop_workspace(workspace).await,
         Gone::Collection(workspace, collection) => {
             engine
-                .drop_dataset(&DatasetKey::new(workspace, collection))
+                .drop_collection(&DatasetKey::new(workspace, collection))
                 .await
         }
     };
     match forgotten {
-        Ok(()) => tracing::info!(?gone, "triples forgotten"),
+        Ok(_) => tracing::info!(?gone, "triples forgotten"),
         Err(error) => tracing::warn!(?gone, %error, "triples could not be forgotten"),
     }
 }

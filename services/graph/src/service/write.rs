@@ -4,24 +4,26 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use oxigraph::model::Quad;
-use tg_mesh::{Cx, Read, ReadFault};
+use tg_mesh::{Cx, OwnedStore, Read, ReadFault};
 use tg_schemas::msg::Triples;
 use tg_schemas::{Error, ErrorCode, Triple};
 
-use super::owned::Owned;
-use crate::{Batch, DatasetKey, GraphError, convert};
+use super::run;
+use crate::{Batch, Engine, GraphError, convert};
 
 /// From so many triples on, preparing a record leaves the runtime's threads.
 const LARGE: usize = 256;
 
-pub(super) struct Writer(pub(super) Arc<Owned>);
+pub(super) struct Writer(pub(super) Arc<OwnedStore<Engine>>);
 
 #[async_trait]
 impl Read<Triples> for Writer {
     async fn read(&self, cx: Cx, record: Triples) -> Result<(), ReadFault> {
-        let engine = self.0.engine().await?;
-        let collection = record.metadata.map(|metadata| metadata.collection);
-        let key = DatasetKey::new(cx.workspace(), &collection.unwrap_or_default());
+        let key = run::key(&cx, &record.metadata);
+        if !run::is_current(&cx, &key) {
+            return Ok(());
+        }
+        let engine = self.0.get().await?;
         let triples = record.triples;
         let prepared = if triples.len() < LARGE {
             prepare(&triples)
@@ -29,9 +31,14 @@ impl Read<Triples> for Writer {
             let prepared = tokio::task::spawn_blocking(move || prepare(&triples)).await;
             prepared.map_err(|_| Error::new(ErrorCode::Internal, "the triples were not read"))?
         };
-        metrics::counter!("tg_graph_triples_written_total").increment(prepared.batch.len() as u64);
-        let written = engine.write(&key, prepared.batch).await;
-        written.map_err(|error| error.to_wire(ErrorCode::Storage.as_str()))?;
+        let count = prepared.batch.len();
+        let written = engine
+            .write_from(&key, prepared.batch, run::origin(&cx))
+            .await;
+        if written.map_err(|error| error.to_wire(ErrorCode::Storage.as_str()))? {
+            metrics::counter!("tg_graph_triples_written_total").increment(count as u64);
+            cx.effect("triples", i64::try_from(count).unwrap_or(i64::MAX));
+        }
         match prepared.refused {
             None => Ok(()),
             Some(refused) => Err(ReadFault::Dead(refused)),

@@ -13,8 +13,9 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::engine::{DatasetKey, Engine};
+use crate::engine::Engine;
 use crate::error::GraphError;
+use crate::key::DatasetKey;
 
 pub use shape::Form;
 

@@ -13,6 +13,7 @@ fn asker(workspace: &str, question: &str) -> Asker {
     Asker {
         workspace: workspace.to_owned(),
         question: question.to_owned(),
+        ..Asker::default()
     }
 }
 
@@ -47,7 +48,11 @@ fn child(id: &str, parent: &str) -> Option<DocumentMetadata> {
 }
 
 async fn ids(library: &Library, asker: &Asker, everything: bool) -> Vec<String> {
-    let all = library.list(asker, everything).await.unwrap();
+    let listed = Listed {
+        everything,
+        ..Listed::default()
+    };
+    let all = library.list(asker, listed).await.unwrap();
     all.into_iter().map(|document| document.id).collect()
 }
 
@@ -69,7 +74,7 @@ async fn documents_are_found_in_their_workspace_only() {
         library.metadata(&two, "urn:d").await.err(),
         library.content(&two, "urn:d").await.err(),
         library.remove(&two, "urn:d").await.err(),
-        library.update(&two, document("urn:d")).await.err(),
+        library.update(&two, document("urn:d"), None).await.err(),
     ] {
         assert_eq!(missing.unwrap().code(), ErrorCode::NotFound);
     }
@@ -197,7 +202,7 @@ async fn only_what_may_change_is_updated() {
         parent_id: "ignored".to_owned(),
         ..DocumentMetadata::default()
     };
-    library.update(&me, Some(new)).await.unwrap();
+    library.update(&me, Some(new), None).await.unwrap();
     let found = library.metadata(&me, "d").await.unwrap();
     assert_eq!((found.title.as_str(), found.time), ("new", 0));
     assert_eq!(
@@ -233,4 +238,298 @@ async fn pieces_add_up() {
         }
         assert_eq!((read, count), (content, expected));
     }
+}
+
+mod uploads {
+    use super::*;
+    use crate::engine::upload::LIFE;
+
+    async fn begin(library: &Library, me: &Asker, id: &str, total: i64, chunk: i64) -> String {
+        let begun = library.begin_upload(me, document(id), total, chunk).await;
+        begun.unwrap().id
+    }
+
+    #[tokio::test]
+    async fn an_upload_goes_on_after_anything_and_keeps_what_was_said() {
+        let dir = tempdir().unwrap();
+        let library = open(&dir);
+        let me = asker("w", "q1");
+        let parent = DocumentMetadata {
+            parent_id: "p".into(),
+            document_type: "image".into(),
+            ..document("d").unwrap()
+        };
+        let begun = library.begin_upload(&me, Some(parent.clone()), 10, 4).await;
+        let session = begun.unwrap();
+        assert_eq!((session.chunks(), session.chunk), (3, 4));
+        let again = library.begin_upload(&me, Some(parent.clone()), 10, 4).await;
+        assert_eq!(again.unwrap(), session);
+        let id = session.id.as_str();
+        let put = async |library: &Library, at, content: &[u8]| {
+            library.upload_chunk(&me, id, at, content.to_vec()).await
+        };
+        let last = put(&library, 2, b"89").await.unwrap();
+        assert_eq!((last.received(), last.bytes), (1, 2));
+        put(&library, 0, b"wxyz").await.unwrap();
+        put(&library, 0, b"0123").await.unwrap();
+        assert_eq!(put(&library, 0, b"0123").await.unwrap().bytes, 6);
+        let short = put(&library, 1, b"45").await.unwrap_err();
+        assert!(short.message.contains("must have 4"), "{short}");
+        let early = library.complete_upload(&me, id).await.unwrap_err();
+        assert_eq!(early.message, "Missing chunks: [1]");
+        drop(library);
+        let library = open(&dir);
+        let stands = library.upload_status(&me, id).await.unwrap().unwrap();
+        assert_eq!((stands.arrived, stands.session.chunk), (vec![0, 2], 4));
+        assert_eq!(library.list_uploads(&me).await.unwrap().len(), 1);
+        put(&library, 1, b"4567").await.unwrap();
+        let done = library.complete_upload(&me, id).await.unwrap();
+        assert_eq!(done.object, BlobId::of(b"0123456789").to_string());
+        assert_eq!(library.complete_upload(&me, id).await.unwrap(), done);
+        assert_eq!(library.content(&me, "d").await.unwrap(), b"0123456789");
+        assert_eq!(library.metadata(&me, "d").await.unwrap(), parent);
+        assert!(library.list_uploads(&me).await.unwrap().is_empty());
+        assert!(library.content.stages().await.unwrap().is_empty());
+        assert!(put(&library, 1, b"4567").await.is_err());
+        library.remove(&asker("w", "q9"), "d").await.unwrap();
+        assert!(
+            library
+                .content
+                .size(BlobId::of(b"0123456789"))
+                .await
+                .unwrap()
+                .is_none()
+        );
+    }
+
+    #[tokio::test]
+    async fn a_session_belongs_to_its_workspace_and_its_day() {
+        let dir = tempdir().unwrap();
+        let library = open(&dir);
+        let me = asker("w", "q1");
+        let id = begin(&library, &me, "d", 3, 3).await;
+        library
+            .upload_chunk(&me, &id, 0, b"abc".into())
+            .await
+            .unwrap();
+        let other = asker("other", "q2");
+        let says = |error: Error| assert_eq!(error.message, "Upload session not found or expired");
+        says(library.complete_upload(&other, &id).await.unwrap_err());
+        says(library.abort_upload(&other, &id).await.unwrap_err());
+        assert_eq!(library.upload_status(&other, &id).await.unwrap(), None);
+        let tomorrow = Asker {
+            now: LIFE,
+            ..me.clone()
+        };
+        says(library.complete_upload(&tomorrow, &id).await.unwrap_err());
+        library.tidy(LIFE - 1).await.unwrap();
+        assert_eq!(library.content.stages().await.unwrap().len(), 1);
+        library.tidy(LIFE).await.unwrap();
+        assert!(library.content.stages().await.unwrap().is_empty());
+        assert_eq!(library.upload_status(&me, &id).await.unwrap(), None);
+
+        let id = begin(&library, &asker("w", "q3"), "d", 3, 3).await;
+        library
+            .add(&asker("w", "q4"), document("d"), b"x".into())
+            .await
+            .unwrap();
+        library
+            .upload_chunk(&me, &id, 0, b"abc".into())
+            .await
+            .unwrap();
+        let late = library.complete_upload(&me, &id).await.unwrap_err();
+        assert_eq!(late.code(), ErrorCode::Conflict);
+        let taken = library
+            .begin_upload(&asker("w", "q5"), document("d"), 3, 3)
+            .await;
+        assert_eq!(taken.unwrap_err().code(), ErrorCode::Conflict);
+        // Content of which no row speaks is found.
+        let orphan = BlobId::of(b"abc");
+        assert!(library.content.size(orphan).await.unwrap().is_some());
+        library.remove_orphans().await.unwrap();
+        assert!(library.content.size(orphan).await.unwrap().is_none());
+    }
+}
+
+#[tokio::test]
+async fn large_content_is_a_file_and_small_is_not() {
+    let dir = tempdir().unwrap();
+    let library = open(&dir);
+    let me = asker("w", "");
+    let large = vec![7; SMALL + 1];
+    let small = vec![7; SMALL];
+    library
+        .add(&me, document("l"), large.clone())
+        .await
+        .unwrap();
+    library
+        .add(&me, document("s"), small.clone())
+        .await
+        .unwrap();
+    let file = async |content: &[u8]| library.content.size(BlobId::of(content)).await.unwrap();
+    assert_eq!(file(&large).await, Some(large.len() as u64));
+    assert_eq!(file(&small).await, None);
+    library.remove_orphans().await.unwrap();
+    let ids = ["l", "nobody", "s"].map(str::to_owned).to_vec();
+    let (contents, found) = library.contents(&me, ids).await.unwrap();
+    assert_eq!(contents, [Some(large.clone()), None, Some(small)]);
+    assert_eq!(found.len(), 2);
+    let new = library.update(&me, document("l"), Some(b"other".into()));
+    new.await.unwrap();
+    assert_eq!(library.content(&me, "l").await.unwrap(), b"other");
+    library.tidy(0).await.unwrap();
+    assert_eq!(file(&large).await, None);
+}
+
+#[tokio::test]
+async fn a_document_that_came_along_gets_an_id_and_keeps_it() {
+    let dir = tempdir().unwrap();
+    let library = open(&dir);
+    let me = asker("w", "");
+    let id = library.ensure(&me, None, b"hello".into()).await.unwrap();
+    assert_eq!(id, ids::document(&BlobId::of(b"hello")));
+    assert_eq!(
+        library.ensure(&me, None, b"hello".into()).await.unwrap(),
+        id
+    );
+    let known = Some(DocumentMetadata {
+        id: id.clone(),
+        ..DocumentMetadata::default()
+    });
+    library
+        .ensure(&me, known.clone(), b"edited".into())
+        .await
+        .unwrap();
+    assert_eq!(library.content(&me, &id).await.unwrap(), b"edited");
+    let pdf = known.map(|known| DocumentMetadata {
+        kind: "application/pdf".into(),
+        ..known
+    });
+    let other = library.ensure(&me, pdf.clone(), b"%PDF-".into()).await;
+    assert!(
+        other
+            .unwrap_err()
+            .message
+            .starts_with("document-metadata.kind")
+    );
+    library.ensure(&me, pdf, b"edited".into()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_child_that_comes_again_is_fine_and_another_is_not() {
+    let dir = tempdir().unwrap();
+    let library = open(&dir);
+    let me = asker("w", "");
+    library.add(&me, document("d"), b"1".into()).await.unwrap();
+    library
+        .add_child(&me, child("c", "d"), b"2".into())
+        .await
+        .unwrap();
+    library
+        .add_child(&me, child("c", "d"), b"2".into())
+        .await
+        .unwrap();
+    let other = library.add_child(&me, child("c", "d"), b"3".into()).await;
+    assert_eq!(other.unwrap_err().code(), ErrorCode::Conflict);
+    let own = library.add_child(&me, child("d", "d"), b"1".into()).await;
+    assert!(own.unwrap_err().message.contains("is the document itself"));
+    let many = vec![child("c2", "d").unwrap(), child("c3", "nobody").unwrap()];
+    let texts = vec![b"x".to_vec(), b"y".to_vec()];
+    let missing = library.add_children(&me, many.clone(), texts.clone()).await;
+    let missing = missing.unwrap_err().message;
+    assert_eq!(
+        missing,
+        "document-metadata.parent-id: the parent does not exist"
+    );
+    // All of them or none.
+    assert_eq!(library.children(&me, "d").await.unwrap().len(), 1);
+    let uneven = library.add_children(&me, many, texts[..1].to_vec()).await;
+    assert_eq!(
+        uneven.unwrap_err().message,
+        "contents: 1 for 2 document-metadatas"
+    );
+    let theirs = asker("other", "");
+    assert!(library.children(&theirs, "d").await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn hostile_names_are_names() {
+    let dir = tempdir().unwrap();
+    let library = open(&dir);
+    let long = "x".repeat(300);
+    let names = [
+        "a",
+        "a_b",
+        "a:b",
+        "a/b",
+        "a%b",
+        "ü☃",
+        "'; --",
+        long.as_str(),
+    ];
+    let spaces = [asker("a", ""), asker("a_b", "")];
+    for (at, me) in spaces.iter().enumerate() {
+        for name in names {
+            let text = format!("{at} {name}").into_bytes();
+            library.add(me, document(name), text).await.unwrap();
+        }
+    }
+    library.remove(&spaces[0], "a").await.unwrap();
+    for (at, me) in spaces.iter().enumerate() {
+        let left = &names[1 - at..];
+        assert_eq!(ids(&library, me, false).await, left);
+        for name in left {
+            let text = format!("{at} {name}").into_bytes();
+            assert_eq!(library.content(me, name).await.unwrap(), text);
+        }
+    }
+    let endless = library.add(&spaces[0], document(&"x".repeat(3000)), Vec::new());
+    assert!(
+        endless
+            .await
+            .unwrap_err()
+            .message
+            .contains("is longer than")
+    );
+}
+
+/// Peak resident memory of this process in KiB, since it was reset.
+#[cfg(target_os = "linux")]
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
+    let number = line.unwrap().split_whitespace().nth(1);
+    number.unwrap().parse().unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+#[ignore = "moves a gigabyte; run it alone"]
+async fn a_gigabyte_passes_in_little_memory() {
+    const CHUNK: usize = 3 << 20;
+    const SIZE: usize = 1 << 30;
+    let dir = tempdir().unwrap();
+    let library = open(&dir);
+    let me = asker("w", "q");
+    std::fs::write("/proc/self/clear_refs", "5").unwrap();
+    let before = peak();
+    let begun = library.begin_upload(&me, document("d"), SIZE as i64, CHUNK as i64);
+    let session = begun.await.unwrap();
+    for at in 0..session.chunks() {
+        let length = CHUNK.min(SIZE - at as usize * CHUNK);
+        let mut content = vec![at as u8; length];
+        content[0] = (at >> 8) as u8;
+        let taken = library.upload_chunk(&me, &session.id, at as i64, content);
+        taken.await.unwrap();
+    }
+    library.complete_upload(&me, &session.id).await.unwrap();
+    let mut pieces = library.pieces(&me, "d", 1 << 20).await.unwrap();
+    let mut read = 0;
+    while let Some(piece) = pieces.next().await.unwrap() {
+        read += piece.bytes.len();
+    }
+    let (size, _) = library.measure(&me, "d", "text/plain").await.unwrap();
+    assert_eq!((read, size), (SIZE, SIZE as u64));
+    let grown = peak() - before;
+    assert!(grown < 64 << 10, "{grown} KiB more at the peak");
 }

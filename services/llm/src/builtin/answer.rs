@@ -20,6 +20,8 @@ pub(super) struct Found {
     pub(super) fit: Fit,
     pub(super) score: f64,
     pub(super) text: String,
+    /// Which of the facts it quotes, by their place among the facts.
+    pub(super) chosen: Vec<usize>,
     /// A thing it leads to while words of the question are still open.
     pub(super) leads_to: Option<Lead>,
 }
@@ -80,6 +82,7 @@ pub(super) fn find(
             fit: Fit::Related,
             score: 0.0,
             text: rows.join("\n"),
+            chosen: Vec::new(),
             leads_to: None,
         });
     }
@@ -87,6 +90,7 @@ pub(super) fn find(
         fit: Fit::Answers,
         score: ENOUGH,
         text: quoted.join(" "),
+        chosen: Vec::new(),
         leads_to: None,
     })
 }
@@ -148,17 +152,16 @@ fn of_facts(question: &Question<'_>, about: &str, asked: &[String], facts: &[Fac
         .collect();
     let top = scores.iter().copied().fold(0.0, f64::max);
     if top >= ENOUGH {
-        let chosen: Vec<&Fact<'_>> = facts
-            .iter()
-            .zip(&scores)
-            .filter(|(_, score)| **score >= top)
-            .map(|(fact, _)| fact)
+        let places: Vec<usize> = (0..facts.len())
+            .filter(|at| scores[*at] >= top)
             .take(MOST_FACTS)
             .collect();
+        let chosen: Vec<&Fact<'_>> = places.iter().map(|at| &facts[*at]).collect();
         return Found {
             fit: Fit::Answers,
             score: top,
             text: quote(&chosen),
+            chosen: places,
             leads_to: lead(about, asked, &chosen),
         };
     }
@@ -169,8 +172,14 @@ fn of_facts(question: &Question<'_>, about: &str, asked: &[String], facts: &[Fac
         fit: if open { Fit::Answers } else { Fit::Related },
         score: top,
         text: quote(&chosen),
+        chosen: (0..chosen.len()).collect(),
         leads_to: None,
     }
+}
+
+/// A fact in words.
+pub(super) fn quote_line(line: &Line) -> Option<String> {
+    Fact::of(line).map(|fact| fact.quote())
 }
 
 fn quote(facts: &[&Fact<'_>]) -> String {

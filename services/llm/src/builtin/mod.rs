@@ -1,18 +1,31 @@
 //! The model that serves when no provider is configured: an extractive reader without weights.
 //!
-//! It follows our prompt contract (the `agent-react` template): picks a tool by the question, reads what
-//! the tool returned and answers by quoting the best matching facts or sentences. It is deterministic
-//! and never adds a fact of its own. It is a start, not a language model, and its name says so.
+//! It follows the contracts of our prompts. In the agent's dialog it picks a tool by the question, reads what
+//! the tool returned and answers by quoting the best matching facts or sentences. From texts it extracts
+//! definitions, simple relationships, rows and ontology facts by the patterns of plain sentences. Questions
+//! about given facts or passages it answers by quoting them with their numbers, or says that they do not
+//! answer. It is deterministic and never adds a fact of its own. It is a start, not a language model, and its
+//! name says so.
 
 mod answer;
 mod arithmetic;
+mod concepts;
+mod contract;
+mod definition;
+mod extract;
+mod grammar;
 mod json;
+mod lexicon;
 mod observation;
+mod ontology;
 mod passages;
 mod plan;
+mod prose;
 mod queries;
 mod question;
 mod react;
+mod synthesis;
+mod tables;
 mod words;
 
 use async_trait::async_trait;
@@ -79,8 +92,14 @@ fn reply(request: &ChatRequest) -> String {
         Format::Json => return "{}".to_owned(),
         Format::Text => {}
     }
+    if let Some(reply) = contract::reply(&request.prompt) {
+        return reply;
+    }
     if let Some(prompt) = react::Prompt::read(&request.prompt) {
-        return plan::next(&prompt).render();
+        return match contract::knowledge(&prompt.question) {
+            Some(lines) => react::Step::answer("The text itself says it.", lines).render(),
+            None => plan::next(&prompt).render(),
+        };
     }
     let text = passages::answer(&request.prompt);
     if react::wants_grammar(&request.prompt) {

@@ -183,6 +183,7 @@ fn of_class(question: &Question<'_>, lines: &[Line]) -> Option<Found> {
         fit: Fit::Answers,
         score: 0.0,
         text,
+        chosen: Vec::new(),
         leads_to: None,
     })
 }

@@ -139,3 +139,107 @@ fn only_strict_json_is_enforced() {
     assert!(lines.enforceable().is_none());
     assert!(lines.schema.is_some());
 }
+
+/// Renders a shipped prompt and holds it against what the built-in model's tests read.
+fn renders_as(id: &str, values: Value, expected: &str) {
+    let set = shipped();
+    let prompt = set.render(id, terms(values)).unwrap();
+    if let Ok(dir) = std::env::var("TG_WRITE_FIXTURES") {
+        std::fs::write(format!("{dir}/{id}.txt"), &prompt.text).unwrap();
+    }
+    assert_eq!(prompt.text, expected, "{id}");
+}
+
+#[test]
+fn the_shipped_data_prompts_render() {
+    let text = "The Old Bridge is a stone bridge over the River Sell. It was built in 1429.";
+    let field = |name: &str, kind: &str| json!({"name": name, "type": kind});
+    let bridge = json!({
+        "name": "bridge", "description": "Bridges of the town",
+        "fields": [
+            {"name": "name", "type": "string", "primary_key": true, "description": "its name"},
+            {"name": "material", "type": "string", "enum": ["stone", "wood"], "enum_values": ["stone", "wood"]},
+            {"name": "built", "type": "integer", "required": true},
+        ],
+    });
+    let flood = json!({"name": "flood", "fields": [field("year", "integer")]});
+    let schemas = json!([bridge, flood]);
+    renders_as(
+        "extract-definitions",
+        json!({"text": text}),
+        include_str!("../../fixtures/extract-definitions.txt"),
+    );
+    renders_as(
+        "extract-relationships",
+        json!({"text": text}),
+        include_str!("../../fixtures/extract-relationships.txt"),
+    );
+    renders_as(
+        "agent-kg-extract",
+        json!({"text": text}),
+        include_str!("../../fixtures/agent-kg-extract.txt"),
+    );
+    renders_as(
+        "extract-rows",
+        json!({"text": text, "schema": bridge}),
+        include_str!("../../fixtures/extract-rows.txt"),
+    );
+    renders_as(
+        "extract-with-ontologies",
+        json!({
+            "text": text,
+            "classes": {
+                "Bridge": {"label": "bridge", "subclass_of": "Structure", "comment": "crosses something"},
+                "Structure": {}, "River": {"label": "river"},
+            },
+            "object_properties": {
+                "crosses": {"label": "leads over", "domain": "Bridge", "range": "River"},
+                "near": {},
+            },
+            "datatype_properties": {"built": {"domain": "Structure", "range": "gYear", "comment": "year"}},
+        }),
+        include_str!("../../fixtures/extract-with-ontologies.txt"),
+    );
+    renders_as(
+        "extract-concepts",
+        json!({"query": "When was the Old Bridge built?"}),
+        include_str!("../../fixtures/extract-concepts.txt"),
+    );
+    renders_as(
+        "kg-synthesis",
+        json!({
+            "query": "When was the Old Bridge built?",
+            "knowledge": [
+                {"s": "Old Bridge", "p": "crosses", "o": "River Sell"},
+                {"s": "Old Bridge", "p": "built", "o": "1429"},
+            ],
+        }),
+        include_str!("../../fixtures/kg-synthesis.txt"),
+    );
+    renders_as(
+        "document-prompt",
+        json!({
+            "query": "When was the Old Bridge built?",
+            "documents": ["The River Sell rises in the hills.\nIt is cold.", text],
+        }),
+        include_str!("../../fixtures/document-prompt.txt"),
+    );
+    renders_as(
+        "schema-selection",
+        json!({"question": "Which bridges are of stone?", "schemas": schemas}),
+        include_str!("../../fixtures/schema-selection.txt"),
+    );
+    renders_as(
+        "graphql-generation",
+        json!({"question": "Which bridges are of stone?", "schemas": schemas}),
+        include_str!("../../fixtures/graphql-generation.txt"),
+    );
+    renders_as(
+        "diagnose-csv",
+        json!({
+            "sample": "name,material,year built\nOld Bridge,stone,1429\n", "schemas": [bridge],
+            "options": {"delimiter": ","},
+        }),
+        include_str!("../../fixtures/diagnose-csv.txt"),
+    );
+}

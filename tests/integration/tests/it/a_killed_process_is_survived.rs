@@ -3,14 +3,15 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use futures::future::join_all;
+use serde_json::json;
 use tg_testkit::model::ScriptedModel;
 use tg_testkit::process::{Launch, Server};
 use tg_testkit::rabbitmq::RabbitNode;
-use tg_testkit::socket::Socket;
+use tg_testkit::socket::{Frames, Socket};
 
-use crate::traces::{Ended, begin, check, end, end_detached, slow};
+use crate::traces::{Ended, begin, check, end, end_after, end_detached, slow};
 
 const ALL: &[&str] = &[
     "config",
@@ -24,14 +25,14 @@ const ALL: &[&str] = &[
     "agent",
     "gateway",
 ];
-/// Runs at a time; every other is detached.
-const RUNS: usize = 12;
-/// The process is killed when the model was called so many times in a wave: early, between the steps, late.
-const KILLS: &[usize] = &[1, 6, 15, 22];
+/// Runs at a time: every other is detached, the first shows when to kill.
+const RUNS: usize = 6;
 /// Pause of the model before each of the 16 pieces of a run.
 const PAUSE: Duration = Duration::from_millis(20);
+/// A run has at least so many frames: two steps of thought, action, observation and what explains them.
+const STEPS: usize = 8;
 /// A run ends by then in any case.
-const BOUND: Duration = Duration::from_secs(30);
+const BOUND: Duration = Duration::from_secs(60);
 
 fn serve(services: &[&str], model: &ScriptedModel, node: &RabbitNode) -> Launch {
     Launch::serve(services, &node.url())
@@ -51,15 +52,17 @@ async fn kill(victim: &str) -> Result<()> {
     let socket = Socket::connect(&rest.url(), "").await?;
 
     let (mut answered, mut failed) = (Vec::new(), Vec::new());
-    for (wave, calls) in KILLS.iter().enumerate() {
-        let nonce = |n: usize| format!("nonce-{victim}-{wave}-{n}-x");
-        let before = model.count();
+    // Once before the first frame of a run, once after each of its frames, until it ends before the kill.
+    for step in 0.. {
+        let nonce = |n: usize| format!("nonce-{victim}-{step}-{n}-x");
+        let calls = model.count();
+        let mut shown = ask(&socket, &nonce(0), false, false).await?;
         let mut runs = Vec::new();
-        for n in 0..RUNS {
-            let nonce = nonce(n);
-            let frames = begin(&socket, "default", &nonce, n % 2 == 1).await?;
+        for n in 1..RUNS {
+            let (nonce, detach) = (nonce(n), n % 2 == 1);
+            let frames = ask(&socket, &nonce, detach, n % 3 != 0).await?;
             // An agent that is killed has forgotten what a detached run's asker heard of a text.
-            let forgets = victim == "agent" && n % 2 == 1;
+            let forgets = victim == "agent" && detach;
             runs.push(async move {
                 let ended = if forgets {
                     let session = end_detached(frames, &nonce, BOUND).await;
@@ -71,18 +74,39 @@ async fn kill(victim: &str) -> Result<()> {
             });
         }
         let again = async {
-            let came = model.wait_calls(before + calls, BOUND).await;
+            let came = model.wait_calls(calls + 1, BOUND).await;
             ensure!(came, "the model was not called");
+            let mut seen = Vec::new();
+            while seen.len() < step
+                && let Some(frame) = shown.next().await
+            {
+                seen.push(frame);
+            }
+            let over = seen.last().is_some_and(|frame| frame["complete"] == true);
             process.kill9().await?;
-            launch.clone().spawn().await
+            let process = launch.clone().spawn().await?;
+            anyhow::Ok((process, seen, over))
         };
         let (ends, restarted) = tokio::join!(join_all(runs), again);
-        process = restarted?;
-        for (n, ended) in ends {
+        let (successor, seen, over) = restarted?;
+        process = successor;
+        let first = end_after(seen, shown, &nonce(0), BOUND).await;
+        for (n, ended) in ends.into_iter().chain([(0, first)]) {
+            let ended = ended.with_context(|| {
+                format!(
+                    "run {n}, killed after frame {step}\n{}\n{}",
+                    process.log(),
+                    rest.log()
+                )
+            });
             match ended? {
                 Ended::Answered(session) => answered.push(session),
-                Ended::Failed(error) => failed.push((wave, n, error)),
+                Ended::Failed(error) => failed.push((step, n, error)),
             }
+        }
+        if over {
+            ensure!(step >= STEPS, "a run of {step} frames");
+            break;
         }
     }
     let detached: Vec<_> = failed.iter().filter(|(_, n, _)| n % 2 == 1).collect();
@@ -94,6 +118,18 @@ async fn kill(victim: &str) -> Result<()> {
     );
     answered.push(fresh(&socket, &mut rest).await?);
     check(&socket, &answered).await
+}
+
+/// Starts a run.
+async fn ask(socket: &Socket, nonce: &str, detach: bool, streaming: bool) -> Result<Frames> {
+    let mut envelope = json!({
+        "service": "agent", "flow": "default",
+        "request": {"question": format!("What is it? {nonce}"), "streaming": streaming},
+    });
+    if detach {
+        envelope["detach"] = json!(true);
+    }
+    socket.send(envelope).await
 }
 
 /// The successor serves.

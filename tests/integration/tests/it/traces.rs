@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 use tg_testkit::model::{Rule, two_step_react};
-use tg_testkit::socket::{Frames, Socket, text_of};
+use tg_testkit::socket::{Frames, Socket, brief, text_of};
 
 const RETRIEVAL: &str = "urn:graph:retrieval";
 const LABEL: &str = "http://www.w3.org/2000/01/rdf-schema#label";
@@ -95,17 +95,6 @@ pub async fn end_after(
         Some(session) => Ok(Ended::Answered(session.to_owned())),
         None => bail!("{nonce}: no session: {}", brief(&frames)),
     }
-}
-
-/// The frames without what makes them long.
-fn brief(frames: &[Value]) -> String {
-    let mut frames = frames.to_vec();
-    for frame in &mut frames {
-        if let Some(chunk) = frame["response"].as_object_mut() {
-            chunk.remove("explain_triples");
-        }
-    }
-    json!(frames).to_string()
 }
 
 /// Reads a detached run to the end of what its asker gets; the IRI of its session. What counts is its

@@ -129,6 +129,7 @@ fn kind(written: &str, native: bool, row: &Row, rows: &Rows<'_>) -> Result<Kind,
         },
         "tool-service" => service(row, rows)?,
         "knowledge-query" => Kind::KnowledgeQuery,
+        "document-query" => Kind::DocumentQuery,
         "structured-query" => Kind::StructuredQuery,
         "row-embeddings-query" => Kind::RowEmbeddingsQuery {
             schema: needed(&row.schema, "schema-name")?,
@@ -213,9 +214,10 @@ fn fixed_arguments(kind: &Kind) -> Option<Vec<Argument>> {
         one("limit", arguments::Kind::Integer, &description, false)
     };
     Some(match kind {
-        Kind::TextCompletion | Kind::KnowledgeQuery | Kind::StructuredQuery => {
-            vec![text("question", "The question to ask", true)]
-        }
+        Kind::TextCompletion
+        | Kind::KnowledgeQuery
+        | Kind::DocumentQuery
+        | Kind::StructuredQuery => vec![text("question", "The question to ask", true)],
         Kind::RowEmbeddingsQuery { .. } => vec![text("query", "What to look for", true)],
         Kind::Calculator => vec![text(
             "expression",

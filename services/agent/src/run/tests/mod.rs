@@ -4,4 +4,5 @@ mod dialog;
 mod endings;
 mod graph;
 mod repeats;
+mod retrieval;
 mod world;

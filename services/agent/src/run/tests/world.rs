@@ -55,7 +55,8 @@ impl World {
         let bus = Arc::new(EmbeddedBus::in_memory());
         let mesh = Mesh::start(bus, MeshOptions::default()).await.unwrap();
         let ledger = Ledger::in_memory().unwrap();
-        let agent = Agent::new(settings, ledger.clone());
+        let own = ledger.clone();
+        let agent = Agent::new(settings, move || Ok(own.clone()));
         let config = Arc::new(Config::default());
         config.tools();
         let model = Arc::new(Model::new(script));

@@ -97,6 +97,11 @@ fn receipts_count_each_delivery_once() {
     assert_eq!(receipt.queues.len(), 1);
     let queue = &receipt.queues[0];
     assert_eq!((queue.finished, queue.parked, queue.discarded), (5, 5, 0));
+    // Who counted for itself knows better.
+    counts.told.insert("q".into(), 6);
+    assert_eq!(counts.receipt().queues[0].finished, 6);
+    counts.told.insert("idle".into(), 0);
+    assert_eq!(counts.receipt().queues.len(), 1);
 }
 
 /// A random template of any reach, some of them overlapping between flows and workspaces.

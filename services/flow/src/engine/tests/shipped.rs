@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use tg_schemas::Class;
+use tg_schemas::processors::processor;
 
 use super::super::catalog::Catalog;
 use super::super::check::check;
@@ -44,8 +45,9 @@ fn the_default_flow_has_the_contracts_queues_and_topics() {
         .iter()
         .filter(|name| name.starts_with("tg.flow."))
         .count();
-    // 15 of the contract and the agent's steps; 21 for questions.
-    assert_eq!((records, queues.len() - records), (16, 21));
+    // 15 of the contract, the agent's steps and 6 for what stores forget; 21 for questions, and 2 to the graph
+    // store of ours.
+    assert_eq!((records, queues.len() - records), (22, 23));
     for name in [
         "tg.flow.triples-store:default:default.kg-store--default--default--triples-input",
         "tg.request.agent:default:default.agent-manager--default--default--request",
@@ -53,17 +55,24 @@ fn the_default_flow_has_the_contracts_queues_and_topics() {
     ] {
         assert!(queues.contains(name), "{name}");
     }
-    let declared: Vec<String> = plan
+    let declared: BTreeSet<String> = plan
         .queues()
         .iter()
         .map(|queue| queue.name.clone())
         .collect();
+    let hosted = |name: &str| {
+        let id = name.split("--").next().unwrap_or_default();
+        processor(id).is_some_and(|processor| processor.hosted)
+    };
+    let readers: BTreeSet<String> = plan
+        .names
+        .all_queues()
+        .filter(|queue| queue.topic.class() == Class::Flow && hosted(&queue.name))
+        .map(|queue| queue.name.clone())
+        .collect();
+    assert!(declared.contains("triples-write--default--default--input"));
     assert_eq!(
-        declared,
-        [
-            "agent-manager--default--default--agent-step",
-            "triples-write--default--default--input"
-        ],
+        declared, readers,
         "only readers that this release hosts get a queue in advance"
     );
     assert!(
@@ -124,7 +133,7 @@ fn rows_carry_topics_parameters_and_epoch() {
             .iter()
             .any(|row| row.processor == "agent-manager")
     );
-    assert!(!plan.expected.iter().any(|row| row.processor == "chunker"));
+    assert!(!plan.expected.iter().any(|row| row.processor == "metering"));
 }
 
 #[test]

@@ -1,0 +1,5 @@
+//! Questions that are answered from what was retrieved: `tg invoke-graph-rag`, `tg invoke-document-rag`.
+
+mod ask;
+pub mod document;
+pub mod graph;

@@ -1,0 +1,311 @@
+//! One hosted processor and its attached instances: made what configuration says, detached in order.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tg_schemas::msg::HostedProcessor;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use crate::bus::{BusError, Consumer};
+use crate::config_view::WORKSPACES;
+use crate::config_watch::Changed;
+use crate::mesh::Mesh;
+use crate::presence;
+use crate::processor::{Hosted, Place, Processor};
+use crate::slot::Slot;
+use crate::wiring::same_wiring;
+
+/// Config type of the flow records.
+const FLOW: &str = "flow";
+/// How long a detach waits for what is in progress.
+const DETACH: Duration = Duration::from_secs(10);
+/// How long the bus may take to stop consumers.
+const STOP: Duration = Duration::from_secs(2);
+/// Instances attached at once.
+const PARALLEL: usize = 32;
+
+/// Where an instance runs.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum At {
+    System,
+    Workspace(String),
+    Flow(String, String),
+}
+
+/// A hosted processor.
+pub(crate) struct Served {
+    pub(crate) id: String,
+    pub(crate) handlers: Vec<Hosted>,
+    pub(crate) concurrency: usize,
+    serving: AtomicBool,
+    instances: Mutex<BTreeMap<At, Instance>>,
+}
+
+struct Instance {
+    slot: Arc<Slot>,
+    consumers: Vec<Box<dyn Consumer>>,
+    row: Arc<str>,
+}
+
+impl Served {
+    pub(crate) fn new(processor: Processor) -> Self {
+        Self {
+            id: processor.id,
+            handlers: processor.handlers,
+            concurrency: processor.concurrency,
+            serving: AtomicBool::new(false),
+            instances: Mutex::default(),
+        }
+    }
+
+    /// Serves from now on; what cannot be attached now is tried again.
+    pub(crate) async fn begin(&self, mesh: &Mesh) {
+        self.serving.store(true, Ordering::Release);
+        self.say(mesh, "serving").await;
+        if self.sync(mesh, None).await.is_err() {
+            mesh.runtime().retry();
+        }
+    }
+
+    /// Serves no more, and says that it stands by.
+    pub(crate) async fn end(&self, mesh: &Mesh) {
+        self.serving.store(false, Ordering::Release);
+        let all = std::mem::take(&mut *self.instances.lock().await);
+        let end = Instant::now() + DETACH;
+        detach(mesh, all.into_values().collect(), end).await;
+        self.stand_by(mesh).await;
+    }
+
+    /// Says that another process serves.
+    pub(crate) async fn stand_by(&self, mesh: &Mesh) {
+        self.say(mesh, "standby").await;
+    }
+
+    /// Detaches everything; what is in progress may end until `end`.
+    pub(crate) async fn leave(&self, mesh: &Mesh, end: Instant) {
+        self.serving.store(false, Ordering::Release);
+        // An attach in progress gives up when the process stops; a bus that hangs does not hold this up.
+        let Ok(mut instances) = tokio::time::timeout_at(end, self.instances.lock()).await else {
+            return;
+        };
+        let all = std::mem::take(&mut *instances);
+        detach(mesh, all.into_values().collect(), end).await;
+    }
+
+    async fn say(&self, mesh: &Mesh, state: &str) {
+        let hosted = HostedProcessor {
+            id: self.id.clone(),
+            state: state.to_owned(),
+            flows: Vec::new(),
+        };
+        presence::tell(mesh, "attached", vec![hosted]).await;
+    }
+
+    /// Whether a config change may change what is attached.
+    pub(crate) fn concerns(&self, change: Option<&Changed>) -> bool {
+        let Some(change) = change else { return true };
+        change.of(&self.row_kind()) || change.of(WORKSPACES.1) || change.of(FLOW)
+    }
+
+    fn has(&self, wanted: Place) -> bool {
+        self.handlers.iter().any(|hosted| hosted.place == wanted)
+    }
+
+    /// Config type of this processor's rows.
+    fn row_kind(&self) -> String {
+        format!("processor:{}", self.id)
+    }
+
+    /// The flow instances that a change touches, with the rows they should have; `None` instead of a row
+    /// means none. Without a change, or when whole types changed, that is every instance.
+    fn flow_rows(
+        &self,
+        mesh: &Mesh,
+        change: Option<&Changed>,
+        instances: &BTreeMap<At, Instance>,
+    ) -> BTreeMap<At, Option<Arc<str>>> {
+        let kind = self.row_kind();
+        let concerns = |changed: &str| changed == kind || changed == FLOW;
+        let whole = |workspace: &str| {
+            change.is_none_or(|change| {
+                let mut whole = change.whole.iter();
+                whole.any(|(changed, ws)| concerns(changed) && ws == workspace)
+            })
+        };
+        let mut touched = BTreeMap::new();
+        for at in instances.keys() {
+            if matches!(at, At::Flow(workspace, _) if whole(workspace)) {
+                touched.insert(at.clone(), None);
+            }
+        }
+        for workspace in mesh.config().workspaces_with(&kind) {
+            if whole(&workspace) {
+                for (flow, row) in mesh.config().values(&workspace, &kind).iter() {
+                    touched.insert(At::Flow(workspace.clone(), flow.clone()), Some(row.clone()));
+                }
+            }
+        }
+        for (changed, workspace, flow) in change.iter().flat_map(|change| &change.rows) {
+            if concerns(changed) {
+                let row = mesh.config().get(workspace, &kind, flow);
+                touched.insert(At::Flow(workspace.clone(), flow.clone()), row);
+            }
+        }
+        touched
+    }
+
+    /// Makes the attached instances what config says. The work is that of the rows that changed, not of all
+    /// that are attached.
+    pub(crate) async fn sync(&self, mesh: &Mesh, change: Option<&Changed>) -> Result<(), BusError> {
+        let mut instances = self.instances.lock().await;
+        // Looked at under the lock: who detaches everything takes it afterwards.
+        if !self.serving.load(Ordering::Acquire) || mesh.stopping().is_cancelled() {
+            return Ok(());
+        }
+        let mut wanted: BTreeMap<At, Option<Arc<str>>> = BTreeMap::new();
+        if change.is_none_or(|change| change.of(WORKSPACES.1)) {
+            if self.has(Place::System) {
+                wanted.insert(At::System, Some("".into()));
+            }
+            if self.has(Place::Workspace) {
+                let attached = instances.keys().filter(|at| matches!(at, At::Workspace(_)));
+                wanted.extend(attached.map(|at| (at.clone(), None)));
+                let registered = mesh.config().workspaces().into_iter();
+                wanted.extend(registered.map(|ws| (At::Workspace(ws), Some("".into()))));
+            }
+        }
+        if self.has(Place::Flow) || self.has(Place::FlowOwn) {
+            wanted.extend(self.flow_rows(mesh, change, &instances));
+        }
+        let mut gone = Vec::new();
+        let mut attach = Vec::new();
+        for (at, row) in &wanted {
+            match (instances.get(at), row) {
+                (None, Some(row)) => attach.push((at.clone(), row.clone())),
+                (Some(_), None) => gone.push(at.clone()),
+                (Some(instance), Some(row)) if instance.row != *row => {
+                    if same_wiring(&instance.row, row) {
+                        self.rescope(instance, at, row);
+                        if let Some(known) = instances.get_mut(at) {
+                            known.row = row.clone();
+                        }
+                    } else {
+                        gone.push(at.clone());
+                        attach.push((at.clone(), row.clone()));
+                    }
+                }
+                _ => {}
+            }
+        }
+        let mut leaving = Vec::new();
+        for at in gone {
+            leaving.extend(instances.remove(&at));
+        }
+        if !leaving.is_empty() {
+            detach(mesh, leaving, Instant::now() + DETACH).await;
+        }
+        let outcome = tokio::select! {
+            outcome = self.attach(mesh, &mut instances, attach) => outcome,
+            () = mesh.stopping().cancelled() => return Ok(()),
+        };
+        let touched = wanted.keys().filter_map(|at| instances.get_key_value(at));
+        self.mark_stopping(mesh, touched).await;
+        outcome
+    }
+
+    async fn attach(
+        &self,
+        mesh: &Mesh,
+        instances: &mut BTreeMap<At, Instance>,
+        attach: Vec<(At, Arc<str>)>,
+    ) -> Result<(), BusError> {
+        let mut outcome = Ok(());
+        let mut told = Vec::new();
+        for batch in attach.chunks(PARALLEL) {
+            let started = batch.iter().map(|(at, row)| self.attach_one(mesh, at, row));
+            for ((at, row), result) in batch.iter().zip(futures::future::join_all(started).await) {
+                match result {
+                    Ok(Some((slot, consumers))) => {
+                        told.push(slot.hosted());
+                        instances.insert(
+                            at.clone(),
+                            Instance {
+                                slot,
+                                consumers,
+                                row: row.clone(),
+                            },
+                        );
+                    }
+                    Ok(None) => {}
+                    Err(fault) => {
+                        tracing::warn!(processor = %self.id, %fault, "could not attach; trying again");
+                        outcome = Err(fault);
+                    }
+                }
+            }
+        }
+        told.retain(|hosted| !hosted.flows.is_empty());
+        if !told.is_empty() {
+            presence::tell(mesh, "attached", told).await;
+        }
+        outcome
+    }
+
+    fn rescope(&self, instance: &Instance, at: &At, row: &str) {
+        if let Some(scope) = self.scope(at, row) {
+            *instance.slot.scope.write() = Arc::new(scope);
+        }
+    }
+
+    /// Tells instances of stopping flows that they are, and everybody how busy they still are.
+    async fn mark_stopping(&self, mesh: &Mesh, instances: impl Iterator<Item = (&At, &Instance)>) {
+        let mut told = Vec::new();
+        for (at, instance) in instances {
+            let At::Flow(workspace, flow) = at else {
+                continue;
+            };
+            let stopping = mesh
+                .config()
+                .get(workspace, FLOW, flow)
+                .is_some_and(|record| is_stopping(&record));
+            if instance.slot.set_stopping(stopping) {
+                told.push(instance.slot.hosted());
+            }
+        }
+        if !told.is_empty() {
+            presence::tell(mesh, "attached", told).await;
+        }
+    }
+}
+
+/// Stops consuming, waits until `end` for what is in progress, then says so.
+async fn detach(mesh: &Mesh, instances: Vec<Instance>, end: Instant) {
+    for batch in instances.chunks(PARALLEL) {
+        let stops = batch
+            .iter()
+            .flat_map(|instance| instance.consumers.iter().map(|c| c.stop()));
+        let stopped = futures::future::join_all(stops);
+        if tokio::time::timeout(STOP, stopped).await.is_err() {
+            tracing::warn!("the bus does not let go of a consumer");
+        }
+        let waits = batch.iter().map(|instance| instance.slot.wait_idle(end));
+        futures::future::join_all(waits).await;
+    }
+    let mut told: Vec<_> = instances
+        .iter()
+        .map(|instance| instance.slot.hosted())
+        .collect();
+    told.retain(|hosted| !hosted.flows.is_empty());
+    if !told.is_empty() {
+        presence::tell(mesh, "detached", told).await;
+    }
+}
+
+fn is_stopping(record: &str) -> bool {
+    record.contains("stopping")
+        && serde_json::from_str::<serde_json::Value>(record)
+            .is_ok_and(|record| record["status"] == "stopping")
+}

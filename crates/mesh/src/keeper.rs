@@ -1,0 +1,177 @@
+//! Keeps what this process owns: for each store it claims the name on the bus, takes the store, lets its
+//! processors serve; and when it lost the claim, has them stop and lets the store go. It stands by otherwise.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tg_schemas::Error;
+
+use crate::attached::Served;
+use crate::bus::{Claim, Link};
+use crate::mesh::Mesh;
+use crate::owned::Owned;
+use crate::task::TaskKind;
+
+/// How often the claim is looked at, and asked for while standing by.
+const AGAIN: Duration = Duration::from_millis(500);
+/// Looks at a lost claim before it is believed: the bus adapter asks for it again by itself after a
+/// reconnect. The store's own lock keeps others from serving meanwhile; without one there is no such grace.
+const GRACE: u32 = 5;
+
+/// The stores of this process by name.
+#[derive(Default)]
+pub(crate) struct Keeper {
+    stores: Mutex<HashMap<String, Arc<Kept>>>,
+}
+
+struct Kept {
+    name: String,
+    /// `None`: the claim alone decides.
+    owned: Option<Arc<dyn Owned>>,
+    members: Mutex<Vec<Arc<Served>>>,
+    turn: tokio::sync::Mutex<Turn>,
+}
+
+#[derive(Default)]
+struct Turn {
+    claim: Option<Box<dyn Claim>>,
+    missed: u32,
+    serving: bool,
+}
+
+impl Keeper {
+    /// Adds a processor to those of a store. It serves as soon as, and as long as, this process owns it.
+    pub(crate) async fn join(
+        &self,
+        mesh: &Mesh,
+        store: &str,
+        owned: Option<Arc<dyn Owned>>,
+        served: &Arc<Served>,
+    ) {
+        let mut new = false;
+        let kept = {
+            let mut stores = self.stores.lock();
+            let kept = stores.entry(store.to_owned()).or_insert_with(|| {
+                new = true;
+                Arc::new(Kept {
+                    name: store.to_owned(),
+                    owned,
+                    members: Mutex::default(),
+                    turn: tokio::sync::Mutex::default(),
+                })
+            });
+            kept.clone()
+        };
+        let mut turn = kept.turn.lock().await;
+        kept.members.lock().push(served.clone());
+        if turn.serving {
+            served.begin(mesh).await;
+        } else {
+            let outcome = kept.look(mesh, &mut turn).await;
+            match &outcome {
+                _ if turn.serving => {}
+                Ok(()) => {
+                    tracing::warn!(processor = %served.id, "another process owns this store: standing by");
+                }
+                // A bus that went away just now is asked again when it is back.
+                Err(error) => {
+                    tracing::warn!(processor = %served.id, %error, "nothing is known of this store: standing by");
+                }
+            }
+            if !turn.serving {
+                served.stand_by(mesh).await;
+            }
+        }
+        drop(turn);
+        if new {
+            let mesh = mesh.clone();
+            mesh.clone()
+                .spawn(TaskKind::Background, async move { kept.keep(&mesh).await });
+        }
+    }
+
+    /// Lets every store go; nothing of this process serves any more.
+    pub(crate) async fn release_all(&self) {
+        let all: Vec<_> = self.stores.lock().values().cloned().collect();
+        for kept in all {
+            if let Some(owned) = &kept.owned {
+                owned.release().await;
+            }
+        }
+    }
+}
+
+impl Kept {
+    async fn keep(&self, mesh: &Mesh) {
+        loop {
+            tokio::select! {
+                () = mesh.stopping().cancelled() => return,
+                () = tokio::time::sleep(AGAIN) => {}
+            }
+            let mut turn = self.turn.lock().await;
+            if mesh.stopping().is_cancelled() {
+                return;
+            }
+            if let Err(error) = self.look(mesh, &mut turn).await {
+                tracing::debug!(store = %self.name, %error, "nothing is known of the claim");
+            }
+        }
+    }
+
+    async fn look(&self, mesh: &Mesh, turn: &mut Turn) -> Result<(), Error> {
+        let holds = self.holds(mesh, turn).await?;
+        let members = self.members.lock().clone();
+        if holds && !turn.serving {
+            turn.serving = true;
+            tracing::debug!(store = %self.name, "this process owns the store");
+            for served in members {
+                served.begin(mesh).await;
+            }
+        } else if !holds && turn.serving {
+            turn.serving = false;
+            tracing::warn!(store = %self.name, "lost the claim: standing by");
+            let ends = members.iter().map(|served| served.end(mesh));
+            futures::future::join_all(ends).await;
+            if let Some(owned) = &self.owned {
+                owned.release().await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether this process holds the claim and the store.
+    async fn holds(&self, mesh: &Mesh, turn: &mut Turn) -> Result<bool, Error> {
+        let stands = turn.claim.as_ref().map(|claim| claim.holds());
+        match stands {
+            Some(true) => turn.missed = 0,
+            Some(false) => {
+                if !matches!(*mesh.bus().link().borrow(), Link::Up { .. }) {
+                    return Ok(turn.serving);
+                }
+                turn.missed += 1;
+                if turn.serving && self.owned.is_some() && turn.missed < GRACE {
+                    return Ok(true);
+                }
+                turn.claim = None;
+            }
+            None => {}
+        }
+        if turn.claim.is_none() {
+            turn.claim = mesh.bus().claim(&self.name).await?;
+            turn.missed = 0;
+        }
+        if turn.claim.is_none() {
+            return Ok(false);
+        }
+        let Some(owned) = &self.owned else {
+            return Ok(true);
+        };
+        match owned.acquire(mesh).await {
+            Ok(held) => Ok(held),
+            // Its processors say why.
+            Err(_) => Ok(true),
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Feeds questions to a handler. The sink never waits: it checks the envelope and starts a handler task, or
+//! refuses.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use tg_schemas::{Class, Error, ErrorCode, Frame, Headers, Subscription, Topic};
+
+use crate::answer::ReplyAddress;
+use crate::asker::interrupted;
+use crate::bus::{Delivery, Envelope, Mode, Sink};
+use crate::deadline::{Deadline, QUESTION};
+use crate::erased::{ErasedServe, Outcome};
+use crate::holder::{Held, refuse};
+use crate::run::Track;
+use crate::scope::Scope;
+use crate::slot::{Done, Slot, note};
+use crate::task::TaskKind;
+
+/// After its deadline a handler has this long for its last words.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// Feeds a [`crate::Serve`] handler.
+pub(crate) struct ServeSink {
+    pub(crate) slot: Arc<Slot>,
+    pub(crate) handler: Arc<dyn ErasedServe>,
+    pub(crate) limit: usize,
+    pub(crate) running: Arc<AtomicUsize>,
+    pub(crate) subscription: Subscription,
+    /// Interop: where answers go.
+    pub(crate) responses: Topic,
+}
+
+impl ServeSink {
+    fn refusal(&self, headers: &Headers) -> Option<Error> {
+        let refused = |code, text: &str| Some(Error::new(code, text));
+        if headers
+            .deadline
+            .is_some_and(|at| Deadline::from_millis(at).passed())
+        {
+            return refused(ErrorCode::Timeout, "the deadline has passed");
+        }
+        if self.slot.of_another_epoch(headers) {
+            return refused(
+                ErrorCode::FlowStopped,
+                "the flow was stopped and started again",
+            );
+        }
+        if self.slot.stopping.load(Ordering::Acquire) && headers.depth.unwrap_or(0) == 0 {
+            return refused(ErrorCode::FlowStopped, "the flow is stopping");
+        }
+        if self.running.load(Ordering::Acquire) >= self.limit {
+            return refused(
+                ErrorCode::Busy,
+                "too many requests in progress, try again later",
+            );
+        }
+        None
+    }
+
+    fn address(&self, headers: &Headers, deadline: Deadline) -> Option<ReplyAddress> {
+        let foreign = self.slot.mesh.bus().mode() == Mode::Interop;
+        Some(ReplyAddress {
+            id: headers.id.clone()?,
+            reply_to: match &headers.reply_to {
+                Some(inbox) if !foreign => inbox.clone(),
+                _ if foreign => self.responses.to_string(),
+                _ => return None,
+            },
+            seq: headers.seq.unwrap_or(0),
+            deadline: deadline.millis(),
+            detach: headers.detach,
+            foreign,
+        })
+    }
+
+    fn take(&self, envelope: Envelope) {
+        let mesh = &self.slot.mesh;
+        let headers = envelope.headers.clone();
+        let deadline = headers
+            .deadline
+            .map_or_else(|| Deadline::after(QUESTION), Deadline::from_millis);
+        let Some(address) = self.address(&headers, deadline) else {
+            metrics::counter!("tg_questions_malformed_total").increment(1);
+            tracing::warn!("a question without id or reply address was dropped");
+            return;
+        };
+        if mesh.holder().repeat_position(mesh, &address.id) {
+            return;
+        }
+        if let Some(error) = self.refusal(&headers) {
+            self.refuse(&headers, &error);
+            return;
+        }
+        self.running.fetch_add(1, Ordering::AcqRel);
+        self.slot.begin();
+        let (slot, handler, running) = (
+            self.slot.clone(),
+            self.handler.clone(),
+            self.running.clone(),
+        );
+        let subscription = self.subscription.name.clone();
+        let again = headers.seq.is_some_and(|seq| seq > 0);
+        mesh.clone().spawn(TaskKind::Handler, async move {
+            let done = Done {
+                slot: slot.clone(),
+                running,
+            };
+            if again {
+                ask_again(&slot, &*handler, headers, deadline).await;
+            } else if let Some(held) = slot.mesh.holder().open(&slot.mesh, &address) {
+                answer(&slot, &*handler, envelope, deadline, held).await;
+                slot.handled(&subscription);
+            }
+            drop(done);
+        });
+    }
+
+    fn refuse(&self, headers: &Headers, error: &Error) {
+        let mesh = &self.slot.mesh;
+        metrics::counter!("tg_questions_refused_total", "code" => error.code().as_str())
+            .increment(1);
+        if mesh.bus().mode() == Mode::Native {
+            refuse(mesh, headers, error);
+            return;
+        }
+        // A foreign asker understands only the type's own failure reply.
+        let slot = self.slot.clone();
+        let handler = self.handler.clone();
+        let address = self.address(headers, Deadline::after(QUESTION));
+        let error = error.clone();
+        mesh.clone().spawn(TaskKind::Handler, async move {
+            let held = address.and_then(|address| slot.mesh.holder().open(&slot.mesh, &address));
+            if let Some(held) = held {
+                handler.fail(&slot.mesh, held, error).await;
+            }
+        });
+    }
+}
+
+async fn ask_again(
+    slot: &Arc<Slot>,
+    handler: &dyn ErasedServe,
+    headers: Headers,
+    deadline: Deadline,
+) {
+    let cx = slot.cx(headers.clone(), deadline, slot.mesh.shutdown_child(), None);
+    if handler.resumes(&cx).await {
+        crate::holder::still_working(&slot.mesh, &headers);
+    } else {
+        refuse(&slot.mesh, &headers, &interrupted());
+    }
+}
+
+async fn answer(
+    slot: &Arc<Slot>,
+    handler: &dyn ErasedServe,
+    envelope: Envelope,
+    deadline: Deadline,
+    held: Arc<Held>,
+) {
+    let started = Instant::now();
+    let headers = envelope.headers.clone();
+    let track = Track::of_question(&headers);
+    let cx = slot.cx(headers, deadline, held.cancel.clone(), track);
+    let processor = cx.scope.processor.clone();
+    let outcome = {
+        let mut work = std::pin::pin!(handler.run(cx, &envelope, held.clone()));
+        tokio::select! {
+            outcome = &mut work => outcome,
+            () = deadline.reached() => {
+                held.cancel.cancel();
+                tokio::time::timeout(LAST_WORDS, work).await.unwrap_or(Outcome::Failed)
+            }
+        }
+    };
+    if !held.settled() {
+        handler
+            .fail(
+                &slot.mesh,
+                held.clone(),
+                Error::new(ErrorCode::Timeout, "the deadline has passed"),
+            )
+            .await;
+    }
+    note(processor, outcome, started);
+}
+
+impl Sink for ServeSink {
+    fn deliver(&self, mut delivery: Delivery) {
+        let envelope = std::mem::take(&mut delivery.envelope);
+        delivery.ack();
+        let native = self.slot.mesh.bus().mode() == Mode::Native;
+        if native && envelope.headers.frame != Some(Frame::Ask) {
+            metrics::counter!("tg_questions_malformed_total").increment(1);
+            return;
+        }
+        self.take(envelope);
+    }
+}
+
+/// Response topic of a request topic, unless the flow names another.
+pub(crate) fn response_topic(scope: &Scope, spec: &str, request: &Topic) -> Topic {
+    let twin = spec.replace("request", "response");
+    scope
+        .topics
+        .get(&twin)
+        .filter(|topic| topic.class() == Class::Response)
+        .cloned()
+        .unwrap_or_else(|| request.with_class(Class::Response))
+}

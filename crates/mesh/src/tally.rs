@@ -1,0 +1,165 @@
+//! The tally of runs: who handled which record of a run, told in batches to the one who counts.
+//!
+//! A record of a run is acknowledged only after its entry is confirmed, so an entry may come twice but never
+//! not at all. Handlers that are not part of a run never come here; the task starts with the first entry.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use tg_schemas::msg::{RUN_TALLY, RunTally, RunTallyEntry};
+use tg_schemas::{Class, ErrorCode, Subscription, Topic};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+use crate::mesh::{Ask, Mesh};
+use crate::task::TaskKind;
+
+/// Entries of one message at most, and how much they may name.
+const ENTRIES: usize = 256;
+const WRITTEN: usize = 8192;
+/// How long the first entry of a batch waits for more.
+const LINGER: Duration = Duration::from_millis(20);
+/// Entries that may wait to be taken into a batch; more wait in their handlers.
+const WAITING: usize = 1024;
+/// Pauses between tries: doubling, at most this.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// The topic of the tally.
+pub fn topic() -> Topic {
+    Topic::system(Class::Flow, RUN_TALLY)
+}
+
+/// Its one reader.
+pub fn subscription() -> Subscription {
+    Subscription::service(topic(), "librarian")
+}
+
+type Waiting = (RunTallyEntry, oneshot::Sender<()>);
+
+/// This process's way to the tally.
+#[derive(Debug, Default)]
+pub(crate) struct Tally(OnceLock<mpsc::Sender<Waiting>>);
+
+impl Tally {
+    /// Adds an entry; `true` once the tally has it. `false`: the process stops, the record stays where it is.
+    pub(crate) async fn add(&self, mesh: &Mesh, entry: RunTallyEntry) -> bool {
+        let to = self.0.get_or_init(|| {
+            let (to, from) = mpsc::channel(WAITING);
+            mesh.spawn(TaskKind::Background, run(mesh.clone(), from));
+            to
+        });
+        let (told, confirmed) = oneshot::channel();
+        to.send((entry, told)).await.is_ok() && confirmed.await.is_ok()
+    }
+}
+
+async fn run(mesh: Mesh, mut from: mpsc::Receiver<Waiting>) {
+    let mut declared = false;
+    while let Some(first) = from.recv().await {
+        let (entries, told) = collect(first, &mut from).await;
+        metrics::histogram!("tg_tally_batch_entries").record(entries.len() as f64);
+        publish(&mesh, entries, &mut declared).await;
+        for told in told {
+            let _ = told.send(());
+        }
+    }
+}
+
+async fn collect(
+    first: Waiting,
+    from: &mut mpsc::Receiver<Waiting>,
+) -> (Vec<RunTallyEntry>, Vec<oneshot::Sender<()>>) {
+    let until = Instant::now() + LINGER;
+    let mut written = first.0.written.len();
+    let (mut entries, mut told) = (vec![first.0], vec![first.1]);
+    while entries.len() < ENTRIES && written < WRITTEN {
+        let Ok(Some((entry, confirm))) = tokio::time::timeout_at(until, from.recv()).await else {
+            break;
+        };
+        written += entry.written.len();
+        entries.push(entry);
+        told.push(confirm);
+    }
+    (entries, told)
+}
+
+/// Returns when the entries are safe. The readers whose entries wait take nothing new meanwhile.
+async fn publish(mesh: &Mesh, entries: Vec<RunTallyEntry>, declared: &mut bool) {
+    let mut tally = RunTally { entries };
+    let mut pause = Duration::from_millis(100);
+    loop {
+        // Without its reader's queue the tally would go nowhere.
+        if !*declared {
+            let queue = [subscription()];
+            *declared = mesh.bus().declare(&[topic()], &queue).await.is_ok();
+        }
+        if *declared {
+            match mesh.record(&topic(), &tally, Ask::default()).await {
+                Ok(()) => return,
+                Err(error) if error.code() == ErrorCode::TooLarge => cut(&mut tally),
+                Err(error) => tracing::warn!(%error, "the tally of runs waits"),
+            }
+        }
+        metrics::counter!("tg_tally_retries_total").increment(1);
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(PAUSE);
+    }
+}
+
+/// What no message can hold is told as failed instead: the run must not look complete.
+fn cut(tally: &mut RunTally) {
+    let longest = tally
+        .entries
+        .iter_mut()
+        .max_by_key(|entry| entry.written.len());
+    if let Some(entry) = longest {
+        entry.written.clear();
+        entry.outcome = "failed".to_owned();
+        entry.detail = "wrote more records than can be told of".to_owned();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tg_schemas::msg::RunWritten;
+
+    use super::*;
+
+    fn entry(written: usize) -> RunTallyEntry {
+        RunTallyEntry {
+            outcome: "ok".to_owned(),
+            written: vec![RunWritten::default(); written],
+            ..RunTallyEntry::default()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_batch_ends_with_time_number_or_weight() {
+        let (to, mut from) = mpsc::channel(WAITING);
+        for (sent, written, batch) in [(3, 0, 3), (ENTRIES + 5, 0, ENTRIES), (10, WRITTEN / 4, 4)] {
+            for _ in 0..sent {
+                to.send((entry(written), oneshot::channel().0))
+                    .await
+                    .unwrap();
+            }
+            let first = from.recv().await.unwrap();
+            assert_eq!(collect(first, &mut from).await.0.len(), batch);
+            while from.try_recv().is_ok() {}
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_failed() {
+        let mut tally = RunTally {
+            entries: vec![entry(1), entry(9), entry(2)],
+        };
+        cut(&mut tally);
+        let told: Vec<_> = tally
+            .entries
+            .iter()
+            .map(|entry| entry.outcome.as_str())
+            .collect();
+        assert_eq!(told, ["ok", "failed", "ok"]);
+        assert!(tally.entries[1].written.is_empty());
+    }
+}

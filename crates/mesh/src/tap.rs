@@ -1,0 +1,90 @@
+//! [`Tap`]: looking on while records pass, without being one of their readers.
+//!
+//! A tap sees what is published from when it is opened. It holds nothing up: who looks on too slowly misses
+//! records, and is told how many.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use tg_schemas::codec;
+use tg_schemas::{Class, Error, ErrorCode, Message, Topic};
+use tokio::sync::mpsc;
+
+use crate::bus::{Consumer, Delivery, Envelope, Sink};
+use crate::mesh::Mesh;
+
+/// Records that may wait for whoever looks on.
+const MOST: usize = 1024;
+/// Bytes of them.
+const BYTES: usize = 32 << 20;
+
+/// An open tap. Dropping it closes it.
+pub struct Tap<M> {
+    _consumer: Box<dyn Consumer>,
+    waiting: mpsc::Receiver<Envelope>,
+    shared: Arc<Shared>,
+    kind: PhantomData<fn() -> M>,
+}
+
+#[derive(Default)]
+struct Shared {
+    bytes: AtomicUsize,
+    missed: AtomicU64,
+}
+
+struct Passing {
+    waiting: mpsc::Sender<Envelope>,
+    shared: Arc<Shared>,
+}
+
+impl Sink for Passing {
+    fn deliver(&self, mut delivery: Delivery) {
+        let envelope = std::mem::take(&mut delivery.envelope);
+        delivery.ack();
+        let size = envelope.body.len();
+        let before = self.shared.bytes.fetch_add(size, Ordering::AcqRel);
+        if before > BYTES || self.waiting.try_send(envelope).is_err() {
+            self.shared.bytes.fetch_sub(size, Ordering::AcqRel);
+            self.shared.missed.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+}
+
+impl Mesh {
+    /// Opens a tap on a topic of records.
+    pub async fn tap<M: Message>(&self, topic: &Topic) -> Result<Tap<M>, Error> {
+        if topic.class() != Class::Flow {
+            return Err(Error::new(ErrorCode::BadRequest, "topic: not of records"));
+        }
+        let (sender, waiting) = mpsc::channel(MOST);
+        let shared = Arc::new(Shared::default());
+        let passing = Passing {
+            waiting: sender,
+            shared: shared.clone(),
+        };
+        Ok(Tap {
+            _consumer: self.bus().observe(topic, Arc::new(passing)).await?,
+            waiting,
+            shared,
+            kind: PhantomData,
+        })
+    }
+}
+
+impl<M: Message> Tap<M> {
+    /// The next record; `None` when the bus is closed. One that cannot be read is an `Err`, and the next one
+    /// may be fine.
+    pub async fn next(&mut self) -> Option<Result<M, Error>> {
+        let envelope = self.waiting.recv().await?;
+        self.shared
+            .bytes
+            .fetch_sub(envelope.body.len(), Ordering::AcqRel);
+        Some(codec::decode(&envelope.body, envelope.content_type).map_err(Error::from))
+    }
+
+    /// How many records passed unseen so far.
+    pub fn missed(&self) -> u64 {
+        self.shared.missed.load(Ordering::Acquire)
+    }
+}

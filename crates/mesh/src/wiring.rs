@@ -1,0 +1,170 @@
+//! How a row of configuration becomes consumers of queues.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use serde::Deserialize;
+use tg_schemas::{Class, FlowId, Subscription, Topic, WorkspaceId};
+
+use crate::attached::{At, Served};
+use crate::bus::{BusError, Consume, Consumer};
+use crate::mesh::Mesh;
+use crate::processor::{Handler, Hosted, Place};
+use crate::read_sink::ReadSink;
+use crate::scope::Scope;
+use crate::serve_sink::{ServeSink, response_topic};
+use crate::slot::Slot;
+
+/// Value of a `processor:<id>` row.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Row {
+    topics: BTreeMap<String, String>,
+    parameters: BTreeMap<String, String>,
+    epoch: u64,
+}
+
+impl Served {
+    /// `None` when the row cannot be read; that is told, not tried again.
+    #[allow(clippy::type_complexity, reason = "a pair used in one place")]
+    pub(crate) async fn attach_one(
+        &self,
+        mesh: &Mesh,
+        at: &At,
+        row: &str,
+    ) -> Result<Option<(Arc<Slot>, Vec<Box<dyn Consumer>>)>, BusError> {
+        let Some(scope) = self.scope(at, row) else {
+            tracing::warn!(processor = %self.id, ?at, "a processor row cannot be read");
+            return Ok(None);
+        };
+        let slot = Slot::new(mesh.clone(), scope.clone());
+        let starts = self
+            .handlers
+            .iter()
+            .filter(|hosted| match (at, hosted.place) {
+                (At::System, place) => place == Place::System,
+                (At::Workspace(_), place) => place == Place::Workspace,
+                (At::Flow(..), _) => hosted.per_flow(),
+            })
+            .filter_map(|hosted| Some((hosted, self.subscription(&scope, hosted)?)))
+            .map(|(hosted, subscription)| self.consume(mesh, &slot, &scope, hosted, subscription));
+        let mut consumers = Vec::new();
+        let mut fault = None;
+        for result in futures::future::join_all(starts).await {
+            match result {
+                Ok(consumer) => consumers.push(consumer),
+                Err(error) => fault = Some(error),
+            }
+        }
+        if let Some(fault) = fault {
+            for consumer in consumers {
+                consumer.stop().await;
+            }
+            return Err(fault);
+        }
+        Ok(Some((slot, consumers)))
+    }
+
+    pub(crate) fn scope(&self, at: &At, row: &str) -> Option<Scope> {
+        let mut scope = Scope {
+            processor: self.id.clone(),
+            ..Scope::default()
+        };
+        match at {
+            At::System => {}
+            At::Workspace(workspace) => scope.workspace = Some(WorkspaceId::new(workspace).ok()?),
+            At::Flow(workspace, flow) => {
+                scope.workspace = Some(WorkspaceId::new(workspace).ok()?);
+                scope.flow = Some(FlowId::new(flow).ok()?);
+                let row: Row = serde_json::from_str(row).ok()?;
+                scope.epoch = row.epoch;
+                scope.parameters = row.parameters;
+                for (spec, topic) in row.topics {
+                    scope.topics.insert(spec, Topic::parse(&topic).ok()?);
+                }
+            }
+        }
+        Some(scope)
+    }
+
+    fn subscription(&self, scope: &Scope, hosted: &Hosted) -> Option<Subscription> {
+        let class = match hosted.handler {
+            Handler::Serve(_) => Class::Request,
+            Handler::Read(_) => Class::Flow,
+        };
+        let spec = hosted.spec.as_str();
+        match hosted.place {
+            Place::System => Some(Subscription::service(Topic::system(class, spec), &self.id)),
+            Place::Workspace => {
+                let topic = Topic::workspace(class, spec, scope.workspace.as_ref()?);
+                Some(Subscription::service(topic, &self.id))
+            }
+            Place::Flow | Place::FlowOwn => {
+                let (workspace, flow) = (scope.workspace.as_ref()?, scope.flow.as_ref()?);
+                let topic = if hosted.place == Place::Flow {
+                    scope
+                        .topics
+                        .get(spec)
+                        .filter(|topic| topic.class() == class)?
+                        .clone()
+                } else {
+                    Topic::flow(class, spec, workspace, flow)
+                };
+                Some(Subscription::flow(
+                    topic,
+                    &self.id,
+                    workspace.as_str(),
+                    flow.as_str(),
+                    spec,
+                ))
+            }
+        }
+    }
+
+    async fn consume(
+        &self,
+        mesh: &Mesh,
+        slot: &Arc<Slot>,
+        scope: &Scope,
+        hosted: &Hosted,
+        subscription: Subscription,
+    ) -> Result<Box<dyn Consumer>, BusError> {
+        let how = Consume {
+            prefetch: self.concurrency.min(usize::from(u16::MAX)) as u16,
+        };
+        if hosted.per_flow() {
+            slot.counts(&subscription.name);
+        }
+        match &hosted.handler {
+            Handler::Serve(handler) => {
+                let sink = Arc::new(ServeSink {
+                    slot: slot.clone(),
+                    handler: handler.clone(),
+                    limit: self.concurrency,
+                    running: Arc::new(AtomicUsize::new(0)),
+                    responses: response_topic(scope, &hosted.spec, &subscription.topic),
+                    subscription: subscription.clone(),
+                });
+                mesh.bus().consume(&subscription, how, sink).await
+            }
+            Handler::Read(handler) => {
+                let sink = Arc::new(ReadSink {
+                    slot: slot.clone(),
+                    handler: handler.clone(),
+                    subscription: subscription.clone(),
+                });
+                mesh.bus().consume(&subscription, how, sink).await
+            }
+        }
+    }
+}
+
+/// Whether two rows differ in parameters only, so that the instance can stay attached.
+pub(crate) fn same_wiring(old: &str, new: &str) -> bool {
+    let read = |text: &str| serde_json::from_str::<Row>(text).ok();
+    match (read(old), read(new)) {
+        (Some(old), Some(new)) => old.epoch == new.epoch && old.topics == new.topics,
+        _ => false,
+    }
+}

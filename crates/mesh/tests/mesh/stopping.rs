@@ -1,0 +1,128 @@
+//! A process that stops: what is in progress may end, what does not end is not waited for long.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use tg_mesh::{Ask, Cx, Mesh, Out, Processor, Serve};
+use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
+use tg_schemas::{Class, Error, Topic};
+use tokio::sync::{Notify, Semaphore, mpsc};
+
+use crate::dialogs::mesh;
+
+fn topic(of: &str) -> Topic {
+    Topic::system(Class::Request, of)
+}
+
+async fn ask(mesh: &Mesh, of: &str) -> Result<TextCompletionResponse, Error> {
+    let question = TextCompletionRequest::default();
+    mesh.ask(&topic(of), &question, Ask::default()).last().await
+}
+
+fn last() -> TextCompletionResponse {
+    TextCompletionResponse {
+        end_of_stream: true,
+        ..Default::default()
+    }
+}
+
+/// Never ends, whatever it is told.
+struct Stubborn(mpsc::UnboundedSender<()>);
+
+#[async_trait]
+impl Serve<TextCompletionRequest, TextCompletionResponse> for Stubborn {
+    async fn serve(
+        &self,
+        _cx: Cx,
+        _ask: TextCompletionRequest,
+        _out: Out<TextCompletionResponse>,
+    ) -> Result<(), Error> {
+        self.0.send(()).unwrap();
+        std::future::pending().await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_waiting_shares_one_bound() {
+    let mesh = mesh().await;
+    let (started, mut begun) = mpsc::unbounded_channel();
+    let names: Vec<_> = (0..6).map(|n| format!("stubborn-{n}")).collect();
+    for name in &names {
+        let processor =
+            Processor::new(name).serves_system(name, Arc::new(Stubborn(started.clone())));
+        mesh.host(processor).await.unwrap();
+        let (mesh, name) = (mesh.clone(), name.clone());
+        tokio::spawn(async move { ask(&mesh, &name).await });
+    }
+    for _ in &names {
+        begun.recv().await.unwrap();
+    }
+    let told = Instant::now();
+    mesh.stop(Duration::from_millis(500)).await;
+    assert!(
+        told.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        told.elapsed()
+    );
+}
+
+/// Answers once somebody else has: that one was hosted before it.
+struct Leaning {
+    begun: Notify,
+    go: Semaphore,
+}
+
+#[async_trait]
+impl Serve<TextCompletionRequest, TextCompletionResponse> for Leaning {
+    async fn serve(
+        &self,
+        cx: Cx,
+        _ask: TextCompletionRequest,
+        mut out: Out<TextCompletionResponse>,
+    ) -> Result<(), Error> {
+        self.begun.notify_one();
+        let _go = self.go.acquire().await;
+        let asked: TextCompletionResponse = cx
+            .ask_topic(&topic("base"), &TextCompletionRequest::default())
+            .last()
+            .await?;
+        out.send(asked).await
+    }
+}
+
+struct Base;
+
+#[async_trait]
+impl Serve<TextCompletionRequest, TextCompletionResponse> for Base {
+    async fn serve(
+        &self,
+        _cx: Cx,
+        _ask: TextCompletionRequest,
+        mut out: Out<TextCompletionResponse>,
+    ) -> Result<(), Error> {
+        out.send(last()).await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_in_progress_can_still_ask_what_it_needs() {
+    let mesh = mesh().await;
+    let base = Processor::new("base").serves_system("base", Arc::new(Base));
+    mesh.host(base).await.unwrap();
+    let leaning = Arc::new(Leaning {
+        begun: Notify::new(),
+        go: Semaphore::new(0),
+    });
+    let upper = Processor::new("upper").serves_system("upper", leaning.clone());
+    mesh.host(upper).await.unwrap();
+    let asker = mesh.clone();
+    let answer = tokio::spawn(async move { ask(&asker, "upper").await });
+    leaning.begun.notified().await;
+    let stopping = mesh.clone();
+    let stopped = tokio::spawn(async move { stopping.stop(Duration::from_secs(20)).await });
+    mesh.stopping().cancelled().await;
+    leaning.go.add_permits(1);
+    assert!(answer.await.unwrap().unwrap().end_of_stream);
+    stopped.await.unwrap();
+}

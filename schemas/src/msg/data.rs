@@ -1,0 +1,128 @@
+//! What the data side of the mesh tells itself: how far a run is, what a store has to forget. Only native
+//! processes exchange these.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::lenient::nullable;
+use super::message;
+use super::metadata::Metadata;
+use crate::error::Error;
+use crate::rdf::Triple;
+
+/// Base of the system topic that [`RunTally`] records travel on.
+pub const RUN_TALLY: &str = "run-tally";
+/// Base of the topic of [`Retract`] records, which the mesh adds to every flow.
+pub const RETRACT: &str = "retract";
+/// Stores that hold what belongs to a collection. Each serves [`CollectionDrop`] on the system topic
+/// [`drop_topic`] of its name.
+pub const COLLECTION_STORES: [&str; 4] = ["graph", "vectors", "keywords", "rows"];
+
+/// Base of the topic on which a store is told to drop a collection.
+pub fn drop_topic(store: &str) -> String {
+    format!("drop-{store}")
+}
+
+/// A record that a handler wrote while it handled another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct RunWritten {
+    /// Its topic.
+    #[serde(deserialize_with = "nullable")]
+    pub topic: String,
+    /// Its id, the same each time the record that caused it is handled again.
+    #[serde(deserialize_with = "nullable")]
+    pub record: String,
+}
+
+message!(RunWritten);
+
+/// One record of a run was handled by one subscription, for good.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct RunTallyEntry {
+    /// The run: header `thread` of the record.
+    #[serde(deserialize_with = "nullable")]
+    pub run: String,
+    /// The record: its header `id`.
+    #[serde(deserialize_with = "nullable")]
+    pub record: String,
+    /// Who handled it: `processor--workspace--flow--spec`.
+    #[serde(deserialize_with = "nullable")]
+    pub subscription: String,
+    /// What the record is about, e.g. a page or chunk.
+    #[serde(deserialize_with = "nullable")]
+    pub subject: String,
+    /// `ok`, or `failed` when it was put aside for good.
+    #[serde(deserialize_with = "nullable")]
+    pub outcome: String,
+    /// Why it failed, or what was left out of one that is `ok`; fit for clients.
+    #[serde(deserialize_with = "nullable")]
+    pub detail: String,
+    /// What it wrote.
+    #[serde(deserialize_with = "nullable")]
+    pub written: Vec<RunWritten>,
+    /// What it did, by kind: `pages`, `chunks`, `triples`, `vectors`, `rows`, `model-calls`, ….
+    #[serde(deserialize_with = "nullable")]
+    pub effects: BTreeMap<String, i64>,
+}
+
+message!(RunTallyEntry);
+
+/// Progress of runs, many entries at once, on `flow:tg:run-tally`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct RunTally {
+    /// In the order they happened.
+    #[serde(deserialize_with = "nullable")]
+    pub entries: Vec<RunTallyEntry>,
+}
+
+message!(RunTally);
+
+/// Stores of a flow forget exactly what came from these chunks, on `flow:tg:retract:{workspace}:{id}`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct Retract {
+    /// `root` is the document, `collection` where it was processed to.
+    pub metadata: Option<Metadata>,
+    /// Ids of the chunks (and pages) that are no more.
+    #[serde(deserialize_with = "nullable")]
+    pub chunks: Vec<String>,
+    /// Exact triples that the graph takes out, whatever they came from: an unloaded core.
+    #[serde(deserialize_with = "nullable")]
+    pub triples: Vec<Triple>,
+}
+
+message!(Retract);
+
+/// A store drops everything it holds of a collection up to an incarnation. Idempotent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct CollectionDrop {
+    /// Workspace.
+    #[serde(deserialize_with = "nullable")]
+    pub workspace: String,
+    /// Collection id.
+    #[serde(deserialize_with = "nullable")]
+    pub collection: String,
+    /// The last incarnation to drop; the next one is another collection of the same name.
+    #[serde(deserialize_with = "nullable")]
+    pub incarnation: i64,
+}
+
+message!(CollectionDrop);
+
+/// What a store dropped.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct CollectionDropped {
+    /// Why it did not.
+    pub error: Option<Error>,
+    /// Counts by kind, e.g. `triples`.
+    #[serde(deserialize_with = "nullable")]
+    pub removed: BTreeMap<String, i64>,
+}
+
+message!(CollectionDropped);

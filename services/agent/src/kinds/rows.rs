@@ -1,0 +1,120 @@
+//! Tools over rows: `structured-query` asks a question, `row-embeddings-query` searches by meaning.
+
+use serde_json::Value;
+use tg_schemas::msg::{
+    EmbeddingsRequest, EmbeddingsResponse, RowEmbeddingsRequest, RowEmbeddingsResponse,
+    RowIndexMatch, StructuredQueryRequest, StructuredQueryResponse,
+};
+use tg_schemas::{Error, ErrorCode};
+
+use super::{Arguments, Call, Output, text};
+
+const QUESTIONS: &str = "structured-query-request";
+const EMBEDDINGS: &str = "embeddings-request";
+const ROWS: &str = "row-embeddings-query-request";
+
+/// Asks a question over rows.
+pub(super) async fn question(call: &Call<'_>, arguments: &Arguments) -> Result<Output, Error> {
+    let question = StructuredQueryRequest {
+        question: text(arguments, "question").to_owned(),
+        collection: call.collection.to_owned(),
+    };
+    let topic = call.cx.topic(QUESTIONS)?;
+    let mut ask = call.cx.ask_options();
+    ask.id = Some(call.key.clone());
+    let mesh = &call.cx.mesh;
+    let answer = mesh.ask::<_, StructuredQueryResponse>(topic, &question, ask);
+    shown(&answer.last().await?).map(Into::into)
+}
+
+fn shown(answer: &StructuredQueryResponse) -> Result<String, Error> {
+    let data: Value = serde_json::from_str(&answer.data).unwrap_or(Value::Null);
+    let errors = answer.errors.join("; ");
+    if data.is_null() {
+        return if errors.is_empty() {
+            Ok("No data returned".to_owned())
+        } else {
+            Err(Error::new(ErrorCode::Tool, errors))
+        };
+    }
+    let mut text = serde_json::to_string_pretty(&data)
+        .map_err(|error| Error::new(ErrorCode::Internal, error.to_string()))?;
+    if !errors.is_empty() {
+        text.push_str(&format!("\nErrors: {errors}"));
+    }
+    Ok(text)
+}
+
+/// Searches rows by meaning.
+pub(super) async fn search(
+    call: &Call<'_>,
+    schema: &str,
+    index: Option<&str>,
+    limit: i64,
+    arguments: &Arguments,
+) -> Result<Output, Error> {
+    let texts = vec![text(arguments, "query").to_owned()];
+    let request = EmbeddingsRequest { texts };
+    let embedded = call.cx.ask::<_, EmbeddingsResponse>(EMBEDDINGS, &request)?;
+    let embedded = embedded.last().await?;
+    let vector =
+        embedded.vectors.into_iter().next().ok_or_else(|| {
+            Error::new(ErrorCode::Tool, "the embeddings service returned no vector")
+        })?;
+    let request = RowEmbeddingsRequest {
+        vector,
+        limit,
+        collection: call.collection.to_owned(),
+        schema_name: schema.to_owned(),
+        index_name: index.map(str::to_owned),
+        model: embedded.model,
+        ..RowEmbeddingsRequest::default()
+    };
+    let found = call.cx.ask::<_, RowEmbeddingsResponse>(ROWS, &request)?;
+    Ok(matches(&found.last().await?.matches).into())
+}
+
+fn matches(found: &[RowIndexMatch]) -> String {
+    if found.is_empty() {
+        return "No matching records found".to_owned();
+    }
+    let mut lines = vec!["Matching records:".to_owned()];
+    lines.extend(found.iter().map(|row| {
+        let values = row.index_value.join(", ");
+        format!("- {}: {values} (score: {:.3})", row.index_name, row.score)
+    }));
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_errors_and_nothing_read_differently() {
+        let answer = |data: &str, errors: &[&str]| StructuredQueryResponse {
+            data: data.into(),
+            errors: errors.iter().map(|text| (*text).to_owned()).collect(),
+            ..StructuredQueryResponse::default()
+        };
+        assert_eq!(shown(&answer("", &[])).unwrap(), "No data returned");
+        assert_eq!(shown(&answer("null", &["bad"])).unwrap_err().message, "bad");
+        let text = shown(&answer(r#"{"a":[1]}"#, &["odd"])).unwrap();
+        assert!(text.starts_with("{\n  \"a\": [\n    1\n") && text.ends_with("Errors: odd"));
+    }
+
+    #[test]
+    fn matches_are_lines() {
+        assert_eq!(matches(&[]), "No matching records found");
+        let row = RowIndexMatch {
+            index_name: "name".into(),
+            index_value: vec!["Ann".into(), "Lee".into()],
+            score: 0.12345,
+            ..RowIndexMatch::default()
+        };
+        assert_eq!(
+            matches(&[row]),
+            "Matching records:\n- name: Ann, Lee (score: 0.123)"
+        );
+    }
+}

@@ -1,0 +1,248 @@
+//! Tools that ask retrieval and rows, with the services played by the test.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use tg_mesh::{Cx, Out, Processor, Serve};
+use tg_schemas::msg::*;
+use tg_schemas::{Class, Error, Term, Triple};
+
+use super::world::{Say, World, question, topic, values};
+
+struct Services;
+
+fn entry(id: &str) -> Vec<Triple> {
+    let triple = Triple::new(Term::iri(id), Term::iri("urn:p"), Term::literal("x"));
+    vec![triple.in_graph("urn:graph:retrieval")]
+}
+
+#[async_trait]
+impl Serve<GraphRagQuery, GraphRagResponse> for Services {
+    async fn serve(
+        &self,
+        _: Cx,
+        ask: GraphRagQuery,
+        mut out: Out<GraphRagResponse>,
+    ) -> Result<(), Error> {
+        assert_eq!(
+            (ask.query.as_str(), ask.collection.as_str()),
+            ("Which?", "bridges")
+        );
+        assert!(ask.parent_uri.ends_with("/i1"), "{}", ask.parent_uri);
+        for id in ["urn:question", "urn:synthesis"] {
+            out.send(GraphRagResponse {
+                message_type: "explain".into(),
+                explain_id: Some(id.into()),
+                explain_triples: entry(id),
+                ..GraphRagResponse::default()
+            })
+            .await?;
+        }
+        for piece in ["The Old ", "Bridge [1]."] {
+            out.send(GraphRagResponse {
+                message_type: "chunk".into(),
+                response: piece.into(),
+                ..GraphRagResponse::default()
+            })
+            .await?;
+        }
+        out.send(GraphRagResponse {
+            end_of_session: true,
+            in_token: Some(7),
+            sources: vec![Source {
+                uri: "urn:doc".into(),
+                title: "Bridges".into(),
+            }],
+            ..GraphRagResponse::default()
+        })
+        .await
+    }
+}
+
+#[async_trait]
+impl Serve<DocumentRagQuery, DocumentRagResponse> for Services {
+    async fn serve(
+        &self,
+        _: Cx,
+        _: DocumentRagQuery,
+        mut out: Out<DocumentRagResponse>,
+    ) -> Result<(), Error> {
+        out.send(DocumentRagResponse {
+            response: Some("From documents.".into()),
+            end_of_session: true,
+            ..DocumentRagResponse::default()
+        })
+        .await
+    }
+}
+
+#[async_trait]
+impl Serve<StructuredQueryRequest, StructuredQueryResponse> for Services {
+    async fn serve(
+        &self,
+        _: Cx,
+        _: StructuredQueryRequest,
+        mut out: Out<StructuredQueryResponse>,
+    ) -> Result<(), Error> {
+        out.send(StructuredQueryResponse {
+            data: "{\"n\": 1}".into(),
+            ..StructuredQueryResponse::default()
+        })
+        .await
+    }
+}
+
+#[async_trait]
+impl Serve<EmbeddingsRequest, EmbeddingsResponse> for Services {
+    async fn serve(
+        &self,
+        _: Cx,
+        _: EmbeddingsRequest,
+        mut out: Out<EmbeddingsResponse>,
+    ) -> Result<(), Error> {
+        out.send(EmbeddingsResponse {
+            vectors: vec![vec![1.0]],
+            ..EmbeddingsResponse::default()
+        })
+        .await
+    }
+}
+
+#[async_trait]
+impl Serve<RowEmbeddingsRequest, RowEmbeddingsResponse> for Services {
+    async fn serve(
+        &self,
+        _: Cx,
+        ask: RowEmbeddingsRequest,
+        mut out: Out<RowEmbeddingsResponse>,
+    ) -> Result<(), Error> {
+        assert_eq!((ask.schema_name.as_str(), ask.limit), ("people", 3));
+        out.send(RowEmbeddingsResponse {
+            matches: vec![RowIndexMatch {
+                index_name: "name".into(),
+                index_value: vec!["Ann".into()],
+                score: 0.5,
+                ..RowIndexMatch::default()
+            }],
+            ..RowEmbeddingsResponse::default()
+        })
+        .await
+    }
+}
+
+/// The chunks of a run that uses one tool, and the run's surroundings.
+async fn used(tool: Value, call: &'static str) -> (World, Vec<AgentResponse>) {
+    let world = World::new([Say::Text(call), Say::Text("Final Answer: done")]).await;
+    let services = [
+        ("graph-rag", "graph-rag"),
+        ("document-rag", "document-rag"),
+        ("structured-query", "structured-query"),
+        ("embeddings", "embeddings"),
+        ("row-embeddings-query", "row-embeddings"),
+    ];
+    let fake = || Arc::new(Services);
+    for hosted in [
+        Processor::new("graph-rag").serves::<GraphRagQuery, GraphRagResponse>("request", fake()),
+        Processor::new("document-rag")
+            .serves::<DocumentRagQuery, DocumentRagResponse>("request", fake()),
+        Processor::new("structured-query")
+            .serves::<StructuredQueryRequest, StructuredQueryResponse>("request", fake()),
+        Processor::new("embeddings")
+            .serves::<EmbeddingsRequest, EmbeddingsResponse>("request", fake()),
+        Processor::new("row-embeddings-query")
+            .serves::<RowEmbeddingsRequest, RowEmbeddingsResponse>("request", fake()),
+    ] {
+        world.mesh.host(hosted).await.unwrap();
+    }
+    let mut row: Value =
+        serde_json::from_str(&world.config.get("processor:agent-manager", "default")).unwrap();
+    for (processor, base) in services {
+        let request = topic(Class::Request, base).to_string();
+        row["topics"][format!("{processor}-request")] = request.as_str().into();
+        let flow = json!({"topics": {"request": request}, "parameters": {}, "epoch": 1});
+        let kind = format!("processor:{processor}");
+        world.config.put(&world.mesh, &kind, "default", &flow).await;
+    }
+    world.config.put(&world.mesh, "tool", "t", &tool).await;
+    let kind = "processor:agent-manager";
+    world.config.put(&world.mesh, kind, "default", &row).await;
+    world
+        .attached(&[
+            "graph-rag",
+            "document-rag",
+            "structured-query",
+            "embeddings",
+            "row-embeddings-query",
+            "agent-manager",
+        ])
+        .await;
+    let chunks = world.run(&question("q", false)).await;
+    (world, chunks)
+}
+
+fn observation(chunks: &[AgentResponse]) -> &str {
+    let seen = chunks
+        .iter()
+        .find(|chunk| chunk.message_type == "observation");
+    &seen.expect("an observation").content
+}
+
+#[tokio::test]
+async fn knowledge_is_asked_for_and_its_trace_stands_before_the_observation() {
+    let tool = json!({"name": "know", "type": "knowledge-query", "collection": "bridges"});
+    let call = "Action: know\nArgs: {\"question\": \"Which?\"}";
+    let (world, chunks) = used(tool, call).await;
+    let expected = "The Old Bridge [1].\n\nSources:\n- Bridges (urn:doc)";
+    assert_eq!(observation(&chunks), expected);
+    let explained: Vec<&str> = chunks
+        .iter()
+        .filter_map(|chunk| chunk.explain_id.as_deref())
+        .collect();
+    let at = |id: &str| {
+        explained
+            .iter()
+            .position(|known| known.ends_with(id))
+            .unwrap()
+    };
+    assert!(at("/i1") < at("urn:question") && at("urn:question") < at("urn:synthesis"));
+    assert!(at("urn:synthesis") < at("/i1/observation"));
+    let seen = chunks
+        .iter()
+        .position(|c| c.message_type == "observation")
+        .unwrap();
+    let last = chunks
+        .iter()
+        .position(|c| c.explain_id.as_deref() == Some("urn:synthesis"));
+    assert!(last.unwrap() < seen);
+    world.ended().await;
+    let derived = "http://www.w3.org/ns/prov#wasDerivedFrom";
+    let stored = world.store.triples();
+    assert!(values(&stored, derived).contains(&"urn:synthesis".to_owned()));
+    // What the tool itself stores is not stored again.
+    assert!(
+        !stored
+            .iter()
+            .any(|triple| triple.s == Some(Term::iri("urn:question")))
+    );
+    let end = chunks.last().unwrap();
+    assert_eq!(end.in_token, Some(207), "the tool's own calls count");
+}
+
+#[tokio::test]
+async fn documents_and_rows_are_asked_too() {
+    let ask = "Action: t\nArgs: {\"question\": \"Which?\"}";
+    let tool = |kind: &str| json!({"name": "t", "type": kind});
+    let (_, chunks) = used(tool("document-query"), ask).await;
+    assert_eq!(observation(&chunks), "From documents.");
+    let (_, chunks) = used(tool("structured-query"), ask).await;
+    assert_eq!(observation(&chunks), "{\n  \"n\": 1\n}");
+    let search = json!({
+        "name": "t", "type": "row-embeddings-query", "schema-name": "people", "limit": 3,
+    });
+    let (_, chunks) = used(search, "Action: t\nArgs: {\"query\": \"Ann\"}").await;
+    assert_eq!(
+        observation(&chunks),
+        "Matching records:\n- name: Ann (score: 0.500)"
+    );
+}

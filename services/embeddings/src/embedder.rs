@@ -1,0 +1,209 @@
+//! Texts to vectors: looks up, makes what is missing in batches, within bounds. The same text is made
+//! once, also when several ask for it at the same time. Knows no bus.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::Semaphore;
+
+use crate::cache::{Cache, Found, Key, Vector};
+use crate::error::EmbedError;
+use crate::provider::{Model, Provider, lexical};
+use crate::retry;
+
+/// Most texts of a request.
+pub const MOST_TEXTS: usize = 8_192;
+/// Most bytes of a request's texts.
+pub const MOST_BYTES: usize = 32 << 20;
+/// Most bytes of a text.
+pub const MOST_TEXT: usize = 1 << 20;
+
+/// Bounds of an embedder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Texts that a provider is given at once.
+    pub batch: usize,
+    /// Calls of an endpoint at the same time.
+    pub calls: usize,
+    /// Bytes of vectors that are kept.
+    pub cache: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            batch: 64,
+            calls: 4,
+            cache: 64 << 20,
+        }
+    }
+}
+
+/// Vectors of texts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Embedded {
+    /// Who made them, with their dimension: `lexical/1024`, `static/potion-base-8M/256`, ….
+    pub model: String,
+    /// One per text, in order.
+    pub vectors: Vec<Vector>,
+}
+
+/// The handle.
+pub struct Embedder {
+    provider: Provider,
+    bounds: Bounds,
+    cache: Cache,
+    /// Processors of this machine that may work at the same time.
+    processors: Arc<Semaphore>,
+    calls: Semaphore,
+}
+
+impl Embedder {
+    /// An embedder over a provider.
+    pub fn new(provider: Provider, bounds: Bounds) -> Self {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            provider,
+            bounds: Bounds {
+                batch: bounds.batch.max(1),
+                ..bounds
+            },
+            cache: Cache::new(bounds.cache),
+            processors: Arc::new(Semaphore::new(processors)),
+            calls: Semaphore::new(bounds.calls.max(1)),
+        }
+    }
+
+    /// The vectors of texts. `asked` is a model's name, if the flow has one. With no text only the model
+    /// is told.
+    pub async fn embed(
+        &self,
+        asked: Option<&str>,
+        texts: &[String],
+        left: Duration,
+    ) -> Result<Embedded, EmbedError> {
+        let until = Instant::now() + left;
+        check(texts)?;
+        let (model, name) = self.provider.choose(asked)?;
+        let keys: Vec<Key> = texts.iter().map(|text| Key::new(&name, text)).collect();
+        let mut known: HashMap<Key, Vector> = HashMap::with_capacity(keys.len());
+        loop {
+            let mut making = self.cache.begin();
+            let (mut mine, mut mine_keys, mut coming) = (Vec::new(), Vec::new(), Vec::new());
+            let mut seen = HashSet::new();
+            for (key, text) in keys.iter().zip(texts) {
+                if known.contains_key(key) || !seen.insert(*key) {
+                    continue;
+                }
+                match making.find(*key) {
+                    Found::Here(vector) => {
+                        known.insert(*key, vector);
+                    }
+                    Found::Coming(other) => coming.push(other),
+                    Found::Mine => {
+                        mine.push(text.as_str());
+                        mine_keys.push(*key);
+                    }
+                }
+            }
+            for (batch, keys) in mine
+                .chunks(self.bounds.batch)
+                .zip(mine_keys.chunks(self.bounds.batch))
+            {
+                let vectors = self.make(&model, batch, until).await?;
+                metrics::counter!("tg_embeddings_texts_total").increment(batch.len() as u64);
+                for (key, vector) in keys.iter().zip(vectors) {
+                    let vector: Vector = vector.into();
+                    making.made(*key, vector.clone());
+                    known.insert(*key, vector);
+                }
+            }
+            drop(making);
+            if coming.is_empty() {
+                break;
+            }
+            for mut other in coming {
+                // It ends when the other one is done, or failed: then this one tries.
+                let ended = async { while other.changed().await.is_ok() {} };
+                tokio::time::timeout_at(until.into(), ended)
+                    .await
+                    .map_err(|_| EmbedError::Timeout)?;
+            }
+        }
+        let vectors: Option<Vec<Vector>> = keys.iter().map(|key| known.get(key).cloned()).collect();
+        let vectors = vectors.ok_or(EmbedError::Internal)?;
+        let dimension = vectors.first().map(|vector| vector.len());
+        let model = match dimension.or(model.dimension()) {
+            Some(dimension) => format!("{name}/{dimension}"),
+            None => name,
+        };
+        Ok(Embedded { model, vectors })
+    }
+
+    async fn make(
+        &self,
+        model: &Model,
+        texts: &[&str],
+        until: Instant,
+    ) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let (server, name) = match model {
+            Model::Endpoint(server, name) => (server, name),
+            local => return self.compute(local.clone(), texts).await,
+        };
+        let mut failed = 0;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let call = async {
+                let _one = self.calls.acquire().await;
+                server.embed(name, texts).await
+            };
+            let answer = tokio::time::timeout(left, call).await;
+            let error = match answer.unwrap_or(Err(EmbedError::Timeout)) {
+                Ok(vectors) => return Ok(vectors),
+                Err(error) => error,
+            };
+            failed += 1;
+            let left = until.saturating_duration_since(Instant::now());
+            let pause = retry::pause(&error, failed, left).ok_or(error)?;
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// On the blocking threads, no more at once than the machine has processors.
+    async fn compute(&self, model: Model, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
+        let permit = self.processors.clone().acquire_owned().await;
+        let permit = permit.map_err(|_| EmbedError::Internal)?;
+        let work = tokio::task::spawn_blocking(move || {
+            let _until_done = permit;
+            let one = |text: &String| match &model {
+                Model::Lexical => Some(lexical::embed(text)),
+                Model::Static(table) => table.embed(text),
+                Model::Endpoint(..) => None,
+            };
+            texts.iter().map(one).collect::<Option<Vec<_>>>()
+        });
+        let made = work.await.map_err(|_| EmbedError::Internal)?;
+        made.ok_or(EmbedError::Internal)
+    }
+}
+
+fn check(texts: &[String]) -> Result<(), EmbedError> {
+    if texts.len() > MOST_TEXTS {
+        let text = format!("texts: more than {MOST_TEXTS} in one request");
+        return Err(EmbedError::TooLarge(text));
+    }
+    if let Some(at) = texts.iter().position(|text| text.len() > MOST_TEXT) {
+        let text = format!("texts[{at}]: is longer than {MOST_TEXT} bytes");
+        return Err(EmbedError::TooLarge(text));
+    }
+    if texts.iter().map(String::len).sum::<usize>() > MOST_BYTES {
+        let text = format!("texts: more than {MOST_BYTES} bytes in one request");
+        return Err(EmbedError::TooLarge(text));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,83 @@
+//! What can go wrong with a provider of embeddings. Says what kind of failure it was, never in the
+//! provider's words.
+
+use std::time::Duration;
+
+use tg_schemas::{Error, ErrorCode};
+
+/// Wire type of faults that have none of their own.
+pub const FAULT: &str = "embeddings-error";
+
+/// Texts that were not embedded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EmbedError {
+    /// A field of the request is not what it should be.
+    #[error("{field}: {why}")]
+    Field {
+        /// Path of the field, e.g. `texts[3]`.
+        field: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// More or longer texts than one request may bring.
+    #[error("{0}")]
+    TooLarge(String),
+    /// The provider does not have the model.
+    #[error("model: the embeddings provider does not have this model")]
+    UnknownModel,
+    /// Too many requests; may work after a pause.
+    #[error("the embeddings provider is receiving too many requests")]
+    RateLimited {
+        /// The pause the provider asked for.
+        retry_after: Option<Duration>,
+    },
+    /// The key is missing, wrong, without credit or not allowed to do this.
+    #[error("the embeddings provider did not accept the key")]
+    Auth,
+    /// The provider refused the request.
+    #[error("the embeddings provider refused the request as invalid")]
+    Refused,
+    /// The provider cannot be reached or is out of order.
+    #[error("the embeddings provider cannot be reached or is out of order")]
+    Unavailable,
+    /// No answer in time.
+    #[error("the embeddings provider did not answer in time")]
+    Timeout,
+    /// The answer is not in the provider's own dialect, or incomplete.
+    #[error("the embeddings provider gave an answer that cannot be read")]
+    Malformed,
+    /// Work on this machine died.
+    #[error("the texts could not be embedded")]
+    Internal,
+}
+
+impl EmbedError {
+    /// Whether the same request may succeed when tried again.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::RateLimited { .. } | Self::Unavailable)
+    }
+}
+
+impl From<EmbedError> for Error {
+    fn from(error: EmbedError) -> Self {
+        let code = match &error {
+            EmbedError::Field { .. } | EmbedError::UnknownModel => ErrorCode::BadRequest,
+            EmbedError::TooLarge(_) => ErrorCode::TooLarge,
+            EmbedError::RateLimited { .. } => ErrorCode::RateLimited,
+            EmbedError::Unavailable => ErrorCode::Unavailable,
+            EmbedError::Timeout => ErrorCode::Timeout,
+            EmbedError::Auth
+            | EmbedError::Refused
+            | EmbedError::Malformed
+            | EmbedError::Internal => return Error::typed(FAULT, error.to_string()),
+        };
+        let mut text = error.to_string();
+        if let EmbedError::RateLimited {
+            retry_after: Some(pause),
+        } = &error
+        {
+            text += &format!("; try again in {} s", pause.as_secs().max(1));
+        }
+        Error::new(code, text)
+    }
+}

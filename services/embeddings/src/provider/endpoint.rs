@@ -1,0 +1,132 @@
+//! Endpoints that embed: the OpenAI dialect (`POST …/embeddings`), which most servers speak, and Ollama's
+//! own (`POST …/api/embed`). One call; retries are made by who calls.
+
+use serde::Deserialize;
+use serde_json::json;
+
+use super::http::{self, Http};
+use crate::error::EmbedError;
+use crate::secret::Secret;
+
+/// How an endpoint is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// As OpenAI does.
+    OpenAi,
+    /// As Ollama does.
+    Ollama,
+}
+
+/// An endpoint.
+pub struct Endpoint {
+    http: Http,
+    dialect: Dialect,
+    url: String,
+    key: Option<Secret>,
+    dimensions: Option<usize>,
+}
+
+impl Endpoint {
+    /// An endpoint below a base address. Opens no connection.
+    #[allow(
+        clippy::result_unit_err,
+        reason = "there is nothing to tell beyond that it failed"
+    )]
+    pub fn new(
+        dialect: Dialect,
+        base_url: &str,
+        key: Option<Secret>,
+        dimensions: Option<usize>,
+    ) -> Result<Self, ()> {
+        let base = base_url.trim_end_matches('/');
+        let url = match dialect {
+            Dialect::OpenAi => format!("{base}/embeddings"),
+            Dialect::Ollama => format!("{base}/api/embed"),
+        };
+        Ok(Self {
+            http: Http::new(base_url)?,
+            dialect,
+            url,
+            key,
+            dimensions,
+        })
+    }
+
+    /// How it is spoken to.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// One vector per text, in order, all of one length.
+    pub async fn embed(&self, model: &str, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let mut body = json!({"model": model, "input": texts});
+        if let Some(dimensions) = self.dimensions {
+            body["dimensions"] = json!(dimensions);
+        }
+        let mut request = self.http.post(&self.url);
+        if let Some(key) = &self.key {
+            request = request.bearer_auth(key.expose());
+        }
+        let vectors = match self.dialect {
+            Dialect::OpenAi => {
+                body["encoding_format"] = json!("float");
+                let answer: OpenAiAnswer = http::json(request.json(&body)).await?;
+                answer.in_order()
+            }
+            Dialect::Ollama => {
+                body["truncate"] = json!(true);
+                let answer: OllamaAnswer = http::json(request.json(&body)).await?;
+                answer.embeddings
+            }
+        };
+        check(vectors, texts.len())
+    }
+}
+
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("dialect", &self.dialect)
+            .finish_non_exhaustive()
+    }
+}
+
+#[derive(Deserialize)]
+struct OpenAiAnswer {
+    data: Vec<OpenAiVector>,
+}
+
+#[derive(Deserialize)]
+struct OpenAiVector {
+    #[serde(default)]
+    index: Option<usize>,
+    embedding: Vec<f32>,
+}
+
+impl OpenAiAnswer {
+    fn in_order(mut self) -> Vec<Vec<f32>> {
+        // Servers that give no index answer in order; the sort is stable.
+        self.data.sort_by_key(|one| one.index.unwrap_or(0));
+        self.data.into_iter().map(|one| one.embedding).collect()
+    }
+}
+
+#[derive(Deserialize)]
+struct OllamaAnswer {
+    embeddings: Vec<Vec<f32>>,
+}
+
+/// An answer counts only whole: a vector for every text, all of one length, all of numbers.
+fn check(vectors: Vec<Vec<f32>>, wanted: usize) -> Result<Vec<Vec<f32>>, EmbedError> {
+    let dimension = vectors.first().map_or(0, Vec::len);
+    let whole = vectors.len() == wanted
+        && (wanted == 0 || dimension > 0)
+        && vectors
+            .iter()
+            .all(|vector| vector.len() == dimension && vector.iter().all(|part| part.is_finite()));
+    if whole {
+        Ok(vectors)
+    } else {
+        Err(EmbedError::Malformed)
+    }
+}

@@ -1,0 +1,128 @@
+use serde_json::json;
+
+use super::*;
+use crate::secret::Secret;
+use crate::testing::{self, Server};
+
+async fn openai(
+    server: &Server,
+    key: Option<Secret>,
+    texts: &[&str],
+) -> Result<Vec<Vec<f32>>, EmbedError> {
+    let endpoint = Endpoint::new(
+        Dialect::OpenAi,
+        &format!("{}/v1/", server.url),
+        key,
+        Some(2),
+    )
+    .unwrap();
+    endpoint.embed("m", texts).await
+}
+
+#[tokio::test]
+async fn the_openai_dialect_is_spoken() {
+    let server = Server::start(|_, body| testing::openai(body)).await;
+    let vectors = openai(&server, Some(Secret::new("k")), &["a", "bcd"])
+        .await
+        .unwrap();
+    assert_eq!(
+        vectors,
+        [[1.0, 1.0], [3.0, 1.0]],
+        "in the order of the texts"
+    );
+    let asked = server.asked.lock();
+    let (path, key, body) = &asked[0];
+    assert_eq!(
+        (path.as_str(), key.as_str()),
+        ("/v1/embeddings", "Bearer k")
+    );
+    let wanted =
+        json!({"model": "m", "input": ["a", "bcd"], "dimensions": 2, "encoding_format": "float"});
+    assert_eq!(*body, wanted);
+}
+
+#[tokio::test]
+async fn the_ollama_dialect_is_spoken() {
+    let answer =
+        |_: usize, _: &serde_json::Value| (200, String::new(), json!({"embeddings": [[0.5, 1.0]]}));
+    let server = Server::start(answer).await;
+    let endpoint = Endpoint::new(Dialect::Ollama, &server.url, None, None).unwrap();
+    assert_eq!(endpoint.embed("m", &["a"]).await.unwrap(), [[0.5, 1.0]]);
+    assert_eq!(
+        endpoint.embed("m", &["a", "b"]).await,
+        Err(EmbedError::Malformed),
+        "one is missing"
+    );
+    let asked = server.asked.lock();
+    assert_eq!(asked[0].0, "/api/embed");
+    assert_eq!(
+        asked[0].2,
+        json!({"model": "m", "input": ["a"], "truncate": true})
+    );
+}
+
+#[tokio::test]
+async fn refusals_say_what_kind_they_are_and_nothing_else() {
+    let refused = async |status: u16, headers: &'static str| {
+        let rule = move |_: usize, _: &serde_json::Value| {
+            (
+                status,
+                headers.to_owned(),
+                json!({"error": {"message": "secret words"}}),
+            )
+        };
+        let server = Server::start(rule).await;
+        openai(&server, None, &["a"]).await.unwrap_err()
+    };
+    assert_eq!(refused(401, "").await, EmbedError::Auth);
+    assert_eq!(refused(404, "").await, EmbedError::UnknownModel);
+    assert_eq!(refused(400, "").await, EmbedError::Refused);
+    assert_eq!(refused(500, "").await, EmbedError::Unavailable);
+    let limited = refused(429, "retry-after: 7\r\n").await;
+    let text = tg_schemas::Error::from(limited).message;
+    assert!(text.ends_with("try again in 7 s"), "{text}");
+    let nobody = Endpoint::new(Dialect::OpenAi, "http://127.0.0.1:9", None, None).unwrap();
+    assert_eq!(
+        nobody.embed("m", &["a"]).await,
+        Err(EmbedError::Unavailable)
+    );
+}
+
+#[tokio::test]
+async fn half_answers_are_no_answers() {
+    for data in [
+        json!([]),
+        json!([{"embedding": []}]),
+        json!([{"embedding": [1.0]}, {"embedding": [1.0, 2.0]}]),
+        json!([{"embedding": [1e39]}]),
+        json!([{"embedding": ["x"]}]),
+    ] {
+        let count = data.as_array().unwrap().len().max(1);
+        let server =
+            Server::start(move |_, _| (200, String::new(), json!({"data": data.clone()}))).await;
+        let texts = vec!["t"; count];
+        assert_eq!(
+            openai(&server, None, &texts).await,
+            Err(EmbedError::Malformed)
+        );
+    }
+}
+
+#[test]
+fn a_flow_may_name_a_model_where_there_is_a_choice() {
+    let name =
+        |provider: &Provider, asked: Option<&str>| provider.choose(asked).map(|(_, name)| name);
+    assert_eq!(name(&Provider::Lexical, Some("")).unwrap(), "lexical");
+    assert_eq!(
+        name(&Provider::Lexical, Some("x")),
+        Err(EmbedError::UnknownModel)
+    );
+    let server = Endpoint::new(Dialect::Ollama, "http://h", None, None).unwrap();
+    let server = Provider::Endpoint {
+        server: Arc::new(server),
+        model: "usual".into(),
+    };
+    assert_eq!(name(&server, None).unwrap(), "ollama/usual");
+    assert_eq!(name(&server, Some("other")).unwrap(), "ollama/other");
+    assert_eq!(name(&server, Some("lexical")).unwrap(), "lexical");
+}

@@ -1,0 +1,78 @@
+//! `document-embeddings`: chunks become vectors of chunks.
+
+use async_trait::async_trait;
+use serde_json::{Map, Value};
+use tg_mesh::{Cx, Read, ReadFault};
+use tg_schemas::msg::{Chunk, ChunkEmbeddings, DocumentEmbeddings, Metadata};
+use tg_schemas::{Error, ErrorCode};
+
+use super::Group;
+use super::batch::{Batcher, Item, Stage};
+
+pub(super) struct Chunks(pub(super) Batcher<Piece>);
+
+/// A chunk to embed.
+pub(super) struct Piece {
+    metadata: Metadata,
+    id: String,
+    text: String,
+    attributes: Map<String, Value>,
+}
+
+impl Item for Piece {
+    fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+#[async_trait]
+impl Read<Chunk> for Chunks {
+    async fn read(&self, cx: Cx, record: Chunk) -> Result<(), ReadFault> {
+        let metadata = record.metadata.unwrap_or_default();
+        let id = if record.document_id.is_empty() {
+            metadata.id.clone()
+        } else {
+            record.document_id
+        };
+        if id.is_empty() {
+            let error = Error::new(ErrorCode::BadRequest, "metadata.id: is missing");
+            return Err(ReadFault::Dead(error));
+        }
+        cx.subject(&id);
+        if record.chunk.trim().is_empty() {
+            return Ok(());
+        }
+        let group = Group::of(&cx, &metadata, "");
+        let piece = Piece {
+            metadata,
+            id,
+            text: record.chunk,
+            attributes: record.attributes,
+        };
+        self.0.handle(&cx, group, vec![piece], &Output).await
+    }
+}
+
+struct Output;
+
+impl Stage<Piece> for Output {
+    async fn write(
+        &self,
+        cx: &Cx,
+        items: Vec<(Piece, Vec<f32>)>,
+        model: String,
+    ) -> Result<(), Error> {
+        let metadata = items.first().map(|(piece, _)| piece.metadata.clone());
+        let chunks = items.into_iter().map(|(piece, vector)| ChunkEmbeddings {
+            chunk_id: piece.id,
+            vector,
+            attributes: piece.attributes,
+        });
+        let record = DocumentEmbeddings {
+            metadata,
+            chunks: chunks.collect(),
+            model,
+        };
+        cx.record("output", &record).await
+    }
+}

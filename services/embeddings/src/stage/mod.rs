@@ -1,0 +1,144 @@
+//! The stages: records with texts in, records with vectors out. What they share is here: asking for
+//! vectors in batches, and what becomes of failures. A text is never passed on without its vector.
+
+mod batch;
+mod chunks;
+mod entities;
+mod rows;
+mod schema;
+
+use std::collections::HashMap;
+
+use tg_mesh::{Cx, Deadline, Mode, Processor, ReadFault};
+use tg_schemas::msg::{EmbeddingsRequest, EmbeddingsResponse, Metadata};
+use tg_schemas::{Error, ErrorCode};
+
+use batch::Batcher;
+
+/// Texts that are asked for at once.
+const TEXTS: usize = 64;
+/// Bytes of texts that are asked for at once; one text may be longer.
+const BYTES: usize = 1 << 20;
+/// How long an answer may take.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(300);
+/// Records in progress; most of them wait to share a question.
+const RECORDS: usize = 256;
+
+/// The stages, to be hosted.
+pub(crate) fn processors() -> Vec<Processor> {
+    vec![
+        Processor::new("document-embeddings")
+            .reads("input", std::sync::Arc::new(chunks::Chunks(Batcher::new())))
+            .concurrency(RECORDS),
+        Processor::new("graph-embeddings")
+            .reads(
+                "input",
+                std::sync::Arc::new(entities::Entities(Batcher::new())),
+            )
+            .concurrency(RECORDS),
+        Processor::new("row-embeddings")
+            .reads("input", std::sync::Arc::new(rows::Rows(Batcher::new())))
+            .watches(&[schema::KIND])
+            .concurrency(RECORDS),
+    ]
+}
+
+/// Records that may share a question and its outcome.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Group {
+    workspace: String,
+    flow: String,
+    epoch: u64,
+    run: Option<String>,
+    root: String,
+    collection: String,
+    /// Set when a record of this kind must stay alone or with its like.
+    extra: String,
+}
+
+impl Group {
+    fn of(cx: &Cx, metadata: &Metadata, extra: &str) -> Self {
+        // A foreign store takes the chunk from the metadata: there each record stays alone.
+        let foreign = cx.mesh.bus().mode() == Mode::Interop;
+        let id = if foreign { metadata.id.as_str() } else { "" };
+        Self {
+            workspace: cx.workspace().to_owned(),
+            flow: cx.flow().to_owned(),
+            epoch: cx.scope.epoch,
+            run: cx.run().map(ToString::to_string),
+            root: metadata.root.clone(),
+            collection: metadata.collection.clone(),
+            extra: format!("{}:{extra}:{id}", extra.len()),
+        }
+    }
+}
+
+/// Asks the flow's embeddings service: a vector for each text, in order, and the model that made them.
+async fn ask(cx: &Cx, texts: &[&str]) -> Result<(Vec<Vec<f32>>, String), Error> {
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    let mut unique: Vec<&str> = Vec::new();
+    for text in texts {
+        places.entry(text).or_insert_with(|| {
+            unique.push(text);
+            unique.len() - 1
+        });
+    }
+    let mut vectors: Vec<Vec<f32>> = Vec::with_capacity(unique.len());
+    let mut model: Option<String> = None;
+    let mut rest = unique.as_slice();
+    while !rest.is_empty() {
+        let (now, later) = rest.split_at(portion(rest));
+        rest = later;
+        let question = EmbeddingsRequest {
+            texts: now.iter().map(|text| (*text).to_owned()).collect(),
+        };
+        let mut options = cx.ask_options();
+        options.deadline = Some(Deadline::after(PATIENCE));
+        let topic = cx.topic("embeddings-request")?;
+        let asked = cx
+            .mesh
+            .ask::<_, EmbeddingsResponse>(topic, &question, options);
+        let answer = asked.last().await?;
+        let whole = answer.vectors.len() == now.len()
+            && answer.vectors.iter().all(|vector| !vector.is_empty());
+        if !whole || model.as_ref().is_some_and(|model| *model != answer.model) {
+            return Err(Error::typed(
+                crate::error::FAULT,
+                "the embeddings service did not answer for every text",
+            ));
+        }
+        model = Some(answer.model);
+        vectors.extend(answer.vectors);
+    }
+    let found = texts.iter().map(|text| vectors[places[text]].clone());
+    let found = found.collect();
+    Ok((found, model.unwrap_or_default()))
+}
+
+/// How many of the texts fit one question.
+fn portion(texts: &[&str]) -> usize {
+    let mut bytes = 0;
+    let fitting = texts.iter().take(TEXTS).take_while(|text| {
+        bytes += text.len();
+        bytes <= BYTES
+    });
+    fitting.count().max(1)
+}
+
+/// What becomes of a record whose texts were not embedded: it is tried again, unless it is at fault itself.
+fn fault(error: Error) -> ReadFault {
+    match is_final(&error) {
+        true => ReadFault::Dead(error),
+        false => ReadFault::Retry { error, after: None },
+    }
+}
+
+/// Whether the request itself was wrong.
+fn is_final(error: &Error) -> bool {
+    let own = [
+        ErrorCode::BadRequest,
+        ErrorCode::TooLarge,
+        ErrorCode::NotImplemented,
+    ];
+    own.contains(&error.code())
+}

@@ -1,0 +1,134 @@
+//! `kg-extract-agent`: an agent is asked what the text says; definitions and relationships from its answer.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use minijinja::{Environment, UndefinedBehavior, context};
+use serde::Deserialize;
+use serde_json::Map;
+use tg_mesh::{Ask, Cx, Deadline, Read, ReadFault};
+use tg_schemas::msg::{AgentRequest, AgentResponse, Chunk};
+use tg_schemas::{Error, ErrorCode};
+
+use super::chunk::piece;
+use super::desk::{Desk, PATIENCE, Paid, Question};
+use super::keys::PROMPTS;
+use super::knowledge::{how, usable};
+use super::write::write;
+use crate::engine::items::{self, Items};
+use crate::engine::knowledge::{Content, read};
+
+const EXTRACTOR: &str = "kg-extract-agent";
+const PROMPT: &str = "agent-kg-extract";
+/// Longest part of an unusable answer that is shown again, in characters.
+const SHOWN_AGAIN: usize = 4 << 10;
+/// Instructions that rendering may take.
+const FUEL: u64 = 100_000;
+
+pub(super) struct Agent {
+    desk: Arc<Desk>,
+}
+
+impl Agent {
+    pub(super) fn new(desk: Arc<Desk>) -> Self {
+        Self { desk }
+    }
+}
+
+#[async_trait]
+impl Read<Chunk> for Agent {
+    async fn read(&self, cx: Cx, chunk: Chunk) -> Result<(), ReadFault> {
+        let Some(piece) = piece(&cx, chunk)? else {
+            return Ok(());
+        };
+        let question = Question {
+            extractor: EXTRACTOR,
+            // The agent's own prompt has its part in what it answers.
+            prompts: &[PROMPT, "agent-react"],
+            renderer: "prompt-rag",
+            text: &piece.text,
+            terms: Map::new(),
+        };
+        let collection = piece.source.metadata.collection.as_str();
+        let usable = usable(Content::Mixed);
+        let pay = async {
+            let asked = render(&cx, &piece.text)?;
+            let (answer, model) = ask(&cx, asked.clone(), collection).await?;
+            let items = items::of_text(&answer);
+            if items.values.iter().any(usable) || !is_unreadable(&items) {
+                return Ok(Paid { items, model });
+            }
+            let (answer, model) = ask(&cx, repair(&asked, &answer), collection).await?;
+            let items = items::of_text(&answer);
+            Ok(Paid { items, model })
+        };
+        let reply = self.desk.reply(&cx, question, usable, pay).await?;
+        let found = read(Content::Mixed, &reply.items);
+        write(&cx, &piece, &how(EXTRACTOR, &reply, None), found).await
+    }
+}
+
+/// Whether something was answered, but nothing of the promised form.
+fn is_unreadable(items: &Items) -> bool {
+    items.bad > 0 || !items.values.is_empty()
+}
+
+async fn ask(cx: &Cx, question: String, collection: &str) -> Result<(String, String), Error> {
+    let request = AgentRequest {
+        question,
+        collection: collection.to_owned(),
+        ..AgentRequest::default()
+    };
+    let options = Ask {
+        deadline: Some(Deadline::after(PATIENCE)),
+        ..cx.ask_options()
+    };
+    let topic = cx.topic("agent-request")?;
+    let mut parts = cx.mesh.ask::<_, AgentResponse>(topic, &request, options);
+    let (mut answer, mut model) = (String::new(), String::new());
+    while let Some(part) = parts.next().await {
+        let part = part?;
+        if let Some(error) = part.error {
+            return Err(error);
+        }
+        if part.message_type == "answer" {
+            answer += &part.content;
+        }
+        model = part.model.unwrap_or(model);
+    }
+    Ok((answer, model))
+}
+
+fn repair(asked: &str, answer: &str) -> String {
+    let answer: String = answer.chars().take(SHOWN_AGAIN).collect();
+    format!(
+        "{asked}\n\nAn earlier final answer to this was:\n\n{answer}\n\nIt cannot be used, because it is not \
+         in the form asked for. Give the final answer again: JSON objects, one a line, and nothing else."
+    )
+}
+
+#[derive(Deserialize)]
+struct Row {
+    prompt: String,
+}
+
+/// The prompt with the text in it.
+fn render(cx: &Cx, text: &str) -> Result<String, Error> {
+    let row = cx
+        .config()
+        .get(cx.workspace(), PROMPTS, &format!("template.{PROMPT}"))
+        .ok_or_else(|| {
+            let text = format!("prompt '{PROMPT}' does not exist in this workspace");
+            Error::new(ErrorCode::NotFound, text)
+        })?;
+    let broken =
+        |why: String| Error::new(ErrorCode::BadRequest, format!("prompt '{PROMPT}': {why}"));
+    let row: Row = serde_json::from_str(&row).map_err(|error| broken(error.to_string()))?;
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Chainable);
+    environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+    environment.set_fuel(Some(FUEL));
+    environment
+        .render_str(&row.prompt, context! { text })
+        .map_err(|error| broken(error.kind().to_string()))
+}

@@ -1,0 +1,216 @@
+//! Asking, once: a reply that was paid for is kept before anything follows from it, and whoever asks the same
+//! again, now or later, gets the kept one.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use serde_json::{Map, Value};
+use tg_mesh::{Ask, Cx, Deadline, OwnedStore, ReadFault};
+use tg_schemas::msg::{PromptRequest, PromptResponse};
+use tg_schemas::{Error, ErrorCode};
+
+use super::keys::{self, Determined};
+use super::models::Models;
+use crate::engine::items::{self, Items};
+use crate::store::{Kept, Ledger};
+
+/// How long one reply may take.
+pub(super) const PATIENCE: Duration = Duration::from_secs(600);
+/// Tries of one record at a model that keeps failing, each of which may cost.
+const TRIES: u32 = 5;
+
+/// What is asked about a chunk.
+pub(super) struct Question<'a> {
+    /// Who asks: processor id.
+    pub(super) extractor: &'static str,
+    /// The prompt, and others whose text has a part in the reply.
+    pub(super) prompts: &'static [&'static str],
+    /// Processor that renders it.
+    pub(super) renderer: &'static str,
+    /// The chunk's text.
+    pub(super) text: &'a str,
+    /// Other values of the prompt.
+    pub(super) terms: Map<String, Value>,
+}
+
+/// A reply, paid for now or before.
+#[derive(Debug, Clone)]
+pub(super) struct Reply {
+    pub(super) items: Items,
+    pub(super) model: String,
+    pub(super) asked_at: String,
+    pub(super) prompt_version: String,
+}
+
+/// A reply that has just been paid for.
+pub(super) struct Paid {
+    /// Items, a JSON array.
+    pub(super) items: Items,
+    pub(super) model: String,
+}
+
+/// Whether an item of a reply can be used at all.
+pub(super) type Usable = fn(&Value) -> bool;
+
+pub(super) struct Desk {
+    store: Arc<OwnedStore<Ledger>>,
+    models: Models,
+    /// Replies that are being asked for, so that nobody asks twice. Those that nobody holds any more go when
+    /// the next is added.
+    asking: Mutex<HashMap<String, Weak<tokio::sync::Mutex<()>>>>,
+}
+
+impl Desk {
+    pub(super) fn new(store: Arc<OwnedStore<Ledger>>) -> Self {
+        Self {
+            store,
+            models: Models::default(),
+            asking: Mutex::default(),
+        }
+    }
+
+    /// What is kept. Fails while another process keeps it.
+    pub(super) async fn ledger(&self) -> Result<Arc<Ledger>, Error> {
+        self.store.get().await
+    }
+
+    /// The reply to a question by the prompt service.
+    pub(super) async fn prompt(
+        &self,
+        cx: &Cx,
+        question: Question<'_>,
+        usable: Usable,
+    ) -> Result<Reply, ReadFault> {
+        let prompt = question.prompts[0];
+        let mut terms = BTreeMap::new();
+        for (name, value) in &question.terms {
+            terms.insert(name.clone(), value.to_string());
+        }
+        terms.insert("text".to_owned(), Value::from(question.text).to_string());
+        let request = PromptRequest {
+            id: prompt.to_owned(),
+            terms,
+            streaming: false,
+        };
+        let pay = async {
+            let options = Ask {
+                deadline: Some(Deadline::after(PATIENCE)),
+                ..cx.ask_options()
+            };
+            let topic = cx.topic("prompt-request")?;
+            let answer = cx.mesh.ask::<_, PromptResponse>(topic, &request, options);
+            let answer = answer.last().await?;
+            let mut items = if answer.object.is_empty() {
+                // A prompt of somebody's own that promises text.
+                items::of_text(&answer.text)
+            } else {
+                items::of_json(&answer.object)
+            };
+            items.bad += usize::try_from(answer.dropped).unwrap_or_default();
+            Ok(Paid {
+                items,
+                model: answer.model.unwrap_or_default(),
+            })
+        };
+        self.reply(cx, question, usable, pay).await
+    }
+
+    /// The kept reply to a question, or the one that `pay` gets; it is not polled unless it has to be.
+    pub(super) async fn reply(
+        &self,
+        cx: &Cx,
+        question: Question<'_>,
+        usable: Usable,
+        pay: impl Future<Output = Result<Paid, Error>> + Send,
+    ) -> Result<Reply, ReadFault> {
+        let ledger = self.ledger().await?;
+        let rows = cx.config().values(cx.workspace(), keys::PROMPTS);
+        let prompt_version = keys::prompt_version(&rows, question.prompts);
+        let model = self.models.behind(cx, question.renderer).await;
+        let model = model.map_err(|error| later(cx, error))?;
+        let determined = Determined {
+            workspace: cx.workspace(),
+            extractor: question.extractor,
+            text: question.text,
+            terms: &question.terms,
+            prompt_version: &prompt_version,
+            model: &model,
+        };
+        let key = determined.key();
+        let known = |kept: Kept| {
+            let mut items = items::of_json(&kept.reply);
+            items.bad += usize::try_from(kept.dropped).unwrap_or_default();
+            Reply {
+                items,
+                model: kept.model,
+                asked_at: kept.asked_at,
+                prompt_version: prompt_version.clone(),
+            }
+        };
+        // Looked up in turn, so that nobody pays for what somebody else is just paying for.
+        let turn = self.turn(&key);
+        let held = turn.lock().await;
+        if let Some(kept) = ledger.find(key.clone()).await.map_err(Error::from)? {
+            metrics::counter!("tg_extract_replies_total", "from" => "ledger").increment(1);
+            return Ok(known(kept));
+        }
+        let asked_at = chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Micros, true);
+        let paid = pay.await.map_err(|error| later(cx, error))?;
+        metrics::counter!("tg_extract_replies_total", "from" => "model").increment(1);
+        cx.effect("model-calls", 1);
+        let good = paid.items.values.iter().filter(|item| usable(item)).count();
+        let lines = paid.items.values.len() + paid.items.bad;
+        if good == 0 && lines > 0 {
+            // Not kept: whoever tries again wants another reply.
+            let text = format!(
+                "{}: the model's reply could not be read ({lines} lines)",
+                question.extractor
+            );
+            return Err(ReadFault::Dead(Error::new(ErrorCode::Provider, text)));
+        }
+        let kept = Kept {
+            reply: serde_json::to_string(&paid.items.values).unwrap_or_default(),
+            dropped: paid.items.bad as i64,
+            model: paid.model,
+            asked_at,
+        };
+        let workspace = cx.workspace().to_owned();
+        let stored = ledger.keep(key, workspace, kept.clone()).await;
+        stored.map_err(Error::from)?;
+        drop(held);
+        Ok(known(kept))
+    }
+
+    /// Whose turn it is to ask for a reply.
+    pub(super) fn turn(&self, key: &str) -> Arc<tokio::sync::Mutex<()>> {
+        let mut asking = self.asking.lock();
+        if let Some(turn) = asking.get(key).and_then(Weak::upgrade) {
+            return turn;
+        }
+        asking.retain(|_, turn| turn.strong_count() > 0);
+        let turn = Arc::default();
+        asking.insert(key.to_owned(), Arc::downgrade(&turn));
+        turn
+    }
+}
+
+/// A failure on the way to a reply: what a person has to put right is dead, everything else is tried again,
+/// which the mesh bounds; a model that answers, but with failures, fewer times.
+pub(super) fn later(cx: &Cx, error: Error) -> ReadFault {
+    let tried = cx.headers.attempt.unwrap_or(0) + 1;
+    match error.code() {
+        ErrorCode::BadRequest
+        | ErrorCode::BadOperation
+        | ErrorCode::NotFound
+        | ErrorCode::NotImplemented
+        | ErrorCode::TooLarge => ReadFault::Dead(error),
+        ErrorCode::Provider | ErrorCode::Tool | ErrorCode::Internal | ErrorCode::Interrupted
+            if tried >= TRIES =>
+        {
+            ReadFault::Dead(error)
+        }
+        _ => ReadFault::Retry { error, after: None },
+    }
+}

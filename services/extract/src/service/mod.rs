@@ -1,0 +1,87 @@
+//! The extractors as processors of the mesh: thin handlers over one desk that asks and remembers.
+
+mod agent;
+mod chunk;
+mod desk;
+mod keys;
+mod knowledge;
+mod models;
+mod ontology;
+mod ready;
+mod rows;
+mod tidy;
+mod write;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
+use tg_storage::Durability;
+
+use crate::engine::knowledge::Content;
+use crate::settings::ExtractSettings;
+use crate::store::Ledger;
+use desk::Desk;
+
+/// Where the service keeps its replies below the data directory.
+const FILE: &str = "extract.sqlite";
+/// Store that one process owns.
+const STORE: &str = "extract";
+/// Config types that every extractor looks at: prompts, who renders them with which model, collections.
+const WATCHED: [&str; 4] = [
+    keys::PROMPTS,
+    "processor:prompt",
+    "processor:prompt-rag",
+    "collection",
+];
+
+/// The extractors, over one file in `data_dir`. A process that stands by leaves it alone.
+///
+/// Also starts the task that forgets what belonged to deleted workspaces.
+pub fn processors(
+    mesh: &Mesh,
+    data_dir: &Path,
+    durability: Durability,
+    settings: ExtractSettings,
+) -> Vec<Processor> {
+    let file = data_dir.join(FILE);
+    let store = OwnedStore::blocking(STORE, move || Ledger::open(&file, durability));
+    mesh.spawn(TaskKind::Background, tidy::run(mesh.clone(), store.clone()));
+    let parallel = settings.parallel;
+    let desk = Arc::new(Desk::new(store.clone()));
+    let of = |id: &str| {
+        Processor::new(id)
+            .concurrency(parallel)
+            .watches(&WATCHED)
+            .owns(store.clone())
+    };
+    let knowledge = |extractor, prompts, content| {
+        Arc::new(knowledge::Knowledge {
+            desk: desk.clone(),
+            extractor,
+            prompts,
+            content,
+        })
+    };
+    let definitions = knowledge(
+        "kg-extract-definitions",
+        &["extract-definitions"],
+        Content::Definitions,
+    );
+    let relationships = knowledge(
+        "kg-extract-relationships",
+        &["extract-relationships"],
+        Content::Relationships,
+    );
+    vec![
+        of("kg-extract-definitions").reads("input", definitions),
+        of("kg-extract-relationships").reads("input", relationships),
+        of("kg-extract-agent").reads("input", Arc::new(agent::Agent::new(desk.clone()))),
+        of("kg-extract-rows")
+            .watches(&[rows::SCHEMAS])
+            .reads("input", Arc::new(rows::RowsOf::new(desk.clone()))),
+        of("kg-extract-ontology")
+            .watches(&[ontology::ONTOLOGIES])
+            .reads("input", Arc::new(ontology::Along::new(desk, settings))),
+    ]
+}

@@ -1,0 +1,45 @@
+//! Writing what was found: one record of triples and one of contexts for a chunk, unless it is very much.
+
+use tg_mesh::{Cx, ReadFault};
+use tg_schemas::msg::{EntityContext, EntityContexts, Triples};
+
+use super::chunk::Piece;
+use crate::engine::found::{Found, How, RECORD};
+
+/// Spec that triples are written to.
+pub(super) const TRIPLES: &str = "triples";
+/// Spec that contexts are written to; flows made for other releases lack it for some extractors.
+const CONTEXTS: &str = "entity-contexts";
+
+/// Writes facts, labels, provenance and contexts. Nothing was found: nothing is written.
+pub(super) async fn write(
+    cx: &Cx,
+    piece: &Piece,
+    how: &How<'_>,
+    found: Found,
+) -> Result<(), ReadFault> {
+    if found.bad > 0 {
+        cx.effect("bad-lines", found.bad as i64);
+    }
+    let triples = found.triples(&piece.source, how);
+    for part in triples.chunks(RECORD) {
+        let record = Triples {
+            metadata: Some(piece.source.metadata.clone()),
+            triples: part.to_vec(),
+        };
+        cx.record(TRIPLES, &record).await?;
+    }
+    let contexts = found.into_contexts(&piece.source);
+    if !cx.has(CONTEXTS) {
+        return Ok(());
+    }
+    for part in contexts.chunks(RECORD) {
+        let entities: Vec<EntityContext> = part.to_vec();
+        let record = EntityContexts {
+            metadata: Some(piece.source.metadata.clone()),
+            entities,
+        };
+        cx.record(CONTEXTS, &record).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,5 @@
+//! What the extractors keep.
+
+mod ledger;
+
+pub use ledger::{Kept, Ledger};

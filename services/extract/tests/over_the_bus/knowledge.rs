@@ -1,0 +1,225 @@
+//! Definitions and relationships, and what replies cost.
+
+use serde_json::json;
+use tg_mesh::RunId;
+use tg_provenance::vocabulary::{RDFS_LABEL, SKOS_DEFINITION, prov, tg};
+use tg_schemas::{Error, ErrorCode, Term};
+use tg_testkit::flow::Rows;
+
+use crate::world::{Reply, TEXT, World, chunk, effects, items, objects};
+
+const DEFINITIONS: &str = "kg-extract-definitions";
+
+fn old_bridge() -> serde_json::Value {
+    json!([{"entity": "Old Bridge", "definition": "A bridge over the Sell."}])
+}
+
+#[tokio::test]
+async fn a_chunk_becomes_facts_with_their_source() {
+    let rows = Rows::default();
+    rows.put(
+        "prompt",
+        "template.extract-definitions",
+        "{\"prompt\": \"{{ text }}\"}",
+    );
+    let world = World::start(DEFINITIONS, rows, [items(old_bridge())]).await;
+    let entry = world.process(&chunk("urn:chunk:1", TEXT), "r1").await;
+    assert_eq!(
+        (entry.outcome.as_str(), entry.subject.as_str()),
+        ("ok", "urn:chunk:1")
+    );
+    assert_eq!(entry.effects, effects(&[("model-calls", 1)]));
+    assert_eq!(
+        entry.written.len(),
+        2,
+        "one record of triples, one of contexts"
+    );
+    world
+        .flow
+        .until(async || world.triples.count() == 1 && world.contexts.count() == 1)
+        .await;
+    let record = &world.triples.all()[0];
+    let metadata = record.metadata.clone().unwrap();
+    assert_eq!(
+        (metadata.id.as_str(), metadata.root.as_str()),
+        ("urn:chunk:1", "urn:doc:1")
+    );
+    assert_eq!(metadata.collection, "c");
+    let definition = Term::literal("A bridge over the Sell.");
+    assert_eq!(objects(&record.triples, SKOS_DEFINITION), [definition]);
+    assert!(objects(&record.triples, RDFS_LABEL).contains(&Term::literal("Old Bridge")));
+    assert_eq!(
+        objects(&record.triples, prov::WAS_DERIVED_FROM),
+        [Term::iri("urn:chunk:1")]
+    );
+    assert_eq!(
+        objects(&record.triples, tg::LLM_MODEL),
+        [Term::literal("m-1")]
+    );
+    assert_eq!(objects(&record.triples, tg::PROMPT_VERSION).len(), 1);
+    assert!(matches!(
+        objects(&record.triples, tg::CONTAINS)[..],
+        [Term::Quoted(_)]
+    ));
+    let contexts = world.contexts.all();
+    assert_eq!(contexts[0].entities.len(), 2);
+    assert!(
+        contexts[0]
+            .entities
+            .iter()
+            .all(|context| context.chunk_id == "urn:chunk:1")
+    );
+    let asked = world.script.asked.lock();
+    assert_eq!(asked[0].id, "extract-definitions");
+    assert_eq!(asked[0].terms["text"], json!(TEXT).to_string());
+}
+
+#[tokio::test]
+async fn a_reply_is_paid_for_once() {
+    let world = World::start(DEFINITIONS, Rows::default(), [items(old_bridge())]).await;
+    // At the same time, in other places: one call.
+    let run = RunId::new(0, "default", "p");
+    for number in 0..8 {
+        let chunk = chunk(&format!("urn:chunk:{number}"), TEXT);
+        let id = format!("r{number}");
+        world.flow.write_in("chunk-load", &chunk, &run, &id).await;
+    }
+    let mut paid = 0;
+    for number in 0..8 {
+        let entry = world.flow.tallied(&format!("r{number}")).await;
+        assert_eq!(entry.outcome, "ok");
+        paid += entry.effects.get("model-calls").copied().unwrap_or(0);
+    }
+    assert_eq!((world.script.calls(), paid), (1, 1));
+    // Again: the same triples, for nothing.
+    world.flow.until(async || world.triples.count() == 8).await;
+    let entry = world.process(&chunk("urn:chunk:3", TEXT), "again").await;
+    assert_eq!(entry.effects, effects(&[]));
+    world.flow.until(async || world.triples.count() == 9).await;
+    let all = world.triples.all();
+    let again = all.last().unwrap();
+    assert_eq!(
+        all.iter()
+            .filter(|record| record.triples == again.triples)
+            .count(),
+        2
+    );
+    assert_eq!(world.script.calls(), 1);
+    // Another text is another question.
+    world
+        .process(&chunk("urn:chunk:9", "Another text."), "other")
+        .await;
+    assert_eq!(world.script.calls(), 2);
+}
+
+#[tokio::test]
+async fn a_failed_call_loses_nothing() {
+    let limited = Error::new(ErrorCode::RateLimited, "too many requests");
+    let replies = [Err(limited), items(old_bridge())];
+    let world = World::start(DEFINITIONS, Rows::default(), replies).await;
+    let chunk = chunk("urn:chunk:1", TEXT);
+    let run = RunId::new(0, "default", "p");
+    world.flow.write_in("chunk-load", &chunk, &run, "r1").await;
+    assert_eq!(world.flow.put_aside().await, "too many requests");
+    let entry = world.process(&chunk, "r1").await;
+    assert_eq!(entry.outcome, "ok");
+    assert_eq!(world.script.calls(), 2);
+}
+
+#[tokio::test]
+async fn an_unreadable_reply_fails_its_chunk_and_is_not_kept() {
+    let unreadable = Ok(Reply {
+        items: json!([{"mood": "la"}]),
+        dropped: 3,
+    });
+    let replies = [unreadable, items(old_bridge())];
+    let world = World::start(DEFINITIONS, Rows::default(), replies).await;
+    let entry = world.process(&chunk("urn:chunk:1", TEXT), "r1").await;
+    assert_eq!(entry.outcome, "failed");
+    let told = "kg-extract-definitions: the model's reply could not be read (4 lines)";
+    assert_eq!(entry.detail, told);
+    assert_eq!(world.flow.put_aside().await, told);
+    let entry = world.process(&chunk("urn:chunk:1", TEXT), "r2").await;
+    assert_eq!(entry.outcome, "ok");
+    assert_eq!(world.script.calls(), 2);
+}
+
+#[tokio::test]
+async fn good_lines_survive_bad_ones() {
+    let mixed = Ok(Reply {
+        items: json!([{"entity": "", "definition": "x"}, old_bridge()[0]]),
+        dropped: 2,
+    });
+    let world = World::start(DEFINITIONS, Rows::default(), [mixed]).await;
+    let entry = world.process(&chunk("urn:chunk:1", TEXT), "r1").await;
+    assert_eq!(
+        entry.effects,
+        effects(&[("bad-lines", 3), ("model-calls", 1)])
+    );
+    world.flow.until(async || world.triples.count() == 1).await;
+}
+
+#[tokio::test]
+async fn nothing_said_or_nothing_there_writes_nothing() {
+    let world = World::start(DEFINITIONS, Rows::default(), [items(json!([]))]).await;
+    let entry = world.process(&chunk("urn:chunk:1", TEXT), "r1").await;
+    assert_eq!((entry.outcome.as_str(), entry.written.len()), ("ok", 0));
+    let entry = world.process(&chunk("urn:chunk:2", " \n-- "), "r2").await;
+    assert_eq!((entry.outcome.as_str(), entry.effects.len()), ("ok", 0));
+    assert_eq!(world.script.calls(), 1);
+    let entry = world.process(&chunk("", ""), "r3").await;
+    // Without an id of its own, what the metadata is about counts.
+    assert_eq!(entry.subject, "urn:page:1");
+}
+
+#[tokio::test]
+async fn a_deleted_collection_costs_nothing() {
+    let rows = Rows::default();
+    rows.collection("c", 2);
+    let world = World::start(DEFINITIONS, rows, [items(old_bridge())]).await;
+    let run = RunId::new(1, "default", "p");
+    world
+        .flow
+        .write_in("chunk-load", &chunk("urn:chunk:1", TEXT), &run, "r1")
+        .await;
+    assert_eq!(world.flow.tallied("r1").await.outcome, "ok");
+    assert_eq!((world.script.calls(), world.triples.count()), (0, 0));
+}
+
+#[tokio::test]
+async fn relationships_tell_the_index_of_their_entities() {
+    let reply = json!([
+        {"subject": "Old Bridge", "predicate": "crosses", "object": "Sell", "object-entity": true},
+        {"subject": "Old Bridge", "predicate": "was built in", "object": "1429", "object-entity": false},
+    ]);
+    let world = World::start("kg-extract-relationships", Rows::default(), [items(reply)]).await;
+    let entry = world.process(&chunk("urn:chunk:1", TEXT), "r1").await;
+    assert_eq!((entry.outcome.as_str(), entry.written.len()), ("ok", 2));
+    world
+        .flow
+        .until(async || world.triples.count() == 1 && world.contexts.count() == 1)
+        .await;
+    let triples = &world.triples.all()[0].triples;
+    assert_eq!(
+        objects(triples, "http://trustgraph.ai/e/crosses"),
+        [Term::iri("http://trustgraph.ai/e/sell")]
+    );
+    assert_eq!(
+        objects(triples, "http://trustgraph.ai/e/was-built-in"),
+        [Term::literal("1429")]
+    );
+    let texts: Vec<String> = world.contexts.all()[0]
+        .entities
+        .iter()
+        .map(|context| context.context.clone())
+        .collect();
+    assert_eq!(
+        texts,
+        [
+            "Old Bridge",
+            "Old Bridge crosses Sell; Old Bridge was built in 1429",
+            "Sell",
+            "Old Bridge crosses Sell"
+        ]
+    );
+}

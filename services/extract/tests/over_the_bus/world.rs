@@ -1,0 +1,275 @@
+//! A flow with the extractors, a scripted prompt service, and stores that only remember.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tg_extract::ExtractSettings;
+use tg_mesh::{Cx, Out, Processor, Read, ReadFault, Serve};
+use tg_schemas::msg::{
+    AgentRequest, AgentResponse, Chunk, EmbeddingsRequest, EmbeddingsResponse, EntityContexts,
+    ExtractedObject, Metadata, PromptRequest, PromptResponse, Triples,
+};
+use tg_schemas::{Class, Error, Message, Term, Triple};
+use tg_storage::Durability;
+use tg_testkit::flow::{Rows, TestFlow, Wiring};
+
+pub(crate) const TEXT: &str = "The Old Bridge is a bridge over the Sell. It was built in 1429.";
+
+const EXTRACTOR: &[(&str, Class, &str)] = &[
+    ("input", Class::Flow, "chunk-load"),
+    ("triples", Class::Flow, "triples-store"),
+    ("entity-contexts", Class::Flow, "entity-contexts-load"),
+    ("output", Class::Flow, "rows-store"),
+    ("prompt-request", Class::Request, "prompt"),
+    ("embeddings-request", Class::Request, "embeddings"),
+    ("agent-request", Class::Request, "agent"),
+];
+const SERVICES: &[Wiring] = &[
+    ("prompt", &[("request", Class::Request, "prompt")]),
+    ("embeddings", &[("request", Class::Request, "embeddings")]),
+    ("agent-manager", &[("request", Class::Request, "agent")]),
+    ("triples-write", &[("input", Class::Flow, "triples-store")]),
+    (
+        "graph-embeddings",
+        &[("input", Class::Flow, "entity-contexts-load")],
+    ),
+    ("rows-write", &[("input", Class::Flow, "rows-store")]),
+];
+
+/// Replies in the order they are played, then the last one again; remembers what it was asked.
+pub(crate) struct Script {
+    replies: Mutex<VecDeque<Result<Reply, Error>>>,
+    pub(crate) asked: Mutex<Vec<PromptRequest>>,
+    pub(crate) agent: Mutex<Vec<AgentRequest>>,
+    pub(crate) embedded: Mutex<Vec<Vec<String>>>,
+}
+
+#[derive(Clone)]
+pub(crate) struct Reply {
+    pub(crate) items: Value,
+    pub(crate) dropped: i64,
+}
+
+pub(crate) fn items(items: Value) -> Result<Reply, Error> {
+    Ok(Reply { items, dropped: 0 })
+}
+
+impl Script {
+    fn next(&self) -> Result<Reply, Error> {
+        let mut replies = self.replies.lock();
+        match replies.len() {
+            0 => items(json!([])),
+            1 => replies[0].clone(),
+            _ => replies.pop_front().unwrap_or_else(|| items(json!([]))),
+        }
+    }
+
+    pub(crate) fn calls(&self) -> usize {
+        self.asked.lock().len() + self.agent.lock().len()
+    }
+}
+
+#[async_trait]
+impl Serve<PromptRequest, PromptResponse> for Script {
+    async fn serve(
+        &self,
+        _: Cx,
+        ask: PromptRequest,
+        mut out: Out<PromptResponse>,
+    ) -> Result<(), Error> {
+        self.asked.lock().push(ask);
+        // Others get the chance to ask meanwhile.
+        for _ in 0..50 {
+            tokio::task::yield_now().await;
+        }
+        let reply = self.next()?;
+        out.send(PromptResponse {
+            object: reply.items.to_string(),
+            dropped: reply.dropped,
+            model: Some("m-1".to_owned()),
+            end_of_stream: true,
+            ..PromptResponse::default()
+        })
+        .await
+    }
+}
+
+#[async_trait]
+impl Serve<AgentRequest, AgentResponse> for Script {
+    async fn serve(
+        &self,
+        _: Cx,
+        ask: AgentRequest,
+        mut out: Out<AgentResponse>,
+    ) -> Result<(), Error> {
+        self.agent.lock().push(ask);
+        let reply = self.next()?;
+        let content = match reply.items {
+            Value::String(text) => text,
+            other => other.to_string(),
+        };
+        out.send(AgentResponse {
+            message_type: "thought".to_owned(),
+            content: "{\"entity\": \"no\", \"definition\": \"answer\"}".to_owned(),
+            end_of_message: true,
+            ..AgentResponse::default()
+        })
+        .await?;
+        out.send(AgentResponse {
+            message_type: "answer".to_owned(),
+            content,
+            end_of_message: true,
+            end_of_dialog: true,
+            model: Some("m-2".to_owned()),
+            ..AgentResponse::default()
+        })
+        .await
+    }
+}
+
+#[async_trait]
+impl Serve<EmbeddingsRequest, EmbeddingsResponse> for Script {
+    /// One dimension for each of a few words.
+    async fn serve(
+        &self,
+        _: Cx,
+        ask: EmbeddingsRequest,
+        mut out: Out<EmbeddingsResponse>,
+    ) -> Result<(), Error> {
+        let vector = |text: &String| {
+            let text = text.to_lowercase();
+            ["bridge", "person", "river", "book"]
+                .map(|word| if text.contains(word) { 1.0 } else { 0.0 })
+                .to_vec()
+        };
+        let vectors = ask.texts.iter().map(vector).collect();
+        self.embedded.lock().push(ask.texts);
+        out.send(EmbeddingsResponse {
+            vectors,
+            model: "e-1".to_owned(),
+            ..EmbeddingsResponse::default()
+        })
+        .await
+    }
+}
+
+/// Remembers records.
+pub(crate) struct Kept<M>(Mutex<Vec<M>>);
+
+impl<M> Default for Kept<M> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+#[async_trait]
+impl<M: Message + Clone + Sync> Read<M> for Kept<M> {
+    async fn read(&self, _: Cx, record: M) -> Result<(), ReadFault> {
+        self.0.lock().push(record);
+        Ok(())
+    }
+}
+
+impl<M: Clone> Kept<M> {
+    pub(crate) fn all(&self) -> Vec<M> {
+        self.0.lock().clone()
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.0.lock().len()
+    }
+}
+
+pub(crate) struct World {
+    pub(crate) flow: TestFlow,
+    pub(crate) script: Arc<Script>,
+    pub(crate) triples: Arc<Kept<Triples>>,
+    pub(crate) contexts: Arc<Kept<EntityContexts>>,
+    pub(crate) rows: Arc<Kept<ExtractedObject>>,
+    _dir: TempDir,
+}
+
+impl World {
+    /// A flow with one extractor.
+    pub(crate) async fn start(
+        extractor: &'static str,
+        rows: Rows,
+        replies: impl IntoIterator<Item = Result<Reply, Error>>,
+    ) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let script = Arc::new(Script {
+            replies: Mutex::new(replies.into_iter().collect()),
+            asked: Mutex::default(),
+            agent: Mutex::default(),
+            embedded: Mutex::default(),
+        });
+        let (triples, contexts, objects) = (Arc::default(), Arc::default(), Arc::default());
+        let mut wiring = SERVICES.to_vec();
+        wiring.push((extractor, EXTRACTOR));
+        let flow = TestFlow::start(rows, &wiring, |mesh| {
+            let settings = ExtractSettings::default();
+            let all = tg_extract::processors(mesh, dir.path(), Durability::Process, settings);
+            let mut hosted: Vec<Processor> = all;
+            let kept: &Arc<Kept<Triples>> = &triples;
+            hosted.push(Processor::new("triples-write").reads("input", kept.clone()));
+            let kept: &Arc<Kept<EntityContexts>> = &contexts;
+            hosted.push(Processor::new("graph-embeddings").reads("input", kept.clone()));
+            let kept: &Arc<Kept<ExtractedObject>> = &objects;
+            hosted.push(Processor::new("rows-write").reads("input", kept.clone()));
+            let prompt: Arc<dyn Serve<PromptRequest, PromptResponse>> = script.clone();
+            hosted.push(Processor::new("prompt").serves("request", prompt));
+            let agent: Arc<dyn Serve<AgentRequest, AgentResponse>> = script.clone();
+            hosted.push(Processor::new("agent-manager").serves("request", agent));
+            let embeddings: Arc<dyn Serve<EmbeddingsRequest, EmbeddingsResponse>> = script.clone();
+            hosted.push(Processor::new("embeddings").serves("request", embeddings));
+            hosted
+        })
+        .await;
+        Self {
+            flow,
+            script,
+            triples,
+            contexts,
+            rows: objects,
+            _dir: dir,
+        }
+    }
+
+    /// Processes a chunk to the end; what the tally was told of it.
+    pub(crate) async fn process(&self, chunk: &Chunk, id: &str) -> tg_schemas::msg::RunTallyEntry {
+        let run = tg_mesh::RunId::new(0, "default", "p");
+        self.flow.write_in("chunk-load", chunk, &run, id).await;
+        self.flow.tallied(id).await
+    }
+}
+
+pub(crate) fn chunk(id: &str, text: &str) -> Chunk {
+    Chunk {
+        metadata: Some(Metadata {
+            id: "urn:page:1".to_owned(),
+            root: "urn:doc:1".to_owned(),
+            collection: "c".to_owned(),
+        }),
+        chunk: text.to_owned(),
+        document_id: id.to_owned(),
+        ..Chunk::default()
+    }
+}
+
+/// Objects of triples with a predicate.
+pub(crate) fn objects(triples: &[Triple], predicate: &str) -> Vec<Term> {
+    let wanted = Some(Term::iri(predicate));
+    let matching = triples.iter().filter(|triple| triple.p == wanted);
+    matching.filter_map(|triple| triple.o.clone()).collect()
+}
+
+pub(crate) fn effects(pairs: &[(&str, i64)]) -> BTreeMap<String, i64> {
+    pairs
+        .iter()
+        .map(|(kind, count)| ((*kind).to_owned(), *count))
+        .collect()
+}

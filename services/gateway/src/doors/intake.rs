@@ -1,0 +1,275 @@
+//! What an import does with each frame, whatever door it came through: read it, cut it into records, write
+//! them, count what is safe.
+//!
+//! Frames are written side by side, within a window: who sends faster than the bus confirms waits.
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use serde_json::{Value, json};
+use tg_mesh::{Ask, Mesh};
+use tg_schemas::{Error, ErrorCode, Topic};
+
+use crate::auth::Identity;
+use crate::flows::Flow;
+use crate::scrub::scrub;
+use crate::state::App;
+use crate::translate::bulk::{BulkKind, Record};
+use crate::translate::{Body, error_value};
+
+/// Bytes of frames that are not confirmed yet, beyond which no more are read.
+const WINDOW: usize = 16 << 20;
+/// Faults that are told one by one.
+const TOLD: usize = 20;
+
+/// Where the records of an import go, and for whom.
+pub(super) struct Way {
+    pub(super) kind: BulkKind,
+    pub(super) topic: Topic,
+    pub(super) flow: Arc<Flow>,
+    pub(super) identity: Identity,
+    pub(super) traceparent: Arc<str>,
+    /// Each confirmed frame is told.
+    pub(super) ack: bool,
+    /// Whether a faulty frame is passed over; `None`: as the door does.
+    pub(super) skips: Option<bool>,
+}
+
+/// What came in and what became of it.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    /// Frames.
+    pub(super) received: u64,
+    /// Frames whose records are all safe.
+    pub(super) stored: u64,
+    /// Frames that could not be read or written.
+    pub(super) failed: u64,
+    /// Items in the stored frames.
+    pub(super) items: u64,
+    faults: Vec<Value>,
+}
+
+/// What became of one frame.
+pub(super) struct Outcome {
+    frame: u64,
+    bytes: usize,
+    result: Result<usize, Error>,
+}
+
+/// A running import.
+pub(super) struct Intake<'a> {
+    app: &'a App,
+    way: &'a Way,
+    waiting: FuturesUnordered<BoxFuture<'a, Outcome>>,
+    bytes: usize,
+    pub(super) counts: Counts,
+}
+
+impl<'a> Intake<'a> {
+    pub(super) fn new(app: &'a App, way: &'a Way) -> Self {
+        Self {
+            app,
+            way,
+            waiting: FuturesUnordered::new(),
+            bytes: 0,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Where it goes.
+    pub(super) fn way(&self) -> &'a Way {
+        self.way
+    }
+
+    /// Whether another frame may be read.
+    pub(super) fn has_room(&self) -> bool {
+        self.waiting.len() < self.app.options.limits.import && self.bytes < WINDOW
+    }
+
+    /// Takes a frame. An error says what is wrong with it; it is counted already.
+    pub(super) fn take(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.counts.received += 1;
+        let frame = self.counts.received;
+        let record = match read(self.way.kind, bytes) {
+            Ok(record) => record,
+            Err(error) => {
+                self.counts.failed += 1;
+                self.counts.note(frame, &error);
+                return Err(Error::typed(
+                    &error.kind,
+                    format!("frame {frame}: {}", error.message),
+                ));
+            }
+        };
+        self.bytes += bytes.len();
+        let (mesh, way, size) = (self.app.mesh.clone(), self.way, bytes.len());
+        let cancel = self.app.closing.clone();
+        self.waiting.push(Box::pin(async move {
+            let options = Ask {
+                epoch: way.flow.epoch,
+                workspace: Some(way.flow.workspace.clone()),
+                user_id: Some(way.identity.id.to_string()),
+                traceparent: Some(way.traceparent.to_string()),
+                cancel,
+                ..Ask::default()
+            };
+            let items = record.items();
+            let written = write(&mesh, &way.topic, record, options).await;
+            Outcome {
+                frame,
+                bytes: size,
+                result: written.map(|()| items).map_err(scrub),
+            }
+        }));
+        Ok(())
+    }
+
+    /// The next frame that is done with; `None` if none is under way.
+    pub(super) async fn next(&mut self) -> Option<Outcome> {
+        self.waiting.next().await
+    }
+
+    /// Counts what became of a frame. An error is why it could not be written.
+    pub(super) fn settle(&mut self, outcome: Outcome) -> Result<(), Error> {
+        self.bytes = self.bytes.saturating_sub(outcome.bytes);
+        match outcome.result {
+            Ok(items) => {
+                self.counts.stored += 1;
+                self.counts.items += items as u64;
+                Ok(())
+            }
+            Err(error) => {
+                self.counts.failed += 1;
+                self.counts.note(outcome.frame, &error);
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Counts {
+    fn note(&mut self, frame: u64, error: &Error) {
+        if self.faults.len() < TOLD {
+            let fault = json!({"frame": frame, "error": error_value(error)});
+            self.faults.push(fault);
+        }
+    }
+
+    /// As clients see them.
+    pub(super) fn show(&self, kind: BulkKind) -> Body {
+        let mut body = Body::new();
+        body.insert("received".into(), self.received.into());
+        body.insert("stored".into(), self.stored.into());
+        body.insert("failed".into(), self.failed.into());
+        body.insert(kind.items().into(), self.items.into());
+        if !self.faults.is_empty() {
+            body.insert("errors".into(), self.faults.clone().into());
+        }
+        body
+    }
+
+    /// In a few words.
+    pub(super) fn text(&self) -> String {
+        format!(
+            "received {}, stored {}, failed {}",
+            self.received, self.stored, self.failed
+        )
+    }
+}
+
+async fn write(mesh: &Mesh, topic: &Topic, record: Record, options: Ask) -> Result<(), Error> {
+    for part in record.split() {
+        let options = options.clone();
+        match &part {
+            Record::Triples(part) => mesh.record(topic, part, options).await?,
+            Record::GraphEmbeddings(part) => mesh.record(topic, part, options).await?,
+            Record::DocumentEmbeddings(part) => mesh.record(topic, part, options).await?,
+            Record::EntityContexts(part) => mesh.record(topic, part, options).await?,
+            Record::Rows(part) => mesh.record(topic, part, options).await?,
+        }
+    }
+    Ok(())
+}
+
+fn read(kind: BulkKind, bytes: &[u8]) -> Result<Record, Error> {
+    let malformed = |why: &str| Error::new(ErrorCode::BadRequest, why.to_owned());
+    match serde_json::from_slice(bytes) {
+        Ok(Value::Object(body)) => Record::read(kind, &body),
+        Ok(_) => Err(malformed("must be an object")),
+        Err(detail) => Err(malformed(&format!("invalid JSON: {detail}"))),
+    }
+}
+
+/// A frame that is no data but asks for something, or closes an export that is read back in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Control {
+    /// `{"type": "status"}`: the counters now.
+    Status,
+    /// `{"type": "end"}`: the counters once everything is safe, and the end.
+    End,
+    /// `{"complete": …}`: the last line of an export.
+    Ignored,
+}
+
+/// Whether a frame is one of those. Cheap for data, which is never that short.
+pub(super) fn control(bytes: &[u8]) -> Option<Control> {
+    const LONGEST: usize = 4096;
+    if bytes.len() > LONGEST {
+        return None;
+    }
+    let Ok(Value::Object(body)) = serde_json::from_slice(bytes) else {
+        return None;
+    };
+    match body.get("type").and_then(Value::as_str) {
+        Some("status") => Some(Control::Status),
+        Some("end") => Some(Control::End),
+        _ if body.contains_key("complete") && !body.contains_key("metadata") => {
+            Some(Control::Ignored)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn noise_is_no_batch() {
+        let fault = |bytes: &[u8]| read(BulkKind::Triples, bytes).unwrap_err().message;
+        assert!(fault(b"\xff\xfe").starts_with("invalid JSON"));
+        assert_eq!(fault(b"3"), "must be an object");
+        assert_eq!(fault(b"{}"), "metadata: is required");
+    }
+
+    #[test]
+    fn control_frames_are_told_from_data() {
+        assert_eq!(control(br#"{"type": "status"}"#), Some(Control::Status));
+        assert_eq!(control(br#"{"type": "end"}"#), Some(Control::End));
+        assert_eq!(
+            control(br#"{"complete": true, "frames": 3}"#),
+            Some(Control::Ignored)
+        );
+        for data in [
+            &br#"{"metadata": {}, "triples": []}"#[..],
+            br#"{"s": "urn:a", "p": "urn:b", "o": "c"}"#,
+            b"[",
+            b"",
+        ] {
+            assert_eq!(control(data), None);
+        }
+    }
+
+    #[test]
+    fn only_the_first_faults_are_told() {
+        let mut counts = Counts::default();
+        for frame in 0..100 {
+            counts.note(frame, &Error::typed("bad-request", "no"));
+        }
+        let shown = counts.show(BulkKind::Rows);
+        assert_eq!(shown["errors"].as_array().unwrap().len(), TOLD);
+        assert_eq!(shown["rows"], 0);
+    }
+}

@@ -1,0 +1,222 @@
+//! Bulk data as lines of JSON over plain HTTP: a POST for imports, a GET for exports.
+
+use std::sync::Arc;
+
+use axum::body::Body as HttpBody;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use bytes::{Bytes, BytesMut};
+use futures::{StreamExt, stream};
+use serde_json::{Value, json};
+use tg_schemas::{Error, ErrorCode};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::export::Frames;
+use super::intake::{Control, Intake, Way, control};
+use crate::fault::json_response;
+use crate::flows::{self, Flow};
+use crate::state::{App, Shared};
+use crate::translate::error_value;
+
+/// Reads lines, each a frame, and answers with counters. A faulty line is passed over and told, unless the
+/// request says `errors=stop`.
+pub(super) async fn import(app: &App, body: HttpBody, way: Way) -> Response {
+    let mut lines = Lines::new(body, app.options.limits.frame);
+    let mut intake = Intake::new(app, &way);
+    let skips = way.skips.unwrap_or(true);
+    let fault = loop {
+        let room = intake.has_room();
+        let line = tokio::select! {
+            biased;
+            () = way.flow.stopped.cancelled() => break Some(flows::stopped()),
+            () = app.closing.cancelled() => break Some(closing()),
+            Some(outcome) = intake.next() => {
+                if let Err(error) = intake.settle(outcome) && !skips {
+                    break Some(error);
+                }
+                continue;
+            }
+            line = lines.next(), if room => line,
+        };
+        let line = match line {
+            Ok(Some(line)) => line,
+            Ok(None) => break None,
+            Err(error) => break Some(error),
+        };
+        match control(&line) {
+            None => {
+                if let Err(error) = intake.take(&line)
+                    && !skips
+                {
+                    break Some(error);
+                }
+            }
+            Some(Control::End) => break None,
+            Some(Control::Status | Control::Ignored) => {}
+        }
+    };
+    let mut fault = fault;
+    while let Some(outcome) = intake.next().await {
+        let settled = intake.settle(outcome);
+        if !skips {
+            fault = fault.or(settled.err());
+        }
+    }
+    let mut reply = intake.counts.show(way.kind);
+    if let Some(error) = fault {
+        reply.insert("error".to_owned(), error_value(&error));
+    }
+    reply.insert("complete".to_owned(), true.into());
+    json_response(StatusCode::OK, &reply)
+}
+
+/// Sends frames as lines; the last says `complete`, and how many there were.
+pub(super) fn export(
+    app: &Shared,
+    frames: Frames,
+    flow: Arc<Flow>,
+    room: OwnedSemaphorePermit,
+) -> Response {
+    let closing_down = app.closing.clone();
+    let state = Sending {
+        frames: Some(frames),
+        sent: 0,
+        _room: room,
+    };
+    let lines = stream::unfold(state, move |mut state| {
+        let (flow, closing_down) = (flow.clone(), closing_down.clone());
+        async move {
+            let frames = state.frames.as_mut()?;
+            let frame = tokio::select! {
+                biased;
+                () = flow.leaving.cancelled() => Some(Err(flows::stopped())),
+                () = closing_down.cancelled() => Some(Err(closing())),
+                frame = frames.next() => frame,
+            };
+            let line = match frame {
+                Some(Ok(body)) => {
+                    state.sent += 1;
+                    Value::Object(body)
+                }
+                Some(Err(error)) => {
+                    state.frames = None;
+                    json!({"error": error_value(&error), "frames": state.sent, "complete": true})
+                }
+                None => {
+                    state.frames = None;
+                    json!({"frames": state.sent, "complete": true})
+                }
+            };
+            let line = Bytes::from(format!("{line}\n"));
+            Some((Ok::<_, std::convert::Infallible>(line), state))
+        }
+    });
+    let kind = [(header::CONTENT_TYPE, "application/x-ndjson")];
+    (kind, HttpBody::from_stream(lines)).into_response()
+}
+
+struct Sending {
+    /// `None` after the last line.
+    frames: Option<Frames>,
+    sent: u64,
+    _room: OwnedSemaphorePermit,
+}
+
+fn closing() -> Error {
+    Error::new(ErrorCode::Unavailable, "the gateway is closing")
+}
+
+/// Cuts a body into lines of bounded length; empty ones are left out.
+struct Lines {
+    body: axum::body::BodyDataStream,
+    buffer: BytesMut,
+    /// Bytes of the buffer that hold no line end.
+    seen: usize,
+    limit: usize,
+    ended: bool,
+}
+
+impl Lines {
+    fn new(body: HttpBody, limit: usize) -> Self {
+        Self {
+            body: body.into_data_stream(),
+            buffer: BytesMut::new(),
+            seen: 0,
+            limit,
+            ended: false,
+        }
+    }
+
+    /// The next line. Loses nothing when it is dropped half-way.
+    async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+        loop {
+            let fresh = &self.buffer[self.seen..];
+            if let Some(at) = fresh.iter().position(|byte| *byte == b'\n') {
+                let line = self.buffer.split_to(self.seen + at + 1).freeze();
+                self.seen = 0;
+                let line = line.slice(..line.len() - 1);
+                if !line.trim_ascii().is_empty() {
+                    return Ok(Some(line));
+                }
+                continue;
+            }
+            self.seen = self.buffer.len();
+            if self.seen > self.limit {
+                let text = format!("a line is longer than {} bytes", self.limit);
+                return Err(Error::new(ErrorCode::TooLarge, text));
+            }
+            if self.ended {
+                self.seen = 0;
+                let line = self.buffer.split().freeze();
+                return Ok((!line.trim_ascii().is_empty()).then_some(line));
+            }
+            match self.body.next().await {
+                Some(Ok(bytes)) => self.buffer.extend_from_slice(&bytes),
+                Some(Err(_)) => {
+                    return Err(Error::new(
+                        ErrorCode::Interrupted,
+                        "the request ended before its end",
+                    ));
+                }
+                None => self.ended = true,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn lines(chunks: &[&'static str], limit: usize) -> Vec<Result<String, String>> {
+        let chunks: Vec<_> = chunks
+            .iter()
+            .map(|chunk| Ok::<_, std::io::Error>(Bytes::from_static(chunk.as_bytes())))
+            .collect();
+        let mut lines = Lines::new(HttpBody::from_stream(stream::iter(chunks)), limit);
+        let mut all = Vec::new();
+        loop {
+            match lines.next().await {
+                Ok(Some(line)) => all.push(Ok(String::from_utf8(line.to_vec()).unwrap())),
+                Ok(None) => return all,
+                Err(error) => {
+                    all.push(Err(error.message));
+                    return all;
+                }
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn lines_are_found_wherever_the_body_is_cut() {
+        let all = lines(&["{\"a\"", ":1}\n\n{\"b\":2}\r\n ", "\n{\"c\"", ":3}"], 100).await;
+        let all: Vec<_> = all.into_iter().map(Result::unwrap).collect();
+        assert_eq!(all, ["{\"a\":1}", "{\"b\":2}\r", "{\"c\":3}"]);
+    }
+
+    #[tokio::test]
+    async fn a_line_without_end_is_refused() {
+        let all = lines(&["0123456789", "0123456789"], 15).await;
+        assert_eq!(all, [Err("a line is longer than 15 bytes".to_owned())]);
+    }
+}

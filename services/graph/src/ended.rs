@@ -1,0 +1,141 @@
+//! Forgetting whole collections: they end at once, and what their journals took up is given back in small
+//! pieces beside everything else.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures::executor::block_on;
+use tokio::sync::oneshot;
+
+use crate::commit::Change;
+use crate::engine::{Engine, Shared};
+use crate::entry::Entry;
+use crate::error::GraphError;
+use crate::key::{DatasetKey, Origin};
+use crate::store;
+
+/// Journal rows given back in one transaction.
+const ROWS: usize = 16;
+
+/// What ends.
+#[derive(Debug, Clone)]
+pub(crate) enum End {
+    /// A collection up to a life, for good: late changes of its runs are dropped.
+    Collection(DatasetKey),
+    /// Everything of a workspace; one that is made again under the name begins anew.
+    Workspace(String),
+}
+
+impl End {
+    fn holds(&self, key: &DatasetKey) -> bool {
+        match self {
+            Self::Collection(last) => key.ends_with(last),
+            Self::Workspace(workspace) => key.workspace() == workspace,
+        }
+    }
+}
+
+/// The last life that ended of each name, as the journal has it.
+#[derive(Debug, Default)]
+pub(crate) struct Ended(HashMap<(String, String), i64>);
+
+impl Ended {
+    pub(crate) fn read(shared: &Shared) -> Result<Self, GraphError> {
+        let rows = block_on(shared.journal.read(store::ended))?;
+        Ok(Self(
+            rows.into_iter()
+                .map(|(workspace, collection, last)| ((workspace, collection), last))
+                .collect(),
+        ))
+    }
+
+    /// Whether a change comes too late.
+    pub(crate) fn refuses(&self, key: &DatasetKey, origin: Origin) -> bool {
+        let name = || (key.workspace().to_owned(), key.collection().to_owned());
+        origin == Origin::Run
+            && !self.0.is_empty()
+            && self
+                .0
+                .get(&name())
+                .is_some_and(|last| key.incarnation() <= *last)
+    }
+
+    fn note(&mut self, end: &End) {
+        match end {
+            End::Collection(key) => {
+                let name = (key.workspace().to_owned(), key.collection().to_owned());
+                let last = self.0.entry(name).or_insert(key.incarnation());
+                *last = key.incarnation().max(*last);
+            }
+            End::Workspace(workspace) => self.0.retain(|(of, _), _| of != workspace),
+        }
+    }
+}
+
+/// Ends datasets: durable when it returns. Returns how many quads they named.
+pub(crate) fn end(shared: &Arc<Shared>, ended: &mut Ended, end: End) -> Result<u64, GraphError> {
+    let what = end.clone();
+    let count = block_on(shared.journal.write(move |tx| match &what {
+        End::Collection(key) => store::end_collection(tx, key),
+        End::Workspace(workspace) => store::end_workspace(tx, workspace),
+    }))?;
+    ended.note(&end);
+    let mut gone = Vec::new();
+    shared.entries.lock().retain(|key, entry| {
+        let ends = end.holds(key);
+        if ends {
+            gone.push(entry.clone());
+        }
+        !ends
+    });
+    reclaim(shared.clone(), gone);
+    Ok(count)
+}
+
+/// Frees memory, then journal rows, on a thread of its own. One that is at work already sees new rows too.
+pub(crate) fn reclaim(shared: Arc<Shared>, gone: Vec<Arc<Entry>>) {
+    let work = move || {
+        drop(gone);
+        let Some(_only) = shared.reclaiming.try_lock() else {
+            return;
+        };
+        loop {
+            match block_on(shared.journal.write(|tx| store::reclaim(tx, ROWS))) {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => {
+                    // The next end, or the next start, goes on.
+                    tracing::warn!(%error, "space of the graph journal was not given back");
+                    return;
+                }
+            }
+        }
+    };
+    let started = std::thread::Builder::new()
+        .name("graph-reclaim".to_owned())
+        .spawn(work);
+    if let Err(error) = started {
+        tracing::warn!(%error, "space of the graph journal was not given back");
+    }
+}
+
+impl Engine {
+    /// Forgets a collection in this life and those before, for good: what runs of these lives still write is
+    /// dropped. Returns about how many quads there were. Doing it again changes nothing.
+    pub async fn drop_collection(&self, last: &DatasetKey) -> Result<u64, GraphError> {
+        self.end(End::Collection(last.clone())).await
+    }
+
+    /// Forgets everything of a workspace.
+    pub async fn drop_workspace(&self, workspace: &str) -> Result<u64, GraphError> {
+        self.end(End::Workspace(workspace.to_owned())).await
+    }
+
+    async fn end(&self, end: End) -> Result<u64, GraphError> {
+        let (done, result) = oneshot::channel();
+        self.send(Change::End { end, done }, result).await
+    }
+}
+
+#[cfg(test)]
+mod tests;

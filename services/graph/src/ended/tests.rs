@@ -1,0 +1,145 @@
+use std::time::Instant;
+
+use oxigraph::model::Quad;
+use tempfile::{TempDir, tempdir};
+use tg_schemas::{Term, Triple};
+use tg_storage::{Database, Durability, StorageError};
+
+use super::*;
+use crate::{Batch, Limits, Pattern, convert};
+
+fn quads(numbers: std::ops::Range<usize>) -> Vec<Quad> {
+    let triple = |n: usize| {
+        let (s, p) = (Term::iri(format!("urn:s{}", n / 10)), Term::iri("urn:p"));
+        Triple::new(s, p, Term::literal(format!("o{n}")))
+    };
+    numbers
+        .map(|n| convert::quad("", &triple(n)).unwrap())
+        .collect()
+}
+
+async fn count(engine: &Engine, key: &DatasetKey) -> usize {
+    engine
+        .find(key, Pattern::default(), None)
+        .await
+        .unwrap()
+        .len()
+}
+
+fn open(dir: &TempDir) -> Engine {
+    let path = dir.path().join("graph.db");
+    let started = Instant::now();
+    loop {
+        match Engine::open(&path, Durability::Process, Limits::default()) {
+            // Space of the engine before may just be given back.
+            Err(GraphError::Journal(StorageError::InUse)) if started.elapsed().as_secs() < 10 => {
+                std::thread::yield_now();
+            }
+            opened => return opened.unwrap(),
+        }
+    }
+}
+
+#[tokio::test]
+async fn lives_of_a_name_are_apart_and_end_one_after_the_other() {
+    let dir = tempdir().unwrap();
+    let engine = open(&dir);
+    let lives = [0, 1, 2].map(|life| DatasetKey::new("w", "c").in_life(life));
+    let hostile = [("w", "c "), ("w", "C"), ("w:c", "0"), ("w", "c_0")];
+    let others = hostile.map(|(workspace, collection)| DatasetKey::new(workspace, collection));
+    for (n, key) in lives.iter().chain(&others).enumerate() {
+        engine.insert(key, quads(0..n + 1)).await.unwrap();
+    }
+    assert_eq!(engine.drop_collection(&lives[1]).await.unwrap(), 3);
+    assert_eq!(
+        engine.drop_collection(&lives[1]).await.unwrap(),
+        0,
+        "again changes nothing"
+    );
+    let state = async |engine: &Engine| {
+        let mut counts = Vec::new();
+        for key in lives.iter().chain(&others) {
+            counts.push(count(engine, key).await);
+        }
+        counts
+    };
+    assert_eq!(state(&engine).await, [0, 0, 3, 4, 5, 6, 7]);
+    let late = engine.write_from(&lives[1], Batch::insert(quads(0..9)), Origin::Run);
+    assert!(!late.await.unwrap(), "a run of that life is over");
+    let now = engine.write_from(&lives[2], Batch::insert(quads(0..4)), Origin::Run);
+    assert!(now.await.unwrap());
+    drop(engine);
+    let engine = open(&dir);
+    assert_eq!(state(&engine).await, [0, 0, 4, 4, 5, 6, 7]);
+    let late = engine.write_from(&lives[0], Batch::insert(quads(0..9)), Origin::Run);
+    assert!(!late.await.unwrap(), "remembered");
+    engine.insert(&lives[0], quads(0..1)).await.unwrap();
+    assert_eq!(
+        count(&engine, &lives[0]).await,
+        1,
+        "from outside it begins again"
+    );
+}
+
+#[tokio::test]
+async fn a_large_collection_ends_at_once_and_its_space_is_given_back() {
+    let dir = tempdir().unwrap();
+    let engine = open(&dir);
+    let (gone, kept) = (DatasetKey::new("w", "gone"), DatasetKey::new("w", "kept"));
+    engine.insert(&kept, quads(0..100)).await.unwrap();
+    for start in (0..60_000).step_by(1_000) {
+        engine
+            .insert(&gone, quads(start..start + 1_000))
+            .await
+            .unwrap();
+    }
+    let started = Instant::now();
+    let named = engine.drop_collection(&gone).await.unwrap();
+    println!("60000 quads dropped in {:?}", started.elapsed());
+    assert_eq!(named, 60_000);
+    let left = async || {
+        let journal = &engine.shared.journal;
+        let sql = "SELECT (SELECT count(*) FROM journal), (SELECT count(*) FROM dropped)";
+        let rows =
+            journal.read(|conn| Ok(conn.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?));
+        rows.await.unwrap()
+    };
+    let given_back = async {
+        loop {
+            let left: (i64, i64) = left().await;
+            if left == (1, 0) {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let given_back = tokio::time::timeout(std::time::Duration::from_secs(30), given_back).await;
+    given_back.expect("only the other collection's row is left");
+    assert_eq!(count(&engine, &kept).await, 100);
+}
+
+#[tokio::test]
+async fn journals_from_before_lives_are_kept() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("graph.db");
+    let body = crate::batch::pack(&crate::batch::encode(&quads(0..5))).unwrap();
+    let old = Database::open(&path, &store::MIGRATIONS[..1], Durability::Process).unwrap();
+    old.write(move |tx| {
+        tx.execute(
+            "INSERT INTO dataset (id, workspace, collection) VALUES (7, 'w', 'c')",
+            [],
+        )?;
+        tx.execute("INSERT INTO journal VALUES (7, 1, 0, 1, 5, ?1)", [body])?;
+        Ok(())
+    })
+    .await
+    .unwrap();
+    drop(old);
+    let engine = open(&dir);
+    let key = DatasetKey::new("w", "c");
+    engine.insert(&key, quads(5..8)).await.unwrap();
+    assert_eq!(count(&engine, &key).await, 8);
+    assert_eq!(engine.drop_collection(&key).await.unwrap(), 8);
+    engine.insert(&key, quads(0..1)).await.unwrap();
+    assert_eq!(count(&engine, &key).await, 1);
+}

@@ -1,0 +1,108 @@
+//! Names of terms: the label that reads best, found once per request.
+
+use std::collections::HashMap;
+
+use oxigraph::model::vocab::rdfs;
+use oxigraph::model::{GraphName, NamedOrBlankNode, Term as RdfTerm};
+
+use super::look::Graphs;
+use crate::dataset::Dataset;
+use crate::error::GraphError;
+use crate::pattern::Pattern;
+
+/// Labels of one thing that are compared.
+const COMPARED: usize = 32;
+/// Longest label that is passed on, in characters.
+const LONGEST: usize = 300;
+
+/// Labels of one request.
+pub(super) struct Labels<'a> {
+    data: &'a Dataset,
+    graphs: &'a Graphs,
+    languages: &'a [String],
+    known: HashMap<NamedOrBlankNode, String>,
+}
+
+impl<'a> Labels<'a> {
+    /// Labels from these graphs, in these languages if any are named.
+    pub(super) fn new(data: &'a Dataset, graphs: &'a Graphs, languages: &'a [String]) -> Self {
+        Self {
+            data,
+            graphs,
+            languages,
+            known: HashMap::new(),
+        }
+    }
+
+    /// Its label, else the last part of its IRI. Literals are their own names: empty.
+    pub(super) fn of(&mut self, term: &RdfTerm) -> Result<String, GraphError> {
+        let thing = match term {
+            RdfTerm::NamedNode(node) => NamedOrBlankNode::NamedNode(node.clone()),
+            RdfTerm::BlankNode(node) => NamedOrBlankNode::BlankNode(node.clone()),
+            _ => return Ok(String::new()),
+        };
+        if let Some(label) = self.known.get(&thing) {
+            return Ok(label.clone());
+        }
+        let label = match self.find(&thing)? {
+            Some(label) => label,
+            None => match &thing {
+                NamedOrBlankNode::NamedNode(node) => local_name(node.as_str()).to_owned(),
+                NamedOrBlankNode::BlankNode(_) => String::new(),
+            },
+        };
+        self.known.insert(thing, label.clone());
+        Ok(label)
+    }
+
+    /// The best of the labels: of the language asked for first, then without one, then of any if none was
+    /// asked for; of equal ones the one in the default graph, then the first by its letters.
+    fn find(&self, thing: &NamedOrBlankNode) -> Result<Option<String>, GraphError> {
+        let pattern = Pattern {
+            subject: Some(thing.clone()),
+            predicate: Some(rdfs::LABEL.into_owned()),
+            ..Pattern::default()
+        };
+        let mut best: Option<(usize, bool, String)> = None;
+        let mut left = COMPARED;
+        self.graphs.each(self.data, pattern, |quad| {
+            left -= 1;
+            if let RdfTerm::Literal(literal) = &quad.object
+                && let Some(rank) = self.rank(literal.language())
+                && !literal.value().trim().is_empty()
+            {
+                let named = quad.graph_name != GraphName::DefaultGraph;
+                let text: String = literal.value().chars().take(LONGEST).collect();
+                let other = (rank, named, text);
+                if best.as_ref().is_none_or(|best| other < *best) {
+                    best = Some(other);
+                }
+            }
+            left > 0
+        })?;
+        Ok(best.map(|(_, _, label)| label))
+    }
+
+    fn rank(&self, language: Option<&str>) -> Option<usize> {
+        match language {
+            None => Some(self.languages.len()),
+            Some(tag) if self.languages.is_empty() => Some(if covers("en", tag) { 1 } else { 2 }),
+            Some(tag) => self.languages.iter().position(|range| covers(range, tag)),
+        }
+    }
+}
+
+/// Whether a language range covers a tag: `en` covers `en` and `en-GB`, in whatever case.
+pub(super) fn covers(range: &str, tag: &str) -> bool {
+    let tag = tag.split("--").next().unwrap_or(tag);
+    let head = tag.get(..range.len());
+    head.is_some_and(|head| head.eq_ignore_ascii_case(range))
+        && matches!(tag.as_bytes().get(range.len()), None | Some(b'-'))
+}
+
+/// What follows the last `#`, `/` or `:`.
+pub(super) fn local_name(iri: &str) -> &str {
+    let cut = iri.trim_end_matches(['/', '#', ':']);
+    let from = cut.rfind(['/', '#', ':']).map_or(0, |at| at + 1);
+    &cut[from..]
+}

@@ -1,0 +1,51 @@
+//! `graph-neighbours` and `graph-sources`: what retrieval asks beside patterns, on topics that the mesh adds
+//! to a flow.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tg_mesh::{Cx, Out, OwnedStore, Serve};
+use tg_schemas::Error;
+use tg_schemas::msg::{
+    NeighbourhoodRequest, NeighbourhoodResponse, SourcesRequest, SourcesResponse,
+};
+
+use super::run;
+use crate::Engine;
+
+/// Wire type of faults while querying.
+const FAULT: &str = "triples-query-error";
+
+pub(super) struct Neighbours(pub(super) Arc<OwnedStore<Engine>>);
+
+#[async_trait]
+impl Serve<NeighbourhoodRequest, NeighbourhoodResponse> for Neighbours {
+    async fn serve(
+        &self,
+        cx: Cx,
+        ask: NeighbourhoodRequest,
+        mut out: Out<NeighbourhoodResponse>,
+    ) -> Result<(), Error> {
+        let engine = self.0.get().await?;
+        let key = run::asked(&cx, &ask.collection);
+        let found = engine.neighbours(&key, ask, cx.cancel.clone()).await;
+        out.send(found.map_err(|error| error.to_wire(FAULT))?).await
+    }
+}
+
+pub(super) struct Sources(pub(super) Arc<OwnedStore<Engine>>);
+
+#[async_trait]
+impl Serve<SourcesRequest, SourcesResponse> for Sources {
+    async fn serve(
+        &self,
+        cx: Cx,
+        ask: SourcesRequest,
+        mut out: Out<SourcesResponse>,
+    ) -> Result<(), Error> {
+        let engine = self.0.get().await?;
+        let key = run::asked(&cx, &ask.collection);
+        let found = engine.sources(&key, ask, cx.cancel.clone()).await;
+        out.send(found.map_err(|error| error.to_wire(FAULT))?).await
+    }
+}

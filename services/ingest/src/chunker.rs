@@ -1,0 +1,222 @@
+//! The chunker: text to chunks, each kept in the library, described in the graph and handed to extractors.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::{StreamExt, TryStreamExt, stream};
+use tg_mesh::{Cx, Read, ReadFault};
+use tg_provenance::{Making, PartFacts, PartKind, part, part_alone};
+use tg_schemas::msg::{Chunk, TextDocument, Triples};
+use tg_schemas::{Error, ErrorCode};
+use tokio::sync::Semaphore;
+
+use crate::engine::chunks::{Cutting, Named, Naming};
+use crate::engine::text::TextDecoder;
+use crate::engine::window::Windows;
+use crate::fault::{met, refused};
+use crate::library::{Child, Library};
+use crate::now;
+use crate::source::{About, keep};
+
+/// Name in provenance, and the version of what it does.
+const COMPONENT: &str = "chunker";
+const VERSION: &str = "1.0.0";
+/// Text that is cut at once: longer documents are cut window by window.
+const WINDOW: usize = 4 << 20;
+/// Chunks of one batch: one question to the library, one record of provenance.
+const BATCH: usize = 100;
+/// Characters of one batch.
+const BATCH_LENGTH: u64 = 1 << 20;
+/// Chunk records on their way at once.
+const AT_ONCE: usize = 16;
+
+/// Reads `input` of the chunker.
+pub(crate) struct Chunker {
+    /// Long texts at once.
+    long: Semaphore,
+}
+
+impl Chunker {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            long: Semaphore::new(2),
+        })
+    }
+}
+
+#[async_trait]
+impl Read<TextDocument> for Chunker {
+    async fn read(&self, cx: Cx, record: TextDocument) -> Result<(), ReadFault> {
+        let about = About::new(record.metadata, &record.document_id);
+        if !cx.is_current(&about.metadata.collection) {
+            return Ok(());
+        }
+        let cutting = Cutting::read(|name| cx.parameter(name))
+            .map_err(|why| ReadFault::Dead(Error::new(ErrorCode::BadRequest, why)))?;
+        let by_itself = record.document_id.is_empty() && !record.text.is_empty();
+        let about = match by_itself {
+            true => keep(&cx, about, "text/plain", record.text.as_bytes()).await?,
+            false if about.id.is_empty() => {
+                let why = "text: is empty, and no document is named";
+                return Err(ReadFault::Dead(Error::new(ErrorCode::BadRequest, why)));
+            }
+            false => about,
+        };
+        cx.subject(&about.id);
+        let started_at = now();
+        let mut work = Work {
+            cx: &cx,
+            about: &about,
+            cutting,
+            naming: Naming::of(&about.id),
+            started_at: &started_at,
+            batch: Vec::new(),
+            length: 0,
+        };
+        if record.text.is_empty() {
+            let closed = |_| met(&about.id, Error::new(ErrorCode::Unavailable, "stopping"));
+            let _place = self.long.acquire().await.map_err(closed)?;
+            work.library().await
+        } else {
+            work.window(&record.text).await?;
+            work.flush().await
+        }
+    }
+}
+
+/// One text on its way.
+struct Work<'a> {
+    cx: &'a Cx,
+    about: &'a About,
+    cutting: Cutting,
+    naming: Naming,
+    started_at: &'a str,
+    batch: Vec<Named>,
+    /// Characters in the batch.
+    length: u64,
+}
+
+impl Work<'_> {
+    fn fault(&self, error: Error) -> ReadFault {
+        met(&self.about.metadata.root, error)
+    }
+
+    /// Text from the library, window by window.
+    async fn library(&mut self) -> Result<(), ReadFault> {
+        let root = &self.about.metadata.root;
+        let library = Library { cx: self.cx };
+        let mut pieces = library
+            .read(&self.about.id)
+            .map_err(|error| self.fault(error))?;
+        let mut windows = Windows::new(WINDOW);
+        let mut decoder = TextDecoder::default();
+        let mut some = false;
+        while let Some(piece) = pieces.next().await.map_err(|error| self.fault(error))? {
+            some |= !piece.is_empty();
+            let pushed = decoder.push(&piece, windows.text());
+            pushed.map_err(|why| refused(root, why))?;
+            while let Some(window) = windows.full() {
+                self.window(&window).await?;
+            }
+        }
+        if !some {
+            return Err(refused(root, "is empty"));
+        }
+        let finished = decoder.finish(windows.text());
+        finished.map_err(|why| refused(root, why))?;
+        while let Some(window) = windows.full() {
+            self.window(&window).await?;
+        }
+        self.window(&windows.last()).await?;
+        self.flush().await
+    }
+
+    async fn window(&mut self, text: &str) -> Result<(), ReadFault> {
+        let slices = self.cutting.split(text);
+        for slices in slices.chunks(BATCH) {
+            // Batches go on over windows, and end where they are full.
+            let named: Vec<Named> = self.naming.window(text, slices).collect();
+            for chunk in named {
+                self.length += chunk.length;
+                self.batch.push(chunk);
+                if self.batch.len() >= BATCH || self.length >= BATCH_LENGTH {
+                    self.flush().await?;
+                }
+            }
+        }
+        self.naming.passed(text);
+        Ok(())
+    }
+
+    /// Keeps, describes and hands on what is in the batch.
+    async fn flush(&mut self) -> Result<(), ReadFault> {
+        let batch = std::mem::take(&mut self.batch);
+        self.length = 0;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let children: Vec<Child> = batch
+            .iter()
+            .map(|chunk| Child {
+                id: chunk.id.clone(),
+                title: format!("Chunk {}", chunk.index),
+                text: chunk.text.clone(),
+            })
+            .collect();
+        let library = Library { cx: self.cx };
+        let added = library.add(&self.about.metadata, &self.about.id, "chunk", &children);
+        let unchanged = added.await.map_err(|error| self.fault(error))?;
+        let described = self.describe(&batch);
+        let written = self.cx.record("triples", &described).await;
+        written.map_err(|error| self.fault(error))?;
+        self.cx.effect("chunks", count(batch.len()));
+        let records = batch
+            .into_iter()
+            .filter(|chunk| !unchanged.contains(&chunk.id));
+        let (cx, about) = (self.cx, self.about);
+        let sent = stream::iter(records.map(|chunk| hand_on(cx, about, chunk)));
+        let sent = sent.buffered(AT_ONCE).try_collect::<()>().await;
+        sent.map_err(|error| self.fault(error))
+    }
+
+    fn describe(&self, batch: &[Named]) -> Triples {
+        let making = Making {
+            component: COMPONENT,
+            version: VERSION,
+            started_at: self.started_at,
+        };
+        let mut triples = Vec::with_capacity(batch.len() * 8 + 12);
+        for chunk in batch {
+            let facts = PartFacts {
+                chunk_index: Some(chunk.index),
+                char_offset: Some(chunk.offset),
+                char_length: Some(chunk.length),
+                chunk_size: Some(self.cutting.size as u64),
+                chunk_overlap: Some(self.cutting.overlap as u64),
+                ..PartFacts::new(&chunk.id, PartKind::Chunk, &self.about.id)
+            };
+            triples.extend(match triples.is_empty() {
+                true => part(&facts, &making),
+                false => part_alone(&facts, &making),
+            });
+        }
+        Triples {
+            metadata: Some(self.about.metadata.clone()),
+            triples,
+        }
+    }
+}
+
+async fn hand_on(cx: &Cx, about: &About, chunk: Named) -> Result<(), Error> {
+    let record = Chunk {
+        metadata: Some(about.part(&chunk.id)),
+        chunk: chunk.text,
+        document_id: chunk.id,
+        ..Chunk::default()
+    };
+    cx.record("output", &record).await
+}
+
+fn count(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

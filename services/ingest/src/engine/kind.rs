@@ -1,0 +1,194 @@
+//! What a document is: by its first bytes, then by the kind it was declared with. Never reads more than it is
+//! given.
+
+/// How many of the first bytes are worth looking at.
+pub const HEAD: usize = 8 << 10;
+
+/// MIME type of Word documents.
+pub const DOCX: &str = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
+
+/// Content that can be turned into text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// PDF.
+    Pdf,
+    /// HTML.
+    Html,
+    /// Word since 2007.
+    Docx,
+    /// Text as it is: plain, Markdown, CSV, JSON, …
+    Text,
+}
+
+/// Why content cannot be turned into text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// There is nothing.
+    #[error("is empty")]
+    Empty,
+    /// The declared kind is something else than the content.
+    #[error("is declared as a PDF but is none")]
+    NoPdf,
+    /// As above.
+    #[error("is declared as a Word document but is none")]
+    NoDocx,
+    /// Known, and not read.
+    #[error("is {0}, which is not read; convert it to PDF or text")]
+    NotRead(&'static str),
+    /// Neither text nor anything known.
+    #[error("is binary, not text")]
+    Binary,
+}
+
+const PDF: &str = "application/pdf";
+
+/// First bytes of what is known and not read.
+const NOT_READ: &[(&[u8], &str)] = &[
+    (
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
+        "an Office file from before 2007",
+    ),
+    (b"{\\rtf", "an RTF document"),
+    (b"\x89PNG\r\n", "an image"),
+    (b"\xff\xd8\xff", "an image"),
+    (b"GIF8", "an image"),
+    (b"II*\0", "an image"),
+    (b"MM\0*", "an image"),
+    (b"\x1f\x8b", "a compressed file"),
+    (b"BZh", "a compressed file"),
+    (b"\xfd7zXZ\0", "a compressed file"),
+    (b"\x28\xb5\x2f\xfd", "a compressed file"),
+    (b"7z\xbc\xaf\x27\x1c", "an archive"),
+    (b"Rar!\x1a\x07", "an archive"),
+    (b"\x7fELF", "a program"),
+    (b"SQLite format 3\0", "a database"),
+];
+
+/// What the content is. `head`: its first bytes ([`HEAD`] of them if there are so many); `declared`: the MIME
+/// type it came with, which may be empty.
+pub fn detect(head: &[u8], declared: &str) -> Result<Kind, Refusal> {
+    let declared = essence(declared);
+    if head.is_empty() {
+        return Err(Refusal::Empty);
+    }
+    if is_pdf(head, declared == PDF) {
+        return Ok(Kind::Pdf);
+    }
+    if head.starts_with(b"PK\x03\x04") {
+        return zipped(head, &declared);
+    }
+    if let Some((_, what)) = NOT_READ.iter().find(|(magic, _)| head.starts_with(magic)) {
+        return Err(Refusal::NotRead(what));
+    }
+    match declared.as_str() {
+        PDF => return Err(Refusal::NoPdf),
+        DOCX => return Err(Refusal::NoDocx),
+        _ => {}
+    }
+    if !looks_like_text(head) {
+        return Err(Refusal::Binary);
+    }
+    if is_html(head) || matches!(declared.as_str(), "text/html" | "application/xhtml+xml") {
+        return Ok(Kind::Html);
+    }
+    Ok(Kind::Text)
+}
+
+/// The MIME type without its parameters.
+fn essence(declared: &str) -> String {
+    let essence = declared.split(';').next().unwrap_or_default();
+    essence.trim().to_ascii_lowercase()
+}
+
+fn contains(head: &[u8], part: &[u8]) -> bool {
+    head.windows(part.len()).any(|window| window == part)
+}
+
+/// Some writers put a few bytes before the marker.
+fn is_pdf(head: &[u8], declared: bool) -> bool {
+    const MARKER: &[u8] = b"%PDF-";
+    let blank = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0;
+    let start = head.iter().position(|byte| !blank(byte));
+    let marked = start.is_some_and(|start| head[start..].starts_with(MARKER));
+    marked || declared && contains(&head[..head.len().min(1024)], MARKER)
+}
+
+fn zipped(head: &[u8], declared: &str) -> Result<Kind, Refusal> {
+    if declared == DOCX || contains(head, b"word/") {
+        return Ok(Kind::Docx);
+    }
+    let known: [(&[u8], _); 3] = [
+        (b"xl/", "a spreadsheet"),
+        (b"ppt/", "a presentation"),
+        (b"mimetypeapplication/", "an e-book or OpenDocument file"),
+    ];
+    let what = known.iter().find(|(part, _)| contains(head, part));
+    Err(Refusal::NotRead(what.map_or("an archive", |found| found.1)))
+}
+
+fn is_html(head: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(&head[..head.len().min(1024)]).to_ascii_lowercase();
+    let mut rest = text.trim_start_matches('\u{feff}').trim_start();
+    if let Some((declaration, after)) = rest.split_once("?>")
+        && declaration.starts_with("<?xml")
+    {
+        rest = after.trim_start();
+    }
+    while let Some(after) = rest.strip_prefix("<!--") {
+        rest = after
+            .split_once("-->")
+            .map_or("", |(_, after)| after.trim_start());
+    }
+    rest.starts_with("<!doctype html") || rest.starts_with("<html")
+}
+
+/// Text has no NUL (but UTF-16 with its mark has) and few other control characters.
+fn looks_like_text(head: &[u8]) -> bool {
+    if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
+        return true;
+    }
+    let odd = |byte: &&u8| **byte < 0x20 && !matches!(**byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b);
+    !head.contains(&0) && head.iter().filter(odd).count() * 20 <= head.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_speaks_before_the_declared_kind() {
+        assert_eq!(detect(b" \n%PDF-1.7 ...", "text/plain"), Ok(Kind::Pdf));
+        assert_eq!(detect(b"junk\n%PDF-1.7", "application/pdf"), Ok(Kind::Pdf));
+        assert_eq!(detect(b"the %PDF- marker", "text/plain"), Ok(Kind::Text));
+        assert_eq!(detect(b"<!DOCTYPE html><p>", "text/plain"), Ok(Kind::Html));
+        assert_eq!(detect(b"<!-- x --> <HTML>", ""), Ok(Kind::Html));
+        assert_eq!(
+            detect(b"<p>piece</p>", "text/html; charset=utf-8"),
+            Ok(Kind::Html)
+        );
+        assert_eq!(detect(b"# Title", "text/markdown"), Ok(Kind::Text));
+        assert_eq!(detect(b"a,b\n1,2", "text/csv"), Ok(Kind::Text));
+        assert_eq!(detect(b"\xff\xfeh\0i\0", "text/plain"), Ok(Kind::Text));
+        assert_eq!(
+            detect(b"PK\x03\x04....word/document.xml", ""),
+            Ok(Kind::Docx)
+        );
+        assert_eq!(
+            detect(b"PK\x03\x04....[Content_Types].xml", DOCX),
+            Ok(Kind::Docx)
+        );
+    }
+
+    #[test]
+    fn what_is_not_read_is_refused_by_name() {
+        assert_eq!(detect(b"", "text/plain"), Err(Refusal::Empty));
+        assert_eq!(detect(b"hello", "application/pdf"), Err(Refusal::NoPdf));
+        assert_eq!(detect(b"hello", DOCX), Err(Refusal::NoDocx));
+        assert_eq!(detect(b"ab\0cd", "text/plain"), Err(Refusal::Binary));
+        assert_eq!(detect(&[1; 100], "text/plain"), Err(Refusal::Binary));
+        let refused = |head: &[u8]| detect(head, "application/pdf").unwrap_err().to_string();
+        assert!(refused(b"\x89PNG\r\n\x1a\n").contains("an image"));
+        assert!(refused(b"PK\x03\x04....xl/workbook.xml").contains("a spreadsheet"));
+        assert!(refused(b"PK\x03\x04....a.txt").contains("an archive"));
+    }
+}

@@ -1,0 +1,85 @@
+//! Where a record's content is: in the library, or in the record itself, whose document is then put into the
+//! library, as everything that is cited must be found there.
+
+use tg_mesh::{Cx, ReadFault};
+use tg_provenance::{DocumentFacts, document};
+use tg_schemas::msg::{Metadata, Triples};
+
+use crate::fault::{met, refused};
+use crate::library::{BASE64, Library};
+use base64::Engine;
+
+/// What a record is about.
+#[derive(Debug, Clone)]
+pub(crate) struct About {
+    /// Id of what its parts are taken from.
+    pub(crate) id: String,
+    /// `id` as above, `root` the document, `collection` where it is processed to.
+    pub(crate) metadata: Metadata,
+}
+
+impl About {
+    /// Of a record. Without `document_id` the metadata's id counts.
+    pub(crate) fn new(metadata: Option<Metadata>, document_id: &str) -> Self {
+        let metadata = metadata.unwrap_or_default();
+        let id = match document_id {
+            "" => metadata.id.clone(),
+            id => id.to_owned(),
+        };
+        let root = match metadata.root.as_str() {
+            "" => id.clone(),
+            root => root.to_owned(),
+        };
+        let collection = match metadata.collection.as_str() {
+            "" => "default".to_owned(),
+            collection => collection.to_owned(),
+        };
+        Self {
+            metadata: Metadata {
+                id: id.clone(),
+                root,
+                collection,
+            },
+            id,
+        }
+    }
+
+    /// Metadata of a part.
+    pub(crate) fn part(&self, id: &str) -> Metadata {
+        Metadata {
+            id: id.to_owned(),
+            ..self.metadata.clone()
+        }
+    }
+}
+
+/// Puts content that came by itself into the library and describes its document in the graph.
+pub(crate) async fn keep(
+    cx: &Cx,
+    about: About,
+    kind: &str,
+    content: &[u8],
+) -> Result<About, ReadFault> {
+    if content.is_empty() {
+        return Err(refused(&about.id, "is empty"));
+    }
+    let fault = |error| met(&about.id, error);
+    let library = Library { cx };
+    let kept = library.ensure(&about.id, kind, BASE64.encode(content));
+    let id = kept.await.map_err(fault)?;
+    let triples = Triples {
+        metadata: Some(Metadata {
+            id: id.clone(),
+            root: id.clone(),
+            collection: about.metadata.collection.clone(),
+        }),
+        triples: document(&DocumentFacts {
+            id: &id,
+            kind,
+            ..DocumentFacts::default()
+        }),
+    };
+    let written = cx.record("triples", &triples).await;
+    written.map_err(fault)?;
+    Ok(About::new(triples.metadata, &id))
+}

@@ -1,0 +1,1 @@
+//! Knowledge cores: knowledge and kg-store.

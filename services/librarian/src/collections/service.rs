@@ -1,0 +1,209 @@
+//! Making, changing and deleting collections. What happens to one happens in turn.
+
+use tg_mesh::{Deadline, Mesh};
+use tg_schemas::msg::{COLLECTION_STORES, CollectionMetadata};
+use tg_schemas::{Error, WorkspaceId};
+
+use crate::config::{self, COLLECTION, Config};
+use crate::engine::collection as rules;
+use crate::service::Librarian;
+use crate::store::collection::{self, Known, Life, Tombstone};
+use crate::store::{made, outbox, run};
+
+impl Librarian {
+    pub(crate) async fn list_collections(
+        &self,
+        mesh: &Mesh,
+        workspace: &WorkspaceId,
+    ) -> Result<Vec<CollectionMetadata>, Error> {
+        let rows = Config::new(mesh, workspace).values(COLLECTION).await?;
+        let read = |row: &tg_schemas::msg::ConfigValue| rules::from_row(&row.key, &row.value);
+        Ok(rows.iter().map(read).collect())
+    }
+
+    /// Makes a collection or overwrites what is said of it. A name that was deleted before gets its next
+    /// incarnation.
+    pub(crate) async fn update_collection(
+        &self,
+        mesh: &Mesh,
+        workspace: &WorkspaceId,
+        collection: &CollectionMetadata,
+    ) -> Result<(), Error> {
+        let _alone = self.alone(workspace.as_str(), &collection.collection).await;
+        self.put_collection(mesh, workspace, collection).await?;
+        Ok(())
+    }
+
+    /// Sees to it that a collection is there. Returns its incarnation.
+    pub(crate) async fn ensure_collection(
+        &self,
+        mesh: &Mesh,
+        workspace: &WorkspaceId,
+        id: &str,
+    ) -> Result<i64, Error> {
+        let _alone = self.alone(workspace.as_str(), id).await;
+        let row = Config::new(mesh, workspace).get(COLLECTION, id).await?;
+        let known = match &row {
+            Some(row) => {
+                self.remember(workspace, id, rules::incarnation(row))
+                    .await?
+            }
+            None => None,
+        };
+        let incarnation = match (known, row) {
+            (Some(incarnation), _) => incarnation,
+            (None, row) => {
+                let one = match row {
+                    Some(row) => rules::from_row(id, &row),
+                    None => rules::complete(id, String::new(), String::new(), Vec::new())?,
+                };
+                self.put_collection(mesh, workspace, &one).await?
+            }
+        };
+        // Others see it about when this process does.
+        config::shown(mesh, || {
+            mesh.config()
+                .get(workspace.as_str(), COLLECTION, id)
+                .is_some()
+        })
+        .await;
+        Ok(incarnation)
+    }
+
+    /// Remembers a collection whose row is there; `None` if the row says an incarnation that is dead.
+    async fn remember(
+        &self,
+        workspace: &WorkspaceId,
+        id: &str,
+        row: i64,
+    ) -> Result<Option<i64>, Error> {
+        let (workspace, id) = (workspace.to_string(), id.to_owned());
+        self.library
+            .write(move |tx| {
+                let known = collection::get(tx, &workspace, &id)?;
+                if is_dead(row, known) {
+                    return Ok(None);
+                }
+                if known.is_none_or(|known| known.life != Life::Live || known.incarnation != row) {
+                    collection::set(tx, &workspace, &id, row, Life::Live)?;
+                }
+                Ok(Some(row))
+            })
+            .await
+    }
+
+    async fn put_collection(
+        &self,
+        mesh: &Mesh,
+        workspace: &WorkspaceId,
+        collection: &CollectionMetadata,
+    ) -> Result<i64, Error> {
+        let config = Config::new(mesh, workspace);
+        let id = &collection.collection;
+        let row = config.get(COLLECTION, id).await?;
+        let row = row.map(|row| rules::incarnation(&row));
+        let (ws, name) = (workspace.to_string(), id.clone());
+        let incarnation = self
+            .library
+            .write(move |tx| {
+                let known = collection::get(tx, &ws, &name)?;
+                let incarnation = match (row, known) {
+                    (Some(row), known) if !is_dead(row, known) => row,
+                    (_, None) => 0,
+                    (_, Some(known)) => {
+                        // Its row was taken away by another hand: what it held goes too.
+                        if known.life == Life::Live {
+                            bury(tx, &ws, &name, known.incarnation)?;
+                        }
+                        known.incarnation + 1
+                    }
+                };
+                collection::set(tx, &ws, &name, incarnation, Life::Live)?;
+                Ok(incarnation)
+            })
+            .await?;
+        let value = rules::value(collection, incarnation);
+        config.put(COLLECTION, id, value).await?;
+        Ok(incarnation)
+    }
+
+    /// Deletes a collection: noted for good first, then its row goes, then every store drops it. Returns
+    /// when all stores that are there confirmed; the others do as soon as they are there.
+    pub(crate) async fn delete_collection(
+        &self,
+        mesh: &Mesh,
+        workspace: &WorkspaceId,
+        id: &str,
+        deadline: Deadline,
+    ) -> Result<(), Error> {
+        let _alone = self.alone(workspace.as_str(), id).await;
+        let config = Config::new(mesh, workspace);
+        let row = config.get(COLLECTION, id).await?;
+        let row = row.map_or(0, |row| rules::incarnation(&row));
+        let (ws, name) = (workspace.to_string(), id.to_owned());
+        let incarnation = self
+            .library
+            .write(move |tx| {
+                let known = collection::get(tx, &ws, &name)?;
+                let incarnation = known.map_or(row, |known| known.incarnation.max(row));
+                collection::set(tx, &ws, &name, incarnation, Life::Noted)?;
+                bury(tx, &ws, &name, incarnation)?;
+                let why = "the collection was deleted";
+                run::stop_collection(tx, &ws, &name, incarnation, why)?;
+                made::forget_collection(tx, &ws, &name, incarnation)?;
+                outbox::forget_collection(tx, &ws, &name, incarnation)?;
+                Ok(incarnation)
+            })
+            .await?;
+        self.take_row_away(mesh, workspace, id, incarnation).await?;
+        let outcome = self.drop_everywhere(mesh, workspace, id, deadline).await;
+        self.wake.notify_one();
+        outcome
+    }
+
+    /// Removes the row of a deleted incarnation, unless that is done or the name is another collection's.
+    pub(super) async fn take_row_away(
+        &self,
+        mesh: &Mesh,
+        workspace: &WorkspaceId,
+        id: &str,
+        incarnation: i64,
+    ) -> Result<(), Error> {
+        let (ws, name) = (workspace.to_string(), id.to_owned());
+        let known = self
+            .library
+            .read(move |conn| collection::get(conn, &ws, &name))
+            .await?;
+        if known.is_none_or(|known| known.life != Life::Noted) {
+            return Ok(());
+        }
+        Config::new(mesh, workspace).delete(COLLECTION, id).await?;
+        let (ws, name) = (workspace.to_string(), id.to_owned());
+        self.library
+            .write(move |tx| collection::set(tx, &ws, &name, incarnation, Life::Gone))
+            .await
+    }
+}
+
+/// Whether a row says an incarnation that was deleted: another hand put it there again.
+fn is_dead(row: i64, known: Option<Known>) -> bool {
+    known.is_some_and(|known| known.life != Life::Live && row <= known.incarnation)
+}
+
+fn bury(
+    tx: &tg_storage::rusqlite::Transaction<'_>,
+    workspace: &str,
+    id: &str,
+    incarnation: i64,
+) -> Result<(), tg_storage::StorageError> {
+    for store in COLLECTION_STORES {
+        let stone = Tombstone {
+            workspace: workspace.to_owned(),
+            collection: id.to_owned(),
+            store: store.to_owned(),
+            incarnation,
+        };
+        collection::bury(tx, &stone)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,191 @@
+//! Configuration: rows asked for where it must be certain, the watched view where it may lag a moment.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use tg_mesh::{Ask, Deadline, Mesh};
+use tg_schemas::msg::{ConfigKey, ConfigRequest, ConfigResponse, ConfigValue};
+use tg_schemas::processors::{PROCESSORS, Role, Scope, processor};
+use tg_schemas::{Class, Error, Topic, WorkspaceId};
+
+use crate::engine::flow::Flow;
+use crate::engine::readers::{self, Place, Row, Wiring};
+
+/// Config type of collections.
+pub(crate) const COLLECTION: &str = "collection";
+/// Config type of flows.
+pub(crate) const FLOW: &str = "flow";
+
+/// How long a question to the config service may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How long the view may take to show a change.
+const SHOWN: Duration = Duration::from_secs(2);
+
+/// The configuration of one workspace.
+pub(crate) struct Config<'a> {
+    mesh: &'a Mesh,
+    topic: Topic,
+}
+
+impl<'a> Config<'a> {
+    pub(crate) fn new(mesh: &'a Mesh, workspace: &WorkspaceId) -> Self {
+        Self {
+            mesh,
+            topic: Topic::workspace(Class::Request, "config", workspace),
+        }
+    }
+
+    async fn ask(&self, request: ConfigRequest) -> Result<ConfigResponse, Error> {
+        let options = Ask {
+            deadline: Some(Deadline::after(PATIENCE)),
+            ..Ask::default()
+        };
+        self.mesh.ask(&self.topic, &request, options).last().await
+    }
+
+    /// All rows of a type.
+    pub(crate) async fn values(&self, kind: &str) -> Result<Vec<ConfigValue>, Error> {
+        let request = ConfigRequest {
+            operation: "getvalues".to_owned(),
+            r#type: kind.to_owned(),
+            ..ConfigRequest::default()
+        };
+        Ok(self.ask(request).await?.values)
+    }
+
+    /// One row.
+    pub(crate) async fn get(&self, kind: &str, key: &str) -> Result<Option<String>, Error> {
+        let rows = self.values(kind).await?;
+        let row = rows.into_iter().find(|row| row.key == key);
+        Ok(row.map(|row| row.value))
+    }
+
+    /// Writes a row.
+    pub(crate) async fn put(&self, kind: &str, key: &str, value: String) -> Result<(), Error> {
+        let request = ConfigRequest {
+            operation: "put".to_owned(),
+            values: vec![ConfigValue {
+                r#type: kind.to_owned(),
+                key: key.to_owned(),
+                value,
+                ..ConfigValue::default()
+            }],
+            ..ConfigRequest::default()
+        };
+        self.ask(request).await.map(|_| ())
+    }
+
+    /// Removes a row; none is fine.
+    pub(crate) async fn delete(&self, kind: &str, key: &str) -> Result<(), Error> {
+        let request = ConfigRequest {
+            operation: "delete".to_owned(),
+            keys: vec![ConfigKey {
+                r#type: kind.to_owned(),
+                key: key.to_owned(),
+            }],
+            ..ConfigRequest::default()
+        };
+        self.ask(request).await.map(|_| ())
+    }
+
+    /// Whether a workspace has no configuration at all. Asked of the system's door: its own is gone.
+    pub(crate) async fn everything_gone(
+        mesh: &'a Mesh,
+        workspace: &WorkspaceId,
+    ) -> Result<bool, Error> {
+        let system = Self {
+            mesh,
+            topic: Topic::system(Class::Request, "config"),
+        };
+        let request = ConfigRequest {
+            operation: "config".to_owned(),
+            workspace: workspace.to_string(),
+            ..ConfigRequest::default()
+        };
+        Ok(system.ask(request).await?.config.is_empty())
+    }
+}
+
+/// Config types that the librarian watches: flows, collections, and the rows of whoever reads records.
+pub(crate) fn watched() -> &'static [&'static str] {
+    static WATCHED: OnceLock<Vec<&'static str>> = OnceLock::new();
+    WATCHED.get_or_init(|| {
+        let reads = PROCESSORS.iter().filter(|known| {
+            known.scope == Scope::Flow && known.specs.iter().any(|spec| spec.role == Role::Reads)
+        });
+        // Once per process, as many as there are processors.
+        let rows = reads.map(|known| &*Box::leak(format!("processor:{}", known.id).into()));
+        [FLOW, COLLECTION].into_iter().chain(rows).collect()
+    })
+}
+
+/// A flow with the rows of its workspace, as the view shows them.
+pub(crate) struct Snapshot {
+    pub(crate) flow: Flow,
+    pub(crate) wiring: Wiring,
+    /// Characters in a chunk and shared with the next, as far as the flow says.
+    pub(crate) chunking: (Option<u64>, Option<u64>),
+    /// Processors that ask a model about each chunk.
+    pub(crate) extractors: u64,
+}
+
+/// Reads a flow from the view; `None` if there is none.
+pub(crate) fn snapshot(mesh: &Mesh, workspace: &str, id: &str) -> Option<Snapshot> {
+    let flow = Flow::read(&mesh.config().get(workspace, FLOW, id)?)?;
+    let kinds = watched()
+        .iter()
+        .filter_map(|kind| kind.strip_prefix("processor:"));
+    let values: Vec<(&str, String, Arc<str>)> = kinds
+        .flat_map(|processor| {
+            let kind = format!("processor:{processor}");
+            let rows = mesh.config().values(workspace, &kind);
+            let rows = rows
+                .iter()
+                .map(|(variant, value)| (processor, variant.clone(), value.clone()));
+            rows.collect::<Vec<_>>()
+        })
+        .collect();
+    let rows: Vec<Row<'_>> = values
+        .iter()
+        .map(|(processor, variant, value)| Row {
+            processor,
+            variant,
+            value,
+        })
+        .collect();
+    let serves =
+        |id: &str| processor(id).is_some_and(|known| known.hosted) || mesh.presence().hosted(id);
+    let place = Place {
+        workspace,
+        flow: id,
+    };
+    let chunker = rows
+        .iter()
+        .find(|row| row.processor == "chunker" && row.variant == id);
+    let parameter = |name: &str| {
+        chunker
+            .and_then(|row| readers::parameter(row, name))
+            .or_else(|| flow.number(name))
+    };
+    Some(Snapshot {
+        chunking: (parameter("chunk-size"), parameter("chunk-overlap")),
+        extractors: readers::extractors(place, &rows, serves).count() as u64,
+        wiring: readers::wiring(place, &flow, &rows, serves),
+        flow,
+    })
+}
+
+/// Waits (bounded) until something holds of the view.
+pub(crate) async fn shown(mesh: &Mesh, holds: impl Fn() -> bool) -> bool {
+    let mut changes = mesh.config().changes();
+    let wait = async {
+        loop {
+            changes.borrow_and_update();
+            if holds() || changes.changed().await.is_err() {
+                return;
+            }
+        }
+    };
+    let _ = tokio::time::timeout(SHOWN, wait).await;
+    holds()
+}

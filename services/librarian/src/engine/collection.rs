@@ -1,0 +1,159 @@
+//! A collection as its config row says it.
+
+use serde::{Deserialize, Serialize};
+use tg_schemas::msg::CollectionMetadata;
+use tg_schemas::{Error, ErrorCode};
+
+use crate::fault::invalid;
+
+/// Longest id in bytes.
+const LONGEST: usize = 1024;
+/// Most tags.
+const TAGS: usize = 256;
+
+/// Value of a row. Rows may have been written by hand: what cannot be read is empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+struct Row {
+    collection: String,
+    name: String,
+    description: String,
+    tags: Vec<String>,
+    /// Grows each time the name is created again after a deletion.
+    #[serde(skip_serializing_if = "is_zero")]
+    incarnation: i64,
+}
+
+fn is_zero(number: &i64) -> bool {
+    *number == 0
+}
+
+/// Checks an id.
+pub(crate) fn check(id: &str) -> Result<(), Error> {
+    let wrong = |why: &str| Err(invalid(format!("collection: {why}")));
+    match id {
+        "" => wrong("is required"),
+        long if long.len() > LONGEST => {
+            let text = format!("collection: is longer than {LONGEST} bytes");
+            Err(Error::new(ErrorCode::TooLarge, text))
+        }
+        odd if odd.chars().any(char::is_control) => wrong("must not contain control characters"),
+        _ => Ok(()),
+    }
+}
+
+/// A collection as it is to be: an absent name is its id, tags are there once and not empty.
+pub(crate) fn complete(
+    id: &str,
+    name: String,
+    description: String,
+    tags: Vec<String>,
+) -> Result<CollectionMetadata, Error> {
+    check(id)?;
+    let mut kept: Vec<String> = Vec::with_capacity(tags.len());
+    for tag in tags {
+        if !tag.is_empty() && !kept.contains(&tag) {
+            kept.push(tag);
+        }
+        if kept.len() > TAGS {
+            return Err(invalid(format!("tags: are more than {TAGS}")));
+        }
+    }
+    Ok(CollectionMetadata {
+        collection: id.to_owned(),
+        name: if name.is_empty() { id.to_owned() } else { name },
+        description,
+        tags: kept,
+    })
+}
+
+/// The row's value.
+pub(crate) fn value(collection: &CollectionMetadata, incarnation: i64) -> String {
+    let row = Row {
+        collection: collection.collection.clone(),
+        name: collection.name.clone(),
+        description: collection.description.clone(),
+        tags: collection.tags.clone(),
+        incarnation,
+    };
+    serde_json::to_string(&row).unwrap_or_default()
+}
+
+/// Incarnation that a row's value says.
+pub(crate) fn incarnation(value: &str) -> i64 {
+    let row: Row = serde_json::from_str(value).unwrap_or_default();
+    row.incarnation.max(0)
+}
+
+/// A collection from its row.
+pub(crate) fn from_row(key: &str, value: &str) -> CollectionMetadata {
+    let row: Row = serde_json::from_str(value).unwrap_or_default();
+    CollectionMetadata {
+        collection: key.to_owned(),
+        name: if row.name.is_empty() {
+            key.to_owned()
+        } else {
+            row.name
+        },
+        description: row.description,
+        tags: row.tags,
+    }
+}
+
+/// Those with any of the tags, up to a limit; no tags and no limit mean all.
+pub(crate) fn select(
+    all: impl Iterator<Item = CollectionMetadata>,
+    tags: &[String],
+    limit: i64,
+) -> Vec<CollectionMetadata> {
+    let limit = usize::try_from(limit).ok().filter(|limit| *limit > 0);
+    all.filter(|one| tags.is_empty() || one.tags.iter().any(|tag| tags.contains(tag)))
+        .take(limit.unwrap_or(usize::MAX))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_read_leniently_and_selected_by_tag() {
+        let rows = [
+            from_row("a", r#"{"collection":"a","name":"A","tags":["x","y"]}"#),
+            from_row("b", "not json"),
+            from_row("c", ""),
+        ];
+        assert_eq!((rows[0].name.as_str(), rows[1].name.as_str()), ("A", "b"));
+        let names = |tags: &[&str], limit| -> Vec<String> {
+            let tags: Vec<String> = tags.iter().map(|tag| (*tag).to_owned()).collect();
+            let found = select(rows.iter().cloned(), &tags, limit);
+            found.into_iter().map(|one| one.collection).collect()
+        };
+        assert_eq!(names(&[], 0), ["a", "b", "c"]);
+        assert_eq!(names(&[], 2), ["a", "b"]);
+        assert_eq!(names(&["y", "z"], 0), ["a"]);
+    }
+
+    #[test]
+    fn a_first_incarnation_is_not_written() {
+        let tags = ["t", "", "t"].map(str::to_owned).to_vec();
+        let one = complete("a:b", String::new(), String::new(), tags).unwrap();
+        assert_eq!(
+            value(&one, 0),
+            r#"{"collection":"a:b","name":"a:b","description":"","tags":["t"]}"#
+        );
+        assert_eq!(incarnation(&value(&one, 3)), 3);
+        assert_eq!((incarnation("{}"), incarnation("x")), (0, 0));
+        assert_eq!(from_row("a:b", &value(&one, 3)), one);
+    }
+
+    #[test]
+    fn ids_may_be_odd_but_not_empty_or_endless() {
+        for good in ["a", "a_b", "a:b", "ü/\"'%☃", &"x".repeat(300)] {
+            assert!(check(good).is_ok(), "{good}");
+        }
+        for bad in ["", "a\nb", &"x".repeat(1025)] {
+            assert!(check(bad).unwrap_err().message.starts_with("collection: "));
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The library's rules over plain values: no bus, no store, no clock, no random ids.
+
+pub(crate) mod collection;
+pub(crate) mod criteria;
+pub(crate) mod estimate;
+pub(crate) mod flow;
+pub(crate) mod ids;
+pub(crate) mod pdf;
+pub(crate) mod progress;
+pub(crate) mod readers;
+pub(crate) mod start;
+pub(crate) mod state;
+pub(crate) mod upload;

@@ -1,0 +1,140 @@
+//! Pages of a PDF from its page tree, without reading what is on them. Only looks: a file that is damaged
+//! or packs its page tree has no number.
+
+/// Bytes kept between two pieces: a dictionary is not cut by them.
+const KEPT: usize = 64 << 10;
+/// More pages than this are not believed.
+const MOST: u64 = 10_000_000;
+
+/// Counts pages in a file that comes in pieces.
+#[derive(Debug, Default)]
+pub(crate) struct Pages {
+    kept: Vec<u8>,
+    counted: u64,
+    said: u64,
+}
+
+impl Pages {
+    /// The next piece.
+    pub(crate) fn feed(&mut self, piece: &[u8]) {
+        self.kept.extend_from_slice(piece);
+        let until = self.kept.len().saturating_sub(KEPT);
+        if until > 0 {
+            self.look(until);
+            self.kept.drain(..until);
+        }
+    }
+
+    /// The number, once all pieces came.
+    pub(crate) fn number(mut self) -> Option<u64> {
+        let until = self.kept.len();
+        self.look(until);
+        let number = self.said.max(self.counted);
+        (number > 0).then_some(number)
+    }
+
+    /// Looks at what begins before a position.
+    fn look(&mut self, until: usize) {
+        let text = std::mem::take(&mut self.kept);
+        let mut at = 0;
+        while let Some(found) = find(&text[at..], b"/Type").map(|found| at + found) {
+            if found >= until {
+                break;
+            }
+            at = found + 5;
+            let rest = &text[at..];
+            let rest = &rest[rest.iter().take_while(|b| b.is_ascii_whitespace()).count()..];
+            if let Some(after) = rest.strip_prefix(b"/Pages") {
+                if ends_name(after) {
+                    self.said = self.said.max(count(&text, found));
+                }
+            } else if let Some(after) = rest.strip_prefix(b"/Page")
+                && ends_name(after)
+            {
+                self.counted += 1;
+            }
+        }
+        self.kept = text;
+    }
+}
+
+/// `/Count` in the dictionary around a position.
+fn count(text: &[u8], at: usize) -> u64 {
+    let from = text[..at]
+        .windows(3)
+        .rposition(|three| three == b"obj")
+        .unwrap_or(0);
+    let until = find(&text[at..], b"endobj").map_or(text.len(), |end| at + end);
+    let dictionary = &text[from..until];
+    let Some(found) = find(dictionary, b"/Count") else {
+        return 0;
+    };
+    let digits = dictionary[found + 6..]
+        .iter()
+        .skip_while(|byte| byte.is_ascii_whitespace())
+        .take_while(|byte| byte.is_ascii_digit());
+    let number = digits.fold(0_u64, |number, digit| {
+        number
+            .saturating_mul(10)
+            .saturating_add(u64::from(digit - b'0'))
+    });
+    if number > MOST { 0 } else { number }
+}
+
+fn ends_name(after: &[u8]) -> bool {
+    after
+        .first()
+        .is_none_or(|byte| !byte.is_ascii_alphanumeric())
+}
+
+fn find(text: &[u8], what: &[u8]) -> Option<usize> {
+    let first = what[0];
+    let mut at = 0;
+    while let Some(found) = text[at..].iter().position(|byte| *byte == first) {
+        at += found;
+        if text[at..].starts_with(what) {
+            return Some(at);
+        }
+        at += 1;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pages(text: &str, piece: usize) -> Option<u64> {
+        let mut pages = Pages::default();
+        for piece in text.as_bytes().chunks(piece) {
+            pages.feed(piece);
+        }
+        pages.number()
+    }
+
+    #[test]
+    fn the_page_tree_says_how_many() {
+        let tree = "%PDF-1.4\n2 0 obj\n<< /Kids [3 0 R 4 0 R] /Type /Pages /Count 412 >>\nendobj\n\
+                    3 0 obj << /Type/Pages /Count 7 >> endobj\n5 0 obj << /Type /Page >> endobj";
+        assert_eq!(pages(tree, 7), Some(412));
+        assert_eq!(
+            pages(&format!("{}{tree}", "x".repeat(200_000)), 50_000),
+            Some(412)
+        );
+        let bare = "1 0 obj << /Type /Page >> endobj 2 0 obj << /Type /Page/X 1 >> endobj";
+        assert_eq!(pages(bare, 1000), Some(2));
+        let long = format!("{bare}{}{bare}", " ".repeat(300_000));
+        assert_eq!(pages(&long, 1000), Some(4));
+    }
+
+    #[test]
+    fn what_is_packed_or_no_pdf_has_no_number() {
+        assert_eq!(
+            pages("%PDF-1.7 4 0 obj << /Type /ObjStm >> stream", 9),
+            None
+        );
+        assert_eq!(pages("", 1), None);
+        let silly = "1 0 obj << /Type /Pages /Count 99999999999999999999999 >> endobj";
+        assert_eq!(pages(silly, 100), None);
+    }
+}

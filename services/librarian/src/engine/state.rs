@@ -1,0 +1,174 @@
+//! Where a run is in its life.
+
+/// State of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Waits for another run of the same document and collection.
+    Queued,
+    /// Decided; its first records may or may not be on their way.
+    Starting,
+    /// Its records are on their way.
+    Running,
+    /// Nothing moves any more and something failed. A record that is tried again makes it run again.
+    Failed,
+    /// Every reader confirmed every record.
+    Complete,
+    /// Its flow was stopped or its collection deleted.
+    Stopped,
+    /// Handed to processors that tell nothing.
+    Submitted,
+    /// Taken back; what was on its way still arrives.
+    Cancelled,
+    /// What it was made for is gone: nothing that is told of it counts any more.
+    Dropped,
+}
+
+impl State {
+    const ALL: [(Self, &'static str); 9] = [
+        (Self::Queued, "queued"),
+        (Self::Starting, "starting"),
+        (Self::Running, "running"),
+        (Self::Failed, "failed"),
+        (Self::Complete, "complete"),
+        (Self::Stopped, "stopped"),
+        (Self::Submitted, "submitted"),
+        (Self::Cancelled, "cancelled"),
+        (Self::Dropped, "dropped"),
+    ];
+
+    /// As it is stored.
+    pub(crate) fn as_str(self) -> &'static str {
+        Self::ALL
+            .iter()
+            .find(|(state, _)| *state == self)
+            .map_or("", |(_, text)| text)
+    }
+
+    /// Reads what is stored.
+    pub(crate) fn parse(text: &str) -> Self {
+        Self::ALL
+            .iter()
+            .find(|(_, known)| *known == text)
+            .map_or(Self::Stopped, |(state, _)| *state)
+    }
+
+    /// As clients see it.
+    pub(crate) fn status(self) -> &'static str {
+        match self {
+            Self::Queued | Self::Starting | Self::Running => "processing",
+            Self::Cancelled | Self::Dropped => "stopped",
+            other => other.as_str(),
+        }
+    }
+
+    /// Whether what is told of it counts.
+    pub(crate) fn hears(self) -> bool {
+        !matches!(
+            self,
+            Self::Queued | Self::Complete | Self::Submitted | Self::Dropped
+        )
+    }
+
+    /// Whether its cutters are to go on making children.
+    pub(crate) fn makes(self) -> bool {
+        matches!(self, Self::Starting | Self::Running | Self::Failed)
+    }
+}
+
+/// Records of a run, each once per reader.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// Known so far.
+    pub(crate) expected: i64,
+    /// Of these: handled for good, well or not.
+    pub(crate) settled: i64,
+    /// Of these: not well.
+    pub(crate) failed: i64,
+}
+
+impl Counts {
+    /// Whether nothing is on its way.
+    pub(crate) fn is_still(&self) -> bool {
+        self.settled >= self.expected
+    }
+}
+
+/// What is to be done with a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Nothing.
+    Wait,
+    /// What earlier runs made and this one did not is to be retracted first.
+    Sweep,
+    /// It is over.
+    End(State),
+}
+
+/// Decides. `cut_failed` says whether a failure was met where documents are cut: then nobody knows what
+/// is gone, and nothing is swept.
+pub(crate) fn next(state: State, counts: Counts, swept: bool, cut_failed: bool) -> Next {
+    let revives = matches!(state, State::Running | State::Failed | State::Stopped);
+    if !revives || !counts.is_still() {
+        return Next::Wait;
+    }
+    if state == State::Stopped && (counts.failed > 0 || counts.expected == 0) {
+        return Next::Wait;
+    }
+    if !swept && !cut_failed {
+        return Next::Sweep;
+    }
+    Next::End(if counts.failed > 0 {
+        State::Failed
+    } else {
+        State::Complete
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_ends_when_nothing_is_on_its_way() {
+        let counts = |expected, settled, failed| Counts {
+            expected,
+            settled,
+            failed,
+        };
+        let running = State::Running;
+        assert_eq!(next(running, counts(5, 4, 0), true, false), Next::Wait);
+        assert_eq!(next(running, counts(5, 5, 0), false, false), Next::Sweep);
+        let done = Next::End(State::Complete);
+        assert_eq!(next(running, counts(5, 5, 0), true, false), done);
+        let failed = Next::End(State::Failed);
+        assert_eq!(next(running, counts(5, 5, 1), false, true), failed);
+        assert_eq!(next(State::Failed, counts(5, 5, 0), true, false), done);
+        // What went on to its end although the flow had gone is complete all the same.
+        assert_eq!(next(State::Stopped, counts(5, 5, 0), true, false), done);
+        assert_eq!(
+            next(State::Stopped, counts(5, 5, 1), true, false),
+            Next::Wait
+        );
+        assert_eq!(
+            next(State::Stopped, counts(0, 0, 0), true, false),
+            Next::Wait
+        );
+        assert_eq!(
+            next(State::Cancelled, counts(5, 5, 0), true, false),
+            Next::Wait
+        );
+        assert_eq!(
+            next(State::Starting, counts(1, 1, 0), true, false),
+            Next::Wait
+        );
+    }
+
+    #[test]
+    fn states_are_read_as_they_are_written() {
+        for (state, text) in State::ALL {
+            assert_eq!(State::parse(text), state);
+        }
+        assert_eq!(State::Queued.status(), "processing");
+        assert_eq!(State::Submitted.status(), "submitted");
+    }
+}

@@ -1,0 +1,159 @@
+//! Rules of an upload: how it is cut, and how long it may take.
+
+use tg_schemas::{Error, ErrorCode};
+
+use crate::fault::invalid;
+
+/// Size of a chunk when the client names none.
+pub(crate) const CHUNK: u64 = 2 << 20;
+/// Largest chunk: one message must carry it.
+const LARGEST_CHUNK: u64 = 32 << 20;
+/// Most chunks of an upload.
+const MOST_CHUNKS: u64 = 100_000;
+/// Largest document.
+const LARGEST: u64 = 1 << 40;
+/// Milliseconds after its beginning that a session is forgotten.
+pub(crate) const LIFE: i64 = 24 * 60 * 60 * 1000;
+
+/// An upload in progress, or one that ended less than a session's life ago.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Session {
+    pub(crate) id: String,
+    pub(crate) workspace: String,
+    /// Id of the document it will be.
+    pub(crate) document: String,
+    /// The document's metadata as JSON, whole.
+    pub(crate) metadata: String,
+    /// Bytes in all.
+    pub(crate) size: u64,
+    /// Bytes of each chunk but the last.
+    pub(crate) chunk: u64,
+    /// When it began, milliseconds since the Unix epoch.
+    pub(crate) created: i64,
+    /// Hash of the content once complete; empty before.
+    pub(crate) object: String,
+}
+
+impl Session {
+    /// Number of chunks.
+    pub(crate) fn chunks(&self) -> u64 {
+        self.size.div_ceil(self.chunk.max(1))
+    }
+
+    /// Whether it is forgotten.
+    pub(crate) fn expired(&self, now: i64) -> bool {
+        now - self.created >= LIFE
+    }
+
+    /// Checks a chunk's position and length. Returns its offset.
+    pub(crate) fn check(&self, position: i64, length: u64) -> Result<u64, Error> {
+        let chunks = self.chunks();
+        let at = u64::try_from(position)
+            .ok()
+            .filter(|at| *at < chunks)
+            .ok_or_else(|| {
+                let last = chunks.saturating_sub(1);
+                invalid(format!(
+                    "Invalid chunk index {position}: must be 0 to {last}"
+                ))
+            })?;
+        let offset = at * self.chunk;
+        let expected = self.chunk.min(self.size - offset);
+        if length != expected {
+            return Err(invalid(format!(
+                "content: chunk {at} has {length} bytes and must have {expected} (chunk-size is {})",
+                self.chunk
+            )));
+        }
+        Ok(offset)
+    }
+
+    /// Positions that did not arrive, of sorted ones that did.
+    pub(crate) fn missing(&self, arrived: &[u64]) -> Vec<u64> {
+        let mut arrived = arrived.iter().peekable();
+        (0..self.chunks())
+            .filter(|at| arrived.next_if_eq(&at).is_none())
+            .collect()
+    }
+}
+
+/// Checks what an upload announces. Returns the size in bytes and the size of a chunk.
+pub(crate) fn sizes(total: i64, chunk: i64) -> Result<(u64, u64), Error> {
+    let size = u64::try_from(total).ok().filter(|size| *size > 0);
+    let size = size.ok_or_else(|| invalid("total-size: must be positive"))?;
+    if size > LARGEST {
+        let text = format!("total-size: is more than {LARGEST} bytes");
+        return Err(Error::new(ErrorCode::TooLarge, text));
+    }
+    let chunk = match chunk {
+        0 => CHUNK,
+        given => u64::try_from(given)
+            .map_err(|_| invalid(format!("Chunk size {given} is below minimum 1")))?,
+    };
+    if chunk > LARGEST_CHUNK {
+        let text = format!("chunk-size: is more than {LARGEST_CHUNK} bytes");
+        return Err(Error::new(ErrorCode::TooLarge, text));
+    }
+    let least = size.div_ceil(MOST_CHUNKS);
+    if chunk < least {
+        return Err(invalid(format!(
+            "Chunk size {chunk} is below minimum {least}"
+        )));
+    }
+    Ok((size, chunk))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(size: u64, chunk: u64) -> Session {
+        Session {
+            id: "u".into(),
+            workspace: "w".into(),
+            document: "d".into(),
+            metadata: String::new(),
+            size,
+            chunk,
+            created: 1000,
+            object: String::new(),
+        }
+    }
+
+    #[test]
+    fn every_chunk_but_the_last_is_whole() {
+        let upload = session(10, 4);
+        assert_eq!(upload.chunks(), 3);
+        assert_eq!(upload.check(0, 4), Ok(0));
+        assert_eq!(upload.check(2, 2), Ok(8));
+        let short = upload.check(1, 3).unwrap_err();
+        assert_eq!(
+            short.message,
+            "content: chunk 1 has 3 bytes and must have 4 (chunk-size is 4)"
+        );
+        assert!(upload.check(2, 4).is_err());
+        for outside in [-1, 3, i64::MAX] {
+            let error = upload.check(outside, 4).unwrap_err();
+            assert!(error.message.contains("must be 0 to 2"), "{error}");
+        }
+        assert_eq!(upload.missing(&[1]), [0, 2]);
+        assert!(upload.missing(&[0, 1, 2]).is_empty());
+        assert!(upload.expired(1000 + LIFE) && !upload.expired(999 + LIFE));
+        assert_eq!(session(8, 4).chunks(), 2);
+    }
+
+    #[test]
+    fn what_is_announced_is_checked() {
+        assert_eq!(sizes(5, 0), Ok((5, CHUNK)));
+        assert_eq!(sizes(5, 1), Ok((5, 1)));
+        for (total, chunk, says) in [
+            (0, 0, "total-size: must be positive"),
+            (-1, 4, "total-size: must be positive"),
+            (5, -1, "Chunk size -1 is below minimum 1"),
+            (1 << 30, 1, "Chunk size 1 is below minimum 10738"),
+            (5, 1 << 40, "chunk-size: is more than 33554432 bytes"),
+        ] {
+            assert_eq!(sizes(total, chunk).unwrap_err().message, says);
+        }
+    }
+}

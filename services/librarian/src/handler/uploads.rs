@@ -1,0 +1,88 @@
+//! The operations of chunked uploads.
+
+use tg_schemas::Error;
+use tg_schemas::msg::{LibrarianRequest, LibrarianResponse};
+
+use super::base64::decode;
+use super::{Call, number};
+use crate::engine::upload::Session;
+use crate::library::Standing;
+
+impl Call<'_> {
+    pub(super) async fn upload(&self, ask: LibrarianRequest) -> Result<LibrarianResponse, Error> {
+        let (library, asker) = (&self.librarian.library, &self.asker);
+        let id = ask.upload_id.as_str();
+        Ok(match ask.operation.as_str() {
+            "begin-upload" => {
+                let (total, chunk) = (ask.total_size, ask.chunk_size);
+                let begun = library.begin_upload(asker, ask.document_metadata, total, chunk);
+                about(&begun.await?)
+            }
+            "upload-chunk" => {
+                let content = decode("content", &ask.content)?;
+                let taken = library.upload_chunk(asker, id, ask.chunk_index, content);
+                LibrarianResponse {
+                    chunk_index: ask.chunk_index,
+                    ..standing(&taken.await?)
+                }
+            }
+            "complete-upload" => {
+                let done = library.complete_upload(asker, id).await?;
+                LibrarianResponse {
+                    object_id: done.object,
+                    document_id: done.document,
+                    ..LibrarianResponse::default()
+                }
+            }
+            "abort-upload" => {
+                library.abort_upload(asker, id).await?;
+                LibrarianResponse::default()
+            }
+            "get-upload-status" => match library.upload_status(asker, id).await? {
+                Some(found) => status(&found),
+                None => LibrarianResponse {
+                    upload_id: ask.upload_id,
+                    upload_state: "expired".to_owned(),
+                    ..LibrarianResponse::default()
+                },
+            },
+            _ => LibrarianResponse {
+                upload_sessions: library.list_uploads(asker).await?,
+                ..LibrarianResponse::default()
+            },
+        })
+    }
+}
+
+fn about(session: &Session) -> LibrarianResponse {
+    LibrarianResponse {
+        upload_id: session.id.clone(),
+        chunk_size: number(session.chunk),
+        total_chunks: number(session.chunks()),
+        ..LibrarianResponse::default()
+    }
+}
+
+fn standing(standing: &Standing) -> LibrarianResponse {
+    LibrarianResponse {
+        chunks_received: number(standing.received()),
+        bytes_received: number(standing.bytes),
+        total_bytes: number(standing.session.size),
+        ..about(&standing.session)
+    }
+}
+
+fn status(found: &Standing) -> LibrarianResponse {
+    let numbers = |positions: Vec<u64>| positions.into_iter().map(number).collect();
+    let (state, arrived) = match found.session.object.as_str() {
+        "" => ("in-progress", found.arrived.clone()),
+        _ => ("completed", (0..found.session.chunks()).collect()),
+    };
+    LibrarianResponse {
+        upload_state: state.to_owned(),
+        document_id: found.session.document.clone(),
+        missing_chunks: numbers(found.session.missing(&arrived)),
+        received_chunks: numbers(arrived),
+        ..standing(found)
+    }
+}

@@ -1,0 +1,109 @@
+//! What the librarian does by itself: it follows runs, publishes retractions, has stores drop what was
+//! deleted and takes away what nobody needs. Each is a round over what the store says, so a crash anywhere
+//! is made good by the next one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tg_mesh::deadline::now_millis;
+use tg_mesh::{Mesh, OwnedStore};
+use tg_schemas::Error;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::config::Config;
+use crate::service::{Librarian, workspace};
+
+/// Longest pause between two rounds.
+const LOOK: Duration = Duration::from_secs(15);
+/// Pause when something could not be done, and while the library is not this process's.
+const AGAIN: Duration = Duration::from_secs(1);
+/// Pause between two tidyings.
+const TIDY: Duration = Duration::from_secs(300);
+
+/// What was done since the library was opened.
+#[derive(Debug, Default)]
+pub(crate) struct Chores {
+    orphans: bool,
+    tidied: Option<Instant>,
+    /// Workspaces that were registered when deleted ones were forgotten last.
+    registered: Option<Vec<String>>,
+}
+
+/// Runs as long as the process, and works while the library is its own.
+pub(crate) async fn run(mesh: Mesh, store: Arc<OwnedStore<Librarian>>, wake: Arc<Notify>) {
+    let mut changes = mesh.config().changes();
+    loop {
+        changes.borrow_and_update();
+        // Not held while nothing is done: the store must be free to go.
+        let pause = match store.opened() {
+            Some(librarian) => librarian.round(&mesh).await,
+            None => AGAIN,
+        };
+        tokio::select! {
+            () = wake.notified() => {}
+            changed = changes.changed() => if changed.is_err() { return },
+            () = tokio::time::sleep(pause) => {}
+        }
+    }
+}
+
+impl Librarian {
+    /// Does what can be done. Returns how long the next round has time.
+    async fn round(&self, mesh: &Mesh) -> Duration {
+        let mut pause = LOOK;
+        let mut note = |what: &str, outcome: Result<bool, Error>| match outcome {
+            Ok(false) => {}
+            Ok(true) => pause = AGAIN,
+            Err(error) => {
+                tracing::debug!(%error, what, "not done yet");
+                pause = AGAIN;
+            }
+        };
+        note("runs", self.follow(mesh).await.map(|()| false));
+        note("retractions", self.deliver(mesh).await.map(|()| false));
+        note("deletions", self.drop_pending(mesh).await);
+        note("workspaces", self.forget_workspaces(mesh).await);
+        note("files", self.tidy().await);
+        pause
+    }
+
+    async fn tidy(&self) -> Result<bool, Error> {
+        let (orphans, tidied) = {
+            let chores = self.chores.lock();
+            (chores.orphans, chores.tidied)
+        };
+        if !orphans {
+            self.library.remove_orphans().await?;
+            self.chores.lock().orphans = true;
+        }
+        if tidied.is_none_or(|last| last.elapsed() >= TIDY) {
+            let now = i64::try_from(now_millis()).unwrap_or(i64::MAX);
+            self.library.tidy(now).await?;
+            self.chores.lock().tidied = Some(Instant::now());
+        }
+        Ok(false)
+    }
+
+    /// Forgets what deleted workspaces left here, so that a new one of the same name does not see it. A
+    /// workspace that is only disabled still has its configuration.
+    async fn forget_workspaces(&self, mesh: &Mesh) -> Result<bool, Error> {
+        let registered = mesh.config().workspaces();
+        let known = self.chores.lock().registered.as_ref() == Some(&registered);
+        if known || mesh.config().version() < 0 {
+            return Ok(false);
+        }
+        for name in self.library.workspaces().await? {
+            let Ok(id) = workspace(&name) else {
+                continue;
+            };
+            if registered.contains(&name) || !Config::everything_gone(mesh, &id).await? {
+                continue;
+            }
+            tracing::info!(workspace = %name, "forgetting the library of a deleted workspace");
+            self.library.purge(&name).await?;
+        }
+        self.chores.lock().registered = Some(registered);
+        Ok(false)
+    }
+}

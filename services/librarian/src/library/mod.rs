@@ -1,0 +1,167 @@
+//! The library's documents: rows in a database, large content in files beside it. Knows no bus: handlers
+//! pass workspace, question id, time and fields.
+
+mod add;
+mod change;
+mod children;
+mod read;
+mod tidy;
+mod uploads;
+
+use std::path::Path;
+
+use tg_schemas::Error;
+use tg_schemas::msg::DocumentMetadata;
+use tg_storage::blob::{BlobId, BlobStore};
+use tg_storage::rusqlite::{Connection, Transaction};
+use tg_storage::{Database, Durability, StorageError};
+use tokio::sync::{Mutex, MutexGuard, RwLock};
+
+use crate::engine::ids;
+use crate::fault::{invalid, wire};
+use crate::store;
+use crate::store::content::Prepared;
+
+pub(crate) use read::{Listed, Piece};
+pub(crate) use uploads::Standing;
+
+/// Content up to this many bytes is kept in its row.
+const SMALL: usize = 32 << 10;
+/// Longest id of a document in bytes.
+const LONGEST_ID: usize = 2048;
+/// Locks that uploads share.
+const LOCKS: usize = 64;
+
+/// Documents of all workspaces.
+pub(crate) struct Library {
+    rows: Database,
+    content: BlobStore,
+    /// Files that are being added must not be removed as unused: adders share, removers are alone.
+    uses: RwLock<()>,
+    /// Chunks of one upload are taken one after the other.
+    uploads: [Mutex<()>; LOCKS],
+}
+
+/// Who asks, under which question id, as part of which thread, and when.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Asker {
+    pub(crate) workspace: String,
+    pub(crate) question: String,
+    /// Thread of the record that is handled, for runs.
+    pub(crate) thread: String,
+    /// Milliseconds since the Unix epoch.
+    pub(crate) now: i64,
+}
+
+impl Asker {
+    /// Whether the question is part of a run.
+    pub(crate) fn in_run(&self) -> bool {
+        self.thread.starts_with(ids::RUN)
+    }
+}
+
+impl Library {
+    /// Opens the library in a directory of its own. Blocks.
+    pub(crate) fn open(
+        rows: &Path,
+        content: &Path,
+        durability: Durability,
+    ) -> Result<Self, StorageError> {
+        // The database's lock guards the directory too.
+        let rows = Database::open(rows, store::MIGRATIONS, durability)?;
+        Ok(Self {
+            content: BlobStore::open(content, durability)?,
+            rows,
+            uses: RwLock::new(()),
+            uploads: std::array::from_fn(|_| Mutex::new(())),
+        })
+    }
+
+    /// Reads rows. All rows are seen at one moment.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        f: impl FnOnce(&Connection) -> Result<T, StorageError> + Send + 'static,
+    ) -> Result<T, Error> {
+        self.rows.read(f).await.map_err(wire)
+    }
+
+    /// Changes rows, all or none.
+    pub(crate) async fn write<T: Send + 'static>(
+        &self,
+        f: impl FnOnce(&Transaction<'_>) -> Result<T, StorageError> + Send + 'static,
+    ) -> Result<T, Error> {
+        self.rows.write(f).await.map_err(wire)
+    }
+
+    /// Makes content ready for a row. Large content is in its file when this returns; the caller holds
+    /// `uses` until its row is written.
+    async fn prepare(&self, content: Vec<u8>) -> Result<Prepared, Error> {
+        let size = content.len() as u64;
+        if content.len() <= SMALL {
+            return Ok(Prepared {
+                hash: BlobId::of(&content),
+                size,
+                body: Some(content),
+            });
+        }
+        let hash = self.content.put(content).await.map_err(wire)?;
+        Ok(Prepared {
+            hash,
+            size,
+            body: None,
+        })
+    }
+
+    async fn upload_lock(&self, id: &str) -> MutexGuard<'_, ()> {
+        let at = ids::fingerprint(id).unsigned_abs() as usize % LOCKS;
+        self.uploads[at].lock().await
+    }
+}
+
+/// The hash of content, worked out beside the async runtime if that takes a while.
+pub(crate) async fn hashed(content: Vec<u8>) -> Result<(BlobId, Vec<u8>), Error> {
+    if content.len() <= SMALL {
+        return Ok((BlobId::of(&content), content));
+    }
+    let work = tokio::task::spawn_blocking(move || (BlobId::of(&content), content));
+    work.await.map_err(|_| wire(StorageError::Panicked))
+}
+
+fn named(document: Option<DocumentMetadata>) -> Result<DocumentMetadata, Error> {
+    let document = document.ok_or_else(|| invalid("document-metadata: is required"))?;
+    check_id("document-metadata.id", &document.id)?;
+    Ok(document)
+}
+
+fn check_id(field: &str, id: &str) -> Result<(), Error> {
+    match id {
+        "" => Err(invalid(format!("{field}: is required"))),
+        long if long.len() > LONGEST_ID => Err(invalid(format!(
+            "{field}: is longer than {LONGEST_ID} bytes"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn complete(document: Option<DocumentMetadata>) -> Result<DocumentMetadata, Error> {
+    let mut document = named(document)?;
+    if document.kind.is_empty() {
+        return Err(invalid("Document kind (MIME type) is required"));
+    }
+    if document.parent_id == document.id {
+        return Err(invalid(
+            "document-metadata.parent-id: is the document itself",
+        ));
+    }
+    if document.document_type.is_empty() {
+        document.document_type = "source".to_owned();
+    }
+    Ok(document)
+}
+
+fn lost() -> StorageError {
+    StorageError::Corrupt("content of a document is missing".to_owned())
+}
+
+#[cfg(test)]
+mod tests;

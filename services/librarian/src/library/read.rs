@@ -1,0 +1,283 @@
+//! Reading documents: metadata, lists, content whole, in pieces, in batches.
+
+use std::collections::HashSet;
+
+use tg_schemas::msg::{Criteria, DocumentMetadata};
+use tg_schemas::{Error, ErrorCode};
+use tg_storage::StorageError;
+use tg_storage::blob::{BlobId, BlobStore};
+
+use super::{Asker, Library, lost};
+use crate::engine::criteria;
+use crate::engine::estimate::Measure;
+use crate::fault::{invalid, missing_document, wire};
+use crate::store::content::{self, Place};
+use crate::store::document;
+
+/// Most bytes of content that one message carries.
+const WHOLE: u64 = 32 << 20;
+/// Most documents of one batch.
+const BATCH: usize = 1000;
+/// Most bytes of one batch.
+const BATCH_BYTES: usize = 16 << 20;
+/// Bytes read at once when content is only measured.
+const STEP: u64 = 1 << 20;
+
+/// Which documents a listing shows.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Listed {
+    /// Parts of others and answers too.
+    pub(crate) everything: bool,
+    pub(crate) criteria: Vec<Criteria>,
+    /// Only those processed into it; empty for all.
+    pub(crate) collection: String,
+}
+
+/// A piece of a document.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) index: u64,
+    pub(crate) pieces: u64,
+    /// Bytes up to the end of this piece.
+    pub(crate) received: u64,
+    pub(crate) total: u64,
+}
+
+/// A document to be read piece by piece.
+pub(crate) struct Pieces {
+    content: BlobStore,
+    hash: BlobId,
+    /// Small content, at hand.
+    body: Option<Vec<u8>>,
+    size: u64,
+    piece: u64,
+    next: u64,
+}
+
+impl Library {
+    /// A document's metadata.
+    pub(crate) async fn metadata(
+        &self,
+        asker: &Asker,
+        id: &str,
+    ) -> Result<DocumentMetadata, Error> {
+        let (workspace, id) = (asker.workspace.clone(), id.to_owned());
+        let found = self.read(move |conn| document::get(conn, &workspace, &id));
+        let found = found.await?.ok_or_else(missing_document)?;
+        Ok(found.document)
+    }
+
+    /// A document's content as a whole.
+    pub(crate) async fn content(&self, asker: &Asker, id: &str) -> Result<Vec<u8>, Error> {
+        let (place, size) = self.place(asker, id).await?;
+        if size > WHOLE {
+            let text = format!("the document has {size} bytes: read it with stream-document");
+            return Err(Error::new(ErrorCode::TooLarge, text));
+        }
+        match place.body {
+            Some(body) => Ok(body),
+            None => {
+                let content = self.content.get(place.hash).await.map_err(wire)?;
+                content.ok_or_else(|| wire(lost()))
+            }
+        }
+    }
+
+    /// A document's content in pieces.
+    pub(crate) async fn pieces(
+        &self,
+        asker: &Asker,
+        id: &str,
+        piece: u64,
+    ) -> Result<Pieces, Error> {
+        let (place, size) = self.place(asker, id).await?;
+        Ok(Pieces {
+            content: self.content.clone(),
+            hash: place.hash,
+            body: place.body,
+            size,
+            piece: piece.max(1),
+            next: 0,
+        })
+    }
+
+    /// Content of several documents in the order of their ids, `None` for those that are not there, and
+    /// the metadata of those that are.
+    pub(crate) async fn contents(
+        &self,
+        asker: &Asker,
+        ids: Vec<String>,
+    ) -> Result<(Vec<Option<Vec<u8>>>, Vec<DocumentMetadata>), Error> {
+        if ids.len() > BATCH {
+            return Err(invalid(format!("document-ids: are more than {BATCH}")));
+        }
+        let workspace = asker.workspace.clone();
+        let found = self.read(move |conn| {
+            let mut found = Vec::with_capacity(ids.len());
+            let mut bytes = 0;
+            for id in &ids {
+                let stored = document::get(conn, &workspace, id)?;
+                let place = match &stored {
+                    Some(stored) => content::place(conn, stored.content)?,
+                    None => None,
+                };
+                if let Some(place) = &place {
+                    bytes += place.body.as_ref().map_or(0, Vec::len);
+                    bytes += place.size.map_or(0, |size| size as usize);
+                }
+                if bytes > 2 * BATCH_BYTES {
+                    return Err(StorageError::Refused(too_much()));
+                }
+                found.push(stored.map(|stored| stored.document).zip(place));
+            }
+            Ok(found)
+        });
+        let (mut contents, mut documents) = (Vec::new(), Vec::new());
+        let mut bytes = 0;
+        for one in found.await? {
+            let Some((document, place)) = one else {
+                contents.push(None);
+                continue;
+            };
+            let content = match place.body {
+                Some(body) => Some(body),
+                None => self.content.get(place.hash).await.map_err(wire)?,
+            };
+            bytes += content.as_ref().map_or(0, Vec::len);
+            if bytes > BATCH_BYTES {
+                return Err(too_much());
+            }
+            contents.push(content);
+            documents.push(document);
+        }
+        Ok((contents, documents))
+    }
+
+    /// Documents of the workspace, in the order they came.
+    pub(crate) async fn list(
+        &self,
+        asker: &Asker,
+        listed: Listed,
+    ) -> Result<Vec<DocumentMetadata>, Error> {
+        let criteria = criteria::read(listed.criteria)?;
+        let workspace = asker.workspace.clone();
+        self.read(move |conn| {
+            let mut found = document::list(conn, &workspace, listed.everything)?;
+            found.retain(|one| criteria.iter().all(|criterion| criterion.holds(one)));
+            if !listed.collection.is_empty() {
+                let into = document::processed_into(conn, &workspace, &listed.collection)?;
+                let into: HashSet<String> = into.into_iter().collect();
+                found.retain(|one| into.contains(&one.id));
+            }
+            Ok(found)
+        })
+        .await
+    }
+
+    /// Direct parts of a document.
+    pub(crate) async fn children(
+        &self,
+        asker: &Asker,
+        parent: &str,
+    ) -> Result<Vec<DocumentMetadata>, Error> {
+        let (workspace, parent) = (asker.workspace.clone(), parent.to_owned());
+        self.read(move |conn| document::children(conn, &workspace, &parent))
+            .await
+    }
+
+    /// Looks through a document to tell what processing it will cost. Returns its size and what was seen.
+    pub(crate) async fn measure(
+        &self,
+        asker: &Asker,
+        id: &str,
+        kind: &str,
+    ) -> Result<(u64, Measure), Error> {
+        let mut pieces = self.pieces(asker, id, STEP).await?;
+        let mut measure = Measure::of(kind);
+        if measure.looks() {
+            while let Some(piece) = pieces.next().await? {
+                measure.feed(&piece.bytes);
+            }
+        }
+        Ok((pieces.size, measure))
+    }
+
+    async fn place(&self, asker: &Asker, id: &str) -> Result<(Place, u64), Error> {
+        let (workspace, id) = (asker.workspace.clone(), id.to_owned());
+        let place = self.read(move |conn| {
+            let stored = document::get(conn, &workspace, &id)?
+                .ok_or_else(|| StorageError::Refused(missing_document()))?;
+            content::place(conn, stored.content)?.ok_or_else(lost)
+        });
+        let place = place.await?;
+        let size = match (&place.body, place.size) {
+            (Some(body), _) => body.len() as u64,
+            (None, Some(size)) => size,
+            (None, None) => {
+                let size = self.content.size(place.hash).await.map_err(wire)?;
+                size.ok_or_else(|| wire(lost()))?
+            }
+        };
+        Ok((place, size))
+    }
+}
+
+impl Pieces {
+    /// The next piece; an empty document has one empty piece.
+    pub(crate) async fn next(&mut self) -> Result<Option<Piece>, Error> {
+        if self.ended() {
+            return Ok(None);
+        }
+        let index = self.next;
+        self.next += 1;
+        self.piece(index).await.map(Some)
+    }
+
+    /// One piece by its index.
+    pub(crate) async fn at(&self, index: i64) -> Result<Piece, Error> {
+        let pieces = self.count();
+        let index = u64::try_from(index).ok().filter(|index| *index < pieces);
+        let index = index.ok_or_else(|| {
+            let last = pieces - 1;
+            invalid(format!("chunk-index: must be 0 to {last}"))
+        })?;
+        self.piece(index).await
+    }
+
+    async fn piece(&self, index: u64) -> Result<Piece, Error> {
+        let from = index * self.piece;
+        let length = self.piece.min(self.size.saturating_sub(from));
+        let bytes = match &self.body {
+            Some(body) => body[from as usize..(from + length) as usize].to_vec(),
+            None => {
+                let range = self.content.get_range(self.hash, from, length as usize);
+                range.await.map_err(wire)?.ok_or_else(missing_document)?
+            }
+        };
+        if bytes.len() as u64 != length {
+            return Err(wire(lost()));
+        }
+        Ok(Piece {
+            received: from + length,
+            bytes,
+            index,
+            pieces: self.count(),
+            total: self.size,
+        })
+    }
+
+    /// Whether all pieces were read.
+    pub(crate) fn ended(&self) -> bool {
+        self.next >= self.count()
+    }
+
+    fn count(&self) -> u64 {
+        self.size.div_ceil(self.piece).max(1)
+    }
+}
+
+fn too_much() -> Error {
+    let text = format!("document-ids: have more than {BATCH_BYTES} bytes together; ask for fewer");
+    Error::new(ErrorCode::TooLarge, text)
+}

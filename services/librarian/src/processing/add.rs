@@ -1,0 +1,222 @@
+//! Taking a processing on.
+
+use tg_mesh::{Mesh, Mode};
+use tg_schemas::Error;
+use tg_schemas::msg::{DocumentMetadata, LibrarianRequest, ProcessingMetadata};
+use tg_storage::StorageError;
+
+use crate::config::{self, Snapshot};
+use crate::engine::{collection, ids};
+use crate::fault::{existing_processing, invalid, missing_document};
+use crate::library::{Asker, hashed};
+use crate::service::{Librarian, workspace};
+use crate::store::run::{self, Run, Wanted};
+use crate::store::{self, document};
+
+impl Librarian {
+    /// Begins to process a document. When this returns it will be done, through any crash.
+    pub(crate) async fn add_processing(
+        &self,
+        mesh: &Mesh,
+        asker: &Asker,
+        given: Option<ProcessingMetadata>,
+    ) -> Result<ProcessingMetadata, Error> {
+        let processing = checked(given)?;
+        if processing.id.is_empty() {
+            return Err(invalid("processing-metadata.id: is required"));
+        }
+        let document = self
+            .library
+            .metadata(asker, &processing.document_id)
+            .await?;
+        let snapshot = self.flow(mesh, asker, &processing.flow, &document).await?;
+        check(mesh, &snapshot, &processing.flow, &document)?;
+        let space = workspace(&asker.workspace)?;
+        let into = &processing.collection;
+        let incarnation = self.ensure_collection(mesh, &space, into).await?;
+        let wanted = Wanted {
+            workspace: asker.workspace.clone(),
+            processing,
+            incarnation,
+        };
+        let run = self.note_run(asker, wanted).await?;
+        self.advance(mesh, run.number).await?;
+        let (workspace, id) = (asker.workspace.clone(), run.processing);
+        let shown = self
+            .library
+            .read(move |conn| super::answer::one(conn, &workspace, &id));
+        shown.await
+    }
+
+    /// Puts a document that came along with its content into the library, and begins to process it.
+    pub(crate) async fn load_document(
+        &self,
+        mesh: &Mesh,
+        asker: &Asker,
+        document: Option<DocumentMetadata>,
+        content: Vec<u8>,
+        given: Option<ProcessingMetadata>,
+    ) -> Result<(String, ProcessingMetadata), Error> {
+        let mut document = document.unwrap_or_default();
+        let mut processing = given.unwrap_or_default();
+        if document.id.is_empty() {
+            document.id.clone_from(&processing.document_id);
+        }
+        let (hash, content) = hashed(content).await?;
+        if document.id.is_empty() {
+            document.id = ids::document(&hash);
+        }
+        processing.document_id.clone_from(&document.id);
+        if processing.id.is_empty() {
+            processing.id = ids::of_question("processing", &asker.question);
+        }
+        if processing.time == 0 {
+            processing.time = asker.now / 1000;
+        }
+        let processing = checked(Some(processing))?;
+        // Refused before anything is stored, if it will be.
+        let kind = match document.kind.as_str() {
+            "" => "text/plain".to_owned(),
+            kind => kind.to_owned(),
+        };
+        let about = DocumentMetadata {
+            kind,
+            ..document.clone()
+        };
+        let snapshot = self.flow(mesh, asker, &processing.flow, &about).await?;
+        check(mesh, &snapshot, &processing.flow, &about)?;
+        let first = Asker {
+            question: ids::of_question("ensure", &asker.question),
+            ..asker.clone()
+        };
+        let id = self.library.ensure(&first, Some(document), content).await?;
+        let added = self.add_processing(mesh, asker, Some(processing)).await?;
+        Ok((id, added))
+    }
+
+    /// What processing a document would cost.
+    pub(crate) async fn estimate(
+        &self,
+        mesh: &Mesh,
+        asker: &Asker,
+        ask: &LibrarianRequest,
+        content: Vec<u8>,
+    ) -> Result<std::collections::BTreeMap<String, i64>, Error> {
+        use crate::engine::estimate::{Measure, Treatment, estimate};
+        let given = ask.processing_metadata.clone().unwrap_or_default();
+        let flow = match given.flow.as_str() {
+            "" => return Err(invalid("processing-metadata.flow: is required")),
+            flow => flow,
+        };
+        let about = match (&ask.document_metadata, given.document_id.as_str()) {
+            (_, id) if !id.is_empty() => self.library.metadata(asker, id).await?,
+            (Some(document), _) => document.clone(),
+            (None, _) => return Err(invalid("processing-metadata.document-id: is required")),
+        };
+        let snapshot = self.flow(mesh, asker, flow, &about).await?;
+        check(mesh, &snapshot, flow, &about)?;
+        let (chunk, overlap) = snapshot.chunking;
+        let how = Treatment::new(chunk, overlap, snapshot.extractors);
+        let (size, measure) = if given.document_id.is_empty() {
+            let mut measure = Measure::of(&about.kind);
+            measure.feed(&content);
+            let size = u64::try_from(ask.total_size).unwrap_or(0);
+            match (content.len() as u64, measure) {
+                // Only the size is known: as many characters as bytes at most.
+                (0, Measure::Text(_)) if size > 0 => (size, Measure::Text(size)),
+                (0, _) if size > 0 => (size, Measure::Other),
+                (bytes, measure) => (bytes, measure),
+            }
+        } else {
+            self.library
+                .measure(asker, &given.document_id, &about.kind)
+                .await?
+        };
+        Ok(estimate(size, measure, how))
+    }
+
+    /// A flow that runs, as the view shows it; the view may lag a moment behind who asks.
+    pub(super) async fn flow(
+        &self,
+        mesh: &Mesh,
+        asker: &Asker,
+        id: &str,
+        document: &DocumentMetadata,
+    ) -> Result<Snapshot, Error> {
+        let workspace = asker.workspace.as_str();
+        let native = mesh.bus().mode() == Mode::Native;
+        config::shown(mesh, || {
+            config::snapshot(mesh, workspace, id).is_some_and(|snapshot| {
+                snapshot.flow.runs()
+                    && snapshot
+                        .flow
+                        .load(&document.kind)
+                        .is_none_or(|topic| !native || snapshot.wiring.reads(topic))
+            })
+        })
+        .await;
+        let snapshot = config::snapshot(mesh, workspace, id)
+            .ok_or_else(|| invalid(format!("Invalid flow ID: there is no flow '{id}'")))?;
+        if !snapshot.flow.runs() {
+            return Err(invalid(format!(
+                "processing-metadata.flow: flow '{id}' does not run now"
+            )));
+        }
+        Ok(snapshot)
+    }
+
+    async fn note_run(&self, asker: &Asker, wanted: Wanted) -> Result<Run, Error> {
+        let asker = asker.clone();
+        self.library
+            .write(move |tx| {
+                let id = &wanted.processing.id;
+                let known = run::listed(tx, &asker.workspace, id)?;
+                let new = store::note(tx, &asker.question)?;
+                match known {
+                    Some(known) if !new => return Ok(known),
+                    Some(_) => return Err(StorageError::Refused(existing_processing())),
+                    None => {}
+                }
+                if !document::exists(tx, &asker.workspace, &wanted.processing.document_id)? {
+                    return Err(StorageError::Refused(missing_document()));
+                }
+                run::insert(tx, &wanted, asker.now)
+            })
+            .await
+    }
+}
+
+fn checked(given: Option<ProcessingMetadata>) -> Result<ProcessingMetadata, Error> {
+    let given = given.ok_or_else(|| invalid("processing-metadata: is required"))?;
+    for (field, value) in [("document-id", &given.document_id), ("flow", &given.flow)] {
+        if value.is_empty() {
+            return Err(invalid(format!("processing-metadata.{field}: is required")));
+        }
+    }
+    if given.collection.is_empty() {
+        return Err(invalid("Collection parameter is required"));
+    }
+    collection::check(&given.collection)?;
+    Ok(given)
+}
+
+/// Whether the flow takes such a document, and somebody reads it there.
+fn check(
+    mesh: &Mesh,
+    snapshot: &Snapshot,
+    flow: &str,
+    document: &DocumentMetadata,
+) -> Result<(), Error> {
+    let kind = &document.kind;
+    let Some(topic) = snapshot.flow.load(kind) else {
+        return Err(invalid(format!(
+            "processing-metadata.flow: flow '{flow}' takes no documents of kind {kind}"
+        )));
+    };
+    if mesh.bus().mode() == Mode::Native && !snapshot.wiring.reads(topic) {
+        return Err(invalid(format!(
+            "processing-metadata.flow: nothing in flow '{flow}' reads documents of kind {kind}"
+        )));
+    }
+    Ok(())
+}

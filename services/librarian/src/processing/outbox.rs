@@ -1,0 +1,94 @@
+//! Publishing retractions: to the flow that made what is gone, or to any flow of the workspace that reaches
+//! the same stores.
+
+use tg_mesh::{Ask, Mesh, Mode};
+use tg_schemas::msg::{Metadata, RETRACT, Retract};
+use tg_schemas::{Class, Error, FlowId, Topic};
+
+use crate::config::FLOW;
+use crate::engine::flow::Flow;
+use crate::service::{Librarian, workspace};
+use crate::store::outbox::{self, Retraction};
+
+/// Retractions taken at once.
+const BATCH: u32 = 64;
+
+/// Topic of a flow's retractions.
+pub(super) fn topic(of: &str, flow: &str) -> Result<Topic, Error> {
+    let flow = FlowId::new(flow)?;
+    Ok(Topic::flow(Class::Flow, RETRACT, &workspace(of)?, &flow))
+}
+
+impl Librarian {
+    /// Publishes what can be published. What finds no flow that runs stays.
+    pub(crate) async fn deliver(&self, mesh: &Mesh) -> Result<(), Error> {
+        if mesh.bus().mode() == Mode::Interop {
+            // Nobody there would understand it.
+            return Ok(());
+        }
+        let mut after = 0;
+        loop {
+            let due = self
+                .library
+                .read(move |conn| outbox::due(conn, after, BATCH));
+            let due = due.await?;
+            let Some(last) = due.last() else {
+                return Ok(());
+            };
+            after = last.number;
+            for retraction in due {
+                let number = retraction.number;
+                if publish(mesh, retraction).await? {
+                    self.library
+                        .write(move |tx| outbox::remove(tx, number))
+                        .await?;
+                }
+            }
+        }
+    }
+}
+
+/// `false` if no flow can take it now.
+async fn publish(mesh: &Mesh, retraction: Retraction) -> Result<bool, Error> {
+    let target = &retraction.target;
+    let Some((flow, epoch)) = carrier(mesh, &target.workspace, &target.flow) else {
+        return Ok(false);
+    };
+    let options = Ask {
+        id: Some(retraction.record),
+        thread: Some(retraction.thread).filter(|thread| !thread.is_empty()),
+        epoch: (epoch > 0).then_some(epoch),
+        workspace: Some(workspace(&target.workspace)?),
+        ..Ask::default()
+    };
+    let record = Retract {
+        metadata: Some(Metadata {
+            id: target.document.clone(),
+            root: target.document.clone(),
+            collection: target.collection.clone(),
+        }),
+        chunks: retraction.chunks,
+        triples: retraction.triples,
+    };
+    let topic = topic(&target.workspace, &flow)?;
+    match mesh.record(&topic, &record, options).await {
+        Ok(()) => Ok(true),
+        // Stores of that flow do not listen yet.
+        Err(error) if error.code() == tg_schemas::ErrorCode::NobodyServes => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// The flow itself if it runs, else another one of the workspace.
+fn carrier(mesh: &Mesh, workspace: &str, flow: &str) -> Option<(String, u64)> {
+    let rows = mesh.config().values(workspace, FLOW);
+    let own = rows.get_key_value(flow);
+    let others = rows.iter().filter(|(id, _)| *id != flow);
+    own.into_iter().chain(others).find_map(|(id, row)| {
+        let read = Flow::read(row).filter(Flow::runs)?;
+        let topic = topic(workspace, id).ok()?.to_string();
+        // A flow without stores takes it to nobody.
+        let reaches = read.queues().iter().any(|queue| queue.topic == topic);
+        reaches.then(|| (id.clone(), read.epoch))
+    })
+}

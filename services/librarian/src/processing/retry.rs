@@ -1,0 +1,234 @@
+//! Starting again what failed only: records that were put aside are sent back to the one reader each
+//! belongs to. A run of which that is not possible starts anew; what its model calls said is not paid again.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use serde_json::Value;
+use tg_mesh::{Ask, Deadline, Mesh};
+use tg_schemas::msg::{FlowRequest, FlowResponse, ProcessingMetadata};
+use tg_schemas::{Class, Error, ErrorCode, Headers, Topic};
+
+use super::start::now;
+use crate::config;
+use crate::engine::ids::{self, RecordKey};
+use crate::engine::state::State;
+use crate::fault::{invalid, missing_processing};
+use crate::library::Asker;
+use crate::service::{Librarian, workspace};
+use crate::store::run::{self, Run, Wanted};
+use crate::store::{again, book};
+
+/// How long one question to the flow service may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Records of a flow looked at, at most.
+const MOST: &str = "1000";
+/// Why records are put aside for people.
+const REASONS: [&str; 3] = ["dead", "parked", "stale"];
+
+type Pair = (RecordKey, String);
+
+impl Librarian {
+    /// Tries again what failed in a processing, or what a stop of its flow left.
+    pub(crate) async fn retry_processing(
+        &self,
+        mesh: &Mesh,
+        asker: &Asker,
+        id: &str,
+    ) -> Result<ProcessingMetadata, Error> {
+        let (workspace, processing) = (asker.workspace.clone(), id.to_owned());
+        let found = self.library.read(move |conn| {
+            let run = run::listed(conn, &workspace, &processing)?;
+            run.map(|run| {
+                let open = book::open_pairs(conn, run.number)?;
+                Ok((run, open))
+            })
+            .transpose()
+        });
+        let (run, open) = found.await?.ok_or_else(missing_processing)?;
+        match run.state {
+            State::Running | State::Failed => {
+                // Also one that seems to be under way, if it is put aside: sending it may have broken off.
+                let open: HashSet<Pair> = open.into_keys().collect();
+                let aside = self.aside(mesh, &run, &open).await?;
+                if aside.is_empty() && run.state == State::Failed {
+                    self.start_anew(mesh, asker, run).await?;
+                } else {
+                    self.replay(mesh, &run, aside).await?;
+                }
+            }
+            State::Stopped => self.resume(mesh, asker, run, open).await?,
+            State::Dropped => self.start_anew(mesh, asker, run).await?,
+            _ => {}
+        }
+        self.wake.notify_one();
+        self.processing_status(asker, id).await
+    }
+
+    /// Goes on with a run that a stop of its flow ended, if all of it was kept; else starts anew.
+    async fn resume(
+        &self,
+        mesh: &Mesh,
+        asker: &Asker,
+        run: Run,
+        open: HashMap<Pair, bool>,
+    ) -> Result<(), Error> {
+        let target = &run.target;
+        let flow = config::snapshot(mesh, &target.workspace, &target.flow)
+            .map(|snapshot| snapshot.flow)
+            .filter(|flow| flow.runs())
+            .ok_or_else(|| {
+                let flow = &target.flow;
+                invalid(format!("flow '{flow}' does not run: start it, then retry"))
+            })?;
+        let open: HashSet<Pair> = open.into_keys().collect();
+        let aside = self.aside(mesh, &run, &open).await?;
+        if open.is_empty() || aside.len() < open.len() {
+            self.discard(mesh, &run, aside).await;
+            return self.start_anew(mesh, asker, run).await;
+        }
+        let (number, epoch) = (run.number, flow.epoch);
+        self.library
+            .write(move |tx| run::revive(tx, number, epoch))
+            .await?;
+        self.replay(mesh, &run, aside).await
+    }
+
+    /// Sends records back. One that cannot be sent ends it; those that were sent are on their way.
+    async fn replay(
+        &self,
+        mesh: &Mesh,
+        run: &Run,
+        aside: HashMap<Pair, String>,
+    ) -> Result<(), Error> {
+        for ((record, subscription), id) in aside {
+            // First: it may fail again before the flow service's answer is here.
+            let number = run.number;
+            let reader = subscription.clone();
+            self.library
+                .write(move |tx| again::reopen(tx, number, &record, &reader))
+                .await?;
+            let sent = ask(mesh, run, "replay-put-aside", &[("put-aside-id", &id)]).await;
+            if let Err(error) = sent {
+                let why = error.message.clone();
+                self.library
+                    .write(move |tx| again::close(tx, number, &record, &subscription, &why))
+                    .await?;
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Throws records away whose run starts anew.
+    async fn discard(&self, mesh: &Mesh, run: &Run, aside: HashMap<Pair, String>) {
+        for id in aside.into_values() {
+            let which = [("put-aside-id", id.as_str())];
+            if let Err(error) = ask(mesh, run, "discard-put-aside", &which).await {
+                tracing::debug!(%error, "a record of a run that starts anew stays put aside");
+            }
+        }
+    }
+
+    async fn start_anew(&self, mesh: &Mesh, asker: &Asker, run: Run) -> Result<(), Error> {
+        let space = workspace(&asker.workspace)?;
+        let target = &run.target;
+        let into = &target.collection;
+        let incarnation = self.ensure_collection(mesh, &space, into).await?;
+        let wanted = Wanted {
+            workspace: target.workspace.clone(),
+            processing: ProcessingMetadata {
+                id: run.processing,
+                document_id: target.document.clone(),
+                time: run.time,
+                flow: target.flow.clone(),
+                collection: target.collection.clone(),
+                tags: run.tags,
+                ..ProcessingMetadata::default()
+            },
+            incarnation,
+        };
+        let (number, moment) = (run.number, now());
+        let new = self
+            .library
+            .write(move |tx| {
+                run::delete(tx, number)?;
+                run::insert(tx, &wanted, moment)
+            })
+            .await?;
+        self.advance(mesh, new.number).await
+    }
+
+    /// Put-aside records of a run among the wanted ones, by record and reader, with the ids by which the
+    /// flow service knows them.
+    async fn aside(
+        &self,
+        mesh: &Mesh,
+        run: &Run,
+        wanted: &HashSet<Pair>,
+    ) -> Result<HashMap<Pair, String>, Error> {
+        let mut found = HashMap::new();
+        if wanted.is_empty() {
+            return Ok(found);
+        }
+        let readers: HashSet<&str> = wanted.iter().map(|(_, reader)| reader.as_str()).collect();
+        for reason in REASONS {
+            let options = [("reason", reason), ("limit", MOST)];
+            let listed = ask(mesh, run, "list-put-aside", &options).await?;
+            for line in listed.as_array().into_iter().flatten() {
+                let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
+                let (id, subscription) = (text("id"), text("subscription"));
+                if !readers.contains(subscription.as_str()) {
+                    continue;
+                }
+                let options = [("put-aside-id", id.as_str())];
+                let Ok(shown) = ask(mesh, run, "show-put-aside", &options).await else {
+                    // It was replayed or thrown away meanwhile.
+                    continue;
+                };
+                let headers: Headers =
+                    serde_json::from_value(shown["headers"].clone()).unwrap_or_default();
+                if headers.thread.as_deref() != Some(run.thread.as_str()) {
+                    continue;
+                }
+                let record = ids::record(headers.id.as_deref().unwrap_or_default());
+                let pair = (record, subscription);
+                if wanted.contains(&pair) {
+                    found.insert(pair, id);
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+async fn ask(
+    mesh: &Mesh,
+    run: &Run,
+    operation: &str,
+    parameters: &[(&str, &str)],
+) -> Result<Value, Error> {
+    let question = FlowRequest {
+        operation: operation.to_owned(),
+        flow_id: run.target.flow.clone(),
+        parameters: parameters
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect(),
+        ..FlowRequest::default()
+    };
+    let options = Ask {
+        deadline: Some(Deadline::after(PATIENCE)),
+        ..Ask::default()
+    };
+    let topic = Topic::workspace(Class::Request, "flow", &workspace(&run.target.workspace)?);
+    let asked = mesh.ask::<_, FlowResponse>(&topic, &question, options);
+    let answered = asked.last().await?;
+    let mut read: Value = serde_json::from_str(&answered.flow).map_err(|_| {
+        Error::new(
+            ErrorCode::Internal,
+            "the flow service's reply cannot be read",
+        )
+    })?;
+    Ok(read["put-aside"].take())
+}

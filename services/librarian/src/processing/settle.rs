@@ -1,0 +1,76 @@
+//! What becomes of a run in which nothing moves any more.
+
+use tg_storage::StorageError;
+use tg_storage::rusqlite::Transaction;
+
+use super::answer;
+use crate::engine::ids;
+use crate::engine::state::{Next, State, next};
+use crate::store::outbox::{self, Retraction};
+use crate::store::run::{self, Run};
+use crate::store::{book, json, made, tally};
+
+/// Ends a run whose records were all handled. What earlier runs made of the document and this one did not is
+/// retracted first, as part of the run: it is over when that is confirmed too.
+/// `true` if there is something to do now.
+pub(super) fn settle(tx: &Transaction<'_>, number: i64, now: i64) -> Result<bool, StorageError> {
+    let mut changed = false;
+    loop {
+        let Some(run) = run::get(tx, number)? else {
+            return Ok(changed);
+        };
+        if run.state == State::Cancelled && run.counts.is_still() {
+            // Others wait for its end.
+            return Ok(true);
+        }
+        let readings = book::readings(tx, number)?;
+        let cut_failed = readings
+            .iter()
+            .any(|one| one.failed > 0 && one.reader.cuts());
+        match next(run.state, run.counts, run.swept, cut_failed) {
+            Next::Wait => return Ok(changed),
+            Next::Sweep => {
+                changed = true;
+                run::set_swept(tx, number)?;
+                sweep(tx, &run, now)?;
+            }
+            Next::End(State::Complete) => {
+                let numbers = json(&answer::numbers(tx, &run)?)?;
+                made::done(tx, &run.target, number)?;
+                run::finish(tx, number, &numbers)?;
+                return Ok(true);
+            }
+            Next::End(state) => {
+                let why = answer::some_failed(&run);
+                run::set_state(tx, number, state, &why)?;
+                return Ok(true);
+            }
+        }
+    }
+}
+
+/// Has the stores forget what is gone from the document.
+fn sweep(tx: &Transaction<'_>, run: &Run, now: i64) -> Result<(), StorageError> {
+    let gone = made::gone(tx, &run.target, run.number)?;
+    if gone.is_empty() {
+        return Ok(());
+    }
+    let topic = super::outbox::topic(&run.target.workspace, &run.target.flow);
+    for (at, chunks) in gone.chunks(outbox::BATCH).enumerate() {
+        let record = ids::of_question("sweep", &format!("{}/{at}", run.thread));
+        if let Ok(topic) = &topic {
+            let topic = topic.to_string();
+            tally::expect(tx, &run.thread, [(record.as_str(), topic.as_str())], now)?;
+        }
+        let retraction = Retraction {
+            number: 0,
+            target: run.target.clone(),
+            thread: run.thread.clone(),
+            record,
+            chunks: chunks.to_vec(),
+            triples: Vec::new(),
+        };
+        outbox::insert(tx, &retraction, None)?;
+    }
+    made::forget(tx, &run.target, &gone)
+}

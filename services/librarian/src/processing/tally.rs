@@ -1,0 +1,51 @@
+//! Hears what became of the records of runs.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tg_mesh::{Cx, OwnedStore, Read, ReadFault};
+use tg_schemas::Error;
+use tg_schemas::msg::RunTally;
+
+use super::settle::settle;
+use super::start::now;
+use crate::service::Librarian;
+use crate::store::tally;
+
+/// Takes the tally in.
+pub(crate) struct Tally(pub(crate) Arc<OwnedStore<Librarian>>);
+
+#[async_trait]
+impl Read<RunTally> for Tally {
+    async fn read(&self, _: Cx, told: RunTally) -> Result<(), ReadFault> {
+        let outcome = async {
+            let librarian = self.0.get().await?;
+            librarian.hear(told).await
+        };
+        // Whatever stands in the way, it comes again: entries count once.
+        outcome
+            .await
+            .map_err(|error: Error| ReadFault::Retry { error, after: None })
+    }
+}
+
+impl Librarian {
+    /// Enters what was told; runs that are over end.
+    pub(crate) async fn hear(&self, told: RunTally) -> Result<(), Error> {
+        let now = now();
+        let changed = self
+            .library
+            .write(move |tx| {
+                let mut changed = false;
+                for number in tally::apply(tx, &told.entries, now)? {
+                    changed |= settle(tx, number, now)?;
+                }
+                Ok(changed)
+            })
+            .await?;
+        if changed {
+            self.wake.notify_one();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,109 @@
+//! Looking after runs: those whose flow went, those that wait, those that a crash left half started.
+
+use std::collections::HashMap;
+
+use tg_mesh::{Mesh, Mode};
+use tg_schemas::Error;
+
+use super::plan::goes_on;
+use super::settle::settle;
+use super::start::now;
+use crate::config::{Config, FLOW};
+use crate::engine::flow::Flow;
+use crate::engine::state::State;
+use crate::service::{Librarian, workspace};
+use crate::store::run::{self, Run};
+
+/// A cancelled run of which nothing was told for so long is forgotten, in milliseconds.
+const FORGOTTEN: i64 = 10 * 60 * 1000;
+
+impl Librarian {
+    /// One round over all runs in which something may still happen.
+    pub(crate) async fn follow(&self, mesh: &Mesh) -> Result<(), Error> {
+        let live = self.library.read(run::live).await?;
+        let stopped = self.stopped(mesh, &live).await?;
+        for run in live {
+            if stopped.contains(&run.number) {
+                continue;
+            }
+            match run.state {
+                State::Queued | State::Starting => {
+                    if let Err(error) = self.advance(mesh, run.number).await {
+                        tracing::warn!(%error, "a run is not started yet");
+                    }
+                }
+                State::Cancelled => self.forget_cancelled(run).await?,
+                _ if run.counts.is_still() => {
+                    let number = run.number;
+                    let moment = now();
+                    self.library
+                        .write(move |tx| settle(tx, number, moment))
+                        .await?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Stops runs whose flow is gone or was started anew. Returns their numbers. The view may lag, so who
+    /// keeps the configuration is asked before a run is stopped.
+    async fn stopped(&self, mesh: &Mesh, live: &[Run]) -> Result<Vec<i64>, Error> {
+        if mesh.bus().mode() == Mode::Interop {
+            return Ok(Vec::new());
+        }
+        let mut certain: HashMap<&str, HashMap<String, Flow>> = HashMap::new();
+        let mut stopped = Vec::new();
+        for run in live.iter().filter(|run| run.state != State::Cancelled) {
+            let target = &run.target;
+            let row = mesh.config().get(&target.workspace, FLOW, &target.flow);
+            let seen = row.and_then(|row| Flow::read(&row));
+            if goes_on(run, seen.as_ref()) {
+                continue;
+            }
+            if !certain.contains_key(target.workspace.as_str()) {
+                let flows = flows(mesh, &target.workspace).await?;
+                certain.insert(&target.workspace, flows);
+            }
+            let flows = certain.get(target.workspace.as_str());
+            let flow = flows.and_then(|flows| flows.get(&target.flow));
+            if goes_on(run, flow) {
+                continue;
+            }
+            let why = match flow {
+                None => "the flow was stopped",
+                Some(_) => "the flow was started anew",
+            };
+            let (number, state) = (run.number, run.state);
+            self.library
+                .write(move |tx| match run::get(tx, number)? {
+                    Some(now) if now.state == state => {
+                        run::set_state(tx, number, State::Stopped, why)
+                    }
+                    _ => Ok(()),
+                })
+                .await?;
+            stopped.push(number);
+        }
+        Ok(stopped)
+    }
+
+    async fn forget_cancelled(&self, run: Run) -> Result<(), Error> {
+        if !run.counts.is_still() && now() - run.touched < FORGOTTEN {
+            return Ok(());
+        }
+        self.library
+            .write(move |tx| run::delete(tx, run.number))
+            .await?;
+        self.wake.notify_one();
+        Ok(())
+    }
+}
+
+async fn flows(mesh: &Mesh, of: &str) -> Result<HashMap<String, Flow>, Error> {
+    let rows = Config::new(mesh, &workspace(of)?).values(FLOW).await?;
+    let flows = rows
+        .into_iter()
+        .filter_map(|row| Some((row.key, Flow::read(&row.value)?)));
+    Ok(flows.collect())
+}

@@ -1,0 +1,51 @@
+//! The librarian of a process: its library, and what must not happen twice at the same time.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tg_schemas::{Error, ErrorCode, WorkspaceId};
+use tokio::sync::{MutexGuard, Notify};
+
+use crate::engine::ids;
+use crate::keeper::Chores;
+use crate::library::Library;
+
+/// Locks that collections share.
+const LOCKS: usize = 64;
+
+/// The librarian.
+pub(crate) struct Librarian {
+    pub(crate) library: Library,
+    /// There is something to look after.
+    pub(crate) wake: Arc<Notify>,
+    /// Runs whose first records are being published.
+    pub(crate) starting: Mutex<HashSet<i64>>,
+    pub(crate) chores: Mutex<Chores>,
+    /// What changes a collection happens one after the other.
+    collections: [tokio::sync::Mutex<()>; LOCKS],
+}
+
+impl Librarian {
+    /// Over an open library.
+    pub(crate) fn new(library: Library, wake: Arc<Notify>) -> Self {
+        Self {
+            library,
+            wake,
+            starting: Mutex::default(),
+            chores: Mutex::default(),
+            collections: std::array::from_fn(|_| tokio::sync::Mutex::new(())),
+        }
+    }
+
+    /// Alone with a collection.
+    pub(crate) async fn alone(&self, workspace: &str, collection: &str) -> MutexGuard<'_, ()> {
+        let at = ids::fingerprint(&format!("{workspace} {collection}")).unsigned_abs() as usize;
+        self.collections[at % LOCKS].lock().await
+    }
+}
+
+/// A workspace by its name.
+pub(crate) fn workspace(name: &str) -> Result<WorkspaceId, Error> {
+    WorkspaceId::new(name).map_err(|_| Error::new(ErrorCode::Internal, "workspace: is not one"))
+}

@@ -1,0 +1,80 @@
+//! What the books of a run say: its readers, what it did, what failed, what is open.
+
+use std::collections::HashMap;
+
+use tg_schemas::msg::ProcessingError;
+use tg_storage::StorageError;
+use tg_storage::rusqlite::{Connection, params};
+
+use crate::engine::ids::RecordKey;
+use crate::engine::progress::{Effect, Reading};
+use crate::engine::readers::Reader;
+
+/// What each reader did.
+pub(crate) fn readings(conn: &Connection, number: i64) -> Result<Vec<Reading>, StorageError> {
+    let mut query = conn.prepare_cached(
+        "SELECT subscription, topic, expected, done, failed FROM run_reader WHERE run = ?1
+         ORDER BY number",
+    )?;
+    let rows = query.query_map([number], |row| {
+        Ok(Reading {
+            reader: Reader {
+                subscription: row.get(0)?,
+                topic: row.get(1)?,
+            },
+            expected: row.get(2)?,
+            done: row.get(3)?,
+            failed: row.get(4)?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+pub(crate) fn effects(conn: &Connection, number: i64) -> Result<Vec<Effect>, StorageError> {
+    let mut query =
+        conn.prepare_cached("SELECT kind, made, stored FROM run_effect WHERE run = ?1")?;
+    let rows = query.query_map([number], |row| {
+        Ok(Effect {
+            kind: row.get(0)?,
+            made: row.get(1)?,
+            stored: row.get(2)?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// What went wrong or was remarked, at most `most`.
+pub(crate) fn faults(
+    conn: &Connection,
+    number: i64,
+    most: u32,
+) -> Result<Vec<ProcessingError>, StorageError> {
+    let mut query = conn.prepare_cached(
+        "SELECT subject, processor, message FROM run_fault WHERE run = ?1
+         ORDER BY subject, reader LIMIT ?2",
+    )?;
+    let rows = query.query_map(params![number, most], |row| {
+        Ok(ProcessingError {
+            subject: row.get(0)?,
+            processor: row.get(1)?,
+            message: row.get(2)?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Records that were not handled well yet, by record and subscription; `true` for those that failed.
+pub(crate) fn open_pairs(
+    conn: &Connection,
+    number: i64,
+) -> Result<HashMap<(RecordKey, String), bool>, StorageError> {
+    let mut query = conn.prepare_cached(
+        "SELECT record, subscription, outcome IS NOT NULL FROM run_pair
+         JOIN run_reader ON run_reader.run = run_pair.run AND run_reader.number = run_pair.reader
+         WHERE run_pair.run = ?1 AND run_pair.expected = 1 AND coalesce(outcome, 2) = 2",
+    )?;
+    let rows = query.query_map([number], |row| {
+        Ok(((row.get(0)?, row.get(1)?), row.get::<_, bool>(2)?))
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}

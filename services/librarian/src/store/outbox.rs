@@ -1,0 +1,109 @@
+//! Retractions that are still to be published.
+
+use tg_schemas::Triple;
+use tg_storage::StorageError;
+use tg_storage::rusqlite::{Connection, Row, Transaction, params};
+
+use super::made::Target;
+use super::{from_json, json};
+
+/// Ids in one record.
+pub(crate) const BATCH: usize = 500;
+
+/// A retraction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Retraction {
+    pub(crate) number: i64,
+    pub(crate) target: Target,
+    /// Run it is part of; empty outside runs.
+    pub(crate) thread: String,
+    /// Id of the record.
+    pub(crate) record: String,
+    pub(crate) chunks: Vec<String>,
+    /// Triples that go whatever they came from.
+    pub(crate) triples: Vec<Triple>,
+}
+
+fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Retraction> {
+    let (chunks, triples): (String, String) = (row.get(8)?, row.get(9)?);
+    Ok(Retraction {
+        number: row.get(0)?,
+        target: Target {
+            workspace: row.get(1)?,
+            flow: row.get(2)?,
+            collection: row.get(3)?,
+            incarnation: row.get(4)?,
+            document: row.get(5)?,
+        },
+        thread: row.get(6)?,
+        record: row.get(7)?,
+        chunks: from_json(&chunks),
+        triples: from_json(&triples),
+    })
+}
+
+/// Adds one; with `after` it waits until that run is over.
+pub(crate) fn insert(
+    tx: &Transaction<'_>,
+    retraction: &Retraction,
+    after: Option<i64>,
+) -> Result<(), StorageError> {
+    let target = &retraction.target;
+    tx.prepare_cached(
+        "INSERT INTO outbox
+         (workspace, flow, collection, incarnation, document, thread, record, chunks, triples,
+          after)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+    )?
+    .execute(params![
+        target.workspace,
+        target.flow,
+        target.collection,
+        target.incarnation,
+        target.document,
+        retraction.thread,
+        retraction.record,
+        json(&retraction.chunks)?,
+        json(&retraction.triples)?,
+        after,
+    ])?;
+    Ok(())
+}
+
+/// Those that wait for nothing, in order, after a number.
+pub(crate) fn due(
+    conn: &Connection,
+    after: i64,
+    most: u32,
+) -> Result<Vec<Retraction>, StorageError> {
+    let mut query = conn.prepare_cached(
+        "SELECT number, workspace, flow, collection, incarnation, document, thread, record, chunks,
+                triples
+         FROM outbox WHERE number > ?1 AND (after IS NULL OR NOT EXISTS (
+             SELECT 1 FROM run WHERE run.number = outbox.after
+             AND run.settled < run.expected AND run.state IN ('starting', 'running', 'cancelled')
+         )) ORDER BY number LIMIT ?2",
+    )?;
+    let rows = query.query_map(params![after, most], read)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+pub(crate) fn remove(tx: &Transaction<'_>, number: i64) -> Result<(), StorageError> {
+    tx.prepare_cached("DELETE FROM outbox WHERE number = ?1")?
+        .execute([number])?;
+    Ok(())
+}
+
+/// Drops what was to be retracted from a collection that is gone.
+pub(crate) fn forget_collection(
+    tx: &Transaction<'_>,
+    workspace: &str,
+    collection: &str,
+    incarnation: i64,
+) -> Result<(), StorageError> {
+    tx.prepare_cached(
+        "DELETE FROM outbox WHERE workspace = ?1 AND collection = ?2 AND incarnation <= ?3",
+    )?
+    .execute(params![workspace, collection, incarnation])?;
+    Ok(())
+}

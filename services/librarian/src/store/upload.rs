@@ -1,0 +1,166 @@
+//! Upload sessions and the parts that arrived.
+
+use tg_storage::StorageError;
+use tg_storage::blob::{BlobId, Part};
+use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+
+use crate::engine::upload::Session;
+
+const COLUMNS: &str = "id, workspace, document, metadata, size, chunk, created, object";
+
+/// A part that arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Arrived {
+    pub(crate) position: u64,
+    pub(crate) part: Part,
+}
+
+fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Session> {
+    let number = |at| row.get::<_, i64>(at).map(|value| value.max(0) as u64);
+    Ok(Session {
+        id: row.get(0)?,
+        workspace: row.get(1)?,
+        document: row.get(2)?,
+        metadata: row.get(3)?,
+        size: number(4)?,
+        chunk: number(5)?,
+        created: row.get(6)?,
+        object: row.get(7)?,
+    })
+}
+
+pub(crate) fn insert(tx: &Transaction<'_>, session: &Session) -> Result<(), StorageError> {
+    tx.prepare_cached(
+        "INSERT INTO upload (id, workspace, document, metadata, size, chunk, created, object)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+    )?
+    .execute(params![
+        session.id,
+        session.workspace,
+        session.document,
+        session.metadata,
+        session.size as i64,
+        session.chunk as i64,
+        session.created,
+        session.object,
+    ])?;
+    Ok(())
+}
+
+pub(crate) fn get(conn: &Connection, id: &str) -> Result<Option<Session>, StorageError> {
+    let sql = format!("SELECT {COLUMNS} FROM upload WHERE id = ?1");
+    let mut query = conn.prepare_cached(&sql)?;
+    Ok(query.query_row([id], read).optional()?)
+}
+
+/// Sessions in progress, oldest first.
+pub(crate) fn list(conn: &Connection, workspace: &str) -> Result<Vec<Session>, StorageError> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM upload WHERE workspace = ?1 AND object = '' ORDER BY created, id"
+    );
+    let mut query = conn.prepare_cached(&sql)?;
+    let rows = query.query_map([workspace], read)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Parts that arrived, in order.
+pub(crate) fn parts(conn: &Connection, id: &str) -> Result<Vec<Arrived>, StorageError> {
+    let mut query = conn.prepare_cached(
+        "SELECT position, hash, size FROM upload_part WHERE upload = ?1 ORDER BY position",
+    )?;
+    let rows = query.query_map([id], |row| {
+        Ok(Arrived {
+            position: row.get::<_, i64>(0)?.max(0) as u64,
+            part: Part {
+                hash: BlobId::from_bytes(row.get(1)?),
+                length: row.get::<_, i64>(2)?.max(0) as u64,
+            },
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Number and bytes of the parts that arrived.
+pub(crate) fn received(conn: &Connection, id: &str) -> Result<(u64, u64), StorageError> {
+    let mut query = conn.prepare_cached(
+        "SELECT count(*), coalesce(sum(size), 0) FROM upload_part WHERE upload = ?1",
+    )?;
+    let counts = query.query_row([id], |row| {
+        Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
+    })?;
+    Ok((counts.0.max(0) as u64, counts.1.max(0) as u64))
+}
+
+pub(crate) fn part(
+    conn: &Connection,
+    id: &str,
+    position: u64,
+) -> Result<Option<BlobId>, StorageError> {
+    let mut query =
+        conn.prepare_cached("SELECT hash FROM upload_part WHERE upload = ?1 AND position = ?2")?;
+    let hash = query.query_row(params![id, position as i64], |row| {
+        row.get::<_, [u8; 32]>(0)
+    });
+    Ok(hash.optional()?.map(BlobId::from_bytes))
+}
+
+pub(crate) fn set_part(
+    tx: &Transaction<'_>,
+    id: &str,
+    arrived: Arrived,
+) -> Result<(), StorageError> {
+    tx.prepare_cached(
+        "INSERT OR REPLACE INTO upload_part (upload, position, hash, size) VALUES (?1, ?2, ?3, ?4)",
+    )?
+    .execute(params![
+        id,
+        arrived.position as i64,
+        arrived.part.hash.bytes(),
+        arrived.part.length as i64,
+    ])?;
+    Ok(())
+}
+
+/// Forgets that a part arrived.
+pub(crate) fn drop_part(tx: &Transaction<'_>, id: &str, position: u64) -> Result<(), StorageError> {
+    tx.prepare_cached("DELETE FROM upload_part WHERE upload = ?1 AND position = ?2")?
+        .execute(params![id, position as i64])?;
+    Ok(())
+}
+
+/// The session is complete: its parts are one document's content now.
+pub(crate) fn complete(tx: &Transaction<'_>, id: &str, object: &str) -> Result<(), StorageError> {
+    tx.prepare_cached("UPDATE upload SET object = ?2 WHERE id = ?1")?
+        .execute([id, object])?;
+    drop_parts(tx, id)
+}
+
+pub(crate) fn remove(tx: &Transaction<'_>, id: &str) -> Result<(), StorageError> {
+    drop_parts(tx, id)?;
+    tx.prepare_cached("DELETE FROM upload WHERE id = ?1")?
+        .execute([id])?;
+    Ok(())
+}
+
+fn drop_parts(tx: &Transaction<'_>, id: &str) -> Result<(), StorageError> {
+    tx.prepare_cached("DELETE FROM upload_part WHERE upload = ?1")?
+        .execute([id])?;
+    Ok(())
+}
+
+/// Sessions begun before a moment, or of a workspace.
+pub(crate) fn begun_before(conn: &Connection, moment: i64) -> Result<Vec<String>, StorageError> {
+    let mut query = conn.prepare_cached("SELECT id FROM upload WHERE created <= ?1")?;
+    let rows = query.query_map([moment], |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Ids of a workspace's sessions, complete ones too.
+pub(crate) fn of_workspace(
+    conn: &Connection,
+    workspace: &str,
+) -> Result<Vec<String>, StorageError> {
+    let mut query = conn.prepare_cached("SELECT id FROM upload WHERE workspace = ?1")?;
+    let rows = query.query_map([workspace], |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}

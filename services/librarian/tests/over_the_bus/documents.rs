@@ -1,0 +1,142 @@
+//! Documents and uploads.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use tg_schemas::ErrorCode;
+use tg_schemas::msg::{Criteria, DocumentMetadata, LibrarianRequest};
+
+use crate::world::{World, about};
+
+#[tokio::test]
+async fn a_document_is_added_streamed_and_removed() {
+    let world = World::start().await;
+    world.add("urn:doc", "text/plain", "hello world").await;
+    world.add("urn:empty", "text/plain", "").await;
+    let whole = world.library(about("get-document-content", "urn:doc"));
+    assert_eq!(whole.await.unwrap().content, "aGVsbG8gd29ybGQ=");
+    let stream = LibrarianRequest {
+        chunk_size: 6,
+        ..about("stream-document", "urn:doc")
+    };
+    let parts = world.parts("default", &stream).await.unwrap();
+    let shape: Vec<_> = parts
+        .iter()
+        .map(|part| (part.content.as_str(), part.bytes_received, part.is_final))
+        .collect();
+    assert_eq!(shape, [("aGVsbG8g", 6, false), ("d29ybGQ=", 11, true)]);
+    let second = LibrarianRequest {
+        only_chunk: true,
+        chunk_index: 1,
+        ..stream.clone()
+    };
+    let one = world.library(second.clone()).await.unwrap();
+    assert_eq!(
+        (one.content.as_str(), one.chunk_index, one.total_chunks),
+        ("d29ybGQ=", 1, 2)
+    );
+    let past = LibrarianRequest {
+        chunk_index: 2,
+        ..second
+    };
+    let past = world.library(past).await.unwrap_err();
+    assert_eq!(past.message, "chunk-index: must be 0 to 1");
+    let empty = world.library(about("stream-document", "urn:empty"));
+    let empty = empty.await.unwrap();
+    assert_eq!((empty.content.as_str(), empty.total_chunks), ("", 1));
+    let contents = LibrarianRequest {
+        document_ids: ["urn:none", "urn:doc"].map(str::to_owned).to_vec(),
+        ..about("get-contents", "")
+    };
+    let contents = world.library(contents).await.unwrap();
+    assert_eq!(contents.contents, ["", "aGVsbG8gd29ybGQ="]);
+    assert_eq!(contents.document_metadatas[0].id, "urn:doc");
+
+    let other = world.parts("other", &about("list-documents", "")).await;
+    assert!(other.unwrap()[0].document_metadatas.is_empty());
+    let theirs = about("stream-document", "urn:doc");
+    let stolen = world.parts("other", &theirs).await;
+    assert_eq!(stolen.unwrap_err().code(), ErrorCode::NotFound);
+    let listed = LibrarianRequest {
+        criteria: vec![Criteria {
+            key: "title".into(),
+            value: "doc".into(),
+            operator: "contains".into(),
+        }],
+        ..about("list-documents", "")
+    };
+    let listed = world.library(listed).await.unwrap().document_metadatas;
+    assert_eq!(
+        (listed.len(), listed[0].document_type.as_str()),
+        (1, "source")
+    );
+    let removed = world.library(about("remove-document", "urn:doc"));
+    removed.await.unwrap();
+    let gone = world.library(about("stream-document", "urn:doc"));
+    assert_eq!(gone.await.unwrap_err().code(), ErrorCode::NotFound);
+}
+
+#[tokio::test]
+async fn an_upload_is_told_where_it_stands() {
+    let world = World::start().await;
+    let begin = LibrarianRequest {
+        document_metadata: Some(DocumentMetadata {
+            id: "urn:big".into(),
+            kind: "application/pdf".into(),
+            tags: vec!["t".into()],
+            ..DocumentMetadata::default()
+        }),
+        total_size: 7,
+        chunk_size: 3,
+        ..about("begin-upload", "")
+    };
+    let begun = world.library(begin).await.unwrap();
+    assert_eq!((begun.chunk_size, begun.total_chunks), (3, 3));
+    let on = |operation: &str| LibrarianRequest {
+        upload_id: begun.upload_id.clone(),
+        ..about(operation, "")
+    };
+    let chunk = |at: i64, content: &str| LibrarianRequest {
+        chunk_index: at,
+        content: STANDARD.encode(content),
+        ..on("upload-chunk")
+    };
+    let taken = world.library(chunk(0, "abc")).await.unwrap();
+    assert_eq!((taken.chunks_received, taken.bytes_received), (1, 3));
+    let wrong = world.library(chunk(1, "de")).await.unwrap_err();
+    assert!(wrong.message.contains("must have 3"), "{wrong}");
+    world.library(chunk(2, "g")).await.unwrap();
+    let status = world.library(on("get-upload-status")).await.unwrap();
+    assert_eq!(
+        (
+            status.received_chunks,
+            status.missing_chunks,
+            status.chunk_size
+        ),
+        (vec![0, 2], vec![1], 3)
+    );
+    assert_eq!(status.upload_state, "in-progress");
+    let foreign = world
+        .parts("other", &on("get-upload-status"))
+        .await
+        .unwrap();
+    assert_eq!(foreign[0].upload_state, "expired");
+    let listed = world.library(on("list-uploads")).await.unwrap();
+    assert_eq!(listed.upload_sessions[0].document_id, "urn:big");
+    world.library(chunk(1, "def")).await.unwrap();
+    let done = world.library(on("complete-upload")).await.unwrap();
+    assert_eq!(
+        (done.document_id.as_str(), done.object_id.len()),
+        ("urn:big", 64)
+    );
+    let status = world.library(on("get-upload-status")).await.unwrap();
+    assert_eq!(status.upload_state, "completed");
+    let content = world.library(about("get-document-content", "urn:big"));
+    assert_eq!(content.await.unwrap().content, STANDARD.encode("abcdefg"));
+    let known = world
+        .library(about("get-document", "urn:big"))
+        .await
+        .unwrap();
+    assert_eq!(known.document_metadata.unwrap().tags, ["t"]);
+    let abort = world.library(about("abort-upload", "")).await.unwrap_err();
+    assert_eq!(abort.message, "upload-id: is required");
+}

@@ -1,0 +1,294 @@
+//! A small flow: a chunker that cuts at blanks, an index of words, a store of triples, and a flow service
+//! that keeps what they put aside.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+
+use async_trait::async_trait;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tg_mesh::bus::{Promise, Target};
+use tg_mesh::{Cx, Envelope, Out, Processor, Read, ReadFault, Serve};
+use tg_schemas::codec::ContentType;
+use tg_schemas::msg::{
+    Chunk, CollectionDrop, CollectionDropped, DocumentMetadata, FlowRequest, FlowResponse,
+    LibrarianRequest, LibrarianResponse, PutAside, Retract, TextDocument, Triples,
+};
+use tg_schemas::{Error, ErrorCode, Headers, Subscription, Topic, Triple};
+
+use crate::world::{World, about, soon};
+
+/// What happened in the flow.
+#[derive(Default)]
+pub struct Stores {
+    /// Chunks in the index, by collection.
+    pub words: Mutex<BTreeSet<(String, String)>>,
+    /// How often each chunk was sent.
+    pub sent: Mutex<BTreeMap<String, u32>>,
+    pub triples: Mutex<Vec<(String, Triple)>>,
+    pub retracted: Mutex<Vec<Retract>>,
+    pub dropped: Mutex<Vec<(String, CollectionDrop)>>,
+    /// The index cannot take words that begin with `bad`.
+    pub picky: AtomicBool,
+    /// The graph does not drop anything.
+    pub stubborn: AtomicBool,
+    /// The index waits with everything.
+    pub held: tokio::sync::Mutex<()>,
+    aside: Mutex<BTreeMap<i64, PutAside>>,
+    numbers: AtomicI64,
+}
+
+struct Chunker(Arc<Stores>);
+
+#[async_trait]
+impl Read<TextDocument> for Chunker {
+    async fn read(&self, cx: Cx, record: TextDocument) -> Result<(), ReadFault> {
+        let metadata = record.metadata.unwrap();
+        let ask = about("get-document-content", &record.document_id);
+        let asked = cx.ask::<_, LibrarianResponse>("librarian-request", &ask)?;
+        let content = STANDARD.decode(asked.last().await?.content).unwrap();
+        let text = String::from_utf8(content).unwrap();
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let ask = LibrarianRequest {
+            document_metadatas: words
+                .iter()
+                .map(|word| DocumentMetadata {
+                    id: format!("urn:chunk:{word}"),
+                    kind: "text/plain".into(),
+                    parent_id: record.document_id.clone(),
+                    document_type: "chunk".into(),
+                    ..DocumentMetadata::default()
+                })
+                .collect(),
+            contents: words.iter().map(|word| STANDARD.encode(word)).collect(),
+            ..about("add-children", &metadata.root)
+        };
+        let asked = cx.ask::<_, LibrarianResponse>("librarian-request", &ask)?;
+        let unchanged = asked.last().await?.document_metadatas;
+        for word in words {
+            let id = format!("urn:chunk:{word}");
+            if unchanged.iter().any(|child| child.id == id) {
+                continue;
+            }
+            let chunk = Chunk {
+                metadata: Some(metadata.clone()),
+                chunk: word.to_owned(),
+                document_id: id.clone(),
+                ..Chunk::default()
+            };
+            cx.record("output", &chunk).await?;
+            *self.0.sent.lock().entry(id).or_default() += 1;
+            cx.effect("chunks", 1);
+        }
+        Ok(())
+    }
+}
+
+struct Index(Arc<Stores>);
+
+#[async_trait]
+impl Read<Chunk> for Index {
+    async fn read(&self, cx: Cx, record: Chunk) -> Result<(), ReadFault> {
+        cx.subject(&record.document_id);
+        let _free = self.0.held.lock().await;
+        if record.chunk.starts_with("bad") && self.0.picky.load(Ordering::SeqCst) {
+            let text = format!("cannot take {}", record.chunk);
+            return Err(ReadFault::Dead(Error::new(ErrorCode::BadRequest, text)));
+        }
+        let collection = record.metadata.unwrap().collection;
+        self.0.words.lock().insert((collection, record.document_id));
+        cx.effect("keywords", 1);
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Read<Retract> for Index {
+    async fn read(&self, _: Cx, record: Retract) -> Result<(), ReadFault> {
+        let collection = record.metadata.as_ref().unwrap().collection.clone();
+        self.0
+            .words
+            .lock()
+            .retain(|(of, chunk)| *of != collection || !record.chunks.contains(chunk));
+        self.0.retracted.lock().push(record);
+        Ok(())
+    }
+}
+
+struct Graph(Arc<Stores>);
+
+#[async_trait]
+impl Read<Triples> for Graph {
+    async fn read(&self, cx: Cx, record: Triples) -> Result<(), ReadFault> {
+        let collection = record.metadata.unwrap().collection;
+        cx.effect("triples", record.triples.len() as i64);
+        let mut triples = self.0.triples.lock();
+        triples.extend(
+            record
+                .triples
+                .into_iter()
+                .map(|one| (collection.clone(), one)),
+        );
+        Ok(())
+    }
+}
+
+struct Drops(&'static str, Arc<Stores>);
+
+#[async_trait]
+impl Serve<CollectionDrop, CollectionDropped> for Drops {
+    async fn serve(
+        &self,
+        _: Cx,
+        ask: CollectionDrop,
+        mut out: Out<CollectionDropped>,
+    ) -> Result<(), Error> {
+        if self.0 == "graph" && self.1.stubborn.load(Ordering::SeqCst) {
+            return Err(Error::new(ErrorCode::Storage, "the disk is full"));
+        }
+        self.1.dropped.lock().push((self.0.to_owned(), ask));
+        out.send(CollectionDropped::default()).await
+    }
+}
+
+/// Plays the flow service, as far as put-aside records go.
+struct Flows(Arc<Stores>);
+
+#[async_trait]
+impl Read<PutAside> for Flows {
+    async fn read(&self, _: Cx, record: PutAside) -> Result<(), ReadFault> {
+        let number = self.0.numbers.fetch_add(1, Ordering::SeqCst);
+        self.0.aside.lock().insert(number, record);
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Serve<FlowRequest, FlowResponse> for Flows {
+    async fn serve(
+        &self,
+        cx: Cx,
+        ask: FlowRequest,
+        mut out: Out<FlowResponse>,
+    ) -> Result<(), Error> {
+        let id = || -> i64 { ask.parameters["put-aside-id"].parse().unwrap() };
+        let line = |id: &i64, one: &PutAside| {
+            json!({"id": id.to_string(), "flow-id": one.flow, "subscription": one.subscription,
+                   "reason": one.reason})
+        };
+        let shown: Value = match ask.operation.as_str() {
+            "list-put-aside" => {
+                let aside = self.0.aside.lock();
+                let chosen = aside.iter().filter(|(_, one)| {
+                    one.reason == ask.parameters["reason"] && one.flow == ask.flow_id
+                });
+                chosen.map(|(id, one)| line(id, one)).collect()
+            }
+            "show-put-aside" => {
+                let aside = self.0.aside.lock();
+                let one = &aside[&id()];
+                let mut shown = line(&id(), one);
+                shown["headers"] = serde_json::from_str(&one.headers).unwrap();
+                shown
+            }
+            "replay-put-aside" => {
+                let one = self.0.aside.lock().remove(&id()).unwrap();
+                let headers: Headers = serde_json::from_str(&one.headers).unwrap();
+                let envelope = Envelope {
+                    headers,
+                    content_type: ContentType::parse(&one.content_type),
+                    body: STANDARD.decode(&one.body).unwrap().into(),
+                };
+                let target = Target::Subscription(Subscription {
+                    topic: Topic::parse(&one.topic).unwrap(),
+                    name: one.subscription,
+                });
+                let bus = cx.mesh.bus();
+                bus.publish(&target, envelope, Promise::Confirmed)
+                    .await
+                    .unwrap();
+                json!([])
+            }
+            other => panic!("{other}"),
+        };
+        out.send(FlowResponse {
+            flow: json!({"put-aside": shown}).to_string(),
+            ..FlowResponse::default()
+        })
+        .await
+    }
+}
+
+impl Stores {
+    /// How many chunks of a collection are in the index.
+    pub fn count(&self, collection: &str) -> usize {
+        let words = self.words.lock();
+        words.iter().filter(|(of, _)| of == collection).count()
+    }
+}
+
+/// Starts flow `f` in workspace `default`.
+pub async fn start(world: &World) -> Arc<Stores> {
+    let stores = Arc::new(Stores::default());
+    start_over(world, &stores).await;
+    stores
+}
+
+/// As [`start`], over stores that were there before.
+pub async fn start_over(world: &World, s: &Arc<Stores>) {
+    let processors = [
+        Processor::new("chunker").reads("input", Arc::new(Chunker(s.clone()))),
+        Processor::new("kw-index")
+            .reads::<Chunk>("input", Arc::new(Index(s.clone())))
+            .reads_own::<Retract>("retract", Arc::new(Index(s.clone())))
+            .serves_system("drop-keywords", Arc::new(Drops("keywords", s.clone()))),
+        Processor::new("triples-write")
+            .reads("input", Arc::new(Graph(s.clone())))
+            .serves_system("drop-graph", Arc::new(Drops("graph", s.clone()))),
+        Processor::new("flow-svc")
+            .serves_workspace("flow", Arc::new(Flows(s.clone())))
+            .reads_system::<PutAside>("put-aside", Arc::new(Flows(s.clone()))),
+    ];
+    for processor in processors {
+        world.mesh.host(processor).await.unwrap();
+    }
+    run(world, 1).await;
+}
+
+/// Writes the rows of a start.
+pub async fn run(world: &World, epoch: u64) {
+    let topic = |base: &str| format!("flow:tg:{base}:default:f");
+    let queue = |base: &str, name: &str| json!({"topic": topic(base), "name": name});
+    let flow = json!({
+        "blueprint-name": "b", "epoch": epoch, "parameters": {"chunk-size": "10"},
+        "interfaces": {"text-load": {"flow": topic("text-document-load")},
+                       "document-load": {"flow": topic("document-load")},
+                       "triples-store": {"flow": topic("triples-store")}},
+        "plan": {"queues": [queue("retract", "kw-index--default--f--retract")]},
+    });
+    let row = |topics: Value| json!({"topics": topics, "epoch": epoch}).to_string();
+    let chunker = row(json!({
+        "input": topic("text-document-load"), "output": topic("chunk-load"),
+        "librarian-request": "request:tg:librarian:default",
+    }));
+    let index = row(json!({"input": topic("chunk-load")}));
+    let graph = row(json!({"input": topic("triples-store")}));
+    let flow = flow.to_string();
+    let rows = [
+        ("processor:chunker", "f", Some(chunker.as_str())),
+        ("processor:kw-index", "f", Some(index.as_str())),
+        ("processor:triples-write", "f", Some(graph.as_str())),
+        ("flow", "f", Some(flow.as_str())),
+    ];
+    world.config.change(&world.mesh, "default", &rows).await;
+    soon("the flow is attached", || {
+        let ids = ["chunker", "kw-index", "triples-write"];
+        let view = world.mesh.presence();
+        ids.iter()
+            .all(|id| view.attached(id, "default", "f", epoch))
+    })
+    .await;
+}

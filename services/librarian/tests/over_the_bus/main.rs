@@ -1,0 +1,7 @@
+//! The librarian and the collection service as others meet them, with a small flow around them.
+
+mod collections;
+mod documents;
+mod flow;
+mod processing;
+mod world;

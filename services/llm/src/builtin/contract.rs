@@ -1,0 +1,140 @@
+//! The prompts of our own that the reader knows by their first line, and what it replies to each. Text that a
+//! prompt carries never stands before the headings that are looked for from the front.
+
+use super::{concepts, extract, ontology, synthesis, tables};
+
+/// The reply to a prompt; `None` when it is none of those known here.
+pub(super) fn reply(prompt: &str) -> Option<String> {
+    let lines: Vec<&str> = prompt.lines().collect();
+    let prompt = Sections { lines: &lines };
+    Some(match lines.first()?.trim_end() {
+        "## Definitions wanted" => extract::definition_lines(&prompt.text()?, "entity"),
+        "## Topics wanted" => extract::definition_lines(&prompt.text()?, "topic"),
+        "## Relationships wanted" => extract::relationship_lines(&prompt.text()?),
+        KNOWLEDGE => extract::knowledge_lines(&prompt.text()?),
+        "## Rows wanted" => rows(&prompt)?,
+        "## Ontology facts wanted" => ontology::reply(
+            prompt.between("## Classes", "## Relations")?,
+            prompt.between("## Relations", "## Attributes")?,
+            prompt.between("## Attributes", "## Form")?,
+            &prompt.text()?,
+        ),
+        "## Concepts wanted" => concepts::lines(&prompt.question()?),
+        "## Answer from facts" => {
+            synthesis::from_facts(prompt.material("## Facts")?, &prompt.question()?)
+        }
+        "## Answer from passages" => {
+            synthesis::from_passages(prompt.material("## Passages")?, &prompt.question()?)
+        }
+        "## Tables wanted" => {
+            let known = tables::tables(prompt.between("## Tables", "## Form")?);
+            tables::choose(&known, &prompt.question()?)
+        }
+        "## GraphQL query wanted" => {
+            let known = tables::tables(prompt.between("## Tables", "## Rules")?);
+            tables::query(&known, &prompt.question()?)
+        }
+        "## Import of CSV wanted" => import(&prompt, "csv")?,
+        "## Import of JSON wanted" => import(&prompt, "json")?,
+        "## Import of XML wanted" => import(&prompt, "xml")?,
+        _ => return None,
+    })
+}
+
+/// First line of the prompt that asks an agent what a text says.
+const KNOWLEDGE: &str = "## Knowledge wanted";
+
+/// The final answer to a question that asks an agent what a text says.
+pub(super) fn knowledge(question: &str) -> Option<String> {
+    if question.lines().next()?.trim_end() == KNOWLEDGE {
+        reply(question)
+    } else {
+        None
+    }
+}
+
+struct Sections<'a> {
+    lines: &'a [&'a str],
+}
+
+impl<'a> Sections<'a> {
+    fn first(&self, heading: &str) -> Option<usize> {
+        self.lines
+            .iter()
+            .position(|line| line.trim_end() == heading)
+    }
+
+    fn last(&self, heading: &str) -> Option<usize> {
+        self.lines
+            .iter()
+            .rposition(|line| line.trim_end() == heading)
+    }
+
+    /// Everything behind the heading of the text, which is the last of its prompt.
+    fn text(&self) -> Option<String> {
+        Some(self.lines[self.first("## Text")? + 1..].join("\n"))
+    }
+
+    /// Lines between two headings.
+    fn between(&self, from: &str, to: &str) -> Option<&'a [&'a str]> {
+        let from = self.first(from)? + 1;
+        let to = from
+            + self.lines[from..]
+                .iter()
+                .position(|line| line.trim_end() == to)?;
+        Some(&self.lines[from..to])
+    }
+
+    /// Facts or passages, which may hold headings of their own.
+    fn material(&self, heading: &str) -> Option<&'a [&'a str]> {
+        let (from, to) = (self.first(heading)? + 1, self.last("## Rules")?);
+        self.lines.get(from..to)
+    }
+
+    /// What stands at the end.
+    fn question(&self) -> Option<String> {
+        let from = self.last("## Question")? + 1;
+        let to = self.last("## Your answer").filter(|to| *to > from);
+        let lines = &self.lines[from..to.unwrap_or(self.lines.len())];
+        Some(lines.join("\n").trim().to_owned())
+    }
+}
+
+fn rows(prompt: &Sections<'_>) -> Option<String> {
+    let find = prompt.lines.get(1)?;
+    let name = find.strip_prefix("Find in the text at the end every ")?;
+    let name = name
+        .split_once(" that it describes")
+        .map_or(name, |(name, _)| name);
+    let end = prompt.first(
+        "Write one JSON object a line and nothing else, with the names of the fields as its keys.",
+    )?;
+    let fields: Vec<tables::Field> = prompt.lines[2..end.max(2)]
+        .iter()
+        .filter_map(|line| tables::field(line.strip_prefix("* ")?))
+        .collect();
+    Some(tables::rows(name, &fields, &prompt.text()?))
+}
+
+fn import(prompt: &Sections<'_>, format: &str) -> Option<String> {
+    let known = tables::tables(prompt.between("## Table", "## Form")?);
+    let data = prompt.lines.get(prompt.last("## Data")? + 1..)?;
+    let sources = match format {
+        "csv" => {
+            let header = data.iter().find(|line| !line.trim().is_empty())?;
+            let mark = [',', ';', '\t', '|']
+                .into_iter()
+                .max_by_key(|mark| header.matches(*mark).count())?;
+            header
+                .split(mark)
+                .map(|name| name.trim_matches(['"', ' ']).to_owned())
+                .collect()
+        }
+        "json" => concepts::keys(&data.join("\n")),
+        _ => concepts::tags(&data.join("\n")),
+    };
+    Some(tables::mapping(format, known.first()?, &sources))
+}
+
+#[cfg(test)]
+mod tests;

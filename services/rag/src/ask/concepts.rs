@@ -1,0 +1,38 @@
+//! What a question is about, by the model.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use serde_json::Value;
+use tg_mesh::Cx;
+use tg_schemas::{Error, ErrorCode};
+
+use super::model::{Model, Spent};
+use crate::engine::concepts;
+
+const PROMPT: &str = "extract-concepts";
+
+/// The concepts of a question, and what finding them took. A workspace without the prompt has the question
+/// as its only concept.
+pub async fn concepts(cx: &Cx, question: &str) -> Result<(Vec<String>, Spent), Error> {
+    match ask(cx, question).await {
+        Ok((reply, spent)) => Ok((concepts::read(&reply, question), spent)),
+        Err(error) if error.code() == ErrorCode::NotFound || error.kind == "no-configuration" => {
+            Ok((vec![question.to_owned()], Spent::default()))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+async fn ask(cx: &Cx, question: &str) -> Result<(String, Spent), Error> {
+    let started = Instant::now();
+    let terms = BTreeMap::from([("query".to_owned(), Value::from(question).to_string())]);
+    let mut model = Model::ask(cx, PROMPT, terms, false)?;
+    let mut reply = String::new();
+    while let Some(piece) = model.next().await? {
+        reply.push_str(&piece);
+    }
+    let mut spent = model.spent();
+    spent.duration_ms = u64::try_from(started.elapsed().as_millis()).ok();
+    Ok((reply, spent))
+}

@@ -1,0 +1,78 @@
+//! The reranker of the flow, or our own scores where there is none.
+
+use tg_mesh::Cx;
+use tg_schemas::Error;
+use tg_schemas::msg::{RerankerDocument, RerankerQuery, RerankerRequest, RerankerResponse};
+
+use crate::engine::rank::{Ranked, rank};
+use crate::fault;
+
+const RERANKER: &str = "reranker-request";
+
+/// Texts that fit the queries best, and whether a reranker said so.
+pub async fn rerank(
+    cx: &Cx,
+    queries: &[String],
+    texts: &[&str],
+    limit: usize,
+) -> Result<(Vec<Ranked>, bool), Error> {
+    if texts.is_empty() || queries.is_empty() {
+        return Ok((Vec::new(), false));
+    }
+    if cx.has(RERANKER) {
+        match ask(cx, queries, texts, limit).await {
+            Ok(ranked) => return Ok((ranked, true)),
+            Err(error) if fault::over(&error) => return Err(error),
+            Err(error) => {
+                metrics::counter!("tg_rag_reranker_failed_total").increment(1);
+                tracing::warn!(%error, "the reranker did not answer; words decide");
+            }
+        }
+    }
+    Ok((rank(queries, texts, None, limit), false))
+}
+
+async fn ask(
+    cx: &Cx,
+    queries: &[String],
+    texts: &[&str],
+    limit: usize,
+) -> Result<Vec<Ranked>, Error> {
+    let request = RerankerRequest {
+        queries: queries
+            .iter()
+            .enumerate()
+            .map(|(at, text)| RerankerQuery {
+                query_id: at.to_string(),
+                query_text: text.clone(),
+            })
+            .collect(),
+        documents: texts
+            .iter()
+            .enumerate()
+            .map(|(at, text)| RerankerDocument {
+                document_id: at.to_string(),
+                document_text: (*text).to_owned(),
+            })
+            .collect(),
+        limit: limit as i64,
+    };
+    let answer = cx.ask::<_, RerankerResponse>(RERANKER, &request)?;
+    let results = answer.last().await?.results;
+    let mut taken = vec![false; texts.len()];
+    let mut ranked = Vec::with_capacity(results.len());
+    for result in results {
+        let text = result.document_id.parse::<usize>().ok();
+        let Some(text) = text.filter(|at| taken.get(*at) == Some(&false)) else {
+            continue;
+        };
+        taken[text] = true;
+        let query = result.query_id.parse::<usize>().ok();
+        ranked.push(Ranked {
+            text,
+            query: query.filter(|at| *at < queries.len()).unwrap_or(0),
+            score: result.score,
+        });
+    }
+    Ok(ranked)
+}

@@ -1,0 +1,128 @@
+//! Embeddings, and look-ups of entities and chunks.
+
+use tg_mesh::Cx;
+use tg_schemas::msg::{
+    DocumentEmbeddingsRequest, DocumentEmbeddingsResponse, EmbeddingsRequest, EmbeddingsResponse,
+    EntityMatch, GraphEmbeddingsRequest, GraphEmbeddingsResponse, KeywordIndexRequest,
+    KeywordIndexResponse,
+};
+use tg_schemas::{Error, ErrorCode};
+
+use super::few;
+use crate::fault;
+
+const EMBEDDINGS: &str = "embeddings-request";
+const ENTITIES: &str = "graph-embeddings-request";
+const CHUNKS: &str = "document-embeddings-request";
+const KEYWORDS: &str = "keyword-index-request";
+/// Look-ups at a time; a question has no more (see [`crate::engine::concepts::MOST`]).
+const AT_ONCE: usize = 16;
+
+/// Texts as vectors, and the model that made them.
+#[derive(Debug, Clone)]
+pub struct Embedded {
+    /// One per text.
+    pub vectors: Vec<Vec<f32>>,
+    /// Model; empty if it is not told.
+    pub model: String,
+}
+
+/// Turns texts into vectors, all at once.
+pub async fn embed(cx: &Cx, texts: Vec<String>) -> Result<Embedded, Error> {
+    let count = texts.len();
+    let request = EmbeddingsRequest { texts };
+    let answer = cx.ask::<_, EmbeddingsResponse>(EMBEDDINGS, &request)?;
+    let answer = answer.last().await?;
+    if answer.vectors.len() != count {
+        return Err(Error::new(
+            ErrorCode::Internal,
+            "the embeddings service returned another number of vectors than texts",
+        ));
+    }
+    Ok(Embedded {
+        vectors: answer.vectors,
+        model: answer.model,
+    })
+}
+
+/// Entities nearest to each vector, one list per vector. Fails only when every look-up does.
+pub async fn entities(
+    cx: &Cx,
+    collection: &str,
+    embedded: &Embedded,
+    limit: usize,
+) -> Result<Vec<Vec<EntityMatch>>, Error> {
+    let look_ups = embedded.vectors.iter().map(|vector| async move {
+        let request = GraphEmbeddingsRequest {
+            vector: vector.clone(),
+            limit: limit as i64,
+            collection: collection.to_owned(),
+            model: embedded.model.clone(),
+            ..GraphEmbeddingsRequest::default()
+        };
+        let answer = cx.ask::<_, GraphEmbeddingsResponse>(ENTITIES, &request)?;
+        Ok(answer.last().await?.entities)
+    });
+    some(few(look_ups.collect(), AT_ONCE).await)
+}
+
+/// Chunks nearest to each vector, one list per vector, best first. Fails only when every look-up does.
+pub async fn by_meaning(
+    cx: &Cx,
+    collection: &str,
+    embedded: &Embedded,
+    limit: usize,
+) -> Result<Vec<Vec<String>>, Error> {
+    let look_ups = embedded.vectors.iter().map(|vector| async move {
+        let request = DocumentEmbeddingsRequest {
+            vector: vector.clone(),
+            limit: limit as i64,
+            collection: collection.to_owned(),
+            model: embedded.model.clone(),
+            ..DocumentEmbeddingsRequest::default()
+        };
+        let answer = cx.ask::<_, DocumentEmbeddingsResponse>(CHUNKS, &request)?;
+        let mut chunks = answer.last().await?.chunks;
+        chunks.sort_by(|a, b| b.score.total_cmp(&a.score));
+        Ok(chunks.into_iter().map(|chunk| chunk.chunk_id).collect())
+    });
+    some(few(look_ups.collect(), AT_ONCE).await)
+}
+
+/// Chunks that hold a question's words, best first.
+pub async fn by_words(
+    cx: &Cx,
+    collection: &str,
+    question: &str,
+    limit: usize,
+) -> Result<Vec<String>, Error> {
+    let request = KeywordIndexRequest {
+        query: question.to_owned(),
+        limit: limit as i64,
+        collection: collection.to_owned(),
+    };
+    let answer = cx.ask::<_, KeywordIndexResponse>(KEYWORDS, &request)?;
+    let mut chunks = answer.last().await?.chunks;
+    chunks.sort_by(|a, b| b.score.total_cmp(&a.score));
+    Ok(chunks.into_iter().map(|chunk| chunk.chunk_id).collect())
+}
+
+/// What succeeded; the first failure if nothing did, or if the question is over.
+fn some<T>(results: Vec<Result<T, Error>>) -> Result<Vec<T>, Error> {
+    let mut found = Vec::with_capacity(results.len());
+    let mut failure = None;
+    for result in results {
+        match result {
+            Ok(one) => found.push(one),
+            Err(error) if fault::over(&error) => return Err(error),
+            Err(error) => {
+                tracing::warn!(%error, "a look-up failed");
+                failure.get_or_insert(error);
+            }
+        }
+    }
+    match failure {
+        Some(error) if found.is_empty() => Err(error),
+        _ => Ok(found),
+    }
+}

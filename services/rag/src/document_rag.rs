@@ -1,0 +1,258 @@
+//! `document-rag`: what the question is about → chunks by meaning and by words → their texts → the best of
+//! them → an answer that cites them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::json;
+use tg_mesh::{Cx, Out, Serve};
+use tg_provenance::{
+    Retrieval, SelectedChunk, SessionFacts, Synthesis, asked, explored_chunks, focused_on_chunks,
+    grounded, synthesised,
+};
+use tg_schemas::Error;
+use tg_schemas::msg::{DocumentRagQuery, DocumentRagResponse, Source, SourcesRequest};
+
+use crate::ask::{self, Graph, Library, Spent};
+use crate::engine::budget::{fitting, shorten};
+use crate::engine::concepts;
+use crate::engine::documents::{Chosen, Passage, choose, in_order, pool};
+use crate::engine::plan::DocumentPlan;
+use crate::fault;
+use crate::frames::End;
+use crate::keep::answer_title;
+use crate::narrator::Narrator;
+use crate::processors::{now, trace_id};
+use crate::settings::Settings;
+use crate::synthesis::{self, Task, usage};
+
+const PROMPT: &str = "document-prompt";
+/// What is said when no document has anything.
+const NOTHING: &str = "The documents of this collection hold nothing that answers this question.";
+/// Characters of a chunk that the reranker sees.
+const RERANKED: usize = 4_000;
+/// Characters of one chunk, and bytes of all chunks, that the model is given.
+const CHUNK: usize = 20_000;
+const CHUNKS: usize = 240 << 10;
+
+/// Serves `request` of `document-rag`.
+pub struct DocumentRag(pub Arc<Settings>);
+
+#[async_trait]
+impl Serve<DocumentRagQuery, DocumentRagResponse> for DocumentRag {
+    async fn serve(
+        &self,
+        cx: Cx,
+        ask: DocumentRagQuery,
+        out: Out<DocumentRagResponse>,
+    ) -> Result<(), Error> {
+        let (index, reranker) = (cx.has("keyword-index-request"), cx.has("reranker-request"));
+        let plan = DocumentPlan::new(&ask, &self.0.documents, index, reranker)?;
+        let mut narrator = Narrator::new(&cx, out, ask.streaming, &plan.collection);
+        let answered = answer(&cx, &ask, &plan, &mut narrator).await;
+        narrator.count("documents", answered.is_ok());
+        if let Err(error) = answered {
+            narrator.give_up().await;
+            return Err(fault::typed(fault::DOCUMENT_RAG, error));
+        }
+        Ok(())
+    }
+}
+
+type Teller = Narrator<DocumentRagResponse>;
+
+async fn answer(
+    cx: &Cx,
+    ask: &DocumentRagQuery,
+    plan: &DocumentPlan,
+    narrator: &mut Teller,
+) -> Result<(), Error> {
+    let names = Retrieval::documents(&trace_id(cx));
+    let facts = SessionFacts {
+        question: &plan.question,
+        started_at: &now(),
+        parent: Some(ask.parent_uri.as_str()).filter(|parent| !parent.is_empty()),
+    };
+    narrator.tell(asked(&names, &facts)).await?;
+
+    let (concepts, mut spent) = if plan.mode.vectors() {
+        ask::concepts(cx, &plan.question).await?
+    } else {
+        (vec![plan.question.clone()], Spent::default())
+    };
+    narrator
+        .tell(grounded(&names, &concepts, &usage(&spent)))
+        .await?;
+
+    let found = search(cx, plan, &concepts).await?;
+    let passages = Library::of(cx).texts(&found).await?;
+    let looked_at: Vec<String> = passages.iter().map(|p| p.chunk.clone()).collect();
+    narrator.tell(explored_chunks(&names, &looked_at)).await?;
+
+    let (chosen, focused) = select(cx, plan, &passages).await?;
+    let texts: Vec<String> = chosen
+        .iter()
+        .map(|chosen| shorten(passages[chosen.passage].text.trim(), CHUNK))
+        .collect();
+    let count = fitting(&texts, CHUNKS);
+    let (chosen, texts) = (&chosen[..count], &texts[..count]);
+    if focused {
+        let selected: Vec<SelectedChunk> = chosen
+            .iter()
+            .map(|chosen| SelectedChunk {
+                chunk: passages[chosen.passage].chunk.clone(),
+                score: chosen.score,
+            })
+            .collect();
+        narrator
+            .store_and_tell(focused_on_chunks(&names, &selected))
+            .await?;
+    }
+
+    let task = Task {
+        prompt: PROMPT,
+        terms: BTreeMap::from([
+            ("query".to_owned(), json!(plan.question).to_string()),
+            ("documents".to_owned(), json!(texts).to_string()),
+        ]),
+        passages: texts,
+        nothing: NOTHING,
+    };
+    let written = synthesis::write(cx, narrator, task).await?;
+
+    let title = answer_title("DocumentRAG", &plan.question);
+    let document = names.answer_document();
+    let cited: Vec<usize> = written.cited.iter().copied().collect();
+    let chunks: Vec<String> = cited
+        .iter()
+        .filter_map(|at| chosen.get(*at))
+        .map(|chosen| passages[chosen.passage].chunk.clone())
+        .collect();
+    let (stored, sources) = tokio::join!(
+        narrator.keeper.save(&document, title, &written.text),
+        sources(cx, plan, &chunks)
+    );
+    let end = Synthesis {
+        focused,
+        stored,
+        cites: if focused { &cited } else { &[] },
+        usage: usage(&written.spent),
+    };
+    narrator.tell(synthesised(&names, &end)).await?;
+    spent.add(&written.spent);
+    let sources = sources?;
+    narrator.end(written.text, End { spent, sources }).await
+}
+
+/// Chunks that may answer, best first. One search that fails leaves the other.
+async fn search(cx: &Cx, plan: &DocumentPlan, concepts: &[String]) -> Result<Vec<String>, Error> {
+    let by_meaning = async {
+        if !plan.mode.vectors() {
+            return Ok(Vec::new());
+        }
+        let searches = concepts::searches(&plan.question, concepts);
+        let embedded = ask::embed(cx, searches).await?;
+        ask::by_meaning(cx, &plan.collection, &embedded, plan.pool).await
+    };
+    let by_words = async {
+        if !plan.mode.keywords() {
+            return Ok(Vec::new());
+        }
+        ask::by_words(cx, &plan.collection, &plan.question, plan.pool).await
+    };
+    let (meaning, words) = tokio::join!(by_meaning, by_words);
+    let both = plan.mode.vectors() && plan.mode.keywords();
+    let (meaning, words) = match (meaning, words) {
+        (Ok(meaning), Ok(words)) => (meaning, words),
+        (Err(error), _) | (_, Err(error)) if fault::over(&error) || !both => return Err(error),
+        (Err(error), Err(_)) => return Err(error),
+        (Ok(meaning), Err(error)) => {
+            tracing::warn!(%error, "the keyword index did not answer; meaning alone decides");
+            (meaning, Vec::new())
+        }
+        (Err(error), Ok(words)) => {
+            tracing::warn!(%error, "the search by meaning failed; words alone decide");
+            (Vec::new(), words)
+        }
+    };
+    Ok(pool(plan, meaning, words))
+}
+
+/// The chunks for the model, and whether a reranker chose them.
+async fn select(
+    cx: &Cx,
+    plan: &DocumentPlan,
+    passages: &[Passage],
+) -> Result<(Vec<Chosen>, bool), Error> {
+    if !cx.has("reranker-request") && plan.diversity.is_none() {
+        let mut chosen = in_order(passages);
+        chosen.truncate(plan.documents);
+        return Ok((chosen, false));
+    }
+    let texts: Vec<String> = passages
+        .iter()
+        .map(|passage| shorten(passage.text.trim(), RERANKED))
+        .collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let limit = if plan.diversity.is_some() {
+        passages.len()
+    } else {
+        plan.documents
+    };
+    let question = std::slice::from_ref(&plan.question);
+    let (ranked, reranked) = ask::rerank(cx, question, &texts, limit).await?;
+    if !reranked && plan.diversity.is_none() {
+        // The searches know more than words alone.
+        let mut chosen = in_order(passages);
+        chosen.truncate(plan.documents);
+        return Ok((chosen, false));
+    }
+    let scored = ranked
+        .into_iter()
+        .map(|ranked| Chosen {
+            passage: ranked.text,
+            score: ranked.score,
+        })
+        .collect();
+    Ok((choose(plan, passages, scored), true))
+}
+
+/// The documents of the cited chunks: as the graph traces them, else as the library does.
+async fn sources(cx: &Cx, plan: &DocumentPlan, chunks: &[String]) -> Result<Vec<Source>, Error> {
+    if chunks.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut found: BTreeMap<String, String> = BTreeMap::new();
+    let mut missing: BTreeSet<String> = chunks.iter().cloned().collect();
+    let request = SourcesRequest {
+        collection: plan.collection.clone(),
+        nodes: chunks.to_vec(),
+        ..SourcesRequest::default()
+    };
+    match Graph::of(cx, None).sources(&request).await {
+        Ok(traced) => {
+            for (chunk, entry) in chunks.iter().zip(&traced.traced) {
+                for place in &entry.documents {
+                    let place = usize::try_from(*place).unwrap_or(usize::MAX);
+                    if let Some(document) = traced.documents.get(place) {
+                        found.insert(document.uri.clone(), document.title.clone());
+                        missing.remove(chunk);
+                    }
+                }
+            }
+        }
+        Err(error) if fault::over(&error) => return Err(error),
+        Err(error) => tracing::warn!(%error, "sources of chunks could not be traced"),
+    }
+    if !missing.is_empty() {
+        let missing: Vec<String> = missing.into_iter().collect();
+        let known = Library::of(cx).documents(&missing).await;
+        found.extend(known.into_values().map(|source| (source.uri, source.title)));
+    }
+    let named = |(uri, title): (String, String)| Source {
+        title: if title.is_empty() { uri.clone() } else { title },
+        uri,
+    };
+    Ok(found.into_iter().map(named).collect())
+}

@@ -1,0 +1,349 @@
+//! What a question asks for, with defaults filled in and bounds kept. All limits are counts unless said.
+
+use tg_schemas::msg::{DocumentRagQuery, GraphRagQuery, TraversalStep};
+use tg_schemas::{Error, ErrorCode};
+
+/// Longest question, in bytes.
+const QUESTION: usize = 64 << 10;
+
+/// How GraphRAG looks for an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GraphLimits {
+    /// Entities that the walk begins with.
+    pub entities: usize,
+    /// Edges of one node in one direction.
+    pub triples: usize,
+    /// Edges, of all hops together, that the model is given: the best.
+    pub subgraph: usize,
+    /// Hops.
+    pub path: usize,
+    /// Scored edges of one hop that the kept ones are chosen from; where they are more than `edges`, the
+    /// choice weighs the score against saying the same again.
+    pub scored: usize,
+    /// Edges kept of one hop.
+    pub edges: usize,
+    /// Edges of one hop that are given to the reranker: those whose words fit best.
+    pub reranked: usize,
+    /// Characters of an edge's text.
+    pub text: usize,
+}
+
+impl Default for GraphLimits {
+    fn default() -> Self {
+        Self {
+            entities: 50,
+            triples: 30,
+            subgraph: 1000,
+            path: 2,
+            scored: 30,
+            edges: 25,
+            reranked: 350,
+            text: 240,
+        }
+    }
+}
+
+/// What may be asked for at most.
+const MOST: GraphLimits = GraphLimits {
+    entities: 1_000,
+    triples: 1_000,
+    subgraph: 5_000,
+    path: 6,
+    scored: 1_000,
+    edges: 500,
+    reranked: 2_000,
+    text: 2_000,
+};
+
+/// A question to the graph.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GraphPlan {
+    /// The question.
+    pub question: String,
+    /// Collection.
+    pub collection: String,
+    /// Limits.
+    pub limits: GraphLimits,
+    /// Restrictions of the hops, first hop first.
+    pub steps: Vec<TraversalStep>,
+    /// The one graph to look in.
+    pub graph: Option<String>,
+    /// Languages that texts may be in.
+    pub languages: Vec<String>,
+}
+
+impl GraphPlan {
+    /// Checks a question and fills in what it leaves open.
+    pub fn new(ask: &GraphRagQuery, usual: &GraphLimits) -> Result<Self, Error> {
+        check(&ask.query)?;
+        if !ask.grounding_seeds.is_empty() && !ask.graph_seeds.is_empty() {
+            return Err(bad(
+                "grounding-seeds and graph-seeds are mutually exclusive",
+            ));
+        }
+        let limits = GraphLimits {
+            entities: limit(ask.entity_limit, usual.entities, MOST.entities),
+            triples: limit(ask.triple_limit, usual.triples, MOST.triples),
+            subgraph: limit(ask.max_subgraph_size, usual.subgraph, MOST.subgraph),
+            path: limit(ask.max_path_length, usual.path, MOST.path),
+            scored: limit(ask.edge_score_limit, usual.scored, MOST.scored),
+            edges: limit(ask.edge_limit, usual.edges, MOST.edges),
+            reranked: limit(ask.max_reranker_input, usual.reranked, MOST.reranked),
+            text: usual.text.clamp(20, MOST.text),
+        };
+        let languages = ask.languages.iter().map(|tag| tag.trim().to_owned());
+        Ok(Self {
+            question: ask.query.trim().to_owned(),
+            collection: collection(&ask.collection),
+            limits,
+            steps: ask.traversal_instructions.clone(),
+            graph: ask.graph.clone(),
+            languages: languages.filter(|tag| !tag.is_empty()).collect(),
+        })
+    }
+}
+
+/// How chunks are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// By meaning.
+    Vector,
+    /// By words.
+    Keyword,
+    /// By both, merged.
+    Hybrid,
+}
+
+impl Mode {
+    /// Reads the name that settings and questions use.
+    pub fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "vector" => Self::Vector,
+            "keyword" => Self::Keyword,
+            "hybrid" => Self::Hybrid,
+            _ => return None,
+        })
+    }
+
+    /// Whether vectors are searched.
+    pub fn vectors(self) -> bool {
+        self != Self::Keyword
+    }
+
+    /// Whether the keyword index is searched.
+    pub fn keywords(self) -> bool {
+        self != Self::Vector
+    }
+}
+
+/// How DocumentRAG looks for an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DocumentLimits {
+    /// Chunks that the model is given.
+    pub documents: usize,
+    /// Chunks that these are chosen from; nothing: three times as many.
+    pub fetch: usize,
+    /// How chunks are looked for; nothing: both ways where the flow has a keyword index.
+    pub mode: Option<Mode>,
+    /// What vectors count when both are merged.
+    pub vector_weight: f64,
+    /// What keywords count when both are merged.
+    pub keyword_weight: f64,
+    /// Whether the choice avoids repeats.
+    pub diverse: bool,
+    /// What relevance counts against variety, 0 to 1.
+    pub lambda: f64,
+}
+
+impl Default for DocumentLimits {
+    fn default() -> Self {
+        Self {
+            documents: 20,
+            fetch: 0,
+            mode: None,
+            vector_weight: 1.0,
+            keyword_weight: 1.0,
+            diverse: false,
+            lambda: 0.7,
+        }
+    }
+}
+
+/// What may be asked for at most.
+const MOST_DOCUMENTS: usize = 200;
+const MOST_FETCHED: usize = 1_000;
+
+/// A question to documents.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DocumentPlan {
+    /// The question.
+    pub question: String,
+    /// Collection.
+    pub collection: String,
+    /// Chunks that the model is given.
+    pub documents: usize,
+    /// Chunks that these are chosen from.
+    pub pool: usize,
+    /// How chunks are looked for.
+    pub mode: Mode,
+    /// What vectors count.
+    pub vector_weight: f64,
+    /// What keywords count.
+    pub keyword_weight: f64,
+    /// λ when the choice avoids repeats.
+    pub diversity: Option<f64>,
+}
+
+impl DocumentPlan {
+    /// Checks a question and fills in what it leaves open, given what the flow has.
+    pub fn new(
+        ask: &DocumentRagQuery,
+        usual: &DocumentLimits,
+        keyword_index: bool,
+        reranker: bool,
+    ) -> Result<Self, Error> {
+        check(&ask.query)?;
+        let asked = match ask.retrieval_mode.trim() {
+            "" => usual.mode,
+            text => Some(
+                Mode::parse(text)
+                    .ok_or_else(|| bad("retrieval-mode: must be vector, keyword or hybrid"))?,
+            ),
+        };
+        let mode = match asked {
+            None if keyword_index => Mode::Hybrid,
+            None => Mode::Vector,
+            Some(Mode::Keyword) if !keyword_index => {
+                return Err(bad("retrieval-mode: this flow has no keyword index"));
+            }
+            Some(Mode::Hybrid) if !keyword_index => Mode::Vector,
+            Some(mode) => mode,
+        };
+        let diverse = match ask.rerank_diversity_mode.trim() {
+            "" => usual.diverse,
+            "none" => false,
+            "mmr" => true,
+            _ => return Err(bad("rerank-diversity-mode: must be none or mmr")),
+        };
+        let weight = |asked: f64, usual: f64, field: &str| match asked {
+            0.0 => Ok(usual),
+            asked if asked.is_finite() && asked > 0.0 => Ok(asked),
+            _ => Err(bad(&format!("{field}: must be above 0"))),
+        };
+        let lambda = match ask.rerank_diversity_lambda {
+            0.0 => usual.lambda,
+            asked if (0.0..=1.0).contains(&asked) => asked,
+            _ => return Err(bad("rerank-diversity-lambda: must be from 0 to 1")),
+        };
+        let documents = limit(ask.doc_limit, usual.documents, MOST_DOCUMENTS);
+        let wide = match limit(ask.fetch_limit, usual.fetch, MOST_FETCHED) {
+            0 => documents * 3,
+            fetch => fetch,
+        };
+        let reranks = reranker || diverse;
+        Ok(Self {
+            question: ask.query.trim().to_owned(),
+            collection: collection(&ask.collection),
+            documents,
+            pool: if reranks {
+                wide.max(documents)
+            } else {
+                documents
+            },
+            mode,
+            vector_weight: weight(ask.vector_weight, usual.vector_weight, "vector-weight")?,
+            keyword_weight: weight(ask.keyword_weight, usual.keyword_weight, "keyword-weight")?,
+            diversity: diverse.then_some(lambda),
+        })
+    }
+}
+
+fn check(question: &str) -> Result<(), Error> {
+    if question.trim().is_empty() {
+        return Err(bad("query: must not be empty"));
+    }
+    if question.len() > QUESTION {
+        return Err(Error::new(
+            ErrorCode::TooLarge,
+            "query: is larger than 64 KiB",
+        ));
+    }
+    Ok(())
+}
+
+/// What is asked for within bounds; nothing and less mean as usual.
+fn limit(asked: i64, usual: usize, most: usize) -> usize {
+    match usize::try_from(asked) {
+        Ok(asked) if asked > 0 => asked.min(most),
+        _ => usual.min(most),
+    }
+}
+
+fn collection(asked: &str) -> String {
+    match asked.trim() {
+        "" => "default".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+fn bad(text: &str) -> Error {
+    Error::new(ErrorCode::BadRequest, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_filled_in_and_bounded() {
+        let ask = GraphRagQuery {
+            query: " q ".into(),
+            edge_limit: 7,
+            max_path_length: 99,
+            entity_limit: -1,
+            ..GraphRagQuery::default()
+        };
+        let plan = GraphPlan::new(&ask, &GraphLimits::default()).unwrap();
+        assert_eq!(
+            (plan.question.as_str(), plan.collection.as_str()),
+            ("q", "default")
+        );
+        let limits = plan.limits;
+        assert_eq!(
+            (limits.edges, limits.path, limits.entities),
+            (7, MOST.path, 50)
+        );
+        let both = GraphRagQuery {
+            grounding_seeds: vec!["a".into()],
+            graph_seeds: vec!["urn:a".into()],
+            ..ask
+        };
+        let error = GraphPlan::new(&both, &GraphLimits::default()).unwrap_err();
+        assert!(error.message.contains("mutually exclusive"));
+        assert!(GraphPlan::new(&GraphRagQuery::default(), &GraphLimits::default()).is_err());
+    }
+
+    #[test]
+    fn the_mode_follows_what_the_flow_has() {
+        let plan = |mode: &str, index: bool| {
+            let ask = DocumentRagQuery {
+                query: "q".into(),
+                doc_limit: 10,
+                retrieval_mode: mode.into(),
+                ..DocumentRagQuery::default()
+            };
+            DocumentPlan::new(&ask, &DocumentLimits::default(), index, true)
+        };
+        assert_eq!(plan("", true).unwrap().mode, Mode::Hybrid);
+        assert_eq!(plan("", false).unwrap().mode, Mode::Vector);
+        assert_eq!(plan("keyword", true).unwrap().mode, Mode::Keyword);
+        assert!(plan("keyword", false).is_err() && plan("odd", true).is_err());
+        assert_eq!(plan("", true).unwrap().pool, 30);
+        let alone = DocumentRagQuery {
+            query: "q".into(),
+            ..DocumentRagQuery::default()
+        };
+        let alone = DocumentPlan::new(&alone, &DocumentLimits::default(), false, false).unwrap();
+        assert_eq!((alone.documents, alone.pool), (20, 20));
+    }
+}

@@ -1,0 +1,115 @@
+//! Tells the asker what happens, and sees to it that the trace is stored: entries before the frame from
+//! which clients go and fetch them, everything before the last frame.
+
+use std::time::{Duration, Instant};
+
+use tg_mesh::{Cx, Out};
+use tg_provenance::Event;
+use tg_schemas::Error;
+
+use crate::frames::{End, Frames};
+use crate::keep::Keeper;
+
+/// See the module.
+pub struct Narrator<R> {
+    out: Out<R>,
+    streaming: bool,
+    /// Where things are kept.
+    pub keeper: Keeper,
+    trace: Vec<Event>,
+    stored: usize,
+    began: Instant,
+    retrieved: Option<Duration>,
+}
+
+impl<R: Frames> Narrator<R> {
+    /// Tells the asker of `out`.
+    pub fn new(cx: &Cx, out: Out<R>, streaming: bool, collection: &str) -> Self {
+        Self {
+            out,
+            streaming,
+            keeper: Keeper::new(cx, collection),
+            trace: Vec::with_capacity(5),
+            stored: 0,
+            began: Instant::now(),
+            retrieved: None,
+        }
+    }
+
+    /// Whether the asker gets the answer in pieces.
+    pub fn streams(&self) -> bool {
+        self.streaming
+    }
+
+    /// An entry of the trace is known.
+    pub async fn tell(&mut self, event: Event) -> Result<(), Error> {
+        let frame = self.streaming.then(|| R::explain(&event));
+        self.trace.push(event);
+        match frame {
+            Some(frame) => self.out.send(frame).await,
+            None => Ok(()),
+        }
+    }
+
+    /// An entry of the trace is known, and its parts may be fetched: everything so far is stored first.
+    pub async fn store_and_tell(&mut self, event: Event) -> Result<(), Error> {
+        let frame = self.streaming.then(|| R::explain(&event));
+        self.trace.push(event);
+        self.store().await?;
+        match frame {
+            Some(frame) => self.out.send(frame).await,
+            None => Ok(()),
+        }
+    }
+
+    /// A piece of the answer.
+    pub async fn piece(&mut self, text: String, last: bool) -> Result<(), Error> {
+        if !self.streaming || (text.is_empty() && !last) {
+            return Ok(());
+        }
+        self.out.send(R::piece(text, last)).await
+    }
+
+    /// The end, after everything is stored.
+    pub async fn end(&mut self, text: String, end: End) -> Result<(), Error> {
+        self.store().await?;
+        let frame = if self.streaming {
+            R::closing(end)
+        } else {
+            R::whole(text, &self.trace, end)
+        };
+        self.out.send(frame).await
+    }
+
+    /// Everything to answer from is there.
+    pub fn retrieved(&mut self) {
+        self.retrieved = Some(self.began.elapsed());
+    }
+
+    /// Counts the answer, and how long it took.
+    pub fn count(&self, from: &'static str, answered: bool) {
+        let outcome = if answered { "answered" } else { "failed" };
+        metrics::counter!("tg_rag_answers_total", "from" => from, "outcome" => outcome)
+            .increment(1);
+        metrics::histogram!("tg_rag_answer_seconds", "from" => from)
+            .record(self.began.elapsed().as_secs_f64());
+        if let Some(retrieved) = self.retrieved {
+            // With the model's work on concepts, without its work on the answer.
+            metrics::histogram!("tg_rag_retrieval_seconds", "from" => from)
+                .record(retrieved.as_secs_f64());
+        }
+    }
+
+    /// The answer failed: what is known of it is stored all the same.
+    pub async fn give_up(&mut self) {
+        if let Err(error) = self.store().await {
+            tracing::debug!(%error, "the trace of a failed answer was not stored");
+        }
+    }
+
+    async fn store(&mut self) -> Result<(), Error> {
+        self.keeper.publish(&self.trace[self.stored..]).await?;
+        self.stored = self.trace.len();
+        Ok(())
+    }
+}

@@ -1,0 +1,55 @@
+//! The hosted processors, and what their handlers share.
+
+use std::sync::Arc;
+
+use chrono::{SecondsFormat, Utc};
+use tg_mesh::{Cx, Processor};
+use tg_provenance::retrieval_id;
+
+use crate::document_rag::DocumentRag;
+use crate::graph_rag::GraphRag;
+use crate::reranker::Reranker;
+use crate::settings::Settings;
+use crate::structured::{Diagnosis, Nlp, Structured};
+
+/// Row that says which store of ours answers a flow's patterns.
+const STORE_ROW: &str = "processor:triples-query";
+/// Config type of schemas.
+pub const SCHEMAS: &str = "schema";
+/// Questions in progress at once per flow: they mostly wait for others.
+const CONCURRENCY: usize = 256;
+
+/// The processors of this service, to be hosted.
+pub fn processors(settings: Settings) -> Vec<Processor> {
+    let settings = Arc::new(settings);
+    let processor = |id| Processor::new(id).concurrency(CONCURRENCY);
+    vec![
+        processor("graph-rag")
+            .serves("request", Arc::new(GraphRag(settings.clone())))
+            .watches(&[STORE_ROW]),
+        processor("document-rag")
+            .serves("request", Arc::new(DocumentRag(settings.clone())))
+            .watches(&[STORE_ROW]),
+        processor("reranker").serves("request", Arc::new(Reranker(settings))),
+        processor("nlp-query")
+            .serves("request", Arc::new(Nlp))
+            .watches(&[SCHEMAS]),
+        processor("structured-query").serves("request", Arc::new(Structured)),
+        processor("structured-diag")
+            .serves("request", Arc::new(Diagnosis))
+            .watches(&[SCHEMAS]),
+    ]
+}
+
+/// Names the trace of a question: the same again when it is asked again under its id.
+pub fn trace_id(cx: &Cx) -> String {
+    if cx.id.is_empty() {
+        return uuid::Uuid::new_v4().to_string();
+    }
+    retrieval_id(cx.workspace(), cx.flow(), &cx.id)
+}
+
+/// The time as traces write it.
+pub fn now() -> String {
+    Utc::now().to_rfc3339_opts(SecondsFormat::Micros, true)
+}

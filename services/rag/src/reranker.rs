@@ -1,0 +1,141 @@
+//! `reranker`: which texts fit queries best, by words and meaning, or as a model elsewhere says.
+
+mod endpoint;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tg_mesh::{Cx, Deadline, Out, Serve};
+use tg_schemas::msg::{RerankerRequest, RerankerResponse, RerankerResult};
+use tg_schemas::{Error, ErrorCode};
+
+pub use endpoint::{Dialect, Endpoint};
+
+use crate::ask;
+use crate::engine::rank::{Ranked, Vectors, rank};
+use crate::fault;
+use crate::settings::Settings;
+
+/// Most texts and queries of one question.
+const TEXTS: usize = 5_000;
+const QUERIES: usize = 50;
+/// Results when nothing is said.
+const LIMIT: usize = 10;
+/// Texts that are also compared by meaning; of more, words alone decide.
+const EMBEDDED: usize = 512;
+/// Longest wait for vectors: without them words decide.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// From so many bytes on, comparing leaves the runtime's threads.
+const LARGE: usize = 64 << 10;
+const EMBEDDINGS: &str = "embeddings-request";
+
+/// Serves `request` of `reranker`.
+pub struct Reranker(pub Arc<Settings>);
+
+#[async_trait]
+impl Serve<RerankerRequest, RerankerResponse> for Reranker {
+    async fn serve(
+        &self,
+        cx: Cx,
+        ask: RerankerRequest,
+        mut out: Out<RerankerResponse>,
+    ) -> Result<(), Error> {
+        check(&ask)?;
+        let ranked = self.rank(&cx, &ask).await;
+        let ranked = ranked.map_err(|error| fault::typed(fault::RERANKER, error))?;
+        let results = ranked
+            .into_iter()
+            .map(|ranked| RerankerResult {
+                document_id: ask.documents[ranked.text].document_id.clone(),
+                query_id: ask.queries[ranked.query].query_id.clone(),
+                score: ranked.score,
+            })
+            .collect();
+        out.send(RerankerResponse {
+            error: None,
+            results,
+        })
+        .await
+    }
+}
+
+impl Reranker {
+    async fn rank(&self, cx: &Cx, ask: &RerankerRequest) -> Result<Vec<Ranked>, Error> {
+        let limit = match usize::try_from(ask.limit) {
+            Ok(limit) if limit > 0 => limit,
+            _ => LIMIT,
+        };
+        let queries: Vec<String> = ask.queries.iter().map(|q| q.query_text.clone()).collect();
+        let texts: Vec<String> = ask
+            .documents
+            .iter()
+            .map(|document| document.document_text.clone())
+            .collect();
+        if queries.is_empty() || texts.is_empty() {
+            return Ok(Vec::new());
+        }
+        if let Some(endpoint) = &self.0.reranker {
+            let ranking = endpoint.rank(cx.parameter("model"), &queries, &texts, limit);
+            return tokio::select! {
+                ranked = ranking => ranked,
+                () = cx.cancel.cancelled() => Err(Error::new(ErrorCode::Cancelled, "cancelled")),
+                () = cx.deadline.reached() => {
+                    Err(Error::new(ErrorCode::Timeout, "the deadline has passed"))
+                }
+            };
+        }
+        let vectors = vectors(cx, &queries, &texts).await?;
+        let size: usize = texts.iter().map(String::len).sum();
+        let work = move || match &vectors {
+            Some(all) => {
+                let (queries_in, texts_in) = all.split_at(queries.len());
+                let vectors = Vectors {
+                    queries: queries_in,
+                    texts: texts_in,
+                };
+                rank(&queries, &texts, Some(vectors), limit)
+            }
+            None => rank(&queries, &texts, None, limit),
+        };
+        if size < LARGE {
+            return Ok(work());
+        }
+        let done = tokio::task::spawn_blocking(work).await;
+        done.map_err(|_| Error::new(ErrorCode::Internal, "the texts could not be compared"))
+    }
+}
+
+/// Vectors of queries and texts, where they can be had soon enough.
+async fn vectors(
+    cx: &Cx,
+    queries: &[String],
+    texts: &[String],
+) -> Result<Option<Vec<Vec<f32>>>, Error> {
+    if !cx.has(EMBEDDINGS) || texts.len() > EMBEDDED {
+        return Ok(None);
+    }
+    let mut soon = cx.clone();
+    soon.deadline = cx.deadline.min(Deadline::after(PATIENCE));
+    let all: Vec<String> = queries.iter().chain(texts).cloned().collect();
+    match ask::embed(&soon, all).await {
+        Ok(embedded) => Ok(Some(embedded.vectors)),
+        Err(error) if cx.cancel.is_cancelled() || cx.deadline.passed() => Err(error),
+        Err(error) => {
+            tracing::warn!(%error, "no vectors for the reranker; words decide");
+            Ok(None)
+        }
+    }
+}
+
+fn check(ask: &RerankerRequest) -> Result<(), Error> {
+    if ask.queries.len() > QUERIES {
+        let text = format!("queries: are more than {QUERIES}");
+        return Err(Error::new(ErrorCode::TooLarge, text));
+    }
+    if ask.documents.len() > TEXTS {
+        let text = format!("documents: are more than {TEXTS}");
+        return Err(Error::new(ErrorCode::TooLarge, text));
+    }
+    Ok(())
+}

@@ -1,0 +1,85 @@
+//! `structured-query`: the question becomes a query, the query is run over the collection's rows.
+
+use async_trait::async_trait;
+use tg_mesh::{Cx, Out, Serve};
+use tg_schemas::msg::{
+    GraphQLError, QuestionToStructuredQueryRequest, QuestionToStructuredQueryResponse,
+    RowsQueryRequest, RowsQueryResponse, StructuredQueryRequest, StructuredQueryResponse,
+};
+use tg_schemas::{Error, ErrorCode};
+
+use crate::fault;
+
+const NLP: &str = "nlp-query-request";
+const ROWS: &str = "rows-query-request";
+const RESULTS: i64 = 100;
+
+/// Serves `request` of `structured-query`.
+pub struct Structured;
+
+#[async_trait]
+impl Serve<StructuredQueryRequest, StructuredQueryResponse> for Structured {
+    async fn serve(
+        &self,
+        cx: Cx,
+        ask: StructuredQueryRequest,
+        mut out: Out<StructuredQueryResponse>,
+    ) -> Result<(), Error> {
+        let answer = answer(&cx, ask).await;
+        out.send(answer.map_err(|error| fault::typed(fault::STRUCTURED_QUERY, error))?)
+            .await
+    }
+}
+
+async fn answer(cx: &Cx, ask: StructuredQueryRequest) -> Result<StructuredQueryResponse, Error> {
+    if ask.question.trim().is_empty() {
+        return Err(Error::new(
+            ErrorCode::BadRequest,
+            "question: must not be empty",
+        ));
+    }
+    let question = QuestionToStructuredQueryRequest {
+        question: ask.question,
+        max_results: RESULTS,
+    };
+    let query = cx.ask::<_, QuestionToStructuredQueryResponse>(NLP, &question)?;
+    let query = query.last().await?;
+    let request = RowsQueryRequest {
+        collection: match ask.collection.trim() {
+            "" => "default".to_owned(),
+            collection => collection.to_owned(),
+        },
+        query: query.graphql_query,
+        variables: query.variables,
+        operation_name: None,
+    };
+    let rows = cx.ask::<_, RowsQueryResponse>(ROWS, &request)?;
+    let rows = rows.last().await?;
+    Ok(StructuredQueryResponse {
+        error: None,
+        data: rows.data,
+        errors: rows.errors.iter().map(line).collect(),
+    })
+}
+
+fn line(error: &GraphQLError) -> String {
+    if error.path.is_empty() {
+        return error.message.clone();
+    }
+    format!("{} (path: [{}])", error.message, error.path.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_tell_their_path() {
+        let error = GraphQLError {
+            message: "no".into(),
+            path: vec!["orders".into(), "0".into()],
+            ..GraphQLError::default()
+        };
+        assert_eq!(line(&error), "no (path: [orders, 0])");
+    }
+}

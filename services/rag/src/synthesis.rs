@@ -1,0 +1,82 @@
+//! Writing the answer: the model's text with its citations checked, passed on as it comes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+
+use tg_mesh::Cx;
+use tg_provenance::Usage;
+use tg_schemas::Error;
+
+use crate::ask::{Model, Spent};
+use crate::engine::citations::Citer;
+use crate::frames::Frames;
+use crate::narrator::Narrator;
+
+/// What the model is given.
+pub struct Task<'a> {
+    /// Prompt.
+    pub prompt: &'static str,
+    /// Values for it, as JSON texts.
+    pub terms: BTreeMap<String, String>,
+    /// The numbered texts that can be cited, as the prompt numbers them.
+    pub passages: &'a [String],
+    /// What is said when there is nothing to answer from.
+    pub nothing: &'static str,
+}
+
+/// A written answer.
+#[derive(Debug, Clone, Default)]
+pub struct Written {
+    /// Its text.
+    pub text: String,
+    /// Passages that it cites, counted from 0.
+    pub cited: BTreeSet<usize>,
+    /// What it took.
+    pub spent: Spent,
+}
+
+/// Writes the answer. Without passages the model is not asked: there is nothing it could answer from.
+pub async fn write<R: Frames>(
+    cx: &Cx,
+    narrator: &mut Narrator<R>,
+    task: Task<'_>,
+) -> Result<Written, Error> {
+    if task.passages.is_empty() {
+        narrator.piece(task.nothing.to_owned(), true).await?;
+        return Ok(Written {
+            text: task.nothing.to_owned(),
+            ..Written::default()
+        });
+    }
+    narrator.retrieved();
+    let started = Instant::now();
+    let mut citer = Citer::new(task.passages);
+    let mut text = String::new();
+    let mut model = Model::ask(cx, task.prompt, task.terms, narrator.streams())?;
+    while let Some(piece) = model.next().await? {
+        let piece = citer.push(&piece);
+        text.push_str(&piece);
+        narrator.piece(piece, false).await?;
+    }
+    let rest = citer.finish();
+    text.push_str(&rest);
+    narrator.piece(rest, true).await?;
+    let mut spent = model.spent();
+    spent.duration_ms = u64::try_from(started.elapsed().as_millis()).ok();
+    Ok(Written {
+        text,
+        cited: citer.cited().clone(),
+        spent,
+    })
+}
+
+/// What model calls took, as the trace tells it.
+pub fn usage(spent: &Spent) -> Usage<'_> {
+    let known = |count: Option<i64>| count.and_then(|count| u64::try_from(count).ok());
+    Usage {
+        duration_ms: spent.duration_ms,
+        in_token: known(spent.in_token),
+        out_token: known(spent.out_token),
+        model: spent.model.as_deref(),
+    }
+}

@@ -1,0 +1,181 @@
+//! DocumentRAG over fakes of the searches and of the library.
+
+use tg_schemas::msg::{DocumentRagQuery, DocumentRagResponse};
+use tg_schemas::{Term, Triple};
+
+use crate::world::{Script, World};
+
+const CHUNKS: [(&str, &str); 4] = [
+    (
+        "urn:chunk:1",
+        "The Old Bridge was built in 1429 by Anna Reed.",
+    ),
+    ("urn:chunk:2", "The Lantern is a lighthouse near Ham."),
+    ("urn:chunk:3", "Ham has a market on Mondays."),
+    ("urn:chunk:4", "The market of Ham sells fish and bread."),
+];
+
+fn script(answer: &str) -> Script {
+    Script {
+        prompts: [
+            ("extract-concepts", "Old Bridge".to_owned()),
+            ("document-prompt", answer.to_owned()),
+        ]
+        .into(),
+        chunks: CHUNKS.to_vec(),
+        words: vec!["urn:chunk:4", "urn:chunk:gone"],
+        ..Script::default()
+    }
+}
+
+fn question(streaming: bool) -> DocumentRagQuery {
+    DocumentRagQuery {
+        query: "When was the Old Bridge built?".into(),
+        doc_limit: 3,
+        streaming,
+        ..DocumentRagQuery::default()
+    }
+}
+
+fn source(s: &str, p: &str, o: &str) -> Triple {
+    let triple = Triple::new(Term::iri(s), Term::iri(p), Term::iri(o));
+    triple.in_graph("urn:graph:source")
+}
+
+fn provenance() -> Vec<Triple> {
+    let derived = "http://www.w3.org/ns/prov#wasDerivedFrom";
+    let title = "http://purl.org/dc/elements/1.1/title";
+    let title =
+        |doc: &str, text: &str| Triple::new(Term::iri(doc), Term::iri(title), Term::literal(text));
+    vec![
+        source("urn:chunk:1", derived, "urn:doc:1"),
+        title("urn:doc:1", "Bridges of Ham"),
+        source("urn:chunk:2", derived, "urn:doc:2"),
+        title("urn:doc:2", "Lights"),
+    ]
+}
+
+#[tokio::test]
+async fn a_streamed_answer_cites_what_was_retrieved_and_names_its_documents() {
+    let mut script = script("Built in 1429 [1]. Perhaps [9]. No more.");
+    script.graph = provenance();
+    let world = World::start(true, script).await;
+    let frames: Vec<DocumentRagResponse> = world.ask("document-rag", &question(true)).await;
+    let kinds: Vec<&str> = frames
+        .iter()
+        .map(|frame| frame.message_type.as_str())
+        .collect();
+    assert_eq!(&kinds[..4], ["explain"; 4]);
+    assert_eq!(kinds.last(), Some(&"end"));
+    assert_eq!(kinds[kinds.len() - 2], "explain");
+    let last_piece = &frames[frames.len() - 3];
+    assert!(last_piece.end_of_stream && !last_piece.end_of_session);
+    let text: String = frames
+        .iter()
+        .filter_map(|frame| frame.response.clone())
+        .collect();
+    assert_eq!(text, "Built in 1429 [1]. Perhaps. No more.");
+    let end = frames.last().unwrap();
+    assert!(end.end_of_session && end.response.is_none());
+    assert_eq!((end.in_token, end.out_token), (Some(20), Some(4)));
+    let sources: Vec<_> = end
+        .sources
+        .iter()
+        .map(|s| (s.uri.as_str(), s.title.as_str()))
+        .collect();
+    assert_eq!(
+        sources,
+        [("urn:doc:1", "Bridges of Ham")],
+        "only of what is cited"
+    );
+
+    let documents = world.prompted.lock().last().unwrap().terms["documents"].clone();
+    let documents: Vec<String> = serde_json::from_str(&documents).unwrap();
+    assert_eq!(documents.len(), 3);
+    assert_eq!(
+        documents[0], CHUNKS[0].1,
+        "the reranker puts first what fits"
+    );
+    // Two look-ups by meaning, one by words, one for all texts, one for the answer, one for vectors of the
+    // look-ups and one for the reranker's.
+    let count = |what: &str| world.counts.of(what);
+    assert_eq!(
+        (count("document-embeddings"), count("keyword-index")),
+        (2, 1)
+    );
+    assert_eq!(
+        (count("librarian"), count("embeddings"), count("prompt")),
+        (2, 2, 2)
+    );
+    let end = "urn:trustgraph:docrag:";
+    world
+        .stored(|triple| match &triple.s {
+            Some(Term::Iri(iri)) => iri.starts_with(end) && iri.ends_with("/synthesis"),
+            _ => false,
+        })
+        .await;
+    assert_eq!(count("records"), 2);
+}
+
+#[tokio::test]
+async fn both_searches_count_and_each_alone_when_asked() {
+    let world = World::start(true, script("Yes [1].")).await;
+    let asked = |mode: &str| DocumentRagQuery {
+        retrieval_mode: mode.into(),
+        doc_limit: 10,
+        ..question(false)
+    };
+    let mut seen = Vec::new();
+    for mode in ["", "vector", "keyword"] {
+        let frames: Vec<DocumentRagResponse> = world.ask("document-rag", &asked(mode)).await;
+        assert_eq!(frames.len(), 1, "one frame");
+        assert!(frames[0].message_type.is_empty() && frames[0].end_of_session);
+        let documents = world.prompted.lock().last().unwrap().terms["documents"].clone();
+        let documents: Vec<String> = serde_json::from_str(&documents).unwrap();
+        seen.push(documents.len());
+    }
+    // The keyword index knows one chunk that has a text.
+    assert_eq!(seen, [4, 4, 1]);
+    world.script.lock().failing = vec!["keyword-index"];
+    let frames: Vec<DocumentRagResponse> = world.ask("document-rag", &asked("")).await;
+    assert_eq!(frames[0].error, None);
+    world.script.lock().failing = vec!["keyword-index", "embeddings"];
+    let frames: Vec<DocumentRagResponse> = world.ask("document-rag", &asked("")).await;
+    let error = frames[0].error.clone().unwrap();
+    assert_eq!(error.kind, "document-rag-error");
+    assert!(frames[0].end_of_session);
+}
+
+#[tokio::test]
+async fn a_library_that_answers_one_by_one_and_knows_the_documents_is_enough() {
+    let mut script = script("Built in 1429 [1].");
+    script.old_library = true;
+    let world = World::start(true, script).await;
+    let frames: Vec<DocumentRagResponse> = world.ask("document-rag", &question(false)).await;
+    let whole = &frames[0];
+    assert_eq!(whole.response.as_deref(), Some("Built in 1429 [1]."));
+    let sources: Vec<_> = whole
+        .sources
+        .iter()
+        .map(|s| (s.uri.as_str(), s.title.as_str()))
+        .collect();
+    assert_eq!(sources, [("urn:doc:library", "Harbours")]);
+}
+
+#[tokio::test]
+async fn without_chunks_the_answer_says_so_and_cites_nothing() {
+    let mut script = script("never said");
+    script.chunks = Vec::new();
+    let world = World::start(true, script).await;
+    let frames: Vec<DocumentRagResponse> = world.ask("document-rag", &question(true)).await;
+    let text: String = frames
+        .iter()
+        .filter_map(|frame| frame.response.clone())
+        .collect();
+    assert_eq!(
+        text,
+        "The documents of this collection hold nothing that answers this question."
+    );
+    assert!(frames.last().unwrap().sources.is_empty());
+    assert_eq!(world.counts.of("prompt"), 1);
+}

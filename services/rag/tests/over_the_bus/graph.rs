@@ -1,0 +1,321 @@
+//! GraphRAG over a store of ours and over one that only knows patterns.
+
+use tg_schemas::msg::{GraphRagQuery, GraphRagResponse};
+use tg_schemas::{Term, Triple};
+
+use crate::world::{Script, World};
+
+const LABEL: &str = "http://www.w3.org/2000/01/rdf-schema#label";
+const TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
+const DERIVED: &str = "http://www.w3.org/ns/prov#wasDerivedFrom";
+const TITLE: &str = "http://purl.org/dc/elements/1.1/title";
+
+fn ns(name: &str) -> String {
+    format!("https://trustgraph.ai/ns/{name}")
+}
+
+fn fact(s: &str, p: &str, o: Term) -> Triple {
+    Triple::new(Term::iri(s), Term::iri(p), o)
+}
+
+fn year(value: &str) -> Term {
+    Term::Literal {
+        value: value.into(),
+        datatype: "http://www.w3.org/2001/XMLSchema#gYear".into(),
+        language: String::new(),
+    }
+}
+
+/// A bridge whose builder is two hops away, a source for its year, and old traces that must not be read.
+fn bridges() -> Vec<Triple> {
+    let built = fact("urn:x:bridge", "urn:p:built", year("1429"));
+    let source = |s: &str, p: &str, o: Term| fact(s, p, o).in_graph("urn:graph:source");
+    vec![
+        built.clone(),
+        fact("urn:x:bridge", LABEL, Term::literal("Old Bridge")),
+        fact("urn:x:bridge", "urn:p:designer", Term::iri("urn:x:anna")),
+        fact("urn:x:anna", LABEL, Term::literal("Anna Reed")),
+        fact("urn:x:anna", "urn:p:born", Term::literal("Ham")),
+        fact("urn:x:bridge", "urn:p:trap", Term::literal("old trace"))
+            .in_graph("urn:graph:retrieval"),
+        source("urn:sub", &ns("contains"), Term::Quoted(Box::new(built))),
+        source("urn:sub", DERIVED, Term::iri("urn:chunk:1")),
+        source("urn:chunk:1", TYPE, Term::iri(ns("Chunk"))),
+        source("urn:chunk:1", DERIVED, Term::iri("urn:doc:1")),
+        fact("urn:doc:1", TYPE, Term::iri(ns("Document"))),
+        fact("urn:doc:1", TITLE, Term::literal("Bridges of Ham")),
+    ]
+}
+
+fn script() -> Script {
+    Script {
+        prompts: [
+            (
+                "extract-concepts",
+                "Old Bridge\nyear of building".to_owned(),
+            ),
+            (
+                "kg-synthesis",
+                "The Old Bridge was built in 1429 [1]. It is fine [77].".to_owned(),
+            ),
+        ]
+        .into(),
+        entities: vec!["urn:x:bridge"],
+        graph: bridges(),
+        ..Script::default()
+    }
+}
+
+fn question(streaming: bool) -> GraphRagQuery {
+    GraphRagQuery {
+        query: "When was the Old Bridge built?".into(),
+        streaming,
+        ..GraphRagQuery::default()
+    }
+}
+
+fn kinds(frames: &[GraphRagResponse]) -> Vec<String> {
+    let name = |frame: &GraphRagResponse| match &frame.explain_id {
+        Some(id) if frame.message_type == "explain" => {
+            let parts: Vec<&str> = id.split(':').collect();
+            parts[parts.len() - 2].to_owned()
+        }
+        _ if frame.end_of_session => "end".to_owned(),
+        _ if frame.end_of_stream => "last".to_owned(),
+        _ => frame.message_type.clone(),
+    };
+    let mut names: Vec<String> = frames.iter().map(name).collect();
+    names.dedup();
+    names
+}
+
+#[tokio::test]
+async fn a_streamed_answer_has_its_frames_in_order_and_a_bounded_number_of_questions() {
+    let world = World::start(true, script()).await;
+    let frames: Vec<GraphRagResponse> = world.ask("graph-rag", &question(true)).await;
+    assert_eq!(
+        kinds(&frames),
+        [
+            "question",
+            "grounding",
+            "exploration",
+            "focus",
+            "chunk",
+            "last",
+            "synthesis",
+            "end"
+        ]
+    );
+    let text: String = frames.iter().map(|frame| frame.response.as_str()).collect();
+    assert_eq!(text, "The Old Bridge was built in 1429 [1]. It is fine.");
+    let end = frames.last().unwrap();
+    assert_eq!((end.in_token, end.out_token), (Some(20), Some(4)));
+    assert_eq!(end.model.as_deref(), Some("fake-model"));
+    let sources: Vec<_> = end
+        .sources
+        .iter()
+        .map(|s| (s.uri.as_str(), s.title.as_str()))
+        .collect();
+    assert_eq!(sources, [("urn:doc:1", "Bridges of Ham")]);
+    assert!(frames.iter().all(|frame| frame.error.is_none()));
+
+    // What the model was given: typed facts by their names, nothing of old traces.
+    let prompted = world.prompted.lock().clone();
+    let knowledge = &prompted.last().unwrap().terms["knowledge"];
+    assert!(
+        knowledge.starts_with(r#"[{"s":"Old Bridge","p":"built","o":"1429"}"#),
+        "{knowledge}"
+    );
+    assert!(
+        knowledge.contains("Anna Reed") && knowledge.contains("Ham"),
+        "{knowledge}"
+    );
+    assert!(!knowledge.contains("trace"), "{knowledge}");
+
+    // concepts and synthesis; three look-ups at once; the reranker's two hops ask for vectors.
+    assert_eq!(world.counts.of("prompt"), 2);
+    assert_eq!(world.counts.of("graph-embeddings"), 3);
+    assert_eq!(world.counts.of("embeddings"), 3);
+    assert_eq!(
+        (world.counts.of("neighbours"), world.counts.of("sources")),
+        (2, 1)
+    );
+    assert_eq!(world.counts.of("librarian"), 1);
+    // The last record is confirmed before the last frame; it may be read a moment later.
+    let synthesis = frames
+        .iter()
+        .rev()
+        .find_map(|frame| frame.explain_id.clone())
+        .unwrap();
+    world
+        .stored(|triple| triple.s == Some(Term::iri(synthesis.as_str())))
+        .await;
+    assert_eq!(world.counts.of("records"), 2);
+    let saved = world.saved.lock().clone();
+    assert_eq!(saved.values().collect::<Vec<_>>(), [&text]);
+    let told: usize = frames.iter().map(|frame| frame.explain_triples.len()).sum();
+    assert_eq!(world.stored.lock().len(), told);
+}
+
+#[tokio::test]
+async fn the_number_of_questions_is_bounded_whatever_the_size_of_the_graph() {
+    for size in [10, 2_000] {
+        let mut script = script();
+        script.graph.extend((0..size).map(|at| {
+            let other = format!("urn:x:n{at}");
+            fact("urn:x:bridge", "urn:p:near", Term::iri(other))
+        }));
+        let world = World::start(true, script).await;
+        let frames: Vec<GraphRagResponse> = world.ask("graph-rag", &question(false)).await;
+        assert_eq!(frames.len(), 1);
+        let synthesis = ns("Synthesis");
+        world
+            .stored(|triple| triple.o == Some(Term::iri(synthesis.as_str())))
+            .await;
+        // 2 prompts, 1 look-up text and 3 look-ups, 2 hops with vectors for the scores, sources, library, trace.
+        assert!(
+            world.counts.all() <= 2 + 4 + 2 * 2 + 1 + 1 + 2,
+            "{size}: {}",
+            world.counts.all()
+        );
+        let knowledge = world.prompted.lock().last().unwrap().terms["knowledge"].clone();
+        assert!(
+            knowledge.contains("1429"),
+            "what fits is found among many: {knowledge}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_unstreamed_answer_is_one_frame_with_its_trace() {
+    let world = World::start(true, script()).await;
+    let frames: Vec<GraphRagResponse> = world.ask("graph-rag", &question(false)).await;
+    let [whole] = frames.as_slice() else {
+        panic!("one frame, not {}", frames.len());
+    };
+    assert_eq!(
+        whole.response,
+        "The Old Bridge was built in 1429 [1]. It is fine."
+    );
+    assert!(whole.end_of_stream && whole.end_of_session);
+    assert_eq!(whole.sources.len(), 1);
+    let cites = ns("cites");
+    let is_cite = |triple: &&Triple| triple.p == Some(Term::iri(cites.as_str()));
+    assert_eq!(whole.explain_triples.iter().filter(is_cite).count(), 1);
+
+    // The same question under its id has the same trace, as far as the same things happened.
+    let to = crate::world::topic(tg_schemas::Class::Request, "graph-rag");
+    let mut ids = Vec::new();
+    for _ in 0..2 {
+        let options = tg_mesh::Ask {
+            id: Some("7".into()),
+            ..world.options()
+        };
+        let answer = world
+            .mesh
+            .ask::<_, GraphRagResponse>(&to, &question(false), options);
+        ids.push(answer.last().await.unwrap().explain_id);
+    }
+    assert_eq!(ids[0], ids[1]);
+    assert_ne!(ids[0], whole.explain_id);
+}
+
+#[tokio::test]
+async fn without_knowledge_the_answer_says_so_and_the_model_is_not_asked() {
+    let mut script = script();
+    script.entities = Vec::new();
+    let world = World::start(true, script).await;
+    let frames: Vec<GraphRagResponse> = world.ask("graph-rag", &question(true)).await;
+    let text: String = frames.iter().map(|frame| frame.response.as_str()).collect();
+    assert_eq!(
+        text,
+        "The knowledge graph holds nothing that answers this question."
+    );
+    assert!(frames.last().unwrap().sources.is_empty());
+    assert_eq!(world.counts.of("prompt"), 1);
+    assert_eq!(kinds(&frames).last().map(String::as_str), Some("end"));
+}
+
+#[tokio::test]
+async fn seeds_replace_what_would_be_looked_up() {
+    let world = World::start(true, script()).await;
+    let ask = GraphRagQuery {
+        graph_seeds: vec!["urn:x:anna".into()],
+        max_path_length: 1,
+        ..question(false)
+    };
+    let frames: Vec<GraphRagResponse> = world.ask("graph-rag", &ask).await;
+    assert!(frames[0].error.is_none());
+    assert_eq!(world.counts.of("prompt"), 1, "no concepts are asked for");
+    assert_eq!(world.counts.of("graph-embeddings"), 0);
+    let knowledge = world.prompted.lock().last().unwrap().terms["knowledge"].clone();
+    assert!(
+        knowledge.contains("Ham") && !knowledge.contains("1429"),
+        "{knowledge}"
+    );
+    let both = GraphRagQuery {
+        grounding_seeds: vec!["x".into()],
+        ..ask
+    };
+    let frames: Vec<GraphRagResponse> = world.ask("graph-rag", &both).await;
+    let error = frames[0].error.clone().unwrap();
+    assert!(error.message.contains("mutually exclusive"));
+}
+
+#[tokio::test]
+async fn every_error_is_final_and_typed() {
+    let mut broken = script();
+    broken.failing = vec!["graph-embeddings"];
+    let world = World::start(true, broken).await;
+    for streaming in [true, false] {
+        let frames: Vec<GraphRagResponse> = world.ask("graph-rag", &question(streaming)).await;
+        let last = frames.last().unwrap();
+        assert_eq!(last.error.as_ref().unwrap().kind, "graph-rag-error");
+        assert!(last.end_of_session && last.end_of_stream);
+        assert_eq!(last.message_type, "chunk");
+        assert_eq!(
+            frames.iter().filter(|frame| frame.error.is_some()).count(),
+            1
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_store_of_patterns_serves_too() {
+    let world = World::start(false, script()).await;
+    let frames: Vec<GraphRagResponse> = world.ask("graph-rag", &question(false)).await;
+    assert_eq!(frames[0].error, None);
+    let knowledge = world.prompted.lock().last().unwrap().terms["knowledge"].clone();
+    assert!(
+        knowledge.contains(r#"{"s":"Old Bridge","p":"built","o":"1429"}"#),
+        "{knowledge}"
+    );
+    assert!(
+        knowledge.contains("Anna Reed") && !knowledge.contains("trace"),
+        "{knowledge}"
+    );
+    let sources: Vec<_> = frames[0].sources.iter().map(|s| s.title.as_str()).collect();
+    assert_eq!(sources, ["Bridges of Ham"]);
+    assert!(world.counts.of("triples") > 5);
+}
+
+#[tokio::test]
+async fn who_hangs_up_stops_the_model() {
+    let mut script = script();
+    script.hanging = "kg-synthesis";
+    let world = World::start(true, script).await;
+    let to = crate::world::topic(tg_schemas::Class::Request, "graph-rag");
+    let options = world.options();
+    let mut answer = world
+        .mesh
+        .ask::<_, GraphRagResponse>(&to, &question(true), options);
+    loop {
+        let frame = answer.next().await.unwrap().unwrap();
+        if frame.message_type == "chunk" {
+            break;
+        }
+    }
+    drop(answer);
+    let stopped = tokio::time::timeout(crate::world::SOON, world.cancelled.notified());
+    stopped.await.expect("the model is told");
+}

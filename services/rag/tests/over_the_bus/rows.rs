@@ -1,0 +1,133 @@
+//! Questions over rows, descriptions of data, and the reranker by itself.
+
+use tg_schemas::Error;
+use tg_schemas::msg::*;
+
+use crate::world::{Script, World};
+
+fn script() -> Script {
+    Script {
+        prompts: [
+            ("schema-selection", r#"["orders"]"#.to_owned()),
+            (
+                "graphql-generation",
+                r#"{"query": "query($least: Int) { orders { total } }", "variables": {"least": 3}}"#
+                    .to_owned(),
+            ),
+            ("diagnose-csv", r#"{"format": {"type": "csv"}, "mappings": []}"#.to_owned()),
+        ]
+        .into(),
+        rows: r#"{"orders": [{"total": 5}]}"#.into(),
+        ..Script::default()
+    }
+}
+
+#[tokio::test]
+async fn a_question_becomes_a_query_with_typed_variables_and_is_answered() {
+    let world = World::start(false, script()).await;
+    let ask = QuestionToStructuredQueryRequest {
+        question: "Which orders are large?".into(),
+        max_results: 7,
+    };
+    let found: Vec<QuestionToStructuredQueryResponse> = world.ask("nlp-query", &ask).await;
+    let query = &found[0];
+    assert_eq!(
+        query.graphql_query,
+        "query($least: Int) { orders(limit: 7) { total } }"
+    );
+    assert_eq!(query.variables["least"], serde_json::json!(3));
+    assert_eq!(query.detected_schemas, ["orders"]);
+    assert_eq!(query.confidence, 0.8);
+    let ask = StructuredQueryRequest {
+        question: "Which orders are large?".into(),
+        collection: String::new(),
+    };
+    let found: Vec<StructuredQueryResponse> = world.ask("structured-query", &ask).await;
+    assert_eq!(found[0].data, r#"{"orders": [{"total": 5}]}"#);
+    assert_eq!(found[0].errors, ["odd (path: [orders])"]);
+    world.script.lock().failing = vec!["rows"];
+    let found: Vec<StructuredQueryResponse> = world.ask("structured-query", &ask).await;
+    assert_eq!(
+        found[0].error.as_ref().unwrap().kind,
+        "structured-query-error"
+    );
+}
+
+#[tokio::test]
+async fn data_is_diagnosed_and_faults_have_their_types() {
+    let world = World::start(false, script()).await;
+    let ask = |operation: &str, sample: &str| StructuredDataDiagnosisRequest {
+        operation: operation.into(),
+        sample: sample.into(),
+        ..StructuredDataDiagnosisRequest::default()
+    };
+    let answer = async |ask: StructuredDataDiagnosisRequest| {
+        let found: Vec<StructuredDataDiagnosisResponse> = world.ask("structured-diag", &ask).await;
+        found.into_iter().next().unwrap()
+    };
+    let found = answer(ask("detect-type", "a;b\n1;2")).await;
+    assert_eq!(
+        (found.detected_type.as_str(), found.confidence),
+        ("csv", 0.8)
+    );
+    assert!(found.metadata["csv_options"].contains("\"delimiter\":\";\""));
+    let found = answer(ask("diagnose", "a;b\n1;2")).await;
+    assert_eq!(found.operation, "diagnose");
+    assert!(found.descriptor.contains("mappings"));
+    let found = answer(ask("schema-selection", "a;b\n1;2")).await;
+    assert_eq!(found.schema_matches, ["orders"]);
+    let kind = |found: StructuredDataDiagnosisResponse| -> String {
+        found
+            .error
+            .map(|error: Error| error.kind)
+            .unwrap_or_default()
+    };
+    assert_eq!(kind(answer(ask("no-such", "x")).await), "bad-operation");
+    assert_eq!(kind(answer(ask("detect-type", " ")).await), "bad-request");
+    assert_eq!(
+        kind(answer(ask("generate-descriptor", "x")).await),
+        "bad-request"
+    );
+    let unknown = StructuredDataDiagnosisRequest {
+        r#type: "csv".into(),
+        schema_name: "no such".into(),
+        ..ask("generate-descriptor", "x")
+    };
+    assert_eq!(kind(answer(unknown).await), "not-found");
+}
+
+#[tokio::test]
+async fn texts_are_ranked_by_words_and_meaning() {
+    let world = World::start(false, script()).await;
+    let document = |id: &str, text: &str| RerankerDocument {
+        document_id: id.into(),
+        document_text: text.into(),
+    };
+    let ask = RerankerRequest {
+        queries: vec![RerankerQuery {
+            query_id: "q".into(),
+            query_text: "lights of the coast".into(),
+        }],
+        documents: vec![
+            document("bridge", "A bridge"),
+            document("tower", "The lighthouse"),
+            document("none", "Nothing"),
+        ],
+        limit: 2,
+    };
+    let found: Vec<RerankerResponse> = world.ask("reranker", &ask).await;
+    let ids: Vec<_> = found[0]
+        .results
+        .iter()
+        .map(|r| r.document_id.as_str())
+        .collect();
+    assert_eq!(ids.len(), 2);
+    assert_eq!(ids[0], "tower");
+    assert_eq!(found[0].results[0].query_id, "q");
+    let too_many = RerankerRequest {
+        queries: vec![RerankerQuery::default(); 51],
+        ..ask
+    };
+    let found: Vec<RerankerResponse> = world.ask("reranker", &too_many).await;
+    assert_eq!(found[0].error.as_ref().unwrap().kind, "too-large");
+}

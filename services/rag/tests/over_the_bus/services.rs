@@ -1,0 +1,231 @@
+//! Fakes of embeddings, look-ups, prompts, library and rows.
+
+use async_trait::async_trait;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use tg_mesh::{Cx, Out, Read, ReadFault, Serve};
+use tg_schemas::msg::*;
+use tg_schemas::{Error, ErrorCode, Term};
+
+use crate::world::{Fake, SOON};
+
+/// A text as the two numbers that tell bridges and lighthouses apart.
+fn vector(text: &str) -> Vec<f32> {
+    let has = |word: &str| f32::from(u8::from(text.to_lowercase().contains(word)));
+    vec![has("bridge"), has("light"), 0.1]
+}
+
+#[async_trait]
+impl Serve<EmbeddingsRequest, EmbeddingsResponse> for Fake {
+    async fn serve(
+        &self,
+        _: Cx,
+        ask: EmbeddingsRequest,
+        mut out: Out<EmbeddingsResponse>,
+    ) -> Result<(), Error> {
+        self.asked("embeddings")?;
+        out.send(EmbeddingsResponse {
+            vectors: ask.texts.iter().map(|text| vector(text)).collect(),
+            model: "fake".into(),
+            ..EmbeddingsResponse::default()
+        })
+        .await
+    }
+}
+
+#[async_trait]
+impl Serve<GraphEmbeddingsRequest, GraphEmbeddingsResponse> for Fake {
+    async fn serve(
+        &self,
+        _: Cx,
+        ask: GraphEmbeddingsRequest,
+        mut out: Out<GraphEmbeddingsResponse>,
+    ) -> Result<(), Error> {
+        self.asked("graph-embeddings")?;
+        assert_eq!(ask.model, "fake");
+        let entities = self.0.script.lock().entities.clone();
+        let entities = entities.iter().enumerate().map(|(at, iri)| EntityMatch {
+            entity: Some(Term::iri(*iri)),
+            score: 1.0 - at as f64 / 100.0,
+            ..EntityMatch::default()
+        });
+        out.send(GraphEmbeddingsResponse {
+            entities: entities.collect(),
+            ..GraphEmbeddingsResponse::default()
+        })
+        .await
+    }
+}
+
+#[async_trait]
+impl Serve<DocumentEmbeddingsRequest, DocumentEmbeddingsResponse> for Fake {
+    async fn serve(
+        &self,
+        _: Cx,
+        _: DocumentEmbeddingsRequest,
+        mut out: Out<DocumentEmbeddingsResponse>,
+    ) -> Result<(), Error> {
+        self.asked("document-embeddings")?;
+        let chunks = self.0.script.lock().chunks.clone();
+        let chunks = chunks.iter().enumerate().map(|(at, (id, _))| ChunkMatch {
+            chunk_id: (*id).to_owned(),
+            score: 1.0 - at as f64 / 100.0,
+            ..ChunkMatch::default()
+        });
+        out.send(DocumentEmbeddingsResponse {
+            chunks: chunks.collect(),
+            ..DocumentEmbeddingsResponse::default()
+        })
+        .await
+    }
+}
+
+#[async_trait]
+impl Serve<KeywordIndexRequest, KeywordIndexResponse> for Fake {
+    async fn serve(
+        &self,
+        _: Cx,
+        _: KeywordIndexRequest,
+        mut out: Out<KeywordIndexResponse>,
+    ) -> Result<(), Error> {
+        self.asked("keyword-index")?;
+        let words = self.0.script.lock().words.clone();
+        let chunks = words.iter().map(|id| ChunkMatch {
+            chunk_id: (*id).to_owned(),
+            score: 1.0,
+            ..ChunkMatch::default()
+        });
+        out.send(KeywordIndexResponse {
+            chunks: chunks.collect(),
+            ..KeywordIndexResponse::default()
+        })
+        .await
+    }
+}
+
+#[async_trait]
+impl Serve<PromptRequest, PromptResponse> for Fake {
+    async fn serve(
+        &self,
+        cx: Cx,
+        ask: PromptRequest,
+        mut out: Out<PromptResponse>,
+    ) -> Result<(), Error> {
+        self.asked("prompt")?;
+        self.0.prompted.lock().push(ask.clone());
+        if self.0.script.lock().hanging == ask.id {
+            assert!(cx.deadline.left() <= SOON, "one deadline for all");
+            out.send(PromptResponse {
+                text: "Well ".to_owned(),
+                ..PromptResponse::default()
+            })
+            .await?;
+            cx.cancel.cancelled().await;
+            self.0.cancelled.notify_one();
+            return Ok(());
+        }
+        let reply = self.0.script.lock().prompts.get(ask.id.as_str()).cloned();
+        let Some(reply) = reply else {
+            return Err(Error::new(ErrorCode::NotFound, "no such prompt"));
+        };
+        let end = |text: String, object: String| PromptResponse {
+            text,
+            object,
+            end_of_stream: true,
+            in_token: Some(10),
+            out_token: Some(2),
+            model: Some("fake-model".into()),
+            ..PromptResponse::default()
+        };
+        if ask.streaming {
+            for piece in reply.split_inclusive(' ') {
+                out.send(PromptResponse {
+                    text: piece.to_owned(),
+                    ..PromptResponse::default()
+                })
+                .await?;
+            }
+            return out.send(end(String::new(), String::new())).await;
+        }
+        let is_object = reply.starts_with(['{', '[']) && !reply.starts_with("[1");
+        out.send(if is_object {
+            end(String::new(), reply)
+        } else {
+            end(reply, String::new())
+        })
+        .await
+    }
+}
+
+#[async_trait]
+impl Serve<LibrarianRequest, LibrarianResponse> for Fake {
+    async fn serve(
+        &self,
+        _: Cx,
+        ask: LibrarianRequest,
+        mut out: Out<LibrarianResponse>,
+    ) -> Result<(), Error> {
+        self.asked("librarian")?;
+        let text = |id: &str| {
+            let script = self.0.script.lock();
+            let found = script.chunks.iter().find(|(chunk, _)| *chunk == id);
+            found.map_or_else(String::new, |(_, text)| STANDARD.encode(text))
+        };
+        let mut reply = LibrarianResponse::default();
+        match ask.operation.as_str() {
+            "get-contents" if !self.0.script.lock().old_library => {
+                reply.contents = ask.document_ids.iter().map(|id| text(id)).collect();
+            }
+            "get-document-content" => reply.content = text(&ask.document_id),
+            "get-document-metadata" => {
+                let is_chunk = ask.document_id.starts_with("urn:chunk:");
+                reply.document_metadata = Some(DocumentMetadata {
+                    id: ask.document_id.clone(),
+                    title: if is_chunk { "a chunk" } else { "Harbours" }.into(),
+                    parent_id: if is_chunk { "urn:doc:library" } else { "" }.into(),
+                    ..DocumentMetadata::default()
+                });
+            }
+            "add-document" => {
+                let content = STANDARD.decode(&ask.content).unwrap();
+                let text = String::from_utf8(content).unwrap();
+                self.0.saved.lock().insert(ask.document_id, text);
+            }
+            _ => return Err(Error::new(ErrorCode::BadOperation, "no such operation")),
+        }
+        out.send(reply).await
+    }
+}
+
+#[async_trait]
+impl Serve<RowsQueryRequest, RowsQueryResponse> for Fake {
+    async fn serve(
+        &self,
+        _: Cx,
+        ask: RowsQueryRequest,
+        mut out: Out<RowsQueryResponse>,
+    ) -> Result<(), Error> {
+        self.asked("rows")?;
+        assert_eq!(ask.variables["least"], serde_json::json!(3));
+        let data = self.0.script.lock().rows.clone();
+        out.send(RowsQueryResponse {
+            data,
+            errors: vec![GraphQLError {
+                message: "odd".into(),
+                path: vec!["orders".into()],
+                ..GraphQLError::default()
+            }],
+            ..RowsQueryResponse::default()
+        })
+        .await
+    }
+}
+
+#[async_trait]
+impl Read<Triples> for Fake {
+    async fn read(&self, _: Cx, record: Triples) -> Result<(), ReadFault> {
+        self.0.counts.add("records");
+        self.0.stored.lock().extend(record.triples);
+        Ok(())
+    }
+}

@@ -1,0 +1,90 @@
+//! GraphQL over the configured tables: names, schema, arguments, execution. Knows no bus.
+
+mod arguments;
+mod build;
+mod names;
+
+use std::sync::Arc;
+
+use async_graphql::{PathSegment, Request, Variables};
+use serde_json::{Map, Value};
+
+use crate::key::CollectionKey;
+use crate::store::Store;
+
+pub use build::{Built, build};
+
+/// A query as it comes in.
+#[derive(Debug, Clone, Default)]
+pub struct Query {
+    /// The document.
+    pub text: String,
+    /// Variables, with their JSON types.
+    pub variables: Map<String, Value>,
+    /// Which operation of the document.
+    pub operation: Option<String>,
+}
+
+/// One error of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// The text, fit for clients.
+    pub message: String,
+    /// Where in the answer.
+    pub path: Vec<String>,
+}
+
+/// What a query comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// The data; null when nothing could be run.
+    pub data: Value,
+    /// What went wrong.
+    pub errors: Vec<Fault>,
+}
+
+/// What resolvers need: which rows, and where they are.
+pub(crate) struct Target {
+    pub(crate) key: CollectionKey,
+    pub(crate) store: Arc<Store>,
+}
+
+impl Built {
+    /// Runs a query over the rows of a collection.
+    pub async fn run(&self, store: Arc<Store>, key: CollectionKey, query: Query) -> Outcome {
+        let mut request = Request::new(query.text)
+            .variables(Variables::from_json(Value::Object(query.variables)))
+            .data(Target { key, store });
+        if let Some(operation) = query.operation {
+            request = request.operation_name(operation);
+        }
+        let response = self.schema.execute(request).await;
+        let mut errors: Vec<_> = response.errors.iter().map(fault).collect();
+        if !errors.is_empty() {
+            // A table that was left out looks like a misspelt name; its own fault says more.
+            let left_out = self.left_out.iter().map(|(key, why)| Fault {
+                message: format!("schema '{key}' is left out: {why}"),
+                path: Vec::new(),
+            });
+            errors.extend(left_out);
+        }
+        Outcome {
+            data: response.data.into_json().unwrap_or(Value::Null),
+            errors,
+        }
+    }
+}
+
+fn fault(error: &async_graphql::ServerError) -> Fault {
+    let segment = |segment: &PathSegment| match segment {
+        PathSegment::Field(name) => name.clone(),
+        PathSegment::Index(at) => at.to_string(),
+    };
+    Fault {
+        message: error.message.clone(),
+        path: error.path.iter().map(segment).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

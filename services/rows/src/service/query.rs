@@ -1,0 +1,81 @@
+//! `rows-query`: GraphQL over the rows of a collection.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tg_mesh::{Cx, Out, OwnedStore, Serve};
+use tg_schemas::msg::{GraphQLError, RowsQueryRequest, RowsQueryResponse};
+use tg_schemas::{Error, ErrorCode};
+
+use super::of;
+use super::schemas::Schemas;
+use crate::graphql::{Fault, Query};
+use crate::store::Store;
+
+/// Longest query in bytes.
+const LONGEST: usize = 256 << 10;
+
+/// See the module.
+pub(super) struct Querier {
+    store: Arc<OwnedStore<Store>>,
+    schemas: Schemas,
+}
+
+impl Querier {
+    pub(super) fn new(store: Arc<OwnedStore<Store>>) -> Self {
+        Self {
+            store,
+            schemas: Schemas::default(),
+        }
+    }
+}
+
+#[async_trait]
+impl Serve<RowsQueryRequest, RowsQueryResponse> for Querier {
+    async fn serve(
+        &self,
+        cx: Cx,
+        ask: RowsQueryRequest,
+        mut out: Out<RowsQueryResponse>,
+    ) -> Result<(), Error> {
+        if ask.query.trim().is_empty() {
+            return Err(Error::new(
+                ErrorCode::BadRequest,
+                "query: must not be empty",
+            ));
+        }
+        if ask.query.len() > LONGEST {
+            return Err(Error::new(
+                ErrorCode::TooLarge,
+                "query: is larger than 256 KiB",
+            ));
+        }
+        let schema = self.schemas.of(&cx).await?;
+        let store = self.store.get().await?;
+        let query = Query {
+            text: ask.query,
+            variables: ask.variables,
+            operation: ask.operation_name.filter(|name| !name.is_empty()),
+        };
+        let outcome = tokio::select! {
+            outcome = schema.run(store, of(&cx, &ask.collection), query) => outcome,
+            () = cx.cancel.cancelled() => return Ok(()),
+        };
+        out.send(RowsQueryResponse {
+            error: None,
+            data: outcome.data.to_string(),
+            errors: outcome.errors.into_iter().map(told).collect(),
+            extensions: BTreeMap::new(),
+        })
+        .await
+    }
+}
+
+fn told(fault: Fault) -> GraphQLError {
+    GraphQLError {
+        message: fault.message,
+        path: fault.path,
+        extensions: BTreeMap::new(),
+    }
+}

@@ -1,0 +1,58 @@
+//! Rows on disk: one SQLite table per table of a collection, with a typed column per field and an index per
+//! indexed field. All SQL of this service is here and below.
+
+mod drop;
+mod read;
+mod shape;
+mod sql;
+mod write;
+
+use std::path::Path;
+
+use tg_storage::{Database, Durability, StorageError};
+
+/// Schema of the catalogue; the tables of rows are made as they are needed.
+const MIGRATIONS: &[&str] = &["
+    CREATE TABLE sets (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        workspace TEXT NOT NULL,
+        collection TEXT NOT NULL,
+        incarnation INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        shape TEXT NOT NULL,
+        dropped INTEGER NOT NULL DEFAULT 0
+    );
+    CREATE UNIQUE INDEX sets_live ON sets (workspace, collection, incarnation, name) WHERE dropped = 0;
+    CREATE TABLE sources (
+        set_id INTEGER NOT NULL,
+        key BLOB NOT NULL,
+        chunk TEXT NOT NULL,
+        PRIMARY KEY (set_id, key, chunk)
+    ) WITHOUT ROWID;
+    CREATE INDEX sources_chunk ON sources (chunk, set_id);
+"];
+
+/// The rows of this process. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Store {
+    database: Database,
+}
+
+impl Store {
+    /// Opens or creates the file and takes its lock. Blocks.
+    pub fn open(file: &Path, durability: Durability) -> Result<Self, StorageError> {
+        Ok(Self {
+            database: Database::open(file, MIGRATIONS, durability)?,
+        })
+    }
+
+    /// A store without a file.
+    pub fn in_memory() -> Result<Self, StorageError> {
+        Ok(Self {
+            database: Database::in_memory(MIGRATIONS)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

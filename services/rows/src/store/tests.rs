@@ -1,0 +1,181 @@
+use std::collections::BTreeMap;
+
+use tg_schemas::table::Table;
+
+use super::*;
+use crate::key::CollectionKey;
+use crate::select::{Condition, Select, Test};
+use crate::value::{Value, row};
+
+const CITIES: &str = r#"{"fields": [
+    {"name": "id", "type": "integer", "primary_key": true},
+    {"name": "name", "indexed": true},
+    {"name": "area", "type": "float"},
+    {"name": "capital", "type": "boolean"}]}"#;
+
+fn cities() -> Table {
+    Table::read("cities", CITIES).unwrap()
+}
+
+fn texts(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    let own = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
+    pairs.iter().map(own).collect()
+}
+
+fn all() -> Select {
+    Select {
+        limit: 100,
+        ..Select::default()
+    }
+}
+
+fn key(collection: &str) -> CollectionKey {
+    CollectionKey::new("w", collection, 1)
+}
+
+async fn put(store: &Store, key: &CollectionKey, chunk: &str, rows: &[&[(&str, &str)]]) {
+    let table = cities();
+    let rows = rows.iter().map(|pairs| row(&table, &texts(pairs)).unwrap());
+    let rows = rows.collect();
+    store
+        .write(key, table, rows, chunk.to_owned())
+        .await
+        .unwrap();
+}
+
+async fn names(store: &Store, key: &CollectionKey, select: Select) -> Vec<String> {
+    let rows = store.select(key, &cities(), select).await.unwrap();
+    let name = |row: Vec<Value>| match &row[1] {
+        Value::Text(name) => name.clone(),
+        other => format!("{other:?}"),
+    };
+    rows.into_iter().map(name).collect()
+}
+
+#[tokio::test]
+async fn a_row_is_one_row_and_its_last_values_count() {
+    let store = Store::in_memory().unwrap();
+    put(&store, &key("c"), "k1", &[&[("id", "1"), ("name", "Rome")]]).await;
+    put(&store, &key("c"), "k1", &[&[("id", "1"), ("name", "Rome")]]).await;
+    put(
+        &store,
+        &key("c"),
+        "k2",
+        &[&[("id", "1"), ("name", "Roma"), ("capital", "True")]],
+    )
+    .await;
+    let rows = store.select(&key("c"), &cities(), all()).await.unwrap();
+    assert_eq!(rows.len(), 1);
+    assert_eq!(rows[0][1], Value::Text("Roma".into()));
+    assert_eq!(rows[0][3], Value::Boolean(true));
+}
+
+#[tokio::test]
+async fn conditions_order_and_limit_are_those_of_the_whole_table() {
+    let store = Store::in_memory().unwrap();
+    let key = key("c");
+    let rows: [&[(&str, &str)]; 4] = [
+        &[("id", "1"), ("name", "Bonn"), ("area", "141")],
+        &[("id", "2"), ("name", "Oslo"), ("area", "9.5")],
+        &[("id", "3"), ("name", "Rome"), ("area", "1285")],
+        &[("id", "4"), ("name", "Lome")],
+    ];
+    put(&store, &key, "", &rows).await;
+    let by_area = |descending, limit| Select {
+        order: Some((2, descending)),
+        limit,
+        ..Select::default()
+    };
+    assert_eq!(
+        names(&store, &key, by_area(true, 2)).await,
+        ["Rome", "Bonn"]
+    );
+    assert_eq!(
+        names(&store, &key, by_area(false, 9)).await,
+        ["Oslo", "Bonn", "Rome", "Lome"]
+    );
+    let which = |field, test| Select {
+        conditions: vec![Condition { field, test }],
+        ..all()
+    };
+    let ends = which(1, Test::EndsWith("ome".into()));
+    assert_eq!(names(&store, &key, ends).await, ["Rome", "Lome"]);
+    let small = which(2, Test::Lt(Value::Float(200.0)));
+    assert_eq!(names(&store, &key, small).await, ["Bonn", "Oslo"]);
+    let not = which(2, Test::NotIn(vec![Value::Float(141.0)]));
+    assert_eq!(names(&store, &key, not).await, ["Oslo", "Rome"]);
+    let starts = which(1, Test::StartsWith("B".into()));
+    assert_eq!(names(&store, &key, starts).await, ["Bonn"]);
+    let none = which(1, Test::In(Vec::new()));
+    assert!(names(&store, &key, none).await.is_empty());
+}
+
+#[tokio::test]
+async fn what_only_a_chunk_said_goes_with_it() {
+    let store = Store::in_memory().unwrap();
+    let key = key("c");
+    put(
+        &store,
+        &key,
+        "k1",
+        &[
+            &[("id", "1"), ("name", "Rome")],
+            &[("id", "2"), ("name", "Oslo")],
+        ],
+    )
+    .await;
+    put(&store, &key, "k2", &[&[("id", "2"), ("name", "Oslo")]]).await;
+    put(&store, &key, "", &[&[("id", "3"), ("name", "Bonn")]]).await;
+    assert_eq!(
+        store
+            .retract(&key, vec!["k1".into(), "k9".into()])
+            .await
+            .unwrap(),
+        1
+    );
+    assert_eq!(store.retract(&key, vec!["k1".into()]).await.unwrap(), 0);
+    assert_eq!(names(&store, &key, all()).await, ["Oslo", "Bonn"]);
+}
+
+#[tokio::test]
+async fn a_table_that_changes_keeps_its_rows() {
+    let store = Store::in_memory().unwrap();
+    let key = key("c");
+    put(
+        &store,
+        &key,
+        "k",
+        &[&[("id", "1"), ("name", "Rome"), ("area", "1285")]],
+    )
+    .await;
+    let grown = CITIES.replace(
+        r#"{"name": "area", "type": "float"}"#,
+        r#"{"name": "area", "type": "integer", "indexed": true}, {"name": "motto"}"#,
+    );
+    let grown = Table::read("cities", &grown).unwrap();
+    let rows = store.select(&key, &grown, all()).await.unwrap();
+    assert_eq!(rows[0][2], Value::Integer(1285));
+    assert_eq!(rows[0][3], Value::Null);
+    assert_eq!(store.retract(&key, vec!["k".into()]).await.unwrap(), 1);
+    while store.reap().await.unwrap() {}
+}
+
+#[tokio::test]
+async fn a_dropped_collection_is_gone_and_no_other_is() {
+    let store = Store::in_memory().unwrap();
+    let rome: [&[(&str, &str)]; 1] = [&[("id", "1"), ("name", "Rome")]];
+    for name in ["docs", "docs_2024", "a:b", "a"] {
+        put(&store, &key(name), "", &rome).await;
+    }
+    let next = CollectionKey::new("w", "docs", 2);
+    put(&store, &next, "", &rome).await;
+    assert_eq!(store.drop_collection("w", "docs", 1).await.unwrap(), 1);
+    assert_eq!(store.drop_collection("w", "docs", 1).await.unwrap(), 0);
+    while store.reap().await.unwrap() {}
+    assert!(names(&store, &key("docs"), all()).await.is_empty());
+    for still in [&key("docs_2024"), &key("a:b"), &key("a"), &next] {
+        assert_eq!(names(&store, still, all()).await, ["Rome"]);
+    }
+    assert_eq!(store.drop_workspace("w").await.unwrap(), 4);
+    assert!(names(&store, &next, all()).await.is_empty());
+}

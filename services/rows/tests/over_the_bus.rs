@@ -1,0 +1,204 @@
+//! Rows over the bus: written as records, asked with GraphQL, forgotten by chunk and by collection.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use tg_mesh::RunId;
+use tg_schemas::msg::{
+    CollectionDrop, CollectionDropped, ExtractedObject, Metadata, RETRACT, Retract,
+    RowsQueryRequest, RowsQueryResponse, drop_topic,
+};
+use tg_schemas::{Class, ErrorCode};
+use tg_storage::Durability;
+use tg_testkit::flow::{Rows, TestFlow, Wiring};
+
+const CITIES: &str = r#"{"fields": [{"name": "id", "type": "integer", "primary_key": true},
+    {"name": "name"}, {"name": "people", "type": "integer", "indexed": true}]}"#;
+const WIRING: &[Wiring] = &[
+    ("rows-write", &[("input", Class::Flow, "rows-store")]),
+    ("rows-query", &[("request", Class::Request, "rows")]),
+];
+
+struct System {
+    flow: TestFlow,
+    _dir: tempfile::TempDir,
+}
+
+async fn start(rows: Rows) -> System {
+    rows.put("schema", "cities", CITIES)
+        .put("schema", "broken", "{")
+        .collection("docs", 3);
+    let dir = tempfile::tempdir().unwrap();
+    let host = |mesh: &_| tg_rows::processors(mesh, dir.path(), Durability::Process);
+    System {
+        flow: TestFlow::start(rows, WIRING, host).await,
+        _dir: dir,
+    }
+}
+
+fn object(id: &str, collection: &str, values: &[&[(&str, &str)]]) -> ExtractedObject {
+    let own = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
+    ExtractedObject {
+        metadata: Some(Metadata {
+            id: id.to_owned(),
+            root: "urn:doc".to_owned(),
+            collection: collection.to_owned(),
+        }),
+        schema_name: "cities".to_owned(),
+        values: values
+            .iter()
+            .map(|pairs| pairs.iter().map(own).collect::<BTreeMap<_, _>>())
+            .collect(),
+        ..ExtractedObject::default()
+    }
+}
+
+impl System {
+    async fn names(&self, collection: &str) -> Vec<String> {
+        let answer = self
+            .ask(
+                collection,
+                "{ cities(order_by: \"id\") { name } }",
+                json!({}),
+            )
+            .await;
+        assert!(answer.errors.is_empty(), "{answer:?}");
+        let data: Value = serde_json::from_str(&answer.data).unwrap();
+        let rows = data["cities"].as_array().cloned().unwrap_or_default();
+        rows.iter()
+            .map(|row| row["name"].as_str().unwrap_or("-").to_owned())
+            .collect()
+    }
+
+    async fn ask(&self, collection: &str, query: &str, variables: Value) -> RowsQueryResponse {
+        let question = RowsQueryRequest {
+            collection: collection.to_owned(),
+            query: query.to_owned(),
+            variables: variables.as_object().cloned().unwrap_or_default(),
+            operation_name: None,
+        };
+        self.flow.ask("rows", &question).await.unwrap()
+    }
+
+    async fn until(&self, collection: &str, names: &[&str]) {
+        self.flow
+            .until(async || self.names(collection).await == names)
+            .await;
+    }
+}
+
+#[tokio::test]
+async fn rows_are_stored_asked_for_and_taken_back() {
+    let system = start(Rows::default()).await;
+    let run = RunId::new(3, "default", "p");
+    let record = object(
+        "urn:chunk:1:cities",
+        "docs",
+        &[
+            &[("id", "1"), ("name", "Rome"), ("people", "2748109")],
+            &[("id", "2"), ("name", "Oslo"), ("people", "709037")],
+        ],
+    );
+    system
+        .flow
+        .write_in("rows-store", &record, &run, "r1")
+        .await;
+    let told = system.flow.tallied("r1").await;
+    assert_eq!((told.outcome.as_str(), told.effects["rows"]), ("ok", 2));
+    assert_eq!(told.subject, "urn:chunk:1");
+    let other = object(
+        "urn:chunk:2:cities",
+        "docs",
+        &[&[("id", "2"), ("name", "Oslo")]],
+    );
+    system.flow.write("rows-store", &other).await;
+    system
+        .flow
+        .write(
+            "rows-store",
+            &object("x", "docs_2024", &[&[("id", "9"), ("name", "Bonn")]]),
+        )
+        .await;
+    system.until("docs_2024", &["Bonn"]).await;
+    system.until("docs", &["Rome", "Oslo"]).await;
+
+    let query = "query ($least: Int) { cities(where: {people: {gte: $least}}) { id people } }";
+    let answer = system.ask("docs", query, json!({"least": 1_000_000})).await;
+    assert_eq!(answer.data, r#"{"cities":[{"id":1,"people":2748109}]}"#);
+
+    let retract = Retract {
+        metadata: record.metadata.clone(),
+        chunks: vec!["urn:chunk:1".to_owned()],
+        ..Retract::default()
+    };
+    system.flow.write(RETRACT, &retract).await;
+    system.until("docs", &["Oslo"]).await;
+
+    let drop = CollectionDrop {
+        workspace: "default".to_owned(),
+        collection: "docs".to_owned(),
+        incarnation: 3,
+    };
+    let dropped: CollectionDropped = system
+        .flow
+        .ask_system(&drop_topic("rows"), &drop)
+        .await
+        .unwrap();
+    assert_eq!(dropped.removed["rows"], 1);
+    assert!(system.names("docs").await.is_empty());
+    assert_eq!(system.names("docs_2024").await, ["Bonn"]);
+}
+
+#[tokio::test]
+async fn what_does_not_fit_is_told_and_the_rest_is_stored() {
+    let system = start(Rows::default()).await;
+    let record = object(
+        "load",
+        "c",
+        &[
+            &[("id", "1"), ("name", "Rome")],
+            &[("id", "one"), ("name", "Oslo")],
+        ],
+    );
+    system.flow.write("rows-store", &record).await;
+    assert_eq!(
+        system.flow.put_aside().await,
+        "values[1].id: is not a whole number"
+    );
+    assert_eq!(system.names("c").await, ["Rome"]);
+    let unknown = ExtractedObject {
+        schema_name: "nowhere".to_owned(),
+        ..record
+    };
+    system.flow.write("rows-store", &unknown).await;
+    assert_eq!(
+        system.flow.put_aside().await,
+        "schema_name: there is no schema 'nowhere'"
+    );
+}
+
+#[tokio::test]
+async fn bad_queries_say_what_is_wrong() {
+    let system = start(Rows::default()).await;
+    let answer = system.ask("c", "{ broken { id } }", json!({})).await;
+    let told: Vec<_> = answer
+        .errors
+        .iter()
+        .map(|fault| fault.message.as_str())
+        .collect();
+    assert!(
+        told.iter()
+            .any(|text| text.starts_with("schema 'broken' is left out")),
+        "{told:?}"
+    );
+    let empty = RowsQueryRequest::default();
+    let refused = system
+        .flow
+        .ask::<_, RowsQueryResponse>("rows", &empty)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (refused.code(), refused.message.as_str()),
+        (ErrorCode::BadRequest, "query: must not be empty")
+    );
+}

@@ -1,0 +1,181 @@
+//! Prints the vector store's figures: writing, loading, memory, searching, dropping.
+//!
+//! `cargo run --release -p tg-vectors --example vector_bench [power] [count] [dimension]`
+
+use std::time::{Duration, Instant};
+
+use tg_storage::Durability;
+use tg_vectors::{
+    CollectionKey, Engine, Facets, Kind, Limits, Origin, Point, Search, Subject, Write,
+};
+
+const BATCH: usize = 64;
+const WRITERS: usize = 32;
+const SEARCHES: usize = 100;
+const TOP: usize = 50;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let power = words.iter().any(|word| word == "power");
+    let mut numbers = words.iter().filter_map(|word| word.parse::<usize>().ok());
+    let count = numbers.next().unwrap_or(100_000);
+    let dimension = numbers.next().unwrap_or(256);
+    let durability = if power {
+        Durability::Power
+    } else {
+        Durability::Process
+    };
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let cores = std::thread::available_parallelism()?;
+    println!(
+        "cores {cores}, load {}, durability {durability}, {count} vectors of {dimension}",
+        load.trim()
+    );
+
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("vectors.sqlite");
+    let open = || Engine::open(&path, durability, Limits::default());
+    let key = CollectionKey::new("bench", "default", 0);
+
+    let engine = std::sync::Arc::new(open()?);
+    let started = Instant::now();
+    write(&engine, &key, count, dimension).await;
+    let rate = count as f64 / started.elapsed().as_secs_f64();
+    println!("writing: {rate:.0} vectors/s in records of {BATCH}, {WRITERS} at once");
+    drop(engine);
+
+    let size = std::fs::metadata(&path)?.len();
+    let engine = std::sync::Arc::new(open()?);
+    let before = resident();
+    let started = Instant::now();
+    engine.search(ask(&key, dimension, 0)).await?;
+    let loaded = started.elapsed();
+    let raw = count * dimension * size_of::<f32>();
+    let (index, grown) = (engine.memory(), resident().saturating_sub(before));
+    println!(
+        "loading: {loaded:?}; {:.1} bytes a vector in memory, {:.3} of the raw vectors (process: {:.3}); \
+         {:.2} on disk",
+        index as f64 / count as f64,
+        index as f64 / raw as f64,
+        grown as f64 / raw as f64,
+        size as f64 / raw as f64
+    );
+
+    let (mut times, cpu) = (Vec::new(), cpu_ms());
+    for n in 0..SEARCHES {
+        let started = Instant::now();
+        let hits = engine.search(ask(&key, dimension, n)).await?;
+        times.push(started.elapsed());
+        assert_eq!(hits.len(), TOP.min(count));
+    }
+    println!(
+        "top {TOP}, one at a time: {}; {:.1} ms of processor time each",
+        spread(&mut times),
+        (cpu_ms() - cpu) / SEARCHES as f64
+    );
+
+    let started = Instant::now();
+    let mut tasks = tokio::task::JoinSet::new();
+    for n in 0..SEARCHES {
+        let (engine, key) = (engine.clone(), key.clone());
+        tasks.spawn(async move {
+            let started = Instant::now();
+            engine
+                .search(ask(&key, dimension, n))
+                .await
+                .map(|_| started.elapsed())
+        });
+    }
+    while let Some(done) = tasks.join_next().await {
+        done??;
+    }
+    let rate = SEARCHES as f64 / started.elapsed().as_secs_f64();
+    println!("top {TOP}, {SEARCHES} at once: {rate:.0} searches/s");
+
+    let started = Instant::now();
+    let dropped = engine.drop_collection(&key).await?;
+    println!(
+        "drop of {dropped} vectors confirmed: {:?}",
+        started.elapsed()
+    );
+    Ok(())
+}
+
+async fn write(
+    engine: &std::sync::Arc<Engine>,
+    key: &CollectionKey,
+    count: usize,
+    dimension: usize,
+) {
+    let mut tasks = tokio::task::JoinSet::new();
+    for start in (0..count).step_by(BATCH) {
+        while tasks.len() >= WRITERS {
+            tasks.join_next().await;
+        }
+        let (engine, key) = (engine.clone(), key.clone());
+        tasks.spawn(async move {
+            let points = (start..count.min(start + BATCH)).map(|n| Point {
+                subject: Subject::Chunk(format!("urn:chunk:{n:032x}")),
+                chunk: format!("urn:chunk:{n:032x}"),
+                facets: Facets::default(),
+                vector: vector(n as u64 + 1, dimension),
+            });
+            let write = Write {
+                key,
+                kind: Kind::Chunk,
+                model: "bench".into(),
+                origin: Origin::Open,
+                points: points.collect(),
+            };
+            if let Err(error) = engine.put(write).await {
+                eprintln!("{error}");
+            }
+        });
+    }
+    while tasks.join_next().await.is_some() {}
+}
+
+fn ask(key: &CollectionKey, dimension: usize, n: usize) -> Search {
+    Search {
+        key: key.clone(),
+        kind: Kind::Chunk,
+        vector: vector(n as u64 * 7_919 + 3, dimension),
+        model: "bench".into(),
+        limit: TOP,
+        conditions: Vec::new(),
+    }
+}
+
+/// The same numbers each time, spread evenly.
+fn vector(seed: u64, dimension: usize) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let next = |_| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 40) as f32 / (1 << 23) as f32 - 1.0
+    };
+    (0..dimension).map(next).collect()
+}
+
+fn spread(times: &mut [Duration]) -> String {
+    times.sort_unstable();
+    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
+    format!("p50 {:?}, p95 {:?}, most {:?}", at(0.5), at(0.95), at(1.0))
+}
+
+/// Processor time of this process so far: what a search costs, however busy the machine is.
+fn cpu_ms() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let ticks = |at: usize| after_name.split_whitespace().nth(at)?.parse::<f64>().ok();
+    (ticks(11).unwrap_or(0.0) + ticks(12).unwrap_or(0.0)) * 10.0
+}
+
+fn resident() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmRSS"));
+    let kilobytes = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<usize>().ok());
+    kilobytes.unwrap_or(0) * 1_024
+}

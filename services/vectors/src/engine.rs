@@ -1,0 +1,271 @@
+//! The vectors of all collections: one file, searched in memory. A change is first committed, then
+//! applied to what is in memory, then reported, so who is told sees it, whole.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use futures::executor::block_on;
+use tg_storage::{Database, Durability};
+use tokio::sync::oneshot;
+
+use crate::cache::Cache;
+use crate::commits::Commits;
+use crate::error::VectorError;
+use crate::key::{CollectionKey, Kind};
+use crate::point::{Condition, Facets, Subject};
+use crate::scan::{self, Query};
+use crate::scans::Scans;
+use crate::store::write::{self, Done, Write};
+use crate::store::{self, read, reap};
+use crate::top::Candidate;
+
+/// Most subjects a search returns.
+pub const MAX_LIMIT: usize = 10_000;
+
+/// Bounds of an engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of vectors in memory; above it the least recently used collection is thrown out.
+    pub memory: usize,
+    /// Threads that search at the same time.
+    pub threads: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            memory: 4 << 30,
+            threads,
+        }
+    }
+}
+
+/// What is looked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Search {
+    /// The collection.
+    pub key: CollectionKey,
+    /// What the vectors stand for.
+    pub kind: Kind,
+    /// Where to look.
+    pub vector: Vec<f32>,
+    /// Model of the vector; empty when nobody said.
+    pub model: String,
+    /// Most subjects to return.
+    pub limit: usize,
+    /// What they must hold, all of it.
+    pub conditions: Vec<Condition>,
+}
+
+/// A subject that was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hit {
+    /// What it is.
+    pub subject: Subject,
+    /// Cosine of its nearest vector with the query.
+    pub score: f64,
+    /// Facets of that vector.
+    pub facets: Facets,
+}
+
+type Reply<T> = oneshot::Sender<Result<T, VectorError>>;
+
+enum Job {
+    Put(Write),
+    Retract {
+        key: CollectionKey,
+        kind: Kind,
+        chunks: Vec<String>,
+    },
+    Drop(CollectionKey),
+    DropWorkspace(String),
+}
+
+/// The handle.
+pub struct Engine {
+    db: Database,
+    cache: Arc<Cache>,
+    scans: Scans,
+    commits: Commits<(Job, Reply<usize>)>,
+}
+
+impl Engine {
+    /// Opens or creates the file and takes its lock. Blocks: call it at start-up.
+    pub fn open(path: &Path, durability: Durability, limits: Limits) -> Result<Self, VectorError> {
+        Self::start(store::open(path, durability)?, limits)
+    }
+
+    /// An engine without a file.
+    pub fn in_memory(limits: Limits) -> Result<Self, VectorError> {
+        Self::start(store::in_memory()?, limits)
+    }
+
+    fn start(db: Database, limits: Limits) -> Result<Self, VectorError> {
+        let cache = Arc::new(Cache::new(limits.memory));
+        let (writing, reclaiming, applied) = (db.clone(), db.clone(), cache.clone());
+        let commits = Commits::start(
+            "vectors-commit",
+            move |group| commit(&writing, &applied, group),
+            move || block_on(reclaiming.write(reap::step)).unwrap_or(false),
+        )?;
+        Ok(Self {
+            db,
+            cache,
+            scans: Scans::new(limits.threads),
+            commits,
+        })
+    }
+
+    /// Keeps points. Durable and visible when `Ok`; the number of points that are new or changed.
+    /// Points are told apart by what they stand for and their chunk, so the same ones may come again.
+    pub async fn put(&self, write: Write) -> Result<usize, VectorError> {
+        self.change(Job::Put(write)).await
+    }
+
+    /// Forgets what came from chunks.
+    pub async fn retract(
+        &self,
+        key: &CollectionKey,
+        kind: Kind,
+        chunks: Vec<String>,
+    ) -> Result<usize, VectorError> {
+        let key = key.clone();
+        self.change(Job::Retract { key, kind, chunks }).await
+    }
+
+    /// Ends all lives of a collection up to the key's, at once; the number of points it held.
+    pub async fn drop_collection(&self, key: &CollectionKey) -> Result<usize, VectorError> {
+        self.change(Job::Drop(key.clone())).await
+    }
+
+    /// Ends everything of a workspace.
+    pub async fn drop_workspace(&self, workspace: &str) -> Result<usize, VectorError> {
+        self.change(Job::DropWorkspace(workspace.to_owned())).await
+    }
+
+    async fn change(&self, job: Job) -> Result<usize, VectorError> {
+        let (reply, done) = oneshot::channel();
+        self.commits.push((job, reply)).await?;
+        done.await.map_err(|_| VectorError::Closed)?
+    }
+
+    /// The nearest subjects, nearest first. A collection without vectors has none; so has a query
+    /// without direction.
+    pub async fn search(&self, search: Search) -> Result<Vec<Hit>, VectorError> {
+        let Search {
+            key,
+            kind,
+            vector: mut query,
+            model,
+            limit,
+            conditions,
+        } = search;
+        let found = self.db.read(move |conn| {
+            let Some(space) = store::space(conn, &key, kind)? else {
+                return Ok(None);
+            };
+            let allowed = read::allowed(conn, space.id, &conditions)?;
+            Ok(Some((space, allowed)))
+        });
+        let Some((space, allowed)) = found.await? else {
+            return Ok(Vec::new());
+        };
+        write::check(&space, kind, &model, query.len())?;
+        let limit = limit.min(MAX_LIMIT);
+        if limit == 0 || space.points == 0 || !scan::normalise(&mut query) {
+            return Ok(Vec::new());
+        }
+        let (id, dimension) = (space.id, space.dimension);
+        let load = || async {
+            let loaded = self.db.read(move |conn| read::load(conn, id, dimension));
+            Ok(loaded.await?)
+        };
+        let index = self.cache.get(id, load).await?;
+        let query = Query {
+            vector: query,
+            limit,
+            allowed,
+        };
+        let best = self.scans.search(&space, index, query).await?;
+        self.tell(id, best).await
+    }
+
+    async fn tell(&self, space: i64, best: Vec<Candidate>) -> Result<Vec<Hit>, VectorError> {
+        if best.is_empty() {
+            return Ok(Vec::new());
+        }
+        let told = self.db.read(move |conn| {
+            let mut hits = Vec::with_capacity(best.len());
+            for one in best {
+                // Gone since the search: no longer an answer.
+                if let Some(subject) = read::subject(conn, space, one.group)? {
+                    hits.push(Hit {
+                        subject,
+                        score: f64::from(one.score),
+                        facets: read::facets(conn, space, one.facet)?,
+                    });
+                }
+            }
+            Ok(hits)
+        });
+        Ok(told.await?)
+    }
+
+    /// Points of a collection.
+    pub async fn count(&self, key: &CollectionKey, kind: Kind) -> Result<usize, VectorError> {
+        let key = key.clone();
+        let found = self.db.read(move |conn| store::space(conn, &key, kind));
+        Ok(found.await?.map_or(0, |space| space.points.max(0) as usize))
+    }
+
+    /// Bytes of vectors in memory, with what belongs to them.
+    pub fn memory(&self) -> usize {
+        self.cache.bytes()
+    }
+}
+
+/// Commits jobs together, brings memory up to it and tells everybody. Runs on the commit thread.
+fn commit(db: &Database, cache: &Cache, group: Vec<(Job, Reply<usize>)>) {
+    let (jobs, replies): (Vec<Job>, Vec<_>) = group.into_iter().unzip();
+    let done = block_on(db.write(move |tx| {
+        let run = |job| match job {
+            Job::Put(points) => write::put(tx, points),
+            Job::Retract { key, kind, chunks } => write::retract(tx, &key, kind, &chunks).map(Ok),
+            Job::Drop(key) => write::drop_collection(tx, &key).map(Ok),
+            Job::DropWorkspace(workspace) => write::drop_workspace(tx, &workspace).map(Ok),
+        };
+        jobs.into_iter().map(run).collect::<Result<Vec<_>, _>>()
+    }));
+    metrics::counter!("tg_vectors_commits_total").increment(1);
+    match done {
+        Ok(done) => {
+            for (done, reply) in done.into_iter().zip(replies) {
+                let told = done.map(|done| apply(cache, done));
+                // Nobody may be waiting any more.
+                let _ = reply.send(told);
+            }
+        }
+        Err(error) => {
+            tracing::warn!(%error, changes = replies.len(), "changes of the vectors failed");
+            for reply in replies {
+                let _ = reply.send(Err(error.clone().into()));
+            }
+        }
+    }
+}
+
+fn apply(cache: &Cache, done: Done) -> usize {
+    let mut changes = done.changes.into_iter().peekable();
+    while let Some((space, _)) = changes.peek() {
+        let space = *space;
+        let of_space = std::iter::from_fn(|| changes.next_if(|(id, _)| *id == space));
+        let of_space: Vec<_> = of_space.map(|(_, change)| change).collect();
+        cache.apply(space, of_space.into_iter());
+    }
+    done.gone.into_iter().for_each(|space| cache.remove(space));
+    done.count
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,88 @@
+//! What can go wrong in the stores of this service, and how it is said to clients.
+
+use tg_mesh::OpenFault;
+use tg_schemas::{Error, ErrorCode};
+use tg_storage::StorageError;
+
+use crate::key::Kind;
+
+/// Why a store did not do what it was asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum VectorError {
+    /// A field is not what it should be.
+    #[error("{field}: {why}")]
+    Field {
+        /// Path of the field, e.g. `entities[3].vector`.
+        field: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The vectors come from another model than those of the collection.
+    #[error(
+        "model: this collection's {} vectors were made by '{held}', these by '{given}'; vectors of \
+         different models cannot be compared. Use the same model, or delete the collection and process \
+         its documents again",
+        kind.as_str()
+    )]
+    OtherModel {
+        /// What the vectors stand for.
+        kind: Kind,
+        /// Model of the collection.
+        held: String,
+        /// Model of the request.
+        given: String,
+    },
+    /// The vectors have another dimension than those of the collection.
+    #[error(
+        "vector: has {given} dimensions, this collection's {} vectors have {held}: they come from \
+         different models. Use the same model, or delete the collection and process its documents again",
+        kind.as_str()
+    )]
+    OtherDimension {
+        /// What the vectors stand for.
+        kind: Kind,
+        /// Dimension of the collection.
+        held: usize,
+        /// Dimension of the request.
+        given: usize,
+    },
+    /// The file failed; nothing of the change was kept.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The store is closing, or its thread died.
+    #[error("the store is closed")]
+    Closed,
+}
+
+impl VectorError {
+    /// A fault of a field.
+    pub(crate) fn field(field: impl Into<String>, why: impl Into<String>) -> Self {
+        Self::Field {
+            field: field.into(),
+            why: why.into(),
+        }
+    }
+}
+
+impl From<VectorError> for Error {
+    fn from(error: VectorError) -> Self {
+        let code = match error {
+            VectorError::Storage(storage) => return storage.into(),
+            VectorError::Field { .. } => ErrorCode::BadRequest,
+            VectorError::OtherModel { .. } | VectorError::OtherDimension { .. } => {
+                ErrorCode::Conflict
+            }
+            VectorError::Closed => ErrorCode::Unavailable,
+        };
+        Error::new(code, error.to_string())
+    }
+}
+
+impl From<VectorError> for OpenFault {
+    fn from(error: VectorError) -> Self {
+        match error {
+            VectorError::Storage(fault) => fault.into(),
+            error => Self::Failed(error.into()),
+        }
+    }
+}

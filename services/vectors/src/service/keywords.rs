@@ -1,0 +1,72 @@
+//! `kw-index`: indexes chunks and finds them by their words.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tg_mesh::{Cx, Out, OwnedStore, Read, ReadFault, Serve};
+use tg_schemas::msg::{Chunk, ChunkMatch, KeywordIndexRequest, KeywordIndexResponse};
+use tg_schemas::{Error, ErrorCode};
+
+use super::{limit, run, wire};
+use crate::keywords::{ChunkText, Keywords};
+
+/// Chunks returned when a question does not say how many.
+const LIMIT: usize = 20;
+
+pub(super) struct KeywordIndex(pub(super) Arc<OwnedStore<Keywords>>);
+
+#[async_trait]
+impl Read<Chunk> for KeywordIndex {
+    async fn read(&self, cx: Cx, record: Chunk) -> Result<(), ReadFault> {
+        let key = run::key(&cx, &record.metadata);
+        if !cx.is_current(key.collection()) {
+            return Ok(());
+        }
+        let id = super::chunk_id(&record);
+        if id.is_empty() {
+            let error = Error::new(ErrorCode::BadRequest, "metadata.id: is missing");
+            return Err(ReadFault::Dead(error));
+        }
+        cx.subject(&id);
+        let index = self.0.get().await?;
+        let chunk = ChunkText {
+            id,
+            text: record.chunk,
+        };
+        index
+            .put(&key, run::origin(&cx), chunk)
+            .await
+            .map_err(Error::from)?;
+        metrics::counter!("tg_keywords_indexed_total").increment(1);
+        cx.effect("keywords", 1);
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Serve<KeywordIndexRequest, KeywordIndexResponse> for KeywordIndex {
+    async fn serve(
+        &self,
+        cx: Cx,
+        ask: KeywordIndexRequest,
+        mut out: Out<KeywordIndexResponse>,
+    ) -> Result<(), Error> {
+        let index = self.0.get().await?;
+        let key = run::asked(&cx, &ask.collection);
+        let hits = index.search(&key, &ask.query, limit(ask.limit, LIMIT));
+        let hits = hits
+            .await
+            .map_err(|error| wire(error, "keyword-index-error"))?;
+        let chunks = hits.into_iter().map(|hit| ChunkMatch {
+            chunk_id: hit.id,
+            score: hit.score,
+            ..ChunkMatch::default()
+        });
+        let chunks = chunks.collect();
+        out.send(KeywordIndexResponse {
+            error: None,
+            chunks,
+        })
+        .await
+    }
+}

@@ -1,0 +1,137 @@
+//! The stores as processors of the mesh: thin handlers, one engine for all processors of a store.
+
+mod forget;
+mod keywords;
+mod query;
+mod run;
+mod tidy;
+mod write;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
+use tg_schemas::Error;
+use tg_schemas::msg::{
+    Chunk, DocumentEmbeddings, GraphEmbeddings, RETRACT, RowEmbeddings, drop_topic,
+};
+use tg_schemas::msg::{
+    DocumentEmbeddingsRequest, DocumentEmbeddingsResponse, GraphEmbeddingsRequest,
+    GraphEmbeddingsResponse, KeywordIndexRequest, KeywordIndexResponse, RowEmbeddingsRequest,
+    RowEmbeddingsResponse,
+};
+use tg_storage::Durability;
+
+use crate::engine::{Engine, Limits};
+use crate::error::VectorError;
+use crate::key::Kind;
+use crate::keywords::Keywords;
+use forget::{DropKeywords, DropVectors, RetractKeywords, RetractVectors};
+use keywords::KeywordIndex;
+use query::Querier;
+use write::Writer;
+
+/// Where the vectors are below the data directory.
+const VECTORS: &str = "vectors.sqlite";
+/// Where the keyword index is.
+const KEYWORDS: &str = "keywords.sqlite";
+/// Records of a writer in progress: they share commits.
+const WRITES: usize = 128;
+/// Chunks being indexed: many share a segment of the full-text index.
+const INDEXED: usize = 512;
+/// Questions in progress; the searches themselves queue for the processors of the machine.
+const QUESTIONS: usize = 256;
+
+/// The processors that keep and search vectors and words, over two files in `data_dir`. A file is opened,
+/// and its lock taken, when this process is asked first: a process that stands by leaves it alone.
+///
+/// Also starts the task that forgets what belonged to deleted workspaces.
+pub fn processors(
+    mesh: &Mesh,
+    data_dir: &Path,
+    durability: Durability,
+    limits: Limits,
+) -> Vec<Processor> {
+    let file = data_dir.join(VECTORS);
+    let open = move || Engine::open(&file, durability, limits);
+    let vectors = OwnedStore::blocking("vectors", open);
+    let file = data_dir.join(KEYWORDS);
+    let open = move || Keywords::open(&file, durability);
+    let words = OwnedStore::blocking("keywords", open);
+    let tidy = tidy::run(mesh.clone(), vectors.clone(), words.clone());
+    mesh.spawn(TaskKind::Background, tidy);
+
+    let writer = Arc::new(Writer(vectors.clone()));
+    let querier = Arc::new(Querier(vectors.clone()));
+    let index = Arc::new(KeywordIndex(words.clone()));
+    let vector_store = |id: &str| Processor::new(id).owns(vectors.clone());
+    let forgets = |kind| Arc::new(RetractVectors(vectors.clone(), kind));
+    vec![
+        vector_store("graph-embeddings-write")
+            .reads::<GraphEmbeddings>("input", writer.clone())
+            .reads_own(RETRACT, forgets(Kind::Entity))
+            .serves_system(
+                &drop_topic("vectors"),
+                Arc::new(DropVectors(vectors.clone())),
+            )
+            .concurrency(WRITES),
+        vector_store("doc-embeddings-write")
+            .reads::<DocumentEmbeddings>("input", writer.clone())
+            .reads_own(RETRACT, forgets(Kind::Chunk))
+            .concurrency(WRITES),
+        vector_store("row-embeddings-write")
+            .reads::<RowEmbeddings>("input", writer)
+            .reads_own(RETRACT, forgets(Kind::Row))
+            .concurrency(WRITES),
+        vector_store("graph-embeddings-query")
+            .serves::<GraphEmbeddingsRequest, GraphEmbeddingsResponse>("request", querier.clone())
+            .concurrency(QUESTIONS),
+        vector_store("doc-embeddings-query")
+            .serves::<DocumentEmbeddingsRequest, DocumentEmbeddingsResponse>(
+                "request",
+                querier.clone(),
+            )
+            .concurrency(QUESTIONS),
+        vector_store("row-embeddings-query")
+            .serves::<RowEmbeddingsRequest, RowEmbeddingsResponse>("request", querier)
+            .concurrency(QUESTIONS),
+        Processor::new("kw-index")
+            .owns(words.clone())
+            .reads::<Chunk>("input", index.clone())
+            .serves::<KeywordIndexRequest, KeywordIndexResponse>("request", index)
+            .reads_own(RETRACT, Arc::new(RetractKeywords(words.clone())))
+            .serves_system(&drop_topic("keywords"), Arc::new(DropKeywords(words)))
+            .concurrency(INDEXED),
+    ]
+}
+
+/// A limit as asked for: nothing and less mean the usual number.
+fn limit(asked: i64, usual: usize) -> usize {
+    usize::try_from(asked)
+        .ok()
+        .filter(|limit| *limit > 0)
+        .unwrap_or(usual)
+}
+
+/// The error as clients see it: faults that have no code of their own get the service's type.
+fn wire(error: VectorError, kind: &str) -> Error {
+    let told = Error::from(error);
+    match told.code() {
+        tg_schemas::ErrorCode::Storage | tg_schemas::ErrorCode::Internal => {
+            Error::typed(kind, told.message)
+        }
+        _ => told,
+    }
+}
+
+/// The id of a chunk: the library's document of it, else what the record is about.
+fn chunk_id(chunk: &Chunk) -> String {
+    if !chunk.document_id.is_empty() {
+        return chunk.document_id.clone();
+    }
+    chunk
+        .metadata
+        .as_ref()
+        .map(|of| of.id.clone())
+        .unwrap_or_default()
+}

@@ -1,0 +1,348 @@
+//! The processors as others meet them: embeddings and chunks in, nearest entities, chunks, row values and
+//! words out; what is wrong is told; what is retracted or dropped is gone.
+
+mod system;
+
+use serde_json::json;
+use system::{Config, System, metadata, topic};
+use tg_mesh::{Ask, put_aside};
+use tg_schemas::msg::{
+    Chunk, ChunkEmbeddings, CollectionDrop, CollectionDropped, DocumentEmbeddings,
+    DocumentEmbeddingsRequest, DocumentEmbeddingsResponse, EntityEmbeddings, GraphEmbeddings,
+    GraphEmbeddingsRequest, GraphEmbeddingsResponse, KeywordIndexRequest, KeywordIndexResponse,
+    Retract, RowEmbeddings, RowEmbeddingsRequest, RowEmbeddingsResponse, RowIndexEmbedding,
+    drop_topic,
+};
+use tg_schemas::{Class, ErrorCode, Term, Topic};
+
+const GRAPH_STORE: &str = "graph-embeddings-store";
+const CHUNK_STORE: &str = "document-embeddings-store";
+const ROW_STORE: &str = "row-embeddings-store";
+
+fn entity(term: Term, vector: &[f32]) -> EntityEmbeddings {
+    EntityEmbeddings {
+        entity: Some(term),
+        vector: vector.to_vec(),
+        ..EntityEmbeddings::default()
+    }
+}
+
+fn graph(chunk: &str, model: &str, entities: Vec<EntityEmbeddings>) -> GraphEmbeddings {
+    GraphEmbeddings {
+        metadata: metadata(chunk, "c"),
+        entities,
+        model: model.to_owned(),
+    }
+}
+
+fn ask_graph(vector: &[f32]) -> GraphEmbeddingsRequest {
+    GraphEmbeddingsRequest {
+        vector: vector.to_vec(),
+        collection: "c".to_owned(),
+        ..GraphEmbeddingsRequest::default()
+    }
+}
+
+async fn entities(system: &System, ask: &GraphEmbeddingsRequest) -> Vec<Term> {
+    let answer: GraphEmbeddingsResponse = system.ask("graph-embeddings", ask).await.unwrap();
+    let found = answer.entities.into_iter();
+    found.filter_map(|one| one.entity).collect()
+}
+
+async fn chunks(system: &System, collection: &str, vector: &[f32]) -> Vec<String> {
+    let ask = DocumentEmbeddingsRequest {
+        vector: vector.to_vec(),
+        collection: collection.to_owned(),
+        ..DocumentEmbeddingsRequest::default()
+    };
+    let answer: DocumentEmbeddingsResponse = system.ask("document-embeddings", &ask).await.unwrap();
+    answer.chunks.into_iter().map(|one| one.chunk_id).collect()
+}
+
+async fn words(system: &System, collection: &str, query: &str) -> Vec<String> {
+    let ask = KeywordIndexRequest {
+        query: query.to_owned(),
+        collection: collection.to_owned(),
+        limit: 0,
+    };
+    let answer: KeywordIndexResponse = system.ask("keyword-index", &ask).await.unwrap();
+    answer.chunks.into_iter().map(|one| one.chunk_id).collect()
+}
+
+fn chunk(id: &str, vector: &[f32]) -> DocumentEmbeddings {
+    DocumentEmbeddings {
+        metadata: metadata("doc", "c"),
+        chunks: vec![ChunkEmbeddings {
+            chunk_id: id.to_owned(),
+            vector: vector.to_vec(),
+            ..ChunkEmbeddings::default()
+        }],
+        model: "m".to_owned(),
+    }
+}
+
+fn text(id: &str, collection: &str, text: &str) -> Chunk {
+    Chunk {
+        metadata: metadata(id, collection),
+        chunk: text.to_owned(),
+        document_id: id.to_owned(),
+        ..Chunk::default()
+    }
+}
+
+#[tokio::test]
+async fn entities_are_found_with_their_kind_of_term_and_by_filters() {
+    let system = System::start(Config::default()).await;
+    let none = entities(&system, &ask_graph(&[1.0, 0.0])).await;
+    assert!(none.is_empty(), "a collection that is not there has none");
+    let (urn, text) = (Term::iri("urn:x:1"), Term::literal("http://no.iri"));
+    let mut filtered = entity(text.clone(), &[0.9, 0.1]);
+    filtered.rdf_type = vec!["urn:Pump".to_owned()];
+    filtered.attributes = json!({"site": ["a", "b"]}).as_object().unwrap().clone();
+    let mut both = vec![entity(urn.clone(), &[1.0, 0.0]), filtered];
+    system
+        .write(GRAPH_STORE, &graph("k1", "m", both.clone()))
+        .await;
+    // Again, as after a crash, and from another chunk.
+    system
+        .write(GRAPH_STORE, &graph("k1", "m", both.clone()))
+        .await;
+    both.remove(1);
+    system.write(GRAPH_STORE, &graph("k2", "m", both)).await;
+    let mut ask = ask_graph(&[1.0, 0.0]);
+    system
+        .until(async || entities(&system, &ask).await == [urn.clone(), text.clone()])
+        .await;
+    ask.rdf_type = "urn:Pump".to_owned();
+    ask.attributes = json!({"site": ["b"]}).as_object().unwrap().clone();
+    assert_eq!(entities(&system, &ask).await, [text]);
+    ask.attributes = json!({"site": ["b", "c"]}).as_object().unwrap().clone();
+    assert!(entities(&system, &ask).await.is_empty());
+    ask.attributes = json!({"site": {"not": "comparable"}})
+        .as_object()
+        .unwrap()
+        .clone();
+    let refused = system
+        .ask::<_, GraphEmbeddingsResponse>("graph-embeddings", &ask)
+        .await;
+    let refused = refused.unwrap_err();
+    assert_eq!(refused.code(), ErrorCode::BadRequest);
+    assert!(
+        refused.message.starts_with("attributes.site: "),
+        "{refused}"
+    );
+}
+
+#[tokio::test]
+async fn another_model_is_refused_both_ways_and_bad_points_do_not_hold_up_good_ones() {
+    let system = System::start(Config::default()).await;
+    let urn = Term::iri("urn:x:1");
+    let bad = EntityEmbeddings::default();
+    let record = graph("k", "m/2", vec![entity(urn.clone(), &[1.0, 0.0]), bad]);
+    system.write(GRAPH_STORE, &record).await;
+    let aside = system.put_aside().await;
+    assert!(aside.contains("entities[1].entity: is missing"), "{aside}");
+    let ask = ask_graph(&[1.0, 0.0]);
+    assert_eq!(entities(&system, &ask).await, [urn]);
+
+    let other = graph("k", "n/2", vec![entity(Term::iri("urn:x:2"), &[1.0, 0.0])]);
+    system.write(GRAPH_STORE, &other).await;
+    let aside = system.put_aside().await;
+    assert!(aside.contains("made by 'm/2', these by 'n/2'"), "{aside}");
+    let ask = GraphEmbeddingsRequest {
+        model: "n/2".to_owned(),
+        ..ask
+    };
+    let refused = system
+        .ask::<_, GraphEmbeddingsResponse>("graph-embeddings", &ask)
+        .await;
+    assert_eq!(refused.unwrap_err().code(), ErrorCode::Conflict);
+    let longer = ask_graph(&[1.0, 0.0, 0.0]);
+    let refused = system
+        .ask::<_, GraphEmbeddingsResponse>("graph-embeddings", &longer)
+        .await;
+    let refused = refused.unwrap_err().message;
+    assert!(refused.starts_with("vector: has 3 dimensions"), "{refused}");
+}
+
+#[tokio::test]
+async fn rows_keep_to_their_schema_and_index() {
+    let system = System::start(Config::default()).await;
+    let value = |index: &str, value: &str, vector: &[f32]| RowIndexEmbedding {
+        index_name: index.to_owned(),
+        index_value: vec![value.to_owned()],
+        text: value.to_owned(),
+        vector: vector.to_vec(),
+        ..RowIndexEmbedding::default()
+    };
+    let record = |schema: &str, of: &str| RowEmbeddings {
+        metadata: metadata("k", "c"),
+        schema_name: schema.to_owned(),
+        embeddings: vec![
+            value("name", &format!("{of} name"), &[1.0, 0.0]),
+            value("city", &format!("{of} city"), &[0.9, 0.1]),
+        ],
+        model: "m".to_owned(),
+    };
+    for (schema, of) in [("people", "p"), ("things", "t")] {
+        system.write(ROW_STORE, &record(schema, of)).await;
+    }
+    let ask = RowEmbeddingsRequest {
+        vector: vec![1.0, 0.0],
+        collection: "c".to_owned(),
+        schema_name: "people".to_owned(),
+        ..RowEmbeddingsRequest::default()
+    };
+    let find = async |ask: &RowEmbeddingsRequest| {
+        let answer: RowEmbeddingsResponse = system.ask("row-embeddings", ask).await.unwrap();
+        let found = answer.matches.into_iter();
+        found
+            .map(|one| (one.index_name, one.text))
+            .collect::<Vec<_>>()
+    };
+    let pair = |index: &str, text: &str| (index.to_owned(), text.to_owned());
+    let all = [pair("name", "p name"), pair("city", "p city")];
+    system.until(async || find(&ask).await == all).await;
+    let of_index = RowEmbeddingsRequest {
+        index_name: Some("city".to_owned()),
+        ..ask.clone()
+    };
+    assert_eq!(find(&of_index).await, [pair("city", "p city")]);
+    let nameless = RowEmbeddingsRequest {
+        schema_name: String::new(),
+        ..ask
+    };
+    let refused = system
+        .ask::<_, RowEmbeddingsResponse>("row-embeddings", &nameless)
+        .await;
+    assert_eq!(refused.unwrap_err().message, "schema_name: is missing");
+}
+
+#[tokio::test]
+async fn chunks_are_found_by_vector_and_by_word_until_they_are_retracted() {
+    let system = System::start(Config::default()).await;
+    for (id, vector, said) in [
+        ("urn:chunk:1", [1.0, 0.0], "the pump feeds the boiler"),
+        ("urn:chunk:2", [0.8, 0.2], "a boiler, a boiler!"),
+    ] {
+        system.write(CHUNK_STORE, &chunk(id, &vector)).await;
+        system.write("chunk-load", &text(id, "c", said)).await;
+    }
+    let both = ["urn:chunk:1", "urn:chunk:2"];
+    system
+        .until(async || chunks(&system, "c", &[1.0, 0.0]).await == both)
+        .await;
+    system
+        .until(async || words(&system, "c", "which pump?").await == both[..1])
+        .await;
+    system
+        .until(async || words(&system, "c", "boiler").await.len() == 2)
+        .await;
+    assert!(words(&system, "other", "boiler").await.is_empty());
+    assert!(words(&system, "c", "?!").await.is_empty());
+
+    let retract = Retract {
+        metadata: metadata("doc", "c"),
+        chunks: vec!["urn:chunk:1".to_owned(), "urn:chunk:9".to_owned()],
+        ..Retract::default()
+    };
+    system.write("retract", &retract).await;
+    system
+        .until(async || chunks(&system, "c", &[1.0, 0.0]).await == both[1..])
+        .await;
+    system
+        .until(async || words(&system, "c", "pump").await.is_empty())
+        .await;
+    assert_eq!(words(&system, "c", "boiler").await, both[1..]);
+}
+
+#[tokio::test]
+async fn a_dropped_collection_is_gone_and_its_next_life_is_empty() {
+    let config = Config::default();
+    config.collection("c", 3);
+    let system = System::start(config).await;
+    system
+        .write(CHUNK_STORE, &chunk("urn:chunk:1", &[1.0, 0.0]))
+        .await;
+    system
+        .write("chunk-load", &text("urn:chunk:1", "c", "pump"))
+        .await;
+    system
+        .write("chunk-load", &text("urn:chunk:1", "d", "pump"))
+        .await;
+    system
+        .until(async || !chunks(&system, "c", &[1.0, 0.0]).await.is_empty())
+        .await;
+    system
+        .until(async || !words(&system, "c", "pump").await.is_empty())
+        .await;
+    let drop = |incarnation| CollectionDrop {
+        workspace: "default".to_owned(),
+        collection: "c".to_owned(),
+        incarnation,
+    };
+    let dropped = async |store: &str, incarnation| {
+        let to = Topic::system(Class::Request, &drop_topic(store));
+        let asked =
+            system
+                .mesh
+                .ask::<_, CollectionDropped>(&to, &drop(incarnation), Ask::default());
+        asked.last().await.unwrap().removed[store]
+    };
+    for store in ["vectors", "keywords"] {
+        assert_eq!(dropped(store, 2).await, 0, "an earlier life only");
+        assert_eq!(dropped(store, 3).await, 1);
+        assert_eq!(dropped(store, 3).await, 0, "confirmed again");
+    }
+    assert!(chunks(&system, "c", &[1.0, 0.0]).await.is_empty());
+    assert!(words(&system, "c", "pump").await.is_empty());
+    system
+        .until(async || words(&system, "d", "pump").await.len() == 1)
+        .await;
+    let nameless = CollectionDrop::default();
+    let to = Topic::system(Class::Request, &drop_topic("vectors"));
+    let refused = system
+        .mesh
+        .ask::<_, CollectionDropped>(&to, &nameless, Ask::default());
+    assert_eq!(
+        refused.last().await.unwrap_err().message,
+        "workspace: is missing"
+    );
+}
+
+#[tokio::test]
+async fn a_run_into_a_life_that_ended_leaves_nothing() {
+    let config = Config::default();
+    config.collection("c", 1);
+    let system = System::start(config).await;
+    let of_run = |incarnation, id: &str| {
+        let run = tg_mesh::RunId::new(incarnation, "default", "p");
+        system.in_run(&run, id)
+    };
+    // The collection of this run was deleted and made again.
+    system
+        .write_as(CHUNK_STORE, &chunk("old", &[1.0, 0.0]), of_run(0, "a"))
+        .await;
+    system
+        .write_as(CHUNK_STORE, &chunk("new", &[1.0, 0.0]), of_run(1, "b"))
+        .await;
+    system
+        .until(async || chunks(&system, "c", &[1.0, 0.0]).await == ["new"])
+        .await;
+    let told = system.tallied(2).await;
+    let effects = |record: &str| {
+        let entry = told.iter().find(|entry| entry.record == record).unwrap();
+        entry.effects.get("vectors").copied()
+    };
+    assert_eq!((effects("a"), effects("b")), (None, Some(1)));
+    assert!(
+        system
+            .mesh
+            .bus()
+            .take(&put_aside::subscription())
+            .await
+            .unwrap()
+            .is_none()
+    );
+    assert_eq!(topic(Class::Flow, "x").name(), "x:default:default");
+}

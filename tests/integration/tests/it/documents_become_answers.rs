@@ -1,0 +1,162 @@
+//! Documents go in through the official commands, are processed to the end, and answer questions with the
+//! places they come from. Without a key: `builtin` reads them.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::{Value, json};
+use tg_testkit::process::{Launch, Server, official, root};
+use tg_testkit::rabbitmq::RabbitNode;
+use tokio::time::Instant;
+
+use crate::world::{Bus, post};
+
+/// A small document is processed by then, also on a busy machine.
+const BOUND: Duration = Duration::from_secs(60);
+
+/// Its words are found nowhere else, least of all in the code.
+const TEXT: &str = "The Harrowgate lantern is a lamp made of blue glass. The Harrowgate lantern was built by \
+    Ottoline Frask in 1887. Ottoline Frask was a glassblower from Pellworth. The lantern hangs in the hall of \
+    the Pellworth museum. Visitors may light it on the first Sunday of May.\n";
+
+struct System {
+    server: Server,
+    _node: Option<RabbitNode>,
+}
+
+async fn start(bus: Bus) -> Result<System> {
+    let (launch, node) = match bus {
+        Bus::Embedded => (Launch::up(), None),
+        Bus::Rabbit => {
+            let node = RabbitNode::start().await?;
+            (Launch::up().arg("--bus").arg(node.url()), Some(node))
+        }
+    };
+    Ok(System {
+        server: launch.ready().await?,
+        _node: node,
+    })
+}
+
+/// The processing record once it has come to its end.
+async fn processed(url: &str, id: &str) -> Result<Value> {
+    let end = Instant::now() + BOUND;
+    loop {
+        let ask = json!({"operation": "list-processing", "workspace": "default"});
+        let (_, reply) = post(url, "api/v1/librarian", ask).await?;
+        let records = reply["processing-metadatas"].as_array();
+        let record = records
+            .into_iter()
+            .flatten()
+            .find(|record| record["id"] == id)
+            .with_context(|| format!("{reply}"))?;
+        match record["status"].as_str() {
+            Some("processing") if Instant::now() < end => {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            Some("complete") => return Ok(record.clone()),
+            _ => bail!("{record}"),
+        }
+    }
+}
+
+async fn story(bus: Bus) -> Result<()> {
+    let system = start(bus).await?;
+    let url = system.server.url();
+    let file = tempfile::NamedTempFile::with_suffix(".txt")?;
+    std::fs::write(file.path(), TEXT)?;
+    let path = file.path().to_string_lossy().into_owned();
+    let pdf = root().join("demo/documents/uncommon-clocks.pdf");
+    let pdf = pdf.to_string_lossy().into_owned();
+    let add = |id: &'static str, kind: &'static str, path: String| {
+        let url = url.clone();
+        async move {
+            let args = ["--id", id, "--name", id, "-k", kind, path.as_str()];
+            official(&url, "tg-add-library-document", &args).await
+        }
+    };
+    add("urn:doc:lantern", "text/plain", path)
+        .await?
+        .refuse("rror")?;
+    add("urn:doc:clocks", "application/pdf", pdf)
+        .await?
+        .refuse("rror")?;
+    let listed = official(&url, "tg-show-library-documents", &[]).await?;
+    listed.expect("urn:doc:lantern")?.expect("urn:doc:clocks")?;
+
+    for (document, id) in [
+        ("urn:doc:lantern", "p-lantern"),
+        ("urn:doc:clocks", "p-clocks"),
+    ] {
+        let args = [
+            "-d",
+            document,
+            "--id",
+            id,
+            "-i",
+            "default",
+            "--collection",
+            "docs",
+        ];
+        official(&url, "tg-start-library-processing", &args)
+            .await?
+            .refuse("rror")?;
+    }
+    for (id, least) in [("p-lantern", 1), ("p-clocks", 3)] {
+        let record = processed(&url, id)
+            .await
+            .with_context(|| system.server.log())?;
+        let chunks = record["progress"]["chunks"].as_i64().unwrap_or_default();
+        ensure!(chunks >= least, "{record}");
+    }
+
+    let asked = |command: &'static str, question: &'static str| {
+        let url = url.clone();
+        async move { official(&url, command, &["-q", question, "-C", "docs"]).await }
+    };
+    asked(
+        "tg-invoke-document-rag",
+        "Who built the Harrowgate lantern?",
+    )
+    .await?
+    .expect("Ottoline Frask")?;
+    asked(
+        "tg-invoke-document-rag",
+        "Which mountain is close to the meridian of Nepal's time?",
+    )
+    .await?
+    .expect("Gaurishankar")?;
+    asked("tg-invoke-graph-rag", "Who is Ottoline Frask?")
+        .await?
+        .expect("glassblower")?;
+
+    let provenance = ["urn:doc:lantern", "-C", "docs", "--show-content"];
+    official(&url, "tg-show-extraction-provenance", &provenance)
+        .await?
+        .expect("urn:doc:lantern")?
+        .expect("chunk")?;
+    official(&url, "tg-list-explain-traces", &["-C", "docs"])
+        .await?
+        .expect("Harrowgate")?;
+
+    official(&url, "tg-delete-collection", &["docs", "-y"])
+        .await?
+        .refuse("rror")?;
+    let gone = asked(
+        "tg-invoke-document-rag",
+        "Who built the Harrowgate lantern?",
+    )
+    .await?;
+    gone.refuse("Ottoline Frask")?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn on_the_embedded_bus() -> Result<()> {
+    story(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn on_rabbitmq() -> Result<()> {
+    story(Bus::Rabbit).await
+}
