@@ -1,6 +1,7 @@
 //! What is added is found, in its workspace only; repeats are told from duplicates; content is shared.
 
 use super::*;
+use crate::store::made;
 use tempfile::{TempDir, tempdir};
 use tg_schemas::{ErrorCode, Term, Triple};
 
@@ -532,4 +533,42 @@ async fn a_gigabyte_passes_in_little_memory() {
     assert_eq!((read, size), (SIZE, SIZE as u64));
     let grown = peak() - before;
     assert!(grown < 64 << 10, "{grown} KiB more at the peak");
+}
+
+#[tokio::test]
+async fn a_run_that_ends_late_takes_nothing_from_the_next() {
+    let dir = tempdir().unwrap();
+    let library = open(&dir);
+    let found = library.write(|tx| {
+        let target = made::Target {
+            workspace: "w".to_owned(),
+            document: "urn:d".to_owned(),
+            flow: "f".to_owned(),
+            collection: "c".to_owned(),
+            incarnation: 0,
+        };
+        let number = made::number(tx, &target)?;
+        let see = |run, child| {
+            let seen = made::Seen {
+                target: number,
+                child,
+                run,
+                shape: 0,
+                same: true,
+            };
+            made::see(tx, seen)
+        };
+        see(1, "urn:1")?;
+        see(1, "urn:2")?;
+        see(2, "urn:1")?;
+        see(2, "urn:3")?;
+        see(1, "urn:1")?;
+        (1..=3)
+            .map(|run| made::gone(tx, &target, run))
+            .collect::<Result<Vec<_>, _>>()
+    });
+    let gone = found.await.unwrap();
+    assert_eq!(gone[0], [""; 0]);
+    assert_eq!(gone[1], ["urn:2"]);
+    assert_eq!(gone[2], ["urn:1", "urn:2", "urn:3"]);
 }

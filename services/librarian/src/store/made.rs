@@ -76,8 +76,10 @@ pub(crate) fn see(tx: &Transaction<'_>, seen: Seen<'_>) -> Result<bool, StorageE
         })
         .optional()?;
     let done = seen.same && done.unwrap_or(false);
+    // A record of an older run that comes late takes nothing from a newer one.
     tx.prepare_cached(
-        "INSERT OR REPLACE INTO made (target, child, run, done, shape) VALUES (?1, ?2, ?3, ?4, ?5)",
+        "INSERT INTO made (target, child, run, done, shape) VALUES (?1, ?2, ?3, ?4, ?5)
+         ON CONFLICT (target, child) DO UPDATE SET run = max(run, ?3), done = ?4, shape = ?5",
     )?
     .execute(params![seen.target, seen.child, seen.run, done, seen.shape])?;
     Ok(done)
@@ -97,7 +99,8 @@ pub(crate) fn unchanged(conn: &Connection, target: &Target, run: i64) -> Result<
     Ok(query.query_row(values, |row| row.get(0))?)
 }
 
-/// Children that earlier runs made and this one did not.
+/// Children that earlier runs made and this one did not. Those of later runs are theirs: a run that was
+/// stopped may end after the next one began.
 pub(crate) fn gone(
     conn: &Connection,
     target: &Target,
@@ -106,8 +109,7 @@ pub(crate) fn gone(
     let Some(number) = find(conn, target)? else {
         return Ok(Vec::new());
     };
-    let mut query =
-        conn.prepare_cached("SELECT child FROM made WHERE target = ?1 AND run <> ?2")?;
+    let mut query = conn.prepare_cached("SELECT child FROM made WHERE target = ?1 AND run < ?2")?;
     let rows = query.query_map([number, run], |row| row.get(0))?;
     Ok(rows.collect::<Result<_, _>>()?)
 }

@@ -10,7 +10,7 @@ use tg_schemas::ErrorCode;
 use tg_schemas::msg::{DocumentMetadata, LibrarianRequest, ProcessingMetadata};
 
 use crate::flow;
-use crate::world::{World, about, soon};
+use crate::world::{Rows, World, about, soon};
 
 fn into(id: &str, document: &str, collection: &str) -> LibrarianRequest {
     LibrarianRequest {
@@ -315,7 +315,7 @@ async fn a_removed_document_is_taken_out_of_every_store() {
 #[tokio::test]
 async fn the_next_process_goes_on_where_the_last_one_was() {
     let dir = Arc::new(tempfile::tempdir().unwrap());
-    let world = World::start_in(dir.clone()).await;
+    let world = World::start_with(dir.clone(), Rows::new()).await;
     let stores = flow::start(&world).await;
     world.add("urn:d", "text/plain", "one two").await;
     let held = stores.held.lock().await;
@@ -325,11 +325,7 @@ async fn the_next_process_goes_on_where_the_last_one_was() {
     let rows = world.config.rows.lock().clone();
     world.mesh.stop(Duration::ZERO).await;
     drop((world, held));
-    let world = World::start_in(dir).await;
-    let of_flow = rows
-        .into_iter()
-        .filter(|((_, kind, _), _)| kind == "collection");
-    world.config.rows.lock().extend(of_flow);
+    let world = World::start_with(dir, rows).await;
     flow::start_over(&world, &stores).await;
     world.until("p", "complete").await;
     world.until("q", "complete").await;

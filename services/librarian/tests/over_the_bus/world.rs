@@ -23,11 +23,13 @@ use tg_storage::Durability;
 pub const SOON: Duration = Duration::from_secs(20);
 
 type Key = (String, String, String);
+/// Rows of the configuration.
+pub type Rows = BTreeMap<Key, String>;
 
 /// Plays the config service.
 #[derive(Default)]
 pub struct Config {
-    pub rows: Mutex<BTreeMap<Key, String>>,
+    pub rows: Mutex<Rows>,
     version: AtomicI64,
 }
 
@@ -133,19 +135,23 @@ impl World {
         Self::over(
             EmbeddedBus::in_memory(),
             tempfile::tempdir().unwrap().into(),
+            Rows::new(),
         )
         .await
     }
 
-    /// Over a bus that keeps its records in a directory.
-    pub async fn start_in(dir: Arc<TempDir>) -> Self {
+    /// Over a bus that keeps its records in a directory, and a configuration that has these rows already.
+    pub async fn start_with(dir: Arc<TempDir>, rows: Rows) -> Self {
         let bus = EmbeddedBus::open(&dir.path().join("bus"), Durability::Process).unwrap();
-        Self::over(bus, dir).await
+        Self::over(bus, dir, rows).await
     }
 
-    async fn over(bus: EmbeddedBus, dir: Arc<TempDir>) -> Self {
+    async fn over(bus: EmbeddedBus, dir: Arc<TempDir>, rows: Rows) -> Self {
         let bus = Arc::new(bus);
-        let config = Arc::new(Config::default());
+        let config = Arc::new(Config {
+            rows: Mutex::new(rows),
+            ..Config::default()
+        });
         for workspace in ["default", "other"] {
             let registry = ["__workspaces__", "workspace", workspace].map(str::to_owned);
             let key = registry.into();
