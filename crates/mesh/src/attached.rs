@@ -101,7 +101,7 @@ impl Served {
             state: state.to_owned(),
             flows: Vec::new(),
         };
-        presence::tell(mesh, "attached", vec![hosted]).await;
+        presence::tell(mesh, "attached", || Some(vec![hosted])).await;
     }
 
     /// Whether a config change may change what is attached.
@@ -229,7 +229,7 @@ impl Served {
             for ((at, row), result) in batch.iter().zip(futures::future::join_all(started).await) {
                 match result {
                     Ok(Some((slot, consumers))) => {
-                        told.push(slot.hosted());
+                        told.push(slot.clone());
                         instances.insert(
                             at.clone(),
                             Instance {
@@ -247,10 +247,7 @@ impl Served {
                 }
             }
         }
-        told.retain(|hosted| !hosted.flows.is_empty());
-        if !told.is_empty() {
-            presence::tell(mesh, "attached", told).await;
-        }
+        tell_of(mesh, told).await;
         outcome
     }
 
@@ -272,13 +269,23 @@ impl Served {
                 .get(workspace, FLOW, flow)
                 .is_some_and(|record| is_stopping(&record));
             if instance.slot.set_stopping(stopping) {
-                told.push(instance.slot.hosted());
+                told.push(instance.slot.clone());
             }
         }
-        if !told.is_empty() {
-            presence::tell(mesh, "attached", told).await;
-        }
+        tell_of(mesh, told).await;
     }
+}
+
+/// Tells how instances of flows are.
+async fn tell_of(mesh: &Mesh, slots: Vec<Arc<Slot>>) {
+    let now = || listed(slots.iter().map(|slot| slot.hosted()));
+    presence::tell(mesh, "attached", now).await;
+}
+
+/// Those of them that are a flow's.
+fn listed(all: impl Iterator<Item = HostedProcessor>) -> Option<Vec<HostedProcessor>> {
+    let of_flows: Vec<_> = all.filter(|hosted| !hosted.flows.is_empty()).collect();
+    (!of_flows.is_empty()).then_some(of_flows)
 }
 
 /// Stops consuming, waits until `end` for what is in progress, then says so.
@@ -294,14 +301,8 @@ async fn detach(mesh: &Mesh, instances: Vec<Instance>, end: Instant) {
         let waits = batch.iter().map(|instance| instance.slot.wait_idle(end));
         futures::future::join_all(waits).await;
     }
-    let mut told: Vec<_> = instances
-        .iter()
-        .map(|instance| instance.slot.hosted())
-        .collect();
-    told.retain(|hosted| !hosted.flows.is_empty());
-    if !told.is_empty() {
-        presence::tell(mesh, "detached", told).await;
-    }
+    let now = || listed(instances.iter().map(|instance| instance.slot.leave()));
+    presence::tell(mesh, "detached", now).await;
 }
 
 fn is_stopping(record: &str) -> bool {

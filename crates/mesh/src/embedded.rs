@@ -183,7 +183,8 @@ impl Bus for EmbeddedBus {
             Target::Subscription(subscription) => match core.reader(subscription) {
                 Some(kind) => {
                     let name = subscription.name.as_str().into();
-                    core.fan_out(&[Reader { name, kind }], envelope)?
+                    let off = false;
+                    core.fan_out(&[Reader { name, kind, off }], envelope)?
                 }
                 None => (Routed::Nowhere, 0),
             },
@@ -323,7 +324,10 @@ impl Bus for EmbeddedBus {
                 // Ended under the lock: a publisher that still knows it is told that it is gone.
                 Some(Kind::Queue(queue)) => match queue.end(when) {
                     Some(messages) => (Some(queue.id), messages),
-                    None => return Ok(Deleted::NotEmpty),
+                    None => {
+                        topic.set_off(&of.name, true);
+                        return Ok(Deleted::NotEmpty);
+                    }
                 },
                 Some(Kind::Group(group)) => match group.counts().0 {
                     waiting if waiting > 0 && when == Delete::IfEmpty => {

@@ -418,7 +418,7 @@ impl Mesh {
         let _ = tokio::time::timeout_at(end, self.0.tasks.handlers_idle()).await;
         let consumers = std::mem::take(&mut *self.0.consumers.lock());
         let _ = tokio::time::timeout(LEAVE, async {
-            presence::tell(self, "bye", Vec::new()).await;
+            presence::tell(self, "bye", || Some(Vec::new())).await;
             futures::future::join_all(consumers.iter().map(|consumer| consumer.stop())).await;
         })
         .await;

@@ -43,6 +43,8 @@ struct Inner {
     processes: Mutex<HashMap<String, Process>>,
     left: Mutex<Left>,
     changed: watch::Sender<u64>,
+    /// One tells at a time, so that what is told last is what is so.
+    telling: tokio::sync::Mutex<()>,
 }
 
 impl PresenceView {
@@ -52,6 +54,7 @@ impl PresenceView {
             processes: Mutex::default(),
             left: Mutex::default(),
             changed: watch::channel(0).0,
+            telling: tokio::sync::Mutex::default(),
         }))
     }
 
@@ -266,8 +269,17 @@ fn merge(process: &mut Process, kind: &str, processors: Vec<HostedProcessor>) {
     }
 }
 
-/// Tells the others, and our own view, of a change.
-pub(crate) async fn tell(mesh: &Mesh, kind: &str, processors: Vec<HostedProcessor>) {
+/// Tells the others, and our own view, of a change: `now` is asked when it is this teller's turn, and tells
+/// nothing with `None`.
+pub(crate) async fn tell(
+    mesh: &Mesh,
+    kind: &str,
+    now: impl FnOnce() -> Option<Vec<HostedProcessor>>,
+) {
+    let _turn = mesh.presence().0.telling.lock().await;
+    let Some(processors) = now() else {
+        return;
+    };
     let presence = Presence {
         process: mesh.inbox().to_owned(),
         kind: kind.to_owned(),
@@ -322,6 +334,7 @@ pub(crate) fn deliver(mesh: &Mesh, envelope: &Envelope) {
 }
 
 async fn say_all(mesh: &Mesh) {
+    let _turn = mesh.presence().0.telling.lock().await;
     let processors = mesh.presence().own_full();
     let process = mesh.inbox().to_owned();
     publish(

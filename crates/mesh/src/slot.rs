@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::deadline::Deadline;
 use crate::erased::Outcome;
 use crate::mesh::Mesh;
+use crate::presence;
 use crate::run::Track;
 use crate::scope::{Cx, Scope};
 use crate::task::TaskKind;
@@ -24,6 +25,10 @@ pub(crate) struct Slot {
     pub(crate) scope: RwLock<Arc<Scope>>,
     busy: AtomicUsize,
     pub(crate) stopping: AtomicBool,
+    /// Detached: nothing more is told of it.
+    left: AtomicBool,
+    /// Somebody is about to tell how busy it is.
+    telling: AtomicBool,
     /// Handled since the flow stops, by subscription.
     done: Mutex<BTreeMap<String, i64>>,
     idle: Notify,
@@ -36,6 +41,8 @@ impl Slot {
             scope: RwLock::new(Arc::new(scope)),
             busy: AtomicUsize::new(0),
             stopping: AtomicBool::new(false),
+            left: AtomicBool::new(false),
+            telling: AtomicBool::new(false),
             done: Mutex::default(),
             idle: Notify::new(),
         })
@@ -49,7 +56,7 @@ impl Slot {
                 workspace: workspace.to_string(),
                 flow: flow.to_string(),
                 epoch: scope.epoch as i64,
-                busy: self.busy.load(Ordering::Acquire) as i64,
+                busy: self.busy.load(Ordering::SeqCst) as i64,
                 stopping: self.stopping.load(Ordering::Acquire),
                 done: self.done.lock().clone(),
             }],
@@ -99,16 +106,27 @@ impl Slot {
     }
 
     fn end(self: &Arc<Self>) {
-        if self.busy.fetch_sub(1, Ordering::AcqRel) != 1 {
+        if self.busy.fetch_sub(1, Ordering::SeqCst) != 1 {
             return;
         }
         self.idle.notify_waiters();
-        if self.stopping.load(Ordering::Acquire) {
+        // Who is about to tell looks only when it is its turn.
+        if self.stopping.load(Ordering::Acquire) && !self.telling.swap(true, Ordering::SeqCst) {
             let slot = self.clone();
             self.mesh.spawn(TaskKind::Handler, async move {
-                crate::presence::tell(&slot.mesh, "attached", vec![slot.hosted()]).await;
+                let now = || {
+                    slot.telling.swap(false, Ordering::SeqCst);
+                    (!slot.left.load(Ordering::Acquire)).then(|| vec![slot.hosted()])
+                };
+                presence::tell(&slot.mesh, "attached", now).await;
             });
         }
+    }
+
+    /// How it was when it left; from now on nothing else is told of it.
+    pub(crate) fn leave(&self) -> HostedProcessor {
+        self.left.store(true, Ordering::Release);
+        self.hosted()
     }
 
     pub(crate) fn cx(

@@ -73,7 +73,7 @@ fn quads(count: u64) -> Vec<Quad> {
             ));
             quads.push(Quad::new(sub, derived.clone(), chunk, source.clone()));
         }
-        quads.push(Quad::new(s, p, o, Default::default()));
+        quads.push(Quad::new(s, p, o, GraphName::DefaultGraph));
     }
     quads
 }

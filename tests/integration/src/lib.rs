@@ -1,1 +1,36 @@
-//! Black-box tests, one file per promise to the user.
+//! Black-box tests, one file per promise. Here is what tests and benches share.
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+/// A smaller blueprint: of a shipped one's definition, these processors and what they and the library serve.
+///
+/// Fails if the definition has not the shape of a blueprint.
+pub fn part_of(definition: &str, processors: &[&str]) -> Result<Value> {
+    let mut blueprint: Value = serde_json::from_str(definition)?;
+    let base = |topic: &Value| {
+        let text = topic.as_str()?;
+        text.split(':').nth(2).map(str::to_owned)
+    };
+    let entries = blueprint["flow"].as_object_mut().context("entries")?;
+    entries.retain(|name, _| {
+        let mut kept = processors.iter();
+        kept.any(|kept| *name == format!("{kept}:{{id}}"))
+    });
+    let mut served: Vec<String> = vec!["librarian".to_owned()];
+    for entry in entries.values() {
+        let own = [&entry["topics"]["request"], &entry["topics"]["input"]];
+        served.extend(own.into_iter().filter_map(base));
+    }
+    let kept = |topic: &Value| base(topic).is_some_and(|base| served.contains(&base));
+    for entry in entries.values_mut() {
+        let topics = entry["topics"].as_object_mut().context("topics")?;
+        topics.retain(|_, topic| kept(topic));
+    }
+    let interfaces = blueprint["interfaces"].as_object_mut();
+    interfaces.context("interfaces")?.retain(|_, pair| {
+        let topics = pair.as_object();
+        topics.is_some_and(|topics| topics.values().all(kept))
+    });
+    Ok(blueprint)
+}

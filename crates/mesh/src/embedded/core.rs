@@ -41,6 +41,8 @@ pub(super) struct TopicState {
 pub(super) struct Reader {
     pub(super) name: Arc<str>,
     pub(super) kind: Kind,
+    /// Gets nothing of its topic any more: it is being emptied.
+    pub(super) off: bool,
 }
 
 /// How a reader gets its copy.
@@ -99,6 +101,7 @@ impl Core {
         }
         for of in queues.iter().filter(|of| of.topic.class() == Class::Flow) {
             let known = known.entry(of.topic.clone()).or_default();
+            known.set_off(&of.name, false);
             if known.find(&of.name).is_none() {
                 let id = self.store.number();
                 let queue = Queue::new(id, self.store.clone());
@@ -142,7 +145,7 @@ impl Core {
     ) -> Result<(Routed, u64), BusError> {
         let mut queues = Vec::new();
         let mut live = Vec::with_capacity(readers.len());
-        for reader in readers {
+        for reader in readers.iter().filter(|reader| !reader.off) {
             match &reader.kind {
                 Kind::Queue(queue) => queues.push(queue.clone()),
                 other => live.push(other),
@@ -252,7 +255,17 @@ impl TopicState {
         Arc::make_mut(&mut self.readers).push(Reader {
             name: name.into(),
             kind,
+            off: false,
         });
+    }
+
+    /// Takes a shared reader off its topic, or puts it back. It can still be addressed, read and emptied.
+    pub(super) fn set_off(&mut self, name: &str, off: bool) {
+        let named = |reader: &Reader| reader.kind.is_shared() && *reader.name == *name;
+        let at = self.readers.iter().position(named);
+        if let Some(at) = at.filter(|at| self.readers[*at].off != off) {
+            Arc::make_mut(&mut self.readers)[at].off = off;
+        }
     }
 
     /// Removes a shared reader.

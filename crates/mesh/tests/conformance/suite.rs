@@ -341,6 +341,14 @@ pub async fn only_an_empty_queue_goes_when_asked_so(world: World) {
         .unwrap();
     bus.send(&topic, "one").await;
     assert_eq!(try_delete(Delete::IfEmpty).await, Deleted::NotEmpty);
+    // Off its topic: emptying it comes to an end.
+    let late = Envelope {
+        body: b"late".to_vec().into(),
+        ..Envelope::default()
+    };
+    let target = Target::Topic(topic.clone());
+    let late = bus.publish(&target, late, Promise::Confirmed).await;
+    assert_eq!(late, Ok(Routed::Nowhere));
     let taken = bus.take(&queue).await.unwrap().unwrap();
     assert_eq!(text(&taken), "one");
     taken.ack();

@@ -187,8 +187,12 @@ impl Stop<'_> {
         drop(self.service.publishing.write().await);
         let discard = self.drain == Drain::Discard;
         if !discard {
+            // What comes in meanwhile is parked once the queue is off its topic: a writer that is faster than
+            // this would keep it from ending.
             for queue in self.queues() {
-                self.park_queue(&queue).await?;
+                let state = self.mesh.bus().queue_state(&queue).await?;
+                let ready = state.map_or(0, |state| state.ready);
+                self.park_queue(&queue, ready).await?;
             }
         }
         let (store, started) = (self.service.store().await?, self.progress.started);
@@ -202,11 +206,13 @@ impl Stop<'_> {
         Ok(())
     }
 
-    async fn park_queue(&mut self, queue: &Subscription) -> Result<(), Error> {
+    /// Parks what waits in a queue, at most so many records.
+    async fn park_queue(&mut self, queue: &Subscription, most: u64) -> Result<(), Error> {
         let (workspace, flow) = (self.key.0.to_string(), self.key.1.to_string());
+        let mut left = usize::try_from(most).unwrap_or(usize::MAX);
         loop {
             let mut taken = Vec::new();
-            while taken.len() < BATCH {
+            while taken.len() < BATCH.min(left) {
                 let next = self
                     .service
                     .patiently(self.mesh, || self.mesh.bus().take(queue))
@@ -219,6 +225,7 @@ impl Stop<'_> {
             if taken.is_empty() {
                 return Ok(());
             }
+            left -= taken.len();
             let since = now_millis() as i64;
             let records = taken
                 .iter()
@@ -297,7 +304,7 @@ impl Stop<'_> {
                 return Ok(());
             }
             for queue in &full {
-                self.park_queue(queue).await?;
+                self.park_queue(queue, u64::MAX).await?;
             }
             left = full;
         }

@@ -198,7 +198,12 @@ async fn a_receipt_adds_up_while_somebody_writes() {
             reader.gate.add_permits(1_000_000);
         };
         let (receipt, ()) = tokio::join!(process.stop_flow("f", drain), opened);
-        let receipt = receipt.unwrap();
+        let receipt = receipt.unwrap_or_else(|error| {
+            panic!(
+                "{drain}: {error:?} {:?}",
+                process.mesh.presence().snapshot()
+            )
+        });
         let accepted: u64 = writing.await.unwrap();
         let queue = &receipt["queues"][0];
         let column = |name: &str| queue[name].as_u64().unwrap();

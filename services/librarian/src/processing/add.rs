@@ -200,13 +200,19 @@ fn checked(given: Option<ProcessingMetadata>) -> Result<ProcessingMetadata, Erro
     Ok(given)
 }
 
-/// Whether the flow takes such a document, and somebody reads it there.
+/// Whether facts can name the document, the flow takes it, and somebody reads it there.
 fn check(
     mesh: &Mesh,
     snapshot: &Snapshot,
     flow: &str,
     document: &DocumentMetadata,
 ) -> Result<(), Error> {
+    if let Err(error) = oxiri::Iri::parse(document.id.as_str()) {
+        return Err(invalid(format!(
+            "processing-metadata.document-id: a document that is processed is named by an IRI, such as \
+             urn:doc:1: {error}"
+        )));
+    }
     let kind = &document.kind;
     let Some(topic) = snapshot.flow.load(kind) else {
         return Err(invalid(format!(

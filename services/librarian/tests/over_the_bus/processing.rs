@@ -390,6 +390,13 @@ async fn what_cannot_be_processed_is_refused_and_leaves_nothing() {
         why(into("p", "urn:pdf", "c")).await,
         "processing-metadata.flow: nothing in flow 'f' reads documents of kind application/pdf"
     );
+    for odd in ["my document", "urn:a%"] {
+        world.add(odd, "text/plain", "one").await;
+        let why = why(into("p", odd, "c")).await;
+        let said =
+            "processing-metadata.document-id: a document that is processed is named by an IRI";
+        assert!(why.starts_with(said), "{why}");
+    }
     let listed = world.library(about("list-processing", "")).await.unwrap();
     assert!(listed.processing_metadatas.is_empty());
     assert_eq!(world.config.get("default", "collection", "c"), None);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use futures::{StreamExt, TryStreamExt, stream};
 use serde_json::{Value, json};
+use tg_integration_tests::part_of;
 use tg_testkit::process::Server;
 use tg_testkit::socket::Socket;
 
@@ -77,36 +78,7 @@ async fn put_blueprint(socket: &Socket) -> Result<()> {
     let request = json!({"operation": "get-blueprint", "blueprint-name": "everything"});
     let reply = socket.ask_service("flow", request).await?;
     let text = reply["response"]["blueprint-definition"].as_str();
-    let mut blueprint: Value = serde_json::from_str(text.context("a definition")?)?;
-    let base = |topic: &Value| {
-        topic
-            .as_str()
-            .and_then(|text| text.split(':').nth(2))
-            .map(str::to_owned)
-    };
-    let entries = blueprint["flow"].as_object_mut().context("entries")?;
-    entries.retain(|name, _| {
-        PROCESSORS
-            .iter()
-            .any(|kept| *name == format!("{kept}:{{id}}"))
-    });
-    let mut served: Vec<String> = vec!["librarian".to_owned()];
-    for entry in entries.values() {
-        let own = [&entry["topics"]["request"], &entry["topics"]["input"]];
-        served.extend(own.into_iter().filter_map(base));
-    }
-    let kept = |topic: &Value| base(topic).is_some_and(|base| served.contains(&base));
-    for entry in entries.values_mut() {
-        let topics = entry["topics"].as_object_mut().context("topics")?;
-        topics.retain(|_, topic| kept(topic));
-    }
-    let interfaces = blueprint["interfaces"]
-        .as_object_mut()
-        .context("interfaces")?;
-    interfaces.retain(|_, pair| {
-        let topics = pair.as_object();
-        topics.is_some_and(|topics| topics.values().all(kept))
-    });
+    let blueprint = part_of(text.context("a definition")?, PROCESSORS)?;
     let request = json!({
         "operation": "put-blueprint", "blueprint-name": AGENT,
         "blueprint-definition": blueprint.to_string(),

@@ -1,0 +1,310 @@
+//! Collections and documents with hostile and equal names, in two workspaces: what is in one is seen through
+//! no door of another, and deleting one leaves every other whole.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use tg_testkit::process::{Launch, Server};
+use tg_testkit::rabbitmq::RabbitNode;
+use tokio::time::Instant;
+
+use crate::world::{Bus, post};
+
+const BOUND: Duration = Duration::from_secs(60);
+const WORKSPACES: [&str; 2] = ["default", "other"];
+
+/// Names that meet where somebody concatenates, cuts, folds case, matches by pattern or normalises.
+fn names() -> Vec<String> {
+    let mut names: Vec<String> = ["a", "a_b", "a:b", "a%", "A", "größe/日本--x"]
+        .map(str::to_owned)
+        .into();
+    let long = "n".repeat(299);
+    names.extend([format!("{long}1"), format!("{long}2")]);
+    names
+}
+
+/// A collection of a workspace and the word that only it holds.
+#[derive(Clone)]
+struct Cell {
+    workspace: &'static str,
+    collection: String,
+    word: String,
+}
+
+struct System {
+    server: Server,
+    _node: Option<RabbitNode>,
+    cells: Vec<Cell>,
+}
+
+impl System {
+    async fn start(bus: Bus) -> Result<Self> {
+        let (launch, node) = match bus {
+            Bus::Embedded => (Launch::up(), None),
+            Bus::Rabbit => {
+                let node = RabbitNode::start().await?;
+                (Launch::up().arg("--bus").arg(node.url()), Some(node))
+            }
+        };
+        let server = launch.ready().await?;
+        let mut cells = Vec::new();
+        for workspace in WORKSPACES {
+            for collection in names() {
+                // Of letters only and of one length, so that no word is within another.
+                let number = cells.len() as u8;
+                let word = format!(
+                    "Quill{}{}",
+                    (b'a' + number / 8) as char,
+                    (b'p' + number % 8) as char
+                );
+                cells.push(Cell {
+                    workspace,
+                    collection,
+                    word,
+                });
+            }
+        }
+        Ok(Self {
+            server,
+            _node: node,
+            cells,
+        })
+    }
+
+    async fn ask(&self, path: &str, workspace: &str, mut body: Value) -> Result<Value> {
+        body["workspace"] = json!(workspace);
+        let (status, reply) = post(&self.server.url(), path, body).await?;
+        ensure!(status == 200, "{path}: {status} {reply}");
+        ensure!(
+            reply.get("error").is_none_or(Value::is_null),
+            "{path}: {reply}"
+        );
+        Ok(reply)
+    }
+
+    async fn flow(&self, kind: &str, cell: &Cell, mut body: Value) -> Result<Value> {
+        body["collection"] = json!(cell.collection);
+        let path = format!("api/v1/flow/default/service/{kind}");
+        let asked = self.ask(&path, cell.workspace, body).await;
+        asked.with_context(|| format!("{} of {}", cell.collection, cell.workspace))
+    }
+
+    async fn library(&self, workspace: &str, body: Value) -> Result<Value> {
+        self.ask("api/v1/librarian", workspace, body).await
+    }
+
+    /// The second workspace, with a flow of the same name.
+    async fn prepare(&self) -> Result<()> {
+        let create = json!({"operation": "create-workspace", "workspace_record": {"id": "other", "enabled": true}});
+        self.ask("api/v1/iam", "default", create).await?;
+        let schema = json!({"name": "lamps", "description": "Lamps", "fields": [
+            {"name": "id", "type": "string", "primary_key": true},
+            {"name": "maker", "type": "string", "indexed": true},
+        ]});
+        for workspace in WORKSPACES {
+            let row = json!({"operation": "put", "values":
+                [{"type": "schema", "key": "lamps", "value": schema.to_string()}]});
+            self.ask("api/v1/config", workspace, row).await?;
+        }
+        let start = json!({"operation": "start-flow", "flow-id": "default", "blueprint-name": "everything",
+            "description": "", "parameters": {}});
+        self.ask("api/v1/flow", "other", start).await?;
+        Ok(())
+    }
+
+    /// The same document names everywhere; only the words differ.
+    async fn fill(&self) -> Result<()> {
+        for cell in &self.cells {
+            let word = &cell.word;
+            // A document belongs to a workspace: one for each collection, named as hostile as that.
+            let id = document(&cell.collection);
+            let text = format!(
+                "{word} is a lamp of blue glass. {word} was built by Ottoline Frask. {word} hangs in the hall."
+            );
+            let add = json!({"operation": "add-document",
+                "document-metadata": {"id": id, "kind": "text/plain", "title": "A lamp", "comments": "",
+                    "metadata": [], "tags": []},
+                "content": STANDARD.encode(&text)});
+            self.library(cell.workspace, add).await?;
+            let process = json!({"operation": "add-processing", "processing-metadata":
+                {"id": format!("p-{}", cell.collection), "document-id": id, "flow": "default",
+                 "collection": cell.collection, "tags": []}});
+            self.library(cell.workspace, process).await?;
+            let row = json!({"metadata": {"id": id, "root": id, "collection": cell.collection},
+                "schema_name": "lamps", "values": [{"id": "1", "maker": word}]});
+            let path = format!(
+                "{}api/v1/flow/default/import/rows?workspace={}",
+                self.server.url(),
+                cell.workspace
+            );
+            let reply: Value = serde_json::from_str(
+                &tg_testkit::process::client()?
+                    .post(path)
+                    .body(row.to_string())
+                    .send()
+                    .await?
+                    .text()
+                    .await?,
+            )?;
+            ensure!(reply["stored"] == 1, "{reply}");
+        }
+        for cell in &self.cells {
+            self.processed(cell).await?;
+        }
+        Ok(())
+    }
+
+    async fn processed(&self, cell: &Cell) -> Result<()> {
+        let id = format!("p-{}", cell.collection);
+        let end = Instant::now() + BOUND;
+        loop {
+            let ask = json!({"operation": "list-processing"});
+            let reply = self.library(cell.workspace, ask).await?;
+            let records = reply["processing-metadatas"].as_array();
+            let record = records.into_iter().flatten().find(|one| one["id"] == *id);
+            match record.and_then(|one| one["status"].as_str()) {
+                Some("complete") => return Ok(()),
+                Some("processing") if Instant::now() < end => {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+                _ => bail!("{id}: {reply}\n{}", self.server.log()),
+            }
+        }
+    }
+
+    /// Everything that each door shows of a collection.
+    async fn seen(&self, cell: &Cell) -> Result<Vec<(&'static str, String)>> {
+        let mut seen = Vec::new();
+        let mut add = |door: &'static str, reply: Value| seen.push((door, reply.to_string()));
+        let all = json!({"s": null, "p": null, "o": null, "g": "*", "limit": 10000});
+        add("triples", self.flow("triples", cell, all).await?);
+        let query = "SELECT ?s ?p ?o WHERE { { ?s ?p ?o } UNION { GRAPH ?g { ?s ?p ?o } } }";
+        add(
+            "sparql",
+            self.flow("sparql", cell, json!({"query": query})).await?,
+        );
+        let lamps = json!({"query": "{ lamps { id maker } }"});
+        add("rows", self.flow("rows", cell, lamps).await?);
+        let words = json!({"query": "lamp glass built hall", "limit": 100});
+        add(
+            "keyword-index",
+            self.flow("keyword-index", cell, words).await?,
+        );
+        let embedded = self
+            .flow(
+                "embeddings",
+                cell,
+                json!({"texts": ["a lamp of blue glass"]}),
+            )
+            .await?;
+        let vector = &embedded["vectors"][0];
+        let near = json!({"vector": vector, "limit": 100});
+        let chunks = self.flow("document-embeddings", cell, near.clone()).await?;
+        // The vectors' doors show ids; the library has the text of a chunk.
+        for chunk in chunks["chunks"].as_array().into_iter().flatten() {
+            let id = chunk["chunk_id"].as_str().unwrap_or_default();
+            let ask = json!({"operation": "get-document-content", "document-id": id});
+            let content = self.library(cell.workspace, ask).await?;
+            let text = STANDARD.decode(content["content"].as_str().unwrap_or_default())?;
+            add("document-embeddings", json!(String::from_utf8(text)?));
+        }
+        add(
+            "graph-embeddings",
+            self.flow("graph-embeddings", cell, near).await?,
+        );
+        let who = json!({"query": "Who built the lamp of blue glass?", "streaming": false});
+        add(
+            "document-rag",
+            self.flow("document-rag", cell, who.clone()).await?,
+        );
+        add("graph-rag", self.flow("graph-rag", cell, who).await?);
+        let stored = format!(
+            "{}api/v1/flow/default/export/triples?stored=1&workspace={}&collection={}",
+            self.server.url(),
+            cell.workspace,
+            percent(&cell.collection)
+        );
+        let exported = tg_testkit::process::client()?
+            .get(stored)
+            .send()
+            .await?
+            .text()
+            .await?;
+        add("export", json!(exported));
+        Ok(seen)
+    }
+
+    /// Each door shows a cell's own word, where it shows anything of the text, and nobody else's.
+    async fn check(&self, cell: &Cell, alive: bool) -> Result<()> {
+        for (door, shown) in self.seen(cell).await? {
+            for other in &self.cells {
+                let known = shown.to_lowercase().contains(&other.word.to_lowercase());
+                let own = other.workspace == cell.workspace && other.collection == cell.collection;
+                ensure!(
+                    !known || (own && alive),
+                    "{door}: {} of {} shows {} of {}\n{shown}",
+                    cell.collection,
+                    cell.workspace,
+                    other.collection,
+                    other.workspace,
+                );
+                let tells = !matches!(door, "keyword-index");
+                ensure!(
+                    !(own && alive && tells) || known,
+                    "{door}: {} of {} does not show its own\n{shown}",
+                    cell.collection,
+                    cell.workspace,
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Documents that are processed are named by IRIs.
+fn document(collection: &str) -> String {
+    format!("urn:doc:{}", collection.replace('%', "%25"))
+}
+
+fn percent(text: &str) -> String {
+    percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
+}
+
+async fn story(bus: Bus) -> Result<()> {
+    let system = System::start(bus).await?;
+    system.prepare().await?;
+    system.fill().await?;
+    for cell in &system.cells {
+        system.check(cell, true).await?;
+    }
+
+    let (deleted, removed) = (&system.cells[0], &system.cells[1]);
+    let delete = json!({"operation": "delete-collection", "collection": deleted.collection});
+    let path = "api/v1/collection-management";
+    system.ask(path, deleted.workspace, delete).await?;
+    let id = document(&removed.collection);
+    let remove = json!({"operation": "remove-document", "document-id": id});
+    system.library(removed.workspace, remove).await?;
+    for cell in system.cells.iter().filter(|cell| cell.word != removed.word) {
+        system.check(cell, cell.word != deleted.word).await?;
+    }
+    let listed = json!({"operation": "list-documents"});
+    let left = system.library(removed.workspace, listed.clone()).await?;
+    let there = system.library("other", listed).await?;
+    let has = |reply: &Value| reply.to_string().contains(&format!("\"{id}\""));
+    ensure!(!has(&left) && has(&there), "{left}\n{there}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn on_the_embedded_bus() -> Result<()> {
+    story(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn on_rabbitmq() -> Result<()> {
+    story(Bus::Rabbit).await
+}
