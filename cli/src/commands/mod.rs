@@ -6,6 +6,7 @@
 pub mod agent;
 pub mod collections;
 pub mod config;
+pub mod cores;
 pub mod explain;
 pub mod flow;
 pub mod graph;

@@ -86,11 +86,7 @@ impl<'a> Library<'a> {
         Ok(())
     }
 
-    async fn send_content(
-        &self,
-        id: &str,
-        out: &mut Out<KnowledgeResponse>,
-    ) -> Result<(), Error> {
+    async fn send_content(&self, id: &str, out: &mut Out<KnowledgeResponse>) -> Result<(), Error> {
         let question = LibrarianRequest {
             operation: "stream-document".to_owned(),
             document_id: id.to_owned(),
@@ -199,7 +195,10 @@ impl<'a> Library<'a> {
             (pending.upload, pending.chunk)
         };
         if upload.is_empty() || chunk <= 0 {
-            return Err(fault::field("library-blob.offset", "the first part is missing"));
+            return Err(fault::field(
+                "library-blob.offset",
+                "the first part is missing",
+            ));
         }
         let fits = blob.offset >= 0
             && blob.offset % chunk == 0
@@ -297,7 +296,10 @@ fn document(told: &LibraryMetadata, now: i64) -> DocumentMetadata {
 /// Bytes behind a base64 text without line ends.
 fn decoded_length(text: &str) -> Result<i64, Error> {
     if !text.len().is_multiple_of(4) {
-        return Err(fault::field("library-blob.data", "must be base64 in one line"));
+        return Err(fault::field(
+            "library-blob.data",
+            "must be base64 in one line",
+        ));
     }
     let padding = text.bytes().rev().take_while(|byte| *byte == b'=').count();
     Ok((text.len() / 4 * 3 - padding.min(2)) as i64)

@@ -1,5 +1,6 @@
 //! The knowledge graph: patterns, SPARQL, Turtle in and out.
 
+pub mod load_knowledge;
 pub mod load_turtle;
 pub mod query;
 mod rdf;

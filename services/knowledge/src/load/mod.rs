@@ -191,7 +191,11 @@ impl Loader<'_> {
             self.cx.ask_topic(&topic, &question).last().await
         };
         let known = asked("list-collections").await?;
-        if !known.collections.iter().any(|one| one.collection == collection) {
+        if !known
+            .collections
+            .iter()
+            .any(|one| one.collection == collection)
+        {
             asked("update-collection").await?;
         }
         shown(self.cx, || self.is_shown(collection)).await;

@@ -43,7 +43,10 @@ impl Serve<KnowledgeRequest, KnowledgeResponse> for Door {
             "get-de-core" => return call.get(Kind::Document, &ask.id, &mut out).await,
             "put-kg-core" => call.put_graph(ask).await?,
             "put-de-core" => call.put_document(ask).await?,
-            "delete-kg-core" => self.delete(&call, &[Kind::Graph, Kind::Document], &ask.id).await?,
+            "delete-kg-core" => {
+                self.delete(&call, &[Kind::Graph, Kind::Document], &ask.id)
+                    .await?
+            }
             "delete-de-core" => self.delete(&call, &[Kind::Document], &ask.id).await?,
             "load-kg-core" => call.load(Kind::Graph, ask).await?,
             "load-de-core" => call.load(Kind::Document, ask).await?,
@@ -179,7 +182,9 @@ impl Call<'_> {
 
     /// What is put says itself which core it is of: its document's.
     fn put_key(&self, kind: Kind, of: &Option<Metadata>, path: &str) -> Result<CoreKey, Error> {
-        let of = of.as_ref().ok_or_else(|| fault::field(path, "is required"))?;
+        let of = of
+            .as_ref()
+            .ok_or_else(|| fault::field(path, "is required"))?;
         let (id, field) = match of.root.as_str() {
             "" => (of.id.as_str(), "id"),
             root => (root, "root"),

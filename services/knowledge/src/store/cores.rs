@@ -169,8 +169,9 @@ impl Cores {
 
 fn read(row: &tg_storage::rusqlite::Row<'_>) -> tg_storage::rusqlite::Result<Stored> {
     let code: i64 = row.get(1)?;
-    let part = Part::read(code)
-        .ok_or(tg_storage::rusqlite::Error::IntegralValueOutOfRange(1, code))?;
+    let part = Part::read(code).ok_or(tg_storage::rusqlite::Error::IntegralValueOutOfRange(
+        1, code,
+    ))?;
     Ok(Stored {
         id: row.get(0)?,
         piece: Piece {

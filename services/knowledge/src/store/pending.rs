@@ -101,7 +101,11 @@ impl Cores {
     }
 
     /// Forgets a document that arrived.
-    pub(crate) async fn arrived(&self, workspace: &str, document: &str) -> Result<(), StorageError> {
+    pub(crate) async fn arrived(
+        &self,
+        workspace: &str,
+        document: &str,
+    ) -> Result<(), StorageError> {
         let named = [workspace.to_owned(), document.to_owned()];
         let sql = "DELETE FROM pending WHERE workspace = ?1 AND document = ?2";
         self.db

@@ -60,7 +60,10 @@ async fn a_deleted_core_is_out_of_reach_at_once_and_reclaimed_later() {
     assert_eq!(cores.delete(vec![core.clone()]).await, Ok(false));
     assert!(held(&cores, &core).await.is_empty());
     // One of the same name starts empty.
-    cores.keep(core.clone(), pieces("urn:new"), None).await.unwrap();
+    cores
+        .keep(core.clone(), pieces("urn:new"), None)
+        .await
+        .unwrap();
     while cores.reclaim().await.unwrap() {}
     assert_eq!(held(&cores, &core).await, pieces("urn:new"));
     let left: i64 = cores
@@ -108,7 +111,9 @@ async fn what_a_load_brings_by_is_not_kept_again() {
     assert_eq!(kept, Ok(0));
     assert_eq!(cores.find(&key("w", "urn:doc")).await, Ok(None));
     let other = Some("run.3.y".to_owned());
-    let kept = cores.keep(key("w", "urn:doc"), pieces("urn:a"), other).await;
+    let kept = cores
+        .keep(key("w", "urn:doc"), pieces("urn:a"), other)
+        .await;
     assert_eq!(kept, Ok(1));
 }
 
@@ -146,10 +151,7 @@ async fn a_document_waits_for_its_content_in_its_own_workspace_and_not_for_ever(
     };
     cores.announce("w", metadata.clone(), 1).await.unwrap();
     assert_eq!(cores.announced("v", "urn:d").await, Ok(None));
-    cores
-        .uploading("w", "urn:d", "u".into(), 9)
-        .await
-        .unwrap();
+    cores.uploading("w", "urn:d", "u".into(), 9).await.unwrap();
     let pending = cores.announced("w", "urn:d").await.unwrap().unwrap();
     assert_eq!(pending.metadata, metadata);
     assert_eq!((pending.upload.as_str(), pending.chunk), ("u", 9));
