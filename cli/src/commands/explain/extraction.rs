@@ -229,7 +229,7 @@ impl Tree {
 fn fact(edge: &Triple) -> String {
     let short = |term: &Option<Term>| match term {
         Some(Term::Iri(iri)) => iri.rsplit(['/', '#']).next().unwrap_or(iri).to_owned(),
-        Some(other) => display(other),
+        Some(other) => display(Some(other)),
         None => "?".to_owned(),
     };
     format!(
