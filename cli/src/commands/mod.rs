@@ -18,6 +18,7 @@ pub mod retrieval;
 pub mod search;
 pub mod status;
 pub mod tools;
+pub mod workspace;
 
 mod table;
 #[cfg(test)]

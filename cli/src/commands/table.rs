@@ -2,7 +2,7 @@
 
 use super::{
     agent, collections, config, cores, explain, flow, graph, iam, library, llm, local, retrieval,
-    search, status, tools,
+    search, status, tools, workspace,
 };
 use crate::registry::Row;
 
@@ -99,6 +99,8 @@ pub static ALL: &[Row] = &[
     Row::of::<search::rows::InvokeRowsQuery>(),
     Row::of::<search::rows::InvokeNlpQuery>(),
     Row::of::<search::rows::InvokeStructuredQuery>(),
+    Row::of::<workspace::export::ExportWorkspace>(),
+    Row::of::<workspace::import::ImportWorkspace>(),
     Row::of::<local::links::Links>(),
     Row::of::<local::completions::Completions>(),
 ];

@@ -149,6 +149,8 @@ const LINES: &[&str] = &[
     "invoke-rows-query -q {} -C c -v {} -o name --format csv",
     "invoke-nlp-query -q why? -m 5 --format graphql",
     "invoke-structured-query -q why? --collection c --format json",
+    "export-workspace -o w.tgx -w acme -f f -c extra --config-only --triples-limit 5",
+    "import-workspace -i w.tgx -w acme -f f --overwrite --process --process-collection c --dry-run",
     "links bin --hard --force",
     "completions bash --links",
 ];

@@ -130,15 +130,28 @@ pub(crate) fn of_triples(triples: &[Triple]) -> Result<Vec<Piece>, Error> {
 }
 
 /// Pieces of vectors of entities.
-pub(crate) fn of_entities(model: &str, entities: &[EntityEmbeddings]) -> Result<Vec<Piece>, Error> {
+pub(crate) fn of_entities(
+    model: &str,
+    mut entities: Vec<EntityEmbeddings>,
+) -> Result<Vec<Piece>, Error> {
     check("entities", entities.iter().map(|one| &one.vector))?;
-    cut(Part::Entities, model, entities)
+    // The order of attributes means nothing and is lost on the bus.
+    for entity in &mut entities {
+        entity.attributes.sort_keys();
+    }
+    cut(Part::Entities, model, &entities)
 }
 
 /// Pieces of vectors of chunks.
-pub(crate) fn of_chunks(model: &str, chunks: &[ChunkEmbeddings]) -> Result<Vec<Piece>, Error> {
+pub(crate) fn of_chunks(
+    model: &str,
+    mut chunks: Vec<ChunkEmbeddings>,
+) -> Result<Vec<Piece>, Error> {
     check("chunks", chunks.iter().map(|one| &one.vector))?;
-    cut(Part::Chunks, model, chunks)
+    for chunk in &mut chunks {
+        chunk.attributes.sort_keys();
+    }
+    cut(Part::Chunks, model, &chunks)
 }
 
 /// JSON has no number that is none.
@@ -238,15 +251,29 @@ mod tests {
             ..EntityEmbeddings::default()
         };
         let digest = |model: &str, vector| {
-            let pieces = of_entities(model, &[entity(vector)]).unwrap();
+            let pieces = of_entities(model, vec![entity(vector)]).unwrap();
             pieces[0].digest()
         };
         assert_eq!(digest("m", vec![0.1, 2.0]), digest("m", vec![0.1, 2.0]));
         assert_ne!(digest("m", vec![0.1, 2.0]), digest("n", vec![0.1, 2.0]));
         assert_ne!(digest("m", vec![0.1, 2.0]), digest("m", vec![0.1, 2.5]));
-        let pieces = of_entities("m", &[entity(vec![0.1, f32::MIN_POSITIVE])]).unwrap();
+        let pieces = of_entities("m", vec![entity(vec![0.1, f32::MIN_POSITIVE])]).unwrap();
         let read: Vec<EntityEmbeddings> = pieces[0].read().unwrap();
         assert_eq!(read, [entity(vec![0.1, f32::MIN_POSITIVE])]);
+    }
+
+    #[test]
+    fn the_order_of_attributes_means_nothing() {
+        let chunk = |names: [&str; 2]| {
+            let attributes = names.map(|name| (name.to_owned(), name.into()));
+            let chunk = ChunkEmbeddings {
+                chunk_id: "c".into(),
+                attributes: attributes.into_iter().collect(),
+                ..ChunkEmbeddings::default()
+            };
+            of_chunks("", vec![chunk]).unwrap()[0].digest()
+        };
+        assert_eq!(chunk(["a", "b"]), chunk(["b", "a"]));
     }
 
     #[test]
@@ -256,7 +283,7 @@ mod tests {
             vector: vec![0.0, f32::NAN],
             ..ChunkEmbeddings::default()
         };
-        let error = of_chunks("", &[ChunkEmbeddings::default(), chunk]).unwrap_err();
+        let error = of_chunks("", vec![ChunkEmbeddings::default(), chunk]).unwrap_err();
         assert_eq!(
             error.message,
             "chunks[1].vector: has a number that is not finite"

@@ -145,7 +145,7 @@ impl Call<'_> {
         if let Some(one) = ask.graph_embeddings {
             let path = "graph-embeddings.metadata";
             let key = self.put_key(Kind::Graph, &one.metadata, path)?;
-            let pieces = piece::of_entities(&one.model, &one.entities)?;
+            let pieces = piece::of_entities(&one.model, one.entities)?;
             self.keep(key, pieces).await?;
             any = true;
         }
@@ -175,7 +175,7 @@ impl Call<'_> {
         let one = one.ok_or_else(|| fault::field("document-embeddings", "is required"))?;
         let path = "document-embeddings.metadata";
         let key = self.put_key(Kind::Document, &one.metadata, path)?;
-        let pieces = piece::of_chunks(&one.model, &one.chunks)?;
+        let pieces = piece::of_chunks(&one.model, one.chunks)?;
         self.keep(key, pieces).await?;
         Ok(KnowledgeResponse::default())
     }

@@ -84,7 +84,7 @@ impl Read<GraphEmbeddings> for Keeper {
         if entities.len() < all {
             cx.remark("vectors that are not finite were left out of the core");
         }
-        let pieces = piece::of_entities(&record.model, &entities).map_err(ReadFault::Dead)?;
+        let pieces = piece::of_entities(&record.model, entities).map_err(ReadFault::Dead)?;
         self.keep(&cx, key, pieces).await
     }
 }
