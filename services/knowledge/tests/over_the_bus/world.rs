@@ -97,11 +97,14 @@ impl Read<Retract> for Stores {
     }
 }
 
+/// A document whose parts arrive.
+type Upload = (DocumentMetadata, BTreeMap<i64, String>);
+
 /// Documents with their content, and uploads in progress.
 #[derive(Default)]
 pub struct Library {
     pub documents: Mutex<BTreeMap<String, (DocumentMetadata, String)>>,
-    uploads: Mutex<BTreeMap<String, (DocumentMetadata, BTreeMap<i64, String>)>>,
+    uploads: Mutex<BTreeMap<String, Upload>>,
 }
 
 impl Library {
