@@ -47,7 +47,7 @@ else
   node=$!
   for _ in $(seq 300); do [ -s "$work/node.url" ] && break; sleep 0.1; done
   url=$(sed -n 1p "$work/node.url")
-  for service in config iam flow librarian graph ingest extract embeddings vectors rows rag llm prompt tool agent gateway; do
+  for service in config iam flow librarian knowledge graph ingest extract embeddings vectors rows rag llm prompt tool agent gateway; do
     "$bin/threadgraph" serve "$service" --bus "$url" --listen "127.0.0.1:$port" \
       --data-dir "$work/data-$service" 2>"$work/log-$service" &
     pids+=($!)

@@ -258,7 +258,7 @@ pub const PROCESSORS: &[ProcessorSpec] = &[
     ProcessorSpec {
         id: "kg-store",
         scope: Scope::Flow,
-        hosted: false,
+        hosted: true,
         specs: &[
             spec("graph-embeddings-input", Role::Reads, "GraphEmbeddings"),
             spec("triples-input", Role::Reads, "Triples"),
@@ -521,7 +521,7 @@ pub const PROCESSORS: &[ProcessorSpec] = &[
     ProcessorSpec {
         id: "knowledge",
         scope: Scope::Workspace,
-        hosted: false,
+        hosted: true,
         specs: &[
             spec("knowledge", Role::Serves, "KnowledgeRequest"),
         ],

@@ -35,6 +35,9 @@ pub async fn processors(mesh: &Mesh, settings: &Settings, services: &Services) -
     if services.has("librarian") {
         all.extend(tg_librarian::processors(mesh, dir, durability).context("librarian")?);
     }
+    if services.has("knowledge") {
+        all.extend(tg_knowledge::processors(mesh, dir, durability));
+    }
     if services.has("ingest") {
         let settings = tg_ingest::IngestSettings::of_this_program(crate::DECODE);
         all.extend(tg_ingest::processors(settings));

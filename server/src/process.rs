@@ -15,11 +15,12 @@ use crate::settings::{AmqpUrl, Auth, BusChoice, DurabilityChoice, MeshMode, Sett
 use crate::{compose, greeting, seed, telemetry};
 
 /// Names that `threadgraph serve` knows, in the order they are started.
-pub const SERVICES: [&str; 16] = [
+pub const SERVICES: [&str; 17] = [
     "config",
     "iam",
     "flow",
     "librarian",
+    "knowledge",
     "ingest",
     "graph",
     "rows",

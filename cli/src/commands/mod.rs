@@ -6,6 +6,7 @@
 pub mod agent;
 pub mod collections;
 pub mod config;
+pub mod cores;
 pub mod explain;
 pub mod flow;
 pub mod graph;
@@ -17,6 +18,7 @@ pub mod retrieval;
 pub mod search;
 pub mod status;
 pub mod tools;
+pub mod workspace;
 
 mod table;
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The table of commands. A command that is not here does not exist.
 
 use super::{
-    agent, collections, config, explain, flow, graph, iam, library, llm, local, retrieval, search,
-    status, tools,
+    agent, collections, config, cores, explain, flow, graph, iam, library, llm, local, retrieval,
+    search, status, tools, workspace,
 };
 use crate::registry::Row;
 
@@ -24,6 +24,8 @@ pub static ALL: &[Row] = &[
     Row::of::<config::items::ListConfigItems>(),
     Row::of::<config::items::DeleteConfigItem>(),
     Row::of::<config::show::ShowConfig>(),
+    Row::of::<config::transfer::ExportWorkspaceConfig>(),
+    Row::of::<config::transfer::ImportWorkspaceConfig>(),
     Row::of::<config::parameter_types::ShowParameterTypes>(),
     Row::of::<flow::show_blueprints::ShowFlowBlueprints>(),
     Row::of::<flow::blueprints::GetFlowBlueprint>(),
@@ -46,6 +48,8 @@ pub static ALL: &[Row] = &[
     Row::of::<llm::invoke_prompt::InvokePrompt>(),
     Row::of::<llm::prompts::SetPrompt>(),
     Row::of::<llm::prompts::ShowPrompts>(),
+    Row::of::<llm::token_costs::SetTokenCosts>(),
+    Row::of::<llm::token_costs::ShowTokenCosts>(),
     Row::of::<tools::set::SetTool>(),
     Row::of::<tools::show::ShowTools>(),
     Row::of::<tools::delete::DeleteTool>(),
@@ -58,8 +62,10 @@ pub static ALL: &[Row] = &[
     Row::of::<graph::sparql::InvokeSparqlQuery>(),
     Row::of::<graph::to_turtle::GraphToTurtle>(),
     Row::of::<graph::load_turtle::LoadTurtle>(),
+    Row::of::<graph::load_knowledge::LoadKnowledge>(),
     Row::of::<explain::list::ListExplainTraces>(),
     Row::of::<explain::show::ShowExplainTrace>(),
+    Row::of::<explain::extraction::ShowExtractionProvenance>(),
     Row::of::<library::add::AddLibraryDocument>(),
     Row::of::<library::show::ShowLibraryDocuments>(),
     Row::of::<library::content::GetDocumentContent>(),
@@ -71,6 +77,18 @@ pub static ALL: &[Row] = &[
     Row::of::<collections::SetCollection>(),
     Row::of::<collections::ListCollections>(),
     Row::of::<collections::DeleteCollection>(),
+    Row::of::<cores::list::ShowKgCores>(),
+    Row::of::<cores::transfer::GetKgCore>(),
+    Row::of::<cores::transfer::PutKgCore>(),
+    Row::of::<cores::load::LoadKgCore>(),
+    Row::of::<cores::load::UnloadKgCore>(),
+    Row::of::<cores::list::DeleteKgCore>(),
+    Row::of::<cores::list::ShowDeCores>(),
+    Row::of::<cores::transfer::GetDeCore>(),
+    Row::of::<cores::transfer::PutDeCore>(),
+    Row::of::<cores::load::LoadDeCore>(),
+    Row::of::<cores::list::DeleteDeCore>(),
+    Row::of::<cores::dump::DumpMsgpack>(),
     Row::of::<retrieval::graph::InvokeGraphRag>(),
     Row::of::<retrieval::document::InvokeDocumentRag>(),
     Row::of::<search::embeddings::InvokeEmbeddings>(),
@@ -81,6 +99,8 @@ pub static ALL: &[Row] = &[
     Row::of::<search::rows::InvokeRowsQuery>(),
     Row::of::<search::rows::InvokeNlpQuery>(),
     Row::of::<search::rows::InvokeStructuredQuery>(),
+    Row::of::<workspace::export::ExportWorkspace>(),
+    Row::of::<workspace::import::ImportWorkspace>(),
     Row::of::<local::links::Links>(),
     Row::of::<local::completions::Completions>(),
 ];

@@ -18,7 +18,6 @@ mod fault;
 mod flows;
 mod inflight;
 mod listener;
-mod msgpack;
 mod options;
 mod processors;
 mod registry;

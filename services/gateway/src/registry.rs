@@ -262,6 +262,7 @@ const SERVICES: &[Service] = &[
                     "unload-kg-core",
                     "put-de-core",
                     "delete-de-core",
+                    "unload-de-core",
                     "load-de-core",
                 ],
             ),

@@ -3,6 +3,7 @@
 pub mod items;
 pub mod parameter_types;
 pub mod show;
+pub mod transfer;
 
 use serde_json::{Value, json};
 

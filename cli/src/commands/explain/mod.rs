@@ -1,6 +1,7 @@
 //! Traces: what was done to answer a question.
 
 pub(crate) mod entity;
+pub mod extraction;
 pub(crate) mod fetch;
 pub mod list;
 mod render;

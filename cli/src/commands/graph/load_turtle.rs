@@ -60,8 +60,36 @@ impl Command for LoadTurtle {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
+        let loader = Loader {
+            place: &self.place,
+            document_id: &self.document_id,
+            retries: self.retries,
+            graph: None,
+            format: None,
+        };
+        let loaded = loader.run(session, &self.files).await?;
+        session
+            .out
+            .show(&Value::from(loaded), || "Triples loaded.".to_owned())
+    }
+}
+
+/// What is loaded, and where.
+pub(super) struct Loader<'a> {
+    pub(super) place: &'a InCollection,
+    pub(super) document_id: &'a str,
+    pub(super) retries: u32,
+    /// Graph of triples that name none.
+    pub(super) graph: Option<&'a str>,
+    /// What the files are; what their names say if absent.
+    pub(super) format: Option<RdfFormat>,
+}
+
+impl Loader<'_> {
+    /// Loads files; says how much of each.
+    pub(super) async fn run(&self, session: &mut Session, files: &[PathBuf]) -> Result<Vec<Value>> {
         let mut loaded = Vec::new();
-        for file in &self.files {
+        for file in files {
             session.out.talk(format!("Loading {}...", file.display()));
             let (triples, marks) = self.load(session, file).await?;
             self.wait_until_stored(session, &marks).await?;
@@ -70,13 +98,9 @@ impl Command for LoadTurtle {
                 .talk(format!("  {triples} triples from {}", file.display()));
             loaded.push(json!({"file": file.display().to_string(), "triples": triples}));
         }
-        session
-            .out
-            .show(&Value::from(loaded), || "Triples loaded.".to_owned())
+        Ok(loaded)
     }
-}
 
-impl LoadTurtle {
     async fn load(&self, session: &mut Session, file: &Path) -> Result<(u64, Marks)> {
         let mut attempt = 0;
         loop {
@@ -180,7 +204,7 @@ impl LoadTurtle {
         })
     }
 
-    fn parser(&self, path: &Path) -> Result<Parser> {
+    pub(super) fn parser(&self, path: &Path) -> Result<Parser> {
         let name = path
             .file_name()
             .map(|name| name.to_string_lossy().into_owned())
@@ -188,7 +212,9 @@ impl LoadTurtle {
         Ok(Parser {
             path: path.to_owned(),
             file: File::open(path).map_err(|error| Error::file(path, error))?,
-            labels: Labels::new(&self.document_id, &name),
+            labels: Labels::new(self.document_id, &name),
+            graph: self.graph.map(str::to_owned),
+            format: self.format.unwrap_or_else(|| format_of(path)),
         })
     }
 }
@@ -203,27 +229,42 @@ fn is_passing(code: tg_schemas::ErrorCode) -> bool {
 }
 
 /// Reads one file on a thread of its own.
-struct Parser {
+pub(super) struct Parser {
     path: PathBuf,
     file: File,
     labels: Labels,
+    /// Graph of triples that name none.
+    graph: Option<String>,
+    format: RdfFormat,
 }
 
 impl Parser {
-    /// Sends batches until the file ends or nobody takes them any more.
-    fn run(mut self, frames: &mpsc::Sender<Vec<Value>>) -> Result<()> {
-        let format = format_of(&self.path);
-        let mut batch = Vec::with_capacity(FRAME);
-        for quad in RdfParser::from_format(format).for_reader(BufReader::new(self.file)) {
+    /// Hands over each triple until the file ends or `take` says that it is enough.
+    pub(super) fn each(mut self, mut take: impl FnMut(Triple) -> bool) -> Result<()> {
+        for quad in RdfParser::from_format(self.format).for_reader(BufReader::new(self.file)) {
             let quad = quad.map_err(|error| Error::file(&self.path, error))?;
-            batch.push(from_quad(quad, &mut self.labels).to_api());
-            if batch.len() == FRAME {
-                let full = std::mem::replace(&mut batch, Vec::with_capacity(FRAME));
-                if frames.blocking_send(full).is_err() {
-                    return Ok(());
-                }
+            let mut triple = from_quad(quad, &mut self.labels);
+            if triple.g.is_none() {
+                triple.g.clone_from(&self.graph);
+            }
+            if !take(triple) {
+                break;
             }
         }
+        Ok(())
+    }
+
+    /// Sends batches until the file ends or nobody takes them any more.
+    fn run(self, frames: &mpsc::Sender<Vec<Value>>) -> Result<()> {
+        let mut batch = Vec::with_capacity(FRAME);
+        self.each(|triple| {
+            batch.push(triple.to_api());
+            if batch.len() < FRAME {
+                return true;
+            }
+            let full = std::mem::replace(&mut batch, Vec::with_capacity(FRAME));
+            frames.blocking_send(full).is_ok()
+        })?;
         if !batch.is_empty() {
             let _ = frames.blocking_send(batch);
         }
@@ -252,8 +293,10 @@ mod tests {
         std::fs::write(&path, text).expect("written");
         let parser = Parser {
             file: File::open(&path).expect("opened"),
+            format: format_of(&path),
             path,
             labels: Labels::new("doc", name),
+            graph: None,
         };
         let (frames, mut ready) = mpsc::channel(64);
         parser.run(&frames)?;

@@ -1,5 +1,6 @@
 //! The knowledge graph: patterns, SPARQL, Turtle in and out.
 
+pub mod load_knowledge;
 pub mod load_turtle;
 pub mod query;
 mod rdf;
@@ -14,6 +15,7 @@ use tg_schemas::{Term, Triple};
 use crate::client::{Call, Result, Socket};
 use crate::fields::list;
 
+pub(crate) use rdf::{each_quad, quad_line};
 pub(crate) use term::display;
 
 /// A pattern of triples and how to fetch what matches.

@@ -1,13 +1,18 @@
 //! Between the wire's terms and those of the RDF parser and serialiser. Pure.
 
 use std::collections::HashMap;
+use std::io::{BufReader, Read};
+use std::path::Path;
 
+use oxigraph::io::{RdfFormat, RdfParser, RdfSerializer};
 use oxigraph::model::{
     BlankNode, GraphName, Literal, NamedNode, NamedOrBlankNode, Quad, Term as OxTerm,
     Triple as OxTriple,
 };
 use sha2::{Digest, Sha256};
 use tg_schemas::{Term, Triple};
+
+use crate::client::{Error, Result};
 
 const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
 
@@ -94,6 +99,33 @@ fn from_literal(literal: &Literal) -> Term {
         datatype,
         language,
     }
+}
+
+/// A triple as a line of N-Quads in a graph; `None` if RDF cannot say it.
+pub(crate) fn quad_line(triple: &Triple, graph: &str) -> Option<Vec<u8>> {
+    let quad = to_triple(triple)?.in_graph(NamedNode::new(graph).ok()?);
+    let mut writer = RdfSerializer::from_format(RdfFormat::NQuads).for_writer(Vec::new());
+    writer.serialize_quad(&quad).ok()?;
+    writer.finish().ok()
+}
+
+/// Hands over each quad of N-Quads until they end or `take` says that it is enough. `name` keeps blank nodes
+/// apart from those of others; `file` is named in errors.
+pub(crate) fn each_quad(
+    quads: impl Read,
+    name: &str,
+    file: &Path,
+    mut take: impl FnMut(Triple) -> bool,
+) -> Result<()> {
+    let mut labels = Labels::new(name, "");
+    let parser = RdfParser::from_format(RdfFormat::NQuads);
+    for quad in parser.for_reader(BufReader::new(quads)) {
+        let quad = quad.map_err(|error| Error::file(file, format!("{name}: {error}")))?;
+        if !take(from_quad(quad, &mut labels)) {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// A triple of the wire for the serialiser; `None` if RDF cannot say it.

@@ -4,6 +4,7 @@ pub mod invoke_llm;
 pub mod invoke_prompt;
 pub mod list_models;
 pub mod prompts;
+pub mod token_costs;
 
 use serde_json::{Value, json};
 

@@ -3,7 +3,6 @@
 
 pub(crate) mod auth;
 pub(crate) mod bulk;
-mod core_file;
 pub(crate) mod cores;
 pub(crate) mod documents;
 pub(crate) mod edge;

@@ -7,6 +7,8 @@ mod world;
 mod a_killed_process_is_survived;
 mod answers_hide_topology;
 mod builtin_reads_any_dataset;
+mod bundles_carry_workspaces;
+mod cores_move_between_systems;
 mod documents_become_answers;
 mod flow_stop_adds_up;
 mod ingestion_is_exact;

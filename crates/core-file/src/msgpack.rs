@@ -12,7 +12,7 @@ const DEEPEST: usize = 64;
 
 /// Why bytes are no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Malformed {
+pub enum Malformed {
     /// An extension type, or the code that is never used.
     #[error("holds a MessagePack type that JSON does not have")]
     Type,
@@ -32,7 +32,7 @@ pub(crate) enum Malformed {
 
 /// Finds where the first value of a growing buffer ends, without looking at a byte twice.
 #[derive(Debug)]
-pub(crate) struct Scanner {
+pub struct Scanner {
     /// Values that are still to come, the containers' items included.
     open: u64,
     at: usize,
@@ -46,7 +46,7 @@ impl Default for Scanner {
 
 impl Scanner {
     /// The length of the first value, once it is whole. The buffer may only have grown since the last call.
-    pub(crate) fn end(&mut self, buffer: &[u8]) -> Result<Option<usize>, Malformed> {
+    pub fn end(&mut self, buffer: &[u8]) -> Result<Option<usize>, Malformed> {
         while self.open > 0 {
             let Some(rest) = buffer.get(self.at..).filter(|rest| !rest.is_empty()) else {
                 return Ok(None);
@@ -158,7 +158,7 @@ fn head(bytes: &[u8]) -> Result<Option<Head>, Malformed> {
 }
 
 /// Reads one value.
-pub(crate) fn decode(bytes: &[u8]) -> Result<Value, Malformed> {
+pub fn decode(bytes: &[u8]) -> Result<Value, Malformed> {
     let mut rest = bytes;
     value(&mut rest, DEEPEST)
 }
@@ -220,7 +220,7 @@ fn float(bytes: &[u8]) -> Value {
 }
 
 /// Writes one value.
-pub(crate) fn encode(value: &Value, out: &mut Vec<u8>) {
+pub fn encode(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Null => out.push(0xc0),
         Value::Bool(flag) => out.push(0xc2 + u8::from(*flag)),
@@ -245,17 +245,17 @@ pub(crate) fn encode(value: &Value, out: &mut Vec<u8>) {
 }
 
 /// Announces a list of so many items.
-pub(crate) fn encode_list_head(length: usize, out: &mut Vec<u8>) {
+pub fn encode_list_head(length: usize, out: &mut Vec<u8>) {
     sized((0x90, 15), [(0xdc, 2), (0xdd, 4)], length, out);
 }
 
 /// Announces a map of so many entries.
-pub(crate) fn encode_map_head(length: u8, out: &mut Vec<u8>) {
+pub fn encode_map_head(length: u8, out: &mut Vec<u8>) {
     out.push(0x80 | (length & 0x0f));
 }
 
 /// Announces a text of so many bytes.
-pub(crate) fn encode_text_head(length: usize, out: &mut Vec<u8>) {
+pub fn encode_text_head(length: usize, out: &mut Vec<u8>) {
     match length {
         32..=255 => out.extend_from_slice(&[0xd9, length as u8]),
         _ => sized((0xa0, 31), [(0xda, 2), (0xdb, 4)], length, out),

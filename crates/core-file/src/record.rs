@@ -8,10 +8,11 @@
 use serde_json::{Map, Value, json};
 use tg_schemas::{Error, ErrorCode};
 
-use crate::translate::Body;
+/// A JSON object in the API form.
+pub type Body = Map<String, Value>;
 
 /// A record as a request of the knowledge service that puts it into a core.
-pub(super) fn to_put(record: Value, core: &str) -> Result<Body, Error> {
+pub fn to_put(record: Value, core: &str) -> Result<Body, Error> {
     let Value::Array(pair) = record else {
         return Err(fault("must be a list of tag and map"));
     };
@@ -65,7 +66,7 @@ pub(super) fn to_put(record: Value, core: &str) -> Result<Body, Error> {
 }
 
 /// A payload of the knowledge service as a record; `None` for what is no record.
-pub(super) fn to_record(body: &Body) -> Option<Value> {
+pub fn to_record(body: &Body) -> Option<Value> {
     let (key, payload) = body.iter().next()?;
     let meta = || {
         let metadata = &payload["metadata"];

@@ -1,0 +1,345 @@
+//! `tg export-workspace`: a workspace into a bundle. What is large goes through files beside it, never
+//! through memory.
+
+use std::fs::File;
+use std::io::{BufWriter, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::{Map, Value, json};
+use tg_schemas::Triple;
+
+use super::bundle::{self, Member, config_path, graph_of, is_quoted};
+use crate::args::{Common, Options};
+use crate::client::{Error, Http, Result};
+use crate::commands::graph::{Pattern, each_batch, quad_line};
+use crate::fields::{list, text};
+use crate::registry::Command;
+use crate::session::Session;
+
+/// Triples a batch.
+const BATCH: u64 = 1000;
+
+/// Arguments of `tg export-workspace`.
+#[derive(Debug, Args)]
+pub struct ExportWorkspace {
+    #[command(flatten)]
+    common: Common,
+    /// Bundle to write, e.g. workspace.tgx
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output: PathBuf,
+    /// Flow to ask for triples
+    #[arg(short = 'f', long, default_value = "default", value_name = "ID")]
+    flow_id: String,
+    /// Export this collection, too, if it is not registered; may be given several times
+    #[arg(short = 'c', long = "collection", value_name = "ID")]
+    collections: Vec<String>,
+    /// Only the configuration
+    #[arg(long)]
+    config_only: bool,
+    /// At most so many triples of a collection
+    #[arg(long, default_value_t = 1_000_000, value_name = "COUNT")]
+    triples_limit: u64,
+}
+
+impl Command for ExportWorkspace {
+    const NAME: &'static str = "export-workspace";
+    const ABOUT: &'static str = "Save a workspace as a bundle";
+
+    fn options(&self) -> Options {
+        Options::from(&self.common)
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        // A bundle that is not whole never bears the name asked for.
+        let mut partial = self.output.as_os_str().to_owned();
+        partial.push(".part");
+        let partial = PathBuf::from(partial);
+        match self.write(session, &partial).await {
+            Ok(manifest) => {
+                std::fs::rename(&partial, &self.output)
+                    .map_err(|error| Error::file(&self.output, error))?;
+                session.out.show(&manifest, || summary(&manifest))
+            }
+            Err(error) => {
+                let _ = std::fs::remove_file(&partial);
+                Err(error)
+            }
+        }
+    }
+}
+
+impl ExportWorkspace {
+    async fn write(&self, session: &mut Session, path: &Path) -> Result<Value> {
+        let mut bundle = Bundle::create(path)?;
+        let http = session.http()?;
+        let reply = http
+            .service("config", json!({"operation": "config"}))
+            .await?;
+        let Some(Value::Object(config)) = reply.get("config") else {
+            return Err(Error::Protocol("no config in the reply".to_owned()));
+        };
+        let items = bundle.config(config)?;
+        let mut manifest = json!({
+            "format": bundle::FORMAT,
+            "format_version": bundle::VERSION,
+            "workspace": session.options.workspace.clone().unwrap_or_else(|| "default".to_owned()),
+            "config_version": reply.get("version"),
+            "exported_at": chrono::Utc::now().format("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            "contents": {"config": true, "knowledge": !self.config_only},
+            "config": {"items": items},
+        });
+        if !self.config_only {
+            let collections = self.registered(&http).await?;
+            let mut triples = Map::new();
+            for collection in &collections {
+                let count = self.triples(session, &mut bundle, collection).await?;
+                triples.insert(collection.clone(), json!(count));
+            }
+            let documents = self.documents(session, &http, &mut bundle).await?;
+            manifest["knowledge"] =
+                json!({"collections": collections, "documents": documents, "triples": triples});
+        }
+        let body = serde_json::to_vec_pretty(&manifest).unwrap_or_default();
+        bundle.add(&Member::Manifest.path(), &body)?;
+        bundle.finish()?;
+        Ok(manifest)
+    }
+
+    async fn registered(&self, http: &Http) -> Result<Vec<String>> {
+        let request = json!({"operation": "list-collections"});
+        let reply = http.service("collection-management", request).await?;
+        let mut all: Vec<String> = list(&reply, "collections")
+            .iter()
+            .map(|one| text(one, "collection"))
+            .chain(self.collections.iter().cloned())
+            .collect();
+        all.sort();
+        all.dedup();
+        Ok(all)
+    }
+
+    async fn triples(
+        &self,
+        session: &mut Session,
+        bundle: &mut Bundle,
+        collection: &str,
+    ) -> Result<u64> {
+        let pattern = Pattern {
+            collection: collection.to_owned(),
+            limit: self.triples_limit,
+            ..Pattern::default()
+        };
+        let call = pattern.streamed(&self.flow_id, BATCH);
+        let mut socket = session.socket().await?;
+        let (mut plain, mut quoted) = (Spool::new()?, Spool::new()?);
+        let (mut count, mut left) = (0, 0);
+        let progress = session.out.progress(collection, None);
+        each_batch(&mut socket, &call, |batch| {
+            for triple in batch.iter().filter_map(Triple::from_api) {
+                let graph = graph_of(collection, triple.g.as_deref());
+                let to = match is_quoted(&triple) {
+                    true => &mut quoted,
+                    false => &mut plain,
+                };
+                match quad_line(&triple, &graph) {
+                    Some(line) => {
+                        to.write(&line)?;
+                        count += 1;
+                    }
+                    None => left += 1,
+                }
+            }
+            progress.inc(batch.len() as u64);
+            Ok(())
+        })
+        .await?;
+        progress.finish_and_clear();
+        socket.close().await;
+        for (spool, is_quoted) in [(plain, false), (quoted, true)] {
+            let member = Member::Triples(collection.to_owned(), is_quoted);
+            bundle.spooled(&member.path(), spool)?;
+        }
+        session
+            .out
+            .talk(format!("Collection {collection}: {count} triples"));
+        if left > 0 {
+            session.out.talk(format!(
+                "  {left} triples cannot be written as RDF and were left out"
+            ));
+        }
+        if count + left >= self.triples_limit {
+            let text = "  as many as --triples-limit allows; there may be more";
+            session.out.talk(text);
+        }
+        Ok(count)
+    }
+
+    async fn documents(
+        &self,
+        session: &mut Session,
+        http: &Http,
+        bundle: &mut Bundle,
+    ) -> Result<usize> {
+        let request = json!({"operation": "list-documents", "include-children": true});
+        let reply = http.service("librarian", request).await?;
+        let documents = list(&reply, "document-metadatas");
+        let progress = session
+            .out
+            .progress("documents", Some(documents.len() as u64));
+        for document in documents {
+            let id = text(document, "id");
+            let said = bundle::to_bundle(document);
+            let body = serde_json::to_vec_pretty(&said).unwrap_or_default();
+            bundle.add(&Member::Metadata(id.clone()).path(), &body)?;
+            let mut spool = Spool::new()?;
+            let query = [("document-id", id.as_str())];
+            let mut stream = http.get_stream("api/v1/document-stream", &query).await?;
+            while let Some(bytes) = http.next_bytes(&mut stream).await? {
+                spool.write(&bytes)?;
+            }
+            bundle.spooled_always(&Member::Content(id).path(), spool)?;
+            progress.inc(1);
+        }
+        progress.finish_and_clear();
+        Ok(documents.len())
+    }
+}
+
+fn summary(manifest: &Value) -> String {
+    let items = &manifest["config"]["items"];
+    let Some(knowledge) = manifest.get("knowledge") else {
+        return format!("Exported {items} config items.");
+    };
+    let triples = knowledge["triples"].as_object();
+    let triples: u64 = triples
+        .into_iter()
+        .flatten()
+        .filter_map(|(_, count)| count.as_u64())
+        .sum();
+    format!(
+        "Exported {items} config items, {triples} triples of {} collections, {} documents.",
+        list(knowledge, "collections").len(),
+        knowledge["documents"]
+    )
+}
+
+/// A bundle being written.
+struct Bundle {
+    path: PathBuf,
+    tar: tar::Builder<GzEncoder<BufWriter<File>>>,
+}
+
+impl Bundle {
+    fn create(path: &Path) -> Result<Self> {
+        let file = File::create(path).map_err(|error| Error::file(path, error))?;
+        let packed = GzEncoder::new(BufWriter::new(file), Compression::default());
+        Ok(Self {
+            path: path.to_owned(),
+            tar: tar::Builder::new(packed),
+        })
+    }
+
+    /// One file for each item, with its name inside: the file's own name is for people.
+    fn config(&mut self, config: &Map<String, Value>) -> Result<usize> {
+        let mut count = 0;
+        for (kind, rows) in config {
+            for (key, value) in rows.as_object().into_iter().flatten() {
+                let value = match value {
+                    Value::String(text) => {
+                        serde_json::from_str(text).unwrap_or_else(|_| value.clone())
+                    }
+                    other => other.clone(),
+                };
+                let entry = json!({"type": kind, "key": key, "value": value});
+                let body = serde_json::to_vec_pretty(&entry).unwrap_or_default();
+                self.add(&config_path(kind, key), &body)?;
+                count += 1;
+            }
+        }
+        Ok(count)
+    }
+
+    fn add(&mut self, name: &str, body: &[u8]) -> Result<()> {
+        self.append(name, body.len() as u64, body)
+    }
+
+    /// Adds what was spooled, if that is anything.
+    fn spooled(&mut self, name: &str, spool: Spool) -> Result<()> {
+        match spool.length {
+            0 => Ok(()),
+            _ => self.spooled_always(name, spool),
+        }
+    }
+
+    fn spooled_always(&mut self, name: &str, spool: Spool) -> Result<()> {
+        let length = spool.length;
+        let file = spool.rewound()?;
+        self.append(name, length, std::io::BufReader::new(file))
+    }
+
+    fn append(&mut self, name: &str, length: u64, body: impl std::io::Read) -> Result<()> {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(length);
+        header.set_mode(0o644);
+        header.set_mtime(u64::try_from(chrono::Utc::now().timestamp()).unwrap_or(0));
+        let added = self.tar.append_data(&mut header, name, body);
+        added.map_err(|error| Error::file(&self.path, error))
+    }
+
+    fn finish(self) -> Result<()> {
+        let path = self.path;
+        let failed = |error: std::io::Error| Error::file(&path, error);
+        let packed = self.tar.into_inner().map_err(failed)?;
+        let mut file = packed.finish().map_err(failed)?;
+        file.flush().map_err(failed)?;
+        file.get_ref().sync_all().map_err(failed)
+    }
+}
+
+/// A file that is gone with its handle, for what must be measured before it is added.
+struct Spool {
+    file: BufWriter<File>,
+    length: u64,
+}
+
+impl Spool {
+    fn new() -> Result<Self> {
+        let file = tempfile::tempfile().map_err(Error::Output)?;
+        Ok(Self {
+            file: BufWriter::new(file),
+            length: 0,
+        })
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.length += bytes.len() as u64;
+        self.file.write_all(bytes).map_err(Error::Output)
+    }
+
+    fn rewound(self) -> Result<File> {
+        let mut file = self
+            .file
+            .into_inner()
+            .map_err(|error| Error::Output(error.into_error()))?;
+        file.seek(SeekFrom::Start(0)).map_err(Error::Output)?;
+        Ok(file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_counts_what_is_in_the_bundle() {
+        let manifest = json!({"config": {"items": 3}});
+        assert_eq!(summary(&manifest), "Exported 3 config items.");
+        let manifest = json!({"config": {"items": 3}, "knowledge": {"collections": ["a", "b"],
+            "documents": 4, "triples": {"a": 5, "b": 6}}});
+        let expected = "Exported 3 config items, 11 triples of 2 collections, 4 documents.";
+        assert_eq!(summary(&manifest), expected);
+    }
+}

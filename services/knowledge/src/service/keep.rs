@@ -1,0 +1,90 @@
+//! `kg-store`: what a flow writes to its graph and its entities' vectors is kept in the core of its
+//! document, too. What comes again is there already.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tg_mesh::{Cx, OwnedStore, Read, ReadFault, RunId};
+use tg_schemas::msg::{GraphEmbeddings, Metadata, Triples};
+use tg_schemas::{Error, Triple};
+
+use crate::key::{CoreKey, Kind};
+use crate::piece::{self, Piece};
+use crate::store::Cores;
+
+/// What questions left behind is no knowledge of a document.
+const TRACES: &str = "urn:graph:retrieval";
+
+/// Keeps what passes.
+pub(super) struct Keeper(pub(super) Arc<OwnedStore<Cores>>);
+
+impl Keeper {
+    async fn keep(&self, cx: &Cx, key: CoreKey, pieces: Vec<Piece>) -> Result<(), ReadFault> {
+        if pieces.is_empty() {
+            return Ok(());
+        }
+        let cores = self.0.get().await?;
+        let run = cx.run().map(RunId::to_string);
+        let kept = cores.keep(key, pieces, run).await.map_err(Error::from)?;
+        metrics::counter!("tg_knowledge_pieces_kept_total").increment(kept as u64);
+        Ok(())
+    }
+}
+
+/// The core that a record belongs to: its document's. A record about nothing belongs to none.
+fn core(cx: &Cx, metadata: &Option<Metadata>) -> Result<Option<CoreKey>, ReadFault> {
+    let Some(of) = metadata else { return Ok(None) };
+    let (id, path) = match of.root.as_str() {
+        "" => (of.id.as_str(), "metadata.id"),
+        root => (root, "metadata.root"),
+    };
+    if id.is_empty() {
+        return Ok(None);
+    }
+    let key = CoreKey::new(cx.workspace(), Kind::Graph, id, path);
+    key.map(Some).map_err(ReadFault::Dead)
+}
+
+#[async_trait]
+impl Read<Triples> for Keeper {
+    async fn read(&self, cx: Cx, record: Triples) -> Result<(), ReadFault> {
+        let Some(key) = core(&cx, &record.metadata)? else {
+            return Ok(());
+        };
+        let mut triples = record.triples;
+        triples.retain(|triple| !is_trace(triple));
+        let pieces = piece::of_triples(&triples).map_err(ReadFault::Dead)?;
+        self.keep(&cx, key, pieces).await
+    }
+}
+
+fn is_trace(triple: &Triple) -> bool {
+    triple.g.as_deref() == Some(TRACES)
+}
+
+#[async_trait]
+impl Read<GraphEmbeddings> for Keeper {
+    async fn read(&self, cx: Cx, record: GraphEmbeddings) -> Result<(), ReadFault> {
+        let Some(key) = core(&cx, &record.metadata)? else {
+            return Ok(());
+        };
+        let about = record.metadata.map(|of| of.id).unwrap_or_default();
+        let mut entities = record.entities;
+        if about != key.id {
+            // In the core nothing else says where they came from.
+            for entity in &mut entities {
+                if entity.chunk_id.is_empty() {
+                    entity.chunk_id.clone_from(&about);
+                }
+            }
+        }
+        // A vector that is none is refused by whoever searches; here it does not hold up the others.
+        let all = entities.len();
+        entities.retain(|entity| entity.vector.iter().all(|number| number.is_finite()));
+        if entities.len() < all {
+            cx.remark("vectors that are not finite were left out of the core");
+        }
+        let pieces = piece::of_entities(&record.model, entities).map_err(ReadFault::Dead)?;
+        self.keep(&cx, key, pieces).await
+    }
+}

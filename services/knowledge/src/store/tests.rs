@@ -1,0 +1,167 @@
+use tg_schemas::msg::LibraryMetadata;
+use tg_schemas::{Term, Triple};
+
+use super::*;
+use crate::key::{CoreKey, Kind};
+use crate::piece::{Part, Piece, of_triples};
+
+fn key(workspace: &str, id: &str) -> CoreKey {
+    CoreKey::new(workspace, Kind::Graph, id, "id").unwrap()
+}
+
+fn pieces(name: &str) -> Vec<Piece> {
+    let triple = Triple::new(Term::iri(name), Term::iri("urn:p"), Term::literal("o"));
+    of_triples(&[triple]).unwrap()
+}
+
+async fn held(cores: &Cores, key: &CoreKey) -> Vec<Piece> {
+    let Some(core) = cores.find(key).await.unwrap() else {
+        return Vec::new();
+    };
+    let page = cores.page(core, Part::Triples, 0).await.unwrap();
+    page.into_iter().map(|stored| stored.piece).collect()
+}
+
+#[tokio::test]
+async fn what_comes_again_doubles_nothing() {
+    let cores = Cores::in_memory().unwrap();
+    let core = key("w", "urn:doc");
+    assert_eq!(cores.keep(core.clone(), pieces("urn:a"), None).await, Ok(1));
+    assert_eq!(cores.keep(core.clone(), pieces("urn:a"), None).await, Ok(0));
+    assert_eq!(cores.keep(core.clone(), pieces("urn:b"), None).await, Ok(1));
+    let both = [pieces("urn:a"), pieces("urn:b")].concat();
+    assert_eq!(held(&cores, &core).await, both);
+}
+
+#[tokio::test]
+async fn names_never_meet() {
+    let cores = Cores::in_memory().unwrap();
+    for (workspace, id) in [("a", "b:c"), ("a:b", "c"), ("a", "b_c"), ("a_b", "c")] {
+        let name = format!("urn:{workspace}/{id}");
+        let kept = cores.keep(key(workspace, id), pieces(&name), None).await;
+        assert_eq!(kept, Ok(1));
+    }
+    assert_eq!(cores.list("a", Kind::Graph).await.unwrap(), ["b:c", "b_c"]);
+    assert!(cores.list("a", Kind::Document).await.unwrap().is_empty());
+    cores.drop_workspace("a").await.unwrap();
+    assert!(cores.list("a", Kind::Graph).await.unwrap().is_empty());
+    assert_eq!(held(&cores, &key("a_b", "c")).await, pieces("urn:a_b/c"));
+}
+
+#[tokio::test]
+async fn a_deleted_core_is_out_of_reach_at_once_and_reclaimed_later() {
+    let cores = Cores::in_memory().unwrap();
+    let core = key("w", "urn:doc");
+    for number in 0..100 {
+        let pieces = pieces(&format!("urn:{number}"));
+        cores.keep(core.clone(), pieces, None).await.unwrap();
+    }
+    assert_eq!(cores.delete(vec![core.clone()]).await, Ok(true));
+    assert_eq!(cores.delete(vec![core.clone()]).await, Ok(false));
+    assert!(held(&cores, &core).await.is_empty());
+    // One of the same name starts empty.
+    cores
+        .keep(core.clone(), pieces("urn:new"), None)
+        .await
+        .unwrap();
+    while cores.reclaim().await.unwrap() {}
+    assert_eq!(held(&cores, &core).await, pieces("urn:new"));
+    let left: i64 = cores
+        .db
+        .read(|conn| Ok(conn.query_row("SELECT count(*) FROM piece", [], |row| row.get(0))?))
+        .await
+        .unwrap();
+    assert_eq!(left, 1);
+}
+
+#[tokio::test]
+async fn pages_are_bounded_and_go_on_where_the_last_ended() {
+    let cores = Cores::in_memory().unwrap();
+    let core = key("w", "urn:doc");
+    let large = "x".repeat(200 << 10);
+    for number in 0..20 {
+        let pieces = pieces(&format!("urn:{number}:{large}"));
+        cores.keep(core.clone(), pieces, None).await.unwrap();
+    }
+    let number = cores.find(&core).await.unwrap().unwrap();
+    let (mut after, mut seen) = (0, 0);
+    loop {
+        let page = cores.page(number, Part::Triples, after).await.unwrap();
+        let Some(last) = page.last() else { break };
+        assert!(page.len() < 10 && last.id > after);
+        after = last.id;
+        seen += page.len();
+    }
+    assert_eq!(seen, 20);
+}
+
+#[tokio::test]
+async fn what_a_load_brings_by_is_not_kept_again() {
+    let cores = Cores::in_memory().unwrap();
+    let load = Load {
+        core: key("w", "urn:doc"),
+        flow: "f".into(),
+        collection: "c".into(),
+        incarnation: 3,
+        run: "run.3.x".into(),
+    };
+    cores.note_load(&load).await.unwrap();
+    let run = Some("run.3.x".to_owned());
+    let kept = cores.keep(key("w", "urn:doc"), pieces("urn:a"), run).await;
+    assert_eq!(kept, Ok(0));
+    assert_eq!(cores.find(&key("w", "urn:doc")).await, Ok(None));
+    let other = Some("run.3.y".to_owned());
+    let kept = cores
+        .keep(key("w", "urn:doc"), pieces("urn:a"), other)
+        .await;
+    assert_eq!(kept, Ok(1));
+}
+
+#[tokio::test]
+async fn loads_are_known_by_flow_and_collection() {
+    let cores = Cores::in_memory().unwrap();
+    let load = |collection: &str, run: &str| Load {
+        core: key("w", "urn:doc"),
+        flow: "f".into(),
+        collection: collection.into(),
+        incarnation: 0,
+        run: run.into(),
+    };
+    for one in [load("a", "1"), load("b", "2"), load("a", "3")] {
+        cores.note_load(&one).await.unwrap();
+    }
+    let core = key("w", "urn:doc");
+    let all = cores.loads(&core, "f", "").await.unwrap();
+    assert_eq!(all, [load("a", "3"), load("b", "2")]);
+    assert!(cores.loads(&core, "g", "").await.unwrap().is_empty());
+    // One that was loaded anew meanwhile stays.
+    cores.forget_load(&load("a", "1")).await.unwrap();
+    assert_eq!(cores.loads(&core, "f", "a").await.unwrap().len(), 1);
+    cores.forget_load(&load("a", "3")).await.unwrap();
+    assert!(cores.loads(&core, "f", "a").await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_document_waits_for_its_content_in_its_own_workspace_and_not_for_ever() {
+    let cores = Cores::in_memory().unwrap();
+    let metadata = LibraryMetadata {
+        id: "urn:d".into(),
+        title: "T".into(),
+        ..LibraryMetadata::default()
+    };
+    cores.announce("w", metadata.clone(), 1).await.unwrap();
+    assert_eq!(cores.announced("v", "urn:d").await, Ok(None));
+    cores.uploading("w", "urn:d", "u".into(), 9).await.unwrap();
+    let pending = cores.announced("w", "urn:d").await.unwrap().unwrap();
+    assert_eq!(pending.metadata, metadata);
+    assert_eq!((pending.upload.as_str(), pending.chunk), ("u", 9));
+    let other = LibraryMetadata {
+        id: "urn:e".into(),
+        ..LibraryMetadata::default()
+    };
+    let days = 2 * 24 * 60 * 60 * 1000;
+    cores.announce("w", other, days).await.unwrap();
+    assert_eq!(cores.announced("w", "urn:d").await, Ok(None));
+    cores.arrived("w", "urn:e").await.unwrap();
+    assert_eq!(cores.announced("w", "urn:e").await, Ok(None));
+}

@@ -1,0 +1,134 @@
+//! What is kept: from flows and from questions, once, whole, under the document's name.
+
+use tg_schemas::ErrorCode;
+use tg_schemas::msg::{
+    ChunkEmbeddings, DocumentEmbeddings, GraphEmbeddings, KnowledgeRequest, Triples,
+};
+
+use crate::world::{World, about, entity, facts, metadata, put, put_entities};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_flow_writes_is_in_the_core_of_its_document_once() {
+    let world = World::start().await;
+    let record = Triples {
+        metadata: metadata("urn:chunk:1", "urn:doc"),
+        triples: facts("urn:e:tower"),
+    };
+    let vectors = GraphEmbeddings {
+        metadata: metadata("urn:chunk:1", "urn:doc"),
+        entities: vec![entity("urn:e:tower", "")],
+        model: "m".into(),
+    };
+    for _ in 0..2 {
+        world.flow.write("triples-store", &record).await;
+        world.flow.write("graph-embeddings-store", &vectors).await;
+    }
+    // What a question left behind is no knowledge of its subject.
+    let mut trace = Triples {
+        metadata: metadata("urn:session", ""),
+        triples: facts("urn:session"),
+    };
+    for triple in &mut trace.triples {
+        triple.g = Some("urn:graph:retrieval".into());
+    }
+    world.flow.write("triples-store", &trace).await;
+    let last = Triples {
+        metadata: metadata("urn:other", ""),
+        triples: facts("urn:e:other"),
+    };
+    world.flow.write("triples-store", &last).await;
+    world
+        .flow
+        .until(async || {
+            let both = world.triples("urn:other").await.len() == 3
+                && world.stores.entities.lock().len() == 2;
+            both && world
+                .ask(about("get-kg-core", "urn:doc"))
+                .await
+                .is_ok_and(|parts| parts.len() == 3)
+        })
+        .await;
+    let parts = world.get("get-kg-core", "urn:doc").await;
+    let triples = parts[0].triples.as_ref().unwrap();
+    assert_eq!(triples.metadata, metadata("urn:doc", ""));
+    assert_eq!(triples.triples, facts("urn:e:tower"));
+    let vectors = parts[1].graph_embeddings.as_ref().unwrap();
+    assert_eq!(vectors.model, "m");
+    // Where it came from is said in the core.
+    assert_eq!(vectors.entities, [entity("urn:e:tower", "urn:chunk:1")]);
+    let listed = world.one(about("list-kg-cores", "")).await.ids.unwrap();
+    assert_eq!(listed, ["urn:doc", "urn:other"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_put_comes_back_and_goes_when_it_is_deleted() {
+    let world = World::start().await;
+    for _ in 0..2 {
+        let reply = world.one(put("core", facts("urn:a"))).await;
+        assert!(reply.carries_nothing());
+        world
+            .one(put_entities("core", vec![entity("urn:a", "urn:c")]))
+            .await;
+    }
+    let chunks = DocumentEmbeddings {
+        metadata: metadata("x", "core"),
+        chunks: vec![ChunkEmbeddings {
+            chunk_id: "urn:c".into(),
+            vector: vec![0.5],
+            ..ChunkEmbeddings::default()
+        }],
+        model: String::new(),
+    };
+    let put_chunks = KnowledgeRequest {
+        document_embeddings: Some(chunks.clone()),
+        ..about("put-de-core", "whatever")
+    };
+    world.one(put_chunks).await;
+
+    let parts = world.get("get-kg-core", "core").await;
+    assert_eq!(parts.len(), 2);
+    assert_eq!(parts[0].triples.as_ref().unwrap().triples, facts("urn:a"));
+    let vectors = parts[1].graph_embeddings.as_ref().unwrap();
+    assert_eq!(vectors.entities, [entity("urn:a", "urn:c")]);
+    let parts = world.get("get-de-core", "core").await;
+    let got = parts[0].document_embeddings.as_ref().unwrap();
+    assert_eq!(got.chunks, chunks.chunks);
+    assert_eq!(got.metadata, metadata("core", ""));
+
+    for operation in ["delete-kg-core", "delete-kg-core", "delete-de-core"] {
+        world.one(about(operation, "core")).await;
+    }
+    for operation in ["get-kg-core", "get-de-core", "load-kg-core"] {
+        let gone = world.ask(about(operation, "core")).await.unwrap_err();
+        assert_eq!(gone.code(), ErrorCode::NotFound, "{operation}: {gone}");
+    }
+    for operation in ["list-kg-cores", "list-de-cores"] {
+        assert_eq!(world.one(about(operation, "")).await.ids, Some(Vec::new()));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_wrong_with_a_question_is_named() {
+    let world = World::start().await;
+    let nameless = KnowledgeRequest {
+        triples: Some(Triples::default()),
+        ..about("put-kg-core", "core")
+    };
+    for (ask, why) in [
+        (about("", ""), "operation: is required"),
+        (about("get-kg-core", ""), "id: is required"),
+        (about("put-kg-core", "x"), "triples: is required"),
+        (
+            about("put-de-core", "x"),
+            "document-embeddings: is required",
+        ),
+        (nameless, "triples.metadata: is required"),
+        (put("", facts("urn:a")), "triples.metadata.id: is required"),
+    ] {
+        let error = world.ask(ask).await.unwrap_err();
+        assert_eq!(error.message, why);
+        assert_eq!(error.code(), ErrorCode::BadRequest);
+    }
+    let unknown = world.ask(about("melt-kg-core", "x")).await.unwrap_err();
+    assert_eq!(unknown.code(), ErrorCode::BadOperation);
+}

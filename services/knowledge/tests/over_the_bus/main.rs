@@ -1,0 +1,6 @@
+//! The service over the bus: flows, questions and stores as in a running system.
+
+mod documents;
+mod keeping;
+mod loading;
+mod world;

@@ -1,0 +1,363 @@
+//! A flow with this service, and stores and a library that remember what they were told.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use serde_json::json;
+use tempfile::TempDir;
+use tg_mesh::{Ask, Cx, Deadline, Out, Processor, Read, ReadFault, Serve};
+use tg_schemas::msg::{
+    DocumentEmbeddings, DocumentMetadata, EntityEmbeddings, GraphEmbeddings, KnowledgeRequest,
+    KnowledgeResponse, LibrarianRequest, LibrarianResponse, Metadata, RETRACT, Retract, Triples,
+};
+use tg_schemas::{Class, Error, ErrorCode, Term, Topic, Triple, WorkspaceId};
+use tg_storage::Durability;
+use tg_testkit::flow::{Rows, TestFlow, Wiring, topic};
+
+const SOON: Duration = Duration::from_secs(20);
+
+const WIRING: &[Wiring] = &[
+    (
+        "kg-store",
+        &[
+            ("triples-input", Class::Flow, "triples-store"),
+            (
+                "graph-embeddings-input",
+                Class::Flow,
+                "graph-embeddings-store",
+            ),
+        ],
+    ),
+    ("triples-write", &[("input", Class::Flow, "triples-store")]),
+    (
+        "graph-embeddings-write",
+        &[("input", Class::Flow, "graph-embeddings-store")],
+    ),
+    (
+        "doc-embeddings-write",
+        &[("input", Class::Flow, "document-embeddings-store")],
+    ),
+];
+
+/// What the stores were told.
+#[derive(Default)]
+pub struct Stores {
+    pub triples: Mutex<Vec<Triples>>,
+    pub entities: Mutex<Vec<GraphEmbeddings>>,
+    pub chunks: Mutex<Vec<DocumentEmbeddings>>,
+    pub retracted: Mutex<Vec<Retract>>,
+    /// A subject that the graph refuses.
+    pub refused: Mutex<Option<String>>,
+}
+
+#[async_trait]
+impl Read<Triples> for Stores {
+    async fn read(&self, _: Cx, record: Triples) -> Result<(), ReadFault> {
+        let refused = self.refused.lock().clone();
+        let is_refused = |triple: &Triple| match (&triple.s, &refused) {
+            (Some(Term::Iri(subject)), Some(refused)) => subject == refused,
+            _ => false,
+        };
+        if record.triples.iter().any(is_refused) {
+            let error = Error::new(ErrorCode::BadRequest, "triples[0].s: is refused");
+            return Err(ReadFault::Dead(error));
+        }
+        self.triples.lock().push(record);
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Read<GraphEmbeddings> for Stores {
+    async fn read(&self, _: Cx, record: GraphEmbeddings) -> Result<(), ReadFault> {
+        self.entities.lock().push(record);
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Read<DocumentEmbeddings> for Stores {
+    async fn read(&self, _: Cx, record: DocumentEmbeddings) -> Result<(), ReadFault> {
+        self.chunks.lock().push(record);
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Read<Retract> for Stores {
+    async fn read(&self, cx: Cx, record: Retract) -> Result<(), ReadFault> {
+        // Both stores hear all of it.
+        if cx.scope.processor == "triples-write" {
+            self.retracted.lock().push(record);
+        }
+        Ok(())
+    }
+}
+
+/// A document whose parts arrive.
+type Upload = (DocumentMetadata, BTreeMap<i64, String>);
+
+/// Documents with their content, and uploads in progress.
+#[derive(Default)]
+pub struct Library {
+    pub documents: Mutex<BTreeMap<String, (DocumentMetadata, String)>>,
+    uploads: Mutex<BTreeMap<String, Upload>>,
+}
+
+impl Library {
+    fn add(&self, document: DocumentMetadata, content: String) -> Result<(), Error> {
+        let mut documents = self.documents.lock();
+        if documents.contains_key(&document.id) {
+            return Err(Error::new(ErrorCode::Conflict, "Document already exists"));
+        }
+        if !document.parent_id.is_empty() && !documents.contains_key(&document.parent_id) {
+            return Err(Error::new(ErrorCode::NotFound, "the parent does not exist"));
+        }
+        documents.insert(document.id.clone(), (document, content));
+        Ok(())
+    }
+
+    fn answer(&self, ask: LibrarianRequest) -> Result<LibrarianResponse, Error> {
+        let mut reply = LibrarianResponse {
+            is_final: true,
+            ..LibrarianResponse::default()
+        };
+        let missing = || Error::new(ErrorCode::NotFound, "Document does not exist");
+        let document = ask.document_metadata.unwrap_or_default();
+        match ask.operation.as_str() {
+            "get-document-metadata" => {
+                let documents = self.documents.lock();
+                let found = documents.get(&ask.document_id).ok_or_else(missing)?;
+                reply.document_metadata = Some(found.0.clone());
+            }
+            "list-children" => {
+                let documents = self.documents.lock();
+                let children = documents
+                    .values()
+                    .filter(|(one, _)| one.parent_id == ask.document_id);
+                reply.document_metadatas = children.map(|(one, _)| one.clone()).collect();
+            }
+            "stream-document" => {
+                let documents = self.documents.lock();
+                let found = documents.get(&ask.document_id).ok_or_else(missing)?;
+                reply.content.clone_from(&found.1);
+                reply.total_bytes = 1;
+            }
+            "add-document" | "add-child-document" => self.add(document, ask.content)?,
+            "begin-upload" => {
+                reply.upload_id = format!("upload of {}", document.id);
+                let begun = (document, BTreeMap::new());
+                self.uploads.lock().insert(reply.upload_id.clone(), begun);
+            }
+            "upload-chunk" => {
+                let mut uploads = self.uploads.lock();
+                let upload = uploads.get_mut(&ask.upload_id).ok_or_else(missing)?;
+                upload.1.insert(ask.chunk_index, ask.content);
+            }
+            "complete-upload" => {
+                let done = self.uploads.lock().remove(&ask.upload_id);
+                let (document, parts) = done.ok_or_else(missing)?;
+                self.add(document, parts.into_values().collect())?;
+            }
+            other => panic!("{other}"),
+        }
+        Ok(reply)
+    }
+}
+
+#[async_trait]
+impl Serve<LibrarianRequest, LibrarianResponse> for Library {
+    async fn serve(
+        &self,
+        _: Cx,
+        ask: LibrarianRequest,
+        mut out: Out<LibrarianResponse>,
+    ) -> Result<(), Error> {
+        let reply = self.answer(ask)?;
+        out.send(reply).await
+    }
+}
+
+/// The running system.
+pub struct World {
+    pub flow: TestFlow,
+    pub stores: Arc<Stores>,
+    pub library: Arc<Library>,
+    _dir: TempDir,
+}
+
+impl World {
+    pub async fn start() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let rows = Rows::default();
+        rows.collection("default", 0).collection("facts", 3);
+        let store = |base| json!({"flow": topic(Class::Flow, base).to_string()});
+        let flow = json!({
+            "blueprint-name": "b", "status": "running", "epoch": 1,
+            "interfaces": {
+                "triples-store": store("triples-store"),
+                "graph-embeddings-store": store("graph-embeddings-store"),
+                "document-embeddings-store": store("document-embeddings-store"),
+            },
+        });
+        rows.put("flow", "default", &flow.to_string());
+        let (stores, library) = (Arc::<Stores>::default(), Arc::<Library>::default());
+        let (told, asked) = (stores.clone(), library.clone());
+        let path = dir.path().to_owned();
+        let flow = TestFlow::start(rows, WIRING, move |mesh| {
+            let mut all = vec![
+                Processor::new("triples-write")
+                    .reads::<Triples>("input", told.clone())
+                    .reads_own::<Retract>(RETRACT, told.clone()),
+                Processor::new("graph-embeddings-write")
+                    .reads::<GraphEmbeddings>("input", told.clone())
+                    .reads_own::<Retract>(RETRACT, told.clone()),
+                Processor::new("doc-embeddings-write")
+                    .reads::<DocumentEmbeddings>("input", told.clone()),
+                Processor::new("library").serves_workspace("librarian", asked),
+            ];
+            all.extend(tg_knowledge::processors(mesh, &path, Durability::Process));
+            all
+        })
+        .await;
+        Self {
+            flow,
+            stores,
+            library,
+            _dir: dir,
+        }
+    }
+
+    /// All parts of an answer; the last may be an error.
+    pub async fn ask(&self, ask: KnowledgeRequest) -> Result<Vec<KnowledgeResponse>, Error> {
+        let workspace = WorkspaceId::new("default").unwrap();
+        let to = Topic::workspace(Class::Request, "knowledge", &workspace);
+        let options = Ask {
+            deadline: Some(Deadline::after(SOON)),
+            ..Ask::default()
+        };
+        let mut answer = self.flow.mesh.ask(&to, &ask, options);
+        let mut parts: Vec<KnowledgeResponse> = Vec::new();
+        while let Some(part) = answer.next().await {
+            let part: KnowledgeResponse = part?;
+            match part.error {
+                Some(error) => return Err(error),
+                None => parts.push(part),
+            }
+        }
+        Ok(parts)
+    }
+
+    /// The one part of an answer.
+    pub async fn one(&self, ask: KnowledgeRequest) -> KnowledgeResponse {
+        let mut parts = self.ask(ask).await.expect("answered");
+        assert_eq!(parts.len(), 1);
+        parts.remove(0)
+    }
+
+    /// The parts of a core, without the end.
+    pub async fn get(&self, operation: &str, id: &str) -> Vec<KnowledgeResponse> {
+        let mut parts = self.ask(about(operation, id)).await.expect("answered");
+        let end = parts.pop().expect("an end");
+        assert!(end.eos);
+        parts
+    }
+
+    /// Triples of a core.
+    pub async fn triples(&self, id: &str) -> Vec<Triple> {
+        match self.ask(about("get-kg-core", id)).await {
+            Ok(parts) => {
+                let records = parts.into_iter().filter_map(|part| part.triples);
+                records.flat_map(|record| record.triples).collect()
+            }
+            Err(error) => {
+                assert_eq!(error.code(), ErrorCode::NotFound, "{error}");
+                Vec::new()
+            }
+        }
+    }
+}
+
+/// A question about a core.
+pub fn about(operation: &str, id: &str) -> KnowledgeRequest {
+    KnowledgeRequest {
+        operation: operation.to_owned(),
+        id: id.to_owned(),
+        ..KnowledgeRequest::default()
+    }
+}
+
+/// A question to load or unload.
+pub fn into(operation: &str, id: &str, collection: &str) -> KnowledgeRequest {
+    KnowledgeRequest {
+        flow: "default".to_owned(),
+        collection: collection.to_owned(),
+        ..about(operation, id)
+    }
+}
+
+pub fn metadata(id: &str, root: &str) -> Option<Metadata> {
+    Some(Metadata {
+        id: id.to_owned(),
+        root: root.to_owned(),
+        collection: "default".to_owned(),
+    })
+}
+
+/// Triples with everything that is easily lost.
+pub fn facts(subject: &str) -> Vec<Triple> {
+    let typed = Term::Literal {
+        value: "1".into(),
+        datatype: "http://www.w3.org/2001/XMLSchema#integer".into(),
+        language: String::new(),
+    };
+    let tagged = Term::Literal {
+        value: "Turm".into(),
+        datatype: String::new(),
+        language: "de".into(),
+    };
+    let fact = Triple::new(Term::iri(subject), Term::iri("urn:p:height"), typed);
+    let quoted = Term::Quoted(Box::new(fact.clone()));
+    vec![
+        fact,
+        Triple::new(Term::iri(subject), Term::iri("urn:p:label"), tagged),
+        Triple::new(Term::iri("urn:sub"), Term::iri("urn:contains"), quoted)
+            .in_graph("urn:graph:source"),
+    ]
+}
+
+pub fn entity(name: &str, chunk: &str) -> EntityEmbeddings {
+    EntityEmbeddings {
+        entity: Some(Term::iri(name)),
+        vector: vec![0.25, -1.5],
+        chunk_id: chunk.to_owned(),
+        rdf_type: vec!["urn:T".into()],
+        ..EntityEmbeddings::default()
+    }
+}
+
+/// A record of triples that is put.
+pub fn put(id: &str, triples: Vec<Triple>) -> KnowledgeRequest {
+    KnowledgeRequest {
+        triples: Some(Triples {
+            metadata: metadata(id, ""),
+            triples,
+        }),
+        ..about("put-kg-core", id)
+    }
+}
+
+/// A record of vectors of entities that is put.
+pub fn put_entities(id: &str, entities: Vec<EntityEmbeddings>) -> KnowledgeRequest {
+    KnowledgeRequest {
+        graph_embeddings: Some(GraphEmbeddings {
+            metadata: metadata(id, ""),
+            entities,
+            model: "m".into(),
+        }),
+        ..about("put-kg-core", id)
+    }
+}

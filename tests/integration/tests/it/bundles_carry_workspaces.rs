@@ -1,0 +1,133 @@
+//! A workspace goes into a bundle and out of it elsewhere, between our commands and the official ones, either
+//! way round.
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use tg_testkit::process::{Launch, official, tg};
+
+use crate::world::post;
+
+async fn triples(url: &str) -> Result<Vec<Value>> {
+    let ask = json!({"collection": "facts", "limit": 100});
+    let (_, reply) = post(url, "api/v1/flow/default/service/triples", ask).await?;
+    let all = reply["response"].as_array();
+    Ok(all.with_context(|| format!("{reply}"))?.clone())
+}
+
+fn has(triples: &[Value], subject: &str, object: &Value) -> bool {
+    triples
+        .iter()
+        .any(|triple| triple["s"]["i"] == subject && triple["o"] == *object)
+}
+
+#[tokio::test]
+async fn between_systems() -> Result<()> {
+    let (one, two, three) = (
+        Launch::up().ready().await?,
+        Launch::up().ready().await?,
+        Launch::up().ready().await?,
+    );
+    let (from, ours, theirs) = (one.url(), two.url(), three.url());
+    let folder = tempfile::tempdir()?;
+    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let (data, text, bundle) = (path("facts.ttl"), path("tower.txt"), path("w.tgx"));
+    std::fs::write(
+        &data,
+        "<urn:e:tower> <urn:p:name> \"Turm\"@de .\n<urn:sub> <urn:contains> <<( <urn:e:a> <urn:p:b> \"c\" )>> .\n",
+    )?;
+    std::fs::write(&text, "The tower is high.\n")?;
+
+    // What a workspace has.
+    tg(
+        &from,
+        &["set-collection", "facts", "-n", "Facts", "-t", "tagged"],
+    )
+    .await?;
+    tg(
+        &from,
+        &["load-turtle", "-i", "urn:doc", "-C", "facts", &data],
+    )
+    .await?
+    .expect("loaded")?;
+    let add = [
+        "--id",
+        "urn:doc:tower",
+        "--name",
+        "The tower",
+        "-k",
+        "text/plain",
+        &text,
+    ];
+    official(&from, "tg-add-library-document", &add).await?;
+    tg(
+        &from,
+        &["set-prompt", "--id", "mine", "--prompt", "Say {{x}}."],
+    )
+    .await?;
+
+    // Ours to ours: everything.
+    tg(&from, &["export-workspace", "-o", &bundle])
+        .await?
+        .expect("1 documents")?;
+    let dry = ["import-workspace", "-i", &bundle, "--dry-run"];
+    tg(&ours, &dry).await?.expect("Would import")?;
+    tg(&ours, &["show-library-documents"])
+        .await?
+        .refuse("urn:doc:tower")?;
+    tg(&ours, &["import-workspace", "-i", &bundle])
+        .await?
+        .expect("2 triples, 1 documents (0 skipped)")?;
+    let tagged = json!({"t": "l", "v": "Turm", "ln": "de"});
+    let found = stored(&ours, 2).await?;
+    ensure!(has(&found, "urn:e:tower", &tagged), "{found:?}");
+    ensure!(
+        found.iter().any(|triple| triple["o"]["t"] == "t"),
+        "{found:?}"
+    );
+    official(&ours, "tg-list-collections", &[])
+        .await?
+        .expect("tagged")?;
+    official(&ours, "tg-show-prompts", &[])
+        .await?
+        .expect("Say {{x}}.")?;
+    official(&ours, "tg-get-document-content", &["urn:doc:tower"])
+        .await?
+        .expect("The tower is high.")?;
+    // The flow still runs, and once more is nothing new.
+    tg(&ours, &["show-flows"]).await?.expect("default")?;
+    tg(&ours, &["import-workspace", "-i", &bundle])
+        .await?
+        .expect("0 documents (1 skipped)")?;
+
+    // Ours to theirs and theirs to ours.
+    official(&theirs, "tg-import-workspace", &["-i", &bundle])
+        .await?
+        .expect("1 document(s)")?;
+    let found = stored(&theirs, 1).await?;
+    ensure!(has(&found, "urn:e:tower", &tagged), "{found:?}");
+    let other = path("other.tgx");
+    official(&theirs, "tg-export-workspace", &["-o", &other])
+        .await?
+        .refuse("xception")?;
+    tg(&from, &["remove-library-document", "--id", "urn:doc:tower"]).await?;
+    tg(&from, &["import-workspace", "-i", &other])
+        .await?
+        .expect("1 documents (0 skipped)")?;
+    official(&from, "tg-get-document-content", &["urn:doc:tower"])
+        .await?
+        .expect("The tower is high.")?;
+    Ok(())
+}
+
+/// The triples once there are so many: an import is confirmed when the flow has it.
+async fn stored(url: &str, count: usize) -> Result<Vec<Value>> {
+    let mut found = triples(url).await?;
+    for _ in 0..200 {
+        if found.len() >= count {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        found = triples(url).await?;
+    }
+    Ok(found)
+}
