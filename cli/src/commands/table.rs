@@ -60,6 +60,7 @@ pub static ALL: &[Row] = &[
     Row::of::<graph::load_turtle::LoadTurtle>(),
     Row::of::<explain::list::ListExplainTraces>(),
     Row::of::<explain::show::ShowExplainTrace>(),
+    Row::of::<explain::verify::VerifyTrace>(),
     Row::of::<library::add::AddLibraryDocument>(),
     Row::of::<library::show::ShowLibraryDocuments>(),
     Row::of::<library::content::GetDocumentContent>(),
@@ -83,4 +84,5 @@ pub static ALL: &[Row] = &[
     Row::of::<search::rows::InvokeStructuredQuery>(),
     Row::of::<local::links::Links>(),
     Row::of::<local::completions::Completions>(),
+    Row::of::<local::models::Models>(),
 ];

@@ -105,6 +105,7 @@ const LINES: &[&str] = &[
     "load-turtle -i doc -C c -f f a.ttl b.ttl",
     "list-explain-traces -C c -f f --limit 5 --format json",
     "show-explain-trace urn:q -C c -f f --format json --show-provenance --max-answer 100",
+    "verify-trace urn:q -C c -f f --all --json",
     "add-library-document -k text/plain --id d --name n --description d --tags a,b --keyword x y \
      --copyright-notice c --publication-organization o --publication-date 2020 -- file.txt",
     "show-library-documents",
@@ -132,6 +133,8 @@ const LINES: &[&str] = &[
     "invoke-structured-query -q why? --collection c --format json",
     "links bin --hard --force",
     "completions bash --links",
+    "models pull potion-base-8M --data-dir d --from http://h:1/m --sums s --force --json",
+    "models list --data-dir d",
 ];
 
 #[test]

@@ -2,7 +2,9 @@
 
 pub(crate) mod entity;
 pub(crate) mod fetch;
+mod links;
 pub mod list;
 mod render;
 pub mod show;
 mod trace;
+pub mod verify;
