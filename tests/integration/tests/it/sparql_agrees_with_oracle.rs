@@ -51,7 +51,7 @@ fn literal(value: &str, kind: &str) -> Value {
 fn quads(dice: &mut Dice) -> Vec<Value> {
     let entity = |dice: &mut Dice| match dice.below(9) {
         0 => json!({"t": "b", "d": format!("b{}", dice.below(3))}),
-        _ => json!({"t": "i", "i": format!("http://ex/e{}", dice.below(7))}),
+        _ => json!({"t": "i", "i": format!("http://ex/e{}", dice.below(5))}),
     };
     let value = |dice: &mut Dice| match dice.below(10) {
         0 | 1 => literal(&dice.below(9).to_string(), "integer"),
@@ -68,7 +68,7 @@ fn quads(dice: &mut Dice) -> Vec<Value> {
         7 => literal(dice.one(&["x", "y"]), "unheardOf"),
         _ => json!({"t": "l", "v": dice.one(&["a", "ab", "abc", "B", "", "a \"quoted\"\nline"])}),
     };
-    let count = 25 + dice.below(25);
+    let count = 40 + dice.below(40);
     (0..count)
         .map(|_| {
             let s = entity(dice);
@@ -97,8 +97,8 @@ const NAMES: [&str; 3] = ["?a", "?b", "?c"];
 
 impl Writer<'_> {
     fn node(&mut self) -> String {
-        match self.dice.below(4) {
-            0 => format!(":e{}", self.dice.below(7)),
+        match self.dice.below(9) {
+            0 => format!(":e{}", self.dice.below(5)),
             _ => self.dice.one(&NAMES).to_owned(),
         }
     }
@@ -148,7 +148,7 @@ impl Writer<'_> {
 
     fn condition(&mut self) -> String {
         let (x, y) = (self.dice.one(&NAMES), self.dice.one(&NAMES));
-        let entity = self.dice.below(7);
+        let entity = self.dice.below(5);
         match self.dice.below(17) {
             0 => format!("{x} = {y}"),
             1 => format!("{x} != :e{entity}"),
@@ -204,7 +204,7 @@ impl Writer<'_> {
             }
             9 => {
                 let name = self.dice.one(&NAMES);
-                let (x, y) = (self.dice.below(7), self.dice.below(9));
+                let (x, y) = (self.dice.below(5), self.dice.below(9));
                 format!("{} VALUES {name} {{ :e{x} {y} UNDEF \"a\" }}", inner(self))
             }
             10 => format!(
@@ -220,7 +220,7 @@ impl Writer<'_> {
     fn query(&mut self) -> (String, bool) {
         let depth = self.dice.below(3);
         let group = self.group(depth);
-        let (body, ordered) = match self.dice.below(10) {
+        let (body, ordered) = match self.dice.below(12) {
             0 => (format!("ASK {{ {group} }}"), false),
             1 => (
                 format!("CONSTRUCT {{ ?a :made ?b . ?c :with \"x\" }} WHERE {{ {group} }}"),
