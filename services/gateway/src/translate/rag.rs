@@ -243,11 +243,13 @@ mod tests {
         let end = DocumentRagResponse {
             message_type: "end".into(),
             end_of_session: true,
+            embeddings_model: Some("lexical/1024".into()),
             ..Default::default()
         };
         assert_eq!(
             part::<DocumentRag>(end, ""),
-            json!({"message_type": "end", "end_of_stream": false, "end_of_session": true})
+            json!({"message_type": "end", "end_of_stream": false, "end_of_session": true,
+                   "embeddings_model": "lexical/1024"})
         );
     }
 
