@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 examples=${CARGO_TARGET_DIR:-target}/release/examples
-for name in bench graph_bench bus_bench; do
+for name in bench graph_bench bus_bench quality_bench retrieval_bench vector_bench; do
   [ -x "$examples/$name" ] || { echo "bench: $examples/$name is missing: run make bench" >&2; exit 1; }
 done
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
@@ -18,4 +18,23 @@ say "The buses: a question's way; embedded at most 60 us, RabbitMQ at most 1.5 x
 buses=()
 [ "${1:-both}" != embedded ] || buses=(embedded)
 "$examples/bus_bench" "${buses[@]}" || failed=1
+
+# A model of static vectors: ours from its source, else one that comes as a Python package. Without the network
+# there is none, and what needs one says so.
+models=()
+if "$examples/../tg" models pull --data-dir .cache; then models+=(.cache/models/potion-base-8M); fi
+if [ ! -d .cache/wordllama/wordllama ]; then
+  .cache/venv/bin/pip install -q --no-deps --target .cache/wordllama wordllama==0.4.0.post1 || true
+fi
+if [ -d .cache/wordllama/wordllama ]; then models+=(.cache/wordllama/wordllama); fi
+say "Quality of retrieval: the questions of tests/quality; hybrid with static vectors at least 0.9 recall@10"
+"$examples/quality_bench" ${models[@]+"${models[@]}"} || failed=1
+say "Speed of retrieval: GraphRAG at most 80 ms, DocumentRAG at most 50 ms, SPARQL join at most 100 ms"
+if [ ${#models[@]} -gt 0 ]; then
+  "$examples/retrieval_bench" "${models[0]}" || failed=1
+else
+  echo "not measured: no static model can be had"
+fi
+say "The vector store: top 50 of 100,000 x 256 at most 15 ms"
+"$examples/vector_bench" || failed=1
 exit $failed

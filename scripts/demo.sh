@@ -37,6 +37,14 @@ PY
 )
 export TRUSTGRAPH_URL="http://127.0.0.1:$port/"
 
+say "Fetching static vectors, so that texts are found by meaning"
+if timeout 120 "$bin/tg" models pull potion-base-8M --data-dir .cache; then
+  export THREADGRAPH_EMBEDDINGS__PROVIDER=static
+  export THREADGRAPH_EMBEDDINGS__PATH="$PWD/.cache/models/potion-base-8M"
+else
+  echo "They cannot be had now: the lexical default serves, which finds shared words only."
+fi
+
 if [ "$kind" = embedded ]; then
   say "Starting every service in one process, stores in a temporary directory"
   "$bin/threadgraph" up --listen "127.0.0.1:$port" --data-dir "$work/data" 2>"$work/log" &

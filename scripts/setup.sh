@@ -31,8 +31,9 @@ need curl curl
 scripts/install-rabbitmq.sh
 need python3 python3
 python3 -c 'import venv, ensurepip' 2>/dev/null || apt_install python3-venv
-# The clients and two processors of the reference, unmodified; versions fixed.
-wanted="trustgraph-cli==2.11.1 trustgraph-base==2.11.1"
+# The clients and two processors of the reference, unmodified, and the engine that SPARQL answers are held against;
+# versions fixed.
+wanted="trustgraph-cli==2.11.1 trustgraph-base==2.11.1 pyoxigraph==0.5.13"
 if [ "$(cat .cache/venv/wanted 2>/dev/null)" != "$wanted" ]; then
   echo "setup: installing the official clients into .cache/venv" >&2
   rm -rf .cache/venv

@@ -12,11 +12,16 @@ pub fn advice(error: &Error, command: &str) -> Option<String> {
             "`threadgraph up` starts a gateway here; --url or TRUSTGRAPH_URL names another one"
                 .to_owned()
         }
+        Error::Source { .. } => {
+            "the same command again goes on where it ended; --from names another place; without a \
+             model the lexical default serves"
+                .to_owned()
+        }
         Error::Timeout(_) => "`tg why` says what does not move; --timeout waits longer".to_owned(),
         Error::Missing(_) => return listing(command).map(str::to_owned),
         Error::Protocol(_) => "`tg doctor`; is that address a gateway?".to_owned(),
         Error::Service { .. } => return by_code(error.code()?, error, command),
-        Error::Check(_) if command == "doctor" => return None,
+        Error::Check(_) if matches!(command, "doctor" | "verify-trace") => return None,
         Error::Check(_) => "tg doctor".to_owned(),
         Error::File { .. } | Error::Output(_) | Error::OutputClosed | Error::Interrupted => {
             return None;

@@ -39,6 +39,14 @@ impl Session {
         Import::open(&self.options, self.interrupt.clone(), flow, kind).await
     }
 
+    /// What work comes to, unless the user interrupts it.
+    pub async fn until_interrupted<T>(&self, work: impl Future<Output = T>) -> Result<T> {
+        tokio::select! {
+            done = work => Ok(done),
+            () = self.interrupt.wait() => Err(crate::client::Error::Interrupted),
+        }
+    }
+
     /// Waits; ends early, as an error, when the user interrupts.
     pub async fn pause(&self, time: std::time::Duration) -> Result<()> {
         tokio::select! {

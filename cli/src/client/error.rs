@@ -41,6 +41,14 @@ pub enum Error {
         /// What the connection said.
         reason: String,
     },
+    /// A place that files are fetched from does not give them.
+    #[error("cannot fetch from {place}: {reason}")]
+    Source {
+        /// Its scheme and host.
+        place: String,
+        /// What is wrong.
+        reason: String,
+    },
     /// The gateway or a service refused or failed.
     #[error("{}", service_text(kind, message))]
     Service {
@@ -148,7 +156,7 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         let code = match self {
             Self::Usage(_) => ErrorCode::BadRequest,
-            Self::Unreachable { .. } => ErrorCode::Unavailable,
+            Self::Unreachable { .. } | Self::Source { .. } => ErrorCode::Unavailable,
             Self::Timeout(_) => ErrorCode::Timeout,
             Self::Missing(_) => ErrorCode::NotFound,
             Self::OutputClosed => return 0,
@@ -166,7 +174,7 @@ impl Error {
         match self {
             Self::Service { kind, .. } => kind,
             Self::Usage(_) => "usage",
-            Self::Unreachable { .. } => "unreachable",
+            Self::Unreachable { .. } | Self::Source { .. } => "unreachable",
             Self::Protocol(_) => "protocol",
             Self::Timeout(_) => "timeout",
             Self::Missing(_) => "not-found",

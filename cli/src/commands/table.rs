@@ -66,6 +66,7 @@ pub static ALL: &[Row] = &[
     Row::of::<explain::list::ListExplainTraces>(),
     Row::of::<explain::show::ShowExplainTrace>(),
     Row::of::<explain::extraction::ShowExtractionProvenance>(),
+    Row::of::<explain::verify::VerifyTrace>(),
     Row::of::<library::add::AddLibraryDocument>(),
     Row::of::<library::show::ShowLibraryDocuments>(),
     Row::of::<library::content::GetDocumentContent>(),
@@ -103,4 +104,5 @@ pub static ALL: &[Row] = &[
     Row::of::<workspace::import::ImportWorkspace>(),
     Row::of::<local::links::Links>(),
     Row::of::<local::completions::Completions>(),
+    Row::of::<local::models::Models>(),
 ];

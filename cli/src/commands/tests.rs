@@ -111,6 +111,7 @@ const LINES: &[&str] = &[
     "list-explain-traces -C c -f f --limit 5 --format json",
     "show-explain-trace urn:q -C c -f f --format json --show-provenance --max-answer 100",
     "show-extraction-provenance urn:d -C c -f f --show-content --max-content 99 --format json",
+    "verify-trace urn:q -C c -f f --all --json",
     "add-library-document -k text/plain --id d --name n --description d --tags a,b --keyword x y \
      --copyright-notice c --publication-organization o --publication-date 2020 -- file.txt",
     "show-library-documents",
@@ -153,6 +154,8 @@ const LINES: &[&str] = &[
     "import-workspace -i w.tgx -w acme -f f --overwrite --process --process-collection c --dry-run",
     "links bin --hard --force",
     "completions bash --links",
+    "models pull potion-base-8M --data-dir d --from http://h:1/m --sums s --force --json",
+    "models list --data-dir d",
 ];
 
 #[test]

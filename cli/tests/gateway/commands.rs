@@ -101,6 +101,9 @@ async fn doctor_joins_its_own_checks_with_the_servers() {
                 json!({"ready": false, "missing": ["the agent is not attached"]}),
             );
         }
+        if path == "/api/v1/flow/default/service/embeddings" {
+            return (200, json!({"vectors": [], "model": "lexical/1024"}));
+        }
         match body["operation"].as_str() {
             Some("whoami") => (200, json!({"user": {"username": "ann"}})),
             Some("doctor") => (
@@ -120,6 +123,7 @@ async fn doctor_joins_its_own_checks_with_the_servers() {
         "the agent is not attached",
         "try: ",
         "✓ queues: fine",
+        "✓ embeddings: lexical/1024, the default: it finds shared words, not meaning.",
     ] {
         assert!(ran.data.contains(part), "{part} in\n{}", ran.data);
     }

@@ -4,6 +4,8 @@ mod clients;
 mod commands;
 mod fake;
 mod files;
+mod models;
 mod program;
 mod streams;
 mod traces;
+mod verified;

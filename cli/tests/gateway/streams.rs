@@ -147,3 +147,23 @@ async fn graph_batches_become_lines_or_one_json_list() {
         "{turtle}"
     );
 }
+
+#[tokio::test]
+async fn an_answer_says_whose_vectors_were_searched_when_they_know_no_meaning() {
+    for (model, told) in [("lexical/1024", true), ("static/potion-base-8M/256", false)] {
+        let fake = Fake::socket(move |_| {
+            let end =
+                json!({"message_type": "end", "end_of_session": true, "embeddings_model": model});
+            vec![
+                Say::Part(json!({"message_type": "chunk", "response": "Yes."})),
+                Say::Last(end),
+            ]
+        })
+        .await;
+        let ran = fake.tg(&["invoke-document-rag", "-q", "So?"]).await;
+        assert_eq!(ran.talk.contains("not meaning"), told, "{}", ran.talk);
+        assert_eq!(ran.printed(), "Yes.\n");
+        let ran = fake.tg(&["invoke-graph-rag", "-q", "So?", "--json"]).await;
+        assert!(ran.printed().contains(model));
+    }
+}

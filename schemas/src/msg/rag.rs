@@ -130,6 +130,8 @@ pub struct GraphRagResponse {
     #[serde(deserialize_with = "nullable")]
     /// Wire field `sources`.
     pub sources: Vec<Source>,
+    /// Model whose vectors were searched; nothing if none were. Ours.
+    pub embeddings_model: Option<String>,
 }
 
 message!(GraphRagResponse);
@@ -208,6 +210,8 @@ pub struct DocumentRagResponse {
     /// Documents that the cited chunks come from. Ours.
     #[serde(deserialize_with = "nullable")]
     pub sources: Vec<Source>,
+    /// Model whose vectors were searched; nothing if none were. Ours.
+    pub embeddings_model: Option<String>,
 }
 
 message!(DocumentRagResponse);

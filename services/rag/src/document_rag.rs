@@ -85,7 +85,7 @@ async fn answer(
         .tell(grounded(&names, &concepts, &usage(&spent)))
         .await?;
 
-    let found = search(cx, plan, &concepts).await?;
+    let (found, embeddings) = search(cx, plan, &concepts).await?;
     let passages = Library::of(cx).texts(&found).await?;
     let looked_at: Vec<String> = passages.iter().map(|p| p.chunk.clone()).collect();
     narrator.tell(explored_chunks(&names, &looked_at)).await?;
@@ -142,18 +142,29 @@ async fn answer(
     narrator.tell(synthesised(&names, &end)).await?;
     spent.add(&written.spent);
     let sources = sources?;
-    narrator.end(written.text, End { spent, sources }).await
+    let end = End {
+        spent,
+        sources,
+        embeddings,
+    };
+    narrator.end(written.text, end).await
 }
 
-/// Chunks that may answer, best first. One search that fails leaves the other.
-async fn search(cx: &Cx, plan: &DocumentPlan, concepts: &[String]) -> Result<Vec<String>, Error> {
+/// Chunks that may answer, best first, and the model whose vectors were searched. One search that fails leaves
+/// the other.
+async fn search(
+    cx: &Cx,
+    plan: &DocumentPlan,
+    concepts: &[String],
+) -> Result<(Vec<String>, Option<String>), Error> {
     let by_meaning = async {
         if !plan.mode.vectors() {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), None));
         }
         let searches = concepts::searches(&plan.question, concepts);
         let embedded = ask::embed(cx, searches).await?;
-        ask::by_meaning(cx, &plan.collection, &embedded, plan.pool).await
+        let found = ask::by_meaning(cx, &plan.collection, &embedded, plan.pool).await?;
+        Ok((found, embedded.told()))
     };
     let by_words = async {
         if !plan.mode.keywords() {
@@ -163,7 +174,7 @@ async fn search(cx: &Cx, plan: &DocumentPlan, concepts: &[String]) -> Result<Vec
     };
     let (meaning, words) = tokio::join!(by_meaning, by_words);
     let both = plan.mode.vectors() && plan.mode.keywords();
-    let (meaning, words) = match (meaning, words) {
+    let ((meaning, embeddings), words) = match (meaning, words) {
         (Ok(meaning), Ok(words)) => (meaning, words),
         (Err(error), _) | (_, Err(error)) if fault::over(&error) || !both => return Err(error),
         (Err(error), Err(_)) => return Err(error),
@@ -173,10 +184,10 @@ async fn search(cx: &Cx, plan: &DocumentPlan, concepts: &[String]) -> Result<Vec
         }
         (Err(error), Ok(words)) => {
             tracing::warn!(%error, "the search by meaning failed; words alone decide");
-            (Vec::new(), words)
+            ((Vec::new(), None), words)
         }
     };
-    Ok(pool(plan, meaning, words))
+    Ok((pool(plan, meaning, words), embeddings))
 }
 
 /// The chunks for the model, and whether a reranker chose them.

@@ -18,6 +18,8 @@ pub struct End {
     pub spent: Spent,
     /// Documents behind what is cited.
     pub sources: Vec<Source>,
+    /// Model whose vectors were searched, if any were.
+    pub embeddings: Option<String>,
 }
 
 /// Makes frames.
@@ -60,6 +62,7 @@ impl Frames for GraphRagResponse {
             out_token: end.spent.out_token,
             model: end.spent.model,
             sources: end.sources,
+            embeddings_model: end.embeddings,
             ..Self::default()
         }
     }
@@ -104,6 +107,7 @@ impl Frames for DocumentRagResponse {
             out_token: end.spent.out_token,
             model: end.spent.model,
             sources: end.sources,
+            embeddings_model: end.embeddings,
             ..Self::default()
         }
     }

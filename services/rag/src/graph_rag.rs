@@ -83,7 +83,7 @@ async fn answer(
     let mut spent = Spent::default();
     let concepts = ground(cx, ask, plan, &names, narrator, &mut spent).await?;
     let searches = concepts::searches(&plan.question, &concepts);
-    let seeds = begin(cx, ask, plan, &searches).await?;
+    let (seeds, embeddings) = begin(cx, ask, plan, &searches).await?;
 
     let graph = Graph::of(cx, ask.user_context.clone());
     let (kept, examined) = walk(cx, &graph, plan, &searches, seeds.clone()).await?;
@@ -135,7 +135,12 @@ async fn answer(
     narrator.tell(synthesised(&names, &end)).await?;
     spent.add(&written.spent);
     let sources = known.sources(&written);
-    narrator.end(written.text, End { spent, sources }).await
+    let end = End {
+        spent,
+        sources,
+        embeddings,
+    };
+    narrator.end(written.text, end).await
 }
 
 /// What the question is about: as given, or as the model says.
@@ -162,20 +167,20 @@ async fn ground(
     Ok(found)
 }
 
-/// Where the walk begins: as given, or the entities nearest to what is looked up.
+/// Where the walk begins: as given, or the entities nearest to what is looked up, and by whose vectors.
 async fn begin(
     cx: &Cx,
     ask: &GraphRagQuery,
     plan: &GraphPlan,
     searches: &[String],
-) -> Result<Vec<Seed>, Error> {
+) -> Result<(Vec<Seed>, Option<String>), Error> {
     let limit = plan.limits.entities;
     if !ask.graph_seeds.is_empty() {
-        return Ok(seeds::given(&ask.graph_seeds, limit));
+        return Ok((seeds::given(&ask.graph_seeds, limit), None));
     }
     let embedded = ask::embed(cx, searches.to_vec()).await?;
     let found = ask::entities(cx, &plan.collection, &embedded, limit).await?;
-    Ok(seeds::merge(found, limit))
+    Ok((seeds::merge(found, limit), embedded.told()))
 }
 
 async fn walk(

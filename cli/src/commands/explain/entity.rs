@@ -175,6 +175,12 @@ impl Entity {
         self.objects(name).first().map(plain)
     }
 
+    /// What it was derived from.
+    pub(crate) fn derived_from(&self) -> Vec<String> {
+        let above = self.said.get(&format!("{PROV}wasDerivedFrom"));
+        above.into_iter().flatten().map(plain).collect()
+    }
+
     /// When it began.
     pub(crate) fn started(&self) -> Option<String> {
         let times = self.said.get(&format!("{PROV}startedAtTime"))?;

@@ -3,7 +3,9 @@
 pub(crate) mod entity;
 pub mod extraction;
 pub(crate) mod fetch;
+mod links;
 pub mod list;
 mod render;
 pub mod show;
 mod trace;
+pub mod verify;

@@ -8,8 +8,13 @@ use crate::client::{Call, Result};
 use crate::commands::explain::entity::Entity;
 use crate::commands::graph::triples_of;
 use crate::commands::llm::usage;
+use crate::commands::status::doctor::is_lexical;
 use crate::fields::{list, text};
 use crate::session::Session;
+
+/// Said of an answer whose passages or facts were not looked for by meaning.
+const LEXICAL: &str = "Note: the lexical default serves: it finds shared words, not meaning. `tg models pull` \
+                       fetches a model that does.";
 
 /// Options of both.
 #[derive(Debug, Args)]
@@ -74,12 +79,16 @@ impl Ask {
                 "in_token": last.get("in_token"),
                 "out_token": last.get("out_token"),
                 "model": last.get("model"),
+                "embeddings_model": last.get("embeddings_model"),
             }))?;
         } else {
             session.out.line("")?;
             if let Some(told) = cited(sources) {
                 session.out.line(told)?;
             }
+        }
+        if is_lexical(&text(&last, "embeddings_model")) {
+            session.out.talk(LEXICAL);
         }
         if self.show_usage {
             session.out.talk(usage(&last));

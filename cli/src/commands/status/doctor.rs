@@ -2,6 +2,7 @@
 
 use clap::Args;
 use serde_json::{Value, json};
+use tg_schemas::ErrorCode;
 
 use crate::args::{Common, Options};
 use crate::client::{Error, Http, Result};
@@ -65,6 +66,7 @@ async fn examine(http: &Http) -> Result<Vec<Value>> {
         ready(http).await,
         "`tg show-flows`, then `tg why` for the flow",
     )?);
+    checks.extend(embeddings(http).await?);
     if known {
         match http.service("flow", json!({"operation": "doctor"})).await {
             Ok(reply) => checks.extend_from_slice(list(&embedded(&reply, "doctor"), "checks")),
@@ -86,6 +88,48 @@ async fn ready(http: &Http) -> Result<String> {
             Err(Error::Check(format!("status {status} {detail}")))
         }
     }
+}
+
+/// Who makes the vectors of the default flow. Nothing where that flow makes none.
+async fn embeddings(http: &Http) -> Result<Option<Value>> {
+    let outcome = http
+        .flow_service("default", "embeddings", json!({"texts": []}))
+        .await;
+    match outcome {
+        Err(error) if error.code().is_some_and(absent) => Ok(None),
+        outcome => {
+            let detail = outcome.map(|reply| vectors_by(&text(&reply, "model")));
+            let advice = "`tg show-processor-state` shows whether embeddings run";
+            check("embeddings", detail, advice).map(Some)
+        }
+    }
+}
+
+fn absent(code: ErrorCode) -> bool {
+    matches!(
+        code,
+        ErrorCode::NotFound
+            | ErrorCode::BadOperation
+            | ErrorCode::NotImplemented
+            | ErrorCode::NobodyServes
+    )
+}
+
+/// The model in words. The lexical default works, but its user should know what it does not do.
+fn vectors_by(model: &str) -> String {
+    match model {
+        "" => "answers, but does not name its model".to_owned(),
+        model if is_lexical(model) => format!(
+            "{model}, the default: it finds shared words, not meaning. `tg models pull` fetches a model \
+             that does; set it before documents are processed"
+        ),
+        model => model.to_owned(),
+    }
+}
+
+/// Whether vectors of this model come from letters alone.
+pub(crate) fn is_lexical(model: &str) -> bool {
+    model.split('/').next() == Some("lexical")
 }
 
 fn caller(reply: &Value) -> String {
@@ -128,6 +172,16 @@ fn render(checks: &[Value]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_lexical_default_is_told_as_what_it_is() {
+        assert!(vectors_by("lexical/1024").contains("not meaning"));
+        assert_eq!(
+            vectors_by("static/potion-base-8M/256"),
+            "static/potion-base-8M/256"
+        );
+        assert!(!is_lexical("openai/lexical/8"));
+    }
 
     #[test]
     fn advice_is_given_only_where_something_is_wrong() {

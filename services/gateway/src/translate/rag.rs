@@ -100,6 +100,7 @@ struct Frame {
     ends: (bool, bool),
     usage: (Option<i64>, Option<i64>, Option<String>),
     sources: Vec<Source>,
+    embeddings: Option<String>,
 }
 
 impl From<GraphRagResponse> for Frame {
@@ -111,6 +112,7 @@ impl From<GraphRagResponse> for Frame {
             ends: (part.end_of_stream, part.end_of_session),
             usage: (part.in_token, part.out_token, part.model),
             sources: part.sources,
+            embeddings: part.embeddings_model,
         }
     }
 }
@@ -124,6 +126,7 @@ impl From<DocumentRagResponse> for Frame {
             ends: (part.end_of_stream, part.end_of_session),
             usage: (part.in_token, part.out_token, part.model),
             sources: part.sources,
+            embeddings: part.embeddings_model,
         }
     }
 }
@@ -149,6 +152,7 @@ fn frame(part: Frame) -> Body {
         .put_some("out_token", out_token)
         .put_some("model", model)
         .put_truthy("sources", sources)
+        .put_some("embeddings_model", part.embeddings)
         .done()
 }
 
@@ -239,11 +243,13 @@ mod tests {
         let end = DocumentRagResponse {
             message_type: "end".into(),
             end_of_session: true,
+            embeddings_model: Some("lexical/1024".into()),
             ..Default::default()
         };
         assert_eq!(
             part::<DocumentRag>(end, ""),
-            json!({"message_type": "end", "end_of_stream": false, "end_of_session": true})
+            json!({"message_type": "end", "end_of_stream": false, "end_of_session": true,
+                   "embeddings_model": "lexical/1024"})
         );
     }
 

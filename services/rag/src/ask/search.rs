@@ -27,6 +27,13 @@ pub struct Embedded {
     pub model: String,
 }
 
+impl Embedded {
+    /// The model, if it is told.
+    pub fn told(&self) -> Option<String> {
+        Some(self.model.clone()).filter(|model| !model.is_empty())
+    }
+}
+
 /// Turns texts into vectors, all at once.
 pub async fn embed(cx: &Cx, texts: Vec<String>) -> Result<Embedded, Error> {
     let count = texts.len();

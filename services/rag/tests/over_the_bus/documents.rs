@@ -133,6 +133,11 @@ async fn both_searches_count_and_each_alone_when_asked() {
         let documents = world.prompted.lock().last().unwrap().terms["documents"].clone();
         let documents: Vec<String> = serde_json::from_str(&documents).unwrap();
         seen.push(documents.len());
+        let searched = (mode != "keyword").then(|| "fake".to_owned());
+        assert_eq!(
+            frames[0].embeddings_model, searched,
+            "whose vectors were searched"
+        );
     }
     // The keyword index knows one chunk that has a text.
     assert_eq!(seen, [4, 4, 1]);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
-use tg_testkit::process::{Launch, Server, official, root};
+use tg_testkit::process::{Launch, Server, official, root, tg};
 use tg_testkit::rabbitmq::RabbitNode;
 use tokio::time::Instant;
 
@@ -58,6 +58,52 @@ async fn processed(url: &str, id: &str) -> Result<Value> {
             _ => bail!("{record}"),
         }
     }
+}
+
+/// Answers can be followed to their documents, link by link, until a document is taken away.
+async fn traces_lead_to_documents(url: &str) -> Result<()> {
+    let listed = tg(url, &["list-explain-traces", "-C", "docs", "--json"]).await?;
+    let listed: Value = serde_json::from_str(&listed.stdout)?;
+    let trace = |question: &str| {
+        let mut all = listed.as_array().into_iter().flatten();
+        let found = all.find(|trace| trace["question"] == question);
+        let id = found.and_then(|trace| trace["id"].as_str());
+        id.map(str::to_owned)
+            .with_context(|| format!("{question} in {listed}"))
+    };
+    let verify = async |id: &str| tg(url, &["verify-trace", id, "-C", "docs"]).await;
+    let by_text = trace("Who built the Harrowgate lantern?")?;
+    let by_facts = trace("Who is Ottoline Frask?")?;
+    let by_page = trace("Which mountain is close to the meridian of Nepal's time?")?;
+    for (id, link) in [
+        (&by_text, "✓ chunk -> what it is part of"),
+        (&by_facts, "✓ fact -> where it was found"),
+        (&by_page, "✓ page -> what it is part of"),
+    ] {
+        let verified = verify(id).await?;
+        verified.expect(link)?.expect("✓ document -> library")?;
+        ensure!(verified.code == Some(0), "{verified:?}");
+    }
+
+    let removed = tg(url, &["remove-library-document", "--id", "urn:doc:lantern"]).await?;
+    ensure!(removed.code == Some(0), "{removed:?}");
+    for id in [&by_text, &by_facts] {
+        let end = Instant::now() + BOUND;
+        loop {
+            let broken = verify(id).await?;
+            if broken.code == Some(1) {
+                broken.expect("✗")?;
+                break;
+            }
+            ensure!(Instant::now() < end, "{broken:?}");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+    ensure!(
+        verify(&by_page).await?.code == Some(0),
+        "the other document is still there"
+    );
+    Ok(())
 }
 
 async fn story(bus: Bus) -> Result<()> {
@@ -138,6 +184,8 @@ async fn story(bus: Bus) -> Result<()> {
     official(&url, "tg-list-explain-traces", &["-C", "docs"])
         .await?
         .expect("Harrowgate")?;
+
+    traces_lead_to_documents(&url).await?;
 
     official(&url, "tg-delete-collection", &["docs", "-y"])
         .await?

@@ -21,4 +21,5 @@ mod outage_is_survived;
 mod python_processors_take_over;
 mod question_walks;
 mod second_owner_stands_by;
+mod sparql_agrees_with_oracle;
 mod stops_when_told;

@@ -1,0 +1,325 @@
+//! `tg verify-trace`: whether an answer can be followed to its documents. Every link is looked up: answer,
+//! what it cites, the fact in the graph, where the fact was found, chunk, page, document, and the library's
+//! own record of each.
+//!
+//! Exit code 0 only if every link holds.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use clap::Args;
+use serde_json::{Value, json};
+use tg_schemas::{Term, Triple};
+
+use super::entity::{Entity, Kind, PROV, TG};
+use super::fetch::{Place, SOURCE, texts, trace};
+use super::links::{Links, answers, chosen, followed, number_of, numbers, within};
+use super::render::edge;
+use super::trace::Trace;
+use crate::args::{InCollection, Options};
+use crate::client::{Call, Error, Result, Socket};
+use crate::commands::graph::{Pattern, display, triples};
+use crate::fields::text;
+use crate::registry::Command;
+use crate::session::Session;
+
+/// Steps from a chunk up to its document at most.
+const MAX_HOPS: usize = 10;
+const RDF_TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
+
+/// Arguments of `tg verify-trace`.
+#[derive(Debug, Args)]
+pub struct VerifyTrace {
+    #[command(flatten)]
+    place: InCollection,
+    /// IRI of the question or session
+    #[arg(value_name = "SESSION")]
+    question_id: String,
+    /// Follow everything that was chosen, not only what is cited
+    #[arg(long)]
+    all: bool,
+}
+
+impl Command for VerifyTrace {
+    const NAME: &'static str = "verify-trace";
+    const ABOUT: &'static str = "Check every link from an answer to its documents";
+
+    fn options(&self) -> Options {
+        Options::from(&self.place)
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        let place = Place {
+            flow: &self.place.flow.flow_id,
+            collection: &self.place.collection,
+        };
+        let mut socket = session.socket().await?;
+        let trace = trace(session, &mut socket, &place, &self.question_id).await?;
+        let mut links = Links::default();
+        within(&trace, &self.question_id, &mut links);
+        let mut way = Way {
+            socket: &mut socket,
+            place: &place,
+            links: &mut links,
+            climbed: BTreeSet::new(),
+        };
+        way.answers(&trace).await?;
+        for selection in followed(&trace, self.all) {
+            way.selection(selection).await?;
+        }
+        socket.close().await;
+        let faults = links.faults();
+        let shown = json!({
+            "trace": self.question_id,
+            "verified": faults == 0,
+            "links": links.json(),
+        });
+        session.out.show(&shown, || links.text())?;
+        match faults {
+            0 => {
+                let count = links.count();
+                session.out.talk(format!("All {count} links hold."));
+                Ok(())
+            }
+            faults => Err(Error::Check(format!(
+                "{faults} of {} links do not hold",
+                links.count()
+            ))),
+        }
+    }
+}
+
+/// The way out of the trace: through the graph and the library.
+struct Way<'a> {
+    socket: &'a mut Socket,
+    place: &'a Place<'a>,
+    links: &'a mut Links,
+    /// What was followed upwards already.
+    climbed: BTreeSet<String>,
+}
+
+impl Way<'_> {
+    /// The answers' texts are kept, and cite by the numbers that the trace knows.
+    async fn answers(&mut self, trace: &Trace) -> Result<()> {
+        let answers = answers(trace);
+        let named = answers.iter().filter_map(|answer| answer.text("document"));
+        let kept = texts(self.socket, named.collect()).await?;
+        for answer in answers {
+            let Some(document) = answer.text("document") else {
+                let fault = "its text was not stored";
+                self.links
+                    .broken("answer -> its text", &answer.iri, "", fault);
+                continue;
+            };
+            let text = kept.get(&document);
+            let fault = text
+                .is_none()
+                .then(|| "the library does not have it".to_owned());
+            self.links
+                .note("answer -> its text", &answer.iri, &document, fault);
+            let Some(text) = text.filter(|_| answer.kind == Kind::Synthesis) else {
+                continue;
+            };
+            let cites = answer.texts("cites");
+            let known: BTreeSet<usize> = cites.iter().filter_map(|iri| number_of(iri)).collect();
+            // Without choices the numbers name what was looked at, which has none.
+            if !chosen(trace).is_empty() {
+                for number in numbers(text) {
+                    let fault = (!known.contains(&number))
+                        .then(|| "the trace does not say what is cited".to_owned());
+                    let from = format!("[{number}]");
+                    self.links
+                        .note("number -> citation", &from, &answer.iri, fault);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What was chosen leads to chunks.
+    async fn selection(&mut self, selection: &Entity) -> Result<()> {
+        if selection.kind == Kind::ChunkSelection {
+            // One that names no chunk is a fault of the trace, which was told.
+            return match selection.text("document") {
+                Some(chunk) => self.climb(chunk).await,
+                None => Ok(()),
+            };
+        }
+        let Some([s, p, o]) = edge(selection) else {
+            return Ok(());
+        };
+        let fact = Triple::new(s.clone(), p.clone(), o.clone());
+        let told = [Some(s), Some(p), Some(o)].map(display).join(" ");
+        let stands = Pattern {
+            s: Some(s.clone()),
+            p: Some(p.clone()),
+            o: Some(o.clone()),
+            g: None,
+            ..self.place.pattern("", 1)
+        };
+        let held = Pattern {
+            p: Some(Term::iri(format!("{TG}contains"))),
+            o: Some(Term::Quoted(Box::new(fact))),
+            ..self.place.pattern(SOURCE, 10)
+        };
+        let calls = [stands.call(self.place.flow), held.call(self.place.flow)];
+        let mut replies = self.socket.ask_all(&calls).await?.into_iter();
+        let stands = replies.next().transpose()?.unwrap_or_default();
+        let fault = triples(&stands)
+            .is_empty()
+            .then(|| "the graph does not have it".to_owned());
+        self.links
+            .note("choice -> fact in the graph", &selection.iri, &told, fault);
+        let holders = triples(&replies.next().transpose()?.unwrap_or_default());
+        let holders: Vec<String> = holders
+            .iter()
+            .filter_map(|held| iri(held.s.as_ref()))
+            .collect();
+        if holders.is_empty() {
+            let fault = "nothing says where it was found (facts that were loaded have no source)";
+            self.links
+                .broken("fact -> where it was found", &told, "", fault);
+        }
+        for holder in holders {
+            self.links
+                .holds("fact -> where it was found", &told, &holder);
+            let parents = self.parents(&holder).await?;
+            if parents.is_empty() {
+                let fault = "no chunk is named";
+                self.links.broken("found -> chunk", &holder, "", fault);
+            }
+            for chunk in parents {
+                self.links.holds("found -> chunk", &holder, &chunk);
+                self.climb(chunk).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// From a chunk up to its document, each step by the graph and by the library.
+    async fn climb(&mut self, chunk: String) -> Result<()> {
+        let mut at = chunk;
+        for hop in 0..=MAX_HOPS {
+            if !self.climbed.insert(at.clone()) {
+                return Ok(());
+            }
+            let record = self.record(&at).await?;
+            let Some(record) = record else {
+                let fault = "the library does not have it";
+                self.links.broken("part -> library", &at, "", fault);
+                return Ok(());
+            };
+            let kind = match text(&record, "document-type") {
+                kind if kind.is_empty() || kind == "source" => "document".to_owned(),
+                kind => kind,
+            };
+            self.links
+                .holds(&format!("{kind} -> library"), &at, &text(&record, "title"));
+            let parents = self.parents(&at).await?;
+            let inside = text(&record, "parent-id");
+            match parents.as_slice() {
+                [] if inside.is_empty() && hop > 0 => return self.document(&at).await,
+                [] => {
+                    let name = format!("{kind} -> what it is part of");
+                    let fault = "the graph does not say what it was taken from";
+                    self.links.broken(&name, &at, &inside, fault);
+                    return Ok(());
+                }
+                [parent, ..] => {
+                    let agree = inside.is_empty() || parents.contains(&inside);
+                    let fault = (!agree).then(|| format!("the library says {inside}"));
+                    let name = format!("{kind} -> what it is part of");
+                    let fault = match fault {
+                        None => self.lies_in(&at, parent).await?,
+                        fault => fault,
+                    };
+                    self.links.note(&name, &at, parent, fault);
+                    at = parent.clone();
+                }
+            }
+        }
+        let fault = "the way up does not end";
+        self.links.broken("part -> document", &at, "", fault);
+        Ok(())
+    }
+
+    /// The top of the way is a document to the graph as well.
+    async fn document(&mut self, iri: &str) -> Result<()> {
+        let pattern = Pattern {
+            s: Some(Term::iri(iri)),
+            p: Some(Term::iri(RDF_TYPE)),
+            o: Some(Term::iri(format!("{TG}Document"))),
+            g: None,
+            ..self.place.pattern("", 1)
+        };
+        let reply = self.socket.ask(&pattern.call(self.place.flow)).await?;
+        let fault = triples(&reply)
+            .is_empty()
+            .then(|| "the graph does not know it as a document".to_owned());
+        self.links.note("document -> graph", iri, iri, fault);
+        Ok(())
+    }
+
+    /// What the library says of a document or part.
+    async fn record(&mut self, id: &str) -> Result<Option<Value>> {
+        let request = json!({"operation": "get-document-metadata", "document-id": id});
+        let reply = self
+            .socket
+            .ask_all(&[Call::global("librarian", request)])
+            .await?;
+        match reply.into_iter().next() {
+            Some(Ok(reply)) => Ok(reply.get("document-metadata").cloned()),
+            Some(Err(error)) if error.exit_code() == NOT_FOUND => Ok(None),
+            Some(Err(error)) => Err(error),
+            None => Ok(None),
+        }
+    }
+
+    /// Whether a part's text is in its parent's, where both are plain text small enough to be compared.
+    async fn lies_in(&mut self, part: &str, parent: &str) -> Result<Option<String>> {
+        let plain = match self.record(parent).await? {
+            Some(record) => text(&record, "kind").starts_with("text/plain"),
+            None => false,
+        };
+        if !plain {
+            return Ok(None);
+        }
+        let ids = BTreeSet::from([part.to_owned(), parent.to_owned()]);
+        let found: BTreeMap<String, String> = texts(self.socket, ids).await?;
+        let words = |id: &str| {
+            let text = found.get(id)?;
+            Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
+        };
+        Ok(match (words(part), words(parent)) {
+            (None, _) => Some("its text is not in the library".to_owned()),
+            (Some(inner), Some(outer)) if !outer.contains(&inner) => {
+                Some("its text does not stand there".to_owned())
+            }
+            _ => None,
+        })
+    }
+
+    /// What something was derived from, by the source graph.
+    async fn parents(&mut self, iri_: &str) -> Result<Vec<String>> {
+        let pattern = Pattern {
+            s: Some(Term::iri(iri_)),
+            p: Some(Term::iri(format!("{PROV}wasDerivedFrom"))),
+            ..self.place.pattern(SOURCE, 10)
+        };
+        let reply = self.socket.ask(&pattern.call(self.place.flow)).await?;
+        let above = triples(&reply);
+        Ok(above
+            .iter()
+            .filter_map(|triple| iri(triple.o.as_ref()))
+            .collect())
+    }
+}
+
+/// Exit code of what does not exist.
+const NOT_FOUND: u8 = 3;
+
+fn iri(term: Option<&Term>) -> Option<String> {
+    match term {
+        Some(Term::Iri(iri)) => Some(iri.clone()),
+        _ => None,
+    }
+}

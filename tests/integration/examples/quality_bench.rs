@@ -1,0 +1,551 @@
+//! How good retrieval is: the questions of `tests/quality` put to a running system, per embedding option and
+//! retrieval mode, without any model but the builtin reader.
+//!
+//! `quality_bench [directory of a static model]...`, in the target folder of the binaries it measures. Each
+//! document goes in by the library, is processed to the end by a flow, and each question is asked at the
+//! gateway. A figure below its target is printed, never a failure; an answer that cites what was not
+//! retrieved, or an error, is one.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use tg_testkit::process::{Launch, client, root};
+
+/// Passages that an answer may rest on, and the depth of recall and rank.
+const TOP: usize = 10;
+const CHUNK_SIZE: &str = "400";
+const CHUNK_OVERLAP: &str = "40";
+const FLOW: &str = "quality";
+/// A document is processed by then.
+const BOUND: Duration = Duration::from_secs(120);
+/// Share of a sentence's words that what it cites must have.
+const SUPPORT: f64 = 0.9;
+const TG: &str = "https://trustgraph.ai/ns/";
+/// What the service and the builtin reader say when nothing answers.
+const REFUSALS: [&str; 3] = ["do not answer", "hold nothing", "holds none"];
+const TARGET: f64 = 0.9;
+
+/// How passages are looked for.
+#[derive(Clone, Copy)]
+enum Mode {
+    /// The vector store alone, without the reranker.
+    Nearest,
+    /// The keyword index alone, without the reranker.
+    Words,
+    /// `document-rag`: `retrieval-mode` and `rerank-diversity-mode`.
+    Asked(&'static str, &'static str),
+}
+
+const MODES: [(&str, Mode); 6] = [
+    ("vector store alone", Mode::Nearest),
+    ("keyword index alone", Mode::Words),
+    ("vector, reranked", Mode::Asked("vector", "none")),
+    ("keyword, reranked", Mode::Asked("keyword", "none")),
+    ("hybrid, reranked", Mode::Asked("hybrid", "none")),
+    ("hybrid, reranked, MMR", Mode::Asked("hybrid", "mmr")),
+];
+
+struct Question {
+    text: String,
+    /// Document and words of the passage that answers; nothing where nothing does.
+    answer: Option<(String, String)>,
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let statics: Vec<PathBuf> = std::env::args().skip(1).map(PathBuf::from).collect();
+    let questions = questions()?;
+    let open = questions.iter().filter(|q| q.answer.is_none()).count();
+    println!(
+        "{} questions with an answer, {open} without; chunks of {CHUNK_SIZE} characters; top {TOP}",
+        questions.len() - open
+    );
+    bench("lexical", Launch::up(), &questions).await?;
+    for path in &statics {
+        let path = std::fs::canonicalize(path).with_context(|| path.display().to_string())?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let launch = Launch::up()
+            .env("THREADGRAPH_EMBEDDINGS__PROVIDER", "static")
+            .env("THREADGRAPH_EMBEDDINGS__PATH", path.to_string_lossy());
+        bench(&format!("static/{name}"), launch, &questions).await?;
+    }
+    if statics.is_empty() {
+        println!("\nno static model was given: static vectors are not measured");
+    }
+    Ok(())
+}
+
+fn questions() -> Result<Vec<Question>> {
+    let path = root().join("tests/quality/questions.tsv");
+    let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let question = |line: &str| {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [document, evidence, text] = fields.as_slice() else {
+            bail!("not three fields: {line}");
+        };
+        let answer = (*document != "-").then(|| ((*document).to_owned(), words(evidence)));
+        Ok(Question {
+            text: (*text).to_owned(),
+            answer,
+        })
+    };
+    lines.map(question).collect()
+}
+
+fn documents() -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for folder in ["tests/quality/documents", "demo/documents"] {
+        for entry in std::fs::read_dir(root().join(folder))? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|of| of == "md" || of == "txt") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Lower case, single blanks.
+fn words(text: &str) -> String {
+    let text = text.to_lowercase();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The gateway of one system.
+struct Gateway {
+    client: reqwest::Client,
+    url: String,
+}
+
+impl Gateway {
+    async fn post(&self, path: &str, body: Value) -> Result<Value> {
+        let url = format!("{}api/v1/{path}", self.url);
+        let response = self.client.post(url).json(&body).send().await?;
+        let status = response.status();
+        let reply: Value = response.json().await?;
+        ensure!(
+            status.is_success() && reply["error"].is_null(),
+            "{path}: {reply}"
+        );
+        Ok(reply)
+    }
+
+    async fn service(&self, service: &str, body: Value) -> Result<Value> {
+        self.post(&format!("flow/{FLOW}/service/{service}"), body)
+            .await
+    }
+}
+
+async fn bench(name: &str, launch: Launch, questions: &[Question]) -> Result<()> {
+    let server = launch.ready().await?;
+    let gateway = Gateway {
+        client: client()?,
+        url: server.url(),
+    };
+    let start = json!({
+        "operation": "start-flow", "flow-id": FLOW, "blueprint-name": "everything",
+        "description": "quality", "parameters": {"chunk-size": CHUNK_SIZE, "chunk-overlap": CHUNK_OVERLAP},
+    });
+    gateway.post("flow", start).await?;
+    let begun = Instant::now();
+    let paths = documents()?;
+    for path in &paths {
+        process(&gateway, path)
+            .await
+            .with_context(|| path.display().to_string())?;
+    }
+    let chunks = chunks(&gateway).await?;
+    let model = gateway.service("embeddings", json!({"texts": []})).await?;
+    println!(
+        "\n{name} ({}): {} documents, {} chunks, processed in {:.1} s",
+        model["model"].as_str().unwrap_or("?"),
+        paths.len(),
+        chunks.len(),
+        begun.elapsed().as_secs_f64()
+    );
+    let answers = answers(questions, &chunks)?;
+    println!(
+        "| mode | recall@{TOP} | MRR | cited sentences supported | cited from the right chunk | refused in vain | \
+         unanswerable refused | ms a question |"
+    );
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- |");
+    for (mode_name, mode) in MODES {
+        let mut figures = Figures::default();
+        for (question, right) in questions.iter().zip(&answers) {
+            let asked = Instant::now();
+            let found = ask(&gateway, mode, &question.text).await?;
+            figures.took += asked.elapsed();
+            figures.add(right.as_ref(), &found, &chunks);
+        }
+        println!("| {mode_name} | {}", figures.row());
+        ensure!(
+            figures.foreign == 0,
+            "{} citations of chunks that were not retrieved",
+            figures.foreign
+        );
+    }
+    println!("citations of chunks that were not retrieved: 0 (target 0: met)");
+    Ok(())
+}
+
+/// Puts a document into the library and processes it to the end.
+async fn process(gateway: &Gateway, path: &Path) -> Result<()> {
+    let name = path.file_name().context("no name")?.to_string_lossy();
+    let id = format!("urn:quality:{name}");
+    let kind = if name.ends_with(".md") {
+        "text/markdown"
+    } else {
+        "text/plain"
+    };
+    let add = json!({
+        "operation": "add-document",
+        "document-metadata": {
+            "id": id, "kind": kind, "title": name, "comments": "", "time": 1, "metadata": [], "tags": [],
+            "workspace": "default", "user": "default",
+        },
+        "content": STANDARD.encode(std::fs::read(path)?),
+    });
+    gateway.post("librarian", add).await?;
+    let start = json!({
+        "operation": "add-processing",
+        "processing-metadata": {
+            "id": id, "document-id": id, "time": 1, "flow": FLOW, "collection": "default", "tags": [],
+        },
+    });
+    gateway.post("librarian", start).await?;
+    let end = Instant::now() + BOUND;
+    loop {
+        let reply = gateway
+            .post("librarian", json!({"operation": "list-processing"}))
+            .await?;
+        let records = reply["processing-metadatas"].as_array().cloned();
+        let records = records.unwrap_or_default();
+        let record = records.iter().find(|record| record["id"] == id.as_str());
+        let record = record.context("no record")?;
+        match record["status"].as_str() {
+            Some("complete") => return Ok(()),
+            Some("processing") if Instant::now() < end => {
+                tokio::time::sleep(Duration::from_millis(30)).await;
+            }
+            _ => bail!("{record}"),
+        }
+    }
+}
+
+struct Chunk {
+    document: String,
+    text: String,
+}
+
+/// Every chunk with its document's name and its words.
+async fn chunks(gateway: &Gateway) -> Result<HashMap<String, Chunk>> {
+    let list = json!({"operation": "list-documents", "include-children": true});
+    let reply = gateway.post("librarian", list).await?;
+    let all = reply["document-metadatas"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    let parents: BTreeMap<&str, &str> = all
+        .iter()
+        .filter_map(|one| Some((one["id"].as_str()?, one["parent-id"].as_str()?)))
+        .collect();
+    let mut chunks = HashMap::new();
+    for one in &all {
+        if one["document-type"] != "chunk" {
+            continue;
+        }
+        let id = one["id"].as_str().context("no id")?;
+        let mut top = id;
+        while let Some(parent) = parents.get(top).filter(|parent| !parent.is_empty()) {
+            top = parent;
+        }
+        let get = json!({"operation": "get-document-content", "document-id": id});
+        let reply = gateway.post("librarian", get).await?;
+        let bytes = STANDARD.decode(reply["content"].as_str().unwrap_or_default())?;
+        let chunk = Chunk {
+            document: top.trim_start_matches("urn:quality:").to_owned(),
+            text: words(&String::from_utf8_lossy(&bytes)),
+        };
+        chunks.insert(id.to_owned(), chunk);
+    }
+    Ok(chunks)
+}
+
+/// The chunks that answer each question.
+fn answers(
+    questions: &[Question],
+    chunks: &HashMap<String, Chunk>,
+) -> Result<Vec<Option<HashSet<String>>>> {
+    let find = |question: &Question| {
+        let Some((document, evidence)) = &question.answer else {
+            return Ok(None);
+        };
+        let fits =
+            |chunk: &&Chunk| chunk.document == *document && chunk.text.contains(evidence.as_str());
+        let right: HashSet<String> = chunks
+            .iter()
+            .filter(|(_, chunk)| fits(chunk))
+            .map(|(id, _)| id.clone())
+            .collect();
+        // A chunk may end within the words; then the one that has the most of them is meant.
+        let right = if right.is_empty() {
+            nearest(document, evidence, chunks)
+        } else {
+            right
+        };
+        ensure!(!right.is_empty(), "no chunk of {document} has: {evidence}");
+        Ok(Some(right))
+    };
+    questions.iter().map(find).collect()
+}
+
+fn nearest(document: &str, evidence: &str, chunks: &HashMap<String, Chunk>) -> HashSet<String> {
+    let half = evidence.len() / 2;
+    let cut = (0..=half)
+        .rfind(|at| evidence.is_char_boundary(*at))
+        .unwrap_or(0);
+    let (first, second) = evidence.split_at(cut);
+    chunks
+        .iter()
+        .filter(|(_, chunk)| chunk.document == document)
+        .filter(|(_, chunk)| {
+            chunk.text.contains(first.trim()) || chunk.text.contains(second.trim())
+        })
+        .map(|(id, _)| id.clone())
+        .collect()
+}
+
+/// What a question brought.
+#[derive(Default)]
+struct Found {
+    /// Chunks, best first.
+    chosen: Vec<String>,
+    /// Everything that was looked at.
+    retrieved: HashSet<String>,
+    /// The answer, where one was asked for.
+    answer: Option<String>,
+    /// Chunks that the trace says are cited.
+    cited: Vec<String>,
+}
+
+async fn ask(gateway: &Gateway, mode: Mode, question: &str) -> Result<Found> {
+    let (retrieval, diversity) = match mode {
+        Mode::Nearest => {
+            let embedded = gateway
+                .service("embeddings", json!({"texts": [question]}))
+                .await?;
+            let ask = json!({"vector": embedded["vectors"][0], "limit": TOP});
+            let reply = gateway.service("document-embeddings", ask).await?;
+            return Ok(listed(&reply));
+        }
+        Mode::Words => {
+            let ask = json!({"query": question, "limit": TOP});
+            let reply = gateway.service("keyword-index", ask).await?;
+            return Ok(listed(&reply));
+        }
+        Mode::Asked(retrieval, diversity) => (retrieval, diversity),
+    };
+    let ask = json!({
+        "query": question, "doc-limit": TOP, "retrieval-mode": retrieval,
+        "rerank-diversity-mode": diversity, "explainable": true,
+    });
+    traced(&gateway.service("document-rag", ask).await?)
+}
+
+fn listed(reply: &Value) -> Found {
+    let chunks = reply["chunks"].as_array().into_iter().flatten();
+    let id = |chunk: &Value| chunk["chunk_id"].as_str().map(str::to_owned);
+    let chosen: Vec<String> = chunks.filter_map(id).collect();
+    Found {
+        retrieved: chosen.iter().cloned().collect(),
+        chosen,
+        ..Found::default()
+    }
+}
+
+/// Reads the trace that comes with an answer.
+fn traced(reply: &Value) -> Result<Found> {
+    let triples: Vec<(&str, &str, &str)> = reply["explain_triples"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|triple| {
+            let o = triple["o"]["i"].as_str()?;
+            Some((triple["s"]["i"].as_str()?, triple["p"]["i"].as_str()?, o))
+        })
+        .collect();
+    ensure!(!triples.is_empty(), "no trace in {reply}");
+    let of = |name: &str| {
+        let predicate = format!("{TG}{name}");
+        let found: Vec<_> = triples
+            .iter()
+            .filter(|triple| triple.1 == predicate)
+            .collect();
+        found
+    };
+    // A selection is named by its number; the exploration links to chunks themselves.
+    let mut selections: Vec<(usize, &str, &str)> = Vec::new();
+    for (s, _, o) in of("document") {
+        if let Some(number) = s.rsplit(':').next().and_then(|end| end.parse().ok()) {
+            selections.push((number, s, o));
+        }
+    }
+    selections.sort_unstable();
+    let names: HashSet<&str> = selections.iter().map(|selection| selection.1).collect();
+    let retrieved = of("selectedChunk")
+        .into_iter()
+        .filter(|(_, _, o)| !names.contains(o))
+        .map(|(_, _, o)| (*o).to_owned())
+        .collect();
+    let chunk_of = |selection: &str| {
+        let found = selections.iter().find(|known| known.1 == selection);
+        found.map_or(selection.to_owned(), |known| known.2.to_owned())
+    };
+    let cited = of("cites")
+        .into_iter()
+        .map(|(_, _, o)| chunk_of(o))
+        .collect();
+    Ok(Found {
+        chosen: selections
+            .iter()
+            .map(|selection| selection.2.to_owned())
+            .collect(),
+        retrieved,
+        answer: Some(reply["response"].as_str().unwrap_or_default().to_owned()),
+        cited,
+    })
+}
+
+#[derive(Default)]
+struct Figures {
+    asked: usize,
+    found: usize,
+    rank: f64,
+    sentences: usize,
+    supported: usize,
+    right: usize,
+    in_vain: usize,
+    answered: bool,
+    open: usize,
+    refused: usize,
+    foreign: usize,
+    took: Duration,
+}
+
+impl Figures {
+    fn add(
+        &mut self,
+        right: Option<&HashSet<String>>,
+        found: &Found,
+        chunks: &HashMap<String, Chunk>,
+    ) {
+        let refused = found.answer.as_ref().map(|answer| {
+            found.cited.is_empty() && REFUSALS.iter().any(|text| answer.contains(text))
+        });
+        self.answered |= refused.is_some();
+        match right {
+            Some(right) => {
+                self.asked += 1;
+                let place = found
+                    .chosen
+                    .iter()
+                    .take(TOP)
+                    .position(|id| right.contains(id));
+                if let Some(place) = place {
+                    self.found += 1;
+                    self.rank += 1.0 / (place as f64 + 1.0);
+                }
+                self.right += usize::from(found.cited.iter().any(|id| right.contains(id)));
+                self.in_vain += usize::from(refused == Some(true));
+            }
+            None => {
+                self.open += 1;
+                self.refused += usize::from(refused == Some(true));
+            }
+        }
+        let foreign = |id: &&String| !found.retrieved.contains(*id) || !found.chosen.contains(id);
+        self.foreign += found.cited.iter().filter(foreign).count();
+        let Some(answer) = &found.answer else {
+            return;
+        };
+        for (sentence, numbers) in cited_sentences(answer) {
+            let known: Vec<&String> = numbers
+                .iter()
+                .filter_map(|number| found.chosen.get(number.wrapping_sub(1)))
+                .collect();
+            self.foreign += numbers.len() - known.len();
+            self.sentences += 1;
+            let texts: Vec<&str> = known
+                .iter()
+                .filter_map(|id| Some(chunks.get(*id)?.text.as_str()))
+                .collect();
+            self.supported += usize::from(supports(&texts, &sentence));
+        }
+    }
+
+    fn row(&self) -> String {
+        let share = |part: usize, of: usize| part as f64 / of.max(1) as f64;
+        let recall = share(self.found, self.asked);
+        let met = if recall >= TARGET { "met" } else { "missed" };
+        let ms = self.took.as_secs_f64() * 1_000.0 / (self.asked + self.open).max(1) as f64;
+        let answers = if self.answered {
+            format!(
+                "{:.3} of {} | {:.3} | {:.3} | {:.3}",
+                share(self.supported, self.sentences),
+                self.sentences,
+                share(self.right, self.asked),
+                share(self.in_vain, self.asked),
+                share(self.refused, self.open),
+            )
+        } else {
+            "- | - | - | -".to_owned()
+        };
+        format!(
+            "{recall:.3} (target {TARGET}: {met}) | {:.3} | {answers} | {ms:.1} |",
+            self.rank / self.asked.max(1) as f64
+        )
+    }
+}
+
+/// Sentences that end with numbers in brackets, without them.
+fn cited_sentences(answer: &str) -> Vec<(String, Vec<usize>)> {
+    let mut found = Vec::new();
+    let mut rest = answer;
+    while let Some((before, after)) = rest.split_once('[') {
+        let Some((inside, behind)) = after.split_once(']') else {
+            break;
+        };
+        let numbers: Option<Vec<usize>> = inside
+            .split([',', ';'])
+            .map(|number| number.trim().parse().ok())
+            .collect();
+        if let Some(numbers) = numbers {
+            let sentence = before.trim_start_matches(['.', ' ']).trim().to_owned();
+            found.push((sentence, numbers));
+        }
+        rest = behind;
+    }
+    found
+}
+
+/// Whether texts have nearly all words of a sentence.
+fn supports(texts: &[&str], sentence: &str) -> bool {
+    let split = |text: &str| -> HashSet<String> {
+        text.to_lowercase()
+            .split(|c: char| !c.is_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .map(str::to_owned)
+            .collect()
+    };
+    let said = split(sentence);
+    let there: HashSet<String> = texts.iter().flat_map(|text| split(text)).collect();
+    let shared = said.intersection(&there).count();
+    !said.is_empty() && shared as f64 >= SUPPORT * said.len() as f64
+}

@@ -1,0 +1,395 @@
+//! How fast retrieval is without the model, in a running system at its gateway: GraphRAG and DocumentRAG up to
+//! the frame that tells what was chosen, and SPARQL.
+//!
+//! `retrieval_bench <directory of a static model of 256 numbers> [triples] [entities] [chunks]`, in the target
+//! folder of the binaries it measures. Questions name their seeds, so no model is asked before the choice;
+//! client and system share the machine. A missed target is printed, never a failure; an error is one.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use futures::{SinkExt, StreamExt};
+use serde_json::{Value, json};
+use tg_testkit::process::{Launch, Server};
+use tg_testkit::socket::Socket;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+
+const FLOW: &str = "retrieval-bench";
+const ASKED: usize = 200;
+const WARM_UP: usize = 10;
+/// Triples or texts of an import's frame.
+const FRAME: usize = 500;
+/// Matches of the join.
+const JOINED: usize = 10_000;
+/// Longest wait until everything imported is found.
+const BOUND: Duration = Duration::from_secs(900);
+const DOCUMENT: &str = "urn:bench:document";
+const WORDS: [&str; 24] = [
+    "bridge", "harbour", "castle", "river", "tower", "market", "canal", "garden", "museum",
+    "island", "station", "library", "copper", "winter", "singer", "engine", "letter", "orchard",
+    "pilot", "violin", "glacier", "printer", "sailor", "meadow",
+];
+
+/// A sequence that looks random and is the same each time.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) % most.max(1) as u64) as usize
+    }
+
+    /// Small numbers much more often than large ones.
+    fn skewed(&mut self, most: usize) -> usize {
+        let part = self.below(1_000_000) as f64 / 1_000_000.0;
+        (part.powi(4) * most as f64) as usize
+    }
+
+    fn words(&mut self, count: usize) -> String {
+        let words: Vec<&str> = (0..count).map(|_| WORDS[self.below(WORDS.len())]).collect();
+        words.join(" ")
+    }
+}
+
+fn entity(at: usize) -> Value {
+    json!({"t": "i", "i": format!("http://ex/e/{at}")})
+}
+
+/// What an entity is called.
+fn name(at: usize) -> String {
+    format!("{} number {at}", Dice(at as u64 + 11).words(3))
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let mut args = std::env::args().skip(1);
+    let model = PathBuf::from(args.next().context("which static model?")?);
+    let model = std::fs::canonicalize(&model).with_context(|| model.display().to_string())?;
+    let mut number = |usual: usize| args.next().map_or(Ok(usual), |text| text.parse());
+    let (triples, entities, chunks) = (number(1_000_000)?, number(200_000)?, number(50_000)?);
+    let server = Launch::up()
+        .env("THREADGRAPH_EMBEDDINGS__PROVIDER", "static")
+        .env("THREADGRAPH_EMBEDDINGS__PATH", model.to_string_lossy())
+        .ready()
+        .await?;
+    let socket = Socket::connect(&server.url(), "").await?;
+    start_flow(&socket).await?;
+
+    let begun = Instant::now();
+    import(&server, "triples", "triples", &mut graph(triples, entities)).await?;
+    import(
+        &server,
+        "entity-contexts",
+        "entities",
+        &mut contexts(entities),
+    )
+    .await?;
+    let pieces = write_document(&socket, chunks).await?;
+    settled(&socket, triples, entities).await?;
+    println!(
+        "{triples} triples, {entities} entity vectors and {pieces} chunks loaded in {:.0} s; load {}",
+        begun.elapsed().as_secs_f64(),
+        std::fs::read_to_string("/proc/loadavg")
+            .unwrap_or_default()
+            .trim()
+    );
+
+    let graph = |at: usize| {
+        let seeds = [name(at * 37 % entities), WORDS[at % WORDS.len()].to_owned()];
+        let query = format!("What is {} linked to?", seeds[0]);
+        (
+            "graph-rag",
+            json!({"query": query, "grounding-seeds": seeds, "streaming": true}),
+        )
+    };
+    measure("GraphRAG retrieval", 80.0, 95, &socket, graph).await?;
+    let documents = |at: usize| {
+        let query = format!("Where is the {}?", Dice(at as u64 + 5).words(3));
+        (
+            "document-rag",
+            json!({"query": query, "doc-limit": 10, "streaming": true}),
+        )
+    };
+    measure(
+        "DocumentRAG retrieval, hybrid, with the builtin model's concepts",
+        50.0,
+        95,
+        &socket,
+        documents,
+    )
+    .await?;
+    let joined = "?a <http://ex/left> ?b . ?b <http://ex/right> ?c";
+    let count = format!("SELECT (COUNT(*) AS ?n) {{ {joined} }}");
+    let rows = format!("SELECT ?a ?c {{ {joined} }}");
+    sparql("SPARQL join, 10,000 matches counted", &socket, &count, 1).await?;
+    sparql("SPARQL join, 10,000 rows sent", &socket, &rows, JOINED).await?;
+    Ok(())
+}
+
+/// A flow without extractors, so that loading measures nothing else.
+async fn start_flow(socket: &Socket) -> Result<()> {
+    let get = json!({"operation": "get-blueprint", "blueprint-name": "everything"});
+    let reply = good(socket.ask_service("flow", get).await?)?;
+    let text = reply["response"]["blueprint-definition"]
+        .as_str()
+        .context("no blueprint")?;
+    let mut blueprint: Value = serde_json::from_str(text)?;
+    let flow = blueprint["flow"].as_object_mut().context("no flow")?;
+    flow.retain(|processor, _| !processor.starts_with("kg-extract"));
+    let put = json!({
+        "operation": "put-blueprint", "blueprint-name": FLOW, "blueprint-definition": blueprint.to_string(),
+    });
+    good(socket.ask_service("flow", put).await?)?;
+    let start = json!({
+        "operation": "start-flow", "flow-id": FLOW, "blueprint-name": FLOW, "description": "bench",
+        "parameters": {"chunk-size": "200", "chunk-overlap": "0"},
+    });
+    good(socket.ask_service("flow", start).await?).map(drop)
+}
+
+/// Labels of all entities, links by a power law, and the two sides of a join.
+fn graph(count: usize, entities: usize) -> impl Iterator<Item = Value> {
+    let label = "http://www.w3.org/2000/01/rdf-schema#label";
+    let labels = (0..entities).map(move |at| {
+        json!({"s": entity(at), "p": {"t": "i", "i": label}, "o": {"t": "l", "v": name(at)}})
+    });
+    let join = (0..JOINED).flat_map(|at| {
+        let link = |side: &str, from: String, to: String| {
+            json!({
+                "s": {"t": "i", "i": format!("http://ex/{from}")},
+                "p": {"t": "i", "i": format!("http://ex/{side}")},
+                "o": {"t": "i", "i": format!("http://ex/{to}")},
+            })
+        };
+        [
+            link("left", format!("a{at}"), format!("b{at}")),
+            link("right", format!("b{at}"), format!("c{}", at % 100)),
+        ]
+    });
+    let mut dice = Dice(7);
+    let links = (0..count.saturating_sub(entities + 2 * JOINED)).map(move |_| {
+        json!({
+            "s": entity(dice.below(entities)),
+            "p": {"t": "i", "i": format!("http://ex/p/{}", dice.below(40))},
+            "o": entity(dice.skewed(entities)),
+        })
+    });
+    labels.chain(join).chain(links)
+}
+
+fn contexts(entities: usize) -> impl Iterator<Item = Value> {
+    (0..entities).map(
+        |at| json!({"entity": entity(at), "context": name(at), "chunk_id": format!("urn:c:{at}")}),
+    )
+}
+
+async fn import(
+    server: &Server,
+    kind: &str,
+    field: &str,
+    items: &mut dyn Iterator<Item = Value>,
+) -> Result<()> {
+    let begun = Instant::now();
+    let url = server.url().replacen("http", "ws", 1);
+    let url = format!("{url}api/v1/flow/{FLOW}/import/{kind}");
+    let (mut stream, _) = tokio_tungstenite::connect_async(url).await?;
+    let metadata = json!({"id": "", "metadata": [], "collection": "default"});
+    let mut count = 0;
+    loop {
+        let part: Vec<Value> = items.take(FRAME).collect();
+        if part.is_empty() {
+            break;
+        }
+        count += part.len();
+        let mut frame = json!({"metadata": metadata});
+        frame[field] = part.into();
+        stream.send(Message::text(frame.to_string())).await?;
+    }
+    stream.close(None).await?;
+    while let Some(Ok(message)) = stream.next().await {
+        if let Message::Close(Some(close)) = message {
+            ensure!(close.code == CloseCode::Normal, "{close}");
+        }
+    }
+    println!(
+        "{kind}: {count} taken in {:.0} s",
+        begun.elapsed().as_secs_f64()
+    );
+    Ok(())
+}
+
+/// Adds a text of so many chunks and processes it.
+async fn write_document(socket: &Socket, chunks: usize) -> Result<usize> {
+    let mut dice = Dice(3);
+    let mut text = String::with_capacity(chunks * 200);
+    for at in 0..chunks {
+        text.push_str(&format!(
+            "The {} of place {at} is near the {}. ",
+            dice.words(4),
+            dice.words(8)
+        ));
+        text.push_str(&format!(
+            "It has {} and a {}.\n\n",
+            dice.words(5),
+            dice.words(3)
+        ));
+    }
+    let begin = json!({
+        "operation": "begin-upload", "total-size": text.len(), "chunk-size": 1 << 20,
+        "document-metadata": {
+            "id": DOCUMENT, "kind": "text/plain", "title": "bench", "comments": "", "time": 1,
+            "metadata": [], "tags": [],
+        },
+    });
+    let reply = good(socket.ask_service("librarian", begin).await?)?;
+    let upload = reply["response"]["upload-id"].clone();
+    let size = reply["response"]["chunk-size"].as_u64().unwrap_or(1 << 20) as usize;
+    for (at, part) in text.as_bytes().chunks(size).enumerate() {
+        let put = json!({
+            "operation": "upload-chunk", "upload-id": upload, "chunk-index": at,
+            "content": STANDARD.encode(part),
+        });
+        good(socket.ask_service("librarian", put).await?)?;
+    }
+    let complete = json!({"operation": "complete-upload", "upload-id": upload});
+    good(socket.ask_service("librarian", complete).await?)?;
+    let start = json!({
+        "operation": "add-processing",
+        "processing-metadata": {
+            "id": "bench", "document-id": DOCUMENT, "time": 1, "flow": FLOW, "collection": "default", "tags": [],
+        },
+    });
+    good(socket.ask_service("librarian", start).await?)?;
+    let end = Instant::now() + BOUND;
+    loop {
+        let reply = good(
+            socket
+                .ask_service("librarian", json!({"operation": "list-processing"}))
+                .await?,
+        )?;
+        let record = &reply["response"]["processing-metadatas"][0];
+        match record["status"].as_str() {
+            Some("complete") => {
+                return Ok(record["progress"]["chunks"].as_u64().unwrap_or_default() as usize);
+            }
+            Some("processing") if Instant::now() < end => {
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
+            _ => bail!("{record}"),
+        }
+    }
+}
+
+/// Waits until the graph has all triples and the vector store the last entities.
+async fn settled(socket: &Socket, triples: usize, entities: usize) -> Result<()> {
+    let end = Instant::now() + BOUND;
+    let count = "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }";
+    for at in [entities - 1, entities / 2, entities - FRAME.min(entities)] {
+        loop {
+            let asked = service(socket, "embeddings", json!({"texts": [name(at)]})).await?;
+            let ask = json!({"vector": asked["vectors"][0], "limit": 50});
+            let found = service(socket, "graph-embeddings", ask).await?;
+            if found.to_string().contains(&format!("http://ex/e/{at}\"")) {
+                break;
+            }
+            ensure!(Instant::now() < end, "entity {at} is not found");
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+    }
+    loop {
+        let found = service(socket, "sparql", json!({"query": count})).await?;
+        let there = found["bindings"][0]["values"][0]["v"]
+            .as_str()
+            .unwrap_or("0")
+            .parse::<usize>()?;
+        // Some links are drawn twice.
+        if there * 100 >= triples * 97 {
+            return Ok(());
+        }
+        ensure!(Instant::now() < end, "{there} triples of {triples}");
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+}
+
+fn good(frame: Value) -> Result<Value> {
+    let fault = [&frame["error"], &frame["response"]["error"]];
+    ensure!(fault.iter().all(|fault| fault.is_null()), "{frame}");
+    Ok(frame)
+}
+
+async fn service(socket: &Socket, kind: &str, request: Value) -> Result<Value> {
+    let frames = socket.ask(kind, FLOW, request).await?;
+    let last = frames.into_iter().next_back().context("no frame")?;
+    Ok(good(last)?["response"].clone())
+}
+
+/// Asks one question after the other; the time until the frame that tells what was chosen.
+async fn measure(
+    what: &str,
+    target: f64,
+    percent: usize,
+    socket: &Socket,
+    question: impl Fn(usize) -> (&'static str, Value),
+) -> Result<()> {
+    let mut times = Vec::new();
+    for at in 0..ASKED + WARM_UP {
+        let (kind, request) = question(at);
+        let begun = Instant::now();
+        let envelope = json!({"service": kind, "flow": FLOW, "request": request});
+        let mut frames = socket.send(envelope).await?;
+        let mut chosen = None;
+        while let Some(frame) = frames.next().await {
+            let frame = good(frame)?;
+            let told = frame["response"]["explain_triples"].to_string();
+            if chosen.is_none() && told.contains("https://trustgraph.ai/ns/Focus\"") {
+                chosen = Some(begun.elapsed());
+            }
+        }
+        let chosen = chosen.context("nothing was chosen")?;
+        if at >= WARM_UP {
+            times.push(chosen.as_secs_f64() * 1_000.0);
+        }
+    }
+    told(what, &mut times, target, percent);
+    Ok(())
+}
+
+async fn sparql(what: &str, socket: &Socket, query: &str, rows: usize) -> Result<()> {
+    let mut times = Vec::new();
+    for at in 0..30 + 3 {
+        let begun = Instant::now();
+        let request = json!({"query": query, "limit": JOINED * 2});
+        let reply = service(socket, "sparql", request).await?;
+        let took = begun.elapsed();
+        let found = reply["bindings"].as_array().map_or(0, Vec::len);
+        ensure!(found == rows, "{found} rows instead of {rows}");
+        if at >= 3 {
+            times.push(took.as_secs_f64() * 1_000.0);
+        }
+    }
+    told(what, &mut times, 100.0, 95);
+    Ok(())
+}
+
+fn told(what: &str, times: &mut [f64], target: f64, percent: usize) {
+    times.sort_by(f64::total_cmp);
+    let at = |percent: usize| times[(times.len() - 1) * percent / 100];
+    let met = if at(percent) <= target {
+        "met"
+    } else {
+        "missed"
+    };
+    println!(
+        "{what}: p50 {:.1} ms, p{percent} {:.1} ms (target {target:.0} ms: {met}), most {:.1} ms",
+        at(50),
+        at(percent),
+        at(100)
+    );
+}
