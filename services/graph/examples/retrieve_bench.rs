@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use oxigraph::model::{Literal, NamedNode, Quad, Term as RdfTerm, Triple as RdfTriple};
+use oxigraph::model::{GraphName, Literal, NamedNode, Quad, Term as RdfTerm, Triple as RdfTriple};
 use tg_graph::{DatasetKey, Engine, Limits, oxigraph};
 use tg_schemas::msg::{NeighbourhoodRequest, SourcesRequest};
 use tg_schemas::{Term, Triple};
@@ -54,7 +54,7 @@ fn quads(count: u64) -> Vec<Quad> {
             entity(at),
             label.clone(),
             name,
-            Default::default(),
+            GraphName::DefaultGraph,
         ));
     }
     while (quads.len() as u64) < count {
