@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tg_mesh::Deadline;
 use tg_mesh::ReplyAddress;
-use tg_mesh::{Cx, Out, Read, ReadFault};
+use tg_mesh::{Cx, Out, Read, ReadFault, Standing};
 use tg_provenance::Reason;
 use tg_schemas::msg::{AgentResponse, AgentRun};
 use tg_schemas::{Error, ErrorCode};
@@ -65,7 +65,7 @@ impl Read<AgentRun> for Steps {
         if let Some(seq) = row.ending.as_ref().and_then(|ending| ending.seq) {
             address.seq = seq;
         } else if !fresh && row.decision.is_none() && row.ending.is_none() {
-            row.ending = broken_off(agent, &run, step, &mut address).await;
+            row.ending = broken_off(agent, &cx, &run, step, &mut address).await;
         }
         let (deadline, detach) = (Deadline::from_millis(address.deadline), address.detach);
         let id = address.id.clone();
@@ -124,6 +124,7 @@ fn later(why: &str) -> ReadFault {
 /// another text, and the run ends.
 async fn broken_off(
     agent: &Agent,
+    cx: &Cx,
     run: &AgentRun,
     step: u32,
     address: &mut ReplyAddress,
@@ -136,7 +137,7 @@ async fn broken_off(
     let lacks = if address.foreign {
         None
     } else {
-        agent.desk.position(&address.id, ASKER_PATIENCE).await
+        lacks(agent, cx, address).await
     };
     if lacks.is_some_and(|seq| seq <= certain) {
         return None;
@@ -151,4 +152,17 @@ async fn broken_off(
         seq: Some(seq),
         ..Ending::new(Reason::Interrupted, &error)
     })
+}
+
+/// From which part on the asker lacks the answer: as it says when asked, or when it asks again itself.
+/// `None` if nobody waits any more.
+async fn lacks(agent: &Agent, cx: &Cx, address: &ReplyAddress) -> Option<u64> {
+    tokio::select! {
+        biased;
+        seq = agent.desk.position(&address.id, ASKER_PATIENCE) => seq,
+        standing = cx.mesh.standing(address, ASKER_PATIENCE) => match standing {
+            Some(Standing::Lacks(seq)) => Some(seq),
+            Some(Standing::Gone) | None => None,
+        },
+    }
 }

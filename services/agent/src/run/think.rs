@@ -249,18 +249,18 @@ impl Walk {
         progress.thought = shown.said_thought.unsaid(progress.thought);
         progress.answer = shown.said_answer.unsaid(progress.answer);
         let ends = progress.thought_ended && !shown.thought_ended;
+        let mut certain = Vec::new();
         if !shown.thought_ended && (ends || !progress.thought.is_empty()) {
             let chunk = chunks::thought(&self.id, self.step, &progress.thought, ends);
             shown.thought.push(progress.thought);
             shown.thought_ended = ends;
-            self.send(chunk).await?;
+            certain.push(chunk);
         }
         if !progress.answer.is_empty() {
-            let chunk = chunks::answer(&self.id, &progress.answer);
+            certain.push(chunks::answer(&self.id, &progress.answer));
             shown.answer.push(progress.answer);
-            self.send(chunk).await?;
         }
-        Ok(())
+        self.send_all(certain).await
     }
 
     async fn end_thought(&mut self, shown: &mut Shown) -> Result<(), Stop> {
