@@ -14,7 +14,7 @@ use tg_schemas::{Error, ErrorCode};
 use super::walk::Walk;
 use super::{Agent, Stop};
 use crate::engine::decision::Ending;
-use crate::store::StepRow;
+use crate::store::{Ledger, Piece, StepRow};
 
 /// A step that somebody else has, or that stumbled, comes back after this at the earliest.
 const MOMENT: Duration = Duration::from_secs(1);
@@ -24,6 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const LOOKS: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(500));
 /// Longest wait for an asker whose holder died to ask again (an asker is patient for 12 s at most).
 const ASKER_PATIENCE: Duration = Duration::from_secs(20);
+/// The same for a run that goes on anyhow.
+const DETACHED_PATIENCE: Duration = Duration::from_secs(3);
 
 /// Reads `agent-step` of every flow.
 pub struct Steps(pub Arc<Agent>);
@@ -62,8 +64,11 @@ impl Read<AgentRun> for Steps {
             let walk = Walk::new(agent.clone(), cx, run, step, None, true);
             return handled(walk.catch_up(&row).await);
         }
+        let mut heard = Vec::new();
         if let Some(seq) = row.ending.as_ref().and_then(|ending| ending.seq) {
             address.seq = seq;
+        } else if address.detach && !fresh && row.decision.is_none() && row.ending.is_none() {
+            heard = heard_before(&ledger, &cx, &run, step, &mut address).await?;
         } else if !fresh && row.decision.is_none() && row.ending.is_none() {
             row.ending = broken_off(agent, &cx, &run, step, &mut address).await;
         }
@@ -76,7 +81,8 @@ impl Read<AgentRun> for Steps {
         own.id = id.into();
         own.deadline = deadline;
         own.cancel = out.cancelled();
-        let walk = Walk::new(agent.clone(), own, run, step, Some(out), detach);
+        let mut walk = Walk::new(agent.clone(), own, run, step, Some(out), detach);
+        walk.heard = heard;
         let result = walk.take(row).await;
         drop(claim);
         handled(result)
@@ -129,11 +135,10 @@ async fn broken_off(
     step: u32,
     address: &mut ReplyAddress,
 ) -> Option<Ending> {
-    if !run.streaming || address.detach {
+    if !run.streaming {
         return None;
     }
-    // The first step opens with the session's entry, which is always the same.
-    let certain = address.seq + u64::from(step == 1);
+    let certain = certain(address, step);
     let lacks = if address.foreign {
         None
     } else {
@@ -152,6 +157,35 @@ async fn broken_off(
         seq: Some(seq),
         ..Ending::new(Reason::Interrupted, &error)
     })
+}
+
+/// What the asker of a detached run heard of a step that was begun and has no rows: the answer goes on after it.
+async fn heard_before(
+    ledger: &Ledger,
+    cx: &Cx,
+    run: &AgentRun,
+    step: u32,
+    address: &mut ReplyAddress,
+) -> Result<Vec<Piece>, Error> {
+    if !run.streaming {
+        return Ok(Vec::new());
+    }
+    let certain = certain(address, step);
+    let Some(Standing::Lacks(lacks)) = cx.mesh.standing(address, DETACHED_PATIENCE).await else {
+        return Ok(Vec::new());
+    };
+    let pieces = ledger.heard(&run.run, step, certain, lacks.max(certain));
+    let pieces = pieces.await?.unwrap_or_default();
+    if !pieces.is_empty() {
+        address.seq = lacks;
+    }
+    Ok(pieces)
+}
+
+/// The first part of a step that depends on the model: the first step opens with the session's entry, which is
+/// always the same.
+fn certain(address: &ReplyAddress, step: u32) -> u64 {
+    address.seq + u64::from(step == 1)
 }
 
 /// From which part on the asker lacks the answer: as it says when asked, or when it asks again itself.

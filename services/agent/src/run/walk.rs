@@ -8,8 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tg_mesh::Cx;
-use tg_mesh::Out;
+use tg_mesh::{Cx, Mode, Out};
 use tg_provenance::{Event, Reason, Session};
 use tg_schemas::msg::{AgentResponse, AgentRun};
 use tg_schemas::{Error, ErrorCode};
@@ -21,7 +20,7 @@ use crate::engine::chunks;
 use crate::engine::decision::{Decision, Ending, Observation, Taken, Usage, agent_error};
 use crate::engine::toolset::ToolSet;
 use crate::engine::trace::{self, Stored};
-use crate::store::{Ledger, StepRow};
+use crate::store::{Ledger, Piece, PieceKind, StepRow};
 
 /// A detached run waits this long for an asker who takes nothing; then it goes on without one.
 const ASKER_PATIENCE: Duration = Duration::from_secs(3);
@@ -40,6 +39,8 @@ pub(super) struct Walk {
     pub(super) detach: bool,
     /// Detached, and nobody takes the answer.
     unheard: bool,
+    /// What the asker heard of the model's text before another process took the step up.
+    pub(super) heard: Vec<Piece>,
     /// The rows so far, for the run's end.
     pub(super) decision: Option<Decision>,
     pub(super) seen: Option<Observation>,
@@ -64,6 +65,7 @@ impl Walk {
             out,
             detach,
             unheard: false,
+            heard: Vec::new(),
             decision: None,
             seen: None,
         }
@@ -94,7 +96,7 @@ impl Walk {
 
     async fn advance(&mut self, row: StepRow) -> Result<(), Stop> {
         metrics::counter!("tg_agent_iterations_total").increment(1);
-        if self.step == 1 {
+        if self.step == 1 && self.heard.is_empty() {
             let began = trace::began(&self.id, &self.run);
             self.send(chunks::explain(&began)).await?;
         }
@@ -327,6 +329,26 @@ impl Walk {
             self.unheard = !matches!(sent, Ok(Ok(())));
         }
         Ok(())
+    }
+
+    /// Sends pieces of the model's text. Those of a detached run are noted before: who takes it up after this
+    /// process died goes on after them.
+    pub(super) async fn say(&mut self, pieces: Vec<Piece>) -> Result<(), Stop> {
+        let noted = self.detach && !self.unheard && self.cx.mesh.bus().mode() == Mode::Native;
+        if let (true, Some(out)) = (noted && !pieces.is_empty(), &self.out) {
+            let seq = out.next_seq();
+            let ledger = self.ledger().await?;
+            ledger
+                .say(&self.run.run, self.step, seq, pieces.clone(), now_ms())
+                .await?;
+        }
+        let chunks = pieces.into_iter().map(|piece| match piece.kind {
+            PieceKind::Thought => chunks::thought(&self.id, self.step, &piece.text, false),
+            PieceKind::ThoughtEnd => chunks::thought(&self.id, self.step, &piece.text, true),
+            PieceKind::Answer => chunks::answer(&self.id, &piece.text),
+        });
+        let chunks = chunks.collect();
+        self.send_all(chunks).await
     }
 
     /// Sends a chunk of a run whose end is settled.
