@@ -74,8 +74,14 @@ impl Read<AgentRun> for Steps {
         }
         let (deadline, detach) = (Deadline::from_millis(address.deadline), address.detach);
         let id = address.id.clone();
-        let Some(out) = resume_soon(&cx, address).await else {
-            return Err(later("the answer is held by another step"));
+        let out = match resume_soon(&cx, address, &ledger, (&run.run, step)).await? {
+            Resumed::Here(out) => out,
+            Resumed::Past(row) if row.done => return Ok(()),
+            Resumed::Past(row) => {
+                let walk = Walk::new(agent.clone(), cx, run, step, None, true);
+                return handled(walk.catch_up(&row).await);
+            }
+            Resumed::Busy => return Err(later("the answer is held by another step")),
         };
         let mut own = cx.clone();
         own.id = id.into();
@@ -89,18 +95,38 @@ impl Read<AgentRun> for Steps {
     }
 }
 
-/// Goes on with the answer as soon as no other step of this process holds it.
-async fn resume_soon(cx: &Cx, address: ReplyAddress) -> Option<Out<AgentResponse>> {
+/// Whether a step can go on with its answer.
+enum Resumed {
+    Here(Out<AgentResponse>),
+    /// A later step has it for good: what this one lacks is its trace.
+    Past(StepRow),
+    Busy,
+}
+
+/// Goes on with the answer as soon as no other step of this process holds it. After a crash two steps of a run
+/// may come again at the same time; the later one does not end before the earlier.
+async fn resume_soon(
+    cx: &Cx,
+    address: ReplyAddress,
+    ledger: &Ledger,
+    (run, step): (&str, u32),
+) -> Result<Resumed, Error> {
     let end = tokio::time::Instant::now() + PATIENCE;
     let mut pause = LOOKS.0;
     loop {
-        let out = cx.mesh.resume::<AgentResponse>(address.clone());
-        if out.is_some() || tokio::time::Instant::now() >= end {
-            return out;
+        if let Some(out) = cx.mesh.resume::<AgentResponse>(address.clone()) {
+            return Ok(Resumed::Here(out));
+        }
+        let row = ledger.load(run.to_owned(), step).await?;
+        if row.done || row.later {
+            return Ok(Resumed::Past(row));
+        }
+        if tokio::time::Instant::now() >= end {
+            return Ok(Resumed::Busy);
         }
         tokio::select! {
             () = tokio::time::sleep(pause) => pause = (pause * 2).min(LOOKS.1),
-            () = cx.mesh.stopping().cancelled() => return None,
+            () = cx.mesh.stopping().cancelled() => return Ok(Resumed::Busy),
         }
     }
 }

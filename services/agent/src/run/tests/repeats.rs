@@ -251,6 +251,40 @@ async fn an_undecided_step_that_was_heard_is_interrupted() {
     assert_eq!(world.ended().await, "interrupted");
 }
 
+/// Both records of a run's steps come again; the second has the answer already when the first comes.
+#[tokio::test]
+async fn two_steps_that_come_again_together_do_not_wait_for_each_other() {
+    let world = World::new([Say::Text("Final Answer: 4")]).await;
+    let decided = decision(act("calculator"));
+    world.ledger.decide(RUN, 1, &decided, 1).await.unwrap();
+    let seen = Observation {
+        text: "4".into(),
+        ..Observation::default()
+    };
+    world.ledger.observe(RUN, 1, &seen).await.unwrap();
+    let died = died(run(2, true), Vec::new(), 0);
+    let asking = continued(&world, died.clone());
+    let first = async {
+        died.gone.notified().await;
+        let mut again = run(1, true);
+        let address = tg_mesh::ReplyAddress {
+            id: died.asker.lock().clone(),
+            ..Default::default()
+        };
+        again.reply = serde_json::to_string(&address).unwrap();
+        let steps = topic(Class::Flow, STEP_BASE);
+        let written = world.mesh.record(&steps, &again, Default::default());
+        written.await.unwrap();
+    };
+    let (chunks, ()) = tokio::join!(asking, first);
+    assert!(chunks.last().unwrap().end_of_dialog);
+    let action = "https://trustgraph.ai/ns/action";
+    let told = world
+        .store
+        .wait(|triples| !values(triples, action).is_empty());
+    tokio::time::timeout(SOON, told).await.unwrap();
+}
+
 /// Whether the asker got all that was said, or lacks the last of it, it hears every word once.
 #[tokio::test]
 async fn a_detached_step_that_was_heard_goes_on_after_what_was_heard() {
