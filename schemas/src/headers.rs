@@ -20,6 +20,8 @@ pub enum Frame {
     Resend,
     /// From the asker: parts below `seq` are used up, the holder may send more.
     Credit,
+    /// From a process that takes an answer over: which part is next? Answered with `Resend` or `Cancel`.
+    Where,
     /// From the asker: stop.
     Cancel,
     /// From the holder: stopped.
@@ -28,7 +30,7 @@ pub enum Frame {
 
 impl Frame {
     /// Every frame with its wire text.
-    pub const ALL: [(Frame, &'static str); 9] = [
+    pub const ALL: [(Frame, &'static str); 10] = [
         (Frame::Ask, "ask"),
         (Frame::Part, "part"),
         (Frame::Last, "last"),
@@ -36,6 +38,7 @@ impl Frame {
         (Frame::Refuse, "refuse"),
         (Frame::Resend, "resend"),
         (Frame::Credit, "credit"),
+        (Frame::Where, "where"),
         (Frame::Cancel, "cancel"),
         (Frame::Cancelled, "cancelled"),
     ];
@@ -76,6 +79,9 @@ pub struct Headers {
     /// Number of this part of an answer, from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
+    /// How many parts of an answer the body holds, a line each, if they are several; `seq` numbers the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parts: Option<u32>,
     /// Absolute deadline, milliseconds since the Unix epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<u64>,
@@ -125,6 +131,7 @@ impl Headers {
         text("reply-to", &self.reply_to);
         text("frame", &self.frame.map(|frame| frame.as_str().to_owned()));
         text("seq", &self.seq.map(|n| n.to_string()));
+        text("parts", &self.parts.map(|n| n.to_string()));
         text("deadline", &self.deadline.map(|n| n.to_string()));
         text("detach", &self.detach.then(|| "1".to_owned()));
         text("attempt", &self.attempt.map(|n| n.to_string()));
@@ -148,6 +155,7 @@ impl Headers {
             "reply-to" => self.reply_to = owned(),
             "frame" => self.frame = Frame::parse(value),
             "seq" => self.seq = value.parse().ok(),
+            "parts" => self.parts = value.parse().ok(),
             "deadline" => self.deadline = value.parse().ok(),
             "detach" => self.detach = value == "1",
             "attempt" => self.attempt = value.parse().ok(),
@@ -174,6 +182,7 @@ mod tests {
             id: Some("q1".into()),
             frame: Some(Frame::Alive),
             seq: Some(7),
+            parts: Some(2),
             deadline: Some(99),
             detach: true,
             epoch: Some(3),

@@ -11,6 +11,9 @@ use crate::asker::{Got, Pending};
 use crate::holder::Held;
 use crate::mesh::Mesh;
 
+/// Most parts in one message: what is sent ahead of the asker may exceed the window by these.
+const TOGETHER: usize = 32;
+
 /// The parts of an answer, in order and without repeats. Lazy: the question is sent when the first part
 /// is asked for. Dropping it cancels the question unless it is detached.
 pub struct Answer<R> {
@@ -118,16 +121,31 @@ impl<R: Reply> Out<R> {
     /// Sends one part; the answer ends with the part whose own flag says so. Waits while the asker is
     /// more than a window behind. `Err` when nobody wants the answer any more.
     pub async fn send(&mut self, part: R) -> Result<(), Error> {
+        self.send_all(vec![part]).await
+    }
+
+    /// Sends parts that are there together; like [`Out::send`], but in one message where that can be. The
+    /// asker gets them one by one.
+    pub async fn send_all(&mut self, parts: Vec<R>) -> Result<(), Error> {
         if self.ended {
             return Err(Error::new(ErrorCode::Internal, "the answer has ended"));
         }
-        let last = part.is_last();
-        let body = codec::encode(&part, ContentType::Json)?;
-        self.mesh
-            .holder()
-            .send(&self.mesh, &self.held, body, last)
-            .await?;
-        self.ended = last;
+        for group in parts.chunks(TOGETHER) {
+            let end = group.iter().position(Reply::is_last);
+            let group = end.map_or(group, |end| &group[..=end]);
+            let bodies = group
+                .iter()
+                .map(|part| codec::encode(part, ContentType::Json))
+                .collect::<Result<_, _>>()?;
+            self.mesh
+                .holder()
+                .send(&self.mesh, &self.held, bodies, end.is_some())
+                .await?;
+            self.ended = end.is_some();
+            if self.ended {
+                break;
+            }
+        }
         Ok(())
     }
 

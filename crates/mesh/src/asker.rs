@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Buf;
 use parking_lot::Mutex;
 use tg_schemas::{Class, Error, ErrorCode, Frame, Headers, Topic};
 use tokio::sync::Notify;
@@ -29,6 +30,8 @@ const UNSERVED: Duration = Duration::from_millis(900);
 const UNSERVED_AFTER_RECONNECT: Duration = Duration::from_secs(3);
 /// Silence before the first sign of life (a holder speaks after 300 ms).
 const FIRST_SIGN: Duration = Duration::from_millis(1500);
+/// A holder that another wants to replace has this long to say that it lives.
+const PROBE: Duration = Duration::from_millis(400);
 /// How often silent and gapped answers are looked at.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -67,6 +70,10 @@ struct State {
     credited: u64,
     bytes_since_credit: usize,
     holder: Option<Arc<str>>,
+    /// The holder before, from which another process took over: what it still says comes too late.
+    gone: Option<Arc<str>>,
+    /// Since when the holder was asked whether it lives, for another wants to take over.
+    probed: Option<Instant>,
     heard: Option<Instant>,
     patience: Duration,
     gap_since: Option<Instant>,
@@ -316,6 +323,10 @@ impl Asker {
             return;
         };
         let mut state = pending.state.lock();
+        if envelope.headers.frame == Some(Frame::Where) {
+            take_over(mesh, &pending, &mut state, &envelope.headers);
+            return;
+        }
         if state.complete {
             return;
         }
@@ -328,6 +339,9 @@ impl Asker {
         }
         let frame = envelope.headers.frame.unwrap_or(Frame::Part);
         let from: Option<Arc<str>> = envelope.headers.from.as_deref().map(Arc::from);
+        if from.is_some() && state.gone == from && frame != Frame::Refuse {
+            return;
+        }
         if let (Some(first), Some(other)) = (&state.holder, &from) {
             let older = envelope.headers.seq.is_some_and(|seq| seq < state.next);
             if first != other && frame != Frame::Refuse && older {
@@ -344,7 +358,9 @@ impl Asker {
                     return;
                 };
                 state.patience = FIRST_SIGN;
-                accept(&mut state, seq, envelope, frame == Frame::Last);
+                for (seq, part, last) in parts(seq, envelope, frame == Frame::Last) {
+                    accept(&mut state, seq, part, last);
+                }
             }
             Frame::Alive => {
                 // The holder doubles its pauses from 300 ms to 5 s.
@@ -367,8 +383,12 @@ impl Asker {
     }
 
     fn nobody_waits(&self, mesh: &Mesh, headers: &Headers) {
-        let working = matches!(headers.frame, Some(Frame::Part | Frame::Alive));
-        if working && !headers.detach && headers.from.is_some() {
+        let wanted = match headers.frame {
+            Some(Frame::Part | Frame::Alive) => !headers.detach,
+            Some(Frame::Where) => true,
+            _ => false,
+        };
+        if wanted && headers.from.is_some() {
             let id: Arc<str> = headers.id.as_deref().unwrap_or_default().into();
             tell(
                 mesh,
@@ -441,11 +461,77 @@ fn look_after(mesh: &Mesh, pending: &Arc<Pending>, reconnected: bool) {
         // The holder is gone; the question is asked again under its id.
         state.heard = Some(now);
         state.holder = None;
+        state.gone = None;
         state.ask_again = true;
         drop(state);
         metrics::counter!("tg_questions_asked_again_total").increment(1);
         pending.wake.notify_one();
     }
+}
+
+/// Another process wants to go on with the answer. Where its holder says nothing when asked, the other is
+/// told from which part on; until then it gets no reply and asks again.
+fn take_over(mesh: &Mesh, pending: &Pending, state: &mut State, headers: &Headers) {
+    let from: Option<Arc<str>> = headers.from.as_deref().map(Arc::from);
+    if from.is_none() || pending.foreign {
+        return;
+    }
+    let now = Instant::now();
+    if state.holder.is_some() && state.holder != from && !state.complete {
+        match state.probed {
+            Some(at) if state.heard.is_some_and(|heard| heard > at) => state.probed = None,
+            Some(at) if now - at < PROBE => return,
+            Some(_) => {}
+            None => {
+                state.probed = Some(now);
+                let (holder, next) = (state.holder.clone(), state.next);
+                tell(mesh, holder, &pending.id, Frame::Resend, next);
+            }
+        }
+        if state.probed.is_none_or(|at| now - at < PROBE) {
+            return;
+        }
+        state.gone = state.holder.take();
+        // What came early belongs to words that nobody will complete.
+        state.early.clear();
+        state.gap_since = None;
+    }
+    state.probed = None;
+    state.holder = from.clone();
+    state.heard = Some(now);
+    state.patience = FIRST_SIGN;
+    tell(mesh, from, &pending.id, Frame::Resend, state.next);
+}
+
+/// The parts of a message, each with its number and whether it is the last. None if the message does not
+/// hold as many as it says: they are asked for again like lost ones.
+fn parts(seq: u64, envelope: Envelope, last: bool) -> Vec<(u64, Envelope, bool)> {
+    let Some(number) = envelope.headers.parts else {
+        return vec![(seq, envelope, last)];
+    };
+    let mut rest = envelope.body;
+    let mut parts = Vec::new();
+    while let Some(at) = rest.iter().position(|byte| *byte == b'\n') {
+        parts.push(rest.split_to(at));
+        rest.advance(1);
+    }
+    parts.push(rest);
+    if u32::try_from(parts.len()) != Ok(number) || parts.len() > MAX_PARTS {
+        tracing::warn!("a message of an answer does not hold the parts it names");
+        return Vec::new();
+    }
+    let end = seq + parts.len() as u64 - 1;
+    (seq..)
+        .zip(parts)
+        .map(|(seq, body)| {
+            let part = Envelope {
+                content_type: envelope.content_type,
+                body,
+                ..Envelope::default()
+            };
+            (seq, part, last && seq == end)
+        })
+        .collect()
 }
 
 fn accept(state: &mut State, seq: u64, envelope: Envelope, last: bool) {

@@ -100,7 +100,7 @@ impl<Q: Message, R: Reply> ErasedServe for ServeHandler<Q, R> {
 
     async fn fail(&self, mesh: &Mesh, held: Arc<Held>, error: Error) {
         if let Ok(body) = answer::failure::<R>(error) {
-            let _ = mesh.holder().send(mesh, &held, body, true).await;
+            let _ = mesh.holder().send(mesh, &held, vec![body], true).await;
         }
     }
 

@@ -9,18 +9,20 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tg_schemas::codec::ContentType;
 use tg_schemas::{Error, ErrorCode, Frame, Headers, Topic};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::ReplyAddress;
-use crate::bus::{Envelope, Link, Promise, Target};
+use crate::bus::{Envelope, Link, Promise, Routed, Target};
 use crate::deadline::Deadline;
 use crate::mesh::Mesh;
 
 /// Parts, and bytes, sent ahead of what the asker has used up.
 const WINDOW_PARTS: u64 = 192;
 const WINDOW_BYTES: usize = 4 << 20;
+/// Largest message that holds several parts.
+const JOINED_BYTES: usize = 256 << 10;
 /// First pause before a silent holder speaks up; doubles to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(300);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -28,6 +30,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 const KEEP_ENDED: Duration = Duration::from_secs(10);
 /// How long this process speaks for an answer that another message is to continue.
 const KEEP_RELEASED: Duration = Duration::from_secs(15);
+/// Pause before an asker is asked once more where it stands.
+const ASK_AGAIN: Duration = Duration::from_millis(500);
 /// Bytes of ended answers kept at most.
 const KEEP_BYTES: usize = 32 << 20;
 /// Cancelled ids remembered, for work that is between two messages when the cancel comes.
@@ -111,11 +115,24 @@ impl Held {
     }
 }
 
+/// Where the asker of an answer stands that another process began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It lacks the parts from this one on.
+    Lacks(u64),
+    /// It does not wait any more.
+    Gone,
+}
+
+type Told = watch::Sender<Option<Standing>>;
+
 /// All answers of this process.
 #[derive(Default)]
 pub(crate) struct Holder {
     held: Mutex<HashMap<Arc<str>, Arc<Held>>>,
     cancelled: Mutex<VecDeque<Arc<str>>>,
+    /// Questions about where askers stand; bounded by the handlers that wait for them.
+    standings: Mutex<HashMap<Arc<str>, Told>>,
 }
 
 impl Holder {
@@ -166,6 +183,58 @@ impl Holder {
         Some(held)
     }
 
+    /// Asks the asker of an answer that another process began where it stands, and has it listen to this
+    /// process only. `None` if it says nothing for this long.
+    pub(crate) async fn standing(
+        &self,
+        mesh: &Mesh,
+        address: &ReplyAddress,
+        patience: Duration,
+    ) -> Option<Standing> {
+        let id: Arc<str> = address.id.as_str().into();
+        let told = self.standings.lock().entry(id.clone()).or_default().clone();
+        let mut answer = told.subscribe();
+        let to = Target::Inbox(address.reply_to.as_str().into());
+        let asking = async {
+            loop {
+                let headers = Headers {
+                    id: Some(id.to_string()),
+                    from: Some(mesh.inbox().to_owned()),
+                    frame: Some(Frame::Where),
+                    detach: address.detach,
+                    ..Headers::default()
+                };
+                let envelope = Envelope {
+                    headers,
+                    ..Envelope::default()
+                };
+                // A bus that is away for now is asked again.
+                let _ = mesh.publish(&to, envelope, Promise::Sent).await;
+                tokio::time::sleep(ASK_AGAIN).await;
+            }
+        };
+        let standing = async {
+            answer
+                .wait_for(Option::is_some)
+                .await
+                .ok()
+                .and_then(|told| *told)
+        };
+        let standing = tokio::select! {
+            standing = standing => standing,
+            () = asking => None,
+            () = tokio::time::sleep(patience) => None,
+        };
+        self.standings.lock().remove(&id);
+        standing
+    }
+
+    fn told(&self, id: &str, standing: Standing) {
+        if let Some(told) = self.standings.lock().get(id) {
+            told.send_replace(Some(standing));
+        }
+    }
+
     /// The id is held here: tells the asker the number of the next part.
     pub(crate) fn repeat_position(&self, mesh: &Mesh, id: &str) -> bool {
         let Some(held) = self.held.lock().get(id).cloned() else {
@@ -187,35 +256,42 @@ impl Holder {
         });
     }
 
-    /// Sends one part.
+    /// Sends parts that are there together, in one message where that can be; `last` is of the last of them.
     pub(crate) async fn send(
         &self,
         mesh: &Mesh,
         held: &Arc<Held>,
-        body: Bytes,
+        bodies: Vec<Bytes>,
         last: bool,
     ) -> Result<(), Error> {
         self.wait_for_credit(held, last).await?;
-        let envelope = {
+        let keep = !held.foreign && !mesh.bus().lossless();
+        let parts: Vec<Envelope> = {
             let mut state = held.state.lock();
             if state.ended.is_some() {
                 return Err(Error::new(ErrorCode::Internal, "the answer has ended"));
             }
-            let seq = state.next;
-            state.next += 1;
             state.spoke = Instant::now();
             state.pause = FIRST_PAUSE;
-            state.bytes_ahead += body.len();
-            let frame = if last { Frame::Last } else { Frame::Part };
-            let envelope = held.frame(mesh, frame, seq, body);
-            if !held.foreign && !mesh.bus().lossless() {
-                state.kept_bytes += envelope.body.len();
-                state.parts.push_back((seq, envelope.clone()));
+            let end = state.next + bodies.len() as u64;
+            let mut parts = Vec::with_capacity(bodies.len());
+            for body in bodies {
+                let seq = state.next;
+                state.next += 1;
+                state.bytes_ahead += body.len();
+                let ends = last && state.next == end;
+                let frame = if ends { Frame::Last } else { Frame::Part };
+                let part = held.frame(mesh, frame, seq, body);
+                if keep {
+                    state.kept_bytes += part.body.len();
+                    state.parts.push_back((seq, part.clone()));
+                }
+                parts.push(part);
             }
             if last {
                 state.ended = Some(Instant::now());
             }
-            envelope
+            parts
         };
         // What is lost here shows as a gap and is asked for again.
         let promise = if held.foreign {
@@ -223,14 +299,19 @@ impl Holder {
         } else {
             Promise::Sent
         };
-        let sent = mesh.publish(&held.reply_to, envelope, promise).await;
+        let mut sent = Ok(Routed::Queued);
+        for message in messages(parts, held.foreign) {
+            sent = mesh.publish(&held.reply_to, message, promise).await;
+            if sent.is_err() && held.foreign {
+                break;
+            }
+        }
         if last && (held.foreign || mesh.bus().lossless()) {
             self.held.lock().remove(&held.id);
         }
         match sent {
-            Ok(_) => Ok(()),
-            Err(_) if !held.foreign => Ok(()),
-            Err(fault) => Err(fault.into()),
+            Err(fault) if held.foreign => Err(fault.into()),
+            _ => Ok(()),
         }
     }
 
@@ -277,9 +358,14 @@ impl Holder {
         let (Some(id), Some(frame)) = (headers.id.as_deref(), headers.frame) else {
             return;
         };
-        if frame == Frame::Cancel {
-            self.cancel(mesh, id);
-            return;
+        match frame {
+            Frame::Cancel => {
+                self.told(id, Standing::Gone);
+                self.cancel(mesh, id);
+                return;
+            }
+            Frame::Resend => self.told(id, Standing::Lacks(headers.seq.unwrap_or(0))),
+            _ => {}
         }
         let Some(held) = self.held.lock().get(id).cloned() else {
             return;
@@ -419,6 +505,28 @@ impl Holder {
             .filter(|held| held.state.lock().ended.is_none())
             .count()
     }
+}
+
+/// Parts as messages: one for all where the asker reads that, unless it would be large.
+fn messages(mut parts: Vec<Envelope>, foreign: bool) -> Vec<Envelope> {
+    let bytes: usize = parts.iter().map(|part| part.body.len() + 1).sum();
+    let lines = parts.iter().all(|part| !part.body.contains(&b'\n'));
+    if parts.len() < 2 || foreign || bytes > JOINED_BYTES || !lines {
+        return parts;
+    }
+    let mut body = Vec::with_capacity(bytes);
+    for part in &parts {
+        if !body.is_empty() {
+            body.push(b'\n');
+        }
+        body.extend_from_slice(&part.body);
+    }
+    let (first, number) = (parts[0].headers.seq, parts.len());
+    let mut joined = parts.pop().unwrap_or_default();
+    joined.headers.seq = first;
+    joined.headers.parts = u32::try_from(number).ok();
+    joined.body = body.into();
+    vec![joined]
 }
 
 /// Tells an asker that its question is not taken, without holding it.

@@ -60,6 +60,7 @@ pub use answer::{Answer, Out, ReplyAddress};
 pub use bus::{Bus, BusError, Envelope, Mode};
 pub use config_view::ConfigView;
 pub use deadline::Deadline;
+pub use holder::Standing;
 pub use mesh::{Ask, Mesh, MeshOptions};
 pub use owned::{OpenFault, Owned, OwnedStore};
 pub use presence::PresenceView;

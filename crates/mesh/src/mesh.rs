@@ -22,7 +22,7 @@ use crate::bus::{
 use crate::config_view::{COLLECTION, ConfigView, WORKSPACES};
 use crate::config_watch::{self, Watched};
 use crate::deadline::{Deadline, GAP, QUESTION, STREAM};
-use crate::holder::Holder;
+use crate::holder::{Holder, Standing};
 use crate::presence::{self, PresenceView};
 use crate::processor::Processor;
 use crate::put_aside;
@@ -367,6 +367,15 @@ impl Mesh {
             ended: false,
             kind: PhantomData,
         })
+    }
+
+    /// Asks the asker of an answer that another process began, and that is to be resumed here, where it
+    /// stands. From then on it listens to this process only. `None` if it says nothing for this long.
+    pub async fn standing(&self, address: &ReplyAddress, patience: Duration) -> Option<Standing> {
+        if address.foreign {
+            return None;
+        }
+        self.0.holder.standing(self, address, patience).await
     }
 
     /// The watched configuration.

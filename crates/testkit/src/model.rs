@@ -22,6 +22,17 @@ pub use script::{cut, final_answer, nonce_of, tool_call, two_step_react};
 /// Calls kept for inspection; later ones are only counted.
 const KEPT_CALLS: usize = 10_000;
 
+/// In a streamed piece: stands for the moment at which the piece is sent, see [`clock`].
+pub const CLOCK: &str = "{clock}";
+
+/// Microseconds since the Unix epoch.
+pub fn clock() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.map_or(0, |since| {
+        u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+    })
+}
+
 /// How an answer ends after its last piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {

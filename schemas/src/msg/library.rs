@@ -286,10 +286,10 @@ pub struct LibrarianRequest {
     /// `get-contents`: which documents.
     #[serde(deserialize_with = "nullable")]
     pub document_ids: Vec<String>,
-    /// `add-children`: the children.
+    /// `add-children`, `add-documents`: what is added.
     #[serde(deserialize_with = "nullable")]
     pub document_metadatas: Vec<DocumentMetadata>,
-    /// `add-children`: content of each child, base64.
+    /// `add-children`, `add-documents`: content of each, base64.
     #[serde(deserialize_with = "nullable")]
     pub contents: Vec<String>,
     /// `stream-document`: exactly the chunk of `chunk_index`, as the one part of the answer.

@@ -39,6 +39,8 @@ pub(crate) struct Weight {
     pub(crate) deleted: u64,
     /// Quads alive when somebody last counted.
     pub(crate) live: u64,
+    /// What the journal may cost before somebody counts again.
+    due: u64,
 }
 
 impl Weight {
@@ -52,9 +54,29 @@ impl Weight {
         self.rows += 1;
     }
 
+    /// What loading it costs, in quads.
+    fn cost(&self) -> u64 {
+        self.quads + Self::ROW * self.rows
+    }
+
+    /// The same journal, if so much of it is alive.
+    pub(crate) fn with_live(self, live: u64) -> Self {
+        Self { live, ..self }
+    }
+
     /// Whether half of loading it would be spent on the past.
     pub(crate) fn is_wasteful(&self) -> bool {
-        self.quads + Self::ROW * self.rows > 2 * self.live + Self::SMALL
+        self.cost() > 2 * self.live + Self::SMALL
+    }
+
+    /// Whether it may be wasteful, and was not counted lately: counting goes through everything.
+    fn is_due(&self) -> bool {
+        self.is_wasteful() && self.cost() > self.due
+    }
+
+    /// Lets the journal grow by a part of what it costs before it is looked at again.
+    fn wait_for(&mut self, part: u64) {
+        self.due = self.cost() + part + Self::SMALL / 8;
     }
 
     /// Whether memory still holds a lot that was deleted.
@@ -149,7 +171,7 @@ impl Entry {
             }
         }
         order.weight.rows += rows;
-        Ok(order.weight.is_wasteful())
+        Ok(order.weight.is_due())
     }
 
     /// One state with its number and weight, for a snapshot.
@@ -177,13 +199,24 @@ impl Entry {
             rows: since.rows + rows,
             deleted: since.deleted,
             live,
+            due: 0,
         };
         order.weight
     }
 
-    /// Somebody counted; merging is not worth it, or did not work for now.
+    /// Somebody counted, and merging is not worth it yet.
     pub(crate) fn counted(&self, live: u64) {
-        self.order.lock().weight.live = live;
+        let mut order = self.order.lock();
+        order.weight.live = live;
+        let part = order.weight.cost() / 8;
+        order.weight.wait_for(part);
+    }
+
+    /// Merging did not work: not again before the journal has grown as much once more.
+    pub(crate) fn not_merged(&self) {
+        let mut order = self.order.lock();
+        let all = order.weight.cost();
+        order.weight.wait_for(all);
     }
 }
 
@@ -193,4 +226,43 @@ pub(crate) struct Frozen {
     pub(crate) quads: oxigraph::store::QuadIter<'static>,
     pub(crate) seq: i64,
     pub(crate) weight: Weight,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_journal_that_grows_by_what_stays_is_counted_rarely() {
+        let entry = Entry::loading(1);
+        let (mut counts, mut live) = (0, 0);
+        for _ in 0..20_000 {
+            live += 40;
+            let due = {
+                let mut order = entry.order.lock();
+                order.weight.add(40);
+                order.weight.is_due()
+            };
+            if due {
+                counts += 1;
+                entry.counted(live);
+            }
+        }
+        assert!((1..=20).contains(&counts), "{counts}");
+    }
+
+    #[test]
+    fn a_journal_that_could_not_be_merged_grows_first() {
+        let mut weight = Weight::default();
+        weight.add(Weight::SMALL);
+        assert!(weight.is_due());
+        let entry = Entry::loading(1);
+        entry.order.lock().weight = weight;
+        entry.not_merged();
+        let mut order = entry.order.lock();
+        order.weight.add(Weight::SMALL / 2);
+        assert!(!order.weight.is_due());
+        order.weight.add(Weight::SMALL);
+        assert!(order.weight.is_due());
+    }
 }

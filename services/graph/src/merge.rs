@@ -44,7 +44,7 @@ fn merge(shared: &Shared, entry: &Entry) -> Result<Option<Weight>, GraphError> {
     };
     let (seq, before) = (frozen.seq, frozen.weight);
     let live = frozen.dataset.store().len()? as u64;
-    if !(Weight { live, ..before }).is_wasteful() {
+    if !before.with_live(live).is_wasteful() {
         entry.counted(live);
         return Ok(None);
     }
@@ -58,8 +58,7 @@ fn merge(shared: &Shared, entry: &Entry) -> Result<Option<Weight>, GraphError> {
             .write(move |tx| store::replace(tx, id, seq, &parts)),
     );
     if replaced.is_err() {
-        // Not at once again: only when the journal has grown as much once more.
-        entry.counted(before.quads);
+        entry.not_merged();
     }
     metrics::counter!("tg_graph_merges_total").increment(1);
     Ok(replaced?.then(|| entry.reweigh(before, rows, live)))

@@ -1,7 +1,7 @@
 //! The two hosted processors: questions from the bus to the completer and back.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use futures::{FutureExt, StreamExt};
@@ -13,8 +13,11 @@ use crate::completer::Completer;
 use crate::error::LlmError;
 use crate::model::{ChatEvent, ChatRequest, ChatStream, Completion, Format};
 
-/// Pieces that are there already are sent together up to this many bytes.
+/// Pieces that are sent together have up to this many bytes.
 const TOGETHER: usize = 256;
+/// Pieces that follow the one sent last within this time are gathered for as long; the first of an answer
+/// and those of a model that writes slower are never kept waiting.
+const PACE: Duration = Duration::from_millis(1);
 
 /// Completions in progress at once per flow: they only wait for a provider.
 const CONCURRENCY: usize = 1024;
@@ -100,7 +103,7 @@ impl TextCompletion {
         let left = cx.deadline.left();
         let mut events = self.completer.open(request, left, &cx.cancel).await?;
         let mut text = String::new();
-        let mut first = true;
+        let mut sent: Option<tokio::time::Instant> = None;
         while let Some(event) = events.next().await {
             let mut done = None;
             match event? {
@@ -108,12 +111,21 @@ impl TextCompletion {
                 ChatEvent::Done(completion) => done = Some(completion),
             }
             if request.streaming {
-                if !first && done.is_none() {
-                    done = gather(&mut events, &mut text)?;
+                if let (Some(sent), None) = (sent, &done) {
+                    match gather(&mut events, &mut text, sent + PACE).await {
+                        Ok(end) => done = end,
+                        Err(error) => {
+                            // What came before the fault is passed on before it.
+                            if !text.is_empty() {
+                                out.send(piece(text)).await?;
+                            }
+                            return Err(error.into());
+                        }
+                    }
                 }
-                if !text.is_empty() {
-                    first = false;
+                if !text.is_empty() && done.is_none() {
                     out.send(piece(std::mem::take(&mut text))).await?;
+                    sent = Some(tokio::time::Instant::now());
                 }
             }
             if let Some(completion) = done {
@@ -164,15 +176,26 @@ impl TextCompletion {
     }
 }
 
-/// Adds pieces that are there already; the end, if it is among them.
-fn gather(events: &mut ChatStream, text: &mut String) -> Result<Option<Completion>, LlmError> {
+/// Adds pieces that are there already or come until then; the end, if it is among them.
+async fn gather(
+    events: &mut ChatStream,
+    text: &mut String,
+    until: tokio::time::Instant,
+) -> Result<Option<Completion>, LlmError> {
     while text.len() < TOGETHER {
-        match events.next().now_or_never() {
-            Some(Some(Ok(ChatEvent::Delta(piece)))) => *text += &piece,
-            Some(Some(Ok(ChatEvent::Done(completion)))) => return Ok(Some(completion)),
-            Some(Some(Err(error))) => return Err(error),
-            Some(None) => return Err(LlmError::BrokenOff),
-            None => break,
+        let next = match events.next().now_or_never() {
+            Some(next) => next,
+            None if tokio::time::Instant::now() >= until => break,
+            None => match tokio::time::timeout_at(until, events.next()).await {
+                Ok(next) => next,
+                Err(_) => break,
+            },
+        };
+        match next {
+            Some(Ok(ChatEvent::Delta(piece))) => *text += &piece,
+            Some(Ok(ChatEvent::Done(completion))) => return Ok(Some(completion)),
+            Some(Err(error)) => return Err(error),
+            None => return Err(LlmError::BrokenOff),
         }
     }
     Ok(None)

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tg_mesh::embedded::EmbeddedBus;
+use tg_mesh::embedded::faults::{Faults, FaultyBus};
 use tg_mesh::{Ask, Cx, Deadline, Mesh, MeshOptions, Out, Processor, Serve};
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
 use tg_schemas::{Class, Error, ErrorCode, Topic};
@@ -50,12 +51,19 @@ impl Serve<TextCompletionRequest, TextCompletionResponse> for Echo {
             "silent" => return Ok(()),
             _ => {}
         }
+        let part = |word: &str| TextCompletionResponse {
+            response: word.to_owned(),
+            ..Default::default()
+        };
+        if let Some(words) = ask.prompt.strip_prefix("together ") {
+            let mut parts: Vec<_> = words.split(' ').map(part).collect();
+            out.send_all(parts.split_off(1)).await?;
+            parts[0].end_of_stream = true;
+            parts.push(part("never sent"));
+            return out.send_all(parts).await;
+        }
         for word in ask.prompt.split(' ') {
-            let part = TextCompletionResponse {
-                response: word.to_owned(),
-                ..Default::default()
-            };
-            out.send(part).await?;
+            out.send(part(word)).await?;
         }
         out.send(TextCompletionResponse {
             end_of_stream: true,
@@ -101,6 +109,35 @@ async fn parts_come_in_order_and_end() {
     }
     assert_eq!(seen, words);
     assert_eq!(mesh.load().1, 0, "nothing is held any more");
+}
+
+#[tokio::test]
+async fn parts_sent_together_come_one_by_one_also_over_a_bus_that_loses_some() {
+    let bus = FaultyBus::new(Arc::new(EmbeddedBus::in_memory()), 11);
+    let mesh = Mesh::start(Arc::new(bus.clone()), MeshOptions::default())
+        .await
+        .unwrap();
+    let processor = Processor::new("echo").serves_system("echo", Arc::new(Echo::default()));
+    mesh.host(processor).await.unwrap();
+    let words: Vec<_> = (0..700).map(|n| n.to_string()).collect();
+    let text = format!("together {}", words.join(" "));
+    for lose in [0.0, 0.3] {
+        bus.set(Faults {
+            lose,
+            delay: lose,
+            delay_up_to: Duration::from_millis(5),
+            duplicate: lose,
+            ..Faults::default()
+        });
+        let mut answer =
+            mesh.ask::<_, TextCompletionResponse>(&topic(), &prompt(&text), Ask::default());
+        let mut seen = Vec::new();
+        while let Some(part) = answer.next().await {
+            seen.push(part.unwrap().response);
+        }
+        assert_eq!(seen.pop().as_deref(), Some("0"));
+        assert_eq!(seen, words[1..]);
+    }
 }
 
 #[tokio::test]

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::dialect::{Asked, Dialect};
-use super::{Call, End, Reply, Shared};
+use super::{CLOCK, Call, End, Reply, Shared, clock};
 
 pub(super) async fn run(
     listener: tokio::net::TcpListener,
@@ -216,7 +216,11 @@ fn streamed(
             if at == 0 {
                 text = writing.dialect.opening(&writing.asked);
             }
-            text += &writing.dialect.piece(&writing.asked, &writing.pieces[at]);
+            let mut piece = writing.pieces[at].clone();
+            if piece.contains(CLOCK) {
+                piece = piece.replace(CLOCK, &clock().to_string());
+            }
+            text += &writing.dialect.piece(&writing.asked, &piece);
             return Some((Ok(Bytes::from(text)), Some(writing)));
         }
         match writing.end {

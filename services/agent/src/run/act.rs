@@ -10,7 +10,7 @@ use tg_schemas::{Error, ErrorCode};
 use tokio::sync::oneshot;
 
 use super::Stop;
-use super::keep::{Keeper, OBSERVATION_TITLE, thought_title};
+use super::keep::{Keeper, OBSERVATION_TITLE, Text, thought_title};
 use super::walk::Walk;
 use crate::engine::arguments;
 use crate::engine::bounds::{self, MAX_IN_VAIN, MAX_OBSERVATION, MAX_SAME, MAX_SHOWN};
@@ -35,17 +35,25 @@ impl Walk {
         let keeper = Keeper::new(&self.cx, &self.run.collection);
         let (id, step) = (self.id.clone(), self.step);
         let stored = async {
-            let title = thought_title(decision.action().0);
-            let thought = keeper
-                .save(&id.thought(step), title, &decision.thought_text())
-                .await;
             // Without an observation the run ends here, and its end stores everything.
             let Ok(seen) = told.await else {
                 return Ok(());
             };
             let seen: Observation = seen;
-            let title = OBSERVATION_TITLE.to_owned();
-            let text = keeper.save(&id.observation(step), title, &seen.text).await;
+            let thought = decision.thought_text();
+            let texts = [
+                Text {
+                    id: id.thought(step),
+                    title: thought_title(decision.action().0),
+                    text: &thought,
+                },
+                Text {
+                    id: id.observation(step),
+                    title: OBSERVATION_TITLE.to_owned(),
+                    text: &seen.text,
+                },
+            ];
+            let [thought, text] = keeper.save(texts).await;
             let stored = Stored { thought, text };
             opening.extend(trace::chose(&id, step, decision, stored));
             opening.push(trace::saw(&id, step, &seen, stored));
@@ -73,13 +81,13 @@ impl Walk {
             thought: self.keeper.has_library(),
             text: self.keeper.has_library(),
         };
+        let mut chosen = Vec::new();
         if matches!(decision.taken, Taken::Action { .. }) {
-            self.send(chunks::action(&self.id, self.step, decision))
-                .await?;
+            chosen.push(chunks::action(&self.id, self.step, decision));
         }
-        for event in trace::chose(&self.id, self.step, decision, promised) {
-            self.send(chunks::explain(&event)).await?;
-        }
+        let entries = trace::chose(&self.id, self.step, decision, promised);
+        chosen.extend(entries.iter().map(chunks::explain));
+        self.send_all(chosen).await?;
         let seen = match known {
             Some(seen) => seen,
             None => {
@@ -90,13 +98,11 @@ impl Walk {
             }
         };
         self.seen = Some(seen.clone());
-        for entry in &seen.trace {
-            self.send(chunks::relayed(entry)).await?;
-        }
-        self.send(chunks::observation(&self.id, self.step, &seen.text))
-            .await?;
+        let mut observed: Vec<_> = seen.trace.iter().map(chunks::relayed).collect();
+        observed.push(chunks::observation(&self.id, self.step, &seen.text));
         let saw = trace::saw(&self.id, self.step, &seen, promised);
-        self.send(chunks::explain(&saw)).await?;
+        observed.push(chunks::explain(&saw));
+        self.send_all(observed).await?;
         let next = self.next(decision, &seen);
         // The receiver waits as long as this future runs.
         let _ = tell.send(seen);

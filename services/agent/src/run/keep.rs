@@ -8,13 +8,20 @@ use base64::engine::general_purpose::STANDARD;
 use tg_mesh::Cx;
 use tg_mesh::Deadline;
 use tg_provenance::Event;
+use tg_schemas::Error;
 use tg_schemas::msg::{DocumentMetadata, LibrarianRequest, LibrarianResponse, Metadata, Triples};
-use tg_schemas::{Error, ErrorCode};
 
 /// Longest that the library may take for one text.
 const LIBRARY: Duration = Duration::from_secs(10);
 const LIBRARIAN: &str = "librarian-request";
 const TRIPLES: &str = "explainability";
+
+/// A text to store; none if it is empty.
+pub(super) struct Text<'a> {
+    pub(super) id: String,
+    pub(super) title: String,
+    pub(super) text: &'a str,
+}
 
 /// See the module.
 pub(super) struct Keeper {
@@ -38,36 +45,43 @@ impl Keeper {
         self.cx.has(LIBRARIAN)
     }
 
-    /// Stores a text under an id of the trace. `true` once it is there.
-    pub(super) async fn save(&self, id: &str, title: String, text: &str) -> bool {
-        if text.is_empty() || !self.has_library() {
-            return false;
+    /// Stores texts under ids of the trace, all in one question. Says of each whether it is there.
+    pub(super) async fn save<const N: usize>(&self, texts: [Text<'_>; N]) -> [bool; N] {
+        let wanted = texts.each_ref().map(|text| !text.text.is_empty());
+        if !wanted.contains(&true) || !self.has_library() {
+            return [false; N];
         }
-        match self.add_document(id, title, text).await {
-            Ok(()) => true,
-            // A step that is taken up again has stored the same text before.
-            Err(error) if error.code() == ErrorCode::Conflict => true,
+        match self.add_documents(texts).await {
+            // What a step that is taken up again has stored before is there too.
+            Ok(()) => wanted,
             Err(error) => {
                 metrics::counter!("tg_agent_texts_lost_total").increment(1);
-                tracing::warn!(%error, "a text of a trace was not stored");
-                false
+                tracing::warn!(%error, "texts of a trace were not stored");
+                [false; N]
             }
         }
     }
 
-    async fn add_document(&self, id: &str, title: String, text: &str) -> Result<(), Error> {
+    async fn add_documents<const N: usize>(&self, texts: [Text<'_>; N]) -> Result<(), Error> {
+        let time = chrono::Utc::now().timestamp();
+        let texts = texts.into_iter().filter(|text| !text.text.is_empty());
+        let (contents, document_metadatas) = texts
+            .map(|text| {
+                let document = DocumentMetadata {
+                    id: text.id,
+                    time,
+                    kind: "text/plain".to_owned(),
+                    title: text.title,
+                    document_type: "answer".to_owned(),
+                    ..DocumentMetadata::default()
+                };
+                (STANDARD.encode(text.text), document)
+            })
+            .unzip();
         let request = LibrarianRequest {
-            operation: "add-document".to_owned(),
-            document_id: id.to_owned(),
-            document_metadata: Some(DocumentMetadata {
-                id: id.to_owned(),
-                time: chrono::Utc::now().timestamp(),
-                kind: "text/plain".to_owned(),
-                title,
-                document_type: "answer".to_owned(),
-                ..DocumentMetadata::default()
-            }),
-            content: STANDARD.encode(text),
+            operation: "add-documents".to_owned(),
+            document_metadatas,
+            contents,
             ..LibrarianRequest::default()
         };
         let mut cx = self.cx.clone();

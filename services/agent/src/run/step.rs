@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tg_mesh::Deadline;
 use tg_mesh::ReplyAddress;
-use tg_mesh::{Cx, Out, Read, ReadFault};
+use tg_mesh::{Cx, Out, Read, ReadFault, Standing};
 use tg_provenance::Reason;
 use tg_schemas::msg::{AgentResponse, AgentRun};
 use tg_schemas::{Error, ErrorCode};
@@ -14,7 +14,7 @@ use tg_schemas::{Error, ErrorCode};
 use super::walk::Walk;
 use super::{Agent, Stop};
 use crate::engine::decision::Ending;
-use crate::store::StepRow;
+use crate::store::{Ledger, Piece, StepRow};
 
 /// A step that somebody else has, or that stumbled, comes back after this at the earliest.
 const MOMENT: Duration = Duration::from_secs(1);
@@ -24,6 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const LOOKS: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(500));
 /// Longest wait for an asker whose holder died to ask again (an asker is patient for 12 s at most).
 const ASKER_PATIENCE: Duration = Duration::from_secs(20);
+/// The same for a run that goes on anyhow.
+const DETACHED_PATIENCE: Duration = Duration::from_secs(3);
 
 /// Reads `agent-step` of every flow.
 pub struct Steps(pub Arc<Agent>);
@@ -62,39 +64,69 @@ impl Read<AgentRun> for Steps {
             let walk = Walk::new(agent.clone(), cx, run, step, None, true);
             return handled(walk.catch_up(&row).await);
         }
+        let mut heard = Vec::new();
         if let Some(seq) = row.ending.as_ref().and_then(|ending| ending.seq) {
             address.seq = seq;
+        } else if address.detach && !fresh && row.decision.is_none() && row.ending.is_none() {
+            heard = heard_before(&ledger, &cx, &run, step, &mut address).await?;
         } else if !fresh && row.decision.is_none() && row.ending.is_none() {
-            row.ending = broken_off(agent, &run, step, &mut address).await;
+            row.ending = broken_off(agent, &cx, &run, step, &mut address).await;
         }
         let (deadline, detach) = (Deadline::from_millis(address.deadline), address.detach);
         let id = address.id.clone();
-        let Some(out) = resume_soon(&cx, address).await else {
-            return Err(later("the answer is held by another step"));
+        let out = match resume_soon(&cx, address, &ledger, (&run.run, step)).await? {
+            Resumed::Here(out) => out,
+            Resumed::Past(row) if row.done => return Ok(()),
+            Resumed::Past(row) => {
+                let walk = Walk::new(agent.clone(), cx, run, step, None, true);
+                return handled(walk.catch_up(&row).await);
+            }
+            Resumed::Busy => return Err(later("the answer is held by another step")),
         };
         let mut own = cx.clone();
         own.id = id.into();
         own.deadline = deadline;
         own.cancel = out.cancelled();
-        let walk = Walk::new(agent.clone(), own, run, step, Some(out), detach);
+        let mut walk = Walk::new(agent.clone(), own, run, step, Some(out), detach);
+        walk.heard = heard;
         let result = walk.take(row).await;
         drop(claim);
         handled(result)
     }
 }
 
-/// Goes on with the answer as soon as no other step of this process holds it.
-async fn resume_soon(cx: &Cx, address: ReplyAddress) -> Option<Out<AgentResponse>> {
+/// Whether a step can go on with its answer.
+enum Resumed {
+    Here(Out<AgentResponse>),
+    /// A later step has it for good: what this one lacks is its trace.
+    Past(StepRow),
+    Busy,
+}
+
+/// Goes on with the answer as soon as no other step of this process holds it. After a crash two steps of a run
+/// may come again at the same time; the later one does not end before the earlier.
+async fn resume_soon(
+    cx: &Cx,
+    address: ReplyAddress,
+    ledger: &Ledger,
+    (run, step): (&str, u32),
+) -> Result<Resumed, Error> {
     let end = tokio::time::Instant::now() + PATIENCE;
     let mut pause = LOOKS.0;
     loop {
-        let out = cx.mesh.resume::<AgentResponse>(address.clone());
-        if out.is_some() || tokio::time::Instant::now() >= end {
-            return out;
+        if let Some(out) = cx.mesh.resume::<AgentResponse>(address.clone()) {
+            return Ok(Resumed::Here(out));
+        }
+        let row = ledger.load(run.to_owned(), step).await?;
+        if row.done || row.later {
+            return Ok(Resumed::Past(row));
+        }
+        if tokio::time::Instant::now() >= end {
+            return Ok(Resumed::Busy);
         }
         tokio::select! {
             () = tokio::time::sleep(pause) => pause = (pause * 2).min(LOOKS.1),
-            () = cx.mesh.stopping().cancelled() => return None,
+            () = cx.mesh.stopping().cancelled() => return Ok(Resumed::Busy),
         }
     }
 }
@@ -124,19 +156,19 @@ fn later(why: &str) -> ReadFault {
 /// another text, and the run ends.
 async fn broken_off(
     agent: &Agent,
+    cx: &Cx,
     run: &AgentRun,
     step: u32,
     address: &mut ReplyAddress,
 ) -> Option<Ending> {
-    if !run.streaming || address.detach {
+    if !run.streaming {
         return None;
     }
-    // The first step opens with the session's entry, which is always the same.
-    let certain = address.seq + u64::from(step == 1);
+    let certain = certain(address, step);
     let lacks = if address.foreign {
         None
     } else {
-        agent.desk.position(&address.id, ASKER_PATIENCE).await
+        lacks(agent, cx, address).await
     };
     if lacks.is_some_and(|seq| seq <= certain) {
         return None;
@@ -151,4 +183,46 @@ async fn broken_off(
         seq: Some(seq),
         ..Ending::new(Reason::Interrupted, &error)
     })
+}
+
+/// What the asker of a detached run heard of a step that was begun and has no rows: the answer goes on after it.
+async fn heard_before(
+    ledger: &Ledger,
+    cx: &Cx,
+    run: &AgentRun,
+    step: u32,
+    address: &mut ReplyAddress,
+) -> Result<Vec<Piece>, Error> {
+    if !run.streaming {
+        return Ok(Vec::new());
+    }
+    let certain = certain(address, step);
+    let Some(Standing::Lacks(lacks)) = cx.mesh.standing(address, DETACHED_PATIENCE).await else {
+        return Ok(Vec::new());
+    };
+    let pieces = ledger.heard(&run.run, step, certain, lacks.max(certain));
+    let pieces = pieces.await?.unwrap_or_default();
+    if !pieces.is_empty() {
+        address.seq = lacks;
+    }
+    Ok(pieces)
+}
+
+/// The first part of a step that depends on the model: the first step opens with the session's entry, which is
+/// always the same.
+fn certain(address: &ReplyAddress, step: u32) -> u64 {
+    address.seq + u64::from(step == 1)
+}
+
+/// From which part on the asker lacks the answer: as it says when asked, or when it asks again itself.
+/// `None` if nobody waits any more.
+async fn lacks(agent: &Agent, cx: &Cx, address: &ReplyAddress) -> Option<u64> {
+    tokio::select! {
+        biased;
+        seq = agent.desk.position(&address.id, ASKER_PATIENCE) => seq,
+        standing = cx.mesh.standing(address, ASKER_PATIENCE) => match standing {
+            Some(Standing::Lacks(seq)) => Some(seq),
+            Some(Standing::Gone) | None => None,
+        },
+    }
 }

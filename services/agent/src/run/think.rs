@@ -9,11 +9,11 @@ use tg_schemas::{Error, ErrorCode, Reply};
 
 use super::Stop;
 use super::walk::Walk;
-use crate::engine::chunks;
 use crate::engine::decision::{Decision, Taken, Usage};
 use crate::engine::parser::{Choice, Fault, Parsed, Progress, ReplyParser};
 use crate::engine::prompt::{self, PROMPT};
 use crate::engine::toolset::{Tool, ToolSet};
+use crate::store::{Piece, PieceKind};
 
 const PROMPTS: &str = "prompt-request";
 /// Bytes of text read after the decision is complete, waiting for the token counts.
@@ -35,6 +35,26 @@ struct Shown {
 }
 
 impl Shown {
+    /// What was shown by a process that died.
+    fn before(heard: Vec<Piece>) -> Self {
+        let mut shown = Self::default();
+        for piece in heard {
+            shown.add(&piece);
+        }
+        shown.begin_again();
+        shown
+    }
+
+    fn add(&mut self, piece: &Piece) {
+        match piece.kind {
+            PieceKind::Answer => self.answer.push(piece.text.clone()),
+            kind => {
+                self.thought.push(piece.text.clone());
+                self.thought_ended |= kind == PieceKind::ThoughtEnd;
+            }
+        }
+    }
+
     fn is_empty(&self) -> bool {
         self.thought.is_empty() && self.answer.is_empty()
     }
@@ -87,7 +107,8 @@ impl Walk {
         let run = self.run.clone();
         let available = tools.available(&run);
         let additional = self.additional_context();
-        let (mut shown, mut usage) = (Shown::default(), Usage::default());
+        let mut shown = Shown::before(std::mem::take(&mut self.heard));
+        let mut usage = Usage::default();
         let mut unread: Option<(String, Fault)> = None;
         for _ in 0..=self.agent.settings.repairs {
             let known = unread.as_ref().map(|(text, fault)| (text.as_str(), fault));
@@ -208,9 +229,8 @@ impl Walk {
         let mut call = Usage::default();
         if !shown.is_empty() && !shown.thought_ended && shown.said_thought.is_over() {
             // A second reply goes on in the same thought, on a new line.
-            shown.thought.push("\n".to_owned());
-            let chunk = chunks::thought(&self.id, self.step, "\n", false);
-            self.send(chunk).await?;
+            self.say_all(vec![(PieceKind::Thought, "\n".to_owned())], shown)
+                .await?;
         }
         while let Some(part) = answer.next().await {
             let mut progress = Progress::default();
@@ -249,27 +269,38 @@ impl Walk {
         progress.thought = shown.said_thought.unsaid(progress.thought);
         progress.answer = shown.said_answer.unsaid(progress.answer);
         let ends = progress.thought_ended && !shown.thought_ended;
+        let mut certain = Vec::new();
         if !shown.thought_ended && (ends || !progress.thought.is_empty()) {
-            let chunk = chunks::thought(&self.id, self.step, &progress.thought, ends);
-            shown.thought.push(progress.thought);
-            shown.thought_ended = ends;
-            self.send(chunk).await?;
+            let kind = match ends {
+                true => PieceKind::ThoughtEnd,
+                false => PieceKind::Thought,
+            };
+            certain.push((kind, progress.thought));
         }
         if !progress.answer.is_empty() {
-            let chunk = chunks::answer(&self.id, &progress.answer);
-            shown.answer.push(progress.answer);
-            self.send(chunk).await?;
+            certain.push((PieceKind::Answer, progress.answer));
         }
-        Ok(())
+        self.say_all(certain, shown).await
+    }
+
+    async fn say_all(
+        &mut self,
+        pieces: Vec<(PieceKind, String)>,
+        shown: &mut Shown,
+    ) -> Result<(), Stop> {
+        let pieces: Vec<Piece> = pieces
+            .into_iter()
+            .map(|(kind, text)| Piece { kind, text })
+            .collect();
+        pieces.iter().for_each(|piece| shown.add(piece));
+        self.say(pieces).await
     }
 
     async fn end_thought(&mut self, shown: &mut Shown) -> Result<(), Stop> {
         if shown.thought.is_empty() || shown.thought_ended {
             return Ok(());
         }
-        shown.thought.push(String::new());
-        shown.thought_ended = true;
-        self.send(chunks::thought(&self.id, self.step, "", true))
+        self.say_all(vec![(PieceKind::ThoughtEnd, String::new())], shown)
             .await
     }
 }

@@ -8,20 +8,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tg_mesh::Cx;
-use tg_mesh::Out;
+use tg_mesh::{Cx, Mode, Out};
 use tg_provenance::{Event, Reason, Session};
 use tg_schemas::msg::{AgentResponse, AgentRun};
 use tg_schemas::{Error, ErrorCode};
 
-use super::keep::{Keeper, answer_title, thought_title};
+use super::keep::{Keeper, OBSERVATION_TITLE, Text, answer_title, thought_title};
 use super::{Agent, Stop, now_ms};
 use crate::engine::bounds::own_steps;
 use crate::engine::chunks;
 use crate::engine::decision::{Decision, Ending, Observation, Taken, Usage, agent_error};
 use crate::engine::toolset::ToolSet;
 use crate::engine::trace::{self, Stored};
-use crate::store::{Ledger, StepRow};
+use crate::store::{Ledger, Piece, PieceKind, StepRow};
 
 /// A detached run waits this long for an asker who takes nothing; then it goes on without one.
 const ASKER_PATIENCE: Duration = Duration::from_secs(3);
@@ -40,6 +39,8 @@ pub(super) struct Walk {
     pub(super) detach: bool,
     /// Detached, and nobody takes the answer.
     unheard: bool,
+    /// What the asker heard of the model's text before another process took the step up.
+    pub(super) heard: Vec<Piece>,
     /// The rows so far, for the run's end.
     pub(super) decision: Option<Decision>,
     pub(super) seen: Option<Observation>,
@@ -64,6 +65,7 @@ impl Walk {
             out,
             detach,
             unheard: false,
+            heard: Vec::new(),
             decision: None,
             seen: None,
         }
@@ -94,7 +96,7 @@ impl Walk {
 
     async fn advance(&mut self, row: StepRow) -> Result<(), Stop> {
         metrics::counter!("tg_agent_iterations_total").increment(1);
-        if self.step == 1 {
+        if self.step == 1 && self.heard.is_empty() {
             let began = trace::began(&self.id, &self.run);
             self.send(chunks::explain(&began)).await?;
         }
@@ -134,13 +136,10 @@ impl Walk {
 
     /// Sends the thought, and the streamed part of the answer, of a committed decision.
     async fn repeat(&mut self, decision: &Decision) -> Result<(), Stop> {
-        for chunk in chunks::thoughts(&self.id, self.step, decision) {
-            self.send(chunk).await?;
-        }
-        for piece in &decision.answer {
-            self.send(chunks::answer(&self.id, piece)).await?;
-        }
-        Ok(())
+        let mut said = chunks::thoughts(&self.id, self.step, decision);
+        let pieces = decision.answer.iter();
+        said.extend(pieces.map(|piece| chunks::answer(&self.id, piece)));
+        self.send_all(said).await
     }
 
     /// The end with an answer. From here on nothing but a fault of ours can turn the run.
@@ -154,13 +153,19 @@ impl Walk {
             self.send_if_wanted(chunks::explain(conclusion)).await;
         }
         let thought = decision.thought_text();
-        let (thought_id, text_id) = (self.id.thought(self.step), self.id.answer_document());
-        let (thought, text_stored) = tokio::join!(
-            self.keeper
-                .save(&thought_id, thought_title("Final Answer"), &thought),
-            self.keeper
-                .save(&text_id, answer_title(&self.run.question), text),
-        );
+        let texts = [
+            Text {
+                id: self.id.thought(self.step),
+                title: thought_title("Final Answer"),
+                text: &thought,
+            },
+            Text {
+                id: self.id.answer_document(),
+                title: answer_title(&self.run.question),
+                text,
+            },
+        ];
+        let [thought, text_stored] = self.keeper.save(texts).await;
         let stored = Stored {
             thought,
             text: text_stored,
@@ -220,19 +225,22 @@ impl Walk {
     /// Entries of a step whose run ended before it was over.
     async fn left_behind(&self, decision: &Decision, seen: Option<&Observation>) -> Vec<Event> {
         let thought = decision.thought_text();
-        let title = thought_title(decision.action().0);
-        let mut stored = Stored {
-            thought: self
-                .keeper
-                .save(&self.id.thought(self.step), title, &thought)
-                .await,
-            text: false,
-        };
+        let texts = [
+            Text {
+                id: self.id.thought(self.step),
+                title: thought_title(decision.action().0),
+                text: &thought,
+            },
+            Text {
+                id: self.id.observation(self.step),
+                title: OBSERVATION_TITLE.to_owned(),
+                text: seen.map_or("", |seen| &seen.text),
+            },
+        ];
+        let [thought, text] = self.keeper.save(texts).await;
+        let stored = Stored { thought, text };
         let mut events = trace::chose(&self.id, self.step, decision, stored);
         if let Some(seen) = seen {
-            let id = self.id.observation(self.step);
-            let title = super::keep::OBSERVATION_TITLE.to_owned();
-            stored.text = self.keeper.save(&id, title, &seen.text).await;
             events.push(trace::saw(&self.id, self.step, seen, stored));
         }
         events
@@ -304,17 +312,43 @@ impl Walk {
 
     /// Sends a chunk; the run ends if nobody wants it any more.
     pub(super) async fn send(&mut self, chunk: AgentResponse) -> Result<(), Stop> {
+        self.send_all(vec![chunk]).await
+    }
+
+    /// Sends chunks that are there together; the run ends if nobody wants them any more.
+    pub(super) async fn send_all(&mut self, chunks: Vec<AgentResponse>) -> Result<(), Stop> {
         let Some(out) = &mut self.out else {
             return Ok(());
         };
         if !self.detach {
-            return out.send(chunk).await.map_err(|error| self.ending(&error));
+            let sent = out.send_all(chunks).await;
+            return sent.map_err(|error| self.ending(&error));
         }
         if !self.unheard {
-            let sent = tokio::time::timeout(ASKER_PATIENCE, out.send(chunk)).await;
+            let sent = tokio::time::timeout(ASKER_PATIENCE, out.send_all(chunks)).await;
             self.unheard = !matches!(sent, Ok(Ok(())));
         }
         Ok(())
+    }
+
+    /// Sends pieces of the model's text. Those of a detached run are noted before: who takes it up after this
+    /// process died goes on after them.
+    pub(super) async fn say(&mut self, pieces: Vec<Piece>) -> Result<(), Stop> {
+        let noted = self.detach && !self.unheard && self.cx.mesh.bus().mode() == Mode::Native;
+        if let (true, Some(out)) = (noted && !pieces.is_empty(), &self.out) {
+            let seq = out.next_seq();
+            let ledger = self.ledger().await?;
+            ledger
+                .say(&self.run.run, self.step, seq, pieces.clone(), now_ms())
+                .await?;
+        }
+        let chunks = pieces.into_iter().map(|piece| match piece.kind {
+            PieceKind::Thought => chunks::thought(&self.id, self.step, &piece.text, false),
+            PieceKind::ThoughtEnd => chunks::thought(&self.id, self.step, &piece.text, true),
+            PieceKind::Answer => chunks::answer(&self.id, &piece.text),
+        });
+        let chunks = chunks.collect();
+        self.send_all(chunks).await
     }
 
     /// Sends a chunk of a run whose end is settled.

@@ -10,7 +10,8 @@ use tg_storage::{Database, Durability, StorageError};
 
 use crate::engine::decision::{Decision, Ending, Observation};
 
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[
+    "
 CREATE TABLE run (
   question TEXT PRIMARY KEY,
   text TEXT NOT NULL,
@@ -30,7 +31,20 @@ CREATE TABLE step (
   PRIMARY KEY (run, step)
 ) WITHOUT ROWID;
 CREATE INDEX step_created ON step (created_ms);
-"];
+",
+    "
+CREATE TABLE said (
+  run TEXT NOT NULL,
+  step INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  kind INTEGER NOT NULL, -- 0: of the thought, 1: the end of the thought, 2: of the answer
+  text TEXT NOT NULL,
+  created_ms INTEGER NOT NULL,
+  PRIMARY KEY (run, step, seq)
+) WITHOUT ROWID;
+CREATE INDEX said_created ON said (created_ms);
+",
+];
 
 /// Rows are kept this long: well past any deadline.
 const KEEP_MS: i64 = 48 * 3600 * 1000;
@@ -46,6 +60,30 @@ pub struct Began {
     pub run: String,
     /// Its start, as the trace shows it.
     pub started_at: String,
+}
+
+/// What a piece of a model's text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PieceKind {
+    /// Of the thought.
+    Thought,
+    /// Of the thought, and its last.
+    ThoughtEnd,
+    /// Of the answer.
+    Answer,
+}
+
+impl PieceKind {
+    const ALL: [Self; 3] = [Self::Thought, Self::ThoughtEnd, Self::Answer];
+}
+
+/// A piece of a model's text that was passed on before the step was decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    /// What it is.
+    pub kind: PieceKind,
+    /// The piece.
+    pub text: String,
 }
 
 /// What is known of a step.
@@ -178,6 +216,67 @@ impl Ledger {
             .await
     }
 
+    /// Notes pieces that are about to be passed on as the parts from `seq` on, for a run that goes on
+    /// whatever happens to this process.
+    pub async fn say(
+        &self,
+        run: &str,
+        step: u32,
+        seq: u64,
+        pieces: Vec<Piece>,
+        now_ms: i64,
+    ) -> Result<(), StorageError> {
+        let run = run.to_owned();
+        self.db
+            .write(move |tx| {
+                let mut insert = tx.prepare_cached(
+                    "INSERT OR REPLACE INTO said (run, step, seq, kind, text, created_ms)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                )?;
+                for (seq, piece) in (number(seq)..).zip(&pieces) {
+                    let kind = piece.kind as u8;
+                    insert.execute(params![run, step, seq, kind, piece.text, now_ms])?;
+                }
+                Ok(())
+            })
+            .await
+    }
+
+    /// Pieces of an undecided step that were passed on as the parts from `from` to before `until`; later ones
+    /// are forgotten. `None` if one of them is not known.
+    pub async fn heard(
+        &self,
+        run: &str,
+        step: u32,
+        from: u64,
+        until: u64,
+    ) -> Result<Option<Vec<Piece>>, StorageError> {
+        let run = run.to_owned();
+        self.db
+            .write(move |tx| {
+                tx.prepare_cached("DELETE FROM said WHERE run = ?1 AND step = ?2 AND seq >= ?3")?
+                    .execute(params![run, step, number(until)])?;
+                let mut query = tx.prepare_cached(
+                    "SELECT kind, text FROM said WHERE run = ?1 AND step = ?2 AND seq >= ?3
+                     ORDER BY seq",
+                )?;
+                let rows = query.query_map(params![run, step, number(from)], |row| {
+                    Ok((row.get::<_, u8>(0)?, row.get(1)?))
+                })?;
+                let mut pieces = Vec::new();
+                for row in rows {
+                    let (kind, text) = row?;
+                    let Some(kind) = PieceKind::ALL.get(usize::from(kind)).copied() else {
+                        return Ok(None);
+                    };
+                    pieces.push(Piece { kind, text });
+                }
+                let all = u64::try_from(pieces.len()) == Ok(until.saturating_sub(from));
+                Ok(all.then_some(pieces))
+            })
+            .await
+    }
+
     /// Commits a decision.
     pub async fn decide(
         &self,
@@ -195,6 +294,8 @@ impl Ledger {
                      WHERE step.decision IS NULL",
                 )?
                 .execute(params![run, step, text, now_ms])?;
+                tx.prepare_cached("DELETE FROM said WHERE run = ?1 AND step = ?2")?
+                    .execute(params![run, step])?;
                 Ok(())
             })
             .await
@@ -270,10 +371,16 @@ fn purge(tx: &Transaction<'_>, before_ms: i64) -> Result<(), StorageError> {
            (SELECT run, step FROM step WHERE created_ms < ?1 ORDER BY created_ms LIMIT ?2)",
         "DELETE FROM run WHERE question IN
            (SELECT question FROM run WHERE created_ms < ?1 ORDER BY created_ms LIMIT ?2)",
+        "DELETE FROM said WHERE (run, step, seq) IN
+           (SELECT run, step, seq FROM said WHERE created_ms < ?1 ORDER BY created_ms LIMIT ?2)",
     ] {
         tx.prepare_cached(sql)?.execute(params![before_ms, PURGE])?;
     }
     Ok(())
+}
+
+fn number(seq: u64) -> i64 {
+    i64::try_from(seq).unwrap_or(i64::MAX)
 }
 
 fn write_json(value: &impl Serialize) -> Result<String, StorageError> {

@@ -2,4 +2,4 @@
 
 mod ledger;
 
-pub use ledger::{Began, Ledger, StepRow};
+pub use ledger::{Began, Ledger, Piece, PieceKind, StepRow};

@@ -87,10 +87,13 @@ impl Call<'_> {
                 let ensured = library.ensure(asker, ask.document_metadata, content);
                 reply.document_id = ensured.await?;
             }
+            "add-documents" => {
+                let contents = decode_all(&ask.contents)?;
+                let added = library.add_all(asker, ask.document_metadatas, contents);
+                reply.document_metadatas = added.await?;
+            }
             "add-children" => {
-                let contents = ask.contents.iter().enumerate();
-                let contents = contents.map(|(at, one)| decode(&format!("contents[{at}]"), one));
-                let contents = contents.collect::<Result<_, _>>()?;
+                let contents = decode_all(&ask.contents)?;
                 let added = library.add_children(asker, ask.document_metadatas, contents);
                 reply.document_metadatas = added.await?;
             }
@@ -223,6 +226,13 @@ fn shown(piece: &crate::library::Piece) -> LibrarianResponse {
         total_bytes: number(piece.total),
         ..LibrarianResponse::default()
     }
+}
+
+fn decode_all(contents: &[String]) -> Result<Vec<Vec<u8>>, Error> {
+    let contents = contents.iter().enumerate();
+    contents
+        .map(|(at, one)| decode(&format!("contents[{at}]"), one))
+        .collect()
 }
 
 fn number(value: u64) -> i64 {

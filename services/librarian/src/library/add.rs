@@ -5,7 +5,7 @@ use tg_schemas::msg::DocumentMetadata;
 use tg_storage::StorageError;
 use tg_storage::rusqlite::Transaction;
 
-use super::{Asker, Library, check_id, complete, hashed};
+use super::{Asker, Library, check_id, check_many, complete, hashed};
 use crate::engine::ids;
 use crate::fault::{existing_document, invalid};
 use crate::store;
@@ -27,6 +27,35 @@ impl Library {
         let asker = asker.clone();
         self.write(move |tx| insert_new(tx, &asker, &document, &prepared))
             .await
+    }
+
+    /// Adds documents that are not there yet; one whose id is known stays as it is. Returns those of them
+    /// that have other content than was sent.
+    pub(crate) async fn add_all(
+        &self,
+        asker: &Asker,
+        documents: Vec<DocumentMetadata>,
+        contents: Vec<Vec<u8>>,
+    ) -> Result<Vec<DocumentMetadata>, Error> {
+        check_many(&documents, &contents)?;
+        let _shared = self.uses.read().await;
+        let mut new = Vec::with_capacity(documents.len());
+        for (document, content) in documents.into_iter().zip(contents) {
+            new.push((complete(Some(document))?, self.prepare(content).await?));
+        }
+        let asker = asker.clone();
+        self.write(move |tx| {
+            let mut others = Vec::new();
+            for (document, prepared) in &new {
+                match document::get(tx, &asker.workspace, &document.id)? {
+                    None => insert(tx, &asker.workspace, document, prepared)?,
+                    Some(known) if has(tx, &known, prepared)? => {}
+                    Some(known) => others.push(known.document),
+                }
+            }
+            Ok(others)
+        })
+        .await
     }
 
     /// Sees to it that a document that somebody sent along with its content is in the library. Without an

@@ -8,16 +8,13 @@ use tg_schemas::msg::DocumentMetadata;
 use tg_storage::StorageError;
 use tg_storage::rusqlite::Transaction;
 
-use super::{Asker, Library, add, check_id, complete};
+use super::{Asker, Library, add, check_id, check_many, complete};
 use crate::engine::flow::Flow;
 use crate::fault::{existing_document, invalid, missing_parent};
 use crate::store::content::Prepared;
 use crate::store::made::{self, Seen};
 use crate::store::run::{self, Run};
 use crate::store::{self, document};
-
-/// Most children added at once.
-const MOST: usize = 2000;
 
 type Child = (DocumentMetadata, Prepared);
 
@@ -65,15 +62,7 @@ impl Library {
         documents: Vec<DocumentMetadata>,
         contents: Vec<Vec<u8>>,
     ) -> Result<Vec<DocumentMetadata>, Error> {
-        if documents.len() != contents.len() {
-            let (many, given) = (documents.len(), contents.len());
-            return Err(invalid(format!(
-                "contents: {given} for {many} document-metadatas"
-            )));
-        }
-        if documents.len() > MOST {
-            return Err(invalid(format!("document-metadatas: are more than {MOST}")));
-        }
+        check_many(&documents, &contents)?;
         let _shared = self.uses.read().await;
         let mut children = Vec::with_capacity(documents.len());
         for (at, (mut document, content)) in documents.into_iter().zip(contents).enumerate() {

@@ -29,6 +29,8 @@ pub(crate) use uploads::Standing;
 const SMALL: usize = 32 << 10;
 /// Longest id of a document in bytes.
 const LONGEST_ID: usize = 2048;
+/// Most documents added at once.
+const MOST: usize = 2000;
 /// Locks that uploads share.
 const LOCKS: usize = 64;
 
@@ -141,6 +143,19 @@ fn check_id(field: &str, id: &str) -> Result<(), Error> {
         ))),
         _ => Ok(()),
     }
+}
+
+/// Documents that come together: each has its content, and they are not too many.
+fn check_many(documents: &[DocumentMetadata], contents: &[Vec<u8>]) -> Result<(), Error> {
+    let (many, given) = (documents.len(), contents.len());
+    if many != given {
+        let text = format!("contents: {given} for {many} document-metadatas");
+        return Err(invalid(text));
+    }
+    if many > MOST {
+        return Err(invalid(format!("document-metadatas: are more than {MOST}")));
+    }
+    Ok(())
 }
 
 fn complete(document: Option<DocumentMetadata>) -> Result<DocumentMetadata, Error> {

@@ -85,6 +85,30 @@ async fn documents_are_found_in_their_workspace_only() {
 }
 
 #[tokio::test]
+async fn many_are_added_at_once_and_what_is_known_stays() {
+    let dir = tempdir().unwrap();
+    let library = open(&dir);
+    let me = asker("w", "q1");
+    library.add(&me, document("a"), b"x".into()).await.unwrap();
+    let many = || ["a", "b", "c"].map(|id| document(id).unwrap()).to_vec();
+    let contents = || vec![b"other".to_vec(), b"y".to_vec(), b"z".to_vec()];
+    for question in ["q2", "q2", "q3"] {
+        let others = library.add_all(&asker("w", question), many(), contents());
+        let others: Vec<_> = others
+            .await
+            .unwrap()
+            .into_iter()
+            .map(|one| one.id)
+            .collect();
+        assert_eq!(others, ["a"]);
+    }
+    assert_eq!(library.content(&me, "a").await.unwrap(), b"x");
+    assert_eq!(library.content(&me, "c").await.unwrap(), b"z");
+    let uneven = library.add_all(&me, many(), vec![b"x".to_vec()]).await;
+    assert_eq!(uneven.unwrap_err().code(), ErrorCode::BadRequest);
+}
+
+#[tokio::test]
 async fn repeats_are_told_from_duplicates() {
     let dir = tempdir().unwrap();
     let library = open(&dir);

@@ -32,7 +32,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// A run has at least so many frames: two steps of thought, action, observation and what explains them.
 const STEPS: usize = 8;
 /// A run ends by then in any case.
-const BOUND: Duration = Duration::from_secs(60);
+const BOUND: Duration = Duration::from_secs(30);
 
 fn serve(services: &[&str], model: &ScriptedModel, node: &RabbitNode) -> Launch {
     Launch::serve(services, &node.url())
@@ -61,7 +61,7 @@ async fn kill(victim: &str) -> Result<()> {
         for n in 1..RUNS {
             let (nonce, detach) = (nonce(n), n % 2 == 1);
             let frames = ask(&socket, &nonce, detach, n % 3 != 0).await?;
-            // An agent that is killed has forgotten what a detached run's asker heard of a text.
+            // An asker hears that the answer broke off if the agent's successor takes its time; the run goes on.
             let forgets = victim == "agent" && detach;
             runs.push(async move {
                 let ended = if forgets {

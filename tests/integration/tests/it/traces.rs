@@ -98,9 +98,16 @@ pub async fn end_after(
 }
 
 /// Reads a detached run to the end of what its asker gets; the IRI of its session. What counts is its
-/// trace: when the agent itself was killed, the asker may hear part of a text twice.
+/// trace: an asker who is told that the answer broke off has heard no word twice until then.
 pub async fn end_detached(frames: Frames, nonce: &str, bound: Duration) -> Result<String> {
     let frames = frames.all(bound).await?;
+    let last = frames.last().expect("at least one frame");
+    let error = [&last["error"], &last["response"]["error"]];
+    let broke_off = error.iter().any(|error| !error.is_null());
+    let (text, expected) = (text_of(&frames, "answer"), expected(nonce));
+    if text.trim() != expected && !(broke_off && expected.starts_with(text.trim())) {
+        bail!("{nonce}: not the answer: {}", brief(&frames));
+    }
     let session = frames
         .iter()
         .find_map(|frame| frame["response"]["explain_id"].as_str());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use tg_mesh::{Cx, Out, Processor, Serve};
+use tg_mesh::{Ask, Cx, Out, Processor, Serve};
 use tg_provenance::Session;
 use tg_schemas::msg::{AgentRequest, AgentResponse, AgentRun};
 use tg_schemas::processors::STEP_BASE;
@@ -14,6 +14,7 @@ use tokio::sync::Notify;
 use super::world::{SOON, Say, World, question, topic, values};
 use crate::engine::chunks;
 use crate::engine::decision::{Decision, Observation, Taken, Usage};
+use crate::store::{Piece, PieceKind};
 
 const RUN: &str = "7d0c3c58-0000-4000-8000-000000000000";
 
@@ -91,13 +92,16 @@ fn act(name: &str) -> Taken {
 
 /// Hosts the dead process's stand-in beside the agent and asks it.
 async fn continued(world: &World, died: Arc<Died>) -> Vec<AgentResponse> {
+    continued_with(world, died, Ask::default()).await
+}
+
+async fn continued_with(world: &World, died: Arc<Died>, ask: Ask) -> Vec<AgentResponse> {
     let processor = Processor::new("died").serves_system("died", died);
     world.mesh.host(processor).await.unwrap();
     let at = tg_schemas::Topic::system(Class::Request, "died");
-    let mut answer =
-        world
-            .mesh
-            .ask::<_, AgentResponse>(&at, &question("q", true), Default::default());
+    let mut answer = world
+        .mesh
+        .ask::<_, AgentResponse>(&at, &question("q", true), ask);
     let mut chunks = Vec::new();
     while let Some(part) = tokio::time::timeout(SOON, answer.next()).await.unwrap() {
         chunks.push(part.unwrap());
@@ -245,6 +249,91 @@ async fn an_undecided_step_that_was_heard_is_interrupted() {
     );
     assert_eq!(world.model.calls(), 0);
     assert_eq!(world.ended().await, "interrupted");
+}
+
+/// Both records of a run's steps come again; the second has the answer already when the first comes.
+#[tokio::test]
+async fn two_steps_that_come_again_together_do_not_wait_for_each_other() {
+    let world = World::new([Say::Text("Final Answer: 4")]).await;
+    let decided = decision(act("calculator"));
+    world.ledger.decide(RUN, 1, &decided, 1).await.unwrap();
+    let seen = Observation {
+        text: "4".into(),
+        ..Observation::default()
+    };
+    world.ledger.observe(RUN, 1, &seen).await.unwrap();
+    let died = died(run(2, true), Vec::new(), 0);
+    let asking = continued(&world, died.clone());
+    let first = async {
+        died.gone.notified().await;
+        let mut again = run(1, true);
+        let address = tg_mesh::ReplyAddress {
+            id: died.asker.lock().clone(),
+            ..Default::default()
+        };
+        again.reply = serde_json::to_string(&address).unwrap();
+        let steps = topic(Class::Flow, STEP_BASE);
+        let written = world.mesh.record(&steps, &again, Default::default());
+        written.await.unwrap();
+    };
+    let (chunks, ()) = tokio::join!(asking, first);
+    assert!(chunks.last().unwrap().end_of_dialog);
+    let action = "https://trustgraph.ai/ns/action";
+    let told = world
+        .store
+        .wait(|triples| !values(triples, action).is_empty());
+    tokio::time::timeout(SOON, told).await.unwrap();
+}
+
+/// Whether the asker got all that was said, or lacks the last of it, it hears every word once.
+#[tokio::test]
+async fn a_detached_step_that_was_heard_goes_on_after_what_was_heard() {
+    for got in [2, 3] {
+        let reply = "Thought: My words are few\nFinal Answer: yes";
+        let world = World::new([Say::Text(reply)]).await;
+        let id = Session::new(RUN);
+        let event = crate::engine::trace::began(&id, &run(1, true));
+        let said = ["My ", "words"];
+        let mut sent = vec![chunks::explain(&event)];
+        sent.extend(said.map(|piece| chunks::thought(&id, 1, piece, false)));
+        let pieces = said.map(|text| Piece {
+            kind: PieceKind::Thought,
+            text: text.to_owned(),
+        });
+        let pieces = pieces.to_vec();
+        world.ledger.say(RUN, 1, 1, pieces, 1).await.unwrap();
+        sent.truncate(got);
+        let detached = Ask {
+            detach: true,
+            ..Ask::default()
+        };
+        let died = died(run(1, true), sent, got as u64);
+        let chunks = continued_with(&world, died, detached).await;
+        let thought = contents(&chunks, "thought");
+        assert_eq!(thought[..got - 1], said[..got - 1]);
+        assert_eq!(thought.concat(), "My words are few");
+        assert_eq!(contents(&chunks, "answer").concat(), "yes");
+        let entries = contents(&chunks, "explain").len();
+        assert_eq!(entries, 2, "the session's entry comes once");
+        assert_eq!(world.ended().await, "final-answer");
+        let left = world.ledger.heard(RUN, 1, 0, 9).await.unwrap();
+        assert_eq!(left, None, "what was said is not kept for longer");
+    }
+}
+
+#[tokio::test]
+async fn a_step_whose_asker_is_gone_is_interrupted_at_once() {
+    let world = World::new([Say::Text("Final Answer: yes")]).await;
+    let id = Session::new(RUN);
+    let event = crate::engine::trace::began(&id, &run(1, true));
+    let died = died(run(1, true), vec![chunks::explain(&event)], 1);
+    let asking = continued(&world, died.clone());
+    tokio::select! {
+        _ = asking => panic!("the asker went away first"),
+        () = died.gone.notified() => {}
+    }
+    let ended = tokio::time::timeout(SOON, world.ended()).await.unwrap();
+    assert!(ended == "interrupted" || ended == "cancelled", "{ended}");
 }
 
 #[tokio::test]

@@ -435,17 +435,18 @@ impl Serve<LibrarianRequest, LibrarianResponse> for Library {
         ask: LibrarianRequest,
         mut out: Out<LibrarianResponse>,
     ) -> Result<(), Error> {
-        assert_eq!(ask.operation, "add-document");
+        assert_eq!(ask.operation, "add-documents");
         if *self.broken.lock() {
             return Err(Error::new(ErrorCode::Storage, "the library is on fire"));
         }
-        let about = ask.document_metadata.expect("metadata");
-        assert_eq!(
-            (about.kind.as_str(), about.document_type.as_str()),
-            ("text/plain", "answer")
-        );
-        let text = String::from_utf8(STANDARD.decode(&ask.content).unwrap()).unwrap();
-        self.documents.lock().insert(about.id, (about.title, text));
+        for (about, content) in ask.document_metadatas.into_iter().zip(&ask.contents) {
+            assert_eq!(
+                (about.kind.as_str(), about.document_type.as_str()),
+                ("text/plain", "answer")
+            );
+            let text = String::from_utf8(STANDARD.decode(content).unwrap()).unwrap();
+            self.documents.lock().insert(about.id, (about.title, text));
+        }
         out.send(LibrarianResponse::default()).await
     }
 }

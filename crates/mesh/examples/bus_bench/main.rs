@@ -1,7 +1,9 @@
 //! How fast the buses are: `cargo run --release -p tg-mesh --example bus_bench [amqp-url | embedded]`.
 //!
 //! Without a URL it starts a private broker. Prints latency of questions and records, throughput with
-//! many publishers, and the bare client library's figures beside ours.
+//! many publishers, the time of a question and its answer, and the bare client library's figures beside ours.
+
+mod dialog;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -47,6 +49,7 @@ async fn main() {
     }
     println!("embedded, in memory");
     measure(Arc::new(EmbeddedBus::in_memory()), 100_000).await;
+    dialog::embedded().await;
     if wanted.as_deref() == Some("embedded") {
         return;
     }
@@ -67,6 +70,7 @@ async fn main() {
     }
     println!("rabbitmq, bare client library");
     bare(&url, 20_000).await;
+    dialog::over_rabbitmq(&url).await;
 }
 
 async fn measure(bus: Arc<dyn Bus>, count: usize) {

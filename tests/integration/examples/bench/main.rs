@@ -5,6 +5,8 @@
 //! model run in this process and share the machine with the system. A missed target is printed, never a
 //! failure; a measurement that meets an error is, for its figure would mean nothing.
 
+mod tokens;
+
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::Path;
@@ -67,6 +69,13 @@ const ROWS: &[Row] = {
             "/s",
             AtLeast(600.0),
             AtLeast(100.0),
+        ),
+        ("token delay, agent, p99", "ms", AtMost(1.0), AtMost(1.0)),
+        (
+            "token delay, completion, p99",
+            "ms",
+            AtMost(1.0),
+            AtMost(1.0),
         ),
         ("messages a run, streamed", "", Target::None, AtMost(40.0)),
         (
@@ -255,8 +264,28 @@ async fn bench(node: Option<RabbitNode>, rounds: usize) -> Result<bool> {
     let server = last.context("no start")?;
     rounds_on(&server, node.as_ref(), rounds, &mut figures).await?;
 
-    // The same stores again, now with the traces of thousands of runs in them.
+    end(server, &mut figures).await;
+
+    // A model that writes at the pace of one, asked by a system of its own.
+    let paced = tokens::model().await?;
+    let bus = match &node {
+        Some(node) => Some(fresh_host(node, STARTS).await?),
+        None => None,
+    };
+    let data = kept.path().join("tokens");
+    let (server, _) = start_up(&paced, bus.as_deref(), &data).await?;
+    for _ in 0..rounds {
+        match tokens::delays(&server.url()).await {
+            Ok((agent, completion)) => {
+                figures.add("token delay, agent, p99", agent);
+                figures.add("token delay, completion, p99", completion);
+            }
+            Err(fault) => figures.faults.push(format!("token delay: {fault:#}")),
+        }
+    }
     let mut server = Some(server);
+
+    // The same stores again, now with the traces of thousands of runs in them.
     let data = kept.path().join(format!("data-{}", STARTS - 1));
     for _ in 0..STARTS {
         if let Some(server) = server.take() {

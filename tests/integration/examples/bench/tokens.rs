@@ -1,0 +1,96 @@
+//! What the system adds to the way of a streamed token: from the model's socket to the client's, while many
+//! answers are written at the pace of a model.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use futures::future::try_join_all;
+use serde_json::json;
+use tg_testkit::model::{CLOCK, Options, Reply, Rule, ScriptedModel, clock};
+use tg_testkit::socket::Socket;
+
+/// Answers written at the same time, and the sockets they share.
+const STREAMS: usize = 200;
+const SOCKETS: usize = 8;
+/// Tokens of an answer, and the model's pause before each.
+const TOKENS: usize = 60;
+const PACE: Duration = Duration::from_millis(50);
+/// Longest wait for an answer.
+const BOUND: Duration = Duration::from_secs(60);
+
+/// A model that writes when it wrote: an answer of tokens that are the moments they were sent at.
+pub async fn model() -> Result<ScriptedModel> {
+    let options = Options {
+        keep_calls: false,
+        ..Options::default()
+    };
+    let mut pieces = vec![
+        "Thought: I know the time.\n".to_owned(),
+        "Final Answer: ".to_owned(),
+    ];
+    pieces.extend((0..TOKENS).map(|_| format!("{CLOCK} ")));
+    let rule = Rule::always(Reply::pieces(pieces).delayed(PACE));
+    Ok(ScriptedModel::start_with(options, vec![rule]).await?)
+}
+
+/// The 99th percentile of the delay of all tokens, in milliseconds: of a run of the agent, and of a bare
+/// completion.
+pub async fn delays(url: &str) -> Result<(f64, f64)> {
+    let mut sockets = Vec::new();
+    for _ in 0..SOCKETS {
+        sockets.push(Arc::new(Socket::connect(url, "").await?));
+    }
+    // The first answers open connections.
+    streams(&sockets, "agent", SOCKETS).await?;
+    let agent = streams(&sockets, "agent", STREAMS).await?;
+    let completion = streams(&sockets, "text-completion", STREAMS).await?;
+    Ok((agent, completion))
+}
+
+async fn streams(sockets: &[Arc<Socket>], service: &str, count: usize) -> Result<f64> {
+    let answers = (0..count).map(|n| async move {
+        // Spread over the model's pause, as answers that began by themselves would be.
+        tokio::time::sleep(PACE * n as u32 / count as u32).await;
+        stream(&sockets[n % sockets.len()], service, n).await
+    });
+    let mut delays: Vec<f64> = try_join_all(answers).await?.into_iter().flatten().collect();
+    delays.sort_by(f64::total_cmp);
+    Ok(delays[(delays.len() - 1) * 99 / 100])
+}
+
+/// The delay of each token of one answer, in milliseconds.
+async fn stream(socket: &Socket, service: &str, n: usize) -> Result<Vec<f64>> {
+    let request = match service {
+        "agent" => json!({"question": format!("When? nonce-{n}"), "streaming": true}),
+        _ => json!({"system": "", "prompt": "When?", "streaming": true}),
+    };
+    let envelope = json!({"service": service, "flow": "default", "request": request});
+    let mut frames = socket.send(envelope).await?;
+    let mut delays = Vec::with_capacity(TOKENS);
+    let read = async {
+        while let Some(frame) = frames.next().await {
+            let now = clock();
+            let part = &frame["response"];
+            let said = match service {
+                "agent" if part["message_type"] != "answer" => None,
+                "agent" => part["content"].as_str(),
+                _ => part["response"].as_str(),
+            };
+            let sent = said.unwrap_or_default().split_whitespace();
+            delays.extend(sent.filter_map(|word| {
+                let sent: u64 = word.parse().ok()?;
+                Some(now.saturating_sub(sent) as f64 / 1_000.0)
+            }));
+        }
+    };
+    tokio::time::timeout(BOUND, read)
+        .await
+        .context("no answer")?;
+    ensure!(
+        delays.len() == TOKENS,
+        "{} tokens came of {TOKENS}",
+        delays.len()
+    );
+    Ok(delays)
+}
