@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 examples=${CARGO_TARGET_DIR:-target}/release/examples
-for name in bench graph_bench bus_bench quality_bench retrieval_bench vector_bench; do
+for name in bench pipeline_bench graph_bench bus_bench quality_bench retrieval_bench vector_bench; do
   [ -x "$examples/$name" ] || { echo "bench: $examples/$name is missing: run make bench" >&2; exit 1; }
 done
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
@@ -12,6 +12,8 @@ say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 say "The system through its gateway ($(git rev-parse --short HEAD 2>/dev/null || echo 'no commit'), release build)"
 failed=0
 "$examples/bench" "${1:-both}" "${2:-5}" || failed=1
+say "The pipeline: at least 3 MB/s of text embedded, 1 MB/s over RabbitMQ with at most 8 messages a chunk"
+"$examples/pipeline_bench" "${1:-both}" || failed=1
 say "The graph engine: at least 100,000 triples/s in 1,000-quad batches, 20,000 look-ups/s, flat by size"
 "$examples/graph_bench" || failed=1
 say "The buses: a question's way; embedded at most 60 us, RabbitMQ at most 1.5 x the bare client library"
