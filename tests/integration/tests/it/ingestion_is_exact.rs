@@ -31,7 +31,16 @@ const VICTIMS: [&str; 8] = [
     "embeddings",
     "prompt",
 ];
-const REST: [&str; 7] = ["config", "iam", "flow", "rag", "rows", "tool", "gateway"];
+const REST: [&str; 8] = [
+    "config",
+    "iam",
+    "flow",
+    "rag",
+    "rows",
+    "tool",
+    "knowledge",
+    "gateway",
+];
 /// A call may be under way, or its answer not stored yet, in so many handlers when a process dies or a
 /// connection breaks; only those may ask again.
 const UNDER_WAY: usize = 16;
