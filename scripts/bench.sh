@@ -30,7 +30,7 @@ if [ ! -d .cache/wordllama/wordllama ]; then
 fi
 if [ -d .cache/wordllama/wordllama ]; then models+=(.cache/wordllama/wordllama); fi
 say "Quality of retrieval: the questions of tests/quality; hybrid with static vectors at least 0.9 recall@10"
-"$examples/quality_bench" ${models[@]+"${models[@]}"} || failed=1
+"$examples/quality_bench" lexical ${models[@]+"${models[@]}"} || failed=1
 say "Speed of retrieval: GraphRAG at most 80 ms, DocumentRAG at most 50 ms, SPARQL join at most 100 ms"
 if [ ${#models[@]} -gt 0 ]; then
   "$examples/retrieval_bench" "${models[0]}" || failed=1

@@ -1,7 +1,7 @@
 //! How good retrieval is: the questions of `tests/quality` put to a running system, per embedding option and
 //! retrieval mode, without any model but the builtin reader.
 //!
-//! `quality_bench [directory of a static model]...`, in the target folder of the binaries it measures. Each
+//! `quality_bench [lexical | directory of a static model]...`, in the target folder of the binaries it measures. Each
 //! document goes in by the library, is processed to the end by a flow, and each question is asked at the
 //! gateway. A figure below its target is printed, never a failure; an answer that cites what was not
 //! retrieved, or an error, is one.
@@ -58,23 +58,29 @@ struct Question {
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let statics: Vec<PathBuf> = std::env::args().skip(1).map(PathBuf::from).collect();
+    let mut options: Vec<String> = std::env::args().skip(1).collect();
+    if options.is_empty() {
+        options.push("lexical".to_owned());
+    }
     let questions = questions()?;
     let open = questions.iter().filter(|q| q.answer.is_none()).count();
     println!(
         "{} questions with an answer, {open} without; chunks of {CHUNK_SIZE} characters; top {TOP}",
         questions.len() - open
     );
-    bench("lexical", Launch::up(), &questions).await?;
-    for path in &statics {
-        let path = std::fs::canonicalize(path).with_context(|| path.display().to_string())?;
+    for option in &options {
+        if option == "lexical" {
+            bench(option, Launch::up(), &questions).await?;
+            continue;
+        }
+        let path = std::fs::canonicalize(option).with_context(|| option.clone())?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let launch = Launch::up()
             .env("THREADGRAPH_EMBEDDINGS__PROVIDER", "static")
             .env("THREADGRAPH_EMBEDDINGS__PATH", path.to_string_lossy());
         bench(&format!("static/{name}"), launch, &questions).await?;
     }
-    if statics.is_empty() {
+    if options.iter().all(|option| option == "lexical") {
         println!("\nno static model was given: static vectors are not measured");
     }
     Ok(())
