@@ -93,7 +93,8 @@ async fn many_are_added_at_once_and_what_is_known_stays() {
     let many = || ["a", "b", "c"].map(|id| document(id).unwrap()).to_vec();
     let contents = || vec![b"other".to_vec(), b"y".to_vec(), b"z".to_vec()];
     for question in ["q2", "q2", "q3"] {
-        let others = library.add_all(&asker("w", question), many(), contents());
+        let asker = asker("w", question);
+        let others = library.add_all(&asker, many(), contents());
         let others: Vec<_> = others
             .await
             .unwrap()
