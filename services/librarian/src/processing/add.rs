@@ -207,7 +207,10 @@ fn check(
     flow: &str,
     document: &DocumentMetadata,
 ) -> Result<(), Error> {
-    if let Err(error) = oxiri::Iri::parse(document.id.as_str()) {
+    // What it would cost is also told of a document that has no name yet.
+    if !document.id.is_empty()
+        && let Err(error) = oxiri::Iri::parse(document.id.as_str())
+    {
         return Err(invalid(format!(
             "processing-metadata.document-id: a document that is processed is named by an IRI, such as \
              urn:doc:1: {error}"
