@@ -365,10 +365,14 @@ impl Asker {
             Frame::Alive => {
                 // The holder doubles its pauses from 300 ms to 5 s.
                 state.patience = (state.patience * 2).min(Duration::from_secs(12));
-                if envelope.headers.seq.is_some_and(|next| next > state.next)
-                    && state.gap_since.is_none()
-                {
-                    state.gap_since = Some(Instant::now());
+                if envelope.headers.seq.is_some_and(|next| next > state.next) {
+                    state.gap_since.get_or_insert_with(Instant::now);
+                } else if state.taken > 0 && !pending.foreign {
+                    // Nothing is missing: it may wait for a credit that was lost.
+                    state.credited = state.taken;
+                    state.bytes_since_credit = 0;
+                    let (holder, taken) = (state.holder.clone(), state.taken);
+                    tell(mesh, holder, &pending.id, Frame::Credit, taken);
                 }
             }
             Frame::Refuse => {

@@ -42,6 +42,7 @@ fn serve(services: &[&str], model: &ScriptedModel, node: &RabbitNode) -> Launch 
 }
 
 async fn kill(victim: &str) -> Result<()> {
+    let _alone = crate::world::alone().await;
     let node = RabbitNode::start().await?;
     let model = ScriptedModel::start(slow(PAUSE)).await?;
     let others: Vec<&str> = ALL.iter().copied().filter(|name| *name != victim).collect();

@@ -270,6 +270,7 @@ async fn learned(from: &str, to: &str, folder: &Path) -> Result<()> {
 }
 
 async fn story(bus: Bus) -> Result<()> {
+    let _busy = crate::world::busy().await;
     let (one, _node) = start(bus).await?;
     let (other, _) = start(Bus::Embedded).await?;
     let (from, to) = (one.url(), other.url());

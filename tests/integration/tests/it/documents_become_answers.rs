@@ -107,6 +107,7 @@ async fn traces_lead_to_documents(url: &str) -> Result<()> {
 }
 
 async fn story(bus: Bus) -> Result<()> {
+    let _busy = crate::world::busy().await;
     let system = start(bus).await?;
     let url = system.server.url();
     let file = tempfile::NamedTempFile::with_suffix(".txt")?;

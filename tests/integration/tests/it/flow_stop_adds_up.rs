@@ -257,6 +257,7 @@ fn column(receipt: &Value, name: &str) -> u64 {
 }
 
 async fn story(mut place: Place) -> Result<()> {
+    let _busy = crate::world::busy().await;
     let sent = FRAMES as u64;
     let apart = place.graph.is_some();
 

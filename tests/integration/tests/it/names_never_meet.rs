@@ -274,6 +274,7 @@ fn percent(text: &str) -> String {
 }
 
 async fn story(bus: Bus) -> Result<()> {
+    let _busy = crate::world::busy().await;
     let system = System::start(bus).await?;
     system.prepare().await?;
     system.fill().await?;

@@ -18,7 +18,7 @@ const AWAY: Duration = Duration::from_secs(3);
 /// Pause of the model before each of the 16 pieces of a run.
 const PAUSE: Duration = Duration::from_millis(100);
 /// A run ends by then in any case.
-const BOUND: Duration = Duration::from_secs(50);
+const BOUND: Duration = Duration::from_secs(90);
 /// After this long a fresh question is taken up again.
 const RESUMED: Duration = Duration::from_secs(3);
 
@@ -29,6 +29,7 @@ enum Outage {
 }
 
 async fn survive(outage: Outage) -> Result<()> {
+    let _alone = crate::world::alone().await;
     let mut world = World::with(Bus::Rabbit, slow(PAUSE)).await?;
     let mut sockets = Vec::new();
     for _ in 0..SOCKETS {

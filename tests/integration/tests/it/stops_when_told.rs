@@ -49,12 +49,14 @@ async fn at_every_moment(fresh: impl AsyncFn(&str) -> Result<Launch>) -> Result<
 
 #[tokio::test]
 async fn on_the_embedded_bus() -> Result<()> {
+    let _busy = crate::world::busy().await;
     let model = ScriptedModel::start(Vec::new()).await?;
     at_every_moment(async |_| Ok(launch(&model, None))).await
 }
 
 #[tokio::test]
 async fn over_a_broker() -> Result<()> {
+    let _busy = crate::world::busy().await;
     let node = RabbitNode::start().await?;
     let model = ScriptedModel::start(Vec::new()).await?;
     at_every_moment(async |name| {
@@ -67,6 +69,7 @@ async fn over_a_broker() -> Result<()> {
 /// The broker is not there at the start, or goes away at some time of it.
 #[tokio::test]
 async fn while_the_broker_is_away() -> Result<()> {
+    let _busy = crate::world::busy().await;
     let mut node = RabbitNode::start().await?;
     let model = ScriptedModel::start(Vec::new()).await?;
     for millis in [300, 1000, 2500] {

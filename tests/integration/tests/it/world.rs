@@ -6,6 +6,20 @@ use tg_testkit::model::{Rule, ScriptedModel, two_step_react};
 use tg_testkit::process::{Launch, Server};
 use tg_testkit::rabbitmq::RabbitNode;
 use tg_testkit::socket::Socket;
+use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// Tests that keep the machine busy share it; one whose promise is about seconds has it for itself.
+static MACHINE: RwLock<()> = RwLock::const_new(());
+
+/// For a test that keeps the machine busy.
+pub async fn busy() -> RwLockReadGuard<'static, ()> {
+    MACHINE.read().await
+}
+
+/// For a test that counts seconds.
+pub async fn alone() -> RwLockWriteGuard<'static, ()> {
+    MACHINE.write().await
+}
 
 /// Which bus a test runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
