@@ -31,7 +31,7 @@ const VICTIMS: [&str; 8] = [
     "embeddings",
     "prompt",
 ];
-const REST: [&str; 8] = [
+const REST: [&str; 9] = [
     "config",
     "iam",
     "flow",
@@ -39,6 +39,7 @@ const REST: [&str; 8] = [
     "rows",
     "tool",
     "knowledge",
+    "agent",
     "gateway",
 ];
 /// A call may be under way, or its answer not stored yet, in so many handlers when a process dies or a
