@@ -19,7 +19,7 @@ use crate::world::post;
 
 const DOCUMENTS: usize = 200;
 /// Everything is processed by then, on a busy machine and with every pause that the faults cause.
-const BOUND: Duration = Duration::from_secs(420);
+const BOUND: Duration = Duration::from_secs(600);
 /// What is killed, each in a process of its own.
 const VICTIMS: [&str; 8] = [
     "graph",
