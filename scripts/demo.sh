@@ -86,6 +86,9 @@ run tg-start-library-processing -d urn:demo:clocks --id clocks --wait
 run tg-start-library-processing -d urn:demo:tz --id tz --wait
 say "A question that only the documents answer"
 run tg-invoke-document-rag -x -q "Which mountain is the meridian of Nepal Standard Time close to?"
+say "From the answer to page and chunk, each link looked up"
+trace=$(tg-list-explain-traces --json | sed -n 's/.*"id": *"\([^"]*:docrag:[^"]*\)".*/\1/p' | head -n 1)
+run tg-verify-trace "$trace"
 if [ "$kind" = rabbitmq ]; then
   say "The queues as the broker sees them"
   kill -USR1 "$node"
