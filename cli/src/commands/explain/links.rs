@@ -149,7 +149,7 @@ pub(super) fn answers(trace: &Trace) -> Vec<&Entity> {
 }
 
 /// The selections that are followed to their documents: the cited ones, or all where none is cited.
-pub(super) fn followed<'a>(trace: &'a Trace, all: bool) -> Vec<&'a Entity> {
+pub(super) fn followed(trace: &Trace, all: bool) -> Vec<&Entity> {
     let cited: BTreeSet<String> = answers(trace)
         .iter()
         .flat_map(|answer| answer.texts("cites"))
