@@ -56,7 +56,7 @@ fn text(document: usize) -> String {
             "The {lamp} is a lantern of glass {document}. It was built by maker{document:03}. {filler}"
         )
     };
-    if document % 2 == 0 {
+    if document.is_multiple_of(2) {
         part(0)
     } else {
         format!("{}\n\n{}", part(0), part(1))
