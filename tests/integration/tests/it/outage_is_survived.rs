@@ -18,7 +18,7 @@ const AWAY: Duration = Duration::from_secs(3);
 /// Pause of the model before each of the 16 pieces of a run.
 const PAUSE: Duration = Duration::from_millis(100);
 /// A run ends by then in any case.
-const BOUND: Duration = Duration::from_secs(90);
+const BOUND: Duration = Duration::from_secs(50);
 /// After this long a fresh question is taken up again.
 const RESUMED: Duration = Duration::from_secs(3);
 
