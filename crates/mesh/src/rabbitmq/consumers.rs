@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::future::ready;
+use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -67,17 +68,31 @@ pub(super) struct Registry {
 
 /// One consumer.
 pub(super) struct Entry {
+    ear: Arc<Ear>,
+    /// Held while it is set up or stopped.
+    live: AsyncMutex<Option<Live>>,
+}
+
+impl Deref for Entry {
+    type Target = Ear;
+
+    fn deref(&self) -> &Ear {
+        &self.ear
+    }
+}
+
+/// What of a consumer the client library holds as well. It must not own the library's consumer: the library
+/// drops it under that consumer's lock, which the consumer's own end would wait for.
+pub(super) struct Ear {
     /// Its number.
     pub(super) id: u64,
     /// What it consumes.
     pub(super) source: Source,
     sink: Arc<dyn Sink>,
     stopped: AtomicBool,
-    /// Held while it is set up or stopped.
-    live: AsyncMutex<Option<Live>>,
 }
 
-impl Entry {
+impl Ear {
     /// Whether it was stopped.
     pub(super) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Acquire)
@@ -125,10 +140,12 @@ impl Registry {
         sink: Arc<dyn Sink>,
     ) -> Result<Arc<Entry>, Fault> {
         let entry = Arc::new(Entry {
-            id: self.next.fetch_add(1, Ordering::Relaxed),
-            source,
-            sink,
-            stopped: AtomicBool::new(false),
+            ear: Arc::new(Ear {
+                id: self.next.fetch_add(1, Ordering::Relaxed),
+                source,
+                sink,
+                stopped: AtomicBool::new(false),
+            }),
             live: AsyncMutex::default(),
         });
         // Known before it is set up: a reconnect in between sets it up, too.
@@ -183,7 +200,7 @@ impl Registry {
         let tag = format!("ctag{}.{}", entry.id, uuid::Uuid::new_v4().simple());
         let delegate = Delegate {
             generation: session.generation,
-            entry: entry.clone(),
+            ear: Some(entry.ear.clone()),
             lost: self.lost.clone(),
             runtime: self.runtime.clone(),
         };
@@ -259,32 +276,41 @@ impl Registry {
 /// Takes deliveries from the client library.
 struct Delegate {
     generation: u64,
-    entry: Arc<Entry>,
+    /// There until it is dropped.
+    ear: Option<Arc<Ear>>,
     lost: Arc<Lost>,
     runtime: Handle,
 }
 
 impl ConsumerDelegate for Delegate {
     fn on_new_delivery(&self, result: DeliveryResult) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        match result {
-            Ok(Some(delivery)) => self.deliver(delivery),
-            Ok(None) if !self.entry.stopped.load(Ordering::Acquire) => {
-                self.lost.push(self.generation, self.entry.id);
+        match (result, &self.ear) {
+            (Ok(Some(delivery)), Some(ear)) => self.deliver(ear, delivery),
+            (Ok(None), Some(ear)) if !ear.stopped.load(Ordering::Acquire) => {
+                self.lost.push(self.generation, ear.id);
             }
             // An error is always followed by `None`.
-            Ok(None) | Err(_) => {}
+            (Ok(_) | Err(_), _) => {}
         }
         Box::pin(ready(()))
     }
 }
 
+impl Drop for Delegate {
+    fn drop(&mut self) {
+        // The library holds locks here, and whatever ends with a sink may come back to it.
+        let ear = self.ear.take();
+        self.runtime.spawn(async move { drop(ear) });
+    }
+}
+
 impl Delegate {
-    fn deliver(&self, delivery: lapin::message::Delivery) {
-        let record = self.entry.source.prefetch().is_some();
+    fn deliver(&self, ear: &Ear, delivery: lapin::message::Delivery) {
+        let record = ear.source.prefetch().is_some();
         let delivery = to_delivery(delivery, record);
         let _context = self.runtime.enter();
         // A faulty sink must not take the connection with it.
-        if catch_unwind(AssertUnwindSafe(|| self.entry.sink.deliver(delivery))).is_err() {
+        if catch_unwind(AssertUnwindSafe(|| ear.sink.deliver(delivery))).is_err() {
             tracing::error!("a consumer panicked while it took a message");
         }
     }

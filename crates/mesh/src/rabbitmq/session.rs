@@ -82,7 +82,7 @@ impl Session {
             known: Mutex::default(),
             lanes: std::sync::OnceLock::new(),
         });
-        let lanes = Lanes::start(&session, tasks, publishers).await?;
+        let lanes = patient(Lanes::start(&session, tasks, publishers)).await?;
         let _ = session.lanes.set(lanes);
         Ok(session)
     }
@@ -229,7 +229,11 @@ impl Session {
 async fn connect(uri: &AMQPUri, role: &str) -> lapin::Result<Connection> {
     let properties =
         ConnectionProperties::default().with_connection_name(format!("threadgraph {role}").into());
-    timeout(PATIENCE, Connection::connect_uri(uri.clone(), properties))
+    patient(Connection::connect_uri(uri.clone(), properties)).await
+}
+
+async fn patient<T>(work: impl Future<Output = lapin::Result<T>>) -> lapin::Result<T> {
+    timeout(PATIENCE, work)
         .await
         .unwrap_or_else(|_| Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into()))
 }

@@ -409,3 +409,33 @@ async fn a_vanished_queue_comes_back_unless_it_was_durable() {
     assert_eq!(questions.texts(1).await, ["again"]);
     assert_eq!(other.queue_state(&reader).await, Ok(None));
 }
+
+/// Whoever lets go last of a consumer while the connection closes: the closing must not wait for itself.
+#[test]
+fn consumers_may_go_while_the_bus_closes() {
+    let (done, ended) = std::sync::mpsc::channel();
+    // On a thread of its own: a lock that waits for itself would keep the runtime from ever ending.
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let node = RabbitNode::start().await.unwrap();
+            for _ in 0..5 {
+                let bus: Arc<dyn Bus> = Arc::new(connect(&node.url(), Mode::Native).await);
+                let mut ears = Vec::new();
+                for class in [Class::Flow, Class::Request, Class::Notify] {
+                    ears.push(bus.listen(&sub(&topic(class), "reader"), 2).await);
+                }
+                let mut closing = Box::pin(bus.close());
+                assert!(futures::poll!(closing.as_mut()).is_pending());
+                drop(ears);
+                within(closing).await;
+            }
+        });
+        done.send(()).unwrap();
+    });
+    let bound = Duration::from_secs(60);
+    assert!(ended.recv_timeout(bound).is_ok(), "the bus did not close");
+}
