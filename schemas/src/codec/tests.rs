@@ -1,3 +1,5 @@
+//! Messages and their schemas, older and newer ones, and bodies that are none.
+
 use super::*;
 use crate::msg::*;
 use crate::rdf::{Term, Triple};

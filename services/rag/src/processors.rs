@@ -5,6 +5,7 @@ use std::sync::Arc;
 use chrono::{SecondsFormat, Utc};
 use tg_mesh::{Cx, Processor};
 use tg_provenance::retrieval_id;
+use tg_schemas::table::TABLE;
 
 use crate::document_rag::DocumentRag;
 use crate::graph_rag::GraphRag;
@@ -14,8 +15,6 @@ use crate::structured::{Diagnosis, Nlp, Structured};
 
 /// Row that says which store of ours answers a flow's patterns.
 const STORE_ROW: &str = "processor:triples-query";
-/// Config type of schemas.
-pub const SCHEMAS: &str = "schema";
 /// Questions in progress at once per flow: they mostly wait for others.
 const CONCURRENCY: usize = 256;
 
@@ -33,11 +32,11 @@ pub fn processors(settings: Settings) -> Vec<Processor> {
         processor("reranker").serves("request", Arc::new(Reranker(settings))),
         processor("nlp-query")
             .serves("request", Arc::new(Nlp))
-            .watches(&[SCHEMAS]),
+            .watches(&[TABLE]),
         processor("structured-query").serves("request", Arc::new(Structured)),
         processor("structured-diag")
             .serves("request", Arc::new(Diagnosis))
-            .watches(&[SCHEMAS]),
+            .watches(&[TABLE]),
     ]
 }
 

@@ -1,3 +1,5 @@
+//! What a ReAct run leaves behind, entity by entity.
+
 use tg_schemas::Term;
 
 use super::*;

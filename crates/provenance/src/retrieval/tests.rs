@@ -1,3 +1,5 @@
+//! The traces of GraphRAG and DocumentRAG, as readers of traces look for them.
+
 use super::*;
 use crate::vocabulary::{RDF_TYPE, RETRIEVAL_GRAPH};
 

@@ -1,3 +1,5 @@
+//! Where facts come from: documents, pages, chunks and quoted triples.
+
 use super::*;
 use crate::vocabulary::RDF_TYPE;
 use crate::{chunk_id, subgraph_id};

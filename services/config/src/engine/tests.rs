@@ -1,3 +1,5 @@
+//! Operations on rows in memory: answers, versions, notices and refusals.
+
 use tg_schemas::ErrorCode;
 use tg_schemas::msg::{ConfigKey, ConfigRequest, ConfigValue};
 

@@ -1,3 +1,5 @@
+//! The service with its store: restarts and writes at the same time.
+
 use parking_lot::Mutex as Shared;
 use tg_schemas::msg::{ConfigKey, ConfigValue};
 

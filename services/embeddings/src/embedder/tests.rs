@@ -1,3 +1,5 @@
+//! Answers, the memory of what was made before, and failures of a provider.
+
 use std::sync::Arc;
 
 use serde_json::json;

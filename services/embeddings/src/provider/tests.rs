@@ -1,3 +1,5 @@
+//! Providers as they answer over HTTP.
+
 use serde_json::json;
 
 use super::*;

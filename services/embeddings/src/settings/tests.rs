@@ -1,3 +1,5 @@
+//! Which provider settings and environment choose, and what of mistakes in them is told.
+
 use super::*;
 use crate::testing;
 

@@ -5,4 +5,4 @@ mod schema;
 mod value;
 
 pub use read::{Rows, read};
-pub use schema::{Field, Kind, Schema, SchemaFault};
+pub use schema::term;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use tg_schemas::table::Table;
 
-use super::schema::Schema;
 use super::value;
 use crate::engine::items::{Items, field};
 
@@ -23,19 +23,19 @@ pub struct Rows {
 }
 
 /// Reads a reply.
-pub fn read(schema: &Schema, items: &Items) -> Rows {
+pub fn read(table: &Table, items: &Items) -> Rows {
     let mut read = Rows {
         bad: items.bad,
         ..Rows::default()
     };
     for item in &items.values {
-        match row(schema, item) {
+        match row(table, item) {
             Ok(row) if read.rows.contains(&row) => {}
             Ok(row) => read.rows.push(row),
             Err(fault) => {
                 read.bad += 1;
                 if read.faults.len() < SHOWN {
-                    read.faults.push(format!("{}: {fault}", schema.key));
+                    read.faults.push(format!("{}: {fault}", table.key));
                 }
             }
         }
@@ -43,9 +43,9 @@ pub fn read(schema: &Schema, items: &Items) -> Rows {
     read
 }
 
-fn row(schema: &Schema, item: &Value) -> Result<BTreeMap<String, String>, String> {
+fn row(table: &Table, item: &Value) -> Result<BTreeMap<String, String>, String> {
     let mut row = BTreeMap::new();
-    for known in &schema.fields {
+    for known in &table.fields {
         let given = field(item, &[&known.name]).filter(|value| !is_blank(value));
         let Some(given) = given else {
             if known.primary_key || known.required {
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn invalid_rows_are_left_out_and_told() {
-        let schema = Schema::read(
+        let table = Table::read(
             "bridge",
             r#"{"fields": [{"name": "name", "primary_key": true}, {"name": "built", "type": "integer"},
                 {"name": "town", "required": true}]}"#,
@@ -92,7 +92,7 @@ mod tests {
             ],
             bad: 1,
         };
-        let read = read(&schema, &items);
+        let read = read(&table, &items);
         let names: Vec<&str> = read.rows.iter().map(|row| row["name"].as_str()).collect();
         assert_eq!(names, ["Old Bridge", "New Bridge"]);
         assert_eq!(read.rows[0].len(), 3);

@@ -2,8 +2,7 @@
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime};
 use serde_json::Value;
-
-use super::schema::{Field, Kind};
+use tg_schemas::table::{Field, Kind};
 
 /// The value as it is kept. `Err` says what it should be.
 pub(super) fn read(field: &Field, value: &Value) -> Result<String, String> {
@@ -113,6 +112,7 @@ mod tests {
             size: 0,
             primary_key: false,
             required: false,
+            indexed: false,
             description: String::new(),
             choices: Vec::new(),
         };

@@ -78,7 +78,7 @@ pub fn processors(
         of("kg-extract-relationships").reads("input", relationships),
         of("kg-extract-agent").reads("input", Arc::new(agent::Agent::new(desk.clone()))),
         of("kg-extract-rows")
-            .watches(&[rows::SCHEMAS])
+            .watches(&[tg_schemas::table::TABLE])
             .reads("input", Arc::new(rows::RowsOf::new(desk.clone()))),
         of("kg-extract-ontology")
             .watches(&[ontology::ONTOLOGIES])

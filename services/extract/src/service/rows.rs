@@ -6,15 +6,14 @@ use async_trait::async_trait;
 use serde_json::{Map, Value};
 use tg_mesh::{Cx, Read, ReadFault};
 use tg_schemas::msg::{Chunk, ExtractedObject, Metadata};
+use tg_schemas::table::{TABLE, Table};
 use tg_schemas::{Error, ErrorCode};
 
 use super::chunk::{Piece, piece};
 use super::desk::{Desk, Question};
 use super::ready::Ready;
-use crate::rows::{Rows, Schema, read};
+use crate::rows::{Rows, read, term};
 
-/// Config type of tables.
-pub(super) const SCHEMAS: &str = "schema";
 const EXTRACTOR: &str = "kg-extract-rows";
 /// Characters of the chunk that go with its rows.
 const SPAN: usize = 100;
@@ -23,7 +22,7 @@ const CONFIDENCE: f64 = 0.8;
 
 /// Tables of a workspace, and why some cannot be used.
 struct Tables {
-    schemas: Vec<Schema>,
+    tables: Vec<Table>,
     faults: Vec<String>,
 }
 
@@ -41,34 +40,34 @@ impl RowsOf {
     }
 
     fn tables(&self, cx: &Cx) -> Arc<Tables> {
-        let rows = cx.config().values(cx.workspace(), SCHEMAS);
+        let rows = cx.config().values(cx.workspace(), TABLE);
         if let Some(tables) = self.ready.get(cx.workspace(), &rows) {
             return tables;
         }
         let mut tables = Tables {
-            schemas: Vec::new(),
+            tables: Vec::new(),
             faults: Vec::new(),
         };
         for (key, value) in rows.iter() {
-            match Schema::read(key, value) {
-                Ok(schema) => tables.schemas.push(schema),
-                Err(fault) => tables.faults.push(fault.to_string()),
+            match Table::read(key, value) {
+                Ok(table) => tables.tables.push(table),
+                Err(fault) => tables.faults.push(format!("schema '{key}': {fault}")),
             }
         }
         self.ready.put(cx.workspace(), rows, tables)
     }
 
-    async fn ask(&self, cx: &Cx, piece: &Piece, schema: &Schema) -> Result<Rows, ReadFault> {
+    async fn ask(&self, cx: &Cx, piece: &Piece, table: &Table) -> Result<Rows, ReadFault> {
         let question = Question {
             extractor: EXTRACTOR,
             prompts: &["extract-rows"],
             renderer: "prompt",
             text: &piece.text,
-            terms: Map::from_iter([("schema".to_owned(), schema.term())]),
+            terms: Map::from_iter([("schema".to_owned(), term(table))]),
         };
         // An object of unknown fields is still a reply; whether it is a row is looked at later.
         let reply = self.desk.prompt(cx, question, Value::is_object).await?;
-        Ok(read(schema, &reply.items))
+        Ok(read(table, &reply.items))
     }
 }
 
@@ -80,22 +79,22 @@ impl Read<Chunk> for RowsOf {
         };
         let tables = self.tables(&cx);
         let mut faults = tables.faults.clone();
-        let mut all = Vec::with_capacity(tables.schemas.len());
+        let mut all = Vec::with_capacity(tables.tables.len());
         // Every reply is there before anything is written, so that a retry writes the same again.
-        for schema in &tables.schemas {
-            match self.ask(&cx, &piece, schema).await {
-                Ok(rows) => all.push((schema, rows)),
+        for table in &tables.tables {
+            match self.ask(&cx, &piece, table).await {
+                Ok(rows) => all.push((table, rows)),
                 Err(ReadFault::Dead(error)) => faults.push(error.message),
                 Err(retry) => return Err(retry),
             }
         }
-        for (schema, rows) in all {
+        for (table, rows) in all {
             if rows.bad > 0 {
                 cx.effect("bad-lines", rows.bad as i64);
                 cx.remark(&rows.faults.join("; "));
             }
             if !rows.rows.is_empty() {
-                cx.record("output", &record(&piece, schema, rows)).await?;
+                cx.record("output", &record(&piece, table, rows)).await?;
             }
         }
         match faults.is_empty() {
@@ -108,13 +107,13 @@ impl Read<Chunk> for RowsOf {
     }
 }
 
-fn record(piece: &Piece, schema: &Schema, rows: Rows) -> ExtractedObject {
+fn record(piece: &Piece, table: &Table, rows: Rows) -> ExtractedObject {
     ExtractedObject {
         metadata: Some(Metadata {
-            id: format!("{}:{}", piece.source.chunk, schema.key),
+            id: format!("{}:{}", piece.source.chunk, table.key),
             ..piece.source.metadata.clone()
         }),
-        schema_name: schema.key.clone(),
+        schema_name: table.key.clone(),
         values: rows.rows,
         confidence: CONFIDENCE,
         source_span: piece.text.chars().take(SPAN).collect(),

@@ -1,3 +1,5 @@
+//! Lives of collections: their end, and the space they held.
+
 use std::time::Instant;
 
 use oxigraph::model::Quad;

@@ -1,3 +1,5 @@
+//! What goes with a chunk, and what others keep.
+
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;

@@ -1,3 +1,5 @@
+//! Looking around entities, and from facts back to their documents.
+
 use tg_schemas::{Term, Triple};
 
 use super::around::text;

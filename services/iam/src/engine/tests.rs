@@ -1,3 +1,5 @@
+//! Who may do what: keys, roles, users and workspaces in memory.
+
 use chrono::{DateTime, Utc};
 use tg_schemas::Error;
 use tg_schemas::msg::{ApiKeyInput, IamRequest, IamResponse, UserInput, WorkspaceInput};

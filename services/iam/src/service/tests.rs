@@ -1,3 +1,5 @@
+//! The service with its store: what survives, and what is never on the disk.
+
 use chrono::DateTime;
 use tg_schemas::msg::{ApiKeyInput, UserInput};
 use tg_storage::Durability;

@@ -1,3 +1,5 @@
+//! Documents of every kind, good and bad, as text.
+
 use std::io::{Cursor, Write};
 
 use zip::ZipWriter;

@@ -1,3 +1,5 @@
+//! Cores on disk: names, pages, deletion and waiting documents.
+
 use tg_schemas::msg::LibraryMetadata;
 use tg_schemas::{Term, Triple};
 

@@ -1,98 +1,55 @@
 //! Schemas of rows as configuration has them, and as prompts show them.
 
-use serde::Deserialize;
 use serde_json::{Value, json};
+use tg_schemas::table::Table;
 
 use super::lexical::Texts;
 
-/// A schema of rows.
-#[derive(Debug, Clone, PartialEq, Deserialize, Default)]
-#[serde(default)]
-pub struct Schema {
-    /// Name that queries use: its key in the configuration.
-    #[serde(skip)]
-    pub key: String,
-    /// What the rows are.
-    pub description: String,
-    /// Fields.
-    pub fields: Vec<Field>,
-}
-
-/// A field.
-#[derive(Debug, Clone, PartialEq, Deserialize, Default)]
-#[serde(default)]
-pub struct Field {
-    /// Name.
-    pub name: String,
-    /// Kind of values.
-    pub r#type: String,
-    /// What it means.
-    pub description: String,
-    /// Whether it identifies a row.
-    pub primary_key: bool,
-    /// Whether every row has it.
-    pub required: bool,
-    /// Whether it can be looked up.
-    pub indexed: bool,
-    /// The only values it may have.
-    pub r#enum: Vec<Value>,
-}
-
 /// Reads rows of config type `schema`. One that cannot be read costs itself and no other.
-pub fn read<'a>(rows: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Schema> {
-    rows.filter_map(|(key, value)| {
-        let schema: Schema = serde_json::from_str(value).ok()?;
-        Some(Schema {
-            key: key.to_owned(),
-            ..schema
-        })
-    })
-    .collect()
+pub fn read<'a>(rows: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Table> {
+    rows.filter_map(|(key, value)| Table::read(key, value).ok())
+        .collect()
 }
 
-impl Schema {
-    /// For choosing among schemas and for describing data.
-    pub fn brief(&self) -> Value {
-        let fields: Vec<Value> = self
-            .fields
-            .iter()
-            .map(|field| {
-                json!({
-                    "name": field.name, "type": field.r#type, "description": field.description,
-                })
-            })
-            .collect();
-        json!({"name": self.key, "description": self.description, "fields": fields})
-    }
+/// For choosing among schemas and for describing data.
+pub fn brief(table: &Table) -> Value {
+    let fields: Vec<Value> = table
+        .fields
+        .iter()
+        .map(|field| {
+            json!({"name": field.name, "type": field.type_name, "description": field.description})
+        })
+        .collect();
+    json!({"name": table.key, "description": table.description, "fields": fields})
+}
 
-    /// For writing queries.
-    pub fn full(&self) -> Value {
-        let fields: Vec<Value> = self
-            .fields
-            .iter()
-            .map(|field| {
-                json!({
-                    "name": field.name, "type": field.r#type, "description": field.description,
-                    "required": field.required, "primary_key": field.primary_key,
-                    "indexed": field.indexed, "enum_values": field.r#enum,
-                })
+/// For writing queries.
+pub fn full(table: &Table) -> Value {
+    let fields: Vec<Value> = table
+        .fields
+        .iter()
+        .map(|field| {
+            json!({
+                "name": field.name, "type": field.type_name, "description": field.description,
+                "required": field.required, "primary_key": field.primary_key,
+                "indexed": field.indexed, "enum_values": field.choices,
             })
-            .collect();
-        json!({"name": self.key, "description": self.description, "fields": fields})
-    }
+        })
+        .collect();
+    json!({"name": table.key, "description": table.description, "fields": fields})
+}
 
-    fn text(&self) -> String {
-        let fields: Vec<String> = self
-            .fields
-            .iter()
-            .map(|field| format!("{} {}", field.name, field.description))
-            .collect();
-        format!("{} {} {}", self.key, self.description, fields.join(" "))
-    }
+fn text(table: &Table) -> String {
+    let fields: Vec<String> = table
+        .fields
+        .iter()
+        .map(|field| format!("{} {}", field.name, field.description))
+        .collect();
+    format!("{} {} {}", table.key, table.description, fields.join(" "))
 }
 
 /// The schemas that a model named, in its order; names that are none are left out.
-pub fn named<'a>(schemas: &'a [Schema], reply: &Value) -> Vec<&'a Schema> {
+pub fn named<'a>(schemas: &'a [Table], reply: &Value) -> Vec<&'a Table> {
     let names = match reply {
         Value::Array(names) => names.as_slice(),
         Value::Object(map) => map
@@ -101,7 +58,7 @@ pub fn named<'a>(schemas: &'a [Schema], reply: &Value) -> Vec<&'a Schema> {
             .map_or(&[][..], Vec::as_slice),
         _ => &[],
     };
-    let mut found: Vec<&Schema> = Vec::new();
+    let mut found: Vec<&Table> = Vec::new();
     for name in names {
         let name = name
             .as_str()
@@ -111,7 +68,7 @@ pub fn named<'a>(schemas: &'a [Schema], reply: &Value) -> Vec<&'a Schema> {
             .iter()
             .find(|schema| schema.key == name)
             .or_else(|| {
-                let alike = |schema: &&Schema| schema.key.eq_ignore_ascii_case(name);
+                let alike = |schema: &&Table| schema.key.eq_ignore_ascii_case(name);
                 schemas.iter().find(alike)
             });
         if let Some(schema) = wanted
@@ -124,9 +81,9 @@ pub fn named<'a>(schemas: &'a [Schema], reply: &Value) -> Vec<&'a Schema> {
 }
 
 /// Schemas whose words fit a question, best first, for a model that named none.
-pub fn fitting<'a>(schemas: &'a [Schema], question: &str, most: usize) -> Vec<&'a Schema> {
-    let texts: Vec<String> = schemas.iter().map(Schema::text).collect();
-    let mut scored: Vec<(f64, &Schema)> = Texts::new(&texts)
+pub fn fitting<'a>(schemas: &'a [Table], question: &str, most: usize) -> Vec<&'a Table> {
+    let texts: Vec<String> = schemas.iter().map(text).collect();
+    let mut scored: Vec<(f64, &Table)> = Texts::new(&texts)
         .scores(question)
         .into_iter()
         .zip(schemas)
@@ -144,7 +101,7 @@ pub fn fitting<'a>(schemas: &'a [Schema], question: &str, most: usize) -> Vec<&'
 mod tests {
     use super::*;
 
-    fn schemas() -> Vec<Schema> {
+    fn schemas() -> Vec<Table> {
         read(
             [
                 (
@@ -152,7 +109,10 @@ mod tests {
                     r#"{"name": "x", "description": "What was bought", "fields": [
                     {"name": "total", "type": "float", "enum": ["1"], "size": 4}]}"#,
                 ),
-                ("people", r#"{"description": "Customers", "fields": []}"#),
+                (
+                    "people",
+                    r#"{"description": "Customers", "fields": [{"name": "name"}]}"#,
+                ),
                 ("broken", "{"),
             ]
             .into_iter(),
@@ -162,7 +122,7 @@ mod tests {
     #[test]
     fn only_what_is_there_can_be_named() {
         let schemas = schemas();
-        let keys = |found: Vec<&Schema>| -> Vec<String> {
+        let keys = |found: Vec<&Table>| -> Vec<String> {
             found.into_iter().map(|schema| schema.key.clone()).collect()
         };
         let reply = json!(["People", {"name": "orders"}, "people", "no such"]);
@@ -176,6 +136,6 @@ mod tests {
             keys(fitting(&schemas, "How many customers?", 3)),
             ["people"]
         );
-        assert_eq!(schemas[0].full()["fields"][0]["enum_values"], json!(["1"]));
+        assert_eq!(full(&schemas[0])["fields"][0]["enum_values"], json!(["1"]));
     }
 }

@@ -11,7 +11,7 @@ use tg_schemas::{Error, ErrorCode};
 use super::{SELECT, schemas_of};
 use crate::ask;
 use crate::engine::detect::{Detected, detect};
-use crate::engine::schemas::{self, Schema};
+use crate::engine::schemas;
 
 /// Characters of a sample that the model is shown.
 const SAMPLE: usize = 16_000;
@@ -126,7 +126,7 @@ async fn describe(
         let text = format!("schema-name: there is no schema '{}'", ask.schema_name);
         Error::new(ErrorCode::NotFound, text)
     })?;
-    let reply = prompted(cx, prompt, ask, "sample", &[schema.brief()]).await?;
+    let reply = prompted(cx, prompt, ask, "sample", &[schemas::brief(schema)]).await?;
     if !reply.is_object() {
         let text = "the model's description is not a JSON object";
         return Err(Error::new(ErrorCode::Provider, text));
@@ -148,7 +148,7 @@ async fn select(
     if all.is_empty() {
         return Err(no_schemas());
     }
-    let shown: Vec<Value> = all.iter().map(Schema::brief).collect();
+    let shown: Vec<Value> = all.iter().map(schemas::brief).collect();
     let reply = prompted(cx, SELECT, ask, "question", &shown).await?;
     let matches = schemas::named(&all, &reply);
     Ok(StructuredDataDiagnosisResponse {

@@ -6,12 +6,13 @@ use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 use tg_mesh::{Cx, Out, Serve};
 use tg_schemas::msg::{QuestionToStructuredQueryRequest, QuestionToStructuredQueryResponse};
+use tg_schemas::table::Table;
 use tg_schemas::{Error, ErrorCode};
 
 use super::{SELECT, schemas_of};
 use crate::ask;
 use crate::engine::graphql;
-use crate::engine::schemas::{self, Schema};
+use crate::engine::schemas;
 use crate::fault;
 
 const GENERATE: &str = "graphql-generation";
@@ -58,7 +59,7 @@ async fn answer(
     if chosen.is_empty() {
         return Err(failure("no schema of this workspace fits the question"));
     }
-    let shown: Vec<Value> = chosen.iter().map(|schema| schema.full()).collect();
+    let shown: Vec<Value> = chosen.iter().copied().map(schemas::full).collect();
     let reply = ask::object(
         cx,
         GENERATE,
@@ -93,8 +94,8 @@ async fn answer(
 }
 
 /// The schemas that the model names; if it names none of ours, those whose words fit.
-async fn select<'a>(cx: &Cx, question: &str, all: &'a [Schema]) -> Result<Vec<&'a Schema>, Error> {
-    let shown: Vec<Value> = all.iter().map(Schema::brief).collect();
+async fn select<'a>(cx: &Cx, question: &str, all: &'a [Table]) -> Result<Vec<&'a Table>, Error> {
+    let shown: Vec<Value> = all.iter().map(schemas::brief).collect();
     let reply = ask::object(
         cx,
         SELECT,

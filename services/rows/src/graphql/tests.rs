@@ -1,3 +1,5 @@
+//! Queries over tables: types, conditions and refusals.
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! Rows on disk: identity, conditions, changes of a table, and what goes with its source.
+
 use std::collections::BTreeMap;
 
 use tg_schemas::table::Table;

@@ -1,3 +1,5 @@
+//! Collections of vectors: what is found, kept apart, dropped and brought back.
+
 use serde_json::json;
 use tg_schemas::Term;
 

@@ -1,3 +1,5 @@
+//! The scan beside plain sorting.
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;

@@ -1,3 +1,5 @@
+//! What models write, whole and in pieces, and what is made of it.
+
 use proptest::prelude::*;
 use serde_json::json;
 

@@ -1,3 +1,5 @@
+//! Tools of a workspace: which of them an agent may use.
+
 use super::*;
 use crate::engine::arguments;
 

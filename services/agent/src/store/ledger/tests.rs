@@ -1,3 +1,5 @@
+//! The ledger's promises: one run for a question, one decision for a step.
+
 use super::*;
 use crate::engine::decision::{Taken, Usage};
 

@@ -1,3 +1,5 @@
+//! Frames of the bulk doors as records and back.
+
 use serde_json::{Value, json};
 use tg_schemas::Term;
 

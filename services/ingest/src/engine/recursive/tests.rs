@@ -1,3 +1,5 @@
+//! The recursive chunker beside texts cut by the reference.
+
 use proptest::prelude::*;
 use serde::Deserialize;
 

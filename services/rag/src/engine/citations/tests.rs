@@ -1,3 +1,5 @@
+//! Citation marks: which stay, which go, and which are added.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! The walk from entities along edges: what is asked, scored and kept.
+
 use tg_schemas::msg::{GraphRagQuery, TraversalStep};
 
 use super::*;

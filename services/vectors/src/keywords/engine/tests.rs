@@ -1,3 +1,5 @@
+//! The keyword index: order, hostile words, and ends of collections.
+
 use super::*;
 
 fn key(workspace: &str, collection: &str) -> CollectionKey {
