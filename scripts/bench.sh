@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 examples=${CARGO_TARGET_DIR:-target}/release/examples
-for name in bench pipeline_bench graph_bench bus_bench quality_bench retrieval_bench vector_bench; do
+for name in bench pipeline_bench graph_bench bus_bench quality_bench retrieval_bench vector_bench memory_bench; do
   [ -x "$examples/$name" ] || { echo "bench: $examples/$name is missing: run make bench" >&2; exit 1; }
 done
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
@@ -31,7 +31,7 @@ fi
 if [ -d .cache/wordllama/wordllama ]; then models+=(.cache/wordllama/wordllama); fi
 say "Quality of retrieval: the questions of tests/quality; hybrid with static vectors at least 0.9 recall@10"
 "$examples/quality_bench" lexical ${models[@]+"${models[@]}"} || failed=1
-say "Speed of retrieval: GraphRAG at most 80 ms, DocumentRAG at most 50 ms, SPARQL join at most 100 ms"
+say "Speed of retrieval: GraphRAG at most 80 ms, DocumentRAG at most 50 ms, SPARQL join at most 100 ms, deletion 2 s"
 if [ ${#models[@]} -gt 0 ]; then
   "$examples/retrieval_bench" "${models[0]}" || failed=1
 else
@@ -39,4 +39,6 @@ else
 fi
 say "The vector store: top 50 of 100,000 x 256 at most 15 ms"
 "$examples/vector_bench" || failed=1
+say "Large things in little memory: a document of 1 GiB and a core of 100 MB, at most 64 MiB extra"
+"$examples/memory_bench" || failed=1
 exit $failed
