@@ -1,5 +1,5 @@
-//! The bulk import socket. The gateway confirms nothing but the close: what was sent before a
-//! clean close arrived. It never sends anything twice.
+//! The bulk import socket. What was sent before a clean close arrived; a gateway that is asked to may say on
+//! the way how much of it is safe already. It never sends anything twice.
 
 use std::time::Duration;
 
@@ -27,19 +27,28 @@ pub struct Import {
     stream: Stream,
     timeout: Duration,
     interrupt: Interrupt,
+    /// Frames sent.
+    sent: u64,
+    /// Frames and items that the gateway has said are safe, if it says so at all.
+    safe: Option<(u64, u64)>,
 }
 
 impl Import {
-    /// Opens `/api/v1/flow/<flow>/import/<kind>`.
+    /// Opens `/api/v1/flow/<flow>/import/<kind>`. `told` asks the gateway to confirm each frame, which those
+    /// that do not know it pass over.
     pub async fn open(
         options: &Options,
         interrupt: Interrupt,
         flow: &str,
         kind: &str,
+        told: bool,
     ) -> Result<Self> {
         let mut query = vec![("token", options.token.as_deref().unwrap_or(""))];
         if let Some(workspace) = &options.workspace {
             query.push(("workspace", workspace));
+        }
+        if told {
+            query.push(("ack", "1"));
         }
         let path = format!("api/v1/flow/{}/import/{kind}", segment(flow));
         let stream = open(&ws_url(options, &path, &query)?, &interrupt).await?;
@@ -47,7 +56,14 @@ impl Import {
             stream,
             timeout: options.timeout,
             interrupt,
+            sent: 0,
+            safe: None,
         })
+    }
+
+    /// Items that the gateway has said are safe; `None` if it says nothing.
+    pub fn confirmed(&self) -> Option<u64> {
+        self.safe.map(|(_, items)| items)
     }
 
     /// Sends one frame. Fails when the gateway has ended the import.
@@ -59,7 +75,10 @@ impl Import {
             () = self.interrupt.wait() => return Err(Error::Interrupted),
         };
         match outcome {
-            Ok(Ok(())) => Ok(()),
+            Ok(Ok(())) => {
+                self.sent += 1;
+                Ok(())
+            }
             // Why the gateway hung up says more than that it did.
             Ok(Err(error)) => Err(self.last_words().await.unwrap_or_else(|| broken(error))),
             Err(_) => Err(Error::Timeout(self.timeout.as_secs())),
@@ -69,9 +88,19 @@ impl Import {
     /// Hears what the gateway said so far, without waiting.
     fn listen(&mut self) -> Result<()> {
         while let Some(heard) = self.stream.next().now_or_never() {
-            early_end(heard)?;
+            self.hear(heard)?;
         }
         Ok(())
+    }
+
+    /// Takes in what the gateway says before we are done.
+    fn hear(&mut self, heard: Heard) -> Result<()> {
+        if let Some(Ok(Message::Text(text))) = &heard
+            && let Some(safe) = safe(text)
+        {
+            self.safe = Some(safe);
+        }
+        early_end(heard)
     }
 
     /// The error in what the gateway still says.
@@ -96,6 +125,11 @@ impl Import {
     /// A gateway may end an import in the same words as it answers our end. So before we say the
     /// end, a ping goes behind the last frame: what answers it has read that frame.
     pub async fn finish(mut self) -> Result<()> {
+        self.end().await
+    }
+
+    /// As [`Self::finish`] for who wants to know what was confirmed. Nothing may be sent any more.
+    pub async fn end(&mut self) -> Result<()> {
         let timeout = self.timeout;
         let interrupt = self.interrupt.clone();
         let ending = tokio::time::timeout(timeout, async {
@@ -116,10 +150,16 @@ impl Import {
         }
         loop {
             match self.stream.next().await {
-                Some(Ok(Message::Pong(payload))) if payload.as_ref() == BARRIER => return Ok(()),
-                heard => early_end(heard)?,
+                Some(Ok(Message::Pong(payload))) if payload.as_ref() == BARRIER => break,
+                heard => self.hear(heard)?,
             }
         }
+        // Who confirms frames says so of all of them, or why not.
+        while self.safe.is_some_and(|(frames, _)| frames < self.sent) {
+            let heard = self.stream.next().await;
+            self.hear(heard)?;
+        }
+        Ok(())
     }
 
     /// Says the end and waits for the answer.
@@ -161,6 +201,14 @@ fn ended(reason: String) -> Error {
     }
 }
 
+/// Frames and items in `{"confirmed": {"frames": …, "<items>": …}}`.
+fn safe(text: &str) -> Option<(u64, u64)> {
+    let body: Value = serde_json::from_str(text).ok()?;
+    let counts = body.get("confirmed")?.as_object()?;
+    let items = counts.iter().find(|(name, _)| *name != "frames");
+    Some((counts.get("frames")?.as_u64()?, items?.1.as_u64()?))
+}
+
 /// A close is clean with code 1000 or without a code. The reason may begin with the wire type.
 fn closed(frame: Option<&CloseFrame>) -> Result<()> {
     let Some(frame) = frame.filter(|frame| frame.code != CloseCode::Normal) else {
@@ -186,5 +234,25 @@ fn refused(message: &Message) -> Result<()> {
     match body.get("error") {
         Some(error) if !error.is_null() => Err(Error::from_body(error)),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn confirmations_are_counted() {
+        let text = r#"{"confirmed": {"frames": 2, "rows": 80}}"#;
+        assert_eq!(safe(text), Some((2, 80)));
+        for other in [
+            "",
+            "3",
+            "{}",
+            r#"{"confirmed": 3}"#,
+            r#"{"confirmed": {"rows": 1}}"#,
+        ] {
+            assert_eq!(safe(other), None, "{other}");
+        }
     }
 }
