@@ -265,7 +265,7 @@ fn read_json(options: &Place<'_>) -> Read<Vec<String>> {
         .strip_suffix("[*]")
         .unwrap_or(bare)
         .trim_start_matches('.');
-    if bare.contains(['[', ']', '*', '(', '?']) || bare.contains("..") {
+    if bare.contains(['[', ']', '*', '(', '?']) || path.contains("..") {
         let why = format!("'{path}' is not supported: a path such as '$.data.items' is wanted");
         return Err(options.wrong("root_path", &why));
     }

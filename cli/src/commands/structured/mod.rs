@@ -1,6 +1,6 @@
 //! Rows from files: `tg load-structured-data`.
 //!
-//! * [`descriptor`](self) says how a file is read and what its records become; it is read whole before anything
+//! * `descriptor` says how a file is read and what its records become; it is read whole before anything
 //!   else, and what this program does not do is refused by name.
 //! * `records` reads CSV, JSON and XML record by record; a file is never held whole.
 //! * `transform` and `validate` change and check single values. Pure.

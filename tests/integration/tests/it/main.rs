@@ -10,6 +10,7 @@ mod builtin_reads_any_dataset;
 mod bundles_carry_workspaces;
 mod cores_move_between_systems;
 mod documents_become_answers;
+mod files_become_rows;
 mod flow_stop_adds_up;
 mod ingestion_is_exact;
 mod many_flows_in_one_process;

@@ -4,13 +4,12 @@
 use std::fmt;
 use std::io::BufRead;
 
+use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::de::{Deserializer, IoRead};
 
 use super::Out;
 use crate::client::{Error, Result};
-
-use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 /// Hands over each record at `root`.
 pub(super) fn each(root: &[String], reader: impl BufRead, out: &mut Out<'_, '_>) -> Result<()> {
@@ -146,7 +145,6 @@ impl FromMap for Value {
 mod tests {
     use super::super::tests::{fields, read};
     use super::super::{Encoding, Format};
-    use super::*;
     use serde_json::json;
 
     #[test]

@@ -88,7 +88,7 @@ pub(super) struct Input<'a> {
 pub(super) type Take<'a> = dyn FnMut(Record) -> Result<bool> + 'a;
 
 impl Input<'_> {
-    /// Hands over each record until the file ends or it is enough. Says how many bytes were read.
+    /// Hands over each record until the file ends or it is enough.
     ///
     /// The names of CSV columns are known before the first record: `columns` gets them.
     pub(super) fn each(
@@ -221,11 +221,10 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    pub(super) fn read(
-        format: &Format,
-        encoding: Encoding,
-        bytes: &[u8],
-    ) -> Result<Vec<(Option<u64>, Result<Fields, String>)>> {
+    /// Line and fields of a record.
+    type Seen = (Option<u64>, Result<Fields, String>);
+
+    pub(super) fn read(format: &Format, encoding: Encoding, bytes: &[u8]) -> Result<Vec<Seen>> {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("data");
         std::fs::write(&path, bytes).expect("written");

@@ -133,17 +133,13 @@ pub(super) fn each(
             Event::End(_) => {
                 let depth = open.len();
                 open.pop();
-                match growing.take() {
-                    Some(record) if record.depth == depth => {
-                        if !out.put(None, Ok(record.end()))? {
-                            return Ok(());
-                        }
-                    }
-                    Some(mut record) => {
+                if let Some(mut record) = growing.take() {
+                    if record.depth < depth {
                         record.close();
                         growing = Some(record);
+                    } else if !out.put(None, Ok(record.end()))? {
+                        return Ok(());
                     }
-                    None => {}
                 }
             }
             Event::Eof => break,
