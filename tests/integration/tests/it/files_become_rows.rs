@@ -165,5 +165,15 @@ async fn by_descriptor_and_by_themselves() -> Result<()> {
     .await?
     .expect("Loaded 2 rows of lamps into collection auto")?;
     ensure!(rows(&url, "auto", 2).await?[0]["height"] == 2.5);
+    std::fs::write(
+        &xml,
+        "<shop><lamp><id>7</id><maker>Ann</maker></lamp><lamp><id>8</id><maker>Bo</maker></lamp></shop>",
+    )?;
+    tg(
+        &url,
+        &["load-structured-data", "-i", &xml, "--auto", "--dry-run"],
+    )
+    .await?
+    .expect("Would load 2 rows of lamps")?;
     Ok(())
 }

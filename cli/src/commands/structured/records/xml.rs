@@ -158,8 +158,9 @@ pub(super) fn each(
     }
     match out.number {
         0 => {
+            let start = if options.path.anywhere { "//" } else { "/" };
             let path = options.path.steps.join("/");
-            Err(out.fault(format!("has no record at '{path}' (record_path)")))
+            Err(out.fault(format!("has no record at '{start}{path}' (record_path)")))
         }
         _ => Ok(()),
     }
@@ -320,7 +321,7 @@ mod tests {
             let error = read(&at(path), Encoding::Utf8, text.as_bytes()).expect_err("refused");
             error.to_string()
         };
-        assert!(fault("//nothing", SHOP).contains("has no record at 'nothing'"));
+        assert!(fault("//nothing", SHOP).contains("has no record at '//nothing'"));
         assert!(fault("//item", "<a><item></a>").contains("byte"));
         assert!(fault("//item", "<a><item/>").contains("ends inside"));
         let bomb = "<!DOCTYPE a [<!ENTITY x \"y\">]><a><item><b>&x;</b></item></a>";
