@@ -1,14 +1,16 @@
 //! The bulk import socket. What was sent before a clean close arrived; a gateway that is asked to may say on
 //! the way how much of it is safe already. It never sends anything twice.
 
+use std::future::poll_fn;
+use std::task::{Poll, ready};
 use std::time::Duration;
 
-use futures::{FutureExt, SinkExt, StreamExt};
+use futures::{SinkExt, StreamExt};
 use serde_json::Value;
 use tg_schemas::ErrorCode;
-use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::{Error as WsError, Message};
 
 use super::error::{Error, Result};
 use super::http::segment;
@@ -29,6 +31,8 @@ pub struct Import {
     interrupt: Interrupt,
     /// Frames sent.
     sent: u64,
+    /// The other end has read all that was sent.
+    passed: bool,
     /// Frames and items that the gateway has said are safe, if it says so at all.
     safe: Option<(u64, u64)>,
 }
@@ -57,6 +61,7 @@ impl Import {
             timeout: options.timeout,
             interrupt,
             sent: 0,
+            passed: false,
             safe: None,
         })
     }
@@ -68,37 +73,54 @@ impl Import {
 
     /// Sends one frame. Fails when the gateway has ended the import.
     pub async fn send(&mut self, frame: &Value) -> Result<()> {
-        self.listen()?;
-        let sending = self.stream.send(Message::text(frame.to_string()));
+        let (timeout, interrupt) = (self.timeout, self.interrupt.clone());
         let outcome = tokio::select! {
-            outcome = tokio::time::timeout(self.timeout, sending) => outcome,
-            () = self.interrupt.wait() => return Err(Error::Interrupted),
+            outcome = tokio::time::timeout(timeout, self.push(Message::text(frame.to_string()))) => outcome,
+            () = interrupt.wait() => return Err(Error::Interrupted),
         };
         match outcome {
-            Ok(Ok(())) => {
+            Ok(Ok(Ok(()))) => {
                 self.sent += 1;
                 Ok(())
             }
             // Why the gateway hung up says more than that it did.
-            Ok(Err(error)) => Err(self.last_words().await.unwrap_or_else(|| broken(error))),
-            Err(_) => Err(Error::Timeout(self.timeout.as_secs())),
+            Ok(Ok(Err(error))) => Err(self.last_words().await.unwrap_or_else(|| broken(error))),
+            Ok(Err(error)) => Err(error),
+            Err(_) => Err(Error::Timeout(timeout.as_secs())),
         }
     }
 
-    /// Hears what the gateway said so far, without waiting.
-    fn listen(&mut self) -> Result<()> {
-        while let Some(heard) = self.stream.next().now_or_never() {
-            self.hear(heard)?;
-        }
-        Ok(())
+    /// Hands a message to the connection. What the gateway says is heard meanwhile: if each side waited for the
+    /// other to listen, neither would go on. The outer error is the gateway's, the inner one the connection's.
+    async fn push(&mut self, message: Message) -> Result<std::result::Result<(), WsError>> {
+        let mut message = Some(message);
+        poll_fn(|cx| {
+            while let Poll::Ready(heard) = self.stream.poll_next_unpin(cx) {
+                if let Err(error) = self.hear(heard) {
+                    return Poll::Ready(Err(error));
+                }
+            }
+            if message.is_some() {
+                if let Err(error) = ready!(self.stream.poll_ready_unpin(cx)) {
+                    return Poll::Ready(Ok(Err(error)));
+                }
+                if let Some(message) = message.take()
+                    && let Err(error) = self.stream.start_send_unpin(message)
+                {
+                    return Poll::Ready(Ok(Err(error)));
+                }
+            }
+            self.stream.poll_flush_unpin(cx).map(Ok)
+        })
+        .await
     }
 
     /// Takes in what the gateway says before we are done.
     fn hear(&mut self, heard: Heard) -> Result<()> {
-        if let Some(Ok(Message::Text(text))) = &heard
-            && let Some(safe) = safe(text)
-        {
-            self.safe = Some(safe);
+        match &heard {
+            Some(Ok(Message::Text(text))) => self.safe = safe(text).or(self.safe),
+            Some(Ok(Message::Pong(payload))) => self.passed |= payload.as_ref() == BARRIER,
+            _ => {}
         }
         early_end(heard)
     }
@@ -145,14 +167,12 @@ impl Import {
     /// Waits until all frames are read at the other end.
     async fn pass(&mut self) -> Result<()> {
         let ping = Message::Ping(BARRIER.into());
-        if let Err(error) = self.stream.send(ping).await {
+        if let Err(error) = self.push(ping).await? {
             return Err(self.last_words().await.unwrap_or_else(|| broken(error)));
         }
-        loop {
-            match self.stream.next().await {
-                Some(Ok(Message::Pong(payload))) if payload.as_ref() == BARRIER => break,
-                heard => self.hear(heard)?,
-            }
+        while !self.passed {
+            let heard = self.stream.next().await;
+            self.hear(heard)?;
         }
         // Who confirms frames says so of all of them, or why not.
         while self.safe.is_some_and(|(frames, _)| frames < self.sent) {
@@ -179,7 +199,7 @@ impl Import {
     }
 }
 
-type Heard = Option<std::result::Result<Message, tokio_tungstenite::tungstenite::Error>>;
+type Heard = Option<std::result::Result<Message, WsError>>;
 
 /// What the gateway says before we are done: pings are fine, an end is not.
 fn early_end(heard: Heard) -> Result<()> {
