@@ -139,7 +139,7 @@ const LINES: &[&str] = &[
     "load-de-core --id urn:d -f f -C c",
     "unload-de-core --id urn:d -f f -C c",
     "delete-de-core --id urn:d",
-    "save-doc-embeds -u http://h:1/ -f f -o out --format json --collection c --idle 5",
+    "save-doc-embeds -u http://h:1/ -f f -o out --format json --collection c --idle 5 -n 9",
     "load-doc-embeds -u http://h:1/ -f f -i in --format msgpack --collection c",
     "dump-msgpack --input-file in.core -r",
     "dump-msgpack -i in.core -s --json",

@@ -82,6 +82,13 @@ async fn saving_ends_by_ctrl_c_or_silence_and_only_what_is_whole_has_its_name() 
     );
     fs::remove_file(&path).expect("there");
 
+    let line = ["save-doc-embeds", "-f", "quiet", "-o", file, "-n", "1"];
+    assert_eq!(
+        fake.tg(&line).await.printed(),
+        "Saved: 1 records, 1 chunks.\n"
+    );
+    fs::remove_file(&path).expect("there");
+
     let (switch, interrupt) = Interrupt::manual();
     let line = ["save-doc-embeds", "-f", "quiet", "-o", file];
     let open =

@@ -50,6 +50,9 @@ pub struct SaveDocEmbeds {
     /// End after so many seconds in which nothing passed [default: go on until Ctrl-C or the flow's end]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     idle: Option<u64>,
+    /// End after so many records
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
 }
 
 impl Command for SaveDocEmbeds {
@@ -92,6 +95,9 @@ impl Command for SaveDocEmbeds {
                         break Err(error);
                     }
                     progress.inc(1);
+                    if self.count == Some(counts.records) {
+                        break Ok(());
+                    }
                 }
                 Ok(Passed::Ended | Passed::Interrupted) => break Ok(()),
                 Err(error) => break Err(error),

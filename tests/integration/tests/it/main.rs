@@ -24,3 +24,4 @@ mod question_walks;
 mod second_owner_stands_by;
 mod sparql_agrees_with_oracle;
 mod stops_when_told;
+mod vectors_are_kept_in_files;
