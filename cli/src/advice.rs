@@ -87,6 +87,7 @@ fn listing(command: &str) -> Option<&'static str> {
         "create-workspace" | "enable-workspace" | "disable-workspace" | "delete-workspace" => {
             "tg list-workspaces"
         }
+        "load-structured-data" => "`tg list-config-items --type schema` and `tg show-flows`",
         "revoke-api-key" | "list-api-keys" | "create-api-key" => {
             "`tg whoami` and `tg list-api-keys`"
         }

@@ -1,7 +1,7 @@
 //! What a command has at hand: the gateway's doors, the output, the interrupt.
 
 use crate::args::Options;
-use crate::client::{Http, Import, Result, Socket};
+use crate::client::{Export, Http, Import, Result, Socket};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 
@@ -36,7 +36,24 @@ impl Session {
 
     /// A new import into a flow.
     pub async fn import(&self, flow: &str, kind: &str) -> Result<Import> {
-        Import::open(&self.options, self.interrupt.clone(), flow, kind).await
+        Import::open(&self.options, self.interrupt.clone(), flow, kind, false).await
+    }
+
+    /// As [`Self::import`], with confirmations on the way.
+    pub async fn import_told(&self, flow: &str, kind: &str) -> Result<Import> {
+        Import::open(&self.options, self.interrupt.clone(), flow, kind, true).await
+    }
+
+    /// What passes through an interface of a flow from now on.
+    pub async fn export(&self, flow: &str, kind: &str, collection: Option<&str>) -> Result<Export> {
+        Export::open(
+            &self.options,
+            self.interrupt.clone(),
+            flow,
+            kind,
+            collection,
+        )
+        .await
     }
 
     /// What work comes to, unless the user interrupts it.

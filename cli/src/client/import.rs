@@ -1,14 +1,16 @@
-//! The bulk import socket. The gateway confirms nothing but the close: what was sent before a
-//! clean close arrived. It never sends anything twice.
+//! The bulk import socket. What was sent before a clean close arrived; a gateway that is asked to may say on
+//! the way how much of it is safe already. It never sends anything twice.
 
+use std::future::poll_fn;
+use std::task::{Poll, ready};
 use std::time::Duration;
 
-use futures::{FutureExt, SinkExt, StreamExt};
+use futures::{SinkExt, StreamExt};
 use serde_json::Value;
 use tg_schemas::ErrorCode;
-use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::{Error as WsError, Message};
 
 use super::error::{Error, Result};
 use super::http::segment;
@@ -27,19 +29,30 @@ pub struct Import {
     stream: Stream,
     timeout: Duration,
     interrupt: Interrupt,
+    /// Frames sent.
+    sent: u64,
+    /// The other end has read all that was sent.
+    passed: bool,
+    /// Frames and items that the gateway has said are safe, if it says so at all.
+    safe: Option<(u64, u64)>,
 }
 
 impl Import {
-    /// Opens `/api/v1/flow/<flow>/import/<kind>`.
+    /// Opens `/api/v1/flow/<flow>/import/<kind>`. `told` asks the gateway to confirm each frame, which those
+    /// that do not know it pass over.
     pub async fn open(
         options: &Options,
         interrupt: Interrupt,
         flow: &str,
         kind: &str,
+        told: bool,
     ) -> Result<Self> {
         let mut query = vec![("token", options.token.as_deref().unwrap_or(""))];
         if let Some(workspace) = &options.workspace {
             query.push(("workspace", workspace));
+        }
+        if told {
+            query.push(("ack", "1"));
         }
         let path = format!("api/v1/flow/{}/import/{kind}", segment(flow));
         let stream = open(&ws_url(options, &path, &query)?, &interrupt).await?;
@@ -47,31 +60,69 @@ impl Import {
             stream,
             timeout: options.timeout,
             interrupt,
+            sent: 0,
+            passed: false,
+            safe: None,
         })
+    }
+
+    /// Items that the gateway has said are safe; `None` if it says nothing.
+    pub fn confirmed(&self) -> Option<u64> {
+        self.safe.map(|(_, items)| items)
     }
 
     /// Sends one frame. Fails when the gateway has ended the import.
     pub async fn send(&mut self, frame: &Value) -> Result<()> {
-        self.listen()?;
-        let sending = self.stream.send(Message::text(frame.to_string()));
+        let (timeout, interrupt) = (self.timeout, self.interrupt.clone());
         let outcome = tokio::select! {
-            outcome = tokio::time::timeout(self.timeout, sending) => outcome,
-            () = self.interrupt.wait() => return Err(Error::Interrupted),
+            outcome = tokio::time::timeout(timeout, self.push(Message::text(frame.to_string()))) => outcome,
+            () = interrupt.wait() => return Err(Error::Interrupted),
         };
         match outcome {
-            Ok(Ok(())) => Ok(()),
+            Ok(Ok(Ok(()))) => {
+                self.sent += 1;
+                Ok(())
+            }
             // Why the gateway hung up says more than that it did.
-            Ok(Err(error)) => Err(self.last_words().await.unwrap_or_else(|| broken(error))),
-            Err(_) => Err(Error::Timeout(self.timeout.as_secs())),
+            Ok(Ok(Err(error))) => Err(self.last_words().await.unwrap_or_else(|| broken(error))),
+            Ok(Err(error)) => Err(error),
+            Err(_) => Err(Error::Timeout(timeout.as_secs())),
         }
     }
 
-    /// Hears what the gateway said so far, without waiting.
-    fn listen(&mut self) -> Result<()> {
-        while let Some(heard) = self.stream.next().now_or_never() {
-            early_end(heard)?;
+    /// Hands a message to the connection. What the gateway says is heard meanwhile: if each side waited for the
+    /// other to listen, neither would go on. The outer error is the gateway's, the inner one the connection's.
+    async fn push(&mut self, message: Message) -> Result<std::result::Result<(), WsError>> {
+        let mut message = Some(message);
+        poll_fn(|cx| {
+            while let Poll::Ready(heard) = self.stream.poll_next_unpin(cx) {
+                if let Err(error) = self.hear(heard) {
+                    return Poll::Ready(Err(error));
+                }
+            }
+            if message.is_some() {
+                if let Err(error) = ready!(self.stream.poll_ready_unpin(cx)) {
+                    return Poll::Ready(Ok(Err(error)));
+                }
+                if let Some(message) = message.take()
+                    && let Err(error) = self.stream.start_send_unpin(message)
+                {
+                    return Poll::Ready(Ok(Err(error)));
+                }
+            }
+            self.stream.poll_flush_unpin(cx).map(Ok)
+        })
+        .await
+    }
+
+    /// Takes in what the gateway says before we are done.
+    fn hear(&mut self, heard: Heard) -> Result<()> {
+        match &heard {
+            Some(Ok(Message::Text(text))) => self.safe = safe(text).or(self.safe),
+            Some(Ok(Message::Pong(payload))) => self.passed |= payload.as_ref() == BARRIER,
+            _ => {}
         }
-        Ok(())
+        early_end(heard)
     }
 
     /// The error in what the gateway still says.
@@ -96,6 +147,11 @@ impl Import {
     /// A gateway may end an import in the same words as it answers our end. So before we say the
     /// end, a ping goes behind the last frame: what answers it has read that frame.
     pub async fn finish(mut self) -> Result<()> {
+        self.end().await
+    }
+
+    /// As [`Self::finish`] for who wants to know what was confirmed. Nothing may be sent any more.
+    pub async fn end(&mut self) -> Result<()> {
         let timeout = self.timeout;
         let interrupt = self.interrupt.clone();
         let ending = tokio::time::timeout(timeout, async {
@@ -111,15 +167,19 @@ impl Import {
     /// Waits until all frames are read at the other end.
     async fn pass(&mut self) -> Result<()> {
         let ping = Message::Ping(BARRIER.into());
-        if let Err(error) = self.stream.send(ping).await {
+        if let Err(error) = self.push(ping).await? {
             return Err(self.last_words().await.unwrap_or_else(|| broken(error)));
         }
-        loop {
-            match self.stream.next().await {
-                Some(Ok(Message::Pong(payload))) if payload.as_ref() == BARRIER => return Ok(()),
-                heard => early_end(heard)?,
-            }
+        while !self.passed {
+            let heard = self.stream.next().await;
+            self.hear(heard)?;
         }
+        // Who confirms frames says so of all of them, or why not.
+        while self.safe.is_some_and(|(frames, _)| frames < self.sent) {
+            let heard = self.stream.next().await;
+            self.hear(heard)?;
+        }
+        Ok(())
     }
 
     /// Says the end and waits for the answer.
@@ -139,7 +199,7 @@ impl Import {
     }
 }
 
-type Heard = Option<std::result::Result<Message, tokio_tungstenite::tungstenite::Error>>;
+type Heard = Option<std::result::Result<Message, WsError>>;
 
 /// What the gateway says before we are done: pings are fine, an end is not.
 fn early_end(heard: Heard) -> Result<()> {
@@ -159,6 +219,14 @@ fn ended(reason: String) -> Error {
         kind: "interrupted".to_owned(),
         message: format!("the gateway ended the import early ({reason})"),
     }
+}
+
+/// Frames and items in `{"confirmed": {"frames": …, "<items>": …}}`.
+fn safe(text: &str) -> Option<(u64, u64)> {
+    let body: Value = serde_json::from_str(text).ok()?;
+    let counts = body.get("confirmed")?.as_object()?;
+    let items = counts.iter().find(|(name, _)| *name != "frames");
+    Some((counts.get("frames")?.as_u64()?, items?.1.as_u64()?))
 }
 
 /// A close is clean with code 1000 or without a code. The reason may begin with the wire type.
@@ -186,5 +254,25 @@ fn refused(message: &Message) -> Result<()> {
     match body.get("error") {
         Some(error) if !error.is_null() => Err(Error::from_body(error)),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn confirmations_are_counted() {
+        let text = r#"{"confirmed": {"frames": 2, "rows": 80}}"#;
+        assert_eq!(safe(text), Some((2, 80)));
+        for other in [
+            "",
+            "3",
+            "{}",
+            r#"{"confirmed": 3}"#,
+            r#"{"confirmed": {"rows": 1}}"#,
+        ] {
+            assert_eq!(safe(other), None, "{other}");
+        }
     }
 }

@@ -1,13 +1,16 @@
-//! The gateway's doors as a client sees them: REST, the multiplexed socket, the import socket.
+//! The gateway's doors as a client sees them: REST, the multiplexed socket, the import and
+//! export sockets.
 //!
 //! Nothing here prints or knows a command.
 
 mod error;
+mod export;
 mod http;
 mod import;
 mod socket;
 
 pub use error::{Error, Result};
+pub use export::{Export, Passed};
 pub use http::Http;
 pub use import::Import;
 pub use socket::{Call, Replies, Socket};

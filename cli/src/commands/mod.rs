@@ -17,6 +17,7 @@ pub mod local;
 pub mod retrieval;
 pub mod search;
 pub mod status;
+pub mod structured;
 pub mod tools;
 pub mod workspace;
 

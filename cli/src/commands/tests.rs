@@ -75,6 +75,7 @@ const LINES: &[&str] = &[
     "show-processor-state -m http://h:1/api/metrics -t x",
     "verify-system-status --ui-url http://h:1 --skip-ui --min-processors 3 --global-timeout 5 \
      --check-timeout 2 --retry-delay 1 -v --lang en",
+    "show-token-rate -m http://h:1/api/metrics -p 2 -n 5 -t x",
     "doctor",
     "why -f default",
     "dead-letters -i f -l 5",
@@ -114,6 +115,7 @@ const LINES: &[&str] = &[
     "verify-trace urn:q -C c -f f --all --json",
     "add-library-document -k text/plain --id d --name n --description d --tags a,b --keyword x y \
      --copyright-notice c --publication-organization o --publication-date 2020 -- file.txt",
+    "load-sample-documents --url http://h:1 -t x -w acme",
     "show-library-documents",
     "get-document-content urn:d -o out.txt",
     "remove-library-document --id urn:d",
@@ -135,7 +137,10 @@ const LINES: &[&str] = &[
     "get-de-core --id urn:d -o out.core",
     "put-de-core --id urn:d -i in.core",
     "load-de-core --id urn:d -f f -C c",
+    "unload-de-core --id urn:d -f f -C c",
     "delete-de-core --id urn:d",
+    "save-doc-embeds -u http://h:1/ -f f -o out --format json --collection c --idle 5 -n 9",
+    "load-doc-embeds -u http://h:1/ -f f -i in --format msgpack --collection c",
     "dump-msgpack --input-file in.core -r",
     "dump-msgpack -i in.core -s --json",
     "invoke-graph-rag -q why? -C c -f f -e 5 --triple-limit 5 -s 5 -p 1 --edge-limit 5 \
@@ -147,6 +152,13 @@ const LINES: &[&str] = &[
     "invoke-document-embeddings word -c c -l 5 -a k=v",
     "invoke-row-embeddings word -s schema -c c -i index -l 5 -a k=v",
     "invoke-reranker -q one -q two doc1 doc2 -l 5 -f f",
+    "load-structured-data -u http://h:1/ -i a.csv --discover-schema --sample-chars 1000 -f f",
+    "load-structured-data --input a.csv --generate-descriptor --schema-name s --output d.json \
+     --sample-chars 100000 --sample-size 500",
+    "load-structured-data -i a.csv -d d.json --parse-only -o rows.json",
+    "load-structured-data -i a.csv -d d.json --load --collection c --batch-size 5 --max-errors 3 \
+     --error-file e.json -v -w acme -t x",
+    "load-structured-data -i a.csv --auto --dry-run --flow f",
     "invoke-rows-query -q {} -C c -v {} -o name --format csv",
     "invoke-nlp-query -q why? -m 5 --format graphql",
     "invoke-structured-query -q why? --collection c --format json",
@@ -185,6 +197,9 @@ fn what_does_not_fit_together_is_refused() {
         "set-prompt --id p",
         "parked --replay-all",
         "load-turtle -i doc",
+        "load-structured-data -i a.csv",
+        "load-structured-data -i a.csv --load",
+        "load-structured-data -i a.csv --parse-only --load -d d.json",
     ] {
         assert!(parse(&argv(&format!("tg {line}"))).is_err(), "{line}");
     }

@@ -262,9 +262,15 @@ async fn flow_ids_are_escaped_and_the_token_is_a_header() {
 #[tokio::test]
 async fn an_import_arrives_whole_and_ends_in_good_form() {
     let fake = Fake::socket(|_| Vec::new()).await;
-    let mut import = Import::open(&options(&fake.url), Interrupt::never(), "f", "triples")
-        .await
-        .expect("open");
+    let mut import = Import::open(
+        &options(&fake.url),
+        Interrupt::never(),
+        "f",
+        "triples",
+        false,
+    )
+    .await
+    .expect("open");
     for n in 0..3 {
         import.send(&json!({"n": n})).await.expect("sent");
     }
@@ -279,9 +285,15 @@ async fn an_import_arrives_whole_and_ends_in_good_form() {
 async fn an_import_that_the_gateway_ends_is_an_error() {
     for (flow, exit) in [("cut", 7), ("told", 2)] {
         let fake = Fake::socket(|_| Vec::new()).await;
-        let mut import = Import::open(&options(&fake.url), Interrupt::never(), flow, "triples")
-            .await
-            .expect("open");
+        let mut import = Import::open(
+            &options(&fake.url),
+            Interrupt::never(),
+            flow,
+            "triples",
+            false,
+        )
+        .await
+        .expect("open");
         let error = bounded(async {
             loop {
                 if let Err(error) = import.send(&json!({"triples": []})).await {
@@ -303,6 +315,7 @@ async fn an_import_that_is_not_let_in_says_why() {
         Interrupt::never(),
         "refused",
         "triples",
+        false,
     )
     .await
     .expect_err("refused");

@@ -80,6 +80,7 @@ impl Fake {
         let router = Router::new()
             .route("/api/v1/socket", get(socket))
             .route("/api/v1/flow/{flow}/import/{kind}", get(import))
+            .route("/api/v1/flow/{flow}/export/{kind}", get(export))
             .fallback(any(rest_door))
             .layer(axum::extract::DefaultBodyLimit::disable())
             .with_state(inner.clone());
@@ -298,15 +299,66 @@ async fn import(
         )
             .into_response();
     }
-    upgrade.on_upgrade(move |socket| async move { take(inner, flow, socket).await })
+    let ack = query.contains(&("ack".to_owned(), "1".to_owned()));
+    upgrade.on_upgrade(move |socket| async move { take(inner, flow, ack, socket).await })
 }
 
-async fn take(inner: Arc<Inner>, flow: String, mut socket: WebSocket) {
+/// Two records, then the end that the flow is named after: `stopped`, `broken`, or none at all.
+async fn export(
+    State(inner): State<Arc<Inner>>,
+    Path((flow, kind)): Path<(String, String)>,
+    Query(query): Query<Vec<(String, String)>>,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    inner.hear(Heard::Rest(
+        format!("export {flow} {kind}"),
+        None,
+        json!(query),
+    ));
+    if flow == "refused" {
+        let why = json!({"error": "auth failure"});
+        return (StatusCode::UNAUTHORIZED, axum::Json(why)).into_response();
+    }
+    upgrade.on_upgrade(move |mut socket| async move {
+        for (id, collection) in [("urn:1", "c"), ("urn:2", "other")] {
+            let frame = json!({
+                "metadata": {"id": id, "root": "", "metadata": [], "collection": collection},
+                "chunks": [{"chunk_id": format!("{id}/k"), "vector": [0.5], "vectors": [0.5]}],
+            });
+            let _ = socket.send(Message::text(frame.to_string())).await;
+        }
+        let code = match flow.as_str() {
+            "stopped" => Some(1001),
+            "broken" => Some(1011),
+            _ => None,
+        };
+        if let Some(code) = code {
+            let goodbye = CloseFrame {
+                code,
+                reason: "that is all".into(),
+            };
+            let _ = socket.send(Message::Close(Some(goodbye))).await;
+        }
+        while socket.recv().await.is_some_and(|message| message.is_ok()) {}
+        inner.hear(Heard::Closed);
+    })
+}
+
+/// With `ack` each frame is confirmed, and how many rows or chunks that makes.
+async fn take(inner: Arc<Inner>, flow: String, ack: bool, mut socket: WebSocket) {
+    let (mut frames, mut items) = (0, 0);
     while let Some(Ok(message)) = socket.recv().await {
         match message {
             Message::Text(text) => {
-                let frame = serde_json::from_str(&text).expect("JSON");
+                let frame: Value = serde_json::from_str(&text).expect("JSON");
+                let list = frame.get("values").or_else(|| frame.get("chunks"));
+                items += list.and_then(Value::as_array).map_or(0, Vec::len);
+                frames += 1;
                 inner.hear(Heard::Import(frame));
+                if ack {
+                    let safe = json!({"confirmed": {"frames": frames, "rows": items}});
+                    let _ = socket.send(Message::text(safe.to_string())).await;
+                }
             }
             Message::Close(_) => return inner.hear(Heard::Closed),
             _ => continue,

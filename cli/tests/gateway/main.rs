@@ -2,10 +2,12 @@
 
 mod clients;
 mod commands;
+mod embeds;
 mod fake;
 mod files;
 mod models;
 mod program;
 mod streams;
+mod structured;
 mod traces;
 mod verified;

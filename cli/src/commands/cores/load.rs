@@ -1,79 +1,52 @@
 //! `tg load-kg-core`, `tg unload-kg-core` and the same for document embeddings.
 
+use std::marker::PhantomData;
+
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::SERVICE;
+use super::kind::Kind;
 use crate::args::{InCollection, InFlow, Options};
 use crate::client::Result;
 use crate::registry::Command;
 use crate::session::Session;
 
-/// Arguments of `tg load-kg-core`.
+/// Arguments of `tg load-kg-core` and `tg load-de-core`.
 #[derive(Debug, Args)]
-pub struct LoadKgCore {
+pub struct Load<K: Kind> {
     #[command(flatten)]
     place: InCollection,
     /// Core
     #[arg(long, visible_alias = "identifier", value_name = "ID")]
     id: String,
+    #[arg(skip)]
+    kind: PhantomData<K>,
 }
 
-impl Command for LoadKgCore {
-    const NAME: &'static str = "load-kg-core";
-    const ABOUT: &'static str = "Load a knowledge core into a collection, through a flow";
+impl<K: Kind> Command for Load<K> {
+    const NAME: &'static str = K::LOAD.0;
+    const ABOUT: &'static str = K::LOAD.1;
 
     fn options(&self) -> Options {
         Options::from(&self.place)
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        load(session, "load-kg-core", &self.id, &self.place).await
+        let request = json!({
+            "operation": Self::NAME,
+            "id": self.id,
+            "flow": self.place.flow.flow_id,
+            "collection": self.place.collection,
+        });
+        let reply = session.http()?.service(SERVICE, request).await?;
+        told(session, "Loaded", &reply)
     }
 }
 
-/// Arguments of `tg load-de-core`.
+/// Arguments of `tg unload-kg-core` and `tg unload-de-core`.
 #[derive(Debug, Args)]
-pub struct LoadDeCore {
-    #[command(flatten)]
-    place: InCollection,
-    /// Core
-    #[arg(long, visible_alias = "identifier", value_name = "ID")]
-    id: String,
-}
-
-impl Command for LoadDeCore {
-    const NAME: &'static str = "load-de-core";
-    const ABOUT: &'static str = "Load document embeddings into a collection, through a flow";
-
-    fn options(&self) -> Options {
-        Options::from(&self.place)
-    }
-
-    async fn run(self, session: &mut Session) -> Result<()> {
-        load(session, "load-de-core", &self.id, &self.place).await
-    }
-}
-
-async fn load(
-    session: &mut Session,
-    operation: &str,
-    id: &str,
-    place: &InCollection,
-) -> Result<()> {
-    let request = json!({
-        "operation": operation,
-        "id": id,
-        "flow": place.flow.flow_id,
-        "collection": place.collection,
-    });
-    let reply = session.http()?.service(SERVICE, request).await?;
-    told(session, "Loaded", &reply)
-}
-
-/// Arguments of `tg unload-kg-core`.
-#[derive(Debug, Args)]
-pub struct UnloadKgCore {
+pub struct Unload<K: Kind> {
     #[command(flatten)]
     flow: InFlow,
     /// Core
@@ -82,11 +55,13 @@ pub struct UnloadKgCore {
     /// Collection to take it out of [default: every one it was loaded into]
     #[arg(short = 'C', long, value_name = "ID")]
     collection: Option<String>,
+    #[arg(skip)]
+    kind: PhantomData<K>,
 }
 
-impl Command for UnloadKgCore {
-    const NAME: &'static str = "unload-kg-core";
-    const ABOUT: &'static str = "Take out of collections what loading a core brought in";
+impl<K: Kind> Command for Unload<K> {
+    const NAME: &'static str = K::UNLOAD.0;
+    const ABOUT: &'static str = K::UNLOAD.1;
 
     fn options(&self) -> Options {
         Options::from(&self.flow)
@@ -94,7 +69,7 @@ impl Command for UnloadKgCore {
 
     async fn run(self, session: &mut Session) -> Result<()> {
         let mut request = json!({
-            "operation": "unload-kg-core",
+            "operation": Self::NAME,
             "id": self.id,
             "flow": self.flow.flow_id,
         });

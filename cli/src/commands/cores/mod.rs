@@ -1,11 +1,14 @@
 //! Knowledge cores: what was learned from a document, as files and in collections.
 
 pub mod dump;
+pub mod embeds;
+pub mod kind;
 pub mod list;
 pub mod load;
 pub mod transfer;
 
 mod file;
+mod partial;
 
 /// The service behind all of them.
 const SERVICE: &str = "knowledge";

@@ -4,17 +4,17 @@
 //! attributes, model) goes in under keys that others pass over.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::marker::PhantomData;
+use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
-use tg_core_file::msgpack;
 use tg_core_file::record::{to_put, to_record};
 
 use super::SERVICE;
 use super::file::Records;
+use super::kind::Kind;
+use super::partial::Partial;
 use crate::args::{Common, Options};
 use crate::client::{Call, Error, Result, Socket};
 use crate::registry::Command;
@@ -25,9 +25,9 @@ const WINDOW: usize = 10;
 /// Bytes of them.
 const BYTES: usize = 16 << 20;
 
-/// Arguments of `tg get-kg-core`.
+/// Arguments of `tg get-kg-core` and `tg get-de-core`.
 #[derive(Debug, Args)]
-pub struct GetKgCore {
+pub struct Get<K: Kind> {
     #[command(flatten)]
     common: Common,
     /// Core
@@ -36,50 +36,36 @@ pub struct GetKgCore {
     /// File to write
     #[arg(short = 'o', long, value_name = "FILE")]
     output: PathBuf,
+    #[arg(skip)]
+    kind: PhantomData<K>,
 }
 
-impl Command for GetKgCore {
-    const NAME: &'static str = "get-kg-core";
-    const ABOUT: &'static str = "Save a knowledge core with its documents to a file";
+impl<K: Kind> Command for Get<K> {
+    const NAME: &'static str = K::GET.0;
+    const ABOUT: &'static str = K::GET.1;
 
     fn options(&self) -> Options {
         Options::from(&self.common)
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        get(session, "get-kg-core", &self.id, &self.output).await
+        let partial = Partial::of(&self.output);
+        match self.save(session, &partial).await {
+            Ok(counts) => {
+                partial.complete()?;
+                done(session, "Got", &self.id, &counts)
+            }
+            Err(error) => {
+                partial.discard();
+                Err(error)
+            }
+        }
     }
 }
 
-/// Arguments of `tg get-de-core`.
+/// Arguments of `tg put-kg-core` and `tg put-de-core`.
 #[derive(Debug, Args)]
-pub struct GetDeCore {
-    #[command(flatten)]
-    common: Common,
-    /// Core
-    #[arg(long, visible_alias = "identifier", value_name = "ID")]
-    id: String,
-    /// File to write
-    #[arg(short = 'o', long, value_name = "FILE")]
-    output: PathBuf,
-}
-
-impl Command for GetDeCore {
-    const NAME: &'static str = "get-de-core";
-    const ABOUT: &'static str = "Save a core of document embeddings to a file";
-
-    fn options(&self) -> Options {
-        Options::from(&self.common)
-    }
-
-    async fn run(self, session: &mut Session) -> Result<()> {
-        get(session, "get-de-core", &self.id, &self.output).await
-    }
-}
-
-/// Arguments of `tg put-kg-core`.
-#[derive(Debug, Args)]
-pub struct PutKgCore {
+pub struct Put<K: Kind> {
     #[command(flatten)]
     common: Common,
     /// Core; it takes this name, whatever the file says
@@ -88,132 +74,81 @@ pub struct PutKgCore {
     /// File to read
     #[arg(short = 'i', long, value_name = "FILE")]
     input: PathBuf,
-}
-
-impl Command for PutKgCore {
-    const NAME: &'static str = "put-kg-core";
-    const ABOUT: &'static str = "Put a knowledge core with its documents from a file";
-
-    fn options(&self) -> Options {
-        Options::from(&self.common)
-    }
-
-    async fn run(self, session: &mut Session) -> Result<()> {
-        put(session, "put-kg-core", &self.id, &self.input).await
-    }
-}
-
-/// Arguments of `tg put-de-core`.
-#[derive(Debug, Args)]
-pub struct PutDeCore {
-    #[command(flatten)]
-    common: Common,
-    /// Core; it takes this name, whatever the file says
-    #[arg(long, visible_alias = "identifier", value_name = "ID")]
-    id: String,
-    /// File to read
-    #[arg(short = 'i', long, value_name = "FILE")]
-    input: PathBuf,
-}
-
-impl Command for PutDeCore {
-    const NAME: &'static str = "put-de-core";
-    const ABOUT: &'static str = "Put a core of document embeddings from a file";
-
-    fn options(&self) -> Options {
-        Options::from(&self.common)
-    }
-
-    async fn run(self, session: &mut Session) -> Result<()> {
-        put(session, "put-de-core", &self.id, &self.input).await
-    }
+    #[arg(skip)]
+    kind: PhantomData<K>,
 }
 
 /// What went over, by kind of record.
 type Counts = BTreeMap<&'static str, u64>;
 
-async fn get(session: &mut Session, operation: &str, id: &str, output: &Path) -> Result<()> {
-    // A file that is not whole never bears the name asked for.
-    let mut partial = output.as_os_str().to_owned();
-    partial.push(".part");
-    let partial = PathBuf::from(partial);
-    let outcome = save(session, operation, id, &partial).await;
-    match outcome {
-        Ok(counts) => {
-            std::fs::rename(&partial, output).map_err(|error| Error::file(output, error))?;
-            done(session, "Got", id, &counts)
-        }
-        Err(error) => {
-            let _ = std::fs::remove_file(&partial);
-            Err(error)
-        }
-    }
-}
-
-async fn save(session: &Session, operation: &str, id: &str, path: &Path) -> Result<Counts> {
-    let mut socket = session.socket().await?;
-    let call = Call::global(SERVICE, json!({"operation": operation, "id": id}));
-    let mut replies = socket.start(&call).await?;
-    let mut file = None;
-    let mut counts = Counts::new();
-    let failed = |error: std::io::Error| Error::file(path, error);
-    let progress = session.out.progress("records", None);
-    let mut bytes = Vec::new();
-    while let Some(reply) = replies.next().await? {
-        // Nothing is created for a core that does not exist.
-        let file = match &mut file {
-            Some(file) => file,
-            None => file.insert(BufWriter::new(File::create(path).map_err(failed)?)),
-        };
-        let Some(record) = reply.as_object().and_then(to_record) else {
-            continue;
-        };
-        bytes.clear();
-        msgpack::encode(&record, &mut bytes);
-        file.write_all(&bytes).map_err(failed)?;
-        count(&mut counts, &record);
-        progress.inc(1);
-    }
-    progress.finish_and_clear();
-    let file = file.ok_or_else(|| Error::Protocol("no reply".to_owned()))?;
-    let file = file
-        .into_inner()
-        .map_err(|error| Error::file(path, error.error()))?;
-    file.sync_all().map_err(failed)?;
-    Ok(counts)
-}
-
-async fn put(session: &mut Session, operation: &str, id: &str, input: &Path) -> Result<()> {
-    let mut records = Records::open(input)?;
-    let mut socket = session.socket().await?;
-    let progress = session.out.progress("records", None);
-    let mut counts = Counts::new();
-    let (mut window, mut bytes) = (Vec::new(), 0);
-    while let Some((record, size)) = records.next()? {
-        let number = record.get(0).cloned().unwrap_or(Value::Null);
-        let body = to_put(record, id).map_err(|fault| records.wrong(fault.message))?;
-        if body.get("operation") != Some(&json!(operation)) {
-            return Err(records.wrong(misplaced(operation)));
-        }
-        // A document follows its metadata, a child its parent; everything else is in no order.
-        let in_order = body.keys().any(|key| key.starts_with("library"));
-        if in_order || window.len() == WINDOW || bytes + size > BYTES {
-            progress.inc(window.len() as u64);
-            ask(&mut socket, &mut window).await?;
-            bytes = 0;
-        }
-        count(&mut counts, &json!([number]));
-        window.push(Call::global(SERVICE, Value::Object(body)));
-        bytes += size;
-        if in_order {
+impl<K: Kind> Get<K> {
+    async fn save(&self, session: &Session, partial: &Partial) -> Result<Counts> {
+        let mut socket = session.socket().await?;
+        let call = Call::global(SERVICE, json!({"operation": Self::NAME, "id": self.id}));
+        let mut replies = socket.start(&call).await?;
+        let mut file = None;
+        let mut counts = Counts::new();
+        let progress = session.out.progress("records", None);
+        while let Some(reply) = replies.next().await? {
+            // Nothing is created for a core that does not exist.
+            let file = match &mut file {
+                Some(file) => file,
+                None => file.insert(partial.create()?),
+            };
+            let Some(record) = reply.as_object().and_then(to_record) else {
+                continue;
+            };
+            file.msgpack(&record)?;
+            count(&mut counts, &record);
             progress.inc(1);
-            ask(&mut socket, &mut window).await?;
-            bytes = 0;
         }
+        progress.finish_and_clear();
+        file.ok_or_else(|| Error::Protocol("no reply".to_owned()))?
+            .end()?;
+        Ok(counts)
     }
-    ask(&mut socket, &mut window).await?;
-    progress.finish_and_clear();
-    done(session, "Put", id, &counts)
+}
+
+impl<K: Kind> Command for Put<K> {
+    const NAME: &'static str = K::PUT.0;
+    const ABOUT: &'static str = K::PUT.1;
+
+    fn options(&self) -> Options {
+        Options::from(&self.common)
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        let mut records = Records::open(&self.input)?;
+        let mut socket = session.socket().await?;
+        let progress = session.out.progress("records", None);
+        let mut counts = Counts::new();
+        let (mut window, mut bytes) = (Vec::new(), 0);
+        while let Some((record, size)) = records.next()? {
+            let number = record.get(0).cloned().unwrap_or(Value::Null);
+            let body = to_put(record, &self.id).map_err(|fault| records.wrong(fault.message))?;
+            if body.get("operation") != Some(&json!(Self::NAME)) {
+                return Err(records.wrong(K::MISPLACED));
+            }
+            // A document follows its metadata, a child its parent; everything else is in no order.
+            let in_order = body.keys().any(|key| key.starts_with("library"));
+            if in_order || window.len() == WINDOW || bytes + size > BYTES {
+                progress.inc(window.len() as u64);
+                ask(&mut socket, &mut window).await?;
+                bytes = 0;
+            }
+            count(&mut counts, &json!([number]));
+            window.push(Call::global(SERVICE, Value::Object(body)));
+            bytes += size;
+            if in_order {
+                progress.inc(1);
+                ask(&mut socket, &mut window).await?;
+                bytes = 0;
+            }
+        }
+        ask(&mut socket, &mut window).await?;
+        progress.finish_and_clear();
+        done(session, "Put", &self.id, &counts)
+    }
 }
 
 async fn ask(socket: &mut Socket, window: &mut Vec<Call>) -> Result<()> {
@@ -222,13 +157,6 @@ async fn ask(socket: &mut Socket, window: &mut Vec<Call>) -> Result<()> {
     }
     window.clear();
     Ok(())
-}
-
-fn misplaced(operation: &str) -> &'static str {
-    match operation {
-        "put-kg-core" => "holds document embeddings; put them with tg put-de-core",
-        _ => "holds no document embeddings; put it with tg put-kg-core",
-    }
 }
 
 fn count(counts: &mut Counts, record: &Value) {

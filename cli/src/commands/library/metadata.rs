@@ -48,6 +48,16 @@ pub(super) struct Known {
 }
 
 impl Known {
+    /// Title, subject and keywords.
+    pub(super) fn of(name: &str, description: &str, keywords: &[&str]) -> Self {
+        Self {
+            name: Some(name.to_owned()),
+            description: Some(description.to_owned()),
+            keyword: keywords.iter().map(|word| (*word).to_owned()).collect(),
+            ..Self::default()
+        }
+    }
+
     /// The triples about a document, in the API form.
     pub(super) fn triples(&self, id: &str) -> Vec<Value> {
         let mut about = About::new(id);

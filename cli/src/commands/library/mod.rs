@@ -5,4 +5,5 @@ pub mod content;
 mod metadata;
 pub mod processing;
 pub mod remove;
+pub mod samples;
 pub mod show;

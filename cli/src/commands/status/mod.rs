@@ -4,5 +4,6 @@ pub mod doctor;
 pub mod processors;
 pub mod put_aside;
 pub(crate) mod samples;
+pub mod token_rate;
 pub mod verify;
 pub mod why;

@@ -71,6 +71,50 @@ pub(super) fn tags(text: &str) -> Vec<String> {
     tags
 }
 
+/// The element of XML text that is a record: the first that comes again and has elements of its own, else what
+/// the first element without any is in.
+pub(super) fn record(text: &str) -> Option<String> {
+    // Name, how often, whether others are in it.
+    let mut seen: Vec<(&str, usize, bool)> = Vec::new();
+    let mut open: Vec<&str> = Vec::new();
+    let mut above_leaf = None;
+    let mut leaf = false;
+    for part in text.split('<').skip(1) {
+        if part.starts_with('/') {
+            open.pop();
+            if leaf && above_leaf.is_none() {
+                above_leaf = open.last().copied();
+            }
+            leaf = false;
+            continue;
+        }
+        let ends = |c: char| !(c.is_alphanumeric() || "-_:.".contains(c));
+        let name = part.split(ends).next().filter(|name| !name.is_empty());
+        let Some(name) = name.filter(|_| open.len() < NAMES) else {
+            continue;
+        };
+        if let Some(above) = open.last() {
+            let parent = seen.iter_mut().find(|(name, ..)| name == above);
+            parent.into_iter().for_each(|parent| parent.2 = true);
+        }
+        match seen.iter().position(|(known, ..)| *known == name) {
+            Some(at) => seen[at].1 += 1,
+            None if seen.len() < NAMES => seen.push((name, 1, false)),
+            None => {}
+        }
+        let whole = part.split('>').next().unwrap_or(part).ends_with('/');
+        if !whole {
+            open.push(name);
+        }
+        leaf = !whole;
+    }
+    let again = seen.iter().find(|(_, count, parent)| *count > 1 && *parent);
+    again
+        .map(|(name, ..)| *name)
+        .or(above_leaf)
+        .map(str::to_owned)
+}
+
 fn push(names: &mut Vec<String>, name: &str) {
     if !name.is_empty() && names.len() < NAMES && !names.iter().any(|known| known == name) {
         names.push(name.to_owned());

@@ -1,6 +1,8 @@
 //! The prompts of our own that the reader knows by their first line, and what it replies to each. Text that a
 //! prompt carries never stands before the headings that are looked for from the front.
 
+use serde_json::json;
+
 use super::{concepts, extract, ontology, synthesis, tables};
 
 /// The reply to a prompt; `None` when it is none of those known here.
@@ -119,21 +121,27 @@ fn rows(prompt: &Sections<'_>) -> Option<String> {
 fn import(prompt: &Sections<'_>, format: &str) -> Option<String> {
     let known = tables::tables(prompt.between("## Table", "## Form")?);
     let data = prompt.lines.get(prompt.last("## Data")? + 1..)?;
-    let sources = match format {
+    let (sources, options) = match format {
         "csv" => {
             let header = data.iter().find(|line| !line.trim().is_empty())?;
-            let mark = [',', ';', '\t', '|']
+            let mark = ['|', '\t', ';', ',']
                 .into_iter()
                 .max_by_key(|mark| header.matches(*mark).count())?;
-            header
+            let names = header
                 .split(mark)
                 .map(|name| name.trim_matches(['"', ' ']).to_owned())
-                .collect()
+                .collect();
+            (names, json!({"delimiter": mark.to_string()}))
         }
-        "json" => concepts::keys(&data.join("\n")),
-        _ => concepts::tags(&data.join("\n")),
+        "json" => (concepts::keys(&data.join("\n")), json!({})),
+        _ => {
+            let text = data.join("\n");
+            let path = concepts::record(&text).map(|name| format!("//{name}"));
+            let options = path.map_or_else(|| json!({}), |path| json!({"record_path": path}));
+            (concepts::tags(&text), options)
+        }
     };
-    Some(tables::mapping(format, known.first()?, &sources))
+    Some(tables::mapping(format, &options, known.first()?, &sources))
 }
 
 #[cfg(test)]

@@ -258,8 +258,8 @@ fn comparison(field: &Field, asked: &[String]) -> Option<(&'static str, String)>
     (near).then_some((operator?, asked[at].clone()))
 }
 
-/// How records with these names of fields are read into a table.
-pub(super) fn mapping(format: &str, table: &Table, sources: &[String]) -> String {
+/// How records with these names of fields are read into a table, from a file that is written so.
+pub(super) fn mapping(format: &str, options: &Value, table: &Table, sources: &[String]) -> String {
     let mut mappings = Vec::new();
     for field in &table.fields {
         let own = words::split(&field.name);
@@ -288,7 +288,7 @@ pub(super) fn mapping(format: &str, table: &Table, sources: &[String]) -> String
     }
     let confidence = mappings.len() as f64 / table.fields.len().max(1) as f64;
     json!({
-        "format": {"type": format, "encoding": "utf-8", "options": {}},
+        "format": {"type": format, "encoding": "utf-8", "options": options},
         "mappings": mappings,
         "output": {"schema_name": table.name, "options": {"confidence": (confidence * 100.0).round() / 100.0}},
     })

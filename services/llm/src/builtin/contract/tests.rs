@@ -184,6 +184,35 @@ fn tables_are_chosen_queried_and_mapped_by_words() {
         ]
     );
     assert_eq!(mapping["format"]["type"], "csv");
+    assert_eq!(mapping["format"]["options"], json!({"delimiter": ","}));
+}
+
+#[test]
+fn imports_say_where_records_and_columns_end() {
+    let (head, _) = IMPORT.rsplit_once("## Data\n").unwrap();
+    let options = |head: &str, data: &str| {
+        let mapping: Value =
+            serde_json::from_str(&reply(&format!("{head}## Data\n{data}\n")).unwrap()).unwrap();
+        mapping["format"]["options"].clone()
+    };
+    assert_eq!(
+        options(head, "name;material\na;b"),
+        json!({"delimiter": ";"})
+    );
+    assert_eq!(options(head, "name\na"), json!({"delimiter": ","}));
+    let head = head.replace("## Import of CSV wanted", "## Import of XML wanted");
+    for (data, path) in [
+        (
+            "<?xml version=\"1.0\"?><town><bridge><name>a</name></bridge><bridge><name>b",
+            "//bridge",
+        ),
+        (
+            "<town>\n<bridge id=\"1\"><name>a</name><x/></bridge></town>",
+            "//bridge",
+        ),
+    ] {
+        assert_eq!(options(&head, data), json!({"record_path": path}));
+    }
 }
 
 #[test]

@@ -1,0 +1,880 @@
+//! The descriptor of a load, read whole: how the file is written, what its records become, what happens to
+//! records that do not fit. What this program does not do is refused by name and place, never passed over. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use regex::Regex;
+use serde_json::{Map, Value};
+
+use super::records::{CsvOptions, Encoding, Format, XmlOptions};
+use super::transform::{self, Transform, WIDEST, date_format};
+use super::validate::{self, Check};
+
+/// Most mappings, changes of one value, and entries of a list.
+const MOST: usize = 4096;
+/// Most rows in a batch.
+pub(super) const LARGEST_BATCH: u64 = 10_000;
+
+/// A descriptor.
+#[derive(Debug)]
+pub(super) struct Descriptor {
+    pub(super) format: Format,
+    pub(super) encoding: Encoding,
+    pub(super) mappings: Vec<Mapping>,
+    /// Key of the schema; empty if the descriptor names none.
+    pub(super) schema_name: String,
+    pub(super) confidence: f64,
+    /// Rows of a batch, if it says.
+    pub(super) batch_size: Option<u64>,
+    pub(super) on_transform_error: OnTransform,
+    pub(super) on_validation_error: OnValidation,
+    /// Records that may be refused, if it says.
+    pub(super) max_errors: Option<u64>,
+    /// Where refused records go, if it says.
+    pub(super) error_output: Option<String>,
+}
+
+/// A field of the rows and where it comes from.
+#[derive(Debug, Clone)]
+pub(super) struct Mapping {
+    pub(super) source: String,
+    pub(super) target: String,
+    pub(super) transforms: Vec<Transform>,
+    pub(super) checks: Vec<Check>,
+}
+
+/// What happens to a record with a value that cannot be changed as wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OnTransform {
+    Skip,
+    Fail,
+    /// The field stays empty.
+    Default,
+}
+
+/// What happens to a record with a value that does not pass its checks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OnValidation {
+    Skip,
+    Fail,
+    /// It is told, and loaded all the same.
+    Log,
+}
+
+type Read<T> = Result<T, String>;
+
+impl Descriptor {
+    /// Reads a descriptor. The error names the place in it.
+    pub(super) fn read(text: &str) -> Read<Self> {
+        let value: Value = serde_json::from_str(text).map_err(|e| format!("is not JSON ({e})"))?;
+        Self::of(&value)
+    }
+
+    /// As [`Self::read`] for what is JSON already.
+    pub(super) fn of(value: &Value) -> Read<Self> {
+        let whole = Place::root(value)?;
+        whole.only(&[
+            "version",
+            "metadata",
+            "format",
+            "globals",
+            "preprocessing",
+            "mappings",
+            "postprocessing",
+            "output",
+        ])?;
+        for stage in ["preprocessing", "postprocessing"] {
+            if !whole.list(stage)?.is_empty() {
+                let kinds = whole.list(stage)?;
+                let kind = kinds[0].get("type").and_then(Value::as_str).unwrap_or("?");
+                return Err(whole.wrong(
+                    stage,
+                    &format!("'{kind}' is not supported: records go one by one"),
+                ));
+            }
+        }
+        let globals = Globals::read(&whole)?;
+        let (format, encoding) = read_format(&whole.object("format")?)?;
+        let output = globals.filled(value.get("output").unwrap_or(&Value::Null));
+        let output = Place::of(&output, "output")?;
+        let mappings = whole.list("mappings")?;
+        if mappings.is_empty() {
+            return Err(whole.wrong("mappings", "is required: which fields go where"));
+        }
+        if mappings.len() > MOST {
+            return Err(whole.wrong("mappings", &format!("has more than {MOST}")));
+        }
+        let mut descriptor = Self {
+            format,
+            encoding,
+            mappings: Vec::new(),
+            schema_name: String::new(),
+            confidence: 0.9,
+            batch_size: None,
+            on_transform_error: OnTransform::Skip,
+            on_validation_error: OnValidation::Skip,
+            max_errors: None,
+            error_output: None,
+        };
+        let mut targets = BTreeSet::new();
+        for (at, mapping) in mappings.iter().enumerate() {
+            let mapping = globals.filled(mapping);
+            let mapping =
+                read_mapping(&Place::of(&mapping, &format!("mappings[{at}]"))?, &globals)?;
+            if !targets.insert(mapping.target.clone()) {
+                return Err(format!(
+                    "mappings[{at}]: '{}' has a source already",
+                    mapping.target
+                ));
+            }
+            descriptor.mappings.push(mapping);
+        }
+        descriptor.read_output(&output)?;
+        Ok(descriptor)
+    }
+
+    fn read_output(&mut self, output: &Place<'_>) -> Read<()> {
+        output.only(&["format", "schema_name", "options", "error_handling"])?;
+        let format = output.text("format")?.unwrap_or_default();
+        if !matches!(format.as_str(), "" | "trustgraph-objects") {
+            return Err(output.wrong(
+                "format",
+                &format!("'{format}' is not supported, only 'trustgraph-objects'"),
+            ));
+        }
+        self.schema_name = output.text("schema_name")?.unwrap_or_default();
+        let options = output.object("options")?;
+        options.only(&["batch_size", "confidence", "metadata", "source_span_field"])?;
+        if options.has("source_span_field") {
+            return Err(options.wrong("source_span_field", "is not supported: rows keep no text"));
+        }
+        if let Some(confidence) = options.number("confidence")? {
+            if !(0.0..=1.0).contains(&confidence) {
+                return Err(options.wrong("confidence", "must be from 0 to 1"));
+            }
+            self.confidence = confidence;
+        }
+        self.batch_size = options.whole("batch_size")?;
+        if self
+            .batch_size
+            .is_some_and(|size| !(1..=LARGEST_BATCH).contains(&size))
+        {
+            return Err(options.wrong("batch_size", &format!("must be from 1 to {LARGEST_BATCH}")));
+        }
+        let errors = output.object("error_handling")?;
+        errors.only(&[
+            "on_validation_error",
+            "on_transform_error",
+            "max_errors",
+            "error_output",
+        ])?;
+        self.on_transform_error = match errors.text("on_transform_error")?.as_deref() {
+            None | Some("skip") => OnTransform::Skip,
+            Some("fail") => OnTransform::Fail,
+            Some("default") => OnTransform::Default,
+            Some(_) => {
+                return Err(errors.wrong("on_transform_error", "must be skip, fail or default"));
+            }
+        };
+        self.on_validation_error = match errors.text("on_validation_error")?.as_deref() {
+            None | Some("skip") => OnValidation::Skip,
+            Some("fail") => OnValidation::Fail,
+            Some("log") => OnValidation::Log,
+            Some(_) => return Err(errors.wrong("on_validation_error", "must be skip, fail or log")),
+        };
+        self.max_errors = errors.whole("max_errors")?;
+        self.error_output = errors.text("error_output")?;
+        Ok(())
+    }
+}
+
+fn read_format(format: &Place<'_>) -> Read<(Format, Encoding)> {
+    format.only(&["type", "encoding", "options"])?;
+    let encoding = format.text("encoding")?.unwrap_or_default();
+    let encoding = Encoding::named(&encoding).ok_or_else(|| {
+        format.wrong(
+            "encoding",
+            &format!("'{encoding}' is not supported, only utf-8 and iso-8859-1"),
+        )
+    })?;
+    let options = format.object("options")?;
+    let kind = format.text("type")?.unwrap_or_else(|| "csv".to_owned());
+    let read = match kind.to_ascii_lowercase().as_str() {
+        "csv" => Format::Csv(read_csv(&options)?),
+        "json" => Format::Json(read_json(&options)?),
+        "xml" => Format::Xml(read_xml(&options)?),
+        _ => {
+            let why = format!("'{kind}' is not supported, only csv, json and xml");
+            return Err(format.wrong("type", &why));
+        }
+    };
+    Ok((read, encoding))
+}
+
+fn read_csv(options: &Place<'_>) -> Read<CsvOptions> {
+    options.only(&[
+        "delimiter",
+        "quote_char",
+        "escape_char",
+        "skip_rows",
+        "has_header",
+        "header",
+        "null_values",
+        "encoding",
+    ])?;
+    let byte = |key: &str, default: u8| match options.text(key)?.as_deref() {
+        None => Ok(default),
+        Some("\\t" | "tab") => Ok(b'\t'),
+        Some(text) => match text.as_bytes() {
+            [byte] if byte.is_ascii() && !matches!(byte, b'\n' | b'\r') => Ok(*byte),
+            _ => Err(options.wrong(key, "must be one ASCII character")),
+        },
+    };
+    let quote = byte("quote_char", b'"')?;
+    let delimiter = byte("delimiter", b',')?;
+    if quote == delimiter {
+        return Err(options.wrong("delimiter", "is the same as quote_char"));
+    }
+    // A quote that escapes itself is a doubled quote, which is always understood.
+    let escape = match options.text("escape_char")? {
+        Some(text) if !text.is_empty() => Some(byte("escape_char", b'\\')?).filter(|e| *e != quote),
+        _ => None,
+    };
+    Ok(CsvOptions {
+        delimiter,
+        quote,
+        escape,
+        skip_rows: options.whole("skip_rows")?.unwrap_or(0),
+        has_header: options.flag("has_header", true)? && options.flag("header", true)?,
+        null_values: options.texts("null_values")?.into_iter().collect(),
+    })
+}
+
+fn read_json(options: &Place<'_>) -> Read<Vec<String>> {
+    options.only(&["root_path", "array_mode", "flatten"])?;
+    match options.text("array_mode")?.as_deref() {
+        None | Some("records" | "single") => {}
+        Some(_) => return Err(options.wrong("array_mode", "must be records or single")),
+    }
+    // A source may be a path, so nothing needs to be flattened first.
+    options.flag("flatten", false)?;
+    let path = options.text("root_path")?.unwrap_or_default();
+    let bare = path.strip_prefix('$').unwrap_or(&path);
+    let bare = bare
+        .strip_suffix("[*]")
+        .unwrap_or(bare)
+        .trim_start_matches('.');
+    if bare.contains(['[', ']', '*', '(', '?']) || path.contains("..") {
+        let why = format!("'{path}' is not supported: a path such as '$.data.items' is wanted");
+        return Err(options.wrong("root_path", &why));
+    }
+    let steps = bare.split('.').filter(|step| !step.is_empty());
+    Ok(steps.map(str::to_owned).collect())
+}
+
+fn read_xml(options: &Place<'_>) -> Read<XmlOptions> {
+    options.only(&[
+        "record_path",
+        "field_attribute",
+        "root_element",
+        "record_element",
+        "namespaces",
+    ])?;
+    let record = options.text("record_element")?;
+    let root = options
+        .text("root_element")?
+        .filter(|root| !root.is_empty());
+    let (key, path) = match (options.text("record_path")?, root, record) {
+        (_, Some(root), None) if root.contains('/') => ("root_element", root),
+        (_, Some(root), record) => {
+            let record = record.unwrap_or_else(|| "record".to_owned());
+            ("record_element", format!("//{root}/{record}"))
+        }
+        (_, None, Some(record)) => ("record_element", format!("//{record}")),
+        (Some(path), None, None) => ("record_path", path),
+        (None, None, None) => ("record_path", "//record".to_owned()),
+    };
+    Ok(XmlOptions {
+        path: super::records::RecordPath::read(&path).map_err(|why| options.wrong(key, &why))?,
+        field_attribute: options
+            .text("field_attribute")?
+            .filter(|name| !name.is_empty()),
+    })
+}
+
+fn read_mapping(mapping: &Place<'_>, globals: &Globals) -> Read<Mapping> {
+    mapping.only(&[
+        "source_field",
+        "source",
+        "target_field",
+        "target",
+        "transforms",
+        "validation",
+        "validations",
+        "description",
+        "comment",
+    ])?;
+    let either = |one: &str, other: &str| -> Read<Option<String>> {
+        let text = match mapping.text(one)? {
+            Some(text) => Some(text),
+            None => mapping.text(other)?,
+        };
+        Ok(text.filter(|text| !text.is_empty()))
+    };
+    let source = either("source_field", "source")?
+        .ok_or_else(|| mapping.wrong("source_field", "is required"))?;
+    let target = either("target_field", "target")?.unwrap_or_else(|| source.clone());
+    let mut transforms = Vec::new();
+    let steps = mapping.list("transforms")?;
+    for (at, step) in steps.iter().enumerate() {
+        let later = steps[at + 1..].iter().any(|step| step["type"] == "default");
+        let place = format!("{}.transforms[{at}]", mapping.path);
+        transforms.push(read_transform(&Place::of(step, &place)?, globals, later)?);
+    }
+    let mut checks = Vec::new();
+    for key in ["validation", "validations"] {
+        for (at, check) in mapping.list(key)?.iter().enumerate() {
+            let place = format!("{}.{key}[{at}]", mapping.path);
+            checks.push(read_check(&Place::of(check, &place)?)?);
+        }
+    }
+    Ok(Mapping {
+        source,
+        target,
+        transforms,
+        checks,
+    })
+}
+
+fn read_transform(step: &Place<'_>, globals: &Globals, default_follows: bool) -> Read<Transform> {
+    let kind = step.required("type")?;
+    let known = |extra: &[&str]| step.only(&[&["type"], extra].concat());
+    Ok(match kind.as_str() {
+        "trim" | "upper" | "lower" | "title_case" | "to_string" | "to_int" | "to_float"
+        | "to_bool" | "required" => {
+            known(&[])?;
+            match kind.as_str() {
+                "trim" => Transform::Trim,
+                "upper" => Transform::Upper,
+                "lower" => Transform::Lower,
+                "title_case" => Transform::TitleCase,
+                "to_int" => Transform::Int,
+                "to_float" => Transform::Float,
+                "to_bool" => Transform::Bool,
+                "required" => Transform::Required,
+                _ => Transform::Text,
+            }
+        }
+        "to_date" => {
+            known(&["format"])?;
+            let (format, timed) = date_format(&step.required("format")?);
+            let items = chrono::format::StrftimeItems::new(&format);
+            if items
+                .clone()
+                .any(|item| item == chrono::format::Item::Error)
+            {
+                return Err(step.wrong("format", "is no date format"));
+            }
+            Transform::Date(format, timed)
+        }
+        "default" => {
+            known(&["value"])?;
+            let value = step
+                .value("value")
+                .ok_or_else(|| step.wrong("value", "is required"))?;
+            Transform::Default(transform::cell(Some(value)).unwrap_or_default())
+        }
+        "lookup" => {
+            known(&["table"])?;
+            let table = step.required("table")?;
+            let entries = globals.tables.get(&table).cloned().ok_or_else(|| {
+                step.wrong(
+                    "table",
+                    &format!("there is no '{table}' in globals.lookup_tables"),
+                )
+            })?;
+            Transform::Lookup {
+                table,
+                entries,
+                lenient: default_follows,
+            }
+        }
+        "concat" => {
+            known(&["values"])?;
+            Transform::Concat(step.texts("values")?)
+        }
+        "replace" => {
+            known(&["pattern", "replacement"])?;
+            Transform::Replace(
+                step.required("pattern")?,
+                step.text("replacement")?.unwrap_or_default(),
+            )
+        }
+        "regex_replace" => {
+            known(&["pattern", "replacement"])?;
+            let with = step.text("replacement")?.unwrap_or_default();
+            Transform::RegexReplace(step.regex("pattern")?, groups(&with))
+        }
+        "substring" => {
+            known(&["start", "end"])?;
+            let number = |key: &str| -> Read<Option<usize>> {
+                let number = step.whole(key)?;
+                Ok(number.map(|number| usize::try_from(number).unwrap_or(usize::MAX)))
+            };
+            Transform::Substring(number("start")?.unwrap_or(0), number("end")?)
+        }
+        "pad_left" | "pad_right" => {
+            known(&["length", "char"])?;
+            let length = step
+                .whole("length")?
+                .ok_or_else(|| step.wrong("length", "is required"))?;
+            let length = usize::try_from(length)
+                .ok()
+                .filter(|length| *length <= WIDEST);
+            let length =
+                length.ok_or_else(|| step.wrong("length", &format!("is more than {WIDEST}")))?;
+            let with = step.text("char")?.unwrap_or_else(|| " ".to_owned());
+            let mut letters = with.chars();
+            let (Some(with), None) = (letters.next(), letters.next()) else {
+                return Err(step.wrong("char", "must be one character"));
+            };
+            Transform::Pad {
+                left: kind == "pad_left",
+                length,
+                with,
+            }
+        }
+        _ => {
+            let why = format!("'{kind}' is not supported; known are {}", transform::KNOWN);
+            return Err(step.wrong("type", &why));
+        }
+    })
+}
+
+fn read_check(check: &Place<'_>) -> Read<Check> {
+    let kind = check.required("type")?;
+    let known = |extra: &[&str]| check.only(&[&["type", "message"], extra].concat());
+    let length = || -> Read<usize> {
+        known(&["value"])?;
+        let value = check
+            .whole("value")?
+            .ok_or_else(|| check.wrong("value", "is required"))?;
+        Ok(usize::try_from(value).unwrap_or(usize::MAX))
+    };
+    Ok(match kind.as_str() {
+        "required" | "not_null" => {
+            known(&[])?;
+            Check::Required
+        }
+        "min_length" => Check::MinLength(length()?),
+        "max_length" => Check::MaxLength(length()?),
+        "range" => {
+            known(&["min", "max"])?;
+            Check::Range(check.number("min")?, check.number("max")?)
+        }
+        "pattern" => {
+            known(&["value"])?;
+            Check::Pattern(check.regex("value")?)
+        }
+        "in_list" => {
+            known(&["values"])?;
+            Check::InList(check.texts("values")?)
+        }
+        _ => {
+            let why = format!("'{kind}' is not supported; known are {}", validate::KNOWN);
+            return Err(check.wrong("type", &why));
+        }
+    })
+}
+
+/// A replacement with groups written `\1`, as this crate's patterns want them.
+fn groups(text: &str) -> String {
+    let mut out = String::new();
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match (letter, letters.peek().copied()) {
+            ('\\', Some(digit)) if digit.is_ascii_digit() => {
+                letters.next();
+                out.push_str(&format!("${{{digit}}}"));
+            }
+            ('\\', Some('\\')) => {
+                letters.next();
+                out.push('\\');
+            }
+            ('$', _) => out.push_str("$$"),
+            (letter, _) => out.push(letter),
+        }
+    }
+    out
+}
+
+/// Variables, constants and lookup tables.
+#[derive(Debug, Default)]
+struct Globals {
+    texts: BTreeMap<String, Value>,
+    tables: BTreeMap<String, Arc<BTreeMap<String, String>>>,
+}
+
+impl Globals {
+    fn read(whole: &Place<'_>) -> Read<Self> {
+        let globals = whole.object("globals")?;
+        globals.only(&["variables", "constants", "lookup_tables"])?;
+        let mut read = Self::default();
+        for key in ["variables", "constants"] {
+            let named = globals.object(key)?;
+            let own = named
+                .map
+                .iter()
+                .map(|(name, value)| (name.clone(), value.clone()));
+            read.texts.extend(own);
+        }
+        let tables = globals.object("lookup_tables")?;
+        for name in tables.map.keys() {
+            let table = tables.object(name)?;
+            let entry = |(key, value): (&String, &Value)| {
+                (
+                    key.clone(),
+                    transform::cell(Some(value)).unwrap_or_default(),
+                )
+            };
+            let entries = table.map.iter().map(entry).collect();
+            read.tables.insert(name.clone(), Arc::new(entries));
+        }
+        Ok(read)
+    }
+
+    /// The same with `${name}` replaced by the variable or constant of that name.
+    fn filled(&self, value: &Value) -> Value {
+        match value {
+            Value::String(text) => self.filled_text(text),
+            Value::Array(items) => items.iter().map(|item| self.filled(item)).collect(),
+            Value::Object(map) => {
+                let filled = map
+                    .iter()
+                    .map(|(key, value)| (key.clone(), self.filled(value)));
+                Value::Object(filled.collect())
+            }
+            other => other.clone(),
+        }
+    }
+
+    fn filled_text(&self, text: &str) -> Value {
+        let whole = text
+            .strip_prefix("${")
+            .and_then(|text| text.strip_suffix('}'));
+        if let Some(value) = whole.and_then(|name| self.texts.get(name)) {
+            return value.clone();
+        }
+        let mut text = text.to_owned();
+        for (name, value) in &self.texts {
+            let marked = format!("${{{name}}}");
+            if text.contains(&marked) {
+                let value = transform::cell(Some(value)).unwrap_or_default();
+                text = text.replace(&marked, &value);
+            }
+        }
+        text.into()
+    }
+}
+
+/// An object of the descriptor, and where it stands.
+struct Place<'a> {
+    map: std::borrow::Cow<'a, Map<String, Value>>,
+    path: String,
+}
+
+impl<'a> Place<'a> {
+    fn root(value: &'a Value) -> Read<Self> {
+        let mut place = Self::of(value, "")?;
+        place.path = String::new();
+        Ok(place)
+    }
+
+    /// What is absent is empty.
+    fn of(value: &'a Value, path: &str) -> Read<Self> {
+        let map = match value {
+            Value::Null => std::borrow::Cow::Owned(Map::new()),
+            Value::Object(map) => std::borrow::Cow::Borrowed(map),
+            _ if path.is_empty() => return Err("must be a JSON object".to_owned()),
+            _ => return Err(format!("{path}: must be an object")),
+        };
+        Ok(Self {
+            map,
+            path: path.to_owned(),
+        })
+    }
+
+    fn at(&self, key: &str) -> String {
+        match self.path.as_str() {
+            "" => key.to_owned(),
+            path => format!("{path}.{key}"),
+        }
+    }
+
+    fn wrong(&self, key: &str, why: &str) -> String {
+        format!("{}: {why}", self.at(key))
+    }
+
+    fn only(&self, known: &[&str]) -> Read<()> {
+        match self.map.keys().find(|key| !known.contains(&key.as_str())) {
+            None => Ok(()),
+            Some(key) => Err(self.wrong(key, "is not known")),
+        }
+    }
+
+    fn value(&self, key: &str) -> Option<&Value> {
+        self.map.get(key).filter(|value| !value.is_null())
+    }
+
+    fn has(&self, key: &str) -> bool {
+        self.value(key).is_some()
+    }
+
+    fn object(&self, key: &str) -> Read<Place<'_>> {
+        Place::of(self.map.get(key).unwrap_or(&Value::Null), &self.at(key))
+    }
+
+    fn list(&self, key: &str) -> Read<&[Value]> {
+        match self.value(key) {
+            None => Ok(&[]),
+            Some(Value::Array(items)) if items.len() > MOST => {
+                Err(self.wrong(key, &format!("has more than {MOST} entries")))
+            }
+            Some(Value::Array(items)) => Ok(items),
+            Some(_) => Err(self.wrong(key, "must be a list")),
+        }
+    }
+
+    fn text(&self, key: &str) -> Read<Option<String>> {
+        match self.value(key) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(Value::Number(number)) => Ok(Some(number.to_string())),
+            Some(_) => Err(self.wrong(key, "must be a text")),
+        }
+    }
+
+    fn required(&self, key: &str) -> Read<String> {
+        self.text(key)?
+            .ok_or_else(|| self.wrong(key, "is required"))
+    }
+
+    fn texts(&self, key: &str) -> Read<Vec<String>> {
+        let texts = self.list(key)?.iter();
+        Ok(texts
+            .filter_map(|item| transform::cell(Some(item)))
+            .collect())
+    }
+
+    fn number(&self, key: &str) -> Read<Option<f64>> {
+        let number = match self.value(key) {
+            None => return Ok(None),
+            Some(Value::String(text)) => text.parse().ok(),
+            Some(other) => other.as_f64(),
+        };
+        let number = number.filter(|number: &f64| number.is_finite());
+        number
+            .map(Some)
+            .ok_or_else(|| self.wrong(key, "must be a number"))
+    }
+
+    fn whole(&self, key: &str) -> Read<Option<u64>> {
+        let number = match self.value(key) {
+            None => return Ok(None),
+            Some(Value::String(text)) => text.parse().ok(),
+            Some(other) => other.as_u64(),
+        };
+        number
+            .map(Some)
+            .ok_or_else(|| self.wrong(key, "must be a whole number, not negative"))
+    }
+
+    fn flag(&self, key: &str, default: bool) -> Read<bool> {
+        match self.value(key) {
+            None => Ok(default),
+            Some(Value::Bool(flag)) => Ok(*flag),
+            Some(Value::String(text)) if text == "true" => Ok(true),
+            Some(Value::String(text)) if text == "false" => Ok(false),
+            Some(_) => Err(self.wrong(key, "must be true or false")),
+        }
+    }
+
+    fn regex(&self, key: &str) -> Read<Regex> {
+        let text = self.required(key)?;
+        Regex::new(&text).map_err(|_| self.wrong(key, &format!("'{text}' is no pattern")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn with(changes: Value) -> Value {
+        let mut whole = json!({
+            "format": {"type": "csv"},
+            "mappings": [{"source_field": "a"}],
+            "output": {"schema_name": "s"},
+        });
+        for (key, value) in changes.as_object().expect("an object") {
+            whole[key] = value.clone();
+        }
+        whole
+    }
+
+    fn fault(changes: Value) -> String {
+        Descriptor::of(&with(changes)).expect_err("refused")
+    }
+
+    #[test]
+    fn the_example_of_the_reference_is_understood() {
+        let text = r#"{
+            "version": "1.0", "metadata": {"name": "Customers"},
+            "format": {"type": "csv", "encoding": "utf-8",
+                "options": {"delimiter": ";", "has_header": true, "null_values": ["NULL"]}},
+            "globals": {"variables": {"default_confidence": 0.85, "unknown": "Unknown"},
+                "lookup_tables": {"codes": {"US": "United States"}}},
+            "mappings": [
+                {"target_field": "name", "source": "customer",
+                 "transforms": [{"type": "trim"}, {"type": "title_case"}],
+                 "validation": [{"type": "required"}, {"type": "min_length", "value": 2}]},
+                {"target_field": "country", "source": "code",
+                 "transforms": [{"type": "lookup", "table": "codes"},
+                                {"type": "default", "value": "${unknown}"}]}],
+            "output": {"format": "trustgraph-objects", "schema_name": "customer",
+                "options": {"confidence": "${default_confidence}", "batch_size": 500},
+                "error_handling": {"on_validation_error": "log", "max_errors": 50}}
+        }"#;
+        let read = Descriptor::read(text).expect("understood");
+        assert_eq!(
+            (read.format.name(), read.schema_name.as_str()),
+            ("csv", "customer")
+        );
+        assert_eq!((read.confidence, read.batch_size), (0.85, Some(500)));
+        assert_eq!(read.on_validation_error, OnValidation::Log);
+        assert_eq!(read.max_errors, Some(50));
+        assert_eq!(read.mappings[0].checks.len(), 2);
+        let [Transform::Lookup { lenient, .. }, Transform::Default(value)] =
+            read.mappings[1].transforms.as_slice()
+        else {
+            panic!("{:?}", read.mappings[1]);
+        };
+        assert!(lenient);
+        assert_eq!(value, "Unknown");
+    }
+
+    #[test]
+    fn what_is_not_done_is_refused_by_its_place() {
+        let mapping = |more: Value| {
+            let mut mapping = json!({"source_field": "a"});
+            for (key, value) in more.as_object().expect("an object") {
+                mapping[key] = value.clone();
+            }
+            json!({"mappings": [mapping]})
+        };
+        for (changes, wanted) in [
+            (
+                json!({"format": {"type": "parquet"}}),
+                "format.type: 'parquet' is not supported",
+            ),
+            (
+                json!({"format": {"encoding": "utf-16"}}),
+                "format.encoding: 'utf-16' is not",
+            ),
+            (
+                json!({"format": {"options": {"quoting": 3}}}),
+                "format.options.quoting: is not known",
+            ),
+            (
+                json!({"format": {"options": {"delimiter": "::"}}}),
+                "format.options.delimiter: must be one",
+            ),
+            (
+                json!({"preprocessing": [{"type": "sort"}]}),
+                "preprocessing: 'sort' is not supported",
+            ),
+            (json!({"mappings": []}), "mappings: is required"),
+            (
+                json!({"mappings": [{"target": "x"}]}),
+                "mappings[0].source_field: is required",
+            ),
+            (
+                mapping(json!({"transforms": [{"type": "calculate"}]})),
+                "mappings[0].transforms[0].type: 'calculate' is not supported; known are trim",
+            ),
+            (
+                mapping(json!({"transforms": [{"type": "lookup", "table": "t"}]})),
+                "mappings[0].transforms[0].table: there is no 't'",
+            ),
+            (
+                mapping(json!({"transforms": [{"type": "trim", "side": "left"}]})),
+                "mappings[0].transforms[0].side: is not known",
+            ),
+            (
+                mapping(json!({"validation": [{"type": "custom"}]})),
+                "mappings[0].validation[0].type: 'custom' is not supported",
+            ),
+            (
+                mapping(json!({"validation": [{"type": "pattern", "value": "("}]})),
+                "mappings[0].validation[0].value: '(' is no pattern",
+            ),
+            (
+                mapping(json!({"transforms": 3})),
+                "mappings[0].transforms: must be a list",
+            ),
+            (
+                json!({"mappings": [{"source": "a"}, {"source": "b", "target": "a"}]}),
+                "mappings[1]: 'a' has a source already",
+            ),
+            (
+                json!({"output": {"options": {"confidence": 7}}}),
+                "output.options.confidence: must be from 0",
+            ),
+            (
+                json!({"output": {"options": {"source_span_field": "x"}}}),
+                "output.options.source_span_field",
+            ),
+            (
+                json!({"output": {"error_handling": {"on_transform_error": "x"}}}),
+                "output.error_handling.on_transform_error: must be",
+            ),
+        ] {
+            let why = fault(changes);
+            assert!(why.starts_with(wanted), "{why}\nwanted {wanted}");
+        }
+        assert_eq!(
+            Descriptor::of(&json!(3)).expect_err("refused"),
+            "must be a JSON object"
+        );
+        assert!(
+            Descriptor::read("{")
+                .expect_err("refused")
+                .starts_with("is not JSON")
+        );
+    }
+
+    #[test]
+    fn formats_have_their_own_options() {
+        let format = |format: Value| Descriptor::of(&with(json!({"format": format})));
+        let json = format(json!({"type": "json", "options": {"root_path": "$.data.items[*]"}}));
+        let Format::Json(path) = json.expect("read").format else {
+            panic!("no JSON");
+        };
+        assert_eq!(path, ["data", "items"]);
+        for options in [
+            json!({"record_path": "//shop/item"}),
+            json!({"root_element": "shop", "record_element": "item"}),
+            json!({"root_element": "//shop/item"}),
+        ] {
+            let xml = format(json!({"type": "xml", "options": options})).expect("read");
+            let Format::Xml(options) = xml.format else {
+                panic!("no XML");
+            };
+            let wanted = super::super::records::RecordPath::read("//shop/item");
+            assert_eq!(Ok(options.path), wanted);
+        }
+        assert!(format(json!({"type": "json", "options": {"root_path": "$..x"}})).is_err());
+        assert_eq!(groups(r"\1-$\\"), r"${1}-$$\");
+    }
+}

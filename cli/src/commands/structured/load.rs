@@ -1,0 +1,535 @@
+//! `tg load-structured-data`: CSV, JSON and XML files become rows. One mode at a time, or all with `--auto`:
+//! find the schema, write the descriptor, parse, load.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{ArgGroup, Args};
+use serde_json::{Value, json};
+use tg_schemas::table::Table;
+use tokio::sync::mpsc;
+
+use super::descriptor::{Descriptor, LARGEST_BATCH};
+use super::diagnose::{describe, matches, sample, table};
+use super::rows::{Counts, Plan, Step};
+use crate::args::{Common, Options};
+use crate::client::{Error, Import, Result};
+use crate::files::read_text;
+use crate::output::JsonArray;
+use crate::registry::Command;
+use crate::session::Session;
+
+/// Rows of a batch, if nobody says.
+const BATCH: u64 = 40;
+/// Batches that may wait between the reader and the socket.
+const AHEAD: usize = 4;
+/// Records that are told one by one; all of them with `--verbose`.
+const TOLD: u64 = 5;
+/// Records of a preview.
+const PREVIEW: u64 = 3;
+
+/// Arguments of `tg load-structured-data`.
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("mode").required(true).args(
+    ["discover_schema", "generate_descriptor", "parse_only", "load", "auto"],
+)))]
+pub struct LoadStructuredData {
+    #[command(flatten)]
+    common: Common,
+    /// Flow that is asked about the data and takes the rows
+    #[arg(
+        short = 'f',
+        long,
+        visible_alias = "flow-id",
+        default_value = "default",
+        value_name = "ID"
+    )]
+    flow: String,
+    /// Collection of the rows
+    #[arg(short = 'C', long, default_value = "default", value_name = "ID")]
+    collection: String,
+    /// CSV, JSON or XML file
+    #[arg(short = 'i', long, value_name = "FILE")]
+    input: PathBuf,
+    /// Descriptor: how the file is read and what its records become
+    #[arg(short = 'd', long, value_name = "FILE")]
+    descriptor: Option<PathBuf>,
+    /// Say which schemas the data may fit
+    #[arg(long)]
+    discover_schema: bool,
+    /// Write a descriptor for the data
+    #[arg(long)]
+    generate_descriptor: bool,
+    /// Show the rows without loading them
+    #[arg(long, requires = "descriptor")]
+    parse_only: bool,
+    /// Load the rows
+    #[arg(long, requires = "descriptor")]
+    load: bool,
+    /// Find the schema, make a descriptor and load the rows
+    #[arg(long, conflicts_with = "descriptor")]
+    auto: bool,
+    /// File for the descriptor or the parsed rows
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Records that --parse-only reads
+    #[arg(long, default_value_t = 100, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    sample_size: u64,
+    /// Characters of the file that the flow is shown
+    #[arg(long, default_value_t = 500, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    sample_chars: u32,
+    /// Schema of the rows [default: what the descriptor says, or the one that fits best]
+    #[arg(long, value_name = "KEY")]
+    schema_name: Option<String>,
+    /// Check everything, load nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Tell every record that is refused
+    #[arg(short = 'v', long)]
+    verbose: bool,
+    /// Rows in one batch [default: what the descriptor says, or 40]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=LARGEST_BATCH))]
+    batch_size: Option<u64>,
+    /// Records that may be refused before it stops [default: what the descriptor says, or 100]
+    #[arg(long, value_name = "COUNT")]
+    max_errors: Option<u64>,
+    /// File for refused records and why, a JSON document a line
+    #[arg(long, value_name = "FILE")]
+    error_file: Option<PathBuf>,
+}
+
+impl Command for LoadStructuredData {
+    const NAME: &'static str = "load-structured-data";
+    const ABOUT: &'static str = "Load CSV, JSON or XML data as rows";
+
+    fn options(&self) -> Options {
+        Options::from(&self.common)
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        // Nobody is asked about a file that cannot be read.
+        File::open(&self.input).map_err(|error| Error::file(&self.input, error))?;
+        if self.discover_schema {
+            self.discover(session).await
+        } else if self.generate_descriptor {
+            self.generate(session).await
+        } else if self.auto {
+            self.all(session).await
+        } else {
+            let path = self.descriptor.clone();
+            let path = path.ok_or_else(|| Error::Usage("--descriptor is required".to_owned()))?;
+            let descriptor = Descriptor::read(&read_text(&path)?);
+            let descriptor = descriptor.map_err(|why| Error::file(&path, why))?;
+            match self.parse_only {
+                true => self.parse(session, descriptor).await,
+                false => self.fill(session, descriptor, &path).await,
+            }
+        }
+    }
+}
+
+impl LoadStructuredData {
+    fn sample(&self) -> Result<String> {
+        sample(
+            &self.input,
+            usize::try_from(self.sample_chars).unwrap_or(usize::MAX),
+        )
+    }
+
+    async fn discover(&self, session: &mut Session) -> Result<()> {
+        let found = matches(&session.http()?, &self.flow, &self.sample()?).await?;
+        if found.is_empty() {
+            return Err(none_fits());
+        }
+        let shown = json!({"schema-matches": found});
+        session.out.show(&shown, || match found.as_slice() {
+            [one] => format!("Best matching schema: {one}"),
+            many => format!(
+                "Matching schemas, the best first:\n  - {}",
+                many.join("\n  - ")
+            ),
+        })
+    }
+
+    async fn generate(&self, session: &mut Session) -> Result<()> {
+        let (descriptor, _) = self.described(session).await?;
+        if let Err(why) = Descriptor::of(&descriptor) {
+            session
+                .out
+                .talk(format!("Mend this before you load with it: {why}"));
+        }
+        match &self.output {
+            Some(path) => self.save(session, path, &descriptor),
+            None => session.out.json(&descriptor),
+        }
+    }
+
+    fn save(&self, session: &mut Session, path: &Path, descriptor: &Value) -> Result<()> {
+        let text = serde_json::to_string_pretty(descriptor).unwrap_or_default() + "\n";
+        std::fs::write(path, text).map_err(|error| Error::file(path, error))?;
+        session
+            .out
+            .talk(format!("Descriptor saved to {}", path.display()));
+        Ok(())
+    }
+
+    /// A descriptor that the flow made, and the schema it is for.
+    async fn described(&self, session: &mut Session) -> Result<(Value, String)> {
+        let (http, sample) = (session.http()?, self.sample()?);
+        let schema = match &self.schema_name {
+            Some(name) => name.clone(),
+            None => {
+                let found = matches(&http, &self.flow, &sample).await?;
+                let best = found.into_iter().next().ok_or_else(none_fits)?;
+                session.out.talk(format!("Schema: {best}"));
+                best
+            }
+        };
+        let descriptor = describe(&http, &self.flow, &self.input, &sample, &schema).await?;
+        Ok((descriptor, schema))
+    }
+
+    async fn all(&self, session: &mut Session) -> Result<()> {
+        let (value, _) = self.described(session).await?;
+        if let Some(path) = &self.output {
+            self.save(session, path, &value)?;
+        }
+        let descriptor = Descriptor::of(&value).map_err(|why| {
+            Error::Check(format!(
+                "the descriptor that the flow made cannot be used: {why}"
+            ))
+        })?;
+        let preview = Plan {
+            limit: PREVIEW,
+            max_errors: PREVIEW,
+            error_file: None,
+            ..self.plan(Descriptor::of(&value).map_err(Error::Check)?, None)
+        };
+        let (rows, _) = self.collect(session, preview).await?;
+        for (at, row) in rows.iter().enumerate() {
+            session.out.talk(format!("Record {}: {row}", at + 1));
+        }
+        self.fill(session, descriptor, Path::new("the descriptor"))
+            .await
+    }
+
+    /// The first rows, for `--auto` to show.
+    async fn collect(&self, session: &mut Session, plan: Plan) -> Result<(Vec<Value>, Counts)> {
+        let mut rows = Vec::new();
+        let mut steps = Steps::of(plan);
+        while let Some(step) = steps.next(session).await? {
+            if let Step::Batch(batch) = step {
+                rows.extend(batch);
+            }
+        }
+        Ok((rows, steps.counts().await?))
+    }
+
+    fn plan(&self, descriptor: Descriptor, table: Option<Table>) -> Plan {
+        let batch = self.batch_size.or(descriptor.batch_size).unwrap_or(BATCH);
+        let named = self.error_file.clone();
+        Plan {
+            input: self.input.clone(),
+            table,
+            batch: usize::try_from(batch).unwrap_or(1),
+            limit: u64::MAX,
+            max_errors: self.max_errors.or(descriptor.max_errors).unwrap_or(100),
+            error_file: named.or_else(|| descriptor.error_output.clone().map(PathBuf::from)),
+            descriptor,
+        }
+    }
+
+    fn schema(&self, descriptor: &Descriptor) -> Option<String> {
+        let named = Some(descriptor.schema_name.clone()).filter(|name| !name.is_empty());
+        self.schema_name.clone().or(named)
+    }
+
+    fn frame(&self, schema: &str, confidence: f64, first: u64, rows: Value) -> Value {
+        json!({
+            "metadata": {"id": format!("parsed-{first}"), "metadata": [], "collection": self.collection},
+            "schema_name": schema,
+            "values": rows,
+            "confidence": confidence,
+            "source_span": "",
+        })
+    }
+
+    /// The rows as they would be sent, one by one.
+    async fn parse(&self, session: &mut Session, descriptor: Descriptor) -> Result<()> {
+        let schema = self
+            .schema(&descriptor)
+            .unwrap_or_else(|| "default".to_owned());
+        let (format, fields) = (descriptor.format.name(), descriptor.mappings.len());
+        let confidence = descriptor.confidence;
+        let plan = Plan {
+            limit: self.sample_size,
+            ..self.plan(descriptor, None)
+        };
+        let mut target = Parsed::open(self.output.as_deref())?;
+        let mut steps = Steps::of(plan);
+        let mut told = 0;
+        while let Some(step) = steps.next(session).await? {
+            match step {
+                Step::Batch(rows) => {
+                    for row in rows {
+                        let row = self.frame(&schema, confidence, target.count + 1, row);
+                        target.put(session, &row)?;
+                    }
+                }
+                Step::Wrong(why) => self.tell(session, &mut told, &why),
+            }
+        }
+        let counts = steps.counts().await?;
+        target.end(session)?;
+        session.out.talk(format!(
+            "Parsed {} records as {format}: {} rows of {schema}, {fields} fields, {} refused.",
+            counts.records, counts.rows, counts.refused
+        ));
+        Ok(())
+    }
+
+    /// Loads the rows, or only looks whether they could be.
+    async fn fill(&self, session: &mut Session, descriptor: Descriptor, from: &Path) -> Result<()> {
+        let schema = self.schema(&descriptor).ok_or_else(|| {
+            Error::file(
+                from,
+                "output.schema_name: is required, here or as --schema-name",
+            )
+        })?;
+        let table = table(&session.http()?, &schema).await?;
+        suits(&descriptor, &table).map_err(|why| Error::file(from, why))?;
+        let confidence = descriptor.confidence;
+        let plan = self.plan(descriptor, Some(table));
+        let progress = session.out.progress("rows", None);
+        let mut steps = Steps::of(plan);
+        let mut import: Option<Import> = None;
+        let (mut told, mut sent) = (0, 0);
+        let outcome = async {
+            while let Some(step) = steps.next(session).await? {
+                let rows = match step {
+                    Step::Wrong(why) => {
+                        progress.suspend(|| self.tell(session, &mut told, &why));
+                        continue;
+                    }
+                    Step::Batch(rows) => rows,
+                };
+                let count = u64::try_from(rows.len()).unwrap_or(u64::MAX);
+                if !self.dry_run {
+                    let import = match &mut import {
+                        Some(import) => import,
+                        None => import.insert(session.import_told(&self.flow, "rows").await?),
+                    };
+                    let frame = self.frame(&schema, confidence, sent + 1, rows.into());
+                    import.send(&frame).await?;
+                }
+                sent += count;
+                progress.inc(count);
+            }
+            let counts = steps.counts().await;
+            // What was handed over before the file turned out bad is still confirmed.
+            if let Some(import) = &mut import {
+                import.end().await?;
+            }
+            counts
+        }
+        .await;
+        progress.finish_and_clear();
+        let counts = outcome.inspect_err(|_| {
+            if let Some(confirmed) = import.as_ref().and_then(Import::confirmed) {
+                session
+                    .out
+                    .talk(format!("{confirmed} of {sent} rows sent were confirmed."));
+            }
+        })?;
+        let confirmed = import.as_ref().and_then(Import::confirmed);
+        self.done(session, &schema, &counts, confirmed)
+    }
+
+    fn done(
+        &self,
+        session: &mut Session,
+        schema: &str,
+        counts: &Counts,
+        confirmed: Option<u64>,
+    ) -> Result<()> {
+        let shown = json!({
+            "schema": schema, "collection": self.collection, "flow": self.flow,
+            "records": counts.records, "rows": counts.rows, "refused": counts.refused,
+            "flawed": counts.flawed, "confirmed": confirmed, "dry-run": self.dry_run,
+        });
+        session.out.show(&shown, || {
+            let verb = if self.dry_run { "Would load" } else { "Loaded" };
+            let mut text = format!(
+                "{verb} {} rows of {schema} into collection {} ({} records refused).",
+                counts.rows, self.collection, counts.refused
+            );
+            if counts.flawed > 0 {
+                text += &format!(
+                    " {} of them have flaws that the descriptor lets pass.",
+                    counts.flawed
+                );
+            }
+            text
+        })
+    }
+
+    /// Says what is wrong with a record, but not a thousand times.
+    fn tell(&self, session: &mut Session, told: &mut u64, why: &str) {
+        *told += 1;
+        if self.verbose || *told <= TOLD {
+            session.out.talk(format!("  {why}"));
+        } else if *told == TOLD + 1 {
+            session.out.talk("  more of them: --verbose tells all");
+        }
+    }
+}
+
+fn none_fits() -> Error {
+    Error::Missing("no schema of this workspace fits the data".to_owned())
+}
+
+/// Whether a descriptor fills rows of a schema.
+fn suits(descriptor: &Descriptor, table: &Table) -> Result<(), String> {
+    for (at, mapping) in descriptor.mappings.iter().enumerate() {
+        if !table
+            .fields
+            .iter()
+            .any(|field| field.name == mapping.target)
+        {
+            let names: Vec<&str> = table.fields.iter().map(|f| f.name.as_str()).collect();
+            return Err(format!(
+                "mappings[{at}].target_field: the schema '{}' has no field '{}'; it has {}",
+                table.key,
+                mapping.target,
+                names.join(", ")
+            ));
+        }
+    }
+    let filled = |name: &str| {
+        descriptor
+            .mappings
+            .iter()
+            .any(|mapping| mapping.target == name)
+    };
+    let needed = table
+        .fields
+        .iter()
+        .filter(|field| field.required || field.primary_key);
+    match needed.into_iter().find(|field| !filled(&field.name)) {
+        None => Ok(()),
+        Some(field) => Err(format!(
+            "mappings: nothing fills '{}', which the schema '{}' requires",
+            field.name, table.key
+        )),
+    }
+}
+
+/// What a file gives, step by step, while it is read on a thread of its own.
+struct Steps {
+    from: mpsc::Receiver<Step>,
+    work: tokio::task::JoinHandle<Result<Counts>>,
+    input: PathBuf,
+}
+
+impl Steps {
+    fn of(plan: Plan) -> Self {
+        let (to, from) = mpsc::channel(AHEAD);
+        let input = plan.input.clone();
+        Self {
+            from,
+            work: tokio::task::spawn_blocking(move || plan.run(&to)),
+            input,
+        }
+    }
+
+    /// The next step; `None` at the end, whose outcome [`Self::counts`] says.
+    async fn next(&mut self, session: &Session) -> Result<Option<Step>> {
+        session.until_interrupted(self.from.recv()).await
+    }
+
+    async fn counts(self) -> Result<Counts> {
+        let broken = |_| Error::file(&self.input, "the reader broke down");
+        self.work.await.map_err(broken)?
+    }
+}
+
+/// Where parsed rows go: a file, standard output as JSON, or the first few as a preview.
+struct Parsed {
+    file: Option<(PathBuf, BufWriter<File>)>,
+    array: JsonArray,
+    count: u64,
+}
+
+impl Parsed {
+    fn open(path: Option<&Path>) -> Result<Self> {
+        let file = match path {
+            None => None,
+            Some(path) => {
+                let file = File::create(path).map_err(|error| Error::file(path, error))?;
+                Some((path.to_owned(), BufWriter::new(file)))
+            }
+        };
+        Ok(Self {
+            file,
+            array: JsonArray::default(),
+            count: 0,
+        })
+    }
+
+    fn put(&mut self, session: &mut Session, row: &Value) -> Result<()> {
+        self.count += 1;
+        if let Some((path, file)) = &mut self.file {
+            let start = if self.count == 1 { "[\n" } else { ",\n" };
+            let written = write!(file, "{start}{row}");
+            return written.map_err(|error| Error::file(&*path, error));
+        }
+        if session.out.is_json() {
+            return self.array.push(&mut session.out, row);
+        }
+        match self.count <= PREVIEW {
+            true => session
+                .out
+                .line(format!("Record {}: {}", self.count, row["values"])),
+            false => Ok(()),
+        }
+    }
+
+    fn end(self, session: &mut Session) -> Result<()> {
+        if let Some((path, mut file)) = self.file {
+            let end = if self.count == 0 { "[]\n" } else { "\n]\n" };
+            let written = file.write_all(end.as_bytes()).and_then(|()| file.flush());
+            written.map_err(|error| Error::file(&path, error))?;
+            session
+                .out
+                .talk(format!("Rows saved to {}", path.display()));
+            return Ok(());
+        }
+        match session.out.is_json() {
+            true => self.array.end(&mut session.out),
+            false => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_descriptor_fills_what_the_schema_has_and_requires() {
+        let table = r#"{"fields": [{"name": "id", "primary_key": true}, {"name": "n"}]}"#;
+        let table = Table::read("t", table).expect("a table");
+        let check = |mappings: Value| {
+            let descriptor = Descriptor::of(&json!({"mappings": mappings})).expect("read");
+            suits(&descriptor, &table)
+        };
+        assert_eq!(check(json!([{"source": "id"}])), Ok(()));
+        let why = check(json!([{"source": "id"}, {"source": "x"}])).expect_err("refused");
+        assert!(
+            why.contains("mappings[1].target_field: the schema 't' has no field 'x'; it has id, n")
+        );
+        let why = check(json!([{"source": "n"}])).expect_err("refused");
+        assert!(why.contains("nothing fills 'id'"), "{why}");
+    }
+}

@@ -1,0 +1,18 @@
+//! Rows from files: `tg load-structured-data`.
+//!
+//! * `descriptor` says how a file is read and what its records become; it is read whole before anything
+//!   else, and what this program does not do is refused by name.
+//! * `records` reads CSV, JSON and XML record by record; a file is never held whole.
+//! * `transform` and `validate` change and check single values. Pure.
+//! * `rows` makes rows of records, counts what is refused and says why.
+//! * `diagnose` asks the flow which schema a sample fits and how it is read.
+//! * `load` is the command.
+
+pub mod load;
+
+mod descriptor;
+mod diagnose;
+mod records;
+mod rows;
+mod transform;
+mod validate;

@@ -1,0 +1,188 @@
+//! Document embeddings that pass by are kept in a file, and go back from it; samples go into the library.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use tg_cli::interrupt::Interrupt;
+
+use crate::fake::{Fake, Heard, asked};
+
+fn imported(fake: &Fake) -> Vec<Value> {
+    let frame = |heard| match heard {
+        Heard::Import(frame) => Some(frame),
+        _ => None,
+    };
+    fake.heard().into_iter().filter_map(frame).collect()
+}
+
+#[tokio::test]
+async fn what_passes_is_saved_until_the_flow_ends_and_loads_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let fake = Fake::socket(|_| Vec::new()).await;
+    for format in ["msgpack", "json"] {
+        let path = folder.path().join(format);
+        let file = path.to_str().expect("a path");
+        let line = [
+            "save-doc-embeds",
+            "-f",
+            "stopped",
+            "-t",
+            "tg_x",
+            "-o",
+            file,
+            "--format",
+            format,
+        ];
+        let ran = fake.tg(&line).await;
+        assert_eq!(ran.printed(), "Saved: 2 records, 2 chunks.\n");
+        let opened = fake.heard().into_iter().find_map(|heard| match heard {
+            Heard::Rest(path, _, query) if path == "export stopped document-embeddings" => {
+                Some(query)
+            }
+            _ => None,
+        });
+        let query = opened.expect("opened").to_string();
+        assert!(query.contains(r#"["token","tg_x"]"#), "{query}");
+
+        let line = ["load-doc-embeds", "-f", "f", "-i", file, "--format", format];
+        let ran = fake.tg(&line).await;
+        assert_eq!(ran.printed(), "Loaded: 2 records, 2 chunks.\n");
+    }
+    let frames = imported(&fake);
+    assert_eq!(frames.len(), 4);
+    assert_eq!(frames[1]["metadata"]["collection"], "other");
+    assert_eq!(
+        frames[1]["chunks"],
+        json!([{"chunk_id": "urn:2/k", "vector": [0.5]}])
+    );
+    assert_eq!(frames[0], frames[2]);
+}
+
+#[tokio::test]
+async fn saving_ends_by_ctrl_c_or_silence_and_only_what_is_whole_has_its_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("saved");
+    let file = path.to_str().expect("a path");
+    let fake = Fake::socket(|_| Vec::new()).await;
+
+    let line = [
+        "save-doc-embeds",
+        "-f",
+        "quiet",
+        "-o",
+        file,
+        "-C",
+        "c",
+        "--idle",
+        "1",
+    ];
+    assert_eq!(
+        fake.tg(&line).await.printed(),
+        "Saved: 1 records, 1 chunks.\n"
+    );
+    fs::remove_file(&path).expect("there");
+
+    let line = ["save-doc-embeds", "-f", "quiet", "-o", file, "-n", "1"];
+    assert_eq!(
+        fake.tg(&line).await.printed(),
+        "Saved: 1 records, 1 chunks.\n"
+    );
+    fs::remove_file(&path).expect("there");
+
+    let (switch, interrupt) = Interrupt::manual();
+    let line = ["save-doc-embeds", "-f", "quiet", "-o", file];
+    let open =
+        |heard: &Heard| matches!(heard, Heard::Rest(path, ..) if path.starts_with("export quiet"));
+    let stop = async {
+        fake.hears(open).await;
+        // Both records are on their way: they were sent before anything else is.
+        tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+        switch.send_replace(true);
+    };
+    let (ran, ()) = tokio::join!(fake.tg_until(&line, interrupt), stop);
+    assert!(ran.printed().starts_with("Saved: "));
+    assert!(path.exists());
+    fs::remove_file(&path).expect("there");
+
+    let line = ["save-doc-embeds", "-f", "broken", "-o", file];
+    let ran = fake.tg(&line).await;
+    assert!(ran.talk.contains("2 records are in"), "{}", ran.talk);
+    assert!(ran.error().to_string().contains("that is all"));
+    assert!(!path.exists());
+
+    let line = ["save-doc-embeds", "-f", "refused", "-o", file];
+    assert_eq!(fake.tg(&line).await.error().exit_code(), 5);
+}
+
+#[tokio::test]
+async fn a_core_of_something_else_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("kg");
+    fs::write(&path, "[\"t\", {\"t\": []}]\n").expect("written");
+    let file = path.to_str().expect("a path");
+    let fake = Fake::socket(|_| Vec::new()).await;
+    let line = ["load-doc-embeds", "-i", file, "--format", "json"];
+    let error = fake.tg(&line).await.error().to_string();
+    assert!(
+        error.ends_with("record 1: holds no document embeddings"),
+        "{error}"
+    );
+    assert!(imported(&fake).is_empty());
+}
+
+#[tokio::test]
+async fn samples_go_into_the_library_once() {
+    let fake = Fake::rest(|_, body| match body["document-metadata"]["id"].as_str() {
+        Some("urn:demo:tz") => {
+            let why = json!({"type": "request-error", "message": "Document already exists"});
+            (200, json!({"error": why}))
+        }
+        _ => (200, json!({})),
+    })
+    .await;
+    let printed = fake.tg(&["load-sample-documents"]).await.printed();
+    assert!(
+        printed.contains("Uncommon clocks (urn:demo:clocks): loaded"),
+        "{printed}"
+    );
+    assert!(
+        printed.contains("(urn:demo:tz): is there already"),
+        "{printed}"
+    );
+    let asked = asked(&fake);
+    assert!(asked.iter().all(|body| body["operation"] == "add-document"));
+    assert!(
+        asked[0]["content"]
+            .as_str()
+            .is_some_and(|content| content.starts_with("JVBERi"))
+    );
+}
+
+#[tokio::test]
+async fn token_rates_are_averages_over_all_series() {
+    let seen = std::sync::atomic::AtomicU32::new(0);
+    let fake = Fake::rest(move |path, _| {
+        let number = seen.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        let sample = |value: u32| json!({"metric": {}, "value": [0, value.to_string()]});
+        let result = match path.contains("input_tokens_total") {
+            true => json!([sample(number * 1000), sample(1)]),
+            false => json!([]),
+        };
+        (
+            200,
+            json!({"status": "success", "data": {"resultType": "vector", "result": result}}),
+        )
+    })
+    .await;
+    let printed = fake.tg(&["show-token-rate", "-n", "2"]).await.printed();
+    let lines: Vec<Vec<&str>> = printed
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    assert_eq!(lines[0], ["Input", "Output", "Total"]);
+    assert_eq!(lines.len(), 4);
+    let rate: f64 = lines[3][0].parse().expect("a number");
+    // Four thousand tokens in two seconds and a little.
+    assert!((1000.0..=2000.0).contains(&rate), "{printed}");
+    assert_eq!((lines[3][1], lines[3][0]), ("0.0", lines[3][2]));
+}

@@ -1,0 +1,179 @@
+//! Data in files becomes rows through the real command: as a descriptor says, or all by itself. What does not fit
+//! is told with its line and stays out.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use tg_testkit::process::{Launch, tg};
+
+/// Rows are stored by then, also on a busy machine.
+const TRIES: u32 = 600;
+
+const SCHEMA: &str = r#"{"name": "lamps", "description": "Lamps with maker and height", "fields": [
+    {"name": "id", "type": "integer", "primary_key": true},
+    {"name": "maker", "type": "string", "indexed": true},
+    {"name": "height", "type": "float"}]}"#;
+
+/// The rows of a collection, in order, once there are so many.
+async fn rows(url: &str, collection: &str, count: usize) -> Result<Vec<Value>> {
+    let query = "{ lamps(limit: 1000) { id maker height } }";
+    let line = [
+        "invoke-rows-query",
+        "-q",
+        query,
+        "-C",
+        collection,
+        "--format",
+        "json",
+    ];
+    let mut last = String::new();
+    for _ in 0..TRIES {
+        let output = tg(url, &line).await?;
+        last = format!("{}{}", output.stdout, output.stderr);
+        let found: Value = serde_json::from_str(&output.stdout).unwrap_or_default();
+        let found = found
+            .pointer("/data/lamps")
+            .or_else(|| found.get("lamps"))
+            .and_then(Value::as_array);
+        if let Some(found) = found.filter(|found| found.len() >= count) {
+            let mut found = found.clone();
+            found.sort_by_key(|row| row["id"].as_i64());
+            return Ok(found);
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    anyhow::bail!("not {count} rows: {last}")
+}
+
+#[tokio::test]
+async fn by_descriptor_and_by_themselves() -> Result<()> {
+    let server = Launch::up().ready().await?;
+    let url = server.url();
+    let folder = tempfile::tempdir()?;
+    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let (csv, xml, errors) = (path("lamps.csv"), path("lamps.xml"), path("errors.jsonl"));
+    let (descriptor, xml_descriptor) = (path("lamps.json"), path("xml.json"));
+
+    let mut text = "Number;Maker;Height\n1;\"frask, ottoline\";12.5\nx;nobody;1\n".to_owned();
+    for number in 2..=250 {
+        text += &format!("{number}; maker {number} ;{number}\n");
+    }
+    std::fs::write(&csv, text)?;
+    let mappings = json!([
+        {"source_field": "Number", "target_field": "id", "transforms": [{"type": "to_int"}]},
+        {"source_field": "Maker", "target_field": "maker",
+         "transforms": [{"type": "trim"}, {"type": "title_case"}]},
+        {"source_field": "Height", "target_field": "height", "transforms": [{"type": "to_float"}],
+         "validation": [{"type": "range", "min": 0, "max": 1000}]},
+    ]);
+    let format = json!({"type": "csv", "options": {"delimiter": ";"}});
+    let output = json!({"schema_name": "lamps"});
+    let whole = json!({"format": format, "mappings": mappings, "output": output});
+    std::fs::write(&descriptor, whole.to_string())?;
+    let load = ["load-structured-data", "-i", &csv, "-d", &descriptor];
+    let with = |more: &[&'static str]| [&load[..], more].concat();
+
+    // Before there is such a schema, nothing goes.
+    let early = tg(&url, &with(&["--load"])).await?;
+    ensure!(early.code == Some(3), "{early:?}");
+    ensure!(
+        early.stderr.contains("there is no schema 'lamps'"),
+        "{early:?}"
+    );
+    tg(
+        &url,
+        &[
+            "put-config-item",
+            "--type",
+            "schema",
+            "--key",
+            "lamps",
+            "--value",
+            SCHEMA,
+        ],
+    )
+    .await?;
+
+    tg(&url, &with(&["--parse-only", "--json"]))
+        .await?
+        .expect("Frask, Ottoline")?;
+    tg(&url, &with(&["--load", "--dry-run"]))
+        .await?
+        .expect("Would load 250 rows of lamps")?;
+    let line = [&load[..], &["--load", "--error-file", &errors]].concat();
+    let loaded = tg(&url, &line).await?;
+    loaded.expect("Loaded 250 rows of lamps into collection default (1 records refused).")?;
+    ensure!(loaded.code == Some(0), "{loaded:?}");
+    let told = "record 2 (line 3): id: 'x' is not a whole number";
+    ensure!(loaded.stderr.contains(told), "{loaded:?}");
+    ensure!(
+        std::fs::read_to_string(&errors)?.contains("nobody"),
+        "no refused record"
+    );
+    let found = rows(&url, "default", 250).await?;
+    ensure!(found.len() == 250, "{} rows", found.len());
+    let first = json!({"id": 1, "maker": "Frask, Ottoline", "height": 12.5});
+    ensure!(found[0] == first, "{}", found[0]);
+    ensure!(found[249]["maker"] == "Maker 250", "{}", found[249]);
+
+    // The gateway confirms what it takes.
+    let again = tg(&url, &with(&["--load", "--json", "--collection", "told"])).await?;
+    let counts: Value = serde_json::from_str(&again.stdout).context(again.stdout.clone())?;
+    ensure!(
+        counts["rows"] == 250 && counts["confirmed"] == 250,
+        "{counts}"
+    );
+
+    // XML the same way.
+    std::fs::write(
+        &xml,
+        "<shop><lamp id=\"7\"><by>Ann</by></lamp><lamp id=\"8\"><by>Bo</by></lamp></shop>",
+    )?;
+    let of_xml = json!({
+        "format": {"type": "xml", "options": {"record_path": "//lamp"}},
+        "mappings": [{"source": "id", "target": "id"}, {"source": "by", "target": "maker"}],
+        "output": output,
+    });
+    std::fs::write(&xml_descriptor, of_xml.to_string())?;
+    let line = [
+        "load-structured-data",
+        "-i",
+        &xml,
+        "-d",
+        &xml_descriptor,
+        "--load",
+        "-C",
+        "xml",
+    ];
+    tg(&url, &line).await?.expect("Loaded 2 rows")?;
+    ensure!(rows(&url, "xml", 2).await?[1]["maker"] == "Bo");
+
+    // All by itself: the flow's model finds schema and columns.
+    let plain = path("plain.csv");
+    std::fs::write(&plain, "id,maker,height\n1,Ann,2.5\n2,Bo,3\n")?;
+    tg(
+        &url,
+        &["load-structured-data", "-i", &plain, "--discover-schema"],
+    )
+    .await?
+    .expect("Best matching schema: lamps")?;
+    tg(
+        &url,
+        &["load-structured-data", "-i", &plain, "--auto", "-C", "auto"],
+    )
+    .await?
+    .expect("Loaded 2 rows of lamps into collection auto")?;
+    ensure!(rows(&url, "auto", 2).await?[0]["height"] == 2.5);
+    std::fs::write(
+        &xml,
+        "<shop><lamp><id>7</id><maker>Ann</maker></lamp><lamp><id>8</id><maker>Bo</maker></lamp></shop>",
+    )?;
+    tg(
+        &url,
+        &["load-structured-data", "-i", &xml, "--auto", "--dry-run"],
+    )
+    .await?
+    .expect("Would load 2 rows of lamps")?;
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! Vectors of chunks that pass through a flow go into a file, and from it into another collection: through the
+//! flow again, or as a core that is loaded and unloaded.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use tg_testkit::process::{Launch, tg};
+
+const QUESTION: &str = "who keeps the tz database";
+
+#[tokio::test]
+async fn saved_loaded_and_unloaded() -> Result<()> {
+    let server = Launch::up().ready().await?;
+    let url = server.url();
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("saved").to_string_lossy().into_owned();
+
+    tg(&url, &["load-sample-documents"])
+        .await?
+        .expect("Uncommon clocks (urn:demo:clocks): loaded")?;
+    tg(&url, &["load-sample-documents"])
+        .await?
+        .expect("(urn:demo:tz): is there already")?;
+
+    // The command looks on from before the document is processed; its file says that it does.
+    let line = [
+        "save-doc-embeds",
+        "-o",
+        &file,
+        "--count",
+        "1",
+        "--idle",
+        "60",
+    ];
+    let process = async {
+        let listening = format!("{file}.part");
+        for _ in 0..200 {
+            if Path::new(&listening).exists() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        let line = [
+            "start-library-processing",
+            "-d",
+            "urn:demo:tz",
+            "--id",
+            "tz",
+            "--wait",
+        ];
+        tg(&url, &line).await
+    };
+    let (saved, processed) = tokio::join!(tg(&url, &line), process);
+    processed?.expect("complete")?;
+    saved?.expect("Saved: 1 records, 1 chunks.")?;
+
+    let near = |collection: &'static str| {
+        let url = url.clone();
+        async move {
+            tg(
+                &url,
+                &["invoke-document-embeddings", QUESTION, "-c", collection],
+            )
+            .await
+        }
+    };
+    tg(&url, &["load-doc-embeds", "-i", &file, "-C", "again"])
+        .await?
+        .expect("Loaded: 1 records, 1 chunks.")?;
+    let mut found = near("again").await?;
+    for _ in 0..200 {
+        if found.stdout.contains("urn:chunk:") {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        found = near("again").await?;
+    }
+    found.expect("urn:chunk:")?;
+
+    tg(&url, &["put-de-core", "--id", "urn:kept", "-i", &file])
+        .await?
+        .expect("1 document-embeddings")?;
+    tg(&url, &["load-de-core", "--id", "urn:kept", "-C", "core"])
+        .await?
+        .expect("Loaded: 1 chunks")?;
+    near("core").await?.expect("urn:chunk:")?;
+    tg(&url, &["unload-de-core", "--id", "urn:kept", "-C", "core"])
+        .await?
+        .expect("Unloaded: 1 chunks")?;
+    let gone = near("core").await?;
+    ensure!(!gone.stdout.contains("urn:chunk:"), "{gone:?}");
+    Ok(())
+}
