@@ -8,7 +8,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 .PHONY: help demo demo-rabbitmq test check bench setup-build setup-test
 
 help:
-	@echo "make demo           build, start on embedded defaults, load a dataset, ask the agent, show the trace"
+	@echo "make demo           build, start on embedded defaults, ask the agent of a dataset and documents, show the traces"
 	@echo "make demo-rabbitmq  the same with a process per service over a private RabbitMQ node"
 	@echo "make test           all set-up and every check"
 	@echo "make check          fast: formatting, clippy, unit tests"

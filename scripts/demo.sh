@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The main job on real input: load a dataset, ask the agent a question that needs the graph, show the
-# stored trace, stop the flow and print the receipt. $1: embedded | rabbitmq
+# stored trace; add and process two documents, ask the agent a question that only they answer, follow its
+# answer to page and chunk; stop the flow and print the receipt. $1: embedded | rabbitmq
 set -euo pipefail
 cd "$(dirname "$0")/.."
 kind=${1:-embedded}
@@ -8,6 +9,9 @@ target=${CARGO_TARGET_DIR:-target}
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 run() { printf '$ %s\n' "$*"; "$@"; }
+newest_run() {
+  tg-list-explain-traces --json | sed -n 's/.*"id": *"\([^"]*:agent:[^"]*\)".*/\1/p' | head -n 1
+}
 
 if [ ! -x "$target/debug/threadgraph" ]; then
   echo "First build: some 450 crates, about 5 minutes on two cores. Later ones take seconds."
@@ -74,7 +78,7 @@ say "Asking the agent"
 question="What is the standard UTC offset of Kathmandu?"
 run tg-invoke-agent -v -x -q "$question"
 say "What the graph kept of it"
-trace=$(tg-list-explain-traces --json | sed -n 's/.*"id": *"\([^"]*\)".*/\1/p' | head -n 1)
+trace=$(newest_run)
 run tg-show-explain-trace "$trace"
 say "Adding two documents: a PDF and a Markdown text"
 run tg-add-library-document -k application/pdf --id urn:demo:clocks --name "Uncommon clocks" \
@@ -84,10 +88,12 @@ run tg-add-library-document -k text/markdown --id urn:demo:tz --name "How the tz
 say "Processing them into graph, vectors and keywords"
 run tg-start-library-processing -d urn:demo:clocks --id clocks --wait
 run tg-start-library-processing -d urn:demo:tz --id tz --wait
-say "A question that only the documents answer"
-run tg-invoke-document-rag -x -q "Which mountain is the meridian of Nepal Standard Time close to?"
+say "Asking the agent what only the documents answer"
+run tg-invoke-agent -x -q "Which mountain is the meridian of Nepal Standard Time close to?"
+say "What the graph kept of it, with the way of each passage to its page"
+trace=$(newest_run)
+run tg-show-explain-trace --show-provenance "$trace"
 say "From the answer to page and chunk, each link looked up"
-trace=$(tg-list-explain-traces --json | sed -n 's/.*"id": *"\([^"]*:docrag:[^"]*\)".*/\1/p' | head -n 1)
 run tg-verify-trace "$trace"
 if [ "$kind" = rabbitmq ]; then
   say "The queues as the broker sees them"

@@ -56,6 +56,33 @@ fn graph() -> Vec<Triple> {
     graph
 }
 
+const RUN: &str = "urn:trustgraph:agent:7";
+
+/// The same below an agent's run, whose answer repeats the number.
+fn agents_graph() -> Vec<Triple> {
+    let (step, seen, end) = (
+        format!("{RUN}/i1"),
+        format!("{RUN}/i1/observation"),
+        format!("{RUN}/final"),
+    );
+    let mut graph = graph();
+    let mut says = |s: &str, p: &str, o: Term| {
+        let triple = Triple::new(Term::iri(s), Term::iri(p), o);
+        graph.push(triple.in_graph("urn:graph:retrieval"));
+    };
+    let class = |name: &str| Term::iri(format!("{TG}{name}"));
+    says(RUN, TYPE, class("Question"));
+    says(&step, TYPE, class("Analysis"));
+    says(&step, FROM, Term::iri(RUN));
+    says(Q, FROM, Term::iri(&step));
+    says(&seen, TYPE, class("Observation"));
+    says(&seen, FROM, Term::iri(END));
+    says(&end, TYPE, class("Conclusion"));
+    says(&end, FROM, Term::iri(&seen));
+    says(&end, &format!("{TG}document"), Term::iri("urn:said"));
+    graph
+}
+
 fn record(id: &str) -> Option<Value> {
     let (kind, parent) = match id {
         "urn:chunk" => ("chunk", "urn:page"),
@@ -76,6 +103,7 @@ fn record(id: &str) -> Option<Value> {
 fn content(id: &str) -> Option<&'static str> {
     match id {
         "urn:answer" => Some("It is so [1]."),
+        "urn:said" => Some("They say that it is so [1]."),
         "urn:chunk" => Some("s is\no"),
         "urn:page" => Some("Surely s is o, as is known."),
         _ => None,
@@ -83,6 +111,15 @@ fn content(id: &str) -> Option<&'static str> {
 }
 
 async fn verified(
+    graph: Vec<Triple>,
+    library: impl Fn(&str, &str) -> Option<Value> + Send + Sync + 'static,
+    more: &[&str],
+) -> Ran {
+    verified_from(Q, graph, library, more).await
+}
+
+async fn verified_from(
+    root: &str,
     graph: Vec<Triple>,
     library: impl Fn(&str, &str) -> Option<Value> + Send + Sync + 'static,
     more: &[&str],
@@ -115,7 +152,7 @@ async fn verified(
         vec![Say::Last(body)]
     })
     .await;
-    let line = [&["verify-trace", Q], more].concat();
+    let line = [&["verify-trace", root], more].concat();
     fake.tg(&line).await
 }
 
@@ -154,6 +191,32 @@ async fn an_answer_is_followed_to_its_document() {
     let json = verified(graph(), library, &["--json"]).await.printed();
     let json: Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json["verified"], true);
+}
+
+#[tokio::test]
+async fn an_agents_answer_is_followed_through_the_answer_of_its_tool() {
+    let ran = verified_from(RUN, agents_graph(), library, &[]).await;
+    assert!(ran.talk.contains("links hold"), "{}", ran.data);
+    let printed = ran.printed();
+    for part in [
+        "✓ step -> step before: urn:trustgraph:question:7 -> urn:trustgraph:agent:7/i1",
+        "✓ answer -> its text: urn:trustgraph:agent:7/final -> urn:said",
+        "✓ number -> citation: [1] -> urn:trustgraph:prov:synthesis:7",
+        "✓ chunk -> what it is part of: urn:chunk -> urn:page",
+        "✓ document -> graph",
+    ] {
+        assert!(printed.contains(part), "{part} in\n{printed}");
+    }
+    let invents = |operation: &str, id: &str| match (operation, id) {
+        ("get-document-content", "urn:said") => {
+            Some(json!({"content": STANDARD.encode("So [1] and so [2].")}))
+        }
+        _ => library(operation, id),
+    };
+    let ran = verified_from(RUN, agents_graph(), invents, &[]).await;
+    let missed = "✗ number -> citation: [2] -> urn:trustgraph:agent:7/final";
+    assert!(ran.data.contains(missed), "{}", ran.data);
+    assert!(ran.result.is_err());
 }
 
 #[tokio::test]

@@ -75,6 +75,8 @@ pub struct Ask {
     pub traceparent: Option<String>,
     /// Id of the question; a random one if absent.
     pub id: Option<String>,
+    /// A record that no queue takes is dropped, also where this release has a reader for its kind.
+    pub droppable: bool,
 }
 
 /// How long the bus may take for one message.
@@ -299,19 +301,20 @@ impl Mesh {
             content_type,
             body,
         };
-        self.publish_record(&Target::Topic(topic.clone()), topic, envelope, &ask.cancel)
+        let base = topic.name().split(':').next().unwrap_or_default();
+        let must_be_read = !ask.droppable && READ_BASES.contains(&base);
+        let target = Target::Topic(topic.clone());
+        self.publish_record(&target, envelope, must_be_read, &ask.cancel)
             .await
     }
 
-    pub(crate) async fn publish_record(
+    async fn publish_record(
         &self,
         target: &Target,
-        topic: &Topic,
         envelope: Envelope,
+        must_be_read: bool,
         cancel: &CancellationToken,
     ) -> Result<(), Error> {
-        let base = topic.name().split(':').next().unwrap_or_default();
-        let must_be_read = READ_BASES.contains(&base);
         let until = Instant::now() + self.0.options.record_patience;
         let mut link = self.bus().link();
         let mut unread = 0;

@@ -224,11 +224,12 @@ impl Cx {
         })
     }
 
-    /// Writes a record to a topic; durable when `Ok`. Inside a run it is part of the run: its id follows
-    /// from the record being handled, the topic and how many were written there before, so write in the same
-    /// order each time.
+    /// Writes a record to a topic; durable when `Ok`, or dropped where nobody of the flow reads it. Inside a run
+    /// it is part of the run: its id follows from the record being handled, the topic and how many were written
+    /// there before, so write in the same order each time.
     pub async fn record_on<M: Message>(&self, topic: &Topic, record: &M) -> Result<(), Error> {
         let mut options = self.ask_options();
+        options.droppable = self.scope.unread.contains(topic);
         let Some(track) = self.track.as_deref() else {
             return self.mesh.record(topic, record, options).await;
         };

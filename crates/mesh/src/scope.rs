@@ -1,6 +1,6 @@
 //! What a handler sees beside its message: where it runs, for whom, until when, and how to ask others.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tg_schemas::{Class, Error, ErrorCode, FlowId, Headers, Message, Reply, Topic, WorkspaceId};
@@ -27,6 +27,8 @@ pub struct Scope {
     pub topics: BTreeMap<String, Topic>,
     /// Resolved parameters.
     pub parameters: BTreeMap<String, String>,
+    /// Record topics that nobody of the flow reads: a record on them may be dropped.
+    pub unread: BTreeSet<Topic>,
 }
 
 /// The context of one message.

@@ -1,6 +1,6 @@
 //! How a row of configuration becomes consumers of queues.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
@@ -23,6 +23,8 @@ struct Row {
     topics: BTreeMap<String, String>,
     parameters: BTreeMap<String, String>,
     epoch: u64,
+    /// Record topics that nobody of the flow reads.
+    unread: BTreeSet<String>,
 }
 
 impl Served {
@@ -83,6 +85,10 @@ impl Served {
                 for (spec, topic) in row.topics {
                     scope.topics.insert(spec, Topic::parse(&topic).ok()?);
                 }
+                let unread = row.unread.iter();
+                scope.unread = unread
+                    .filter_map(|topic| Topic::parse(topic).ok())
+                    .collect();
             }
         }
         Some(scope)
@@ -164,7 +170,9 @@ impl Served {
 pub(crate) fn same_wiring(old: &str, new: &str) -> bool {
     let read = |text: &str| serde_json::from_str::<Row>(text).ok();
     match (read(old), read(new)) {
-        (Some(old), Some(new)) => old.epoch == new.epoch && old.topics == new.topics,
+        (Some(old), Some(new)) => {
+            old.epoch == new.epoch && old.topics == new.topics && old.unread == new.unread
+        }
         _ => false,
     }
 }

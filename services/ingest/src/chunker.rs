@@ -72,15 +72,17 @@ impl Read<TextDocument> for Chunker {
             started_at: &started_at,
             batch: Vec::new(),
             length: 0,
+            some: false,
         };
+        let _place;
         if record.text.is_empty() {
             let closed = |_| met(&about.id, Error::new(ErrorCode::Unavailable, "stopping"));
-            let _place = self.long.acquire().await.map_err(closed)?;
-            work.library().await
+            _place = self.long.acquire().await.map_err(closed)?;
+            work.library().await?;
         } else {
             work.window(&record.text).await?;
-            work.flush().await
         }
+        work.finish().await
     }
 }
 
@@ -94,6 +96,8 @@ struct Work<'a> {
     batch: Vec<Named>,
     /// Characters in the batch.
     length: u64,
+    /// Whether there was a chunk at all.
+    some: bool,
 }
 
 impl Work<'_> {
@@ -127,8 +131,15 @@ impl Work<'_> {
         while let Some(window) = windows.full() {
             self.window(&window).await?;
         }
-        self.window(&windows.last()).await?;
-        self.flush().await
+        self.window(&windows.last()).await
+    }
+
+    /// Lets go what is left. Blank text is told like none, or its document would be complete and never found.
+    async fn finish(&mut self) -> Result<(), ReadFault> {
+        match self.some {
+            true => self.flush().await,
+            false => Err(refused(&self.about.metadata.root, "has no text")),
+        }
     }
 
     async fn window(&mut self, text: &str) -> Result<(), ReadFault> {
@@ -137,6 +148,7 @@ impl Work<'_> {
             // Batches go on over windows, and end where they are full.
             let named: Vec<Named> = self.naming.window(text, slices).collect();
             for chunk in named {
+                self.some = true;
                 self.length += chunk.length;
                 self.batch.push(chunk);
                 if self.batch.len() >= BATCH || self.length >= BATCH_LENGTH {

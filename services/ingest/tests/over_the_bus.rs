@@ -155,6 +155,7 @@ async fn bad_documents_are_put_aside_by_name_and_others_go_on() {
     let system = System::start(&[]).await;
     for (id, kind, content, why) in [
         ("urn:empty", "text/plain", &b""[..], "is empty"),
+        ("urn:blank", "text/markdown", b" \n\t\n", "has no text"),
         ("urn:binary", "text/plain", b"ab\0\x01\x02", "is binary"),
         ("urn:latin", "text/plain", b"caf\xe9", "is not UTF-8"),
         (
@@ -182,6 +183,13 @@ async fn bad_documents_are_put_aside_by_name_and_others_go_on() {
         let told = system.put_aside().await;
         assert!(told.contains(id) && told.contains(why), "{id}: {told}");
         assert!(told.contains("dead"), "{told}");
+    }
+    for text in ["", " \n "] {
+        let id = format!("urn:text:{}", text.len());
+        system.put(&id, "text/plain", b" \n\n ");
+        system.load_text(&id, text).await;
+        let told = system.put_aside().await;
+        assert!(told.contains("has no text"), "{told}");
     }
     system.load_document("urn:nowhere", "").await;
     let told = system.put_aside().await;

@@ -162,6 +162,19 @@ pub(super) fn followed(trace: &Trace, all: bool) -> Vec<&Entity> {
         .collect()
 }
 
+/// The answers that cite something.
+pub(super) fn citing(trace: &Trace) -> Vec<&Entity> {
+    let mut answers = answers(trace);
+    answers.retain(|answer| !answer.objects("cites").is_empty());
+    answers
+}
+
+/// Whether an answer cites something by this number.
+pub(super) fn cites(answer: &Entity, number: usize) -> bool {
+    let cited = answer.texts("cites");
+    cited.iter().any(|iri| number_of(iri) == Some(number))
+}
+
 /// Numbers in brackets in an answer's text.
 pub(super) fn numbers(text: &str) -> BTreeSet<usize> {
     let mut found = BTreeSet::new();

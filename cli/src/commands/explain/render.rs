@@ -1,11 +1,12 @@
 //! A trace as text and as JSON. Pure: everything needed was fetched before.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use tg_schemas::Term;
 
 use super::entity::{Entity, Kind, Session};
+use super::links::number_of;
 use super::trace::{Step, Trace};
 use crate::commands::graph::display;
 use crate::layout::cut;
@@ -18,7 +19,7 @@ pub(super) struct View<'a> {
     pub(super) texts: &'a BTreeMap<String, String>,
     /// Names of things by IRI.
     pub(super) labels: &'a BTreeMap<String, String>,
-    /// Where selected edges come from, by the edge selection.
+    /// Where selected edges and chunks come from, by the selection.
     pub(super) sources: &'a BTreeMap<String, Vec<String>>,
     /// Characters of a text to show.
     pub(super) max_text: usize,
@@ -96,8 +97,12 @@ impl View<'_> {
                 )
             }
             Kind::Exploration => ("Exploration".to_owned(), exploration(entity)),
-            Kind::Focus => ("Focus (Edge Selection)".to_owned(), self.focus(entity)),
-            Kind::Synthesis => ("Synthesis".to_owned(), self.document(entity, "Answer")),
+            Kind::Focus => self.focus(entity),
+            Kind::Synthesis => {
+                let mut lines = self.document(entity, "Answer");
+                lines.extend(cites(entity));
+                ("Synthesis".to_owned(), lines)
+            }
             Kind::Conclusion => {
                 let mut lines = self.document(entity, "Answer");
                 if entity
@@ -131,18 +136,26 @@ impl View<'_> {
         lines
     }
 
+    /// In the order of the numbers they are cited by.
     fn selections(&self, focus: &Entity) -> Vec<&Entity> {
-        focus
+        let mut selections: Vec<&Entity> = focus
             .texts("selectedEdge")
             .iter()
             .chain(&focus.texts("selectedChunk"))
             .filter_map(|iri| self.trace.entity(iri))
-            .collect()
+            .collect();
+        selections.sort_by_key(|selection| number_of(&selection.iri));
+        selections
     }
 
-    fn focus(&self, focus: &Entity) -> Vec<String> {
+    fn focus(&self, focus: &Entity) -> (String, Vec<String>) {
         let selections = self.selections(focus);
-        let mut lines = vec![format!("Selected {} edges:", selections.len())];
+        let chunks = !focus.objects("selectedChunk").is_empty();
+        let (title, what) = match chunks {
+            true => ("Focus (Chunk Selection)", "chunks"),
+            false => ("Focus (Edge Selection)", "edges"),
+        };
+        let mut lines = vec![format!("Selected {} {what}:", selections.len())];
         for (number, selection) in selections.into_iter().enumerate() {
             match edge(selection) {
                 Some([s, p, o]) => {
@@ -154,14 +167,15 @@ impl View<'_> {
                     lines.push(format!("  {}. {id}", number + 1));
                 }
             }
-            let concept = selection.text("concept").unwrap_or_default();
+            let concept = selection.text("concept");
+            let concept = concept.map_or(String::new(), |concept| format!("Concept: {concept}  "));
             let score = selection.text("score").unwrap_or_else(|| "?".to_owned());
-            lines.push(format!("     Concept: {concept}  Score: {score}"));
+            lines.push(format!("     {concept}Score: {score}"));
             for source in self.sources.get(&selection.iri).into_iter().flatten() {
                 lines.push(format!("     Source: {source}"));
             }
         }
-        lines
+        (title.to_owned(), lines)
     }
 
     fn name(&self, term: &Term) -> String {
@@ -259,6 +273,14 @@ impl View<'_> {
         }
         shown
     }
+}
+
+/// The numbers that an answer cites.
+fn cites(answer: &Entity) -> Option<String> {
+    let cited = answer.texts("cites");
+    let numbers: BTreeSet<usize> = cited.iter().filter_map(|iri| number_of(iri)).collect();
+    let shown: Vec<String> = numbers.iter().map(|number| format!("[{number}]")).collect();
+    (!shown.is_empty()).then(|| format!("Cites: {}", shown.join(", ")))
 }
 
 fn is_selection(kind: Kind) -> bool {

@@ -36,7 +36,7 @@ pub struct ShowExplainTrace {
     /// Characters of each text to show
     #[arg(long, default_value_t = 10_000, value_name = "COUNT")]
     max_answer: usize,
-    /// Follow selected edges back to their documents
+    /// Follow what was selected back to its documents
     #[arg(long)]
     show_provenance: bool,
     /// How the trace is printed
@@ -128,7 +128,7 @@ async fn labels(
         .collect())
 }
 
-/// For each selected edge, the ways back to its documents.
+/// For each selected edge or chunk, the ways back to its documents.
 async fn sources(
     socket: &mut Socket,
     place: &Place<'_>,
@@ -136,6 +136,13 @@ async fn sources(
 ) -> Result<BTreeMap<String, Vec<String>>> {
     let mut sources = BTreeMap::new();
     for selection in trace.entities() {
+        if selection.kind == Kind::ChunkSelection {
+            if let Some(chunk) = selection.text("document") {
+                let way = way_back(socket, place, chunk).await?;
+                sources.insert(selection.iri.clone(), vec![way]);
+            }
+            continue;
+        }
         let Some([s, p, o]) = edge(selection) else {
             continue;
         };

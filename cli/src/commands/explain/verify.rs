@@ -12,7 +12,7 @@ use tg_schemas::{Term, Triple};
 
 use super::entity::{Entity, Kind, PROV, TG};
 use super::fetch::{Place, SOURCE, texts, trace};
-use super::links::{Links, answers, chosen, followed, number_of, numbers, within};
+use super::links::{Links, answers, chosen, cites, citing, followed, numbers, within};
 use super::render::edge;
 use super::trace::Trace;
 use crate::args::{InCollection, Options};
@@ -116,20 +116,23 @@ impl Way<'_> {
                 .then(|| "the library does not have it".to_owned());
             self.links
                 .note("answer -> its text", &answer.iri, &document, fault);
-            let Some(text) = text.filter(|_| answer.kind == Kind::Synthesis) else {
+            // Without choices the numbers name what was looked at, which has none.
+            let Some(text) = text.filter(|_| !chosen(trace).is_empty()) else {
                 continue;
             };
-            let cites = answer.texts("cites");
-            let known: BTreeSet<usize> = cites.iter().filter_map(|iri| number_of(iri)).collect();
-            // Without choices the numbers name what was looked at, which has none.
-            if !chosen(trace).is_empty() {
-                for number in numbers(text) {
-                    let fault = (!known.contains(&number))
-                        .then(|| "the trace does not say what is cited".to_owned());
-                    let from = format!("[{number}]");
-                    self.links
-                        .note("number -> citation", &from, &answer.iri, fault);
-                }
+            let citing = match answer.kind {
+                Kind::Synthesis => vec![answer],
+                // An agent's answer repeats the numbers of the answers that its tools gave.
+                _ => citing(trace),
+            };
+            for number in numbers(text) {
+                let by = citing.iter().find(|answer| cites(answer, number));
+                let fault = by
+                    .is_none()
+                    .then(|| "the trace does not say what is cited".to_owned());
+                let from = format!("[{number}]");
+                let to = by.map_or(&answer.iri, |by| &by.iri);
+                self.links.note("number -> citation", &from, to, fault);
             }
         }
         Ok(())

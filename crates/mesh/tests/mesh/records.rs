@@ -225,3 +225,47 @@ async fn noise_is_dead_not_requeued() {
         .unwrap();
     assert_eq!(next(&mut world.written).await, "fine");
 }
+
+/// Hands records on to a topic, and says how that went.
+struct Passer(mpsc::Sender<Result<(), ErrorCode>>);
+
+#[async_trait]
+impl Read<Triples> for Passer {
+    async fn read(&self, cx: Cx, record: Triples) -> Result<(), ReadFault> {
+        let passed = cx.record("triples", &record).await;
+        let told = passed.map_err(|error| error.code());
+        self.0.send(told).await.unwrap();
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn what_nobody_of_a_flow_reads_is_dropped_and_nothing_else() {
+    let mesh = mesh().await;
+    let config = FakeConfig::host(&mesh).await;
+    let (tx, mut told) = mpsc::channel(64);
+    let passer = Processor::new("chunker").reads("input", Arc::new(Passer(tx)));
+    mesh.host(passer).await.unwrap();
+    let (workspace, flow) = (
+        WorkspaceId::new("default").unwrap(),
+        FlowId::new("f").unwrap(),
+    );
+    let input = Topic::flow(Class::Flow, "text-document-load", &workspace, &flow);
+    for (epoch, unread, expected) in [
+        (1, "[]".to_owned(), Err(ErrorCode::NobodyServes)),
+        (2, format!(r#"["{}"]"#, topic()), Ok(())),
+    ] {
+        let row = format!(
+            r#"{{"topics": {{"input": "{input}", "triples": "{}"}}, "parameters": {{}}, "epoch": {epoch},
+                "unread": {unread}}}"#,
+            topic()
+        );
+        let kind = "processor:chunker";
+        config.put(&mesh, "default", kind, "f", Some(&row)).await;
+        let there = |view: &tg_mesh::PresenceView| view.attached("chunker", "default", "f", epoch);
+        assert!(mesh.presence().until(Duration::from_secs(5), there).await);
+        let record = triples("a");
+        mesh.record(&input, &record, Ask::default()).await.unwrap();
+        assert_eq!(next(&mut told).await, expected, "{unread}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tg_schemas::ids::check_pair;
 use tg_schemas::msg::{NEIGHBOURS, RETRACT, SOURCES};
 use tg_schemas::processors::RETRACT_READERS;
@@ -78,6 +78,7 @@ pub fn plan(
         resolved,
         catalog,
         plan: Plan::default(),
+        drafts: Vec::new(),
     };
     for entry in &blueprint.entries {
         planner.entry(entry)?;
@@ -86,6 +87,7 @@ pub fn plan(
         planner.interface(name, interface)?;
     }
     planner.own_topics()?;
+    planner.rows();
     Ok(planner.plan)
 }
 
@@ -94,6 +96,15 @@ struct Planner<'a> {
     resolved: &'a Resolved,
     catalog: &'a Catalog,
     plan: Plan,
+    drafts: Vec<Draft>,
+}
+
+/// A row before every reader is known.
+struct Draft {
+    key: RowKey,
+    value: Value,
+    /// Its record topics.
+    records: BTreeSet<Topic>,
 }
 
 impl<'a> Planner<'a> {
@@ -132,10 +143,14 @@ impl<'a> Planner<'a> {
             variant: variant.to_owned(),
         };
         let mut topics = BTreeMap::new();
+        let mut records = BTreeSet::new();
         for (spec, address) in &entry.topics {
             let topic = self.topic(address)?;
             if address.owned() {
                 self.queue(entry, variant, spec, &topic)?;
+            }
+            if address.reach == Reach::Flow && topic.class() == Class::Flow {
+                records.insert(topic.clone());
             }
             topics.insert(spec.as_str(), topic);
         }
@@ -158,8 +173,32 @@ impl<'a> Planner<'a> {
         if self.catalog.expects(&entry.processor) {
             self.plan.expected.insert(key.clone());
         }
-        self.plan.rows.insert(key, row.to_string());
+        self.drafts.push(Draft {
+            key,
+            value: row,
+            records,
+        });
         Ok(())
+    }
+
+    /// The rows, now that every reader is known. A row names the record topics that nobody of the flow reads, so
+    /// that a writer does not wait for a reader that never comes.
+    fn rows(&mut self) {
+        let names = &self.plan.names;
+        let queues = names.queues.iter().chain(&names.other_queues);
+        let read: BTreeSet<&Topic> = queues.map(|queue| &queue.topic).collect();
+        for draft in std::mem::take(&mut self.drafts) {
+            let mut row = draft.value;
+            let unread: Vec<&Topic> = draft
+                .records
+                .iter()
+                .filter(|topic| !read.contains(topic))
+                .collect();
+            if !unread.is_empty() {
+                row["unread"] = json!(unread);
+            }
+            self.plan.rows.insert(draft.key, row.to_string());
+        }
     }
 
     /// The queue of a spec that consumes, or of a foreign one of which nobody knows.

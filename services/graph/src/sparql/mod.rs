@@ -4,6 +4,7 @@
 mod nesting;
 mod run;
 mod shape;
+mod syntax;
 
 use std::time::Duration;
 

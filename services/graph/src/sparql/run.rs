@@ -6,11 +6,10 @@ use oxigraph::sparql::{
     QueryTripleIter, SparqlEvaluator,
 };
 use oxigraph::store::Store;
-use spargebra::SparqlParser;
 use tokio::sync::mpsc;
 
 use super::shape::Shape;
-use super::{Part, Said};
+use super::{Part, Said, syntax};
 use crate::convert;
 use crate::error::GraphError;
 
@@ -45,9 +44,7 @@ impl Work {
             Some(store) => store.clone(),
             None => Store::new()?,
         };
-        let parsed = SparqlParser::new()
-            .parse_query(&self.text)
-            .map_err(|error| GraphError::QuerySyntax(error.to_string()))?;
+        let parsed = syntax::parse(&self.text)?;
         let shape = Shape::of(&parsed)?;
         let mut query = SparqlEvaluator::new()
             .with_cancellation_token(self.stop.clone())

@@ -10,6 +10,8 @@ use super::words;
 pub(super) enum Fit {
     /// It is about the thing, not about what is asked of it.
     Related,
+    /// It has some of the words that are asked for, and may be about something else.
+    Partly,
     /// It answers.
     Answers,
 }
@@ -47,6 +49,8 @@ const NAME: &str = "name";
 const LABEL_WORDS: usize = 6;
 const KIND: f64 = 1.0;
 const ENOUGH: f64 = 2.0;
+/// Share of the words asked for that running text has to have to be an answer.
+const COVERED: f64 = 0.6;
 
 /// The best quotation for a question from the lines of one observation. `about` is the name that was
 /// looked up, empty for a search; `asked` are the words to be found about it.
@@ -157,8 +161,11 @@ fn of_facts(question: &Question<'_>, about: &str, asked: &[String], facts: &[Fac
             .take(MOST_FACTS)
             .collect();
         let chosen: Vec<&Fact<'_>> = places.iter().map(|at| &facts[*at]).collect();
+        let firm = chosen
+            .iter()
+            .any(|fact| is_firm(question, about, asked, fact));
         return Found {
-            fit: Fit::Answers,
+            fit: if firm { Fit::Answers } else { Fit::Partly },
             score: top,
             text: quote(&chosen),
             chosen: places,
@@ -232,6 +239,22 @@ fn score(question: &Question<'_>, about: &str, asked: &[String], fact: &Fact<'_>
         sum += EXACT;
     }
     sum
+}
+
+/// Whether a fact is an answer for certain: the thing has what is asked by name or by kind, or the fact has
+/// most of the words that are asked for.
+fn is_firm(question: &Question<'_>, about: &str, asked: &[String], fact: &Fact<'_>) -> bool {
+    let predicate = words::split(readable(fact.predicate));
+    let named = |word: &&String| predicate.iter().any(|other| words::alike(other, word));
+    if !about.is_empty()
+        && (asked.iter().any(|word| named(&word)) || of_kind(question.wanted, fact, &predicate))
+    {
+        return true;
+    }
+    let mut said = words::split(readable(fact.subject));
+    said.extend(words::split(readable(fact.object)));
+    let hit = |word: &&String| named(word) || said.iter().any(|other| words::same(other, word));
+    asked.iter().filter(hit).count() as f64 >= COVERED * asked.len() as f64
 }
 
 fn is_number(text: &str) -> bool {

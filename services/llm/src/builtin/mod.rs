@@ -1,7 +1,8 @@
 //! The model that serves when no provider is configured: an extractive reader without weights.
 //!
 //! It follows the contracts of our prompts. In the agent's dialog it picks a tool by the question, reads what
-//! the tool returned and answers by quoting the best matching facts or sentences. From texts it extracts
+//! the tool returned and answers by quoting the best matching facts or sentences; what the graph does not
+//! answer it asks the documents, if there is a tool for that. From texts it extracts
 //! definitions, simple relationships, rows and ontology facts by the patterns of plain sentences. Questions
 //! about given facts or passages it answers by quoting them with their numbers, or says that they do not
 //! answer. It is deterministic and never adds a fact of its own. It is a start, not a language model, and its
@@ -9,6 +10,7 @@
 
 mod answer;
 mod arithmetic;
+mod asking;
 mod concepts;
 mod contract;
 mod definition;

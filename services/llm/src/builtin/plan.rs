@@ -6,10 +6,11 @@ use serde_json::Value;
 
 use super::answer::{self, Fit, Found, Lead};
 use super::arithmetic;
+use super::asking;
 use super::observation::{self, Line};
 use super::queries::{SPARQL, by_class, by_words, iri_in, sparql_in};
 use super::question::Question;
-use super::react::{Past, Prompt, Step, Tool};
+use super::react::{Past, Prompt, Step};
 use super::words;
 
 /// Most tool calls for one question.
@@ -23,9 +24,8 @@ const ABOUT: &str = "graph_about";
 const PATTERN: &str = "graph_pattern";
 const CALCULATOR: &str = "calculator";
 const CLOCK: &str = "current_datetime";
-
-/// Names of the argument that takes a whole question.
-const ASKING: &[&str] = &["question", "query", "text", "input", "prompt"];
+/// Tools that are used by name.
+pub(super) const NAMED: &[&str] = &[ABOUT, SPARQL, PATTERN, CALCULATOR, CLOCK];
 
 /// The next step.
 pub(super) fn next(prompt: &Prompt) -> Step {
@@ -35,33 +35,40 @@ pub(super) fn next(prompt: &Prompt) -> Step {
     {
         return step;
     }
-    let seen = read(&question, &prompt.steps);
+    let seen = read(&question, prompt);
     let best = best(&seen);
     let may_call = prompt.steps.len() < MOST_CALLS;
+    // What the graph does not answer for certain, the documents may; they have a call of their own.
+    let documents = asking::documents(prompt, &question)
+        .filter(|step| prompt.steps.len() <= MOST_CALLS && !made(prompt, step));
     if let Some(best) = best
-        && best.fit == Fit::Answers
+        && best.fit >= Fit::Partly
     {
-        if let Some(Lead { name, .. }) = &best.leads_to
-            && may_call
-            && prompt.tool(ABOUT).is_some()
-        {
-            let thought = format!("That leads to {name}; I look at it as well.");
-            let step = Step::call(thought, ABOUT, Some(("name", name)));
-            if !made(prompt, &step) {
-                return step;
-            }
+        let documents = documents.filter(|_| best.fit == Fit::Partly);
+        let lead = lead(prompt, best).filter(|_| may_call);
+        // What a search came upon by a word or two is a poor lead.
+        let last = prompt.steps.last();
+        let steps = match last.is_some_and(|past| past.action == SPARQL) {
+            true => [documents, lead],
+            false => [lead, documents],
+        };
+        if let Some(step) = steps.into_iter().flatten().next() {
+            return step;
         }
-        return Step::answer(
-            "The observation holds the answer; I quote it.",
-            best.text.clone(),
-        );
-    }
-    if may_call
+        if best.fit == Fit::Answers || !asking::documents_asked(prompt) {
+            return Step::answer(
+                "The observation holds the answer; I quote it.",
+                best.text.clone(),
+            );
+        }
+    } else if may_call
         && let Some(step) = called(prompt, &question)
             .into_iter()
             .chain(ideas(prompt, &question))
             .find(|step| !made(prompt, step))
     {
+        return step;
+    } else if let Some(step) = documents {
         return step;
     }
     match best {
@@ -79,12 +86,25 @@ pub(super) fn next(prompt: &Prompt) -> Step {
     }
 }
 
+/// Looks at what was found to lead on, unless that was done.
+fn lead(prompt: &Prompt, found: &Found) -> Option<Step> {
+    prompt.tool(ABOUT)?;
+    let Lead { name, .. } = found.leads_to.as_ref()?;
+    let thought = format!("That leads to {name}; I look at it as well.");
+    let step = Step::call(thought, ABOUT, Some(("name", name)));
+    (!made(prompt, &step)).then_some(step)
+}
+
 /// What each observation offers. Where one led to the next, the later quotes the earlier as well.
-fn read(question: &Question<'_>, steps: &[Past]) -> Vec<Found> {
+fn read(question: &Question<'_>, prompt: &Prompt) -> Vec<Found> {
     let mut seen: Vec<Found> = Vec::new();
     let mut known = HashSet::new();
     let mut lead: Option<(Lead, String)> = None;
-    for past in steps {
+    for past in &prompt.steps {
+        if asking::answers(prompt, past) {
+            seen.extend(asking::told(past));
+            continue;
+        }
         let select = past.action == SPARQL
             && argument(&past.args, "query").is_some_and(|query| query.contains("SELECT"));
         let mut lines = if select {
@@ -110,7 +130,7 @@ fn read(question: &Question<'_>, steps: &[Past]) -> Vec<Found> {
             continue;
         };
         if let Some((_, before)) = led
-            && found.fit == Fit::Answers
+            && found.fit >= Fit::Partly
         {
             found.text = format!("{before}; {}", found.text);
         }
@@ -194,8 +214,7 @@ fn best(seen: &[Found]) -> Option<&Found> {
     for found in seen {
         let better = best.is_none_or(|best| {
             found.fit > best.fit
-                || (found.fit == best.fit
-                    && (found.fit == Fit::Answers || found.score > best.score))
+                || (found.fit == best.fit && (found.fit >= Fit::Partly || found.score > best.score))
         });
         if better {
             best = Some(found);
@@ -305,7 +324,7 @@ fn ideas(prompt: &Prompt, question: &Question<'_>) -> Vec<Step> {
     if has(SPARQL) && !question.words.is_empty() {
         ideas.push(by_words(question));
     }
-    ideas.extend(by_description(prompt, question));
+    ideas.extend(asking::by_description(prompt, question));
     ideas
 }
 
@@ -317,39 +336,4 @@ fn asks_the_time(question: &str) -> bool {
     lower.contains("what time is it")
         || lower.contains("what day is it")
         || (now && (has("time") || has("date") || has("day") || has("year")))
-}
-
-/// Other tools that take a question, best described first.
-fn by_description(prompt: &Prompt, question: &Question<'_>) -> Vec<Step> {
-    let known = [ABOUT, SPARQL, PATTERN, CALCULATOR, CLOCK];
-    let mut tools: Vec<(usize, &Tool, &str)> = prompt
-        .tools
-        .iter()
-        .filter(|tool| !known.contains(&tool.name.as_str()))
-        // That would be this very reader again.
-        .filter(|tool| !tool.description.to_lowercase().contains("language model"))
-        .filter_map(|tool| {
-            let argument = tool
-                .arguments
-                .iter()
-                .find(|name| ASKING.contains(&name.as_str()))
-                .or_else(|| tool.arguments.first().filter(|_| tool.arguments.len() == 1))?;
-            let mut described = words::content(&tool.description);
-            described.extend(words::content(&tool.name));
-            let shared = question
-                .words
-                .iter()
-                .filter(|word| described.iter().any(|other| words::alike(other, word)))
-                .count();
-            Some((shared, tool, argument.as_str()))
-        })
-        .collect();
-    tools.sort_by_key(|(shared, ..)| std::cmp::Reverse(*shared));
-    tools
-        .into_iter()
-        .map(|(_, tool, argument)| {
-            let thought = format!("{} may know this.", tool.name);
-            Step::call(thought, &tool.name, Some((argument, question.text)))
-        })
-        .collect()
 }

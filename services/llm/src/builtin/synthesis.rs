@@ -68,8 +68,8 @@ fn follow(
             .filter(|at| speaks_of(&facts[*at], &about))
             .collect();
         let lines: Vec<Line> = own.iter().map(|at| facts[*at].clone()).collect();
-        let Some(found) = answer::find(question, &about, &asked, &lines)
-            .filter(|found| found.fit == Fit::Answers)
+        let Some(found) =
+            answer::find(question, &about, &asked, &lines).filter(|found| found.fit >= Fit::Partly)
         else {
             break;
         };
@@ -104,7 +104,7 @@ fn search(question: &Question<'_>, facts: &[Line], numbers: &[usize]) -> Option<
     let hits = question.words.iter().filter(hit).count();
     let enough = hits as f64 >= COVERED * question.words.len() as f64 && hits > 0;
     let all: Vec<usize> = (0..facts.len()).collect();
-    (found.fit == Fit::Answers && enough)
+    (found.fit >= Fit::Partly && enough)
         .then(|| cited(&found.chosen, &all, facts, numbers).join(" "))
 }
 

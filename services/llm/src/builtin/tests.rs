@@ -16,14 +16,29 @@ const TOOLS: &str = "* graph_about: Finds things by name and lists their facts.\
 * calculator: Calculates an expression.\n  - expression (string): expression\n\
 * current_datetime: Tells date and time.\n";
 
+/// Descriptions of tools that answer questions from documents: ours, and one of another system.
+const DOCUMENTS: [(&str, &str, &str); 2] = [
+    (
+        "document_query",
+        "question",
+        "Answers a question from the text of the documents in the library, with the passages and documents it \
+         relies on.",
+    ),
+    ("shelf", "query", "Searches passages of books."),
+];
+
 fn prompt(question: &str, steps: &str) -> String {
+    offering(TOOLS, question, steps)
+}
+
+fn offering(tools: &str, question: &str, steps: &str) -> String {
     let steps = if steps.is_empty() {
         String::new()
     } else {
         format!("## Steps so far\n{steps}\n")
     };
     format!(
-        "Intro.\n\n## Tools\n{TOOLS}\n## Form of a step\n\nThought: x\nAction: y\nArgs: z\n\nFinal Answer: w\n\n\
+        "Intro.\n\n## Tools\n{tools}\n## Form of a step\n\nThought: x\nAction: y\nArgs: z\n\nFinal Answer: w\n\n\
          ## Question\n{question}\n\n{steps}## Your next step\n"
     )
 }
@@ -47,10 +62,20 @@ fn about(world: Facts, name: &str) -> String {
 
 /// Plays a dialog; returns the calls made and the answer.
 fn play(world: Facts, question: &str) -> (Vec<(String, Value)>, String) {
+    play_with(TOOLS, "No results.", world, question)
+}
+
+/// The same with other tools on offer; those that are not of the graph return `told`.
+fn play_with(
+    tools: &str,
+    told: &str,
+    world: Facts,
+    question: &str,
+) -> (Vec<(String, Value)>, String) {
     let mut calls = Vec::new();
     let mut steps = String::new();
     for _ in 0..10 {
-        let text = prompt(question, &steps);
+        let text = offering(tools, question, &steps);
         match plan::next(&Prompt::read(&text).expect("our template")) {
             Step::Answer { text, .. } => return (calls, text),
             Step::Call {
@@ -62,7 +87,8 @@ fn play(world: Facts, question: &str) -> (Vec<(String, Value)>, String) {
                     "graph_about" => about(world, args["name"].as_str().unwrap()),
                     "calculator" => "42".to_owned(),
                     "current_datetime" => "2031-02-03T04:05:06Z".to_owned(),
-                    _ => "No results.".to_owned(),
+                    "graph_sparql" => "No results.".to_owned(),
+                    _ => told.to_owned(),
                 };
                 steps += &format!(
                     "\nThought: {thought}\nAction: {tool}\nArgs: {args}\nObservation: {observation}\n"
@@ -137,6 +163,87 @@ fn nothing_is_invented() {
     assert_eq!(answer, "I found nothing that answers this.");
     let (_, answer) = play(CITY, "What colour is the Old Bridge?");
     assert!(answer.starts_with("I found no exact answer."), "{answer}");
+}
+
+/// The tools of the graph, and one that answers from documents.
+fn with_documents((name, argument, description): (&str, &str, &str)) -> String {
+    format!(
+        "{TOOLS}* knowledge_query: Answers a question from the whole knowledge graph.\n  - question (string): q\n\
+         * {name}: {description}\n  - {argument} (string): the question\n"
+    )
+}
+
+#[test]
+fn what_the_graph_does_not_know_is_asked_of_the_documents() {
+    let told = "The Gilded Eel was weighed in brass [2].\nIt was heavy [1].\n\nSources:\n- Eels (urn:eels)";
+    for tool in DOCUMENTS {
+        let tools = with_documents(tool);
+        for question in [
+            "How was the Gilded Eel weighed?",
+            "how was the gilded eel weighed?",
+            "What colour is the Old Bridge?",
+        ] {
+            let (made, answer) = play_with(&tools, told, CITY, question);
+            assert_eq!(answer, told, "{question}: {made:?}");
+            let (last, before) = made.split_last().unwrap();
+            assert_eq!(last, &(tool.0.to_owned(), json!({tool.1: question})));
+            assert!(before.iter().all(|(name, _)| name.starts_with("graph_")));
+            assert!(before.len() <= 4, "{question}: {made:?}");
+        }
+    }
+}
+
+#[test]
+fn what_the_graph_knows_is_not_asked_of_the_documents() {
+    for question in [
+        "When was the Old Bridge built?",
+        "when was the old bridge built?",
+        "What does the Old Bridge cross?",
+        "How many people live in Tarn?",
+        "Which bridge was built in 1429?",
+        "What is the birthplace of the architect of the Old Bridge?",
+        "What is 6 times 7?",
+    ] {
+        let alone = play(CITY, question);
+        let (tools, told) = (with_documents(DOCUMENTS[0]), "Something else [1].");
+        assert_eq!(play_with(&tools, told, CITY, question), alone, "{question}");
+    }
+}
+
+#[test]
+fn documents_that_do_not_know_are_believed() {
+    let tools = with_documents(DOCUMENTS[0]);
+    for told in [
+        "The passages do not answer this question.",
+        "The documents of this collection hold nothing that answers this question.",
+        "Error: the request took too long",
+    ] {
+        let (made, answer) = play_with(&tools, told, CITY, "Who is the mayor of Quellburg?");
+        assert_eq!(answer, "I found nothing that answers this.", "{told}");
+        let asked = made.iter().filter(|(name, _)| name == "document_query");
+        assert_eq!(asked.count(), 1, "{made:?}");
+        assert!(made.len() <= 7, "{made:?}");
+    }
+}
+
+#[test]
+fn words_found_in_a_text_of_the_graph_do_not_settle_a_question() {
+    const NEWS: Facts = &[(
+        "Old Bridge",
+        "comment",
+        "It carries a road, a rail line and two lanterns, and the mayor likes it",
+    )];
+    let question = "Which mayor planted the lindens near the Old Bridge?";
+    let tools = with_documents(DOCUMENTS[0]);
+    let (made, answer) = play_with(&tools, "Ada Quill planted them [1].", NEWS, question);
+    assert_eq!(answer, "Ada Quill planted them [1].");
+    assert_eq!(made.len(), 2, "{made:?}");
+    let unknown = "The passages do not answer this question.";
+    let (_, answer) = play_with(&tools, unknown, NEWS, question);
+    assert!(answer.starts_with("I found no exact answer."), "{answer}");
+    let (made, answer) = play(NEWS, question);
+    assert_eq!(made.len(), 1, "{made:?}");
+    assert!(answer.starts_with("Old Bridge, comment: "), "{answer}");
 }
 
 #[test]

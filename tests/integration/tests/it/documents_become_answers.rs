@@ -1,5 +1,5 @@
 //! Documents go in through the official commands, are processed to the end, and answer questions with the
-//! places they come from. Without a key: `builtin` reads them.
+//! places they come from, asked directly or by the agent. Without a key: `builtin` reads them.
 
 use std::time::Duration;
 
@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 use tg_testkit::process::{Launch, Server, official, root, tg};
 use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::socket::{Socket, brief, text_of};
 use tokio::time::Instant;
 
 use crate::world::{Bus, post};
@@ -106,6 +107,69 @@ async fn traces_lead_to_documents(url: &str) -> Result<()> {
     Ok(())
 }
 
+/// The agent asks the documents what the graph does not settle, and its answer can be followed through the
+/// answer of its tool. What the graph knows it still takes from there.
+async fn the_agent_asks_the_documents(url: &str) -> Result<()> {
+    let question = "Which Sunday may visitors light the Harrowgate lantern?";
+    let ask = json!({"question": question, "collection": "docs", "streaming": true});
+    let socket = Socket::connect(url, "").await?;
+    let frames = socket.ask("agent", "default", ask).await?;
+    let answer = text_of(&frames, "answer");
+    for part in ["first Sunday of May [1]", "urn:doc:lantern"] {
+        ensure!(answer.contains(part), "{part} in {answer}\n{frames:#?}");
+    }
+    let session = frames
+        .iter()
+        .find_map(|frame| frame["response"]["explain_id"].as_str())
+        .with_context(|| brief(&frames))?;
+    let below = frames.iter().any(|frame| {
+        let id = frame["response"]["explain_id"].as_str();
+        id.is_some_and(|id| id.starts_with("urn:trustgraph:docrag:"))
+    });
+    ensure!(below, "the tool's trace comes with the run's: {frames:#?}");
+
+    let verified = tg(url, &["verify-trace", session, "-C", "docs"]).await?;
+    for link in [
+        "✓ number -> citation: [1] -> urn:trustgraph:docrag:",
+        "✓ chunk -> what it is part of",
+        "✓ document -> library: urn:doc:lantern",
+    ] {
+        verified.expect(link)?;
+    }
+    ensure!(verified.code == Some(0), "{verified:?}");
+    let args = [
+        "show-explain-trace",
+        session,
+        "-C",
+        "docs",
+        "--show-provenance",
+    ];
+    let shown = tg(url, &args).await?;
+    shown
+        .expect("Action: document_query")?
+        .expect("DocRAG Question")?
+        .expect("-> urn:doc:lantern")?
+        .expect("Cites: [1]")?;
+
+    let known =
+        json!({"question": "Who was Ottoline Frask?", "collection": "docs", "streaming": true});
+    let frames = socket.ask("agent", "default", known).await?;
+    let answer = text_of(&frames, "answer");
+    ensure!(answer.contains("glassblower"), "{answer}");
+    let told = serde_json::to_string(&frames)?;
+    ensure!(
+        !told.contains("docrag"),
+        "the graph knows that: {}",
+        brief(&frames)
+    );
+
+    let unknown = json!({"question": "How much does the Harrowgate lantern weigh?", "collection": "docs", "streaming": true});
+    let frames = socket.ask("agent", "default", unknown).await?;
+    let answer = text_of(&frames, "answer");
+    ensure!(answer.starts_with("I found no"), "{answer}");
+    Ok(())
+}
+
 async fn story(bus: Bus) -> Result<()> {
     let _busy = crate::world::busy().await;
     let system = start(bus).await?;
@@ -186,6 +250,7 @@ async fn story(bus: Bus) -> Result<()> {
         .await?
         .expect("Harrowgate")?;
 
+    the_agent_asks_the_documents(&url).await?;
     traces_lead_to_documents(&url).await?;
 
     official(&url, "tg-delete-collection", &["docs", "-y"])

@@ -1,11 +1,13 @@
 //! Black-box tests: the built binaries, a real RabbitMQ node, a scripted model server that speaks the real
 //! protocol, and the official clients. One file per promise to the user.
 
+mod bad_files;
 mod traces;
 mod world;
 
 mod a_killed_process_is_survived;
 mod answers_hide_topology;
+mod bad_documents_are_told;
 mod builtin_reads_any_dataset;
 mod bundles_carry_workspaces;
 mod cores_move_between_systems;

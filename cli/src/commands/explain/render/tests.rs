@@ -148,6 +148,40 @@ fn a_graph_trace_shows_selected_edges() {
 }
 
 #[test]
+fn a_document_trace_shows_chunks_by_the_numbers_they_are_cited_by() {
+    let root = "urn:trustgraph:docrag:1";
+    let chunk = |number: usize| format!("urn:trustgraph:prov:chunk:1:{number}");
+    let selected = |number: usize| (tg("selectedChunk"), Term::Iri(chunk(number)));
+    let selection = |number: usize| {
+        let said = [
+            (tg("document"), Term::Iri(format!("urn:chunk:{number}"))),
+            (tg("score"), Term::literal("0.5")),
+        ];
+        entity(&chunk(number), "ChunkSelection", &said)
+    };
+    let cites = [(tg("cites"), Term::Iri(chunk(1)))];
+    let entities = vec![
+        entity(root, "Question", &[]),
+        entity("urn:fo", "Focus", &[selected(1), selected(0)]),
+        selection(0),
+        selection(1),
+        entity("urn:s", "Synthesis", &cites),
+    ];
+    let trace = trace(entities, &[("urn:fo", root), ("urn:s", "urn:fo")], root);
+    let way = vec!["urn:chunk:1 -> Page 2".to_owned()];
+    let (texts, sources) = (BTreeMap::new(), BTreeMap::from([(chunk(1), way)]));
+    let text = view(&trace, &texts, &texts, &sources).text();
+    for part in [
+        "--- Focus (Chunk Selection) ---\nSelected 2 chunks:",
+        "  1. urn:chunk:0\n     Score: 0.5\n  2. urn:chunk:1\n",
+        "     Source: urn:chunk:1 -> Page 2",
+        "Cites: [2]",
+    ] {
+        assert!(text.contains(part), "{part} in\n{text}");
+    }
+}
+
+#[test]
 fn a_question_without_steps_says_so() {
     let trace = trace(vec![entity(ROOT, "Question", &[])], &[], ROOT);
     let (texts, sources) = (BTreeMap::new(), BTreeMap::new());

@@ -93,6 +93,24 @@ fn the_default_flow_has_the_contracts_queues_and_topics() {
 }
 
 #[test]
+fn rows_name_the_topics_that_nobody_of_the_flow_reads() {
+    let plan = planned(&shipped("structured"), "structured", "default", "f1", 7);
+    let unread = |processor: &str| -> Value {
+        let key = RowKey {
+            processor: processor.into(),
+            variant: "f1".into(),
+        };
+        let row: Value = serde_json::from_str(&plan.rows[&key]).unwrap();
+        row["unread"].clone()
+    };
+    let triples = serde_json::json!(["flow:tg:triples-store:default:f1"]);
+    for writer in ["chunker", "document-decoder", "agent-manager"] {
+        assert_eq!(unread(writer), triples, "{writer}");
+    }
+    assert_eq!(unread("rows-write"), Value::Null);
+}
+
+#[test]
 fn rows_carry_topics_parameters_and_epoch() {
     let plan = planned(&shipped("everything"), "everything", "default", "f1", 7);
     let row = |processor: &str| -> Value {
@@ -113,6 +131,7 @@ fn rows_carry_topics_parameters_and_epoch() {
     );
     assert_eq!(chunker["parameters"]["chunk-size"], "2000");
     assert_eq!(chunker["epoch"], 7);
+    assert!(chunker.get("unread").is_none(), "{chunker}");
     let llm = row("text-completion");
     assert_eq!(
         llm["parameters"],
