@@ -54,6 +54,8 @@ struct State {
     parts: VecDeque<(u64, Envelope)>,
     next: u64,
     credited: u64,
+    /// Numbers and sizes of the parts that the asker has not used up, and their sum.
+    ahead: VecDeque<(u64, usize)>,
     bytes_ahead: usize,
     kept_bytes: usize,
     spoke: Instant,
@@ -168,6 +170,7 @@ impl Holder {
                 parts,
                 next: address.seq,
                 credited: address.seq,
+                ahead: VecDeque::new(),
                 bytes_ahead: 0,
                 kept_bytes,
                 spoke: Instant::now(),
@@ -278,7 +281,10 @@ impl Holder {
             for body in bodies {
                 let seq = state.next;
                 state.next += 1;
-                state.bytes_ahead += body.len();
+                if !held.foreign {
+                    state.bytes_ahead += body.len();
+                    state.ahead.push_back((seq, body.len()));
+                }
                 let ends = last && state.next == end;
                 let frame = if ends { Frame::Last } else { Frame::Part };
                 let part = held.frame(mesh, frame, seq, body);
@@ -375,7 +381,11 @@ impl Holder {
             Frame::Credit => {
                 let mut state = held.state.lock();
                 state.credited = state.credited.max(seq);
-                state.bytes_ahead = 0;
+                while state.ahead.front().is_some_and(|(number, _)| *number < seq) {
+                    if let Some((_, bytes)) = state.ahead.pop_front() {
+                        state.bytes_ahead -= bytes;
+                    }
+                }
                 while state.parts.front().is_some_and(|(number, _)| *number < seq) {
                     if let Some((_, part)) = state.parts.pop_front() {
                         state.kept_bytes -= part.body.len();

@@ -55,6 +55,15 @@ impl Serve<TextCompletionRequest, TextCompletionResponse> for Echo {
             response: word.to_owned(),
             ..Default::default()
         };
+        if let Some(count) = ask.prompt.strip_prefix("large ") {
+            let large = "x".repeat(1 << 20);
+            for _ in 0..count.parse::<usize>().unwrap() {
+                out.send(part(&large)).await?;
+            }
+            let mut last = part("");
+            last.end_of_stream = true;
+            return out.send(last).await;
+        }
         if let Some(words) = ask.prompt.strip_prefix("together ") {
             let mut parts: Vec<_> = words.split(' ').map(part).collect();
             out.send_all(parts.split_off(1)).await?;
@@ -157,6 +166,22 @@ async fn a_slow_reader_holds_the_writer_back_and_loses_nothing() {
         count += 1;
     }
     assert_eq!(count, 5001);
+}
+
+#[tokio::test]
+async fn large_parts_are_held_back_by_their_size() {
+    let (mesh, _) = echo(8).await;
+    let question = prompt("large 40");
+    let mut answer = mesh.ask::<_, TextCompletionResponse>(&topic(), &question, Ask::default());
+    let mut count = 0;
+    while let Some(part) = answer.next().await {
+        count += part.unwrap().response.len();
+        // Slow at first: more than may wait for a reader would pile up.
+        if count <= 6 << 20 {
+            tokio::time::sleep(Duration::from_millis(250)).await;
+        }
+    }
+    assert_eq!(count, 40 << 20);
 }
 
 #[tokio::test]

@@ -105,7 +105,10 @@ fn respond(first: Bytes, running: Running) -> Response {
                 return None;
             }
             let part = running.next().await?;
-            let chunk = content(part).map_err(|error| std::io::Error::other(error.message));
+            let chunk = content(part).map_err(|error| {
+                tracing::warn!(%error, "a document was cut off while it was sent");
+                std::io::Error::other(error.message)
+            });
             let failed = chunk.is_err();
             Some((chunk, (None, running, failed)))
         },
