@@ -12,7 +12,6 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures::StreamExt;
 use serde_json::{Value, json};
-use tg_integration_tests::part_of;
 use tg_testkit::process::{Launch, Server, client};
 use tg_testkit::rabbitmq::RabbitNode;
 
@@ -88,7 +87,13 @@ async fn start_flow(server: &Server) -> Result<()> {
     let get = json!({"operation": "get-blueprint", "blueprint-name": "everything"});
     let reply = ask(server, "flow", get).await?;
     let definition = reply["blueprint-definition"].as_str();
-    let part = part_of(definition.context("a definition")?, &["chunker"])?;
+    let mut part: Value = serde_json::from_str(definition.context("a definition")?)?;
+    let flow = part["flow"].as_object_mut().context("no entries")?;
+    flow.retain(|processor, _| processor.starts_with("chunker:"));
+    let interfaces = part["interfaces"].as_object_mut();
+    interfaces
+        .context("no interfaces")?
+        .retain(|name, _| name == "text-load");
     let put = json!({"operation": "put-blueprint", "blueprint-name": "bench",
         "blueprint-definition": part.to_string()});
     ask(server, "flow", put).await?;
