@@ -39,6 +39,7 @@ pub(super) fn reply(prompt: &str) -> Option<String> {
         "## Import of CSV wanted" => import(&prompt, "csv")?,
         "## Import of JSON wanted" => import(&prompt, "json")?,
         "## Import of XML wanted" => import(&prompt, "xml")?,
+        "## Import of data wanted" => import(&prompt, prompt.data_format()?)?,
         _ => return None,
     })
 }
@@ -75,6 +76,19 @@ impl<'a> Sections<'a> {
     /// Everything behind the heading of the text, which is the last of its prompt.
     fn text(&self) -> Option<String> {
         Some(self.lines[self.first("## Text")? + 1..].join("\n"))
+    }
+
+    /// What the data at the end looks like: `csv`, `json` or `xml`.
+    fn data_format(&self) -> Option<&'static str> {
+        let data = &self.lines[self.last("## Data")? + 1..];
+        let mut starts = data
+            .iter()
+            .filter_map(|line| line.trim_start().chars().next());
+        Some(match starts.next()? {
+            '<' => "xml",
+            '{' | '[' => "json",
+            _ => "csv",
+        })
     }
 
     /// Lines between two headings.

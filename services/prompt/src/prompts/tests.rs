@@ -242,4 +242,9 @@ fn the_shipped_data_prompts_render() {
         }),
         include_str!("../../fixtures/diagnose-csv.txt"),
     );
+    renders_as(
+        "diagnose-structured-data",
+        json!({"sample": "name,material,year built\nOld Bridge,stone,1429\n", "schemas": [bridge]}),
+        include_str!("../../fixtures/diagnose-structured-data.txt"),
+    );
 }

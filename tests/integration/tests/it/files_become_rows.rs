@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use tg_testkit::process::{Launch, tg};
+use tg_testkit::process::{Launch, official, tg};
 
 /// Rows are stored by then, also on a busy machine.
 const TRIES: u32 = 600;
@@ -165,6 +165,12 @@ async fn by_descriptor_and_by_themselves() -> Result<()> {
     .await?
     .expect("Loaded 2 rows of lamps into collection auto")?;
     ensure!(rows(&url, "auto", 2).await?[0]["height"] == 2.5);
+    let official_auto = ["-i", &plain, "--auto", "--collection", "official"];
+    let done = official(&url, "tg-load-structured-data", &official_auto).await?;
+    ensure!(
+        rows(&url, "official", 2).await?[1]["maker"] == "Bo",
+        "{done:?}"
+    );
     std::fs::write(
         &xml,
         "<shop><lamp><id>7</id><maker>Ann</maker></lamp><lamp><id>8</id><maker>Bo</maker></lamp></shop>",

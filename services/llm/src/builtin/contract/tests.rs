@@ -216,6 +216,23 @@ fn imports_say_where_records_and_columns_end() {
 }
 
 #[test]
+fn data_of_any_format_is_recognised() {
+    let head =
+        "## Import of data wanted\n## Table\n* bridges: Bridges\n  - name (string)\n\n## Form\nx\n";
+    for (data, kind) in [
+        ("name\na", "csv"),
+        ("\n <town><bridge><name>a</name></bridge></town>", "xml"),
+        ("[{\"name\": \"a\"}]", "json"),
+    ] {
+        let text = reply(&format!("{head}## Data\n{data}\n")).unwrap();
+        let mapping: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(mapping["format"]["type"], kind);
+        assert_eq!(mapping["mappings"][0]["target_field"], "name", "{kind}");
+    }
+    assert_eq!(reply(&format!("{head}## Data\n")), None);
+}
+
+#[test]
 fn broken_prompts_are_none_of_ours() {
     for first in [
         "## Definitions wanted",
@@ -225,6 +242,7 @@ fn broken_prompts_are_none_of_ours() {
         "## Answer from passages",
         "## Tables wanted",
         "## Import of CSV wanted",
+        "## Import of data wanted",
         "## Concepts wanted",
     ] {
         assert_eq!(reply(first), None, "{first}");
