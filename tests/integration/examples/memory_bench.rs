@@ -12,6 +12,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures::StreamExt;
 use serde_json::{Value, json};
+use tg_integration_tests::memory;
 use tg_testkit::process::{Launch, Server, client};
 use tg_testkit::rabbitmq::RabbitNode;
 
@@ -260,14 +261,14 @@ impl Phase {
         std::fs::write(format!("/proc/{pid}/clear_refs"), "5")?;
         Ok(Self {
             pid,
-            before: mib(pid, "VmRSS")?,
+            before: memory(pid, "VmRSS")?,
             begun: Instant::now(),
         })
     }
 
     fn end(self, what: &str, bytes: usize) -> Result<()> {
         let took = self.begun.elapsed().as_secs_f64();
-        let extra = mib(self.pid, "VmHWM")? - self.before;
+        let extra = memory(self.pid, "VmHWM")? - self.before;
         let met = if extra <= ALLOWED { "met" } else { "missed" };
         println!(
             "{what}: {extra:.0} MiB over {:.0} (target {ALLOWED:.0}: {met}); {took:.1} s, {:.1} MB/s",
@@ -276,12 +277,4 @@ impl Phase {
         );
         Ok(())
     }
-}
-
-/// A line of the process's status, in MiB.
-fn mib(pid: u32, name: &str) -> Result<f64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix(name));
-    let text = line.context("no such line")?.trim_start_matches(':').trim();
-    Ok(text.trim_end_matches(" kB").parse::<f64>()? / 1_024.0)
 }

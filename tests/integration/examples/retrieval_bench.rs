@@ -13,6 +13,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
+use tg_integration_tests::memory;
 use tg_testkit::process::{Launch, Server};
 use tg_testkit::socket::Socket;
 use tokio_tungstenite::tungstenite::Message;
@@ -97,9 +98,9 @@ async fn main() -> Result<()> {
     let pieces = write_document(&socket, chunks).await?;
     settled(&socket, triples, entities).await?;
     println!(
-        "{triples} triples, {entities} entity vectors and {pieces} chunks loaded in {:.0} s, {} resident; load {}",
+        "{triples} triples, {entities} entity vectors and {pieces} chunks loaded in {:.0} s, {:.0} MiB resident; load {}",
         begun.elapsed().as_secs_f64(),
-        resident(&server).unwrap_or_default(),
+        memory(server.pid().context("no process")?, "VmRSS")?,
         std::fs::read_to_string("/proc/loadavg")
             .unwrap_or_default()
             .trim()
@@ -164,14 +165,6 @@ async fn deletion(server: &Server, socket: &Socket) -> Result<()> {
     let (gone, there) = (count("default").await?, count("kept").await?);
     ensure!((gone, there) == (0, 10), "{gone} left, {there} of 10 kept");
     Ok(())
-}
-
-fn resident(server: &Server) -> Option<String> {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid()?)).ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))?;
-    Some(line.trim().to_owned())
 }
 
 /// A flow without extractors, so that loading measures nothing else.

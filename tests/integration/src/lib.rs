@@ -34,3 +34,14 @@ pub fn part_of(definition: &str, processors: &[&str]) -> Result<Value> {
     });
     Ok(blueprint)
 }
+
+/// What a process holds in memory, in MiB: a line of its `status` such as `VmRSS` or `VmHWM` (proc(5)).
+pub fn memory(pid: u32, line: &str) -> Result<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let found = status.lines().find_map(|text| text.strip_prefix(line));
+    let text = found
+        .context("no such line")?
+        .trim_start_matches(':')
+        .trim();
+    Ok(text.trim_end_matches(" kB").parse::<f64>()? / 1_024.0)
+}

@@ -353,9 +353,7 @@ async fn end(server: Server, figures: &mut Figures) {
 /// Resident memory in MB.
 fn resident(server: &Server) -> Result<f64> {
     let pid = server.pid().context("no process")?;
-    let line = line_of(&format!("/proc/{pid}/status"), "VmRSS");
-    let kib: f64 = line.trim_end_matches(" kB").parse().context(line)?;
-    Ok(kib * 1_024.0 / 1_000_000.0)
+    Ok(tg_integration_tests::memory(pid, "VmRSS")? * 1.048_576)
 }
 
 /// Everything that is asked of a running system.

@@ -8,12 +8,12 @@ use anyhow::{Context, Result, ensure};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use tg_testkit::process::{Launch, Server, tg};
+use tg_testkit::process::{Server, tg};
 use tg_testkit::rabbitmq::RabbitNode;
 use tokio::time::Instant;
 
 use crate::bad_files as files;
-use crate::world::{Bus, post};
+use crate::world::{Bus, post, up};
 
 /// All documents of a batch are processed by then, also on a busy machine.
 const BOUND: Duration = Duration::from_secs(60);
@@ -45,15 +45,9 @@ struct System {
 
 impl System {
     async fn start(bus: Bus) -> Result<Self> {
-        let (launch, node) = match bus {
-            Bus::Embedded => (Launch::up(), None),
-            Bus::Rabbit => {
-                let node = RabbitNode::start().await?;
-                (Launch::up().arg("--bus").arg(node.url()), Some(node))
-            }
-        };
+        let (server, node) = up(bus).await?;
         Ok(Self {
-            server: launch.ready().await?,
+            server,
             _node: node,
         })
     }

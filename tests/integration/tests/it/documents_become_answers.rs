@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
-use tg_testkit::process::{Launch, Server, official, root, tg};
+use tg_testkit::process::{Server, official, root, tg};
 use tg_testkit::rabbitmq::RabbitNode;
 use tg_testkit::socket::{Socket, brief, text_of};
 use tokio::time::Instant;
 
-use crate::world::{Bus, post};
+use crate::world::{Bus, post, up};
 
 /// A small document is processed by then, also on a busy machine.
 const BOUND: Duration = Duration::from_secs(60);
@@ -26,15 +26,9 @@ struct System {
 }
 
 async fn start(bus: Bus) -> Result<System> {
-    let (launch, node) = match bus {
-        Bus::Embedded => (Launch::up(), None),
-        Bus::Rabbit => {
-            let node = RabbitNode::start().await?;
-            (Launch::up().arg("--bus").arg(node.url()), Some(node))
-        }
-    };
+    let (server, node) = up(bus).await?;
     Ok(System {
-        server: launch.ready().await?,
+        server,
         _node: node,
     })
 }

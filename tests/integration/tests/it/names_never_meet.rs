@@ -7,11 +7,11 @@ use anyhow::{Context, Result, bail, ensure};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use tg_testkit::process::{Launch, Server};
+use tg_testkit::process::Server;
 use tg_testkit::rabbitmq::RabbitNode;
 use tokio::time::Instant;
 
-use crate::world::{Bus, post};
+use crate::world::{Bus, post, up};
 
 const BOUND: Duration = Duration::from_secs(60);
 const WORKSPACES: [&str; 2] = ["default", "other"];
@@ -42,14 +42,7 @@ struct System {
 
 impl System {
     async fn start(bus: Bus) -> Result<Self> {
-        let (launch, node) = match bus {
-            Bus::Embedded => (Launch::up(), None),
-            Bus::Rabbit => {
-                let node = RabbitNode::start().await?;
-                (Launch::up().arg("--bus").arg(node.url()), Some(node))
-            }
-        };
-        let server = launch.ready().await?;
+        let (server, node) = up(bus).await?;
         let mut cells = Vec::new();
         for workspace in WORKSPACES {
             for collection in names() {

@@ -28,6 +28,18 @@ pub enum Bus {
     Rabbit,
 }
 
+/// Every service in one process, with the model that comes with it; the node is kept for as long as it is needed.
+pub async fn up(bus: Bus) -> Result<(Server, Option<RabbitNode>)> {
+    let (launch, node) = match bus {
+        Bus::Embedded => (Launch::up(), None),
+        Bus::Rabbit => {
+            let node = RabbitNode::start().await?;
+            (Launch::up().arg("--bus").arg(node.url()), Some(node))
+        }
+    };
+    Ok((launch.ready().await?, node))
+}
+
 /// A system with every service in one process.
 pub struct World {
     pub server: Server,
