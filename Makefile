@@ -40,5 +40,5 @@ test: setup-test
 	scripts/api-contract.sh
 
 bench: setup-test
-	@cargo build --release --workspace --bins --examples --locked
+	@cargo build --profile dist --workspace --bins --examples --locked
 	scripts/bench.sh

@@ -3,13 +3,13 @@
 # (default), $2: rounds (default 5). A missed target is printed, it is no failure.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-examples=${CARGO_TARGET_DIR:-target}/release/examples
+examples=${CARGO_TARGET_DIR:-target}/dist/examples
 for name in bench pipeline_bench graph_bench bus_bench quality_bench retrieval_bench vector_bench memory_bench; do
   [ -x "$examples/$name" ] || { echo "bench: $examples/$name is missing: run make bench" >&2; exit 1; }
 done
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 
-say "The system through its gateway ($(git rev-parse --short HEAD 2>/dev/null || echo 'no commit'), release build)"
+say "The system through its gateway ($(git rev-parse --short HEAD 2>/dev/null || echo 'no commit'), the build that ships)"
 failed=0
 "$examples/bench" "${1:-both}" "${2:-5}" || failed=1
 say "The pipeline: at least 3 MB/s of text embedded, 1 MB/s over RabbitMQ with at most 8 messages a chunk"

@@ -8,6 +8,10 @@ use clap::{Args, Parser, Subcommand};
 use tg_server::process::{self, Services};
 use tg_server::settings::{Flags, Settings};
 
+/// Many small allocations on all threads are what this program does most: see docs/decisions/0010.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A message-broker mesh of services for agents and retrieval over RDF knowledge graphs.
 #[derive(Parser)]
 #[command(name = "threadgraph", version)]

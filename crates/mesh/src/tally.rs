@@ -17,8 +17,9 @@ use crate::task::TaskKind;
 /// Entries of one message at most, and how much they may name.
 const ENTRIES: usize = 256;
 const WRITTEN: usize = 8192;
-/// How long the first entry of a batch waits for more.
-const LINGER: Duration = Duration::from_millis(20);
+/// How long the first entry of a batch waits for more. Its record counts as in progress meanwhile, so that a longer
+/// wait would slow down readers of few records at a time.
+const LINGER: Duration = Duration::from_millis(5);
 /// Entries that may wait to be taken into a batch; more wait in their handlers.
 const WAITING: usize = 1024;
 /// Pauses between tries: doubling, at most this.
@@ -34,7 +35,8 @@ pub fn subscription() -> Subscription {
     Subscription::service(topic(), "librarian")
 }
 
-type Waiting = (RunTallyEntry, oneshot::Sender<()>);
+/// An entry, who waits for it, and since when.
+type Waiting = (RunTallyEntry, oneshot::Sender<()>, Instant);
 
 /// This process's way to the tally.
 #[derive(Debug, Default)]
@@ -49,7 +51,7 @@ impl Tally {
             to
         });
         let (told, confirmed) = oneshot::channel();
-        to.send((entry, told)).await.is_ok() && confirmed.await.is_ok()
+        to.send((entry, told, Instant::now())).await.is_ok() && confirmed.await.is_ok()
     }
 }
 
@@ -69,11 +71,14 @@ async fn collect(
     first: Waiting,
     from: &mut mpsc::Receiver<Waiting>,
 ) -> (Vec<RunTallyEntry>, Vec<oneshot::Sender<()>>) {
-    let until = Instant::now() + LINGER;
+    // What came while the last batch was published has waited already.
+    let until = first.2 + LINGER;
     let mut written = first.0.written.len();
     let (mut entries, mut told) = (vec![first.0], vec![first.1]);
     while entries.len() < ENTRIES && written < WRITTEN {
-        let Ok(Some((entry, confirm))) = tokio::time::timeout_at(until, from.recv()).await else {
+        // One that is there counts even when the time is up.
+        let next = tokio::time::timeout_at(until, from.recv()).await;
+        let Ok(Some((entry, confirm, _))) = next else {
             break;
         };
         written += entry.written.len();
@@ -138,9 +143,8 @@ mod tests {
         let (to, mut from) = mpsc::channel(WAITING);
         for (sent, written, batch) in [(3, 0, 3), (ENTRIES + 5, 0, ENTRIES), (10, WRITTEN / 4, 4)] {
             for _ in 0..sent {
-                to.send((entry(written), oneshot::channel().0))
-                    .await
-                    .unwrap();
+                let waiting = (entry(written), oneshot::channel().0, Instant::now());
+                to.send(waiting).await.unwrap();
             }
             let first = from.recv().await.unwrap();
             assert_eq!(collect(first, &mut from).await.0.len(), batch);

@@ -1,5 +1,7 @@
 //! Embeddings, vector, keyword and row look-ups, the reranker. Field names, order and defaults are the wire contract.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
 use super::lenient::nullable;
@@ -128,6 +130,9 @@ pub struct EmbeddingsRequest {
     #[serde(deserialize_with = "nullable")]
     /// Wire field `texts`.
     pub texts: Vec<String>,
+    /// The asker reads [`EmbeddingsResponse::packed`]. Ours: foreign peers ignore it and answer with `vectors`.
+    #[serde(deserialize_with = "nullable")]
+    pub packed: bool,
 }
 
 message!(EmbeddingsRequest);
@@ -144,9 +149,75 @@ pub struct EmbeddingsResponse {
     /// Model that made the vectors; empty when the sender does not say. Ours: foreign peers ignore it.
     #[serde(deserialize_with = "nullable")]
     pub model: String,
+    /// Instead of `vectors` for who asked so: all of them, one after the other, as little-endian `f32` in base64
+    /// (RFC 4648). Numbers written out cost more than the making of many vectors.
+    #[serde(deserialize_with = "nullable")]
+    pub packed: String,
 }
 
 message!(EmbeddingsResponse);
+
+impl EmbeddingsResponse {
+    /// An answer in the form that was asked for.
+    pub fn new<V: AsRef<[f32]>>(vectors: &[V], model: String, packed: bool) -> Self {
+        let length = vectors.first().map_or(0, |first| first.as_ref().len());
+        let even = vectors.iter().all(|one| one.as_ref().len() == length);
+        let numbers = vectors.iter().flat_map(AsRef::as_ref);
+        let mut answer = Self {
+            model,
+            ..Self::default()
+        };
+        if packed && even && length > 0 {
+            let bytes: Vec<u8> = numbers.flat_map(|part| part.to_le_bytes()).collect();
+            answer.packed = STANDARD.encode(bytes);
+        } else {
+            answer.vectors = vectors.iter().map(|one| one.as_ref().to_vec()).collect();
+        }
+        answer
+    }
+
+    /// The vectors of `count` texts, in whichever form they came. `None` if they are not that many.
+    pub fn take_vectors(&mut self, count: usize) -> Option<Vec<Vec<f32>>> {
+        if self.packed.is_empty() {
+            let vectors = std::mem::take(&mut self.vectors);
+            return (vectors.len() == count).then_some(vectors);
+        }
+        let bytes = STANDARD.decode(std::mem::take(&mut self.packed)).ok()?;
+        let (parts, rest) = bytes.as_chunks::<4>();
+        let length = parts.len().checked_div(count)?;
+        if length == 0 || !rest.is_empty() || length * count != parts.len() {
+            return None;
+        }
+        let read = |vector: &[[u8; 4]]| vector.iter().copied().map(f32::from_le_bytes).collect();
+        Some(parts.chunks_exact(length).map(read).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vectors_come_in_either_form() {
+        let vectors = vec![vec![1.0_f32, -0.5], vec![f32::MIN_POSITIVE, 3.25]];
+        for packed in [true, false] {
+            let mut answer = EmbeddingsResponse::new(&vectors, "m".into(), packed);
+            assert_eq!(answer.vectors.is_empty(), packed);
+            let mut again = answer.clone();
+            assert_eq!(answer.take_vectors(2).as_ref(), Some(&vectors));
+            assert_eq!(again.take_vectors(3), None);
+        }
+        let uneven = [vec![1.0_f32], vec![]];
+        let mut answer = EmbeddingsResponse::new(&uneven, String::new(), true);
+        assert_eq!(answer.take_vectors(2), Some(uneven.to_vec()));
+        let mut odd = EmbeddingsResponse {
+            packed: "AAA=".into(),
+            ..EmbeddingsResponse::default()
+        };
+        assert_eq!(odd.take_vectors(1), None);
+        assert_eq!(EmbeddingsResponse::default().take_vectors(0), Some(vec![]));
+    }
+}
 
 /// The `GraphEmbeddingsRequest` message body.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]

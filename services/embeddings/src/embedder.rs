@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures::future::join_all;
 use tokio::sync::Semaphore;
 
 use crate::cache::{Cache, Found, Key, Vector};
@@ -107,13 +108,12 @@ impl Embedder {
                     }
                 }
             }
-            for (batch, keys) in mine
-                .chunks(self.bounds.batch)
-                .zip(mine_keys.chunks(self.bounds.batch))
-            {
-                let vectors = self.make(&model, batch, until).await?;
-                metrics::counter!("tg_embeddings_texts_total").increment(batch.len() as u64);
-                for (key, vector) in keys.iter().zip(vectors) {
+            // Side by side: the bounds on processors and calls hold all the same.
+            let batches = mine.chunks(self.bounds.batch);
+            let made = join_all(batches.map(|batch| self.make(&model, batch, until))).await;
+            for (keys, vectors) in mine_keys.chunks(self.bounds.batch).zip(made) {
+                metrics::counter!("tg_embeddings_texts_total").increment(keys.len() as u64);
+                for (key, vector) in keys.iter().zip(vectors?) {
                     let vector: Vector = vector.into();
                     making.made(*key, vector.clone());
                     known.insert(*key, vector);

@@ -28,12 +28,7 @@ impl Serve<EmbeddingsRequest, EmbeddingsResponse> for Embeddings {
             () = cx.cancel.cancelled() => Err(EmbedError::Timeout),
         };
         let embedded = embedded?;
-        let vectors = embedded.vectors.iter().map(|vector| vector.to_vec());
-        out.send(EmbeddingsResponse {
-            error: None,
-            vectors: vectors.collect(),
-            model: embedded.model,
-        })
-        .await
+        let answer = EmbeddingsResponse::new(&embedded.vectors, embedded.model, ask.packed);
+        out.send(answer).await
     }
 }

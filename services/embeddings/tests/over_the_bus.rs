@@ -86,12 +86,9 @@ impl Serve<EmbeddingsRequest, EmbeddingsResponse> for Lengths {
             return Err(Error::new(ErrorCode::TooLarge, "texts: too long"));
         }
         let vectors = ask.texts.iter().map(|text| vec![text.len() as f32]);
-        out.send(EmbeddingsResponse {
-            error: None,
-            vectors: vectors.collect(),
-            model: "lengths/1".into(),
-        })
-        .await
+        let vectors: Vec<_> = vectors.collect();
+        let answer = EmbeddingsResponse::new(&vectors, "lengths/1".into(), ask.packed);
+        out.send(answer).await
     }
 }
 
@@ -223,6 +220,7 @@ impl System {
     async fn embed(&self, texts: &[&str]) -> Result<EmbeddingsResponse, Error> {
         let question = EmbeddingsRequest {
             texts: texts.iter().map(|text| (*text).to_owned()).collect(),
+            packed: false,
         };
         let to = topic(Class::Request, "embeddings");
         self.mesh.ask(&to, &question, self.options()).last().await

@@ -1,35 +1,57 @@
 //! One collection in memory. Knows nothing of the journal: it is told what to apply.
 
-use oxigraph::model::{GraphNameRef, Quad};
+use std::sync::Arc;
+
+use oxigraph::model::vocab::rdfs;
+use oxigraph::model::{GraphNameRef, NamedOrBlankNode, Quad};
 use oxigraph::store::{QuadIter, Store, Transaction};
 
 use crate::batch::{Op, Run};
 use crate::error::GraphError;
+use crate::label_cache::{Label, LabelCache};
 use crate::pattern::Pattern;
 use crate::single::is_single;
 
 /// A dataset in memory: readers see whole changes, each a consistent state.
 pub(crate) struct Dataset {
     store: Store,
+    labels: LabelCache,
 }
 
 impl Dataset {
     pub(crate) fn new() -> Result<Self, GraphError> {
         Ok(Self {
             store: Store::new()?,
+            labels: LabelCache::default(),
         })
     }
 
     /// Applies runs in order as one change.
-    pub(crate) fn apply<'a>(&self, runs: impl Iterator<Item = &'a Run>) -> Result<(), GraphError> {
+    pub(crate) fn apply<'a>(
+        &self,
+        runs: impl Iterator<Item = &'a Run> + Clone,
+    ) -> Result<(), GraphError> {
         let mut change = self.store.start_transaction()?;
-        for run in runs {
+        for run in runs.clone() {
             match run.op {
                 Op::Insert => insert(&mut change, &run.quads)?,
                 Op::Delete => run.quads.iter().for_each(|quad| change.remove(quad)),
             }
         }
-        Ok(change.commit()?)
+        change.commit()?;
+        self.labels.changed(runs.flat_map(|run| &run.quads));
+        Ok(())
+    }
+
+    /// Labels of a thing, in all graphs.
+    pub(crate) fn labels(&self, thing: &NamedOrBlankNode) -> Result<Arc<[Label]>, GraphError> {
+        self.labels.get(thing, || {
+            let subject = Some(thing.as_ref());
+            let found = self
+                .store
+                .quads_for_pattern(subject, Some(rdfs::LABEL), None, None);
+            found.map(|quad| Ok(quad?))
+        })
     }
 
     /// The quads that match, from a state that no later change touches.

@@ -15,6 +15,7 @@ mod error;
 mod exchange;
 pub mod formats;
 mod key;
+mod label_cache;
 mod load;
 mod merge;
 mod pattern;

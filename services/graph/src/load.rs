@@ -69,6 +69,6 @@ fn apply(dataset: &Dataset, rows: &[Row]) -> Result<(), GraphError> {
             }
         });
         runs.into_iter()
-            .try_for_each(|run| dataset.apply(std::iter::once(&run?)))
+            .try_for_each(|run| dataset.apply([&run?].into_iter()))
     })
 }

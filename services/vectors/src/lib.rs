@@ -1,7 +1,7 @@
 //! Vector and keyword search: the embeddings stores and the keyword index.
 //!
 //! * [`Engine`] keeps vectors in one SQLite file and searches them in memory, exactly: every row's cosine
-//!   with the query, the best of each subject. [`scan`], [`top`], [`matrix`] and [`index`] are pure.
+//!   with the query, the best of each subject. [`scan`], [`top`], [`matrix`], [`fixed`] and [`index`] are pure.
 //! * [`keywords`] keeps a full-text index per collection, ranked by BM25.
 //! * [`processors`] are the hosted processors: writers and queries for entities, chunks and rows, and
 //!   `kw-index`.
@@ -12,6 +12,7 @@ mod cache;
 mod commits;
 mod engine;
 mod error;
+pub mod fixed;
 pub mod index;
 mod key;
 pub mod keywords;

@@ -1,27 +1,12 @@
-//! The exact search: every row's dot product with the query. With rows and query of length one that is
-//! the cosine. Written so that the compiler makes vector instructions of it; pure.
+//! The exact search: every row's product with the query, but for rows that are certain not to be among the
+//! best (see [`crate::fixed`]). With rows and query of length one that is the cosine. Pure.
 
-use crate::matrix::Matrix;
+use crate::fixed::Probe;
+use crate::matrix::{Matrix, Rows};
 use crate::top::{Candidate, Top};
 
-/// Products that are summed side by side.
-const LANES: usize = 16;
 /// Rows that all queries of a pass look at before the next ones: they stay in the nearest cache.
 const PORTION: usize = 32;
-
-/// Sum of products. Always in the same order, so the same rows score the same.
-pub fn dot(a: &[f32], b: &[f32]) -> f32 {
-    let mut lanes = [0.0_f32; LANES];
-    let (whole_a, rest_a) = a.as_chunks::<LANES>();
-    let (whole_b, rest_b) = b.as_chunks::<LANES>();
-    for (x, y) in whole_a.iter().zip(whole_b) {
-        for lane in 0..LANES {
-            lanes[lane] += x[lane] * y[lane];
-        }
-    }
-    let rest: f32 = rest_a.iter().zip(rest_b).map(|(x, y)| x * y).sum();
-    lanes.iter().sum::<f32>() + rest
-}
 
 /// Scales to length one; `false` if there is no direction to keep.
 pub fn normalise(vector: &mut [f32]) -> bool {
@@ -109,20 +94,14 @@ pub fn search(
     queries: &[Query],
     parts: usize,
 ) -> Vec<Vec<Candidate>> {
-    let row = matrix.dimension();
-    let portions: Vec<(usize, &[f32])> = matrix
-        .blocks()
-        .flat_map(|(start, block)| {
-            let starts = (start..).step_by(PORTION);
-            starts.zip(block.chunks(PORTION * row))
-        })
-        .collect();
+    let portions: Vec<Rows<'_>> = matrix.portions(PORTION).collect();
+    let probes: Vec<Probe> = queries.iter().map(|q| Probe::new(&q.vector)).collect();
     let share = portions.len().div_ceil(parts.max(1)).max(1);
-    let over = |portions: &[(usize, &[f32])]| {
+    let over = |portions: &[Rows<'_>]| {
         let mut tops: Vec<Top> = queries.iter().map(|query| Top::new(query.limit)).collect();
-        for (start, rows) in portions {
-            for (query, top) in queries.iter().zip(&mut tops) {
-                scan(*start, rows, labels, query, top);
+        for rows in portions {
+            for ((query, probe), top) in queries.iter().zip(&probes).zip(&mut tops) {
+                scan(rows, labels, &query.allowed, probe, top);
             }
         }
         tops
@@ -148,16 +127,16 @@ pub fn search(
     tops.into_iter().map(Top::finish).collect()
 }
 
-fn scan(start: usize, rows: &[f32], labels: Labels<'_>, query: &Query, top: &mut Top) {
+fn scan(rows: &Rows<'_>, labels: Labels<'_>, allowed: &Allowed, probe: &Probe, top: &mut Top) {
     let mut least = top.least();
-    for (at, row) in (start..).zip(rows.chunks_exact(query.vector.len())) {
-        if let Allowed::Some(bits) = &query.allowed
+    for place in 0..rows.len() {
+        let at = rows.start + place;
+        if let Allowed::Some(bits) = allowed
             && !bits.contains(labels.facets[at])
         {
             continue;
         }
-        let score = dot(row, &query.vector);
-        if score >= least {
+        if let Some(score) = rows.score(place, probe, least) {
             top.push(Candidate {
                 score,
                 number: labels.numbers[at],

@@ -176,7 +176,7 @@ async fn complete(socket: &Socket) -> Result<i64> {
             .find(|one| one["status"] != "complete" && one["status"] != "processing");
         ensure!(odd.is_none(), "{odd:?}");
         ensure!(Instant::now() < end, "not complete in time: {reply}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use futures::future::try_join_all;
+use futures::{StreamExt, TryStreamExt, stream};
 use lapin::options::{
     BasicGetOptions, ExchangeDeclareOptions, ExchangeDeleteOptions, QueueBindOptions,
     QueueDeclareOptions, QueueDeleteOptions,
@@ -19,6 +20,8 @@ use crate::bus::{BusError, Delete, Deleted, Mode, QueueState};
 
 /// Declarations sent before their answers are awaited.
 const PIPELINE: usize = 128;
+/// Channels that many declarations are spread over.
+const CHANNELS: usize = 8;
 /// How long a message that the broker has routed may take to arrive in its queue.
 const ARRIVAL: Duration = Duration::from_millis(20);
 /// An inbox outlives its process by this, so that answers survive a reconnect.
@@ -42,32 +45,54 @@ pub(super) async fn declare(
     let records = || queues.iter().filter(|q| q.topic.class() == Class::Flow);
     let sources = shorts(records().map(|q| q.topic.exchange(mode.prefix())))?;
     let queues = shorts(records().map(|q| q.queue(mode.prefix())))?;
-    session
-        .apart(async |channel| {
-            for names in names.chunks(PIPELINE) {
-                try_join_all(names.iter().map(|name| exchange(channel, name))).await?;
-            }
-            for queues in queues.chunks(PIPELINE) {
-                let declare = |name: &ShortString| {
-                    let options = queue_options(Class::Flow, mode);
-                    channel.queue_declare(name.clone(), options, FieldTable::default())
-                };
-                try_join_all(queues.iter().map(declare)).await?;
-            }
-            let bindings: Vec<_> = queues.iter().zip(&sources).collect();
-            for bindings in bindings.chunks(PIPELINE) {
-                let bind = |(queue, source): &(&ShortString, &ShortString)| {
-                    bind(channel, (*queue).clone(), (*source).clone())
-                };
-                try_join_all(bindings.iter().map(bind)).await?;
-            }
-            Ok(())
-        })
-        .await?;
+    let sourced = names.into_iter().map(Declaration::Exchange);
+    let named = queues.iter().cloned().map(Declaration::Queue);
+    spread(session, mode, &sourced.chain(named).collect::<Vec<_>>()).await?;
+    let bindings = queues.into_iter().zip(sources);
+    let bindings = bindings.map(|(queue, source)| Declaration::Binding(queue, source));
+    spread(session, mode, &bindings.collect::<Vec<_>>()).await?;
     for exchange in &exchanges {
         session.remember(exchange);
     }
     Ok(())
+}
+
+/// What records need on the broker.
+enum Declaration {
+    Exchange(ShortString),
+    Queue(ShortString),
+    /// Queue and source.
+    Binding(ShortString, ShortString),
+}
+
+/// Declares all: pipelined, and on several channels, since the broker makes each durable before it answers, but
+/// those of different channels together.
+async fn spread(session: &Session, mode: Mode, all: &[Declaration]) -> Result<(), BusError> {
+    let share = all.len().div_ceil(CHANNELS).clamp(1, PIPELINE);
+    let shares = all.chunks(share).map(|some| {
+        session.apart(async move |channel| {
+            try_join_all(some.iter().map(|one| declaration(channel, mode, one))).await?;
+            Ok(())
+        })
+    });
+    let shares: Vec<_> = shares.collect();
+    stream::iter(shares)
+        .buffer_unordered(CHANNELS)
+        .try_collect::<()>()
+        .await?;
+    Ok(())
+}
+
+async fn declaration(channel: &Channel, mode: Mode, of: &Declaration) -> lapin::Result<()> {
+    match of {
+        Declaration::Exchange(name) => exchange(channel, name).await,
+        Declaration::Queue(name) => {
+            let options = queue_options(Class::Flow, mode);
+            let declared = channel.queue_declare(name.clone(), options, FieldTable::default());
+            declared.await.map(drop)
+        }
+        Declaration::Binding(queue, source) => bind(channel, queue.clone(), source.clone()).await,
+    }
 }
 
 /// Declares what a consumer of this subscription needs; returns the queue to consume.

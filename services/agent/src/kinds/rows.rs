@@ -54,7 +54,10 @@ pub(super) async fn search(
     arguments: &Arguments,
 ) -> Result<Output, Error> {
     let texts = vec![text(arguments, "query").to_owned()];
-    let request = EmbeddingsRequest { texts };
+    let request = EmbeddingsRequest {
+        texts,
+        ..EmbeddingsRequest::default()
+    };
     let embedded = call.cx.ask::<_, EmbeddingsResponse>(EMBEDDINGS, &request)?;
     let embedded = embedded.last().await?;
     let vector =

@@ -91,6 +91,7 @@ async fn ask(cx: &Cx, texts: &[&str]) -> Result<(Vec<Vec<f32>>, String), Error> 
         rest = later;
         let question = EmbeddingsRequest {
             texts: now.iter().map(|text| (*text).to_owned()).collect(),
+            packed: true,
         };
         let mut options = cx.ask_options();
         options.deadline = Some(Deadline::after(PATIENCE));
@@ -98,17 +99,18 @@ async fn ask(cx: &Cx, texts: &[&str]) -> Result<(Vec<Vec<f32>>, String), Error> 
         let asked = cx
             .mesh
             .ask::<_, EmbeddingsResponse>(topic, &question, options);
-        let answer = asked.last().await?;
-        let whole = answer.vectors.len() == now.len()
-            && answer.vectors.iter().all(|vector| !vector.is_empty());
-        if !whole || model.as_ref().is_some_and(|model| *model != answer.model) {
+        let mut answer = asked.last().await?;
+        let made = answer.take_vectors(now.len());
+        let made = made.filter(|made| made.iter().all(|vector| !vector.is_empty()));
+        let same = model.as_ref().is_none_or(|model| *model == answer.model);
+        let Some(made) = made.filter(|_| same) else {
             return Err(Error::typed(
                 crate::error::FAULT,
                 "the embeddings service did not answer for every text",
             ));
-        }
+        };
         model = Some(answer.model);
-        vectors.extend(answer.vectors);
+        vectors.extend(made);
     }
     let found = texts.iter().map(|text| vectors[places[text]].clone());
     let found = found.collect();

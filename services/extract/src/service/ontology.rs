@@ -241,15 +241,17 @@ async fn embed(cx: &Cx, texts: Vec<String>) -> Result<EmbeddingsResponse, Error>
         ..cx.ask_options()
     };
     let topic = cx.topic("embeddings-request")?;
-    let ask = EmbeddingsRequest { texts };
+    let ask = EmbeddingsRequest {
+        texts,
+        packed: true,
+    };
     let answer = cx.mesh.ask::<_, EmbeddingsResponse>(topic, &ask, options);
-    let answer = answer.last().await?;
-    if answer.vectors.len() == wanted {
-        Ok(answer)
-    } else {
-        Err(Error::new(
+    let mut answer = answer.last().await?;
+    answer.vectors = answer.take_vectors(wanted).ok_or_else(|| {
+        Error::new(
             ErrorCode::Internal,
             "the embeddings service gave another number of vectors than texts",
-        ))
-    }
+        )
+    })?;
+    Ok(answer)
 }

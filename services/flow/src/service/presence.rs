@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tg_mesh::{Mesh, Mode};
+use futures::future::join_all;
+use tg_mesh::bus::QueueState;
+use tg_mesh::{BusError, Mesh, Mode};
 use tg_schemas::{Class, Subscription};
 use tokio::time::Instant;
 
@@ -15,6 +17,22 @@ use crate::engine::plan::Plan;
 const LOOK: Duration = Duration::from_millis(50);
 /// How long processors may take to say that they know of a stop.
 const TOLD: Duration = Duration::from_millis(500);
+
+/// Looks at a time.
+const LOOKS: usize = 32;
+
+/// Looks at queues, several at a time: what is in each, in order.
+pub(super) async fn look_at(
+    mesh: &Mesh,
+    queues: &[Subscription],
+) -> Vec<Result<Option<QueueState>, BusError>> {
+    let mut states = Vec::with_capacity(queues.len());
+    for some in queues.chunks(LOOKS) {
+        let looks = some.iter().map(|queue| mesh.bus().queue_state(queue));
+        states.extend(join_all(looks).await);
+    }
+    states
+}
 
 impl Service {
     /// Waits until the expected processors are attached. Returns those that are not in time.
@@ -73,15 +91,11 @@ impl Service {
         let mut missing = Vec::new();
         for row in rows {
             let start = format!("{}--", row.processor);
-            let mut served = false;
-            for queue in names
-                .all_queues()
-                .filter(|queue| queue.name.starts_with(&start))
-            {
-                let state = mesh.bus().queue_state(queue).await.ok().flatten();
-                served = served || state.is_some_and(|state| state.consumers > 0);
-            }
-            if !served {
+            let own = |queue: &&Subscription| queue.name.starts_with(&start);
+            let queues: Vec<_> = names.all_queues().filter(own).cloned().collect();
+            let states = look_at(mesh, &queues).await;
+            let served = states.into_iter().flatten().flatten();
+            if !served.into_iter().any(|state| state.consumers > 0) {
                 missing.push(row);
             }
         }
@@ -129,8 +143,8 @@ impl Service {
         let mut quiet = 0;
         loop {
             let mut waiting = 0;
-            for queue in queues {
-                if let Ok(Some(state)) = mesh.bus().queue_state(queue).await {
+            for (queue, state) in queues.iter().zip(look_at(mesh, queues).await) {
+                if let Ok(Some(state)) = state {
                     seen(queue, state.ready);
                     waiting += if state.consumers > 0 { state.ready } else { 0 };
                 }
@@ -179,8 +193,8 @@ impl Service {
                 .filter(here)
                 .map(|row| row.processor.clone())
                 .collect();
-            for queue in queues {
-                let state = mesh.bus().queue_state(queue).await.ok().flatten();
+            for (queue, state) in queues.iter().zip(look_at(mesh, queues).await) {
+                let state = state.ok().flatten();
                 // In a native mesh request queues vanish with their last consumer.
                 let counts =
                     queue.topic.class() == Class::Flow || mesh.bus().mode() == Mode::Interop;

@@ -8,6 +8,7 @@ use tg_mesh::deadline::now_millis;
 use tg_schemas::msg::RETRACT;
 use tg_schemas::{Class, Error, ErrorCode, Subscription};
 
+use super::presence::look_at;
 use super::{FlowKey, Service};
 use crate::config::Config;
 use crate::engine::closure::Released;
@@ -94,8 +95,9 @@ impl Stop<'_> {
                 .until_idle(self.mesh, self.key, &queues, seen)
                 .await;
         } else {
-            for queue in &queues {
-                if let Ok(Some(state)) = self.mesh.bus().queue_state(queue).await {
+            let states = look_at(self.mesh, &queues).await;
+            for (queue, state) in queues.iter().zip(states) {
+                if let Ok(Some(state)) = state {
                     seen(queue, state.ready);
                 }
             }
@@ -172,8 +174,10 @@ impl Stop<'_> {
 
     /// What the processors left in their queues.
     async fn count_after(&mut self) {
-        for queue in self.queues() {
-            if let Ok(Some(state)) = self.mesh.bus().queue_state(&queue).await {
+        let queues = self.queues();
+        let states = look_at(self.mesh, &queues).await;
+        for (queue, state) in queues.into_iter().zip(states) {
+            if let Ok(Some(state)) = state {
                 self.progress.counts.after.insert(queue.name, state.ready);
             }
         }
@@ -189,10 +193,11 @@ impl Stop<'_> {
         if !discard {
             // What comes in meanwhile is parked once the queue is off its topic: a writer that is faster than
             // this would keep it from ending.
-            for queue in self.queues() {
-                let state = self.mesh.bus().queue_state(&queue).await?;
-                let ready = state.map_or(0, |state| state.ready);
-                self.park_queue(&queue, ready).await?;
+            let queues = self.queues();
+            let states = look_at(self.mesh, &queues).await;
+            for (queue, state) in queues.iter().zip(states) {
+                let ready = state?.map_or(0, |state| state.ready);
+                self.park_queue(queue, ready).await?;
             }
         }
         let (store, started) = (self.service.store().await?, self.progress.started);
@@ -210,7 +215,7 @@ impl Stop<'_> {
     async fn park_queue(&mut self, queue: &Subscription, most: u64) -> Result<(), Error> {
         let (workspace, flow) = (self.key.0.to_string(), self.key.1.to_string());
         let mut left = usize::try_from(most).unwrap_or(usize::MAX);
-        loop {
+        while left > 0 {
             let mut taken = Vec::new();
             while taken.len() < BATCH.min(left) {
                 let next = self
@@ -249,6 +254,7 @@ impl Stop<'_> {
             self.progress.counts = store.park(&workspace, &flow, records, counts).await?;
             taken.into_iter().for_each(Delivery::ack);
         }
+        Ok(())
     }
 
     /// Queues, exchanges, record.

@@ -13,7 +13,7 @@ use crate::engine::names::Names;
 use crate::engine::record::FlowRecord;
 
 /// Operations on the bus at a time.
-const PARALLEL: usize = 16;
+const PARALLEL: usize = 64;
 /// An exchange that something still listens to is tried this often.
 const PASSES: usize = 5;
 const PAUSE: Duration = Duration::from_millis(100);

@@ -2,18 +2,14 @@
 
 use std::collections::HashMap;
 
-use oxigraph::model::vocab::rdfs;
 use oxigraph::model::{GraphName, NamedOrBlankNode, Term as RdfTerm};
 
 use super::look::Graphs;
 use crate::dataset::Dataset;
 use crate::error::GraphError;
-use crate::pattern::Pattern;
 
 /// Labels of one thing that are compared.
 const COMPARED: usize = 32;
-/// Longest label that is passed on, in characters.
-const LONGEST: usize = 300;
 
 /// Labels of one request.
 pub(super) struct Labels<'a> {
@@ -58,29 +54,21 @@ impl<'a> Labels<'a> {
     /// The best of the labels: of the language asked for first, then without one, then of any if none was
     /// asked for; of equal ones the one in the default graph, then the first by its letters.
     fn find(&self, thing: &NamedOrBlankNode) -> Result<Option<String>, GraphError> {
-        let pattern = Pattern {
-            subject: Some(thing.clone()),
-            predicate: Some(rdfs::LABEL.into_owned()),
-            ..Pattern::default()
-        };
-        let mut best: Option<(usize, bool, String)> = None;
-        let mut left = COMPARED;
-        self.graphs.each(self.data, pattern, |quad| {
-            left -= 1;
-            if let RdfTerm::Literal(literal) = &quad.object
-                && let Some(rank) = self.rank(literal.language())
-                && !literal.value().trim().is_empty()
+        let labels = self.data.labels(thing)?;
+        let counted = labels.iter().filter(|label| self.graphs.holds(&label.graph));
+        let mut best: Option<(usize, bool, &str)> = None;
+        for label in counted.take(COMPARED) {
+            if let Some(rank) = self.rank(label.language.as_deref())
+                && !label.text.trim().is_empty()
             {
-                let named = quad.graph_name != GraphName::DefaultGraph;
-                let text: String = literal.value().chars().take(LONGEST).collect();
-                let other = (rank, named, text);
-                if best.as_ref().is_none_or(|best| other < *best) {
+                let named = label.graph != GraphName::DefaultGraph;
+                let other = (rank, named, label.text.as_str());
+                if best.is_none_or(|best| other < best) {
                     best = Some(other);
                 }
             }
-            left > 0
-        })?;
-        Ok(best.map(|(_, _, label)| label))
+        }
+        Ok(best.map(|(_, _, label)| label.to_owned()))
     }
 
     fn rank(&self, language: Option<&str>) -> Option<usize> {

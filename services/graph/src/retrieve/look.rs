@@ -29,6 +29,14 @@ impl Graphs {
         Self::Only(ask.graphs.iter().filter_map(|g| name(g)).collect())
     }
 
+    /// Whether a graph counts.
+    pub(super) fn holds(&self, graph: &GraphName) -> bool {
+        match self {
+            Self::AllBut(excluded) => !excluded.contains(graph),
+            Self::Only(graphs) => graphs.contains(graph),
+        }
+    }
+
     /// Hands each match to `take` until it says no.
     pub(super) fn each(
         &self,

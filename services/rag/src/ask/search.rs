@@ -37,17 +37,20 @@ impl Embedded {
 /// Turns texts into vectors, all at once.
 pub async fn embed(cx: &Cx, texts: Vec<String>) -> Result<Embedded, Error> {
     let count = texts.len();
-    let request = EmbeddingsRequest { texts };
+    let request = EmbeddingsRequest {
+        texts,
+        packed: true,
+    };
     let answer = cx.ask::<_, EmbeddingsResponse>(EMBEDDINGS, &request)?;
-    let answer = answer.last().await?;
-    if answer.vectors.len() != count {
-        return Err(Error::new(
+    let mut answer = answer.last().await?;
+    let vectors = answer.take_vectors(count).ok_or_else(|| {
+        Error::new(
             ErrorCode::Internal,
             "the embeddings service returned another number of vectors than texts",
-        ));
-    }
+        )
+    })?;
     Ok(Embedded {
-        vectors: answer.vectors,
+        vectors,
         model: answer.model,
     })
 }
