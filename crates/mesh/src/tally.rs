@@ -17,9 +17,11 @@ use crate::task::TaskKind;
 /// Entries of one message at most, and how much they may name.
 const ENTRIES: usize = 256;
 const WRITTEN: usize = 8192;
-/// How long the first entry of a batch waits for more. Its record counts as in progress meanwhile, so that a longer
-/// wait would slow down readers of few records at a time.
+/// How long the first entry of a batch waits for more: where each message costs a way over a network, and where it
+/// does not. Its record counts as in progress meanwhile, so that a longer wait would slow down readers of few records
+/// at a time.
 const LINGER: Duration = Duration::from_millis(5);
+const LINGER_HERE: Duration = Duration::from_millis(2);
 /// Entries that may wait to be taken into a batch; more wait in their handlers.
 const WAITING: usize = 1024;
 /// Pauses between tries: doubling, at most this.
@@ -57,8 +59,12 @@ impl Tally {
 
 async fn run(mesh: Mesh, mut from: mpsc::Receiver<Waiting>) {
     let mut declared = false;
+    let linger = match mesh.bus().lossless() {
+        true => LINGER_HERE,
+        false => LINGER,
+    };
     while let Some(first) = from.recv().await {
-        let (entries, told) = collect(first, &mut from).await;
+        let (entries, told) = collect(first, &mut from, linger).await;
         metrics::histogram!("tg_tally_batch_entries").record(entries.len() as f64);
         publish(&mesh, entries, &mut declared).await;
         for told in told {
@@ -70,9 +76,10 @@ async fn run(mesh: Mesh, mut from: mpsc::Receiver<Waiting>) {
 async fn collect(
     first: Waiting,
     from: &mut mpsc::Receiver<Waiting>,
+    linger: Duration,
 ) -> (Vec<RunTallyEntry>, Vec<oneshot::Sender<()>>) {
     // What came while the last batch was published has waited already.
-    let until = first.2 + LINGER;
+    let until = first.2 + linger;
     let mut written = first.0.written.len();
     let (mut entries, mut told) = (vec![first.0], vec![first.1]);
     while entries.len() < ENTRIES && written < WRITTEN {
@@ -147,7 +154,7 @@ mod tests {
                 to.send(waiting).await.unwrap();
             }
             let first = from.recv().await.unwrap();
-            assert_eq!(collect(first, &mut from).await.0.len(), batch);
+            assert_eq!(collect(first, &mut from, LINGER).await.0.len(), batch);
             while from.try_recv().is_ok() {}
         }
     }

@@ -9,6 +9,8 @@ use crate::{Durability, StorageError};
 
 const STATEMENTS: usize = 128;
 const BUSY: Duration = Duration::from_secs(5);
+/// Pages of the write-ahead log (16 MiB) after which they move into the file: pages that change often move once.
+const CHECKPOINT: i64 = 4_000;
 
 /// The one connection that writes; brings the schema up to date.
 pub(crate) fn writer(
@@ -25,6 +27,7 @@ pub(crate) fn writer(
     };
     conn.pragma_update(None, "synchronous", synchronous)?;
     conn.pragma_update(None, "journal_size_limit", 64 << 20)?;
+    conn.pragma_update(None, "wal_autocheckpoint", CHECKPOINT)?;
     migrate(&mut conn, migrations)?;
     Ok(conn)
 }

@@ -23,7 +23,7 @@ use crate::task::Tasks;
 /// Longest wait for a connection or for the broker's answer to a declaration.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Channels for declarations that are kept for the next one.
-const SPARE: usize = 8;
+const SPARE: usize = 32;
 /// Names remembered as existing before starting over.
 const KNOWN: usize = 100_000;
 /// Channels shared by all consumers of records, and by all others.
