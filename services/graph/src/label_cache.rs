@@ -82,7 +82,9 @@ impl LabelCache {
 
     /// Forgets the labels of things that a change is about. Call it once the change can be read.
     pub(crate) fn changed<'q>(&self, quads: impl Iterator<Item = &'q Quad>) {
-        let mut about = quads.filter(|quad| quad.predicate == rdfs::LABEL).peekable();
+        let mut about = quads
+            .filter(|quad| quad.predicate == rdfs::LABEL)
+            .peekable();
         if about.peek().is_none() {
             return;
         }

@@ -51,7 +51,10 @@ pub fn split(row: &[f32], coarse: &mut Vec<i8>, fine: &mut Vec<i16>) -> Measure 
 
 /// Puts a row together again.
 pub fn join(coarse: &[i8], fine: &[i16], measure: Measure) -> Vec<f32> {
-    let steps = coarse.iter().zip(fine).map(|(high, low)| whole(*high, *low));
+    let steps = coarse
+        .iter()
+        .zip(fine)
+        .map(|(high, low)| whole(*high, *low));
     steps.map(|steps| steps * measure.step).collect()
 }
 
@@ -76,14 +79,20 @@ pub struct Probe {
 impl Probe {
     /// Prepares a query.
     pub fn new(query: &[f32]) -> Self {
-        let largest = query.iter().fold(0.0_f32, |most, part| most.max(part.abs()));
+        let largest = query
+            .iter()
+            .fold(0.0_f32, |most, part| most.max(part.abs()));
         // So that no sum over a row leaves 32 bits.
         let most = i32::MAX as f32 / (COARSE * query.len().max(1) as f32);
         let step = largest / most.floor().min(f32::from(i16::MAX));
         let (mut length, mut lost) = (0.0_f64, 0.0_f64);
         let mut coarse = Vec::with_capacity(query.len());
         for part in query {
-            let steps = if step > 0.0 { (part / step).round() } else { 0.0 };
+            let steps = if step > 0.0 {
+                (part / step).round()
+            } else {
+                0.0
+            };
             coarse.push(steps as i16);
             length += f64::from(*part).powi(2);
             lost += (f64::from(*part) - f64::from(steps) * f64::from(step)).powi(2);
@@ -122,7 +131,9 @@ impl Probe {
             }
         }
         let last = last_highs.iter().zip(last_lows).zip(last_parts);
-        let last: f32 = last.map(|((high, low), part)| whole(*high, *low) * part).sum();
+        let last: f32 = last
+            .map(|((high, low), part)| whole(*high, *low) * part)
+            .sum();
         (lanes.iter().sum::<f32>() + last) * measure.step
     }
 }
@@ -136,7 +147,9 @@ fn product(row: &[i8], query: &[i16]) -> i32 {
     for (row, query) in rows.iter().zip(queries) {
         let row = row.map(i16::from);
         let pairs = row.iter().zip(query);
-        sum += pairs.map(|(a, b)| i32::from(*a) * i32::from(*b)).sum::<i32>();
+        sum += pairs
+            .map(|(a, b)| i32::from(*a) * i32::from(*b))
+            .sum::<i32>();
     }
     let last = last_row.iter().zip(last_query);
     sum + last

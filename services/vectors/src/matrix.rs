@@ -220,7 +220,7 @@ mod tests {
         let probe = Probe::new(&[1.0 / 4_096.0; 4_096]);
         let score = |at: usize| {
             let all = portions.iter().filter(|rows| rows.start <= at);
-            let rows = all.last().unwrap();
+            let rows = all.max_by_key(|rows| rows.start).unwrap();
             rows.score(at - rows.start, &probe, f32::NEG_INFINITY)
                 .unwrap()
         };

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
@@ -15,6 +16,9 @@ use crate::top::Candidate;
 
 /// From so many points on, a pass is spread over threads.
 const SPREAD: i64 = 8_192;
+/// From so many points on, a pass takes longer than others of the same question take to come: it waits for them.
+const LARGE: i64 = 65_536;
+const LINGER: Duration = Duration::from_millis(1);
 /// Most queries of a pass.
 const TOGETHER: usize = 32;
 
@@ -52,6 +56,9 @@ impl Scans {
             .entry(space.id)
             .or_default()
             .push(waiting);
+        if space.points >= LARGE {
+            tokio::time::sleep(LINGER).await;
+        }
         loop {
             let thread = self.threads.clone().acquire_owned();
             let thread = tokio::select! {
@@ -70,20 +77,22 @@ impl Scans {
 
     /// Starts a pass for queries of one space.
     fn pass(&self, index: Shared, taken: Vec<Waiting>, first: OwnedSemaphorePermit, spread: bool) {
-        let mut threads = vec![first];
-        if spread {
-            // What is free helps; what is not is busy with another pass.
-            while let Ok(more) = self.threads.clone().try_acquire_owned() {
-                threads.push(more);
-            }
-        }
         metrics::histogram!("tg_vectors_pass_queries").record(taken.len() as f64);
+        let all = self.threads.clone();
         tokio::task::spawn_blocking(move || {
+            let mut threads = vec![first];
+            if spread {
+                // What is free helps; what is not is busy with another pass. Whoever waited for a thread in vain
+                // has given it back by now.
+                while let Ok(more) = all.clone().try_acquire_owned() {
+                    threads.push(more);
+                }
+            }
             let (queries, askers): (Vec<Query>, Vec<_>) =
                 taken.into_iter().map(|one| (one.query, one.found)).unzip();
-            let all = index.read().search(queries, threads.len());
+            let found = index.read().search(queries, threads.len());
             drop(threads);
-            for (found, asker) in all.into_iter().zip(askers) {
+            for (found, asker) in found.into_iter().zip(askers) {
                 // Nobody may be waiting any more.
                 let _ = asker.send(found);
             }

@@ -55,7 +55,9 @@ impl<'a> Labels<'a> {
     /// asked for; of equal ones the one in the default graph, then the first by its letters.
     fn find(&self, thing: &NamedOrBlankNode) -> Result<Option<String>, GraphError> {
         let labels = self.data.labels(thing)?;
-        let counted = labels.iter().filter(|label| self.graphs.holds(&label.graph));
+        let counted = labels
+            .iter()
+            .filter(|label| self.graphs.holds(&label.graph));
         let mut best: Option<(usize, bool, &str)> = None;
         for label in counted.take(COMPARED) {
             if let Some(rank) = self.rank(label.language.as_deref())

@@ -56,6 +56,29 @@ async fn lines(engine: &Engine, key: &DatasetKey, ask: NeighbourhoodRequest) -> 
 }
 
 #[tokio::test]
+async fn a_label_that_changes_is_seen_at_once() {
+    let label = |text: &str| fact("urn:x:a", LABEL, Term::literal(text));
+    let (engine, key) = filled(&[
+        label("Bob"),
+        fact("urn:x:a", "urn:p:knows", Term::iri("urn:x:b")),
+    ])
+    .await;
+    for (written, shown) in [
+        (None, "Bob"),
+        (Some("Ada"), "Ada"),
+        (Some("Eve"), "Ada"),
+        (Some("Aaron"), "Aaron"),
+    ] {
+        if let Some(text) = written {
+            let quad = convert::quad("", &label(text)).unwrap();
+            engine.insert(&key, vec![quad]).await.unwrap();
+        }
+        let found = lines(&engine, &key, asked(&["urn:x:a"])).await;
+        assert_eq!(found, [format!("{shown} | knows | b")]);
+    }
+}
+
+#[tokio::test]
 async fn a_frontier_is_looked_around_in_all_directions_with_labels() {
     let (engine, key) = filled(&[
         fact("urn:x:a", "urn:p:knows", Term::iri("urn:x:b")),
