@@ -20,7 +20,7 @@ const WRITTEN: usize = 8192;
 /// How long the first entry of a batch waits for more: where each message costs a way over a network, and where it
 /// does not. Its record counts as in progress meanwhile, so that a longer wait would slow down readers of few records
 /// at a time.
-const LINGER: Duration = Duration::from_millis(5);
+const LINGER: Duration = Duration::from_millis(3);
 const LINGER_HERE: Duration = Duration::from_millis(2);
 /// Entries that may wait to be taken into a batch; more wait in their handlers.
 const WAITING: usize = 1024;

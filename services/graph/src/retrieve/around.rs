@@ -23,7 +23,7 @@ const USUAL: usize = 30;
 /// Edges in an answer at most.
 const EDGES: usize = 20_000;
 /// Edges looked at for all nodes together, and of one node in one direction, before the best are taken.
-const LOOKED_AT: usize = 24_000;
+const LOOKED_AT: usize = 16_000;
 const POOL: usize = 2_000;
 /// Matches passed over for one edge looked at, e.g. of graphs that do not count.
 const PASSED_OVER: usize = 50;
