@@ -12,7 +12,7 @@ help:
 	@echo "make demo-rabbitmq  the same with a process per service over a private RabbitMQ node"
 	@echo "make test           all set-up and every check"
 	@echo "make check          fast: formatting, clippy, unit tests"
-	@echo "make bench          release build, figures against their targets"
+	@echo "make bench          build that ships, figures against their targets"
 
 setup-build:
 	@scripts/setup.sh build
