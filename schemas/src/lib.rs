@@ -25,7 +25,9 @@ pub use reply::Reply;
 pub use topic::{Class, Subscription, Topic};
 
 /// A message body: a serde type with a stable name that selects its Avro schema.
-pub trait Message: serde::Serialize + serde::de::DeserializeOwned + Send + Sync + 'static {
+pub trait Message:
+    Clone + serde::Serialize + serde::de::DeserializeOwned + Send + Sync + 'static
+{
     /// The name of the record, as in `avro/<NAME>.avsc`.
     const NAME: &'static str;
     /// The Avro schema of the record as JSON text.

@@ -104,6 +104,7 @@ pub const READ_BASES: &[&str] = &[
     "row-embeddings-store",
     "agent-step",
     "put-aside",
+    "library-texts",
 ];
 
 /// Base of the record topic, added to every flow, that carries an agent's steps.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tg_schemas::codec::{self, ContentType};
-use tg_schemas::{Error, ErrorCode, Message, Reply};
+use tg_schemas::{Error, ErrorCode, Reply};
 
 use crate::asker::{Got, Pending};
+use crate::carried::Carried;
 use crate::holder::Held;
 use crate::mesh::Mesh;
 
@@ -39,7 +40,7 @@ impl<R: Reply> Answer<R> {
         };
         match self.mesh.asker().next(&self.mesh, &pending).await {
             Got::Part(envelope, numbered_last) => {
-                let part = codec::decode::<R>(&envelope.body, envelope.content_type);
+                let part = envelope.read::<R>();
                 match part {
                     Ok(part) => {
                         self.finished = numbered_last || part.is_last();
@@ -130,21 +131,22 @@ impl<R: Reply> Out<R> {
         if self.ended {
             return Err(Error::new(ErrorCode::Internal, "the answer has ended"));
         }
-        for group in parts.chunks(TOGETHER) {
-            let end = group.iter().position(Reply::is_last);
-            let group = end.map_or(group, |end| &group[..=end]);
-            let bodies = group
-                .iter()
-                .map(|part| codec::encode(part, ContentType::Json))
-                .collect::<Result<_, _>>()?;
+        let end = parts.iter().position(Reply::is_last);
+        let count = end.map_or(parts.len(), |end| end + 1);
+        let mut parts = parts.into_iter().take(count).peekable();
+        while parts.peek().is_some() {
+            let mut group = Vec::with_capacity(TOGETHER.min(count));
+            for part in parts.by_ref().take(TOGETHER) {
+                let body = codec::encode(&part, ContentType::Json)?;
+                let carried = Carried::new(&**self.mesh.bus(), part, &body);
+                group.push((body, carried));
+            }
+            let last = end.is_some() && parts.peek().is_none();
             self.mesh
                 .holder()
-                .send(&self.mesh, &self.held, bodies, end.is_some())
+                .send(&self.mesh, &self.held, group, last)
                 .await?;
-            self.ended = end.is_some();
-            if self.ended {
-                break;
-            }
+            self.ended = last;
         }
         Ok(())
     }
@@ -174,9 +176,4 @@ impl<R: Reply> Out<R> {
 /// Encodes a failure reply of a type that only the handler knows.
 pub(crate) fn failure<R: Reply>(error: Error) -> Result<bytes::Bytes, Error> {
     Ok(codec::encode(&R::failure(error), ContentType::Json)?)
-}
-
-/// Reads a question; the error names the message type and position.
-pub(crate) fn read<M: Message>(body: &[u8], kind: ContentType) -> Result<M, codec::CodecError> {
-    codec::decode::<M>(body, kind)
 }

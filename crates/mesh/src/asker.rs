@@ -513,6 +513,7 @@ fn parts(seq: u64, envelope: Envelope, last: bool) -> Vec<(u64, Envelope, bool)>
     let Some(number) = envelope.headers.parts else {
         return vec![(seq, envelope, last)];
     };
+    let mut carried = envelope.carried.split().into_iter();
     let mut rest = envelope.body;
     let mut parts = Vec::new();
     while let Some(at) = rest.iter().position(|byte| *byte == b'\n') {
@@ -531,6 +532,7 @@ fn parts(seq: u64, envelope: Envelope, last: bool) -> Vec<(u64, Envelope, bool)>
             let part = Envelope {
                 content_type: envelope.content_type,
                 body,
+                carried: carried.next().unwrap_or_default(),
                 ..Envelope::default()
             };
             (seq, part, last && seq == end)

@@ -10,6 +10,8 @@ use tg_schemas::codec::ContentType;
 use tg_schemas::{Error, ErrorCode, Headers, Subscription, Topic};
 use tokio::sync::watch;
 
+use crate::carried::Carried;
+
 /// How the mesh speaks on a broker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
@@ -42,6 +44,8 @@ pub struct Envelope {
     pub content_type: ContentType,
     /// The body.
     pub body: Bytes,
+    /// The message itself, on a bus that is inside the process.
+    pub carried: Carried,
 }
 
 /// Where a message goes.
@@ -279,8 +283,9 @@ pub trait Bus: Send + Sync + 'static {
     /// Claims a name for this process alone. `None` while another process holds it.
     async fn claim(&self, name: &str) -> Result<Option<Box<dyn Claim>>, BusError>;
 
-    /// Whether a published message can never be lost while this process lives (nothing is kept for repeats).
-    fn lossless(&self) -> bool {
+    /// Whether everybody on this bus is in this process: while it lives no message is lost on its way (nothing is
+    /// kept for repeats), and a message can be handed over as it is.
+    fn in_process(&self) -> bool {
         false
     }
 

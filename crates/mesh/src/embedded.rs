@@ -147,7 +147,7 @@ impl EmbeddedBus {
 
 #[async_trait]
 impl Bus for EmbeddedBus {
-    fn lossless(&self) -> bool {
+    fn in_process(&self) -> bool {
         true
     }
 

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::FutureExt;
-use tg_schemas::codec::{self, CodecError};
+use tg_schemas::codec::CodecError;
 use tg_schemas::{Error, ErrorCode, Message, Reply};
 
 use crate::answer::{self, Out};
 use crate::bus::Envelope;
+use crate::carried::Carried;
 use crate::deadline::Deadline;
 use crate::holder::Held;
 use crate::mesh::Mesh;
@@ -64,7 +65,7 @@ impl<Q: Message, R: Reply> ErasedServe for ServeHandler<Q, R> {
         let mesh = cx.mesh.clone();
         let cancel = cx.cancel.clone();
         let deadline = cx.deadline;
-        let result = match answer::read::<Q>(&question.body, question.content_type) {
+        let result = match question.read::<Q>() {
             Ok(question) => {
                 let out = Out {
                     mesh: mesh.clone(),
@@ -100,7 +101,10 @@ impl<Q: Message, R: Reply> ErasedServe for ServeHandler<Q, R> {
 
     async fn fail(&self, mesh: &Mesh, held: Arc<Held>, error: Error) {
         if let Ok(body) = answer::failure::<R>(error) {
-            let _ = mesh.holder().send(mesh, &held, vec![body], true).await;
+            let _ = mesh
+                .holder()
+                .send(mesh, &held, vec![(body, Carried::default())], true)
+                .await;
         }
     }
 
@@ -122,7 +126,7 @@ impl<M> ReadHandler<M> {
 #[async_trait]
 impl<M: Message> ErasedRead for ReadHandler<M> {
     async fn run(&self, cx: Cx, record: &Envelope) -> Result<(), ReadFault> {
-        let record = codec::decode::<M>(&record.body, record.content_type).map_err(|fault| {
+        let record = record.read::<M>().map_err(|fault| {
             let unknown = matches!(fault, CodecError::UnknownSchema { .. });
             let error = Error::from(fault);
             if unknown {

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::answer::ReplyAddress;
 use crate::bus::{Envelope, Link, Promise, Routed, Target};
+use crate::carried::Carried;
 use crate::deadline::Deadline;
 use crate::mesh::Mesh;
 
@@ -113,6 +114,7 @@ impl Held {
             headers,
             content_type: ContentType::Json,
             body,
+            ..Envelope::default()
         }
     }
 }
@@ -264,11 +266,11 @@ impl Holder {
         &self,
         mesh: &Mesh,
         held: &Arc<Held>,
-        bodies: Vec<Bytes>,
+        bodies: Vec<(Bytes, Carried)>,
         last: bool,
     ) -> Result<(), Error> {
         self.wait_for_credit(held, last).await?;
-        let keep = !held.foreign && !mesh.bus().lossless();
+        let keep = !held.foreign && !mesh.bus().in_process();
         let parts: Vec<Envelope> = {
             let mut state = held.state.lock();
             if state.ended.is_some() {
@@ -278,7 +280,7 @@ impl Holder {
             state.pause = FIRST_PAUSE;
             let end = state.next + bodies.len() as u64;
             let mut parts = Vec::with_capacity(bodies.len());
-            for body in bodies {
+            for (body, carried) in bodies {
                 let seq = state.next;
                 state.next += 1;
                 if !held.foreign {
@@ -287,7 +289,8 @@ impl Holder {
                 }
                 let ends = last && state.next == end;
                 let frame = if ends { Frame::Last } else { Frame::Part };
-                let part = held.frame(mesh, frame, seq, body);
+                let mut part = held.frame(mesh, frame, seq, body);
+                part.carried = carried;
                 if keep {
                     state.kept_bytes += part.body.len();
                     state.parts.push_back((seq, part.clone()));
@@ -312,7 +315,7 @@ impl Holder {
                 break;
             }
         }
-        if last && (held.foreign || mesh.bus().lossless()) {
+        if last && (held.foreign || mesh.bus().in_process()) {
             self.held.lock().remove(&held.id);
         }
         match sent {
@@ -532,10 +535,15 @@ fn messages(mut parts: Vec<Envelope>, foreign: bool) -> Vec<Envelope> {
         body.extend_from_slice(&part.body);
     }
     let (first, number) = (parts[0].headers.seq, parts.len());
+    let carried = parts
+        .iter_mut()
+        .map(|part| std::mem::take(&mut part.carried));
+    let carried = Carried::joined(carried.collect());
     let mut joined = parts.pop().unwrap_or_default();
     joined.headers.seq = first;
     joined.headers.parts = u32::try_from(number).ok();
     joined.body = body.into();
+    joined.carried = carried;
     vec![joined]
 }
 
@@ -553,6 +561,7 @@ pub(crate) fn refuse(mesh: &Mesh, headers: &Headers, error: &Error) {
         },
         content_type: ContentType::Json,
         body: serde_json::to_vec(error).unwrap_or_default().into(),
+        ..Envelope::default()
     };
     let to = Target::Inbox(reply_to.as_str().into());
     let bus = mesh.bus().clone();

@@ -19,10 +19,12 @@ use crate::asker::{Asker, NewQuestion, control_topic};
 use crate::bus::{
     Bus, BusError, Consume, Consumer, Delivery, Envelope, Link, Mode, Promise, Routed, Sink, Target,
 };
+use crate::carried::Carried;
 use crate::config_view::{COLLECTION, ConfigView, WORKSPACES};
 use crate::config_watch::{self, Watched};
 use crate::deadline::{Deadline, GAP, QUESTION, STREAM};
 use crate::holder::{Holder, Standing};
+use crate::library_texts;
 use crate::presence::{self, PresenceView};
 use crate::processor::Processor;
 use crate::put_aside;
@@ -145,9 +147,11 @@ impl Mesh {
             .bus()
             .consume(&control, consume, Arc::new(Control(mesh.clone())))
             .await?;
-        mesh.bus()
-            .declare(&[put_aside::topic()], &[put_aside::subscription()])
-            .await?;
+        let mut queues = vec![put_aside::subscription()];
+        if mesh.bus().mode() == Mode::Native {
+            queues.push(library_texts::subscription());
+        }
+        mesh.bus().declare(&[put_aside::topic()], &queues).await?;
         mesh.0.consumers.lock().extend([inbox, control]);
         mesh.0.watched.add([WORKSPACES.1.to_owned()]);
         let (applied, changes) = mpsc::channel(64);
@@ -256,6 +260,7 @@ impl Mesh {
             question: Envelope {
                 headers,
                 content_type: ContentType::Json,
+                carried: Carried::new(&**self.bus(), question.clone(), &body),
                 body,
             },
             deadline,
@@ -299,6 +304,7 @@ impl Mesh {
         let envelope = Envelope {
             headers,
             content_type,
+            carried: Carried::new(&**self.bus(), record.clone(), &body),
             body,
         };
         let base = topic.name().split(':').next().unwrap_or_default();

@@ -59,7 +59,7 @@ impl Tally {
 
 async fn run(mesh: Mesh, mut from: mpsc::Receiver<Waiting>) {
     let mut declared = false;
-    let linger = match mesh.bus().lossless() {
+    let linger = match mesh.bus().in_process() {
         true => LINGER_HERE,
         false => LINGER,
     };

@@ -45,7 +45,7 @@ fn every_message_agrees_with_its_schema() {
         WorkspaceRecord ApiKeyInput ApiKeyRecord GroupInput GrantInput IamRequest IamResponse AuditEvent
         Metadata UserContext Assignment Entitlement OverrideAuthority Delegation
         Usage PutAside Presence HostedProcessor HostedFlow AgentRun AgentRunStep
-        RunWritten RunTallyEntry RunTally Retract CollectionDrop CollectionDropped ProcessingError
+        RunWritten RunTallyEntry RunTally LibraryText LibraryTexts Retract CollectionDrop CollectionDropped ProcessingError
         NeighbourhoodRequest LabelledTerm Neighbour NeighbourhoodResponse SourcesRequest TracedSource
         SourceDocument SourcesResponse
         ImageToTextRequest ImageToTextResponse TraversalStep GraphRagQuery Source GraphRagResponse DocumentRagQuery DocumentRagResponse EntityEmbeddings GraphEmbeddings ChunkEmbeddings DocumentEmbeddings RowIndexEmbedding RowEmbeddings EmbeddingsRequest EmbeddingsResponse GraphEmbeddingsRequest EntityMatch GraphEmbeddingsResponse DocumentEmbeddingsRequest ChunkMatch DocumentEmbeddingsResponse KeywordIndexRequest KeywordIndexResponse RowIndexMatch RowEmbeddingsRequest RowEmbeddingsResponse RerankerQuery RerankerDocument RerankerRequest RerankerResult RerankerResponse LibraryMetadata LibraryBlob KnowledgeRequest KnowledgeResponse ExtractedObject StructuredDataDiagnosisRequest StructuredDataDiagnosisResponse GraphQLError RowsQueryRequest RowsQueryResponse QuestionToStructuredQueryRequest QuestionToStructuredQueryResponse StructuredQueryRequest StructuredQueryResponse);

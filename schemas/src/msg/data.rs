@@ -13,6 +13,8 @@ use crate::rdf::Triple;
 
 /// Base of the system topic that [`RunTally`] records travel on.
 pub const RUN_TALLY: &str = "run-tally";
+/// Base of the system topic that [`LibraryTexts`] records travel on.
+pub const LIBRARY_TEXTS: &str = "library-texts";
 /// Base of the topic of [`Retract`] records, which the mesh adds to every flow.
 pub const RETRACT: &str = "retract";
 /// Stores that hold what belongs to a collection. Each serves [`CollectionDrop`] on the system topic
@@ -80,6 +82,41 @@ pub struct RunTally {
 }
 
 message!(RunTally);
+
+/// A text that the trace of an answer links to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct LibraryText {
+    /// Id of the document, an IRI of the trace.
+    #[serde(deserialize_with = "nullable")]
+    pub id: String,
+    /// Its title.
+    #[serde(deserialize_with = "nullable")]
+    pub title: String,
+    /// When it was written, in seconds since the Unix epoch.
+    #[serde(deserialize_with = "nullable")]
+    pub time: i64,
+    /// The text.
+    #[serde(deserialize_with = "nullable")]
+    pub text: String,
+}
+
+message!(LibraryText);
+
+/// Texts for the library of a workspace, on `flow:tg:library-texts`: thoughts, observations and answers. One
+/// whose id the library has stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct LibraryTexts {
+    /// Workspace.
+    #[serde(deserialize_with = "nullable")]
+    pub workspace: String,
+    /// The texts.
+    #[serde(deserialize_with = "nullable")]
+    pub texts: Vec<LibraryText>,
+}
+
+message!(LibraryTexts);
 
 /// Stores of a flow forget exactly what came from these chunks, on `flow:tg:retract:{workspace}:{id}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]

@@ -1,7 +1,10 @@
 //! Changes to a dataset and their form in the journal: N-Quads, compressed.
 
+use std::cell::RefCell;
+
 use oxigraph::io::{RdfFormat, RdfParser, RdfSerializer};
 use oxigraph::model::Quad;
+use zstd::bulk::Compressor;
 
 use crate::error::GraphError;
 
@@ -93,9 +96,21 @@ pub(crate) fn encode(quads: &[Quad]) -> Vec<u8> {
     serializer.finish().unwrap_or_default()
 }
 
+thread_local! {
+    /// Kept by the few threads that compress: a new one costs more than the text of a small change.
+    static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+}
+
 /// Compresses text for the journal.
 pub(crate) fn pack(text: &[u8]) -> Result<Vec<u8>, GraphError> {
-    zstd::bulk::compress(text, 1).map_err(|error| {
+    let packed = COMPRESSOR.with_borrow_mut(|kept| {
+        let compressor = match kept {
+            Some(compressor) => compressor,
+            None => kept.insert(Compressor::new(1)?),
+        };
+        compressor.compress(text)
+    });
+    packed.map_err(|error| {
         tracing::error!(%error, "compressing a journal row failed");
         GraphError::Closed
     })

@@ -30,6 +30,13 @@ pub(crate) struct Chores {
     registered: Option<Vec<String>>,
 }
 
+impl Chores {
+    /// A workspace that is not registered got something: deleted ones are forgotten once more.
+    pub(crate) fn look_again(&mut self) {
+        self.registered = None;
+    }
+}
+
 /// Runs as long as the process, and works while the library is its own.
 pub(crate) async fn run(mesh: Mesh, store: Arc<OwnedStore<Librarian>>, wake: Arc<Notify>) {
     let mut changes = mesh.config().changes();

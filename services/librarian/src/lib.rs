@@ -5,6 +5,7 @@
 //! | `librarian` | `librarian` per workspace | documents, content, uploads, processing |
 //! | | `collection` per workspace | collections and their deletion |
 //! | | `run-tally` of the system | hears how far runs are |
+//! | | `library-texts` of the system | takes in the texts that traces link to |
 //!
 //! One process owns the store; others stand by. Documents are rows in a database, large content is files
 //! named by their hash. What is accepted is done, through any crash: each step is noted before anything
@@ -21,5 +22,6 @@ mod processing;
 mod processor;
 mod service;
 mod store;
+mod texts;
 
 pub use processor::{PROCESSOR, processors};

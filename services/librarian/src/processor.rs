@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tg_mesh::owned::off_runtime;
 use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
 use tg_schemas::Error;
-use tg_schemas::msg::{RUN_TALLY, RunTally};
+use tg_schemas::msg::{LIBRARY_TEXTS, LibraryTexts, RUN_TALLY, RunTally};
 use tg_storage::Durability;
 use tokio::sync::Notify;
 
@@ -17,6 +17,7 @@ use crate::keeper;
 use crate::library::Library;
 use crate::processing::Tally;
 use crate::service::Librarian;
+use crate::texts::Texts;
 
 /// Id of the processor.
 pub const PROCESSOR: &str = "librarian";
@@ -52,6 +53,7 @@ pub fn processors(
         .serves_workspace("librarian", Arc::new(Handler(store.clone())))
         .serves_workspace("collection", Arc::new(Collections(store.clone())))
         .reads_system::<RunTally>(RUN_TALLY, Arc::new(Tally(store.clone())))
+        .reads_system::<LibraryTexts>(LIBRARY_TEXTS, Arc::new(Texts(store.clone())))
         .watches(config::watched())
         .concurrency(CONCURRENCY)
         .owns(store);

@@ -1,13 +1,16 @@
-//! Stores what an answer leaves behind: its text with the librarian, its trace on the flow's triple store.
-//! A library that fails costs a link, never an answer.
+//! Stores what an answer leaves behind: its text with the librarian, its trace on the flow's triple store. Both are
+//! records; in interop mode the library may be a foreign one, which is asked. A text that cannot be stored costs a
+//! link, never an answer.
 
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use tg_mesh::{Cx, Deadline};
+use tg_mesh::{Cx, Deadline, Mode};
 use tg_provenance::Event;
-use tg_schemas::msg::{DocumentMetadata, LibrarianRequest, LibrarianResponse, Metadata, Triples};
+use tg_schemas::msg::{
+    DocumentMetadata, LibrarianRequest, LibrarianResponse, LibraryText, Metadata, Triples,
+};
 use tg_schemas::{Error, ErrorCode};
 
 /// Longest that the library may take for one text.
@@ -30,12 +33,16 @@ impl Keeper {
         }
     }
 
-    /// Stores a text under an id of the trace. `true` once it is there.
+    /// Stores a text under an id of the trace. `true` once it is there, or safely on its way.
     pub async fn save(&self, id: &str, title: String, text: &str) -> bool {
         if text.is_empty() || !self.cx.has(LIBRARIAN) {
             return false;
         }
-        match self.add_document(id, title, text).await {
+        let stored = match self.cx.mesh.bus().mode() {
+            Mode::Native => self.send_text(id, title, text).await,
+            Mode::Interop => self.add_document(id, title, text).await,
+        };
+        match stored {
             Ok(()) => true,
             // The same question under the same id has stored it before.
             Err(error) if error.code() == ErrorCode::Conflict => true,
@@ -45,6 +52,16 @@ impl Keeper {
                 false
             }
         }
+    }
+
+    async fn send_text(&self, id: &str, title: String, text: &str) -> Result<(), Error> {
+        let text = LibraryText {
+            id: id.to_owned(),
+            title,
+            time: chrono::Utc::now().timestamp(),
+            text: text.to_owned(),
+        };
+        self.cx.store_texts(vec![text]).await
     }
 
     async fn add_document(&self, id: &str, title: String, text: &str) -> Result<(), Error> {

@@ -158,6 +158,7 @@ impl<'a> Fields<'a> {
             headers,
             content_type,
             body: Bytes::copy_from_slice(self.take(length)?),
+            ..Envelope::default()
         })
     }
 }
@@ -230,6 +231,7 @@ mod tests {
             },
             content_type: ContentType::Avro,
             body: Bytes::from_static(b"\0body"),
+            ..Envelope::default()
         };
         let entries = [
             Entry::Queue(7, "flow:tg:x".into(), "reader".into()),

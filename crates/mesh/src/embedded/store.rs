@@ -16,6 +16,8 @@ use crate::bus::{BusError, Envelope};
 
 /// What an envelope takes beside its body, roughly.
 const OVERHEAD: usize = 512;
+/// What a message at hand takes, roughly, in bodies.
+const AT_HAND: usize = 4;
 
 /// Keeps records.
 pub(super) struct Store {
@@ -64,7 +66,12 @@ impl Store {
         envelope: Envelope,
     ) -> Result<(Arc<Record>, u64), BusError> {
         let seq = self.next_seq.fetch_add(1, Ordering::Relaxed);
-        let size = envelope.body.len() + OVERHEAD;
+        let bodies = if envelope.carried.is_some() {
+            1 + AT_HAND
+        } else {
+            1
+        };
+        let size = envelope.body.len() * bodies + OVERHEAD;
         let fits = self.reserve(size);
         let Some(log) = &self.log else {
             if !fits {

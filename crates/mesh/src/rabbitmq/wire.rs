@@ -39,6 +39,7 @@ pub(super) fn envelope(properties: &BasicProperties, body: Vec<u8>) -> Envelope 
         headers,
         content_type,
         body: Bytes::from(body),
+        ..Envelope::default()
     }
 }
 
@@ -120,6 +121,7 @@ mod tests {
             },
             content_type: ContentType::Avro,
             body: Bytes::from_static(b"body"),
+            ..Envelope::default()
         };
         let wire = properties(&sent, true, "0123");
         assert_eq!(*wire.delivery_mode(), Some(2));

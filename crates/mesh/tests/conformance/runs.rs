@@ -286,6 +286,7 @@ async fn bring_back(mesh: &Mesh, kept: &PutAside) {
         headers: serde_json::from_str(&kept.headers).unwrap(),
         content_type: ContentType::parse(&kept.content_type),
         body: body.unwrap().into(),
+        ..Envelope::default()
     };
     let target = Target::Subscription(Subscription {
         topic: Topic::parse(&kept.topic).unwrap(),
@@ -441,7 +442,7 @@ impl Bus for Line {
         self.bus.link()
     }
     async fn close(&self) {
-        if !self.bus.lossless() {
+        if !self.bus.in_process() {
             self.bus.close().await;
         }
     }

@@ -464,6 +464,7 @@ pub async fn envelopes_arrive_as_they_were(world: World) {
         headers,
         content_type: ContentType::Avro,
         body: (0..LARGEST).map(|n| n as u8).collect::<Vec<_>>().into(),
+        ..Envelope::default()
     };
     for sent in [full, Envelope::default()] {
         let target = Target::Topic(topic.clone());

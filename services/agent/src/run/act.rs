@@ -53,11 +53,13 @@ impl Walk {
                     text: &seen.text,
                 },
             ];
-            let [thought, text] = keeper.save(texts).await;
-            let stored = Stored { thought, text };
-            opening.extend(trace::chose(&id, step, decision, stored));
-            opening.push(trace::saw(&id, step, &seen, stored));
-            keeper.publish(&opening).await
+            let entries = |[thought, text]: [bool; 2]| {
+                let stored = Stored { thought, text };
+                opening.extend(trace::chose(&id, step, decision, stored));
+                opening.push(trace::saw(&id, step, &seen, stored));
+                opening
+            };
+            keeper.store(texts, entries).await
         };
         let (walked, stored) = tokio::join!(
             self.use_tool(tools, decision, known, repeated, tell),

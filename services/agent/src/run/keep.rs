@@ -1,15 +1,18 @@
-//! Stores what a step leaves behind: texts with the librarian, trace entries on the flow's triple store.
-//! Works apart from the dialog: a library that fails costs a link, never an answer.
+//! Stores what a step leaves behind: texts with the librarian, trace entries on the flow's triple store. Both are
+//! records, so that what a trace links to is there even if the librarian was away.
+//!
+//! In interop mode the library may be a foreign one, which is asked; one that fails costs a link, never an answer.
 
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use tg_mesh::Cx;
-use tg_mesh::Deadline;
+use tg_mesh::{Cx, Deadline, Mode};
 use tg_provenance::Event;
 use tg_schemas::Error;
-use tg_schemas::msg::{DocumentMetadata, LibrarianRequest, LibrarianResponse, Metadata, Triples};
+use tg_schemas::msg::{
+    DocumentMetadata, LibrarianRequest, LibrarianResponse, LibraryText, Metadata, Triples,
+};
 
 /// Longest that the library may take for one text.
 const LIBRARY: Duration = Duration::from_secs(10);
@@ -45,13 +48,26 @@ impl Keeper {
         self.cx.has(LIBRARIAN)
     }
 
-    /// Stores texts under ids of the trace, all in one question. Says of each whether it is there.
-    pub(super) async fn save<const N: usize>(&self, texts: [Text<'_>; N]) -> [bool; N] {
-        let wanted = texts.each_ref().map(|text| !text.text.is_empty());
-        if !wanted.contains(&true) || !self.has_library() {
-            return [false; N];
+    /// Stores texts under ids of the trace, and the entries that link to them: which ones follows from which texts
+    /// are there. Durable when `Ok`.
+    pub(super) async fn store<const N: usize>(
+        &self,
+        texts: [Text<'_>; N],
+        entries: impl FnOnce([bool; N]) -> Vec<Event>,
+    ) -> Result<(), Error> {
+        let library = self.has_library();
+        let wanted = texts
+            .each_ref()
+            .map(|text| library && !text.text.is_empty());
+        if !wanted.contains(&true) {
+            return self.publish(&entries(wanted)).await;
         }
-        match self.add_documents(texts).await {
+        if self.cx.mesh.bus().mode() == Mode::Native {
+            let events = entries(wanted);
+            let (sent, published) = tokio::join!(self.send_texts(texts), self.publish(&events));
+            return sent.and(published);
+        }
+        let stored = match self.add_documents(texts).await {
             // What a step that is taken up again has stored before is there too.
             Ok(()) => wanted,
             Err(error) => {
@@ -59,7 +75,20 @@ impl Keeper {
                 tracing::warn!(%error, "texts of a trace were not stored");
                 [false; N]
             }
-        }
+        };
+        self.publish(&entries(stored)).await
+    }
+
+    async fn send_texts<const N: usize>(&self, texts: [Text<'_>; N]) -> Result<(), Error> {
+        let time = chrono::Utc::now().timestamp();
+        let texts = texts.into_iter().filter(|text| !text.text.is_empty());
+        let texts = texts.map(|text| LibraryText {
+            id: text.id,
+            title: text.title,
+            time,
+            text: text.text.to_owned(),
+        });
+        self.cx.store_texts(texts.collect()).await
     }
 
     async fn add_documents<const N: usize>(&self, texts: [Text<'_>; N]) -> Result<(), Error> {
@@ -91,7 +120,7 @@ impl Keeper {
     }
 
     /// Writes entries of the trace as one record; durable when `Ok`.
-    pub(super) async fn publish(&self, events: &[Event]) -> Result<(), Error> {
+    async fn publish(&self, events: &[Event]) -> Result<(), Error> {
         let Some(first) = events.first() else {
             return Ok(());
         };

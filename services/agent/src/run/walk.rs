@@ -165,14 +165,15 @@ impl Walk {
                 text,
             },
         ];
-        let [thought, text_stored] = self.keeper.save(texts).await;
-        let stored = Stored {
-            thought,
-            text: text_stored,
-        };
         let mut events = self.opening();
-        events.extend(trace::answered(&self.id, self.step, decision, stored));
-        self.publish(&events).await?;
+        let entries = |[thought, text]: [bool; 2]| {
+            let stored = Stored { thought, text };
+            events.extend(trace::answered(&self.id, self.step, decision, stored));
+            events
+        };
+        let stored = self.keeper.store(texts, entries).await;
+        stored.map_err(Stop::Fault)?;
+        self.earlier_steps().await;
         let mut total = self.used_before();
         total.add(&decision.usage);
         let rest = if decision.answer.is_empty() { text } else { "" };
@@ -206,12 +207,9 @@ impl Walk {
             &ending,
         );
         self.send_if_wanted(chunks::explain(&last)).await;
-        let mut events = self.opening();
-        if let Some(decision) = &decision {
-            events.extend(self.left_behind(decision, seen.as_ref()).await);
-        }
-        events.push(last);
-        self.publish(&events).await?;
+        self.leave(decision.as_ref(), seen.as_ref(), Some(last))
+            .await?;
+        self.earlier_steps().await;
         self.send_if_wanted(chunks::failure(ending.error())).await;
         self.over(match ending.reason() {
             Reason::MaxIterations => "max-iterations",
@@ -222,13 +220,19 @@ impl Walk {
         .await
     }
 
-    /// Entries of a step whose run ended before it was over.
-    async fn left_behind(&self, decision: &Decision, seen: Option<&Observation>) -> Vec<Event> {
-        let thought = decision.thought_text();
+    /// Stores what a step left behind that did not come to its own end, and the entry of the run's end.
+    async fn leave(
+        &self,
+        decision: Option<&Decision>,
+        seen: Option<&Observation>,
+        last: Option<Event>,
+    ) -> Result<(), Stop> {
+        let thought = decision.map(Decision::thought_text).unwrap_or_default();
+        let action = decision.map_or("", |decision| decision.action().0);
         let texts = [
             Text {
                 id: self.id.thought(self.step),
-                title: thought_title(decision.action().0),
+                title: thought_title(action),
                 text: &thought,
             },
             Text {
@@ -237,13 +241,18 @@ impl Walk {
                 text: seen.map_or("", |seen| &seen.text),
             },
         ];
-        let [thought, text] = self.keeper.save(texts).await;
-        let stored = Stored { thought, text };
-        let mut events = trace::chose(&self.id, self.step, decision, stored);
-        if let Some(seen) = seen {
-            events.push(trace::saw(&self.id, self.step, seen, stored));
-        }
-        events
+        let mut events = self.opening();
+        let entries = |[thought, text]: [bool; 2]| {
+            let stored = Stored { thought, text };
+            if let Some(decision) = decision {
+                events.extend(trace::chose(&self.id, self.step, decision, stored));
+                events.extend(seen.map(|seen| trace::saw(&self.id, self.step, seen, stored)));
+            }
+            events.extend(last);
+            events
+        };
+        let stored = self.keeper.store(texts, entries).await;
+        stored.map_err(Stop::Fault)
     }
 
     /// The session's entry is stored with the first step's.
@@ -255,16 +264,14 @@ impl Walk {
         }
     }
 
-    /// Publishes the run's last entries, and waits for those of earlier steps.
-    async fn publish(&self, events: &[Event]) -> Result<(), Stop> {
-        self.keeper.publish(events).await.map_err(Stop::Fault)?;
+    /// Waits until the trace of earlier steps is stored too.
+    async fn earlier_steps(&self) {
         let earlier = self.agent.desk.earlier_steps_done(&self.run.run, self.step);
         tokio::select! {
             () = earlier => {}
             // Then the answer is not kept waiting for the trace.
             () = self.cx.deadline.reached() => {}
         }
-        Ok(())
     }
 
     async fn over(&mut self, outcome: &'static str) -> Result<(), Stop> {
@@ -290,11 +297,8 @@ impl Walk {
 
     /// Stores what a step left behind whose run has gone on without its trace.
     pub(super) async fn catch_up(self, row: &StepRow) -> Result<(), Stop> {
-        let mut events = self.opening();
-        if let Some(decision) = &row.decision {
-            events.extend(self.left_behind(decision, row.observation.as_ref()).await);
-        }
-        self.keeper.publish(&events).await.map_err(Stop::Fault)?;
+        self.leave(row.decision.as_ref(), row.observation.as_ref(), None)
+            .await?;
         let ledger = self.ledger().await?;
         Ok(ledger.finish_step(&self.run.run, self.step).await?)
     }

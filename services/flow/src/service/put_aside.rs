@@ -275,6 +275,7 @@ async fn publish(mesh: &Mesh, record: &NewRecord, epoch: Option<u64>) -> Result<
         headers,
         content_type: ContentType::parse(&record.content_type),
         body: Bytes::from(record.body.clone()),
+        ..Envelope::default()
     };
     let target = Target::Subscription(Subscription {
         topic,

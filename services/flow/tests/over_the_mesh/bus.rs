@@ -100,8 +100,8 @@ impl Bus for FusedBus {
         self.inner.claim(name).await
     }
 
-    fn lossless(&self) -> bool {
-        self.inner.lossless()
+    fn in_process(&self) -> bool {
+        self.inner.in_process()
     }
 
     fn link(&self) -> watch::Receiver<Link> {

@@ -201,6 +201,7 @@ impl Serve<FlowRequest, FlowResponse> for Flows {
                     headers,
                     content_type: ContentType::parse(&one.content_type),
                     body: STANDARD.decode(&one.body).unwrap().into(),
+                    ..Envelope::default()
                 };
                 let target = Target::Subscription(Subscription {
                     topic: Topic::parse(&one.topic).unwrap(),

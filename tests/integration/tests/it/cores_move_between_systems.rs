@@ -7,27 +7,15 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 use tg_core_file::msgpack::{self, Scanner};
-use tg_testkit::process::{Launch, Server, official, tg};
-use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::process::{official, tg};
 use tokio::time::Instant;
 
-use crate::world::{Bus, post};
+use crate::world::{Bus, post, up};
 
 /// A small document is processed by then, also on a busy machine.
 const BOUND: Duration = Duration::from_secs(60);
 const CORE: &str = "urn:core:tower";
 const INTEGER: &str = "http://www.w3.org/2001/XMLSchema#integer";
-
-async fn start(bus: Bus) -> Result<(Server, Option<RabbitNode>)> {
-    let (launch, node) = match bus {
-        Bus::Embedded => (Launch::up(), None),
-        Bus::Rabbit => {
-            let node = RabbitNode::start().await?;
-            (Launch::up().arg("--bus").arg(node.url()), Some(node))
-        }
-    };
-    Ok((launch.ready().await?, node))
-}
 
 /// A core with everything that is easily lost.
 fn core() -> Vec<Value> {
@@ -271,8 +259,8 @@ async fn learned(from: &str, to: &str, folder: &Path) -> Result<()> {
 
 async fn story(bus: Bus) -> Result<()> {
     let _busy = crate::world::busy().await;
-    let (one, _node) = start(bus).await?;
-    let (other, _) = start(Bus::Embedded).await?;
+    let (one, _node) = up(bus).await?;
+    let (other, _) = up(Bus::Embedded).await?;
     let (from, to) = (one.url(), other.url());
     let folder = tempfile::tempdir()?;
     let all = async {

@@ -150,7 +150,7 @@ async fn the_trace_is_stored_before_the_end_and_equals_what_was_shown() {
         text.contains("ns/Reflection") && text.contains("ns/Analysis")
     };
     assert_eq!(chunks.iter().filter(reflection).count(), 0);
-    let documents = world.library.documents.lock().clone();
+    let documents = world.library.holds(4).await;
     let titles: Vec<_> = documents
         .values()
         .map(|(title, _)| title.as_str())
@@ -170,14 +170,18 @@ async fn the_trace_is_stored_before_the_end_and_equals_what_was_shown() {
 }
 
 #[tokio::test]
-async fn a_library_that_fails_costs_the_links_only() {
+async fn texts_wait_for_a_library_that_is_away() {
     let world = World::new([Say::Text(ADD), Say::Text(END)]).await;
-    *world.library.broken.lock() = true;
+    world.library.set_away(true);
     let chunks = world.run(&question("2+2?", false)).await;
     assert!(chunks.last().unwrap().end_of_dialog);
     world.ended().await;
-    let stored = world.store.triples();
-    assert!(values(&stored, "https://trustgraph.ai/ns/document").is_empty());
+    let mut linked = values(&world.store.triples(), "https://trustgraph.ai/ns/document");
+    linked.sort();
+    assert!(world.library.documents.lock().is_empty());
+    world.library.set_away(false);
+    let documents = world.library.holds(4).await;
+    assert_eq!(linked, documents.into_keys().collect::<Vec<_>>());
 }
 
 #[tokio::test]

@@ -383,6 +383,5 @@ async fn a_step_whose_run_went_on_gives_the_trace_what_it_lacks() {
         .wait(|triples| !values(triples, action).is_empty());
     tokio::time::timeout(SOON, told).await.unwrap();
     assert!(world.tools.calls.lock().is_empty() && world.model.calls() == 0);
-    let documents = world.library.documents.lock().len();
-    assert_eq!(documents, 2, "thought and observation");
+    world.library.holds(2).await;
 }

@@ -7,8 +7,6 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tg_mesh::embedded::EmbeddedBus;
@@ -72,7 +70,8 @@ impl World {
         };
         for hosted in [
             Processor::new("config-svc").serves_system("config", config),
-            Processor::new("librarian").serves_workspace("librarian", world.library.clone()),
+            Processor::new("librarian")
+                .reads_system::<LibraryTexts>(LIBRARY_TEXTS, world.library.clone()),
             Processor::new("prompt").serves("request", model),
             Processor::new("mcp-tool").serves("request", world.tools.clone()),
             Processor::new("triples-write").reads("input", world.store.clone()),
@@ -419,35 +418,58 @@ impl Serve<ToolRequest, ToolResponse> for Tools {
     }
 }
 
-/// Plays the librarian.
+/// Plays the librarian, as far as it takes texts in.
 #[derive(Default)]
 pub struct Library {
     /// Title and text by document id.
     pub documents: Mutex<BTreeMap<String, (String, String)>>,
-    pub broken: Mutex<bool>,
+    away: Mutex<bool>,
+    changed: Notify,
+}
+
+impl Library {
+    /// From now on it takes nothing in, or again what waits.
+    pub fn set_away(&self, away: bool) {
+        *self.away.lock() = away;
+        self.changed.notify_waiters();
+    }
+
+    /// The documents, as soon as there are so many.
+    pub async fn holds(&self, count: usize) -> BTreeMap<String, (String, String)> {
+        let held = async {
+            loop {
+                let changed = self.changed.notified();
+                let documents = self.documents.lock().clone();
+                if documents.len() >= count {
+                    return documents;
+                }
+                changed.await;
+            }
+        };
+        tokio::time::timeout(SOON, held)
+            .await
+            .expect("the texts come")
+    }
 }
 
 #[async_trait]
-impl Serve<LibrarianRequest, LibrarianResponse> for Library {
-    async fn serve(
-        &self,
-        _: Cx,
-        ask: LibrarianRequest,
-        mut out: Out<LibrarianResponse>,
-    ) -> Result<(), Error> {
-        assert_eq!(ask.operation, "add-documents");
-        if *self.broken.lock() {
-            return Err(Error::new(ErrorCode::Storage, "the library is on fire"));
+impl Read<LibraryTexts> for Library {
+    async fn read(&self, _: Cx, record: LibraryTexts) -> Result<(), ReadFault> {
+        assert_eq!(record.workspace, "default");
+        loop {
+            let changed = self.changed.notified();
+            if !*self.away.lock() {
+                break;
+            }
+            changed.await;
         }
-        for (about, content) in ask.document_metadatas.into_iter().zip(&ask.contents) {
-            assert_eq!(
-                (about.kind.as_str(), about.document_type.as_str()),
-                ("text/plain", "answer")
-            );
-            let text = String::from_utf8(STANDARD.decode(content).unwrap()).unwrap();
-            self.documents.lock().insert(about.id, (about.title, text));
+        for text in record.texts {
+            self.documents
+                .lock()
+                .insert(text.id, (text.title, text.text));
         }
-        out.send(LibrarianResponse::default()).await
+        self.changed.notify_waiters();
+        Ok(())
     }
 }
 
