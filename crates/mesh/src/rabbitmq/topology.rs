@@ -34,24 +34,26 @@ pub(super) async fn declare(
     topics: &[Topic],
     queues: &[Subscription],
 ) -> Result<(), BusError> {
-    let mut exchanges: Vec<String> = topics
+    let mut exchanges: Vec<(String, bool)> = topics
         .iter()
         .chain(queues.iter().map(|queue| &queue.topic))
-        .map(|topic| topic.exchange(mode.prefix()))
+        .map(|topic| (topic.exchange(mode.prefix()), lasts(topic.class(), mode)))
         .collect();
     exchanges.sort_unstable();
     exchanges.dedup();
-    let names = shorts(exchanges.iter().cloned())?;
+    let names = shorts(exchanges.iter().map(|(name, _)| name.clone()))?;
+    let lasting = exchanges.iter().map(|(_, lasts)| *lasts);
     let records = || queues.iter().filter(|q| q.topic.class() == Class::Flow);
     let sources = shorts(records().map(|q| q.topic.exchange(mode.prefix())))?;
     let queues = shorts(records().map(|q| q.queue(mode.prefix())))?;
-    let sourced = names.into_iter().map(Declaration::Exchange);
+    let sourced = names.into_iter().zip(lasting);
+    let sourced = sourced.map(|(name, lasts)| Declaration::Exchange(name, lasts));
     let named = queues.iter().cloned().map(Declaration::Queue);
     spread(session, mode, &sourced.chain(named).collect::<Vec<_>>()).await?;
     let bindings = queues.into_iter().zip(sources);
     let bindings = bindings.map(|(queue, source)| Declaration::Binding(queue, source));
     spread(session, mode, &bindings.collect::<Vec<_>>()).await?;
-    for exchange in &exchanges {
+    for (exchange, _) in &exchanges {
         session.remember(exchange);
     }
     Ok(())
@@ -59,7 +61,8 @@ pub(super) async fn declare(
 
 /// What records need on the broker.
 enum Declaration {
-    Exchange(ShortString),
+    /// And whether it outlives the broker.
+    Exchange(ShortString, bool),
     Queue(ShortString),
     /// Queue and source.
     Binding(ShortString, ShortString),
@@ -85,7 +88,7 @@ async fn spread(session: &Session, mode: Mode, all: &[Declaration]) -> Result<()
 
 async fn declaration(channel: &Channel, mode: Mode, of: &Declaration) -> lapin::Result<()> {
     match of {
-        Declaration::Exchange(name) => exchange(channel, name).await,
+        Declaration::Exchange(name, lasts) => exchange(channel, name, *lasts).await,
         Declaration::Queue(name) => {
             let options = queue_options(Class::Flow, mode);
             let declared = channel.queue_declare(name.clone(), options, FieldTable::default());
@@ -140,9 +143,10 @@ async fn declare_bound(
     session
         .apart(async |channel| {
             let options = queue_options(class, mode);
+            let lasts = lasts(topic.class(), mode);
             // Sent in one go; the broker answers in order.
             futures::try_join!(
-                exchange(channel, &source_name),
+                exchange(channel, &source_name, lasts),
                 channel.queue_declare(name.clone(), options, FieldTable::default()),
                 bind(channel, name.clone(), source_name.clone()),
             )?;
@@ -325,9 +329,15 @@ fn queue_options(class: Class, mode: Mode) -> QueueDeclareOptions {
     }
 }
 
-async fn exchange(channel: &Channel, name: &ShortString) -> lapin::Result<()> {
+/// Whether an exchange outlives the broker. Questions, answers and notices do not, and whoever takes them declares
+/// the exchange in each session: so it need not be on the broker's disk.
+fn lasts(class: Class, mode: Mode) -> bool {
+    class == Class::Flow || mode == Mode::Interop
+}
+
+async fn exchange(channel: &Channel, name: &ShortString, lasts: bool) -> lapin::Result<()> {
     let options = ExchangeDeclareOptions {
-        durable: true,
+        durable: lasts,
         ..ExchangeDeclareOptions::default()
     };
     let kind = ExchangeKind::Fanout;

@@ -2,10 +2,13 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use tg_schemas::ErrorCode;
-use tg_schemas::msg::{Criteria, DocumentMetadata, LibrarianRequest};
+use tg_mesh::Ask;
+use tg_schemas::msg::{
+    Criteria, DocumentMetadata, LIBRARY_TEXTS, LibrarianRequest, LibraryText, LibraryTexts,
+};
+use tg_schemas::{Class, ErrorCode, Topic};
 
-use crate::world::{World, about};
+use crate::world::{SOON, World, about};
 
 #[tokio::test]
 async fn a_document_is_added_streamed_and_removed() {
@@ -139,4 +142,56 @@ async fn an_upload_is_told_where_it_stands() {
     assert_eq!(known.document_metadata.unwrap().tags, ["t"]);
     let abort = world.library(about("abort-upload", "")).await.unwrap_err();
     assert_eq!(abort.message, "upload-id: is required");
+}
+
+#[tokio::test]
+async fn texts_of_a_trace_are_taken_in_once() {
+    let world = World::start().await;
+    let text = |id: &str, text: &str| LibraryText {
+        id: id.into(),
+        title: "Agent Thought: ü".into(),
+        time: 1_700_000_000,
+        text: text.into(),
+    };
+    let topic = Topic::system(Class::Flow, LIBRARY_TEXTS);
+    for texts in [
+        vec![text("urn:t:1", "first")],
+        // Again, as after a crash, in other words: what is there stays. No other text of the record is lost by it.
+        vec![text("urn:t:1", "other"), text("urn:t:2", "zwei ü")],
+    ] {
+        let workspace = "default".to_owned();
+        let record = LibraryTexts { workspace, texts };
+        world
+            .mesh
+            .record(&topic, &record, Ask::default())
+            .await
+            .unwrap();
+    }
+    let second = async {
+        loop {
+            match world
+                .library(about("get-document-content", "urn:t:2"))
+                .await
+            {
+                Ok(found) => return found.content,
+                Err(_) => tokio::task::yield_now().await,
+            }
+        }
+    };
+    let second = tokio::time::timeout(SOON, second).await.unwrap();
+    assert_eq!(STANDARD.decode(second).unwrap(), "zwei ü".as_bytes());
+    let first = world.library(about("get-document-content", "urn:t:1"));
+    assert_eq!(first.await.unwrap().content, STANDARD.encode("first"));
+    let known = world.library(about("get-document-metadata", "urn:t:2"));
+    let known = known.await.unwrap().document_metadata.unwrap();
+    assert_eq!(
+        (known.document_type.as_str(), known.kind.as_str()),
+        ("answer", "text/plain")
+    );
+    assert_eq!(
+        (known.title.as_str(), known.time),
+        ("Agent Thought: ü", 1_700_000_000)
+    );
+    let theirs = world.parts("other", &about("get-document-content", "urn:t:1"));
+    assert_eq!(theirs.await.unwrap_err().code(), ErrorCode::NotFound);
 }

@@ -96,8 +96,8 @@ async fn a_streamed_answer_cites_what_was_retrieved_and_names_its_documents() {
         documents[0], CHUNKS[0].1,
         "the reranker puts first what fits"
     );
-    // Two look-ups by meaning, one by words, one for all texts, one for the answer, one for vectors of the
-    // look-ups and one for the reranker's.
+    // Two look-ups by meaning, one by words, one for all texts, one for vectors of the look-ups and one for the
+    // reranker's.
     let count = |what: &str| world.counts.of(what);
     assert_eq!(
         (count("document-embeddings"), count("keyword-index")),
@@ -105,7 +105,7 @@ async fn a_streamed_answer_cites_what_was_retrieved_and_names_its_documents() {
     );
     assert_eq!(
         (count("librarian"), count("embeddings"), count("prompt")),
-        (2, 2, 2)
+        (1, 2, 2)
     );
     let end = "urn:trustgraph:docrag:";
     world

@@ -186,11 +186,6 @@ impl Serve<LibrarianRequest, LibrarianResponse> for Fake {
                     ..DocumentMetadata::default()
                 });
             }
-            "add-document" => {
-                let content = STANDARD.decode(&ask.content).unwrap();
-                let text = String::from_utf8(content).unwrap();
-                self.0.saved.lock().insert(ask.document_id, text);
-            }
             _ => return Err(Error::new(ErrorCode::BadOperation, "no such operation")),
         }
         out.send(reply).await
@@ -218,6 +213,16 @@ impl Serve<RowsQueryRequest, RowsQueryResponse> for Fake {
             ..RowsQueryResponse::default()
         })
         .await
+    }
+}
+
+#[async_trait]
+impl Read<LibraryTexts> for Fake {
+    async fn read(&self, _: Cx, record: LibraryTexts) -> Result<(), ReadFault> {
+        assert_eq!(record.workspace, "default");
+        let texts = record.texts.into_iter().map(|text| (text.id, text.text));
+        self.0.saved.lock().extend(texts);
+        Ok(())
     }
 }
 

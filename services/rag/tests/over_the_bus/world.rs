@@ -287,6 +287,19 @@ impl World {
             .await
             .expect("the trace is stored");
     }
+
+    /// The texts given to the library, as soon as there are so many.
+    pub async fn saved_texts(&self, count: usize) -> Vec<String> {
+        let there = async {
+            while self.saved.lock().len() < count {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(SOON, there)
+            .await
+            .expect("the texts are saved");
+        self.saved.lock().values().cloned().collect()
+    }
 }
 
 fn fakes(state: &Arc<State>, own_graph: bool) -> Vec<Processor> {
@@ -305,6 +318,7 @@ fn fakes(state: &Arc<State>, own_graph: bool) -> Vec<Processor> {
             .serves::<RowsQueryRequest, RowsQueryResponse>("request", fake()),
         Processor::new("fake-library")
             .serves::<LibrarianRequest, LibrarianResponse>("request", fake()),
+        Processor::new("librarian").reads_system::<LibraryTexts>(LIBRARY_TEXTS, fake()),
         Processor::new("fake-store").reads::<Triples>("input", fake()),
     ];
     let id = if own_graph {
