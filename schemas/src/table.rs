@@ -51,6 +51,32 @@ impl Kind {
     }
 }
 
+/// A whole number, also when it is written as `42.0`.
+pub fn whole(text: &str) -> Option<i64> {
+    let digits = match text.split_once('.') {
+        Some((whole, zeros)) if !zeros.is_empty() && zeros.bytes().all(|digit| digit == b'0') => {
+            whole
+        }
+        _ => text,
+    };
+    digits.parse().ok()
+}
+
+/// A number; never NaN or infinite.
+pub fn number(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|number: &f64| number.is_finite())
+}
+
+/// A truth value as people write it: `true`, `yes`, `1`, `false`, `no`, `0`.
+pub fn truth(text: &str) -> Option<bool> {
+    let is = |known: [&str; 3]| known.iter().any(|known| text.eq_ignore_ascii_case(known));
+    match (is(["true", "yes", "1"]), is(["false", "no", "0"])) {
+        (true, _) => Some(true),
+        (_, true) => Some(false),
+        _ => None,
+    }
+}
+
 /// One field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {

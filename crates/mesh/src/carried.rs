@@ -75,3 +75,62 @@ impl Envelope {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tg_schemas::codec::ContentType;
+    use tg_schemas::msg::{AgentRequest, TextDocument};
+
+    use super::*;
+    use crate::embedded::EmbeddedBus;
+
+    fn question(text: &str) -> AgentRequest {
+        AgentRequest {
+            question: text.to_owned(),
+            ..AgentRequest::default()
+        }
+    }
+
+    /// A body that says something else than the message at hand, so that one can tell who read what.
+    fn envelope(bus: &EmbeddedBus, at_hand: &str, written: &str) -> Envelope {
+        let body = codec::encode(&question(written), ContentType::Json).unwrap();
+        Envelope {
+            carried: Carried::new(bus, question(at_hand), &body),
+            body,
+            ..Envelope::default()
+        }
+    }
+
+    #[test]
+    fn the_first_reader_takes_it_and_others_read_the_body() {
+        let bus = EmbeddedBus::in_memory();
+        let one = envelope(&bus, "at hand", "written");
+        let copy = one.clone();
+        assert_eq!(copy.read::<AgentRequest>().unwrap().question, "at hand");
+        assert_eq!(one.read::<AgentRequest>().unwrap().question, "written");
+        let other = envelope(&bus, "at hand", "written");
+        // Another type reads what the body holds of its own fields.
+        assert!(other.read::<TextDocument>().is_ok());
+        assert_eq!(other.read::<AgentRequest>().unwrap().question, "written");
+    }
+
+    #[test]
+    fn what_is_large_is_not_kept_at_hand() {
+        let bus = EmbeddedBus::in_memory();
+        let (most, more) = ("x".repeat(LONGEST / 2), "x".repeat(LONGEST + 1));
+        assert!(envelope(&bus, "", &most).carried.is_some());
+        assert!(!envelope(&bus, "", &more).carried.is_some());
+    }
+
+    #[test]
+    fn bodies_that_travel_together_keep_their_messages() {
+        let bus = EmbeddedBus::in_memory();
+        let small = envelope(&bus, "first", "x").carried;
+        let joined = Carried::joined(vec![small, Carried::default()]);
+        let each = joined.split();
+        assert_eq!(each[0].take::<AgentRequest>().unwrap().question, "first");
+        assert!(each.len() == 2 && !each[1].is_some());
+        assert!(joined.split().is_empty(), "taken");
+        assert!(!Carried::joined(vec![Carried::default()]).is_some());
+    }
+}

@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
-use tg_schemas::table::{Field, Kind, Table};
+use tg_schemas::table::{Field, Kind, Table, number, truth, whole};
 
 use crate::error::RowsError;
 
@@ -33,15 +33,10 @@ impl Value {
             Kind::Integer => whole(bare)
                 .map(Self::Integer)
                 .ok_or("is not a whole number"),
-            Kind::Float => {
-                let number = bare.parse().ok().filter(|number: &f64| number.is_finite());
-                number.map(Self::Float).ok_or("is not a number")
-            }
-            Kind::Boolean => match bare.to_ascii_lowercase().as_str() {
-                "true" | "1" | "yes" => Ok(Self::Boolean(true)),
-                "false" | "0" | "no" => Ok(Self::Boolean(false)),
-                _ => Err("is neither true nor false"),
-            },
+            Kind::Float => number(bare).map(Self::Float).ok_or("is not a number"),
+            Kind::Boolean => truth(bare)
+                .map(Self::Boolean)
+                .ok_or("is neither true nor false"),
             Kind::String => Ok(Self::Text(text.to_owned())),
             Kind::Timestamp | Kind::Date | Kind::Time | Kind::Uuid => {
                 Ok(Self::Text(bare.to_owned()))
@@ -64,15 +59,6 @@ impl Value {
             Self::Boolean(truth) => part(4, &[u8::from(*truth)]),
         }
     }
-}
-
-/// A whole number, also when it is written as `42.0`.
-fn whole(text: &str) -> Option<i64> {
-    text.parse().ok().or_else(|| {
-        let (number, zeros) = text.split_once('.')?;
-        let zero = !zeros.is_empty() && zeros.bytes().all(|byte| byte == b'0');
-        zero.then(|| number.parse().ok()).flatten()
-    })
 }
 
 /// A row that fits its table.

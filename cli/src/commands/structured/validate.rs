@@ -1,7 +1,7 @@
 //! Checks of a single value: those a descriptor names, and what the schema of its rows asks for. Pure.
 
 use regex::Regex;
-use tg_schemas::table::{Field, Kind};
+use tg_schemas::table::{Field, Kind, number, truth, whole};
 
 use super::transform::{Cell, short};
 
@@ -40,7 +40,7 @@ impl Check {
             Self::MaxLength(most) if length() > *most => format!("has more than {most} characters"),
             Self::MinLength(_) | Self::MaxLength(_) => return Ok(()),
             Self::Range(least, most) => {
-                let Some(number) = text.trim().parse::<f64>().ok().filter(|n| n.is_finite()) else {
+                let Some(number) = number(text.trim()) else {
                     return Err(format!("'{}' is not a number", short(text)));
                 };
                 let below = least.is_some_and(|least| number < least);
@@ -74,9 +74,9 @@ pub(super) fn fits(field: &Field, cell: &Cell) -> Result<(), String> {
         };
     }
     let wrong = match field.kind {
-        Kind::Integer if !is_whole(bare) => "is not a whole number",
-        Kind::Float if !bare.parse::<f64>().is_ok_and(f64::is_finite) => "is not a number",
-        Kind::Boolean if !is_truth(bare) => "is neither true nor false",
+        Kind::Integer if whole(bare).is_none() => "is not a whole number",
+        Kind::Float if number(bare).is_none() => "is not a number",
+        Kind::Boolean if truth(bare).is_none() => "is neither true nor false",
         Kind::Integer | Kind::Float | Kind::Boolean => return Ok(()),
         _ if field.choices.is_empty() => return Ok(()),
         kind => {
@@ -88,19 +88,6 @@ pub(super) fn fits(field: &Field, cell: &Cell) -> Result<(), String> {
         }
     };
     Err(format!("'{}' {wrong}", short(text)))
-}
-
-fn is_whole(text: &str) -> bool {
-    let digits = match text.split_once('.') {
-        Some((whole, zeros)) if !zeros.is_empty() && zeros.bytes().all(|b| b == b'0') => whole,
-        _ => text,
-    };
-    digits.parse::<i64>().is_ok()
-}
-
-fn is_truth(text: &str) -> bool {
-    let known = ["true", "1", "yes", "false", "0", "no"];
-    known.iter().any(|known| text.eq_ignore_ascii_case(known))
 }
 
 #[cfg(test)]

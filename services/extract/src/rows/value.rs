@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime};
 use serde_json::Value;
-use tg_schemas::table::{Field, Kind};
+use tg_schemas::table::{Field, Kind, number, truth, whole};
 
 /// The value as it is kept. `Err` says what it should be.
 pub(super) fn read(field: &Field, value: &Value) -> Result<String, String> {
@@ -29,16 +29,9 @@ fn of_kind(kind: Kind, text: &str) -> Option<String> {
     let owned = |good: bool| good.then(|| text.to_owned());
     match kind {
         Kind::String => Some(text.to_owned()),
-        Kind::Integer => integer(text),
-        Kind::Float => {
-            let number: f64 = text.parse().ok()?;
-            owned(number.is_finite())
-        }
-        Kind::Boolean => match text.to_ascii_lowercase().as_str() {
-            "true" | "yes" | "1" => Some("true".to_owned()),
-            "false" | "no" | "0" => Some("false".to_owned()),
-            _ => None,
-        },
+        Kind::Integer => whole(text).map(|number| number.to_string()),
+        Kind::Float => owned(number(text).is_some()),
+        Kind::Boolean => truth(text).map(|truth| truth.to_string()),
         Kind::Date => owned(NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok()),
         Kind::Time => {
             let forms = ["%H:%M", "%H:%M:%S%.f"];
@@ -51,15 +44,6 @@ fn of_kind(kind: Kind, text: &str) -> Option<String> {
         Kind::Timestamp => owned(timestamp(text)),
         Kind::Uuid => uuid(text),
     }
-}
-
-/// Whole numbers, also when they are written as `3.0`.
-fn integer(text: &str) -> Option<String> {
-    let whole = text.split_once('.').map_or(text, |(whole, rest)| {
-        let nothing = !rest.is_empty() && rest.bytes().all(|digit| digit == b'0');
-        if nothing { whole } else { text }
-    });
-    whole.parse::<i64>().ok().map(|number| number.to_string())
 }
 
 fn timestamp(text: &str) -> bool {

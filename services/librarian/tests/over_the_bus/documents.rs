@@ -192,6 +192,7 @@ async fn texts_of_a_trace_are_taken_in_once() {
         (known.title.as_str(), known.time),
         ("Agent Thought: ü", 1_700_000_000)
     );
-    let theirs = world.parts("other", &about("get-document-content", "urn:t:1"));
-    assert_eq!(theirs.await.unwrap_err().code(), ErrorCode::NotFound);
+    let theirs = about("get-document-content", "urn:t:1");
+    let theirs = world.parts("other", &theirs).await;
+    assert_eq!(theirs.unwrap_err().code(), ErrorCode::NotFound);
 }

@@ -14,8 +14,12 @@ use tg_testkit::socket::Socket;
 const STREAMS: usize = 200;
 const SOCKETS: usize = 8;
 /// Tokens of an answer, and the model's pause before each.
-const TOKENS: usize = 60;
+const TOKENS: usize = 120;
 const PACE: Duration = Duration::from_millis(50);
+/// The answers begin one after the other within this, each at its own moment of the pause.
+const BEGIN: Duration = Duration::from_millis(2_000);
+/// Counted are the tokens written from here on, when all answers are being written, until before the first ends.
+const COUNTED: (Duration, Duration) = (Duration::from_millis(2_750), Duration::from_millis(5_500));
 /// Longest wait for an answer.
 const BOUND: Duration = Duration::from_secs(60);
 
@@ -49,18 +53,30 @@ pub async fn delays(url: &str) -> Result<(f64, f64)> {
 }
 
 async fn streams(sockets: &[Arc<Socket>], service: &str, count: usize) -> Result<f64> {
+    let begun = clock();
+    let micros = |span: Duration| begun + span.as_micros() as u64;
+    let counted = micros(COUNTED.0)..micros(COUNTED.1);
     let answers = (0..count).map(|n| async move {
-        // Spread over the model's pause, as answers that began by themselves would be.
-        tokio::time::sleep(PACE * n as u32 / count as u32).await;
+        // No whole number of pauses: as answers that began by themselves would be.
+        let beat = PACE * n as u32 / count as u32;
+        tokio::time::sleep(BEGIN * n as u32 / count as u32 + beat).await;
         stream(&sockets[n % sockets.len()], service, n).await
     });
-    let mut delays: Vec<f64> = try_join_all(answers).await?.into_iter().flatten().collect();
+    let tokens = try_join_all(answers).await?.into_iter().flatten();
+    let mut delays: Vec<f64> = tokens
+        .filter(|(sent, _)| counted.contains(sent))
+        .map(|(_, delay)| delay)
+        .collect();
+    ensure!(
+        !delays.is_empty(),
+        "no token was written in the time counted"
+    );
     delays.sort_by(f64::total_cmp);
     Ok(delays[(delays.len() - 1) * 99 / 100])
 }
 
-/// The delay of each token of one answer, in milliseconds.
-async fn stream(socket: &Socket, service: &str, n: usize) -> Result<Vec<f64>> {
+/// When each token of one answer was written, and its delay in milliseconds.
+async fn stream(socket: &Socket, service: &str, n: usize) -> Result<Vec<(u64, f64)>> {
     let request = match service {
         "agent" => json!({"question": format!("When? nonce-{n}"), "streaming": true}),
         _ => json!({"system": "", "prompt": "When?", "streaming": true}),
@@ -80,7 +96,7 @@ async fn stream(socket: &Socket, service: &str, n: usize) -> Result<Vec<f64>> {
             let sent = said.unwrap_or_default().split_whitespace();
             delays.extend(sent.filter_map(|word| {
                 let sent: u64 = word.parse().ok()?;
-                Some(now.saturating_sub(sent) as f64 / 1_000.0)
+                Some((sent, now.saturating_sub(sent) as f64 / 1_000.0))
             }));
         }
     };
