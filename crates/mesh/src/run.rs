@@ -25,6 +25,8 @@ use crate::scope::Cx;
 const DIGITS: usize = 32;
 /// Longest detail of a failure in a tally entry, in characters.
 const DETAIL: usize = 512;
+/// Records written while one is handled, of which the tally is told before it is over.
+const PART: usize = 4096;
 
 /// Names a run: `run.<incarnation>.<32 hex digits>`. The incarnation is the collection's when the run began.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -166,6 +168,20 @@ impl Track {
 }
 
 impl Tracked {
+    /// Notes what was written; what the tally is to be told now, if that became much.
+    fn wrote(&self, run: &RunId, written: RunWritten) -> Option<RunTallyEntry> {
+        let mut did = self.did.lock();
+        did.written.push(written);
+        (did.written.len() >= PART).then(|| RunTallyEntry {
+            run: run.to_string(),
+            record: self.id.clone(),
+            subscription: self.subscription.clone(),
+            outcome: "part".to_owned(),
+            written: std::mem::take(&mut did.written),
+            ..RunTallyEntry::default()
+        })
+    }
+
     fn next_id(&self, topic: &Topic) -> String {
         let mut did = self.did.lock();
         let next = did.ordinals.entry(topic.clone()).or_default();
@@ -243,10 +259,15 @@ impl Cx {
             ..options
         };
         self.mesh.record(topic, record, options).await?;
-        tracked.did.lock().written.push(RunWritten {
+        let written = RunWritten {
             topic: topic.to_string(),
             record: id,
-        });
+        };
+        if let Some(part) = tracked.wrote(&track.run, written)
+            && !self.mesh.tally().add(&self.mesh, part).await
+        {
+            return Err(Error::new(ErrorCode::Unavailable, "the process stops"));
+        }
         Ok(())
     }
 
@@ -344,6 +365,32 @@ mod tests {
         all.sort();
         all.dedup();
         assert_eq!(all.len(), 6);
+    }
+
+    #[test]
+    fn who_writes_much_tells_of_it_in_parts() {
+        let run = RunId::new(0, "w", "p");
+        let headers = record(Some(run.as_str()), Some("r"));
+        let track = Track::of_record(&headers, &reader("a")).unwrap();
+        let tracked = track.record.as_ref().unwrap();
+        let wrote = |n: usize| {
+            let record = n.to_string();
+            tracked.wrote(
+                &run,
+                RunWritten {
+                    topic: "t".to_owned(),
+                    record,
+                },
+            )
+        };
+        let parts: Vec<_> = (0..PART + 3).filter_map(wrote).collect();
+        assert_eq!(parts.len(), 1);
+        assert_eq!(
+            (parts[0].outcome.as_str(), parts[0].written.len()),
+            ("part", PART)
+        );
+        let last = track.entry(Ok(())).unwrap();
+        assert_eq!((last.outcome.as_str(), last.written.len()), ("ok", 3));
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub struct RunWritten {
 
 message!(RunWritten);
 
-/// One record of a run was handled by one subscription, for good.
+/// One record of a run was handled by one subscription, for good, or has written much and is still being handled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct RunTallyEntry {
@@ -56,7 +56,7 @@ pub struct RunTallyEntry {
     /// What the record is about, e.g. a page or chunk.
     #[serde(deserialize_with = "nullable")]
     pub subject: String,
-    /// `ok`, or `failed` when it was put aside for good.
+    /// `ok`, or `failed` when it was put aside for good. `part`: it is still being handled, only `written` counts.
     #[serde(deserialize_with = "nullable")]
     pub outcome: String,
     /// Why it failed, or what was left out of one that is `ok`; fit for clients.

@@ -58,6 +58,7 @@ pub fn join(coarse: &[i8], fine: &[i16], measure: Measure) -> Vec<f32> {
     steps.map(|steps| steps * measure.step).collect()
 }
 
+#[inline]
 fn whole(high: i8, low: i16) -> f32 {
     // Less than 24 bits: exact.
     (i32::from(high) * FINE + i32::from(low)) as f32
@@ -112,6 +113,7 @@ impl Probe {
     }
 
     /// What the product of query and row is at most (Cauchy and Schwarz on what both coarse sides leave out).
+    #[inline]
     pub fn most(&self, coarse: &[i8], measure: Measure) -> f32 {
         let sum = product(coarse, &self.coarse);
         let left_out = measure.coarse * self.lost + measure.rest * self.length;
@@ -120,6 +122,7 @@ impl Probe {
     }
 
     /// The product of query and row. Always summed in the same order, so the same rows score the same.
+    #[inline]
     pub fn score(&self, coarse: &[i8], fine: &[i16], measure: Measure) -> f32 {
         let mut lanes = [0.0_f32; LANES];
         let (highs, last_highs) = coarse.as_chunks::<LANES>();
@@ -140,6 +143,7 @@ impl Probe {
 
 /// The sum of products of whole numbers. Widened to 16 bits first, for which processors have an instruction that
 /// multiplies and adds pairs; the compiler uses it only if it sees that step.
+#[inline]
 fn product(row: &[i8], query: &[i16]) -> i32 {
     let (rows, last_row) = row.as_chunks::<LANES>();
     let (queries, last_query) = query.as_chunks::<LANES>();

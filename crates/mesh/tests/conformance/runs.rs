@@ -35,6 +35,7 @@ async fn whole_story(world: World) {
     failures_are_told_when_they_are_final(&world).await;
     a_record_stays_until_the_tally_has_it(&world).await;
     many_entries_travel_together(&world).await;
+    what_writes_much_is_told_in_parts(&world).await;
 }
 
 fn triples(id: &str) -> Triples {
@@ -74,13 +75,17 @@ impl Read<Triples> for Worker {
             _ => {}
         }
         if let Some(out) = &self.out {
-            for child in ["x", "y"] {
-                cx.record_on(out, &triples(child)).await?;
+            let children = if name == "much" { MUCH } else { 2 };
+            for _ in 0..children {
+                cx.record_on(out, &triples("child")).await?;
             }
         }
         Ok(())
     }
 }
+
+/// More than the tally is told of at once.
+const MUCH: usize = 5_000;
 
 struct Keep<M>(mpsc::UnboundedSender<M>);
 
@@ -323,6 +328,29 @@ async fn a_record_stays_until_the_tally_has_it(world: &World) {
     assert_eq!(entries(&mut tallies, 1).await[0].record, "a");
     within(stopped).await.unwrap();
     other.stop(Duration::from_secs(5)).await;
+}
+
+async fn what_writes_much_is_told_in_parts(world: &World) {
+    let mesh = start(world).await;
+    let mut tallies = counting(&mesh).await;
+    let nowhere = topic(Class::Flow);
+    mesh.bus()
+        .declare(std::slice::from_ref(&nowhere), &[])
+        .await
+        .unwrap();
+    let (root, _handled) = working(&mesh, "much", Some(nowhere)).await;
+    let run = RunId::new(0, "default", "p5");
+    mesh.record(&root, &triples("much"), of(&run, "start"))
+        .await
+        .unwrap();
+    let told = entries(&mut tallies, 2).await;
+    let outcomes: Vec<_> = told.iter().map(|entry| entry.outcome.as_str()).collect();
+    assert_eq!(outcomes, ["part", "ok"]);
+    assert!(told.iter().all(|entry| entry.record == "start"));
+    let written = told.iter().flat_map(|entry| &entry.written);
+    let different: BTreeSet<_> = written.map(|child| child.record.clone()).collect();
+    assert_eq!(different.len(), MUCH);
+    mesh.stop(Duration::from_secs(5)).await;
 }
 
 async fn many_entries_travel_together(world: &World) {

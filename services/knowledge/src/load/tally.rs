@@ -69,7 +69,7 @@ impl OnTheirWay {
         };
         // Others read the same records; the store's word is the one that counts.
         let by = entry.subscription.split("--").next();
-        if by != Some(keeper(sent.part)) {
+        if by != Some(keeper(sent.part)) || entry.outcome == "part" {
             return Heard::Nothing;
         }
         self.sent.remove(&entry.record);

@@ -112,6 +112,9 @@ impl Books<'_, '_> {
 
 impl Book {
     fn enter(&mut self, tx: &Transaction<'_>, entry: &RunTallyEntry) -> Result<(), StorageError> {
+        if entry.outcome == "part" {
+            return self.expect_all(tx, entry);
+        }
         let Some(reader) = self.reader(&entry.subscription) else {
             return Ok(());
         };
@@ -151,10 +154,16 @@ impl Book {
         if outcome == OK {
             self.note_effects(reader, entry);
         }
-        for written in &entry.written {
-            self.expect(tx, &written.record, &written.topic)?;
-        }
-        Ok(())
+        self.expect_all(tx, entry)
+    }
+
+    fn expect_all(
+        &mut self,
+        tx: &Transaction<'_>,
+        entry: &RunTallyEntry,
+    ) -> Result<(), StorageError> {
+        let mut written = entry.written.iter();
+        written.try_for_each(|written| self.expect(tx, &written.record, &written.topic))
     }
 
     fn reader(&mut self, subscription: &str) -> Option<usize> {

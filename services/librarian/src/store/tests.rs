@@ -119,6 +119,28 @@ async fn nothing_counts_twice_in_whatever_order_it_is_told() {
 }
 
 #[tokio::test]
+async fn what_was_written_may_be_told_in_parts() {
+    in_books(|tx| {
+        let run = begin(tx, "p")?;
+        let part = |chunk: &str| RunTallyEntry {
+            outcome: "part".into(),
+            effects: Default::default(),
+            ..cut(&run, &[chunk])
+        };
+        tally::apply(tx, &[part("r1")], 2)?;
+        // The record itself, and two readers of the chunk.
+        assert_eq!(counts(tx, &run), (3, 0, 0));
+        tally::apply(tx, &[part("r1")], 3)?;
+        tally::apply(tx, &[cut(&run, &["r2"])], 4)?;
+        assert_eq!(counts(tx, &run), (5, 1, 0));
+        tally::apply(tx, &[part("r1")], 5)?;
+        assert_eq!(counts(tx, &run), (5, 1, 0));
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_failure_may_be_made_good() {
     in_books(|tx| {
         let run = begin(tx, "p")?;
