@@ -138,7 +138,7 @@ impl<R: Reply> Out<R> {
             let mut group = Vec::with_capacity(TOGETHER.min(count));
             for part in parts.by_ref().take(TOGETHER) {
                 let body = codec::encode(&part, ContentType::Json)?;
-                let carried = Carried::new(&**self.mesh.bus(), part, &body);
+                let carried = Carried::new(&**self.mesh.bus(), &body, || part);
                 group.push((body, carried));
             }
             let last = end.is_some() && parts.peek().is_none();

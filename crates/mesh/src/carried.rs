@@ -23,12 +23,13 @@ type Slot = Mutex<Option<Box<dyn Any + Send>>>;
 pub struct Carried(Option<Arc<Slot>>);
 
 impl Carried {
-    /// Keeps a message at hand that was written as this body, if the bus is inside the process.
-    pub(crate) fn new<M: Message>(bus: &dyn Bus, message: M, body: &[u8]) -> Self {
+    /// Keeps a message at hand that was written as this body, if the bus is inside the process. Only then is it
+    /// asked for: it may have to be copied.
+    pub(crate) fn new<M: Message>(bus: &dyn Bus, body: &[u8], message: impl FnOnce() -> M) -> Self {
         if !bus.in_process() || body.len() > LONGEST {
             return Self::default();
         }
-        Self::of(message)
+        Self::of(message())
     }
 
     /// The messages of several bodies, for one that holds them all.
@@ -95,7 +96,7 @@ mod tests {
     fn envelope(bus: &EmbeddedBus, at_hand: &str, written: &str) -> Envelope {
         let body = codec::encode(&question(written), ContentType::Json).unwrap();
         Envelope {
-            carried: Carried::new(bus, question(at_hand), &body),
+            carried: Carried::new(bus, &body, || question(at_hand)),
             body,
             ..Envelope::default()
         }
@@ -115,11 +116,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_large_is_not_kept_at_hand() {
+    fn what_is_large_is_neither_kept_at_hand_nor_copied() {
         let bus = EmbeddedBus::in_memory();
-        let (most, more) = ("x".repeat(LONGEST / 2), "x".repeat(LONGEST + 1));
-        assert!(envelope(&bus, "", &most).carried.is_some());
-        assert!(!envelope(&bus, "", &more).carried.is_some());
+        let kept = |bytes: usize| {
+            let mut copies = 0;
+            let copy = || {
+                copies += 1;
+                question("x")
+            };
+            let carried = Carried::new(&bus, &vec![b'x'; bytes], copy);
+            (carried.is_some(), copies)
+        };
+        assert_eq!(kept(LONGEST), (true, 1));
+        assert_eq!(kept(LONGEST + 1), (false, 0));
     }
 
     #[test]

@@ -90,6 +90,11 @@ impl ConfigView {
             .collect()
     }
 
+    /// Whether a workspace is registered.
+    pub fn has_workspace(&self, name: &str) -> bool {
+        self.get(WORKSPACES.0, WORKSPACES.1, name).is_some()
+    }
+
     /// The version this view shows; -1 before the first read.
     pub fn version(&self) -> i64 {
         *self.0.version.borrow()

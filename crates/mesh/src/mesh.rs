@@ -260,7 +260,7 @@ impl Mesh {
             question: Envelope {
                 headers,
                 content_type: ContentType::Json,
-                carried: Carried::new(&**self.bus(), question.clone(), &body),
+                carried: Carried::new(&**self.bus(), &body, || question.clone()),
                 body,
             },
             deadline,
@@ -304,7 +304,7 @@ impl Mesh {
         let envelope = Envelope {
             headers,
             content_type,
-            carried: Carried::new(&**self.bus(), record.clone(), &body),
+            carried: Carried::new(&**self.bus(), &body, || record.clone()),
             body,
         };
         let base = topic.name().split(':').next().unwrap_or_default();

@@ -100,6 +100,16 @@ impl Librarian {
         if known || mesh.config().version() < 0 {
             return Ok(false);
         }
+        // Noted before the look: what comes meanwhile for one that is not registered asks for another.
+        self.chores.lock().registered = Some(registered.clone());
+        let forgotten = self.forget_unregistered(mesh, &registered).await;
+        if forgotten.is_err() {
+            self.chores.lock().look_again();
+        }
+        forgotten.map(|()| false)
+    }
+
+    async fn forget_unregistered(&self, mesh: &Mesh, registered: &[String]) -> Result<(), Error> {
         for name in self.library.workspaces().await? {
             let Ok(id) = workspace(&name) else {
                 continue;
@@ -110,7 +120,6 @@ impl Librarian {
             tracing::info!(workspace = %name, "forgetting the library of a deleted workspace");
             self.library.purge(&name).await?;
         }
-        self.chores.lock().registered = Some(registered);
-        Ok(false)
+        Ok(())
     }
 }

@@ -23,7 +23,7 @@ impl Read<LibraryTexts> for Texts {
             let librarian = self.0.get().await?;
             librarian.take_in(record).await?;
             let view = cx.config();
-            if view.version() >= 0 && !view.workspaces().contains(&workspace) {
+            if view.version() >= 0 && !view.has_workspace(&workspace) {
                 // It came after the workspace was deleted, and is forgotten with what that left.
                 librarian.chores.lock().look_again();
                 librarian.wake.notify_one();

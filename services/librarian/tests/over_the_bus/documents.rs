@@ -1,5 +1,7 @@
 //! Documents and uploads.
 
+use std::time::Duration;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use tg_mesh::Ask;
@@ -7,6 +9,7 @@ use tg_schemas::msg::{
     Criteria, DocumentMetadata, LIBRARY_TEXTS, LibrarianRequest, LibraryText, LibraryTexts,
 };
 use tg_schemas::{Class, ErrorCode, Topic};
+use tg_storage::rusqlite::{Connection, OpenFlags};
 
 use crate::world::{SOON, World, about};
 
@@ -195,4 +198,36 @@ async fn texts_of_a_trace_are_taken_in_once() {
     let theirs = about("get-document-content", "urn:t:1");
     let theirs = world.parts("other", &theirs).await;
     assert_eq!(theirs.unwrap_err().code(), ErrorCode::NotFound);
+}
+
+#[tokio::test]
+async fn texts_of_a_workspace_that_is_gone_are_forgotten() {
+    let world = World::start().await;
+    let rows = || {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let file = world.dir.path().join("librarian.sqlite");
+        let conn = Connection::open_with_flags(file, flags).unwrap();
+        let count = |sql: &str| conn.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+        let ever = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'document'";
+        (count(ever), count("SELECT count(*) FROM document"))
+    };
+    assert_eq!(rows(), (0, 0));
+    let record = LibraryTexts {
+        workspace: "gone".into(),
+        texts: vec![LibraryText {
+            id: "urn:t:late".into(),
+            text: "late".into(),
+            ..LibraryText::default()
+        }],
+    };
+    let topic = Topic::system(Class::Flow, LIBRARY_TEXTS);
+    let sent = world.mesh.record(&topic, &record, Ask::default());
+    sent.await.unwrap();
+    let forgotten = async {
+        // It was there, and is not any more.
+        while rows() != (1, 0) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(SOON, forgotten).await.unwrap();
 }

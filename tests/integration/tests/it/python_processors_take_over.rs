@@ -6,12 +6,16 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 use tg_testkit::model::{ScriptedModel, two_step_react};
 use tg_testkit::process::{Launch, client, free_port, root};
 use tg_testkit::rabbitmq::RabbitNode;
 use tg_testkit::socket::{Socket, text_of};
 use tokio::process::{Child, Command};
+
+use crate::world::post;
 
 /// What our side hosts: everything but prompt and llm.
 const OURS: [&str; 8] = [
@@ -121,6 +125,22 @@ async fn and_the_agent_still_answers() -> Result<()> {
         "the prompts were rendered there"
     );
     assert!(llm.handled().await? >= 2, "the model was asked from there");
+
+    // The library may be a foreign one in this mode: it is asked, and has the text before the trace links to it.
+    let entries = frames
+        .iter()
+        .filter_map(|frame| frame["response"]["explain_id"].as_str());
+    let session = entries
+        .min_by_key(|id| id.len())
+        .context("no session in the trace")?;
+    let ask =
+        json!({"operation": "get-document-content", "document-id": format!("{session}/answer")});
+    let (_, reply) = post(&server.url(), "api/v1/librarian", ask).await?;
+    let content = reply["content"]
+        .as_str()
+        .with_context(|| reply.to_string())?;
+    let text = String::from_utf8(STANDARD.decode(content)?)?;
+    assert!(text.contains("nonce-interop-3"), "{text}");
     Ok(())
 }
 
