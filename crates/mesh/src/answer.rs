@@ -8,9 +8,9 @@ use tg_schemas::codec::{self, ContentType};
 use tg_schemas::{Error, ErrorCode, Reply};
 
 use crate::asker::{Got, Pending};
-use crate::carried::Carried;
 use crate::holder::Held;
 use crate::mesh::Mesh;
+use tg_bus::Handover;
 
 /// Most parts in one message: what is sent ahead of the asker may exceed the window by these.
 const TOGETHER: usize = 32;
@@ -138,8 +138,8 @@ impl<R: Reply> Out<R> {
             let mut group = Vec::with_capacity(TOGETHER.min(count));
             for part in parts.by_ref().take(TOGETHER) {
                 let body = codec::encode(&part, ContentType::Json)?;
-                let carried = Carried::new(&**self.mesh.bus(), &body, || part);
-                group.push((body, carried));
+                let handover = Handover::new(self.mesh.bus().in_process(), &body, || part);
+                group.push((body, handover));
             }
             let last = end.is_some() && parts.peek().is_none();
             self.mesh

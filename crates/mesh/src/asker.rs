@@ -12,10 +12,10 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::bus::{BusError, Envelope, Link, Promise, Routed, Target};
 use crate::deadline::Deadline;
 use crate::mesh::Mesh;
-use crate::task::TaskKind;
+use tg_bus::TaskKind;
+use tg_bus::{BusError, Envelope, Link, Promise, Routed, Target};
 
 /// Parts kept for a reader that is behind; the holder stops before (see [`crate::holder`]).
 const MAX_PARTS: usize = 256;
@@ -513,7 +513,7 @@ fn parts(seq: u64, envelope: Envelope, last: bool) -> Vec<(u64, Envelope, bool)>
     let Some(number) = envelope.headers.parts else {
         return vec![(seq, envelope, last)];
     };
-    let mut carried = envelope.carried.split().into_iter();
+    let mut handover = envelope.handover.split().into_iter();
     let mut rest = envelope.body;
     let mut parts = Vec::new();
     while let Some(at) = rest.iter().position(|byte| *byte == b'\n') {
@@ -532,7 +532,7 @@ fn parts(seq: u64, envelope: Envelope, last: bool) -> Vec<(u64, Envelope, bool)>
             let part = Envelope {
                 content_type: envelope.content_type,
                 body,
-                carried: carried.next().unwrap_or_default(),
+                handover: handover.next().unwrap_or_default(),
                 ..Envelope::default()
             };
             (seq, part, last && seq == end)

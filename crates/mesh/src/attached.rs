@@ -9,7 +9,6 @@ use tg_schemas::msg::HostedProcessor;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::bus::{BusError, Consumer};
 use crate::config_view::WORKSPACES;
 use crate::config_watch::Changed;
 use crate::mesh::Mesh;
@@ -17,6 +16,7 @@ use crate::presence;
 use crate::processor::{Hosted, Place, Processor};
 use crate::slot::Slot;
 use crate::wiring::same_wiring;
+use tg_bus::{BusError, Consumer};
 
 /// Config type of the flow records.
 const FLOW: &str = "flow";

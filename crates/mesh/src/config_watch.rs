@@ -11,10 +11,10 @@ use tg_schemas::msg::{ConfigKey, ConfigPush, ConfigRequest, ConfigResponse};
 use tg_schemas::{Class, Error, Topic};
 use tokio::sync::mpsc;
 
-use crate::bus::{Consume, Consumer, Delivery, Link, Sink};
 use crate::config_view::{ConfigView, Rows, WORKSPACES};
 use crate::deadline::Deadline;
 use crate::mesh::{Ask, Mesh};
+use tg_bus::{Consume, Consumer, Delivery, Link, Sink};
 
 /// One fetch may take this long before it is tried again.
 const FETCH: Duration = Duration::from_secs(10);

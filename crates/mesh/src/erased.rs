@@ -10,13 +10,13 @@ use tg_schemas::codec::CodecError;
 use tg_schemas::{Error, ErrorCode, Message, Reply};
 
 use crate::answer::{self, Out};
-use crate::bus::Envelope;
-use crate::carried::Carried;
 use crate::deadline::Deadline;
 use crate::holder::Held;
 use crate::mesh::Mesh;
 use crate::processor::{Read, ReadFault, Serve};
 use crate::scope::Cx;
+use tg_bus::Envelope;
+use tg_bus::Handover;
 
 #[async_trait]
 pub(crate) trait ErasedServe: Send + Sync {
@@ -103,7 +103,7 @@ impl<Q: Message, R: Reply> ErasedServe for ServeHandler<Q, R> {
         if let Ok(body) = answer::failure::<R>(error) {
             let _ = mesh
                 .holder()
-                .send(mesh, &held, vec![(body, Carried::default())], true)
+                .send(mesh, &held, vec![(body, Handover::default())], true)
                 .await;
         }
     }

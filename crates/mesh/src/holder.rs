@@ -14,10 +14,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::ReplyAddress;
-use crate::bus::{Envelope, Link, Promise, Routed, Target};
-use crate::carried::Carried;
 use crate::deadline::Deadline;
 use crate::mesh::Mesh;
+use tg_bus::Handover;
+use tg_bus::{Envelope, Link, Promise, Routed, Target};
 
 /// Parts, and bytes, sent ahead of what the asker has used up.
 const WINDOW_PARTS: u64 = 192;
@@ -256,7 +256,7 @@ impl Holder {
         }
         let envelope = held.frame(mesh, frame, seq, Bytes::new());
         let (bus, to) = (mesh.bus().clone(), held.reply_to.clone());
-        mesh.spawn(crate::task::TaskKind::Handler, async move {
+        mesh.spawn(tg_bus::TaskKind::Handler, async move {
             let _ = bus.publish(&to, envelope, Promise::Sent).await;
         });
     }
@@ -266,7 +266,7 @@ impl Holder {
         &self,
         mesh: &Mesh,
         held: &Arc<Held>,
-        bodies: Vec<(Bytes, Carried)>,
+        bodies: Vec<(Bytes, Handover)>,
         last: bool,
     ) -> Result<(), Error> {
         self.wait_for_credit(held, last).await?;
@@ -280,7 +280,7 @@ impl Holder {
             state.pause = FIRST_PAUSE;
             let end = state.next + bodies.len() as u64;
             let mut parts = Vec::with_capacity(bodies.len());
-            for (body, carried) in bodies {
+            for (body, handover) in bodies {
                 let seq = state.next;
                 state.next += 1;
                 if !held.foreign {
@@ -290,7 +290,7 @@ impl Holder {
                 let ends = last && state.next == end;
                 let frame = if ends { Frame::Last } else { Frame::Part };
                 let mut part = held.frame(mesh, frame, seq, body);
-                part.carried = carried;
+                part.handover = handover;
                 if keep {
                     state.kept_bytes += part.body.len();
                     state.parts.push_back((seq, part.clone()));
@@ -412,7 +412,7 @@ impl Holder {
                     return;
                 }
                 let (bus, to) = (mesh.bus().clone(), held.reply_to.clone());
-                mesh.spawn(crate::task::TaskKind::Handler, async move {
+                mesh.spawn(tg_bus::TaskKind::Handler, async move {
                     for part in parts {
                         let _ = bus.publish(&to, part, Promise::Sent).await;
                     }
@@ -535,15 +535,15 @@ fn messages(mut parts: Vec<Envelope>, foreign: bool) -> Vec<Envelope> {
         body.extend_from_slice(&part.body);
     }
     let (first, number) = (parts[0].headers.seq, parts.len());
-    let carried = parts
+    let handover = parts
         .iter_mut()
-        .map(|part| std::mem::take(&mut part.carried));
-    let carried = Carried::joined(carried.collect());
+        .map(|part| std::mem::take(&mut part.handover));
+    let handover = Handover::joined(handover.collect());
     let mut joined = parts.pop().unwrap_or_default();
     joined.headers.seq = first;
     joined.headers.parts = u32::try_from(number).ok();
     joined.body = body.into();
-    joined.carried = carried;
+    joined.handover = handover;
     vec![joined]
 }
 
@@ -565,7 +565,7 @@ pub(crate) fn refuse(mesh: &Mesh, headers: &Headers, error: &Error) {
     };
     let to = Target::Inbox(reply_to.as_str().into());
     let bus = mesh.bus().clone();
-    mesh.spawn(crate::task::TaskKind::Handler, async move {
+    mesh.spawn(tg_bus::TaskKind::Handler, async move {
         let _ = bus.publish(&to, envelope, Promise::Sent).await;
     });
 }
@@ -587,7 +587,7 @@ pub(crate) fn still_working(mesh: &Mesh, headers: &Headers) {
     };
     let to = Target::Inbox(reply_to.as_str().into());
     let bus = mesh.bus().clone();
-    mesh.spawn(crate::task::TaskKind::Handler, async move {
+    mesh.spawn(tg_bus::TaskKind::Handler, async move {
         let _ = bus.publish(&to, envelope, Promise::Sent).await;
     });
 }

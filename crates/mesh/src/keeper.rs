@@ -9,10 +9,10 @@ use parking_lot::Mutex;
 use tg_schemas::Error;
 
 use crate::attached::Served;
-use crate::bus::{Claim, Link};
 use crate::mesh::Mesh;
 use crate::owned::Owned;
-use crate::task::TaskKind;
+use tg_bus::TaskKind;
+use tg_bus::{Claim, Link};
 
 /// How often the claim is looked at, and asked for while standing by.
 const AGAIN: Duration = Duration::from_millis(500);

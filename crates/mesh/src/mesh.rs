@@ -16,10 +16,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::answer::{Answer, Out, ReplyAddress};
 use crate::asker::{Asker, NewQuestion, control_topic};
-use crate::bus::{
-    Bus, BusError, Consume, Consumer, Delivery, Envelope, Link, Mode, Promise, Routed, Sink, Target,
-};
-use crate::carried::Carried;
 use crate::config_view::{COLLECTION, ConfigView, WORKSPACES};
 use crate::config_watch::{self, Watched};
 use crate::deadline::{Deadline, GAP, QUESTION, STREAM};
@@ -30,7 +26,11 @@ use crate::processor::Processor;
 use crate::put_aside;
 use crate::runtime::Runtime;
 use crate::tally::Tally;
-use crate::task::{TaskKind, Tasks};
+use tg_bus::Handover;
+use tg_bus::{
+    Bus, BusError, Consume, Consumer, Delivery, Envelope, Link, Mode, Promise, Routed, Sink, Target,
+};
+use tg_bus::{TaskKind, Tasks};
 
 /// Settings of a process.
 #[derive(Debug, Clone)]
@@ -260,7 +260,7 @@ impl Mesh {
             question: Envelope {
                 headers,
                 content_type: ContentType::Json,
-                carried: Carried::new(&**self.bus(), &body, || question.clone()),
+                handover: Handover::new(self.bus().in_process(), &body, || question.clone()),
                 body,
             },
             deadline,
@@ -304,7 +304,7 @@ impl Mesh {
         let envelope = Envelope {
             headers,
             content_type,
-            carried: Carried::new(&**self.bus(), &body, || record.clone()),
+            handover: Handover::new(self.bus().in_process(), &body, || record.clone()),
             body,
         };
         let base = topic.name().split(':').next().unwrap_or_default();

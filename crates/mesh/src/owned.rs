@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::mesh::Mesh;
-use crate::task::TaskKind;
+use tg_bus::TaskKind;
 
 /// A store that opens slower than this goes on doing so while its processors are attached already; their
 /// handlers wait for it.

@@ -12,8 +12,8 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::asker::control_topic;
-use crate::bus::{Envelope, Link, Promise, Target};
 use crate::mesh::Mesh;
+use tg_bus::{Envelope, Link, Promise, Target};
 
 /// A process not heard of for this long is gone.
 const EXPIRES: Duration = Duration::from_secs(12);
@@ -314,9 +314,10 @@ pub(crate) fn deliver(mesh: &Mesh, envelope: &Envelope) {
     if presence.kind == "who" {
         let mesh = mesh.clone();
         let inner = mesh.clone();
-        mesh.spawn(crate::task::TaskKind::Handler, async move {
-            say_all(&inner).await
-        });
+        mesh.spawn(
+            tg_bus::TaskKind::Handler,
+            async move { say_all(&inner).await },
+        );
         return;
     }
     if presence.kind == "alive" && !mesh.presence().knows(&presence.process) {
@@ -326,7 +327,7 @@ pub(crate) fn deliver(mesh: &Mesh, envelope: &Envelope) {
             processors: vec![],
         };
         let (mesh, inner) = (mesh.clone(), mesh.clone());
-        mesh.spawn(crate::task::TaskKind::Handler, async move {
+        mesh.spawn(tg_bus::TaskKind::Handler, async move {
             publish(&inner, who).await
         });
     }

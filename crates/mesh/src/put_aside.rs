@@ -9,10 +9,10 @@ use tg_schemas::msg::PutAside;
 use tg_schemas::processors::PUT_ASIDE_BASE;
 use tg_schemas::{Class, Error, Subscription, Topic};
 
-use crate::bus::Envelope;
 use crate::deadline::now_millis;
 use crate::mesh::{Ask, Mesh};
 use crate::scope::Scope;
+use tg_bus::Envelope;
 
 /// Pauses between tries of a record: 1 s, doubling, at most 5 minutes.
 fn pause(attempt: u32) -> Duration {

@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use tg_schemas::{ErrorCode, Subscription};
 
-use crate::bus::{Delivery, Mode, Sink};
 use crate::deadline::{Deadline, STREAM};
 use crate::erased::{ErasedRead, Outcome};
 use crate::processor::ReadFault;
 use crate::put_aside::{self, Reason};
 use crate::run::Track;
 use crate::slot::{Done, Slot, note};
-use crate::task::TaskKind;
+use tg_bus::TaskKind;
+use tg_bus::{Delivery, Mode, Sink};
 
 /// Feeds a [`crate::Read`] handler.
 pub(crate) struct ReadSink {

@@ -9,14 +9,14 @@ use tg_schemas::{Class, Error, ErrorCode, Frame, Headers, Subscription, Topic};
 
 use crate::answer::ReplyAddress;
 use crate::asker::interrupted;
-use crate::bus::{Delivery, Envelope, Mode, Sink};
 use crate::deadline::{Deadline, QUESTION};
 use crate::erased::{ErasedServe, Outcome};
 use crate::holder::{Held, refuse};
 use crate::run::Track;
 use crate::scope::Scope;
 use crate::slot::{Done, Slot, note};
-use crate::task::TaskKind;
+use tg_bus::TaskKind;
+use tg_bus::{Delivery, Envelope, Mode, Sink};
 
 /// After its deadline a handler has this long for its last words.
 const LAST_WORDS: Duration = Duration::from_secs(2);

@@ -17,7 +17,7 @@ use crate::mesh::Mesh;
 use crate::presence;
 use crate::run::Track;
 use crate::scope::{Cx, Scope};
-use crate::task::TaskKind;
+use tg_bus::TaskKind;
 
 /// An attached instance.
 pub(crate) struct Slot {

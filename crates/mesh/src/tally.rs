@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use crate::mesh::{Ask, Mesh};
-use crate::task::TaskKind;
+use tg_bus::TaskKind;
 
 /// Entries of one message at most, and how much they may name.
 const ENTRIES: usize = 256;

@@ -11,8 +11,8 @@ use tg_schemas::codec;
 use tg_schemas::{Class, Error, ErrorCode, Message, Topic};
 use tokio::sync::mpsc;
 
-use crate::bus::{Consumer, Delivery, Envelope, Sink};
 use crate::mesh::Mesh;
+use tg_bus::{Consumer, Delivery, Envelope, Sink};
 
 /// Records that may wait for whoever looks on.
 const MOST: usize = 1024;

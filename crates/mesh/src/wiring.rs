@@ -8,13 +8,13 @@ use serde::Deserialize;
 use tg_schemas::{Class, FlowId, Subscription, Topic, WorkspaceId};
 
 use crate::attached::{At, Served};
-use crate::bus::{BusError, Consume, Consumer};
 use crate::mesh::Mesh;
 use crate::processor::{Handler, Hosted, Place};
 use crate::read_sink::ReadSink;
 use crate::scope::Scope;
 use crate::serve_sink::{ServeSink, response_topic};
 use crate::slot::Slot;
+use tg_bus::{BusError, Consume, Consumer};
 
 /// Value of a `processor:<id>` row.
 #[derive(Deserialize, Default)]

@@ -1,6 +1,8 @@
-//! For tests only: a private RabbitMQ node, a scripted model server, the built binaries as processes, and a
-//! flow on the embedded bus for one service.
+//! For tests only: a private RabbitMQ node, a scripted model server, the built binaries as processes, a bus
+//! that misbehaves on purpose, and a flow on the embedded bus for one service.
 
+pub mod bus;
+pub mod faults;
 pub mod flow;
 pub mod model;
 pub mod process;

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tg_mesh::embedded::EmbeddedBus;
-use tg_mesh::embedded::faults::{Faults, FaultyBus};
 use tg_mesh::{Ask, Cx, Deadline, Mesh, MeshOptions, Out, Processor, Serve};
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
 use tg_schemas::{Class, Error, ErrorCode, Topic};
+use tg_testkit::faults::{Faults, FaultyBus};
 use tokio::sync::Notify;
 
 pub async fn mesh() -> Mesh {

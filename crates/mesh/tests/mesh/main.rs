@@ -4,4 +4,5 @@ mod dialogs;
 mod fake_config;
 mod owners;
 mod records;
+mod runs;
 mod stopping;

@@ -7,7 +7,7 @@ use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tg_gateway::Regime;
 use tg_mesh::embedded::EmbeddedBus;
-use tg_mesh::embedded::faults::{Faults, FaultyBus};
+use tg_testkit::faults::{Faults, FaultyBus};
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::bulk::{batch, triple, url};

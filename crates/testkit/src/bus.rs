@@ -1,19 +1,21 @@
-//! What the tests stand on: a bus to connect to, sinks that collect, bounded waits.
+//! Either bus for a test: a place to connect to, sinks that collect, bounded waits.
+//!
+//! RabbitMQ is one node that all tests of a process share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::rabbitmq::RabbitNode;
 use tempfile::TempDir;
-use tg_mesh::bus::{
+use tg_bus::bus::{
     Bus, BusError, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link, Mode, Promise,
     Routed, Sink, Target,
 };
-use tg_mesh::embedded::{EmbeddedBus, EmbeddedOptions};
-use tg_mesh::rabbitmq::{RabbitBus, RabbitOptions};
+use tg_bus::embedded::{EmbeddedBus, EmbeddedOptions};
+use tg_bus::rabbitmq::{RabbitBus, RabbitOptions};
 use tg_schemas::topic::Class;
 use tg_schemas::{Headers, Subscription, Topic};
-use tg_testkit::rabbitmq::RabbitNode;
 use tokio::sync::{OnceCell, mpsc};
 use tokio::time::timeout;
 
@@ -41,7 +43,8 @@ pub enum World {
     Embedded(
         EmbeddedBus,
         Mode,
-        #[expect(dead_code, reason = "kept until the end")] TempDir,
+        /// Kept until the end.
+        TempDir,
     ),
     /// A broker.
     Rabbit(String, Mode),
@@ -136,6 +139,7 @@ pub fn text(delivery: &Delivery) -> String {
 }
 
 /// What the tests do all the time.
+#[expect(async_fn_in_trait, reason = "called directly in tests only")]
 pub trait BusExt {
     /// Publishes with confirmation.
     async fn say(&self, target: &Target, text: &str) -> Result<Routed, BusError>;

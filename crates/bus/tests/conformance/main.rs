@@ -1,7 +1,5 @@
 //! One suite for every bus in both modes, then what only one of them promises.
 
 mod embedded;
-mod harness;
 mod rabbitmq;
-mod runs;
 mod suite;

@@ -66,7 +66,7 @@ impl Store {
         envelope: Envelope,
     ) -> Result<(Arc<Record>, u64), BusError> {
         let seq = self.next_seq.fetch_add(1, Ordering::Relaxed);
-        let bodies = if envelope.carried.is_some() {
+        let bodies = if envelope.handover.is_some() {
             1 + AT_HAND
         } else {
             1

@@ -8,25 +8,25 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use tg_mesh::bus::{Bus, BusError, Consume, Envelope, Link, Mode, Promise, Routed, Target};
-use tg_mesh::embedded::faults::{Faults, FaultyBus};
-use tg_mesh::embedded::{EmbeddedBus, EmbeddedOptions};
+use tg_bus::bus::{Bus, BusError, Consume, Envelope, Link, Mode, Promise, Routed, Target};
+use tg_bus::embedded::{EmbeddedBus, EmbeddedOptions};
 use tg_schemas::Topic;
 use tg_schemas::topic::Class;
 use tg_storage::{Durability, StorageError};
+use tg_testkit::faults::{Faults, FaultyBus};
 
-use crate::harness::*;
+use tg_testkit::bus::*;
 
 mod native {
-    use crate::harness::World;
-    use tg_mesh::bus::Mode;
+    use tg_bus::bus::Mode;
+    use tg_testkit::bus::World;
 
     crate::suite::suite!(World::embedded(Mode::Native));
 }
 
 mod interop {
-    use crate::harness::World;
-    use tg_mesh::bus::Mode;
+    use tg_bus::bus::Mode;
+    use tg_testkit::bus::World;
 
     crate::suite::suite!(World::embedded(Mode::Interop));
 }
@@ -310,8 +310,8 @@ async fn a_slow_reader_delays_nobody() {
 #[tokio::test]
 async fn a_panicking_sink_harms_nobody() {
     struct Bomb;
-    impl tg_mesh::bus::Sink for Bomb {
-        fn deliver(&self, _: tg_mesh::bus::Delivery) {
+    impl tg_bus::bus::Sink for Bomb {
+        fn deliver(&self, _: tg_bus::bus::Delivery) {
             panic!("on purpose");
         }
     }

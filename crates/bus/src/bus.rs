@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use tg_schemas::codec::ContentType;
-use tg_schemas::{Error, ErrorCode, Headers, Subscription, Topic};
+use tg_schemas::codec::{self, CodecError, ContentType};
+use tg_schemas::{Error, ErrorCode, Headers, Message, Subscription, Topic};
 use tokio::sync::watch;
 
-use crate::carried::Carried;
+use crate::handover::Handover;
 
 /// How the mesh speaks on a broker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -45,7 +45,20 @@ pub struct Envelope {
     /// The body.
     pub body: Bytes,
     /// The message itself, on a bus that is inside the process.
-    pub carried: Carried,
+    pub handover: Handover,
+}
+
+impl Envelope {
+    /// The message: the one handed over if nobody took it yet, else what the body says.
+    ///
+    /// # Errors
+    /// [`CodecError`] where the body is not a message of this type.
+    pub fn read<M: Message>(&self) -> Result<M, CodecError> {
+        match self.handover.take() {
+            Some(message) => Ok(message),
+            None => codec::decode(&self.body, self.content_type),
+        }
+    }
 }
 
 /// Where a message goes.

@@ -7,7 +7,6 @@
 
 mod consumer;
 mod core;
-pub mod faults;
 mod frame;
 mod live;
 mod log;

@@ -16,11 +16,11 @@ use tg_schemas::topic::Class;
 use tg_schemas::{Subscription, Topic};
 use tokio::sync::{Mutex as AsyncMutex, watch};
 
-use crate::bus::{
+use tg_bus::{
     Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link, Mode,
     Promise, QueueState, Routed, Settle, Sink, Target,
 };
-use crate::task::{TaskKind, Tasks};
+use tg_bus::{TaskKind, Tasks};
 
 /// How likely each fault is, from 0 to 1.
 #[derive(Debug, Clone, Copy, Default)]

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tg_mesh::bus::{
+use tg_bus::{
     Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Envelope, Link, Mode, Promise,
     QueueState, Routed, Sink, Target,
 };
@@ -17,7 +17,7 @@ use tg_schemas::topic::Class;
 use tg_schemas::{Error, ErrorCode, Headers, Subscription, Topic};
 use tokio::sync::{mpsc, watch};
 
-use crate::harness::*;
+use tg_testkit::bus::*;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn embedded() {
@@ -454,7 +454,7 @@ impl Bus for Line {
     async fn queue_state(&self, of: &Subscription) -> Result<Option<QueueState>, BusError> {
         self.bus.queue_state(of).await
     }
-    async fn take(&self, from: &Subscription) -> Result<Option<tg_mesh::bus::Delivery>, BusError> {
+    async fn take(&self, from: &Subscription) -> Result<Option<tg_bus::Delivery>, BusError> {
         self.bus.take(from).await
     }
     async fn delete_queue(&self, of: &Subscription, when: Delete) -> Result<Deleted, BusError> {

@@ -5,24 +5,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use tg_mesh::bus::{Bus, BusError, Link, Mode, Promise, Routed, Target};
-use tg_mesh::rabbitmq::{RabbitBus, RabbitOptions};
+use tg_bus::bus::{Bus, BusError, Link, Mode, Promise, Routed, Target};
+use tg_bus::rabbitmq::{RabbitBus, RabbitOptions};
 use tg_schemas::Topic;
 use tg_schemas::topic::Class;
 use tg_testkit::rabbitmq::RabbitNode;
 
-use crate::harness::*;
+use tg_testkit::bus::*;
 
 mod native {
-    use crate::harness::World;
-    use tg_mesh::bus::Mode;
+    use tg_bus::bus::Mode;
+    use tg_testkit::bus::World;
 
     crate::suite::suite!(World::rabbit(Mode::Native));
 }
 
 mod interop {
-    use crate::harness::World;
-    use tg_mesh::bus::Mode;
+    use tg_bus::bus::Mode;
+    use tg_testkit::bus::World;
 
     crate::suite::suite!(World::rabbit(Mode::Interop));
 }
@@ -103,7 +103,7 @@ async fn many_consumers_share_few_channels(node: &RabbitNode) {
     let started = Instant::now();
     let mut consumers = Vec::new();
     for topic in &topics {
-        let how = tg_mesh::bus::Consume { prefetch: 4 };
+        let how = tg_bus::bus::Consume { prefetch: 4 };
         let subscription = sub(topic, "reader");
         let consumer = bus.consume(&subscription, how, sink.clone()).await;
         consumers.push(consumer.unwrap());
@@ -351,7 +351,7 @@ async fn a_foreign_declaration_is_refused_and_harms_nobody() {
     let (sink, _deliveries) = collector();
     let name = taken.queue(Mode::Native.prefix());
     let inbox = bus.open_inbox(&name, sink.clone()).await.unwrap();
-    let how = tg_mesh::bus::Consume { prefetch: 1 };
+    let how = tg_bus::bus::Consume { prefetch: 1 };
     let refused = bus.consume(&taken, how, sink).await;
     assert_eq!(refused.err(), Some(BusError::Refused));
     let refused = bus.declare(&[], std::slice::from_ref(&taken)).await;

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::future::join_all;
-use tg_mesh::bus::{Bus, BusError, Delete, Deleted, Envelope, Mode, Promise, Routed, Target};
+use tg_bus::bus::{Bus, BusError, Delete, Deleted, Envelope, Mode, Promise, Routed, Target};
 use tg_schemas::Headers;
 use tg_schemas::codec::ContentType;
 use tg_schemas::topic::Class;
 
-use crate::harness::*;
+use tg_testkit::bus::*;
 
 /// Instantiates the suite for one world.
 macro_rules! suite {
@@ -548,8 +548,8 @@ pub async fn records_wait_for_their_reader(world: World) {
 
 pub async fn a_sink_may_spawn_and_acknowledge_at_once(world: World) {
     struct Busy(tokio::sync::mpsc::UnboundedSender<String>);
-    impl tg_mesh::bus::Sink for Busy {
-        fn deliver(&self, delivery: tg_mesh::bus::Delivery) {
+    impl tg_bus::bus::Sink for Busy {
+        fn deliver(&self, delivery: tg_bus::bus::Delivery) {
             let text = text(&delivery);
             delivery.ack();
             let sender = self.0.clone();
@@ -559,7 +559,7 @@ pub async fn a_sink_may_spawn_and_acknowledge_at_once(world: World) {
     let bus = world.connect().await;
     let topic = topic(Class::Flow);
     let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
-    let how = tg_mesh::bus::Consume { prefetch: 1 };
+    let how = tg_bus::bus::Consume { prefetch: 1 };
     let reader = sub(&topic, "reader");
     let consumer = bus.consume(&reader, how, Arc::new(Busy(sender))).await;
     for n in 0..300 {
@@ -580,6 +580,6 @@ pub async fn a_closed_bus_says_so(world: World) {
     within(bus.close()).await;
     let target = Target::Topic(topic.clone());
     assert_eq!(bus.say(&target, "late").await, Err(BusError::Closed));
-    assert_eq!(*bus.link().borrow(), tg_mesh::bus::Link::Down);
+    assert_eq!(*bus.link().borrow(), tg_bus::bus::Link::Down);
     let _: &dyn Bus = &*bus;
 }

@@ -1,0 +1,19 @@
+//! What a bus can do, and the two buses that do it: [`embedded`] (inside this process, records on disk) and
+//! [`rabbitmq`] (lapin).
+//!
+//! A bus moves envelopes between topics, subscriptions and inboxes. It knows nothing of answers, deadlines,
+//! flows, retries or configuration: those are the storeys above (`tg-rpc`, `tg-mesh`). One conformance suite
+//! (`tests/conformance`) holds both adapters to the trait [`Bus`].
+
+pub mod bus;
+pub mod embedded;
+pub mod handover;
+pub mod rabbitmq;
+pub mod task;
+
+pub use bus::{
+    Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link, Mode,
+    Promise, QueueState, Routed, Settle, Sink, Target,
+};
+pub use handover::Handover;
+pub use task::{TaskKind, Tasks};
