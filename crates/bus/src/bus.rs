@@ -12,6 +12,9 @@ use tokio::sync::watch;
 
 use crate::handover::Handover;
 
+/// Largest body of one message, in bytes, unless a bus is set up otherwise.
+pub const MAX_BODY: usize = 16 << 20;
+
 /// How the mesh speaks on a broker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
@@ -295,6 +298,11 @@ pub trait Bus: Send + Sync + 'static {
 
     /// Claims a name for this process alone. `None` while another process holds it.
     async fn claim(&self, name: &str) -> Result<Option<Box<dyn Claim>>, BusError>;
+
+    /// Largest body, in bytes, that one message can carry.
+    fn max_body(&self) -> usize {
+        MAX_BODY
+    }
 
     /// Whether everybody on this bus is in this process: while it lives no message is lost on its way (nothing is
     /// kept for repeats), and a message can be handed over as it is.

@@ -32,6 +32,7 @@ use self::core::{Core, Kind, Reader};
 use self::frame::Entry;
 use self::queue::Queue;
 use self::store::Store;
+use crate::bus::MAX_BODY;
 use crate::bus::{
     Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link, Mode,
     Promise, QueueState, Routed, Sink, Target,
@@ -57,7 +58,7 @@ impl Default for EmbeddedOptions {
         Self {
             mode: Mode::Native,
             durability: Durability::Process,
-            max_body: 16 << 20,
+            max_body: MAX_BODY,
             memory: 128 << 20,
             disk: 16 << 30,
         }
@@ -148,6 +149,10 @@ impl EmbeddedBus {
 impl Bus for EmbeddedBus {
     fn in_process(&self) -> bool {
         true
+    }
+
+    fn max_body(&self) -> usize {
+        self.core.options.max_body
     }
 
     fn mode(&self) -> Mode {

@@ -30,6 +30,7 @@ use self::consumers::{Entry, Registry, Source};
 use self::lanes::Address;
 use self::session::Session;
 use self::wire::short;
+use crate::bus::MAX_BODY;
 use crate::bus::{
     Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link, Mode,
     Promise, QueueState, Routed, Sink, Target,
@@ -55,7 +56,7 @@ impl RabbitOptions {
                 Mode::Native => 15,
                 Mode::Interop => 60,
             },
-            max_body: 16 << 20,
+            max_body: MAX_BODY,
             publishers: 4,
         }
     }
@@ -225,6 +226,10 @@ impl Core {
 
 #[async_trait]
 impl Bus for RabbitBus {
+    fn max_body(&self) -> usize {
+        self.core.options.max_body
+    }
+
     fn mode(&self) -> Mode {
         self.core.mode
     }

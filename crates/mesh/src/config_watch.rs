@@ -12,9 +12,10 @@ use tg_schemas::{Class, Error, Topic};
 use tokio::sync::mpsc;
 
 use crate::config_view::{ConfigView, Rows, WORKSPACES};
-use crate::deadline::Deadline;
-use crate::mesh::{Ask, Mesh};
+use crate::mesh::Mesh;
 use tg_bus::{Consume, Consumer, Delivery, Link, Sink};
+use tg_rpc::Ask;
+use tg_rpc::deadline::Deadline;
 
 /// One fetch may take this long before it is tried again.
 const FETCH: Duration = Duration::from_secs(10);

@@ -1,6 +1,5 @@
 //! Handlers without their message types, so that the runtime can keep them in one list.
 
-use std::marker::PhantomData;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -9,23 +8,22 @@ use futures::FutureExt;
 use tg_schemas::codec::CodecError;
 use tg_schemas::{Error, ErrorCode, Message, Reply};
 
-use crate::answer::{self, Out};
-use crate::deadline::Deadline;
-use crate::holder::Held;
 use crate::mesh::Mesh;
 use crate::processor::{Read, ReadFault, Serve};
 use crate::scope::Cx;
 use tg_bus::Envelope;
 use tg_bus::Handover;
+use tg_rpc::deadline::Deadline;
+use tg_rpc::{Out, ReplyStream, out};
 
 #[async_trait]
 pub(crate) trait ErasedServe: Send + Sync {
     /// Decodes, runs the handler and makes sure that the answer ends.
-    async fn run(&self, cx: Cx, question: &Envelope, held: Arc<Held>) -> Outcome;
+    async fn run(&self, cx: Cx, question: &Envelope, held: Arc<ReplyStream>) -> Outcome;
     /// See [`Serve::resumes`].
     async fn resumes(&self, cx: &Cx) -> bool;
     /// Ends the answer with the type's failure reply.
-    async fn fail(&self, mesh: &Mesh, held: Arc<Held>, error: Error);
+    async fn fail(&self, mesh: &Mesh, held: Arc<ReplyStream>, error: Error);
 }
 
 /// How a handler ended.
@@ -61,18 +59,13 @@ impl<Q, R> ServeHandler<Q, R> {
 
 #[async_trait]
 impl<Q: Message, R: Reply> ErasedServe for ServeHandler<Q, R> {
-    async fn run(&self, cx: Cx, question: &Envelope, held: Arc<Held>) -> Outcome {
+    async fn run(&self, cx: Cx, question: &Envelope, held: Arc<ReplyStream>) -> Outcome {
         let mesh = cx.mesh.clone();
         let cancel = cx.cancel.clone();
         let deadline = cx.deadline;
         let result = match question.read::<Q>() {
             Ok(question) => {
-                let out = Out {
-                    mesh: mesh.clone(),
-                    held: held.clone(),
-                    ended: false,
-                    kind: PhantomData,
-                };
+                let out = Out::new(mesh.server().clone(), held.clone());
                 let work = AssertUnwindSafe(self.inner.serve(cx, question, out)).catch_unwind();
                 work.await.unwrap_or_else(|_| {
                     tracing::error!(message = Q::NAME, "a handler panicked");
@@ -99,11 +92,11 @@ impl<Q: Message, R: Reply> ErasedServe for ServeHandler<Q, R> {
         Outcome::Failed
     }
 
-    async fn fail(&self, mesh: &Mesh, held: Arc<Held>, error: Error) {
-        if let Ok(body) = answer::failure::<R>(error) {
+    async fn fail(&self, mesh: &Mesh, held: Arc<ReplyStream>, error: Error) {
+        if let Ok(body) = out::failure::<R>(error) {
             let _ = mesh
-                .holder()
-                .send(mesh, &held, vec![(body, Handover::default())], true)
+                .server()
+                .send(&held, vec![(body, Handover::default())], true)
                 .await;
         }
     }

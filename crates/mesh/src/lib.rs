@@ -28,14 +28,10 @@
 //! mesh.host(Processor::new("text-completion").serves("request", Arc::new(Complete { model }))).await?;
 //! ```
 
-pub mod answer;
-mod asker;
 mod attached;
 pub mod config_view;
 mod config_watch;
-pub mod deadline;
 mod erased;
-mod holder;
 mod keeper;
 mod library_texts;
 pub mod mesh;
@@ -53,11 +49,8 @@ pub mod tally;
 pub mod tap;
 mod wiring;
 
-pub use answer::{Answer, Out, ReplyAddress};
 pub use config_view::ConfigView;
-pub use deadline::Deadline;
-pub use holder::Standing;
-pub use mesh::{Ask, Mesh, MeshOptions};
+pub use mesh::Mesh;
 pub use owned::{OpenFault, Owned, OwnedStore};
 pub use presence::PresenceView;
 pub use processor::{Processor, Read, ReadFault, Serve};
@@ -66,3 +59,7 @@ pub use scope::{Cx, Scope};
 pub use tap::Tap;
 pub use tg_bus::TaskKind;
 pub use tg_bus::{self, Bus, BusError, Envelope, Mode, bus, embedded, rabbitmq, task};
+pub use tg_rpc::{
+    Answer, Ask, Deadline, Out, Peer, PeerOptions as MeshOptions, ReplyAddress, Standing, answer,
+    deadline, out,
+};

@@ -1,7 +1,7 @@
 //! Every process says what it does: which processors it hosts and, per flow and epoch, whether they are
 //! attached and how busy they are. Told on `notify:tg:control` at each change, in short every 5 s.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,9 +11,9 @@ use tg_schemas::msg::{HostedFlow, HostedProcessor, Presence};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::asker::control_topic;
 use crate::mesh::Mesh;
 use tg_bus::{Envelope, Link, Promise, Target};
+use tg_rpc::control;
 
 /// A process not heard of for this long is gone.
 const EXPIRES: Duration = Duration::from_secs(12);
@@ -32,6 +32,8 @@ type Flows = HashMap<(String, String), HostedFlow>;
 struct Process {
     heard: Option<Instant>,
     processors: HashMap<String, (String, Flows)>,
+    /// Rooms of put-aside records that it says are full.
+    full_rooms: BTreeSet<String>,
 }
 
 /// What all processes said last. Cheap to clone.
@@ -143,6 +145,15 @@ impl PresenceView {
         })
     }
 
+    /// Whether the put-aside records of a workspace, or of one of its flows, are as many as there may be.
+    pub fn room_full(&self, workspace: &str, flow: &str) -> bool {
+        self.any(|process| {
+            let rooms = &process.full_rooms;
+            !rooms.is_empty()
+                && (rooms.contains(workspace) || rooms.contains(&format!("{workspace}:{flow}")))
+        })
+    }
+
     /// One entry per live process.
     pub fn snapshot(&self) -> Vec<Presence> {
         let processes = self.0.processes.lock();
@@ -153,6 +164,7 @@ impl PresenceView {
                 process: name.clone(),
                 kind: "full".to_owned(),
                 processors: listing(&process.processors),
+                full_rooms: process.full_rooms.iter().cloned().collect(),
             })
             .collect();
         all.sort_by(|a, b| a.process.cmp(&b.process));
@@ -216,6 +228,9 @@ impl PresenceView {
             let own = *presence.process == *self.0.own;
             let process = processes.entry(presence.process).or_default();
             process.heard = (!own).then(Instant::now);
+            if matches!(presence.kind.as_str(), "full" | "rooms") {
+                process.full_rooms = presence.full_rooms.into_iter().collect();
+            }
             merge(process, &presence.kind, presence.processors);
         }
         drop(processes);
@@ -230,11 +245,14 @@ impl PresenceView {
             .is_some_and(|known| !known.processors.is_empty())
     }
 
-    fn own_full(&self) -> Vec<HostedProcessor> {
+    fn own_full(&self) -> (Vec<HostedProcessor>, Vec<String>) {
         let processes = self.0.processes.lock();
         processes
             .get(&*self.0.own)
-            .map_or_else(Vec::new, |process| listing(&process.processors))
+            .map_or_else(Default::default, |process| {
+                let rooms = process.full_rooms.iter().cloned().collect();
+                (listing(&process.processors), rooms)
+            })
     }
 }
 
@@ -284,6 +302,21 @@ pub(crate) async fn tell(
         process: mesh.inbox().to_owned(),
         kind: kind.to_owned(),
         processors,
+        full_rooms: Vec::new(),
+    };
+    mesh.presence().hear(presence.clone());
+    publish(mesh, presence).await;
+}
+
+/// Tells the others, and our own view, which rooms of put-aside records are full: all of them, each as `workspace`
+/// or `workspace:flow`. For the flow service, which keeps them.
+pub async fn tell_full_rooms(mesh: &Mesh, full_rooms: Vec<String>) {
+    let _turn = mesh.presence().0.telling.lock().await;
+    let presence = Presence {
+        process: mesh.inbox().to_owned(),
+        kind: "rooms".to_owned(),
+        full_rooms,
+        ..Presence::default()
     };
     mesh.presence().hear(presence.clone());
     publish(mesh, presence).await;
@@ -299,7 +332,7 @@ async fn publish(mesh: &Mesh, presence: Presence) {
     };
     let _ = mesh
         .bus()
-        .publish(&Target::Topic(control_topic()), envelope, Promise::Sent)
+        .publish(&Target::Topic(control::topic()), envelope, Promise::Sent)
         .await;
 }
 
@@ -324,7 +357,7 @@ pub(crate) fn deliver(mesh: &Mesh, envelope: &Envelope) {
         let who = Presence {
             process: mesh.inbox().to_owned(),
             kind: "who".into(),
-            processors: vec![],
+            ..Presence::default()
         };
         let (mesh, inner) = (mesh.clone(), mesh.clone());
         mesh.spawn(tg_bus::TaskKind::Handler, async move {
@@ -336,7 +369,7 @@ pub(crate) fn deliver(mesh: &Mesh, envelope: &Envelope) {
 
 async fn say_all(mesh: &Mesh) {
     let _turn = mesh.presence().0.telling.lock().await;
-    let processors = mesh.presence().own_full();
+    let (processors, full_rooms) = mesh.presence().own_full();
     let process = mesh.inbox().to_owned();
     publish(
         mesh,
@@ -344,6 +377,7 @@ async fn say_all(mesh: &Mesh) {
             process,
             kind: "full".to_owned(),
             processors,
+            full_rooms,
         },
     )
     .await;
@@ -359,7 +393,7 @@ pub(crate) async fn run(mesh: Mesh) {
             let who = Presence {
                 process: process.clone(),
                 kind: "who".to_owned(),
-                processors: vec![],
+                ..Presence::default()
             };
             publish(&mesh, who).await;
             say_all(&mesh).await;
@@ -375,7 +409,7 @@ pub(crate) async fn run(mesh: Mesh) {
                         Presence {
                             process: process.clone(),
                             kind,
-                            processors: vec![],
+                            ..Presence::default()
                         },
                     )
                     .await;

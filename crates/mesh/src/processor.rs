@@ -6,10 +6,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tg_schemas::{Error, Message, Reply};
 
-use crate::answer::Out;
 use crate::erased::{ErasedRead, ErasedServe, ReadHandler, ServeHandler};
 use crate::owned::Owned;
 use crate::scope::Cx;
+use tg_rpc::Out;
 
 /// Answers questions.
 #[async_trait]

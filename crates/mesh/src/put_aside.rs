@@ -9,10 +9,11 @@ use tg_schemas::msg::PutAside;
 use tg_schemas::processors::PUT_ASIDE_BASE;
 use tg_schemas::{Class, Error, Subscription, Topic};
 
-use crate::deadline::now_millis;
-use crate::mesh::{Ask, Mesh};
+use crate::mesh::Mesh;
 use crate::scope::Scope;
 use tg_bus::Envelope;
+use tg_rpc::Ask;
+use tg_rpc::deadline::now_millis;
 
 /// Pauses between tries of a record: 1 s, doubling, at most 5 minutes.
 fn pause(attempt: u32) -> Duration {
@@ -88,6 +89,7 @@ pub(crate) async fn put_aside(
             .as_ref()
             .map(ToString::to_string)
             .unwrap_or_default(),
+        ..PutAside::default()
     };
     mesh.record(&topic(), &record, Ask::default()).await?;
     Ok(dead)

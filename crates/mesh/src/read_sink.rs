@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use tg_schemas::{ErrorCode, Subscription};
 
-use crate::deadline::{Deadline, STREAM};
 use crate::erased::{ErasedRead, Outcome};
 use crate::processor::ReadFault;
 use crate::put_aside::{self, Reason};
@@ -14,6 +13,7 @@ use crate::run::Track;
 use crate::slot::{Done, Slot, note};
 use tg_bus::TaskKind;
 use tg_bus::{Delivery, Mode, Sink};
+use tg_rpc::deadline::{Deadline, STREAM};
 
 /// Feeds a [`crate::Read`] handler.
 pub(crate) struct ReadSink {
@@ -50,7 +50,7 @@ async fn read(slot: &Arc<Slot>, handler: &dyn ErasedRead, of: &Subscription, del
         let deadline = headers
             .deadline
             .map_or_else(|| Deadline::after(STREAM), Deadline::from_millis);
-        let cancel = slot.mesh.shutdown_child();
+        let cancel = slot.mesh.shutdown().child_token();
         let cx = slot.cx(headers, deadline, cancel, track.clone());
         match handler.run(cx, &delivery.envelope).await {
             Ok(()) => {

@@ -18,8 +18,8 @@ use sha2::{Digest, Sha256};
 use tg_schemas::msg::{RunTallyEntry, RunWritten};
 use tg_schemas::{Error, ErrorCode, Headers, Message, Subscription, Topic};
 
-use crate::mesh::Ask;
 use crate::scope::Cx;
+use tg_rpc::Ask;
 
 /// Hex digits of a hash in run ids and record ids.
 const DIGITS: usize = 32;

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use tg_schemas::{Class, Error, ErrorCode, FlowId, Headers, Message, Reply, Topic, WorkspaceId};
 use tokio_util::sync::CancellationToken;
 
-use crate::answer::Answer;
 use crate::config_view::ConfigView;
-use crate::deadline::Deadline;
-use crate::mesh::{Ask, Mesh};
+use crate::mesh::Mesh;
 use crate::run::Track;
+use tg_rpc::Answer;
+use tg_rpc::Ask;
+use tg_rpc::deadline::Deadline;
 
 /// Where an instance of a processor runs.
 #[derive(Debug, Clone, Default)]

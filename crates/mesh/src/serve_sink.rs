@@ -7,16 +7,14 @@ use std::time::{Duration, Instant};
 
 use tg_schemas::{Class, Error, ErrorCode, Frame, Headers, Subscription, Topic};
 
-use crate::answer::ReplyAddress;
-use crate::asker::interrupted;
-use crate::deadline::{Deadline, QUESTION};
 use crate::erased::{ErasedServe, Outcome};
-use crate::holder::{Held, refuse};
 use crate::run::Track;
 use crate::scope::Scope;
 use crate::slot::{Done, Slot, note};
 use tg_bus::TaskKind;
 use tg_bus::{Delivery, Envelope, Mode, Sink};
+use tg_rpc::deadline::{Deadline, QUESTION};
+use tg_rpc::{ReplyAddress, ReplyStream};
 
 /// After its deadline a handler has this long for its last words.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -86,7 +84,7 @@ impl ServeSink {
             tracing::warn!("a question without id or reply address was dropped");
             return;
         };
-        if mesh.holder().repeat_position(mesh, &address.id) {
+        if mesh.server().repeat_position(&address.id) {
             return;
         }
         if let Some(error) = self.refusal(&headers) {
@@ -109,7 +107,7 @@ impl ServeSink {
             };
             if again {
                 ask_again(&slot, &*handler, headers, deadline).await;
-            } else if let Some(held) = slot.mesh.holder().open(&slot.mesh, &address) {
+            } else if let Some(held) = slot.mesh.server().open(&address) {
                 answer(&slot, &*handler, envelope, deadline, held).await;
                 slot.handled(&subscription);
             }
@@ -122,7 +120,7 @@ impl ServeSink {
         metrics::counter!("tg_questions_refused_total", "code" => error.code().as_str())
             .increment(1);
         if mesh.bus().mode() == Mode::Native {
-            refuse(mesh, headers, error);
+            mesh.server().refuse(headers, error);
             return;
         }
         // A foreign asker understands only the type's own failure reply.
@@ -131,7 +129,7 @@ impl ServeSink {
         let address = self.address(headers, Deadline::after(QUESTION));
         let error = error.clone();
         mesh.clone().spawn(TaskKind::Handler, async move {
-            let held = address.and_then(|address| slot.mesh.holder().open(&slot.mesh, &address));
+            let held = address.and_then(|address| slot.mesh.server().open(&address));
             if let Some(held) = held {
                 handler.fail(&slot.mesh, held, error).await;
             }
@@ -145,11 +143,16 @@ async fn ask_again(
     headers: Headers,
     deadline: Deadline,
 ) {
-    let cx = slot.cx(headers.clone(), deadline, slot.mesh.shutdown_child(), None);
+    let cx = slot.cx(
+        headers.clone(),
+        deadline,
+        slot.mesh.shutdown().child_token(),
+        None,
+    );
     if handler.resumes(&cx).await {
-        crate::holder::still_working(&slot.mesh, &headers);
+        slot.mesh.server().still_working(&headers);
     } else {
-        refuse(&slot.mesh, &headers, &interrupted());
+        slot.mesh.server().refuse(&headers, &tg_rpc::interrupted());
     }
 }
 
@@ -158,19 +161,19 @@ async fn answer(
     handler: &dyn ErasedServe,
     envelope: Envelope,
     deadline: Deadline,
-    held: Arc<Held>,
+    held: Arc<ReplyStream>,
 ) {
     let started = Instant::now();
     let headers = envelope.headers.clone();
     let track = Track::of_question(&headers);
-    let cx = slot.cx(headers, deadline, held.cancel.clone(), track);
+    let cx = slot.cx(headers, deadline, held.cancelled().clone(), track);
     let processor = cx.scope.processor.clone();
     let outcome = {
         let mut work = std::pin::pin!(handler.run(cx, &envelope, held.clone()));
         tokio::select! {
             outcome = &mut work => outcome,
             () = deadline.reached() => {
-                held.cancel.cancel();
+                held.cancelled().cancel();
                 tokio::time::timeout(LAST_WORDS, work).await.unwrap_or(Outcome::Failed)
             }
         }

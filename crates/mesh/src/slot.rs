@@ -11,13 +11,13 @@ use tg_schemas::msg::{HostedFlow, HostedProcessor};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::deadline::Deadline;
 use crate::erased::Outcome;
 use crate::mesh::Mesh;
 use crate::presence;
 use crate::run::Track;
 use crate::scope::{Cx, Scope};
 use tg_bus::TaskKind;
+use tg_rpc::deadline::Deadline;
 
 /// An attached instance.
 pub(crate) struct Slot {

@@ -11,8 +11,9 @@ use tg_schemas::{Class, ErrorCode, Subscription, Topic};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use crate::mesh::{Ask, Mesh};
+use crate::mesh::Mesh;
 use tg_bus::TaskKind;
+use tg_rpc::Ask;
 
 /// Entries of one message at most, and how much they may name.
 const ENTRIES: usize = 256;

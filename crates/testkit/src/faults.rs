@@ -195,6 +195,10 @@ fn is_record(target: &Target) -> bool {
 
 #[async_trait]
 impl Bus for FaultyBus {
+    fn max_body(&self) -> usize {
+        self.core.inner.max_body()
+    }
+
     fn mode(&self) -> Mode {
         self.core.inner.mode()
     }

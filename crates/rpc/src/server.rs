@@ -1,5 +1,5 @@
-//! Who answers keeps what it sent: numbers the parts, repeats them on request, speaks up while silent,
-//! and stops when told.
+//! Server side of a streamed reply: numbers the parts, keeps them for retransmission, sends a heartbeat while
+//! silent, applies backpressure, and stops when it is told to.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -7,24 +7,20 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
+use tg_bus::{Envelope, Handover, Link, Promise, Routed, Target, TaskKind};
 use tg_schemas::codec::ContentType;
 use tg_schemas::{Error, ErrorCode, Frame, Headers, Topic};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::answer::ReplyAddress;
+use crate::address::ReplyAddress;
 use crate::deadline::Deadline;
-use crate::mesh::Mesh;
-use tg_bus::Handover;
-use tg_bus::{Envelope, Link, Promise, Routed, Target};
+use crate::joined::join;
+use crate::port::Port;
+use crate::window::{WINDOW_BYTES, WINDOW_PARTS};
 
-/// Parts, and bytes, sent ahead of what the asker has used up.
-const WINDOW_PARTS: u64 = 192;
-const WINDOW_BYTES: usize = 4 << 20;
-/// Largest message that holds several parts.
-const JOINED_BYTES: usize = 256 << 10;
-/// First pause before a silent holder speaks up; doubles to [`LONGEST_PAUSE`].
+/// First pause before a silent server sends a heartbeat; doubles to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(300);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// How long an ended answer is kept for repeats.
@@ -39,14 +35,13 @@ const KEEP_BYTES: usize = 32 << 20;
 const KEEP_CANCELLED: usize = 4096;
 
 /// One answer under way in this process.
-pub(crate) struct Held {
+pub struct ReplyStream {
     id: Arc<str>,
     reply_to: Target,
     foreign: bool,
     detach: bool,
     deadline: Deadline,
-    /// Cancelled when the asker gave up.
-    pub(crate) cancel: CancellationToken,
+    cancel: CancellationToken,
     credit: Notify,
     state: Mutex<State>,
 }
@@ -66,18 +61,24 @@ struct State {
     released: Option<Instant>,
 }
 
-impl Held {
-    pub(crate) fn next_seq(&self) -> u64 {
+impl ReplyStream {
+    /// Number of the next part.
+    pub fn next_seq(&self) -> u64 {
         self.state.lock().next
     }
 
     /// Whether it was ended, or given to another message to continue.
-    pub(crate) fn settled(&self) -> bool {
+    pub fn settled(&self) -> bool {
         let state = self.state.lock();
         state.ended.is_some() || state.released.is_some()
     }
 
-    pub(crate) fn address(&self) -> ReplyAddress {
+    /// Cancelled when the asker gave up, unless the answer is detached.
+    pub fn cancelled(&self) -> &CancellationToken {
+        &self.cancel
+    }
+
+    pub(crate) fn release(&self) -> ReplyAddress {
         let mut state = self.state.lock();
         state.released = Some(Instant::now());
         ReplyAddress {
@@ -94,7 +95,7 @@ impl Held {
         }
     }
 
-    fn frame(&self, mesh: &Mesh, frame: Frame, seq: u64, body: Bytes) -> Envelope {
+    fn frame(&self, inbox: &str, frame: Frame, seq: u64, body: Bytes) -> Envelope {
         let headers = if self.foreign {
             Headers {
                 id: Some(self.id.to_string()),
@@ -103,7 +104,7 @@ impl Held {
         } else {
             Headers {
                 id: Some(self.id.to_string()),
-                from: Some(mesh.inbox().to_owned()),
+                from: Some(inbox.to_owned()),
                 frame: Some(frame),
                 seq: Some(seq),
                 detach: self.detach,
@@ -130,25 +131,47 @@ pub enum Standing {
 
 type Told = watch::Sender<Option<Standing>>;
 
-/// All answers of this process.
-#[derive(Default)]
-pub(crate) struct Holder {
-    held: Mutex<HashMap<Arc<str>, Arc<Held>>>,
+/// All answers of this process. Cheap to clone.
+#[derive(Clone)]
+pub struct ReplyServer(Arc<Inner>);
+
+struct Inner {
+    port: Port,
+    streams: Mutex<HashMap<Arc<str>, Arc<ReplyStream>>>,
     cancelled: Mutex<VecDeque<Arc<str>>>,
     /// Questions about where askers stand; bounded by the handlers that wait for them.
     standings: Mutex<HashMap<Arc<str>, Told>>,
 }
 
-impl Holder {
+impl ReplyServer {
+    pub(crate) fn new(port: Port) -> Self {
+        Self(Arc::new(Inner {
+            port,
+            streams: Mutex::default(),
+            cancelled: Mutex::default(),
+            standings: Mutex::default(),
+        }))
+    }
+
+    /// Largest part, in bytes, that a message can hold.
+    pub(crate) fn largest_part(&self) -> usize {
+        self.0.port.bus().max_body()
+    }
+
+    /// Whether parts can be handed over as they are.
+    pub(crate) fn in_process(&self) -> bool {
+        self.0.port.bus().in_process()
+    }
+
     /// Takes an answer on. `None` when this process holds the id already; it then says where it stands.
-    pub(crate) fn open(&self, mesh: &Mesh, address: &ReplyAddress) -> Option<Arc<Held>> {
+    pub fn open(&self, address: &ReplyAddress) -> Option<Arc<ReplyStream>> {
         let id: Arc<str> = address.id.as_str().into();
         let reply_to = if address.foreign {
             Target::Topic(Topic::parse(&address.reply_to).ok()?)
         } else {
             Target::Inbox(address.reply_to.as_str().into())
         };
-        let mut all = self.held.lock();
+        let mut all = self.0.streams.lock();
         let earlier = all.get(&id).cloned();
         let mut parts = VecDeque::new();
         let mut kept_bytes = 0;
@@ -160,13 +183,13 @@ impl Holder {
             parts = std::mem::take(&mut state.parts);
             kept_bytes = state.kept_bytes;
         }
-        let held = Arc::new(Held {
+        let held = Arc::new(ReplyStream {
             id: id.clone(),
             reply_to,
             foreign: address.foreign,
             detach: address.detach,
             deadline: Deadline::from_millis(address.deadline),
-            cancel: mesh.shutdown_child(),
+            cancel: self.0.port.shutdown().child_token(),
             credit: Notify::new(),
             state: Mutex::new(State {
                 parts,
@@ -181,7 +204,7 @@ impl Holder {
                 released: None,
             }),
         });
-        if self.cancelled.lock().contains(&id) && !address.detach {
+        if self.0.cancelled.lock().contains(&id) && !address.detach {
             held.cancel.cancel();
         }
         all.insert(id, held.clone());
@@ -192,19 +215,24 @@ impl Holder {
     /// process only. `None` if it says nothing for this long.
     pub(crate) async fn standing(
         &self,
-        mesh: &Mesh,
         address: &ReplyAddress,
         patience: Duration,
     ) -> Option<Standing> {
         let id: Arc<str> = address.id.as_str().into();
-        let told = self.standings.lock().entry(id.clone()).or_default().clone();
+        let told = self
+            .0
+            .standings
+            .lock()
+            .entry(id.clone())
+            .or_default()
+            .clone();
         let mut answer = told.subscribe();
         let to = Target::Inbox(address.reply_to.as_str().into());
         let asking = async {
             loop {
                 let headers = Headers {
                     id: Some(id.to_string()),
-                    from: Some(mesh.inbox().to_owned()),
+                    from: Some(self.0.port.inbox().to_owned()),
                     frame: Some(Frame::Where),
                     detach: address.detach,
                     ..Headers::default()
@@ -214,7 +242,7 @@ impl Holder {
                     ..Envelope::default()
                 };
                 // A bus that is away for now is asked again.
-                let _ = mesh.publish(&to, envelope, Promise::Sent).await;
+                let _ = self.0.port.publish(&to, envelope, Promise::Sent).await;
                 tokio::time::sleep(ASK_AGAIN).await;
             }
         };
@@ -230,47 +258,43 @@ impl Holder {
             () = asking => None,
             () = tokio::time::sleep(patience) => None,
         };
-        self.standings.lock().remove(&id);
+        self.0.standings.lock().remove(&id);
         standing
     }
 
     fn told(&self, id: &str, standing: Standing) {
-        if let Some(told) = self.standings.lock().get(id) {
+        if let Some(told) = self.0.standings.lock().get(id) {
             told.send_replace(Some(standing));
         }
     }
 
     /// The id is held here: tells the asker the number of the next part.
-    pub(crate) fn repeat_position(&self, mesh: &Mesh, id: &str) -> bool {
-        let Some(held) = self.held.lock().get(id).cloned() else {
+    pub fn repeat_position(&self, id: &str) -> bool {
+        let Some(held) = self.0.streams.lock().get(id).cloned() else {
             return false;
         };
         let next = held.next_seq();
-        self.post(mesh, &held, Frame::Alive, next);
+        self.post(&held, Frame::Alive, next);
         true
     }
 
-    fn post(&self, mesh: &Mesh, held: &Arc<Held>, frame: Frame, seq: u64) {
+    fn post(&self, held: &ReplyStream, frame: Frame, seq: u64) {
         if held.foreign {
             return;
         }
-        let envelope = held.frame(mesh, frame, seq, Bytes::new());
-        let (bus, to) = (mesh.bus().clone(), held.reply_to.clone());
-        mesh.spawn(tg_bus::TaskKind::Handler, async move {
-            let _ = bus.publish(&to, envelope, Promise::Sent).await;
-        });
+        let envelope = held.frame(self.0.port.inbox(), frame, seq, Bytes::new());
+        self.0.port.post(held.reply_to.clone(), envelope);
     }
 
     /// Sends parts that are there together, in one message where that can be; `last` is of the last of them.
-    pub(crate) async fn send(
+    pub async fn send(
         &self,
-        mesh: &Mesh,
-        held: &Arc<Held>,
+        held: &Arc<ReplyStream>,
         bodies: Vec<(Bytes, Handover)>,
         last: bool,
     ) -> Result<(), Error> {
         self.wait_for_credit(held, last).await?;
-        let keep = !held.foreign && !mesh.bus().in_process();
+        let keep = !held.foreign && !self.in_process();
         let parts: Vec<Envelope> = {
             let mut state = held.state.lock();
             if state.ended.is_some() {
@@ -289,7 +313,7 @@ impl Holder {
                 }
                 let ends = last && state.next == end;
                 let frame = if ends { Frame::Last } else { Frame::Part };
-                let mut part = held.frame(mesh, frame, seq, body);
+                let mut part = held.frame(self.0.port.inbox(), frame, seq, body);
                 part.handover = handover;
                 if keep {
                     state.kept_bytes += part.body.len();
@@ -309,14 +333,14 @@ impl Holder {
             Promise::Sent
         };
         let mut sent = Ok(Routed::Queued);
-        for message in messages(parts, held.foreign) {
-            sent = mesh.publish(&held.reply_to, message, promise).await;
+        for message in join(parts, !held.foreign) {
+            sent = self.0.port.publish(&held.reply_to, message, promise).await;
             if sent.is_err() && held.foreign {
                 break;
             }
         }
-        if last && (held.foreign || mesh.bus().in_process()) {
-            self.held.lock().remove(&held.id);
+        if last && (held.foreign || self.in_process()) {
+            self.0.streams.lock().remove(&held.id);
         }
         match sent {
             Err(fault) if held.foreign => Err(fault.into()),
@@ -324,7 +348,7 @@ impl Holder {
         }
     }
 
-    async fn wait_for_credit(&self, held: &Arc<Held>, last: bool) -> Result<(), Error> {
+    async fn wait_for_credit(&self, held: &Arc<ReplyStream>, last: bool) -> Result<(), Error> {
         loop {
             let credited = held.credit.notified();
             let blocked = {
@@ -352,8 +376,8 @@ impl Holder {
     }
 
     /// Forgets an answer that another message continues, or that was refused.
-    pub(crate) fn drop_unended(&self, held: &Arc<Held>) {
-        let mut all = self.held.lock();
+    pub fn drop_unended(&self, held: &Arc<ReplyStream>) {
+        let mut all = self.0.streams.lock();
         if all
             .get(&held.id)
             .is_some_and(|known| Arc::ptr_eq(known, held))
@@ -363,20 +387,20 @@ impl Holder {
     }
 
     /// A control frame from an asker.
-    pub(crate) fn deliver(&self, mesh: &Mesh, headers: &Headers) {
+    pub fn deliver(&self, headers: &Headers) {
         let (Some(id), Some(frame)) = (headers.id.as_deref(), headers.frame) else {
             return;
         };
         match frame {
             Frame::Cancel => {
                 self.told(id, Standing::Gone);
-                self.cancel(mesh, id);
+                self.cancel(id);
                 return;
             }
             Frame::Resend => self.told(id, Standing::Lacks(headers.seq.unwrap_or(0))),
             _ => {}
         }
-        let Some(held) = self.held.lock().get(id).cloned() else {
+        let Some(held) = self.0.streams.lock().get(id).cloned() else {
             return;
         };
         let seq = headers.seq.unwrap_or(0);
@@ -408,11 +432,11 @@ impl Holder {
                         .collect()
                 };
                 if parts.is_empty() {
-                    self.repeat_position(mesh, id);
+                    self.repeat_position(id);
                     return;
                 }
-                let (bus, to) = (mesh.bus().clone(), held.reply_to.clone());
-                mesh.spawn(tg_bus::TaskKind::Handler, async move {
+                let (bus, to) = (self.0.port.bus().clone(), held.reply_to.clone());
+                self.0.port.spawn(TaskKind::Handler, async move {
                     for part in parts {
                         let _ = bus.publish(&to, part, Promise::Sent).await;
                     }
@@ -422,20 +446,20 @@ impl Holder {
         }
     }
 
-    fn cancel(&self, mesh: &Mesh, id: &str) {
-        let held = self.held.lock().get(id).cloned();
+    fn cancel(&self, id: &str) {
+        let held = self.0.streams.lock().get(id).cloned();
         if let Some(held) = held {
             if held.detach || held.state.lock().ended.is_some() {
                 return;
             }
             metrics::counter!("tg_answers_cancelled_total").increment(1);
             held.cancel.cancel();
-            self.post(mesh, &held, Frame::Cancelled, 0);
+            self.post(&held, Frame::Cancelled, 0);
             if held.state.lock().released.is_some() {
                 self.drop_unended(&held);
             }
         }
-        let mut cancelled = self.cancelled.lock();
+        let mut cancelled = self.0.cancelled.lock();
         if cancelled.len() >= KEEP_CANCELLED {
             cancelled.pop_front();
         }
@@ -443,15 +467,15 @@ impl Holder {
     }
 
     /// Whether the asker of an id gave up lately.
-    pub(crate) fn is_cancelled(&self, id: &str) -> bool {
-        self.cancelled.lock().iter().any(|known| &**known == id)
+    pub fn is_cancelled(&self, id: &str) -> bool {
+        self.0.cancelled.lock().iter().any(|known| &**known == id)
     }
 
     /// Speaks up for silent answers and lets go of old ones, until the process stops.
-    pub(crate) async fn watch(&self, mesh: Mesh) {
+    pub(crate) async fn watch(self) {
         let mut tick = tokio::time::interval(Duration::from_millis(100));
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let link = mesh.bus().link();
+        let link = self.0.port.bus().link();
         let mut generation = 0;
         loop {
             tick.tick().await;
@@ -469,7 +493,7 @@ impl Holder {
             let mut kept = 0;
             let mut over = Vec::new();
             {
-                let all = self.held.lock();
+                let all = self.0.streams.lock();
                 for held in all.values() {
                     let mut state = held.state.lock();
                     if again {
@@ -499,95 +523,55 @@ impl Holder {
                 }
             }
             if !over.is_empty() {
-                let mut all = self.held.lock();
+                let mut all = self.0.streams.lock();
                 for id in over {
                     all.remove(&id);
                 }
             }
             for (held, next) in silent {
-                self.post(&mesh, &held, Frame::Alive, next);
+                self.post(&held, Frame::Alive, next);
             }
         }
     }
 
     /// Answers under way, ended ones left out.
-    pub(crate) fn open_count(&self) -> usize {
-        self.held
+    pub fn open_count(&self) -> usize {
+        self.0
+            .streams
             .lock()
             .values()
             .filter(|held| held.state.lock().ended.is_none())
             .count()
     }
-}
 
-/// Parts as messages: one for all where the asker reads that, unless it would be large.
-fn messages(mut parts: Vec<Envelope>, foreign: bool) -> Vec<Envelope> {
-    let bytes: usize = parts.iter().map(|part| part.body.len() + 1).sum();
-    let lines = parts.iter().all(|part| !part.body.contains(&b'\n'));
-    if parts.len() < 2 || foreign || bytes > JOINED_BYTES || !lines {
-        return parts;
+    /// Tells an asker that its question is not taken, without holding it.
+    pub fn refuse(&self, headers: &Headers, error: &Error) {
+        let body = serde_json::to_vec(error).unwrap_or_default();
+        self.reply(headers, Frame::Refuse, None, body.into());
     }
-    let mut body = Vec::with_capacity(bytes);
-    for part in &parts {
-        if !body.is_empty() {
-            body.push(b'\n');
-        }
-        body.extend_from_slice(&part.body);
+
+    /// Tells an asker that its answer goes on elsewhere: no part is missing, but wait.
+    pub fn still_working(&self, headers: &Headers) {
+        self.reply(headers, Frame::Alive, headers.seq, Bytes::new());
     }
-    let (first, number) = (parts[0].headers.seq, parts.len());
-    let handover = parts
-        .iter_mut()
-        .map(|part| std::mem::take(&mut part.handover));
-    let handover = Handover::joined(handover.collect());
-    let mut joined = parts.pop().unwrap_or_default();
-    joined.headers.seq = first;
-    joined.headers.parts = u32::try_from(number).ok();
-    joined.body = body.into();
-    joined.handover = handover;
-    vec![joined]
-}
 
-/// Tells an asker that its question is not taken, without holding it.
-pub(crate) fn refuse(mesh: &Mesh, headers: &Headers, error: &Error) {
-    let (Some(id), Some(reply_to)) = (&headers.id, &headers.reply_to) else {
-        return;
-    };
-    let envelope = Envelope {
-        headers: Headers {
-            id: Some(id.clone()),
-            from: Some(mesh.inbox().to_owned()),
-            frame: Some(Frame::Refuse),
-            ..Headers::default()
-        },
-        content_type: ContentType::Json,
-        body: serde_json::to_vec(error).unwrap_or_default().into(),
-        ..Envelope::default()
-    };
-    let to = Target::Inbox(reply_to.as_str().into());
-    let bus = mesh.bus().clone();
-    mesh.spawn(tg_bus::TaskKind::Handler, async move {
-        let _ = bus.publish(&to, envelope, Promise::Sent).await;
-    });
-}
-
-/// Tells an asker that its answer goes on elsewhere: no part is missing, but wait.
-pub(crate) fn still_working(mesh: &Mesh, headers: &Headers) {
-    let (Some(id), Some(reply_to)) = (&headers.id, &headers.reply_to) else {
-        return;
-    };
-    let envelope = Envelope {
-        headers: Headers {
-            id: Some(id.clone()),
-            from: Some(mesh.inbox().to_owned()),
-            frame: Some(Frame::Alive),
-            seq: headers.seq,
-            ..Headers::default()
-        },
-        ..Envelope::default()
-    };
-    let to = Target::Inbox(reply_to.as_str().into());
-    let bus = mesh.bus().clone();
-    mesh.spawn(tg_bus::TaskKind::Handler, async move {
-        let _ = bus.publish(&to, envelope, Promise::Sent).await;
-    });
+    fn reply(&self, headers: &Headers, frame: Frame, seq: Option<u64>, body: Bytes) {
+        let (Some(id), Some(reply_to)) = (&headers.id, &headers.reply_to) else {
+            return;
+        };
+        let envelope = Envelope {
+            headers: Headers {
+                id: Some(id.clone()),
+                from: Some(self.0.port.inbox().to_owned()),
+                frame: Some(frame),
+                seq,
+                ..Headers::default()
+            },
+            content_type: ContentType::Json,
+            body,
+            ..Envelope::default()
+        };
+        let to = Target::Inbox(reply_to.as_str().into());
+        self.0.port.post(to, envelope);
+    }
 }

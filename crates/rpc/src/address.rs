@@ -1,0 +1,21 @@
+//! Where the rest of an answer goes.
+
+use serde::{Deserialize, Serialize};
+
+/// Where the rest of an answer goes, so that another message or process can go on with it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct ReplyAddress {
+    /// Id of the question.
+    pub id: String,
+    /// Inbox of the asker (native) or response topic (interop).
+    pub reply_to: String,
+    /// Number of the next part.
+    pub seq: u64,
+    /// Deadline, milliseconds since the Unix epoch.
+    pub deadline: u64,
+    /// The work goes on when nobody listens.
+    pub detach: bool,
+    /// Foreign asker: parts are not numbered and go to a topic.
+    pub foreign: bool,
+}

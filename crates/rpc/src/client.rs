@@ -1,0 +1,398 @@
+//! Client side of a streamed request: sends the question, hands its parts to the reader in order, requests
+//! retransmission, detects a dead server, and enforces the deadline.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tg_bus::{
+    BusError, Consume, Consumer, Delivery, Envelope, Link, Promise, Routed, Sink, Target,
+};
+use tg_schemas::{Class, Error, ErrorCode, Frame, Headers, Subscription, Topic};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::control::broadcast_cancel;
+use crate::deadline::Deadline;
+use crate::exchange::{Exchange, Look, Next, Tell};
+use crate::port::Port;
+use crate::reorder::Part;
+
+/// A question that no queue wants is tried again this long, ...
+const UNSERVED: Duration = Duration::from_millis(900);
+/// ... and this long after a reconnect, while servers attach again.
+const UNSERVED_AFTER_RECONNECT: Duration = Duration::from_secs(3);
+/// How often silent and gapped answers are looked at.
+const TICK: Duration = Duration::from_millis(100);
+/// After its deadline a question waits this long for the server's own last words.
+const LAST_WORDS: Duration = Duration::from_millis(250);
+
+/// What [`RequestClient::next`] found.
+pub(crate) enum Got {
+    /// A part, and whether its number is the last.
+    Part(Envelope, bool),
+    /// The answer ends here.
+    Failed(Error),
+}
+
+/// One question under way.
+pub(crate) struct InFlight {
+    id: Arc<str>,
+    target: Target,
+    question: Envelope,
+    deadline: Deadline,
+    gap: Duration,
+    cancel: CancellationToken,
+    detach: bool,
+    foreign: bool,
+    wake: Notify,
+    exchange: Mutex<Exchange>,
+}
+
+/// All questions of this process. Cheap to clone.
+#[derive(Clone)]
+pub struct RequestClient(Arc<Inner>);
+
+struct Inner {
+    port: Port,
+    in_flight: Mutex<HashMap<Arc<str>, Arc<InFlight>>>,
+    /// Interop: consumers of response topics.
+    responses: tokio::sync::Mutex<HashMap<Topic, Box<dyn Consumer>>>,
+}
+
+pub(crate) struct NewQuestion {
+    pub(crate) id: Arc<str>,
+    pub(crate) target: Target,
+    pub(crate) question: Envelope,
+    pub(crate) deadline: Deadline,
+    pub(crate) gap: Duration,
+    pub(crate) cancel: CancellationToken,
+    pub(crate) detach: bool,
+    pub(crate) foreign: bool,
+}
+
+impl RequestClient {
+    pub(crate) fn new(port: Port) -> Self {
+        Self(Arc::new(Inner {
+            port,
+            in_flight: Mutex::default(),
+            responses: tokio::sync::Mutex::default(),
+        }))
+    }
+
+    pub(crate) fn open(&self, new: NewQuestion) -> Arc<InFlight> {
+        let question = Arc::new(InFlight {
+            id: new.id,
+            target: new.target,
+            question: new.question,
+            deadline: new.deadline,
+            gap: new.gap,
+            cancel: new.cancel,
+            detach: new.detach,
+            foreign: new.foreign,
+            wake: Notify::new(),
+            exchange: Mutex::new(Exchange::new(new.foreign)),
+        });
+        let mut all = self.0.in_flight.lock();
+        all.insert(question.id.clone(), question.clone());
+        metrics::gauge!("tg_questions_open").increment(1.0);
+        question
+    }
+
+    /// The answer is over, or nobody wants it.
+    pub(crate) fn forget(&self, question: &InFlight) {
+        if self.0.in_flight.lock().remove(&question.id).is_some() {
+            metrics::gauge!("tg_questions_open").decrement(1.0);
+        }
+    }
+
+    /// The reader went away: stop whoever works on it.
+    pub(crate) fn abandon(&self, question: &InFlight) {
+        self.forget(question);
+        let asked = question.exchange.lock().was_asked();
+        if asked && !question.detach && !question.foreign {
+            broadcast_cancel(&self.0.port, question.id.clone());
+        }
+    }
+
+    /// Questions waiting for an answer.
+    pub fn open_count(&self) -> usize {
+        self.0.in_flight.lock().len()
+    }
+
+    /// The next part, or how the question ended.
+    pub(crate) async fn next(&self, question: &Arc<InFlight>) -> Got {
+        let waiting_since = Instant::now();
+        loop {
+            let notified = question.wake.notified();
+            let next = question.exchange.lock().read();
+            match next {
+                Next::Part((envelope, last), credit) => {
+                    self.tell(&question.id, credit);
+                    return Got::Part(envelope, last);
+                }
+                Next::Failed(error) => return Got::Failed(error),
+                Next::Ask => {
+                    if let Err(error) = self.send_question(question).await {
+                        return Got::Failed(error);
+                    }
+                    continue;
+                }
+                Next::Wait => {}
+            }
+            let silence = question.gap.saturating_sub(waiting_since.elapsed());
+            let ended = tokio::select! {
+                () = notified => continue,
+                () = question.cancel.cancelled() => Error::new(ErrorCode::Cancelled, "cancelled"),
+                () = question.deadline.reached() => {
+                    if let Some((envelope, last)) = last_words(question).await {
+                        return Got::Part(envelope, last);
+                    }
+                    Error::new(ErrorCode::Timeout, "the deadline has passed")
+                }
+                () = tokio::time::sleep(silence) => {
+                    Error::new(ErrorCode::Timeout, "no answer in time")
+                }
+            };
+            self.abandon(question);
+            return Got::Failed(ended);
+        }
+    }
+
+    async fn send_question(&self, question: &Arc<InFlight>) -> Result<(), Error> {
+        // A reader that goes away in the middle leaves the question unasked.
+        let _asking = Asking(question);
+        let port = &self.0.port;
+        let mut link = port.bus().link();
+        let started = Instant::now();
+        let mut patience = UNSERVED;
+        let mut pause = Duration::from_millis(20);
+        loop {
+            if question.cancel.is_cancelled() {
+                return Err(Error::new(ErrorCode::Cancelled, "cancelled"));
+            }
+            if question.deadline.passed() {
+                return Err(Error::new(ErrorCode::Timeout, "the deadline has passed"));
+            }
+            match self.publish(question).await? {
+                Published::Answered => return Ok(()),
+                Published::Interrupted => {}
+                Published::Sent(Ok(Routed::Queued)) => {
+                    question.exchange.lock().asked(Instant::now());
+                    return Ok(());
+                }
+                Published::Sent(Ok(Routed::Nowhere)) => {
+                    if port.reconnected_within(UNSERVED_AFTER_RECONNECT) {
+                        patience = UNSERVED_AFTER_RECONNECT;
+                    }
+                    if started.elapsed() >= patience {
+                        return Err(question.exchange.lock().unserved());
+                    }
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(Duration::from_millis(100));
+                }
+                Published::Sent(Err(BusError::Down)) => {
+                    tokio::select! {
+                        up = link.wait_for(|link| !matches!(link, Link::Down)) => {
+                            if up.is_err() {
+                                return Err(BusError::Closed.into());
+                            }
+                        }
+                        () = question.deadline.reached() => {}
+                        () = question.cancel.cancelled() => {}
+                    }
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+                Published::Sent(Err(other)) => return Err(other.into()),
+            }
+        }
+    }
+
+    /// Publishes the question once; ends early when an answer, the deadline or a cancel is quicker.
+    async fn publish(&self, question: &InFlight) -> Result<Published, Error> {
+        if question.foreign
+            && let Target::Topic(topic) = &question.target
+            && let Err(fault) = self.listen(&topic.with_class(Class::Response)).await
+            && fault != BusError::Down
+        {
+            return Err(fault.into());
+        }
+        let mut envelope = question.question.clone();
+        let passed_on = question.exchange.lock().lacks_from();
+        if passed_on > 0 {
+            envelope.headers.seq = Some(passed_on);
+        }
+        let publish = self
+            .0
+            .port
+            .publish(&question.target, envelope, Promise::Confirmed);
+        let mut publish = std::pin::pin!(publish);
+        loop {
+            tokio::select! {
+                sent = &mut publish => return Ok(Published::Sent(sent)),
+                // The answer can be quicker than the confirmation.
+                () = question.wake.notified() => {
+                    if question.exchange.lock().has_news() {
+                        question.wake.notify_one();
+                        return Ok(Published::Answered);
+                    }
+                }
+                () = question.deadline.reached() => return Ok(Published::Interrupted),
+                () = question.cancel.cancelled() => return Ok(Published::Interrupted),
+            }
+        }
+    }
+
+    /// Interop: listens on a response topic before anything is asked. Once per topic and process.
+    async fn listen(&self, topic: &Topic) -> Result<(), BusError> {
+        let mut open = self.0.responses.lock().await;
+        if open.contains_key(topic) {
+            return Ok(());
+        }
+        let subscription = Subscription::service(topic.clone(), "responses");
+        let sink = Arc::new(Responses(Arc::downgrade(&self.0)));
+        let how = Consume { prefetch: 256 };
+        let consumer = self.0.port.bus().consume(&subscription, how, sink).await?;
+        open.insert(topic.clone(), consumer);
+        Ok(())
+    }
+
+    /// A frame for one of our questions came into the inbox (or a response topic).
+    pub fn deliver(&self, envelope: Envelope) {
+        let Some(id) = envelope.headers.id.as_deref() else {
+            return;
+        };
+        let Some(question) = self.0.in_flight.lock().get(id).cloned() else {
+            self.nobody_waits(&envelope.headers);
+            return;
+        };
+        let now = Instant::now();
+        let mut exchange = question.exchange.lock();
+        if envelope.headers.frame == Some(Frame::Where) {
+            let from = envelope.headers.from.as_deref();
+            let tell = from.and_then(|from| exchange.take_over(from.into(), now));
+            drop(exchange);
+            self.tell(&question.id, tell);
+            return;
+        }
+        let heard = exchange.hear(envelope, now);
+        drop(exchange);
+        self.tell(&question.id, heard.tell);
+        if heard.wake {
+            question.wake.notify_one();
+        }
+    }
+
+    fn nobody_waits(&self, headers: &Headers) {
+        let wanted = match headers.frame {
+            Some(Frame::Part | Frame::Alive) => !headers.detach,
+            Some(Frame::Where) => true,
+            _ => false,
+        };
+        if let (true, Some(from)) = (wanted, headers.from.as_deref()) {
+            let tell = Tell {
+                to: from.into(),
+                frame: Frame::Cancel,
+                seq: 0,
+            };
+            self.tell(headers.id.as_deref().unwrap_or_default(), Some(tell));
+        }
+    }
+
+    /// Sends a control frame to a server, without waiting.
+    fn tell(&self, id: &str, tell: Option<Tell>) {
+        let Some(tell) = tell else { return };
+        let headers = Headers {
+            id: Some(id.to_owned()),
+            from: Some(self.0.port.inbox().to_owned()),
+            frame: Some(tell.frame),
+            seq: Some(tell.seq),
+            ..Headers::default()
+        };
+        let envelope = Envelope {
+            headers,
+            ..Envelope::default()
+        };
+        self.0.port.post(Target::Inbox(tell.to), envelope);
+    }
+
+    /// Looks after gaps and silence until the process stops.
+    pub(crate) async fn watch(self) {
+        let mut tick = tokio::time::interval(TICK);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let link = self.0.port.bus().link();
+        let mut generation = 0;
+        loop {
+            tick.tick().await;
+            let now = *link.borrow();
+            let Link::Up {
+                generation: current,
+            } = now
+            else {
+                continue;
+            };
+            let reconnected = generation != 0 && generation != current;
+            generation = current;
+            let all: Vec<_> = self.0.in_flight.lock().values().cloned().collect();
+            for question in all {
+                let look = question.exchange.lock().look(Instant::now(), reconnected);
+                match look {
+                    Look::Fine => {}
+                    Look::Tell(tell) => self.tell(&question.id, Some(tell)),
+                    Look::AskAgain => {
+                        metrics::counter!("tg_questions_asked_again_total").increment(1);
+                        question.wake.notify_one();
+                    }
+                }
+            }
+        }
+    }
+
+    /// Lets go of what the bus delivers to.
+    pub(crate) async fn close(&self) {
+        self.0.responses.lock().await.clear();
+    }
+}
+
+enum Published {
+    Sent(Result<Routed, BusError>),
+    /// The answer was quicker.
+    Answered,
+    /// The deadline, or a cancel.
+    Interrupted,
+}
+
+/// While it lives the question is being published.
+struct Asking<'a>(&'a InFlight);
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        self.0.exchange.lock().not_asked();
+    }
+}
+
+/// The server decides expiry: a moment is left for its own last words.
+async fn last_words(question: &InFlight) -> Option<Part> {
+    let notified = question.wake.notified();
+    let ready = || question.exchange.lock().take_ready();
+    if let Some(part) = ready() {
+        return Some(part);
+    }
+    let _ = tokio::time::timeout(LAST_WORDS, notified).await;
+    ready()
+}
+
+/// Takes what comes on a response topic.
+struct Responses(std::sync::Weak<Inner>);
+
+impl Sink for Responses {
+    fn deliver(&self, mut delivery: Delivery) {
+        let envelope = std::mem::take(&mut delivery.envelope);
+        if let Some(inner) = self.0.upgrade() {
+            RequestClient(inner).deliver(envelope);
+        }
+        delivery.ack();
+    }
+}

@@ -1,0 +1,28 @@
+//! The topic on which processes tell each other what they do, and the broadcast that cancels a question.
+
+use std::sync::Arc;
+
+use tg_bus::{Envelope, Target};
+use tg_schemas::{Class, Frame, Headers, Topic};
+
+use crate::port::Port;
+
+/// Where processes tell each other what they do.
+pub fn topic() -> Topic {
+    Topic::system(Class::Notify, "control")
+}
+
+/// Broadcasts a cancel: whoever works on the id stops.
+pub(crate) fn broadcast_cancel(port: &Port, id: Arc<str>) {
+    let headers = Headers {
+        id: Some(id.to_string()),
+        from: Some(port.inbox().to_owned()),
+        frame: Some(Frame::Cancel),
+        ..Headers::default()
+    };
+    let envelope = Envelope {
+        headers,
+        ..Envelope::default()
+    };
+    port.post(Target::Topic(topic()), envelope);
+}

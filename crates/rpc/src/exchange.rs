@@ -1,0 +1,426 @@
+//! The state of one question at its asker: a pure machine. Frames, publications and the clock come in; what to
+//! tell whom comes out.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tg_bus::Envelope;
+use tg_schemas::{Error, ErrorCode, Frame, Headers};
+use tokio::time::Instant;
+
+use crate::joined;
+use crate::reorder::{Part, Reorder, interrupted};
+
+/// Silence before the first sign of life (a server speaks after 300 ms).
+const FIRST_SIGN: Duration = Duration::from_millis(1500);
+/// Longest silence: more than two of the server's longest pauses.
+const LONGEST_SILENCE: Duration = Duration::from_secs(12);
+/// A server that another wants to replace has this long to say that it lives.
+const PROBE: Duration = Duration::from_millis(400);
+/// A gap is asked for after this long, and again after as long.
+const GAP: Duration = Duration::from_millis(50);
+
+/// One question and its answer, as far as it is there.
+#[derive(Default)]
+pub(crate) struct Exchange {
+    phase: Phase,
+    parts: Reorder,
+    /// A foreign server neither numbers nor speaks up: the order of arrival counts.
+    foreign: bool,
+}
+
+/// Where a question stands.
+#[derive(Default)]
+enum Phase {
+    /// The reader is to publish the question.
+    #[default]
+    Unasked,
+    /// The reader publishes it.
+    Asking,
+    /// A queue has it; nobody has answered.
+    Asked(Silence),
+    /// A server answers.
+    Streaming(Stream),
+    /// All parts are there; the reader may be behind.
+    Complete,
+    /// How it ended, once the reader has what is there.
+    Failed(Error),
+}
+
+/// Since when nothing was heard, and how long that is fine.
+#[derive(Debug, Clone, Copy)]
+struct Silence {
+    heard: Instant,
+    patience: Duration,
+}
+
+impl Silence {
+    fn from(now: Instant) -> Self {
+        Self {
+            heard: now,
+            patience: FIRST_SIGN,
+        }
+    }
+
+    fn is_over(self, now: Instant) -> bool {
+        now - self.heard > self.patience
+    }
+}
+
+struct Stream {
+    server: Arc<str>,
+    silence: Silence,
+    /// Since when a part is missing.
+    gap: Option<Instant>,
+    /// Since when the server was asked whether it lives, for another wants to take over.
+    probed: Option<Instant>,
+    /// The server before: what it still says comes too late.
+    replaced: Option<Arc<str>>,
+}
+
+/// A control frame for a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Tell {
+    pub(crate) to: Arc<str>,
+    pub(crate) frame: Frame,
+    pub(crate) seq: u64,
+}
+
+/// What the reader does next.
+pub(crate) enum Next {
+    /// A part is there; the server may get credit.
+    Part(Part, Option<Tell>),
+    /// The answer ends here.
+    Failed(Error),
+    /// Publish the question: [`Exchange::asked`] or [`Exchange::not_asked`] follows.
+    Ask,
+    /// Wait to be woken.
+    Wait,
+}
+
+/// What became of a frame.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Heard {
+    /// The reader has something to look at.
+    pub(crate) wake: bool,
+    pub(crate) tell: Option<Tell>,
+}
+
+/// What a look at the clock led to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    Fine,
+    Tell(Tell),
+    /// The server is gone: the reader asks again, under the same id.
+    AskAgain,
+}
+
+impl Exchange {
+    pub(crate) fn new(foreign: bool) -> Self {
+        Self {
+            foreign,
+            ..Self::default()
+        }
+    }
+
+    /// Whether somebody may be working on it.
+    pub(crate) fn was_asked(&self) -> bool {
+        !matches!(self.phase, Phase::Unasked) || self.parts.next() > 0
+    }
+
+    /// Number of the next part that is not there yet.
+    pub(crate) fn lacks_from(&self) -> u64 {
+        self.parts.next()
+    }
+
+    /// Whether the reader has something to look at.
+    pub(crate) fn has_news(&self) -> bool {
+        self.parts.is_ready() || matches!(self.phase, Phase::Complete | Phase::Failed(_))
+    }
+
+    /// What the reader does next.
+    pub(crate) fn read(&mut self) -> Next {
+        if let Some(part) = self.parts.pop() {
+            let credit = if part.1 { None } else { self.credit_due() };
+            return Next::Part(part, credit);
+        }
+        match &self.phase {
+            Phase::Failed(error) => Next::Failed(error.clone()),
+            Phase::Complete => {
+                Next::Failed(Error::new(ErrorCode::Internal, "the answer has ended"))
+            }
+            Phase::Unasked => {
+                self.phase = Phase::Asking;
+                Next::Ask
+            }
+            Phase::Asking | Phase::Asked(_) | Phase::Streaming(_) => Next::Wait,
+        }
+    }
+
+    /// A part that is there, whatever else is the case.
+    pub(crate) fn take_ready(&mut self) -> Option<Part> {
+        self.parts.pop()
+    }
+
+    /// A queue has the question.
+    pub(crate) fn asked(&mut self, now: Instant) {
+        match &mut self.phase {
+            Phase::Asking => self.phase = Phase::Asked(Silence::from(now)),
+            Phase::Streaming(stream) => stream.silence.heard = now,
+            _ => {}
+        }
+    }
+
+    /// Publishing was given up half-way.
+    pub(crate) fn not_asked(&mut self) {
+        if matches!(self.phase, Phase::Asking) {
+            self.phase = Phase::Unasked;
+        }
+    }
+
+    /// No queue wanted the question for as long as one could be expected. Returns how it ends.
+    pub(crate) fn unserved(&mut self) -> Error {
+        let error = if self.parts.next() > 0 {
+            interrupted()
+        } else {
+            Error::new(ErrorCode::NobodyServes, "nobody serves this at the moment")
+        };
+        self.phase = Phase::Failed(error.clone());
+        error
+    }
+
+    /// Takes a frame that carries this question's id.
+    pub(crate) fn hear(&mut self, envelope: Envelope, now: Instant) -> Heard {
+        if matches!(self.phase, Phase::Complete | Phase::Failed(_)) {
+            return Heard::default();
+        }
+        if self.foreign {
+            let seq = self.parts.next();
+            self.accept(seq, (envelope, false), now);
+            return Heard {
+                wake: true,
+                tell: None,
+            };
+        }
+        let frame = envelope.headers.frame.unwrap_or(Frame::Part);
+        if frame == Frame::Refuse {
+            let error = serde_json::from_slice(&envelope.body)
+                .unwrap_or_else(|_| Error::new(ErrorCode::Internal, "refused"));
+            self.phase = Phase::Failed(error);
+            return Heard {
+                wake: true,
+                tell: None,
+            };
+        }
+        if !self.is_from_server(&envelope.headers, now) {
+            return Heard::default();
+        }
+        match frame {
+            Frame::Part | Frame::Last => {
+                let Some(seq) = envelope.headers.seq else {
+                    return Heard::default();
+                };
+                self.set_patience(|_| FIRST_SIGN);
+                for (seq, part, last) in joined::split(seq, envelope, frame == Frame::Last) {
+                    self.accept(seq, (part, last), now);
+                }
+                Heard {
+                    wake: true,
+                    tell: None,
+                }
+            }
+            // The server doubles its pauses from 300 ms to 5 s.
+            Frame::Alive => {
+                self.set_patience(|patience| (patience * 2).min(LONGEST_SILENCE));
+                Heard {
+                    wake: true,
+                    tell: self.alive(envelope.headers.seq, now),
+                }
+            }
+            _ => Heard::default(),
+        }
+    }
+
+    /// Another process wants to go on with the answer. Where its server says nothing when asked, the other is
+    /// told from which part on; until then it gets no reply and asks again.
+    pub(crate) fn take_over(&mut self, from: Arc<str>, now: Instant) -> Option<Tell> {
+        let seq = self.parts.next();
+        let go_on = Tell {
+            to: from.clone(),
+            frame: Frame::Resend,
+            seq,
+        };
+        let mut replaced = None;
+        match &mut self.phase {
+            _ if self.foreign => return None,
+            Phase::Complete | Phase::Failed(_) => return Some(go_on),
+            Phase::Streaming(stream) if stream.server != from => {
+                match stream.probed {
+                    // It spoke since: it lives.
+                    Some(at) if stream.silence.heard > at => {
+                        stream.probed = None;
+                        return None;
+                    }
+                    Some(at) if now - at < PROBE => return None,
+                    Some(_) => {}
+                    None => {
+                        stream.probed = Some(now);
+                        return Some(Tell {
+                            to: stream.server.clone(),
+                            frame: Frame::Resend,
+                            seq,
+                        });
+                    }
+                }
+                replaced = Some(stream.server.clone());
+                // What came early belongs to words that nobody will complete.
+                self.parts.drop_early();
+            }
+            Phase::Streaming(stream) => replaced = stream.replaced.take(),
+            Phase::Unasked | Phase::Asking | Phase::Asked(_) => {}
+        }
+        self.phase = Phase::Streaming(Stream {
+            server: from,
+            silence: Silence::from(now),
+            gap: self.parts.has_gap().then_some(now),
+            probed: None,
+            replaced,
+        });
+        Some(go_on)
+    }
+
+    /// Looks after gaps and silence; `reconnected`: the bus was away since the last look.
+    pub(crate) fn look(&mut self, now: Instant, reconnected: bool) -> Look {
+        if self.foreign {
+            return Look::Fine;
+        }
+        let seq = self.parts.next();
+        match &mut self.phase {
+            Phase::Streaming(stream) if reconnected => {
+                stream.silence = Silence::from(now);
+                Look::Tell(stream.resend(seq))
+            }
+            Phase::Streaming(stream) if stream.gap.is_some_and(|since| now - since > GAP) => {
+                stream.gap = Some(now);
+                Look::Tell(stream.resend(seq))
+            }
+            Phase::Streaming(Stream { silence, .. }) | Phase::Asked(silence)
+                if reconnected || silence.is_over(now) =>
+            {
+                self.phase = Phase::Unasked;
+                Look::AskAgain
+            }
+            _ => Look::Fine,
+        }
+    }
+
+    /// The process that answers, or that was to, is known to be gone: the question is asked again at once.
+    pub(crate) fn server_died(&mut self, server: &str) -> bool {
+        let dead = matches!(&self.phase, Phase::Streaming(stream) if *stream.server == *server);
+        if dead {
+            self.phase = Phase::Unasked;
+        }
+        dead
+    }
+
+    /// The process that answers, and since when it is silent.
+    pub(crate) fn silent_server(&self, now: Instant) -> Option<(Arc<str>, Duration)> {
+        match &self.phase {
+            Phase::Streaming(stream) => Some((stream.server.clone(), now - stream.silence.heard)),
+            _ => None,
+        }
+    }
+
+    /// Whether a frame counts: not from a server that was replaced, nor an old part from another one.
+    fn is_from_server(&mut self, headers: &Headers, now: Instant) -> bool {
+        let Some(from) = headers.from.as_deref() else {
+            return !matches!(self.phase, Phase::Unasked);
+        };
+        let next = self.parts.next();
+        let older = headers.seq.is_some_and(|seq| seq < next);
+        match &mut self.phase {
+            Phase::Streaming(stream) => {
+                if stream.replaced.as_deref() == Some(from) || (*stream.server != *from && older) {
+                    return false;
+                }
+                if *stream.server != *from {
+                    stream.server = from.into();
+                }
+                stream.silence.heard = now;
+            }
+            _ => {
+                self.phase = Phase::Streaming(Stream {
+                    server: from.into(),
+                    silence: Silence::from(now),
+                    gap: None,
+                    probed: None,
+                    replaced: None,
+                });
+            }
+        }
+        true
+    }
+
+    fn alive(&mut self, next: Option<u64>, now: Instant) -> Option<Tell> {
+        let lacks = self.parts.next();
+        let Phase::Streaming(stream) = &mut self.phase else {
+            return None;
+        };
+        if next.is_some_and(|next| next > lacks) {
+            stream.gap.get_or_insert(now);
+            return None;
+        }
+        // Nothing is missing: it may wait for a credit that was lost.
+        let seq = self.parts.credit()?;
+        Some(Tell {
+            to: stream.server.clone(),
+            frame: Frame::Credit,
+            seq,
+        })
+    }
+
+    fn accept(&mut self, seq: u64, part: Part, now: Instant) {
+        match self.parts.accept(seq, part) {
+            Ok(true) => self.phase = Phase::Complete,
+            Ok(false) => {
+                let gap = self.parts.has_gap();
+                if let Phase::Streaming(stream) = &mut self.phase {
+                    stream.gap = gap.then(|| stream.gap.unwrap_or(now));
+                }
+            }
+            Err(error) => self.phase = Phase::Failed(error),
+        }
+    }
+
+    fn credit_due(&mut self) -> Option<Tell> {
+        let Phase::Streaming(stream) = &self.phase else {
+            return None;
+        };
+        let to = stream.server.clone();
+        let seq = self.parts.credit_due()?;
+        Some(Tell {
+            to,
+            frame: Frame::Credit,
+            seq,
+        })
+    }
+
+    fn set_patience(&mut self, change: impl FnOnce(Duration) -> Duration) {
+        if let Phase::Streaming(Stream { silence, .. }) | Phase::Asked(silence) = &mut self.phase {
+            silence.patience = change(silence.patience);
+        }
+    }
+}
+
+impl Stream {
+    fn resend(&self, seq: u64) -> Tell {
+        Tell {
+            to: self.server.clone(),
+            frame: Frame::Resend,
+            seq,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,170 @@
+//! The timing of an exchange, on paused time.
+
+use tokio::time::advance;
+
+use super::*;
+
+const MS: Duration = Duration::from_millis(1);
+
+fn frame(from: &str, frame: Frame, seq: u64) -> Envelope {
+    Envelope {
+        headers: Headers {
+            from: Some(from.to_owned()),
+            frame: Some(frame),
+            seq: Some(seq),
+            ..Headers::default()
+        },
+        ..Envelope::default()
+    }
+}
+
+fn tell(to: &str, frame: Frame, seq: u64) -> Tell {
+    Tell {
+        to: to.into(),
+        frame,
+        seq,
+    }
+}
+
+fn asked() -> Exchange {
+    let mut exchange = Exchange::new(false);
+    assert!(matches!(exchange.read(), Next::Ask));
+    exchange.asked(Instant::now());
+    exchange
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_nobody_answers_is_asked_again_after_a_second_and_a_half() {
+    let mut exchange = asked();
+    advance(1500 * MS).await;
+    assert_eq!(exchange.look(Instant::now(), false), Look::Fine);
+    advance(MS).await;
+    assert_eq!(exchange.look(Instant::now(), false), Look::AskAgain);
+    // Once: the reader is to ask now.
+    advance(5000 * MS).await;
+    assert_eq!(exchange.look(Instant::now(), false), Look::Fine);
+    assert!(matches!(exchange.read(), Next::Ask));
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_sign_of_life_doubles_the_patience_up_to_twelve_seconds() {
+    let mut exchange = asked();
+    for patience in [3000, 6000, 12000, 12000] {
+        exchange.hear(frame("a", Frame::Alive, 0), Instant::now());
+        advance(patience * MS).await;
+        assert_eq!(
+            exchange.look(Instant::now(), false),
+            Look::Fine,
+            "{patience}"
+        );
+    }
+    advance(MS).await;
+    assert_eq!(exchange.look(Instant::now(), false), Look::AskAgain);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_part_makes_patience_short_again() {
+    let mut exchange = asked();
+    exchange.hear(frame("a", Frame::Alive, 0), Instant::now());
+    exchange.hear(frame("a", Frame::Part, 0), Instant::now());
+    advance(1501 * MS).await;
+    assert_eq!(exchange.look(Instant::now(), false), Look::AskAgain);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gap_is_asked_for_by_number_until_it_is_filled() {
+    let mut exchange = asked();
+    exchange.hear(frame("a", Frame::Part, 1), Instant::now());
+    assert_eq!(exchange.look(Instant::now(), false), Look::Fine);
+    for _ in 0..2 {
+        advance(51 * MS).await;
+        let resend = Look::Tell(tell("a", Frame::Resend, 0));
+        assert_eq!(exchange.look(Instant::now(), false), resend);
+    }
+    exchange.hear(frame("a", Frame::Last, 0), Instant::now());
+    advance(51 * MS).await;
+    assert_eq!(exchange.look(Instant::now(), false), Look::Fine);
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_reconnect_a_server_is_asked_for_the_rest_and_nobody_is_asked_again() {
+    let mut exchange = asked();
+    assert_eq!(exchange.look(Instant::now(), true), Look::AskAgain);
+    exchange.read();
+    exchange.hear(frame("a", Frame::Part, 0), Instant::now());
+    let resend = Look::Tell(tell("a", Frame::Resend, 1));
+    assert_eq!(exchange.look(Instant::now(), true), resend);
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_takes_over_only_from_a_server_that_says_nothing_when_asked() {
+    let mut exchange = asked();
+    exchange.hear(frame("a", Frame::Part, 0), Instant::now());
+    advance(MS).await;
+    let probe = exchange.take_over("b".into(), Instant::now());
+    assert_eq!(probe, Some(tell("a", Frame::Resend, 1)));
+    advance(399 * MS).await;
+    assert_eq!(exchange.take_over("b".into(), Instant::now()), None);
+    // It lives.
+    exchange.hear(frame("a", Frame::Alive, 1), Instant::now());
+    advance(MS).await;
+    assert_eq!(exchange.take_over("b".into(), Instant::now()), None);
+    // The next time it does not.
+    assert!(exchange.take_over("b".into(), Instant::now()).is_some());
+    advance(400 * MS).await;
+    let go_on = exchange.take_over("b".into(), Instant::now());
+    assert_eq!(go_on, Some(tell("b", Frame::Resend, 1)));
+    // What the first still says comes too late.
+    assert_eq!(
+        exchange.hear(frame("a", Frame::Part, 1), Instant::now()),
+        Heard::default()
+    );
+    assert!(
+        exchange
+            .hear(frame("b", Frame::Last, 1), Instant::now())
+            .wake
+    );
+    assert!(matches!(exchange.read(), Next::Part((_, false), _)));
+    assert!(matches!(exchange.read(), Next::Part((_, true), None)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_known_to_be_dead_is_not_waited_for() {
+    let mut exchange = asked();
+    exchange.hear(frame("a", Frame::Alive, 0), Instant::now());
+    assert!(!exchange.server_died("b"));
+    assert!(exchange.server_died("a"));
+    assert!(matches!(exchange.read(), Next::Ask));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_nobody_serves_ends_by_how_much_was_passed_on() {
+    let mut exchange = asked();
+    assert_eq!(exchange.unserved().code(), ErrorCode::NobodyServes);
+    let mut exchange = asked();
+    exchange.hear(frame("a", Frame::Part, 0), Instant::now());
+    assert_eq!(exchange.unserved().code(), ErrorCode::Interrupted);
+    // The reader still gets what was there.
+    assert!(matches!(exchange.read(), Next::Part(..)));
+    assert!(matches!(exchange.read(), Next::Failed(_)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_publication_that_was_given_up_is_made_again() {
+    let mut exchange = Exchange::new(false);
+    assert!(matches!(exchange.read(), Next::Ask));
+    assert!(matches!(exchange.read(), Next::Wait));
+    exchange.not_asked();
+    assert!(matches!(exchange.read(), Next::Ask));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_foreign_server_is_taken_as_it_comes() {
+    let mut exchange = Exchange::new(true);
+    exchange.read();
+    exchange.asked(Instant::now());
+    advance(60_000 * MS).await;
+    assert_eq!(exchange.look(Instant::now(), true), Look::Fine);
+    assert!(exchange.hear(Envelope::default(), Instant::now()).wake);
+    assert!(matches!(exchange.read(), Next::Part((_, false), None)));
+}

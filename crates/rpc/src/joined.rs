@@ -1,0 +1,114 @@
+//! Several parts of an answer in one message: one body line each.
+
+use bytes::Buf;
+use tg_bus::{Envelope, Handover};
+
+use crate::window::{JOINED_BYTES, MAX_PARTS};
+
+/// Parts as messages: one for all where the asker reads that (`joinable`), unless it would be large.
+pub(crate) fn join(mut parts: Vec<Envelope>, joinable: bool) -> Vec<Envelope> {
+    let bytes: usize = parts.iter().map(|part| part.body.len() + 1).sum();
+    let lines = parts.iter().all(|part| !part.body.contains(&b'\n'));
+    if parts.len() < 2 || !joinable || bytes > JOINED_BYTES || !lines {
+        return parts;
+    }
+    let mut body = Vec::with_capacity(bytes);
+    for part in &parts {
+        if !body.is_empty() {
+            body.push(b'\n');
+        }
+        body.extend_from_slice(&part.body);
+    }
+    let (first, number) = (parts[0].headers.seq, parts.len());
+    let handover = parts
+        .iter_mut()
+        .map(|part| std::mem::take(&mut part.handover));
+    let handover = Handover::joined(handover.collect());
+    let mut joined = parts.pop().unwrap_or_default();
+    joined.headers.seq = first;
+    joined.headers.parts = u32::try_from(number).ok();
+    joined.body = body.into();
+    joined.handover = handover;
+    vec![joined]
+}
+
+/// The parts of a message, each with its number and whether it is the last. None if the message does not
+/// hold as many as it says: they are asked for again like lost ones.
+pub(crate) fn split(seq: u64, envelope: Envelope, last: bool) -> Vec<(u64, Envelope, bool)> {
+    let Some(number) = envelope.headers.parts else {
+        return vec![(seq, envelope, last)];
+    };
+    let mut handover = envelope.handover.split().into_iter();
+    let mut rest = envelope.body;
+    let mut parts = Vec::new();
+    while let Some(at) = rest.iter().position(|byte| *byte == b'\n') {
+        parts.push(rest.split_to(at));
+        rest.advance(1);
+    }
+    parts.push(rest);
+    if u32::try_from(parts.len()) != Ok(number) || parts.len() > MAX_PARTS {
+        tracing::warn!("a message of an answer does not hold the parts it names");
+        return Vec::new();
+    }
+    let end = seq + parts.len() as u64 - 1;
+    (seq..)
+        .zip(parts)
+        .map(|(seq, body)| {
+            let part = Envelope {
+                content_type: envelope.content_type,
+                body,
+                handover: handover.next().unwrap_or_default(),
+                ..Envelope::default()
+            };
+            (seq, part, last && seq == end)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use tg_schemas::Headers;
+
+    use super::*;
+
+    fn part(seq: u64, text: &str) -> Envelope {
+        Envelope {
+            headers: Headers {
+                seq: Some(seq),
+                ..Headers::default()
+            },
+            body: text.to_owned().into(),
+            ..Envelope::default()
+        }
+    }
+
+    #[test]
+    fn what_is_joined_splits_into_the_same_parts() {
+        let joined = join(vec![part(4, "a"), part(5, "b"), part(6, "c")], true);
+        assert_eq!(joined.len(), 1);
+        let parts = split(4, joined[0].clone(), true);
+        let read: Vec<_> = parts
+            .iter()
+            .map(|(seq, part, last)| (*seq, &part.body[..], *last))
+            .collect();
+        assert_eq!(
+            read,
+            [(4, &b"a"[..], false), (5, b"b", false), (6, b"c", true)]
+        );
+    }
+
+    #[test]
+    fn large_parts_lines_and_foreign_readers_get_single_messages() {
+        let large = "x".repeat(JOINED_BYTES / 2 + 1);
+        assert_eq!(join(vec![part(0, &large), part(1, &large)], true).len(), 2);
+        assert_eq!(join(vec![part(0, "a\nb"), part(1, "c")], true).len(), 2);
+        assert_eq!(join(vec![part(0, "a"), part(1, "c")], false).len(), 2);
+    }
+
+    #[test]
+    fn a_message_that_lies_about_its_parts_holds_none() {
+        let mut message = part(0, "a\nb");
+        message.headers.parts = Some(3);
+        assert!(split(0, message, false).is_empty());
+    }
+}

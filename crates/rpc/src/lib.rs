@@ -1,0 +1,36 @@
+//! Questions with resumable answers, and records, over a bus.
+//!
+//! * [`Peer`]: a process's place among others: it asks ([`Peer::ask`]), answers (through [`ReplyServer`]) and
+//!   writes records ([`Peer::record`]).
+//! * [`RequestClient`]: the asking end. It matches parts by **correlation id**, orders them by sequence number,
+//!   requests **retransmission**, detects a server that died, and enforces the deadline.
+//! * [`ReplyServer`]: the answering end. It numbers the parts, keeps them in a **retransmit buffer**, sends a
+//!   **heartbeat** while silent, applies **backpressure** by a window of parts and bytes, and stops on cancel.
+//! * [`Answer`] reads one answer, [`Out`] writes one.
+//!
+//! Nothing here knows processors, flows or configuration. The state of one exchange is a pure machine
+//! (`exchange.rs`); clocks come in as instants, so its timing is tested on paused time.
+
+pub mod address;
+pub mod answer;
+pub mod client;
+pub mod control;
+pub mod deadline;
+mod exchange;
+mod joined;
+pub mod out;
+pub mod peer;
+pub mod port;
+pub(crate) mod reorder;
+pub mod server;
+pub mod window;
+
+pub use address::ReplyAddress;
+pub use answer::Answer;
+pub use client::RequestClient;
+pub use deadline::Deadline;
+pub use out::Out;
+pub use peer::{Ask, Peer, PeerOptions};
+pub use port::Port;
+pub use reorder::interrupted;
+pub use server::{ReplyServer, ReplyStream, Standing};

@@ -1,0 +1,126 @@
+//! The writing end of an answer.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tg_bus::Handover;
+use tg_schemas::codec::{self, ContentType};
+use tg_schemas::{Error, ErrorCode, Reply};
+use tokio_util::sync::CancellationToken;
+
+use crate::address::ReplyAddress;
+use crate::server::{ReplyServer, ReplyStream};
+use crate::window::TOGETHER;
+
+/// Sends the parts of one answer.
+pub struct Out<R> {
+    server: ReplyServer,
+    stream: Arc<ReplyStream>,
+    ended: bool,
+    kind: PhantomData<fn(R)>,
+}
+
+impl<R: Reply> Out<R> {
+    /// Sends the parts of an answer that was taken on.
+    pub fn new(server: ReplyServer, stream: Arc<ReplyStream>) -> Self {
+        Self {
+            server,
+            stream,
+            ended: false,
+            kind: PhantomData,
+        }
+    }
+
+    /// Sends one part; the answer ends with the part whose own flag says so. Waits while the asker is
+    /// more than a window behind (backpressure).
+    ///
+    /// # Errors
+    /// When nobody wants the answer any more, or when the part is larger than a message may be: the asker was
+    /// told so, and the answer has ended.
+    pub async fn send(&mut self, part: R) -> Result<(), Error> {
+        self.send_all(vec![part]).await
+    }
+
+    /// Sends parts that are there together; like [`Out::send`], but in one message where that can be. The
+    /// asker gets them one by one.
+    ///
+    /// # Errors
+    /// As [`Out::send`].
+    pub async fn send_all(&mut self, parts: Vec<R>) -> Result<(), Error> {
+        if self.ended {
+            return Err(Error::new(ErrorCode::Internal, "the answer has ended"));
+        }
+        let most = self.server.largest_part();
+        let end = parts.iter().position(Reply::is_last);
+        let count = end.map_or(parts.len(), |end| end + 1);
+        let mut parts = parts.into_iter().take(count).peekable();
+        while parts.peek().is_some() {
+            let mut group = Vec::with_capacity(TOGETHER.min(count));
+            for part in parts.by_ref().take(TOGETHER) {
+                let body = codec::encode(&part, ContentType::Json)?;
+                if body.len() > most {
+                    return self.end_too_large(group, most).await;
+                }
+                let handover = Handover::new(self.server.in_process(), &body, || part);
+                group.push((body, handover));
+            }
+            let last = end.is_some() && parts.peek().is_none();
+            self.server.send(&self.stream, group, last).await?;
+            self.ended = last;
+        }
+        Ok(())
+    }
+
+    /// A part that no message can hold ends the answer with an error part: silence would have the asker ask
+    /// again, and the work done again.
+    async fn end_too_large(
+        &mut self,
+        before: Vec<(Bytes, Handover)>,
+        most: usize,
+    ) -> Result<(), Error> {
+        metrics::counter!("tg_answers_too_large_total").increment(1);
+        let error = Error::new(
+            ErrorCode::TooLarge,
+            format!(
+                "the answer is larger than a message may be ({} MiB); ask for it streamed or in pages",
+                most >> 20
+            ),
+        );
+        let mut parts = before;
+        parts.push((failure::<R>(error.clone())?, Handover::default()));
+        self.ended = true;
+        self.server.send(&self.stream, parts, true).await?;
+        self.stream.cancelled().cancel();
+        Err(error)
+    }
+
+    /// Whether the last part was sent.
+    pub fn ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Number of the next part.
+    pub fn next_seq(&self) -> u64 {
+        self.stream.next_seq()
+    }
+
+    /// Cancelled when the asker gave up, unless the answer is detached.
+    pub fn cancelled(&self) -> CancellationToken {
+        self.stream.cancelled().clone()
+    }
+
+    /// Gives the answer up here, to be continued with [`crate::Peer::resume`].
+    pub fn release(mut self) -> ReplyAddress {
+        self.ended = true;
+        self.stream.release()
+    }
+}
+
+/// Encodes a failure reply of a type that only the handler knows.
+///
+/// # Errors
+/// When the reply cannot be encoded.
+pub fn failure<R: Reply>(error: Error) -> Result<Bytes, Error> {
+    Ok(codec::encode(&R::failure(error), ContentType::Json)?)
+}

@@ -1,0 +1,378 @@
+//! A process's place among others: its inbox, its questions and answers, its records.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tg_bus::{
+    Bus, BusError, Consumer, Delivery, Envelope, Handover, Link, Mode, Promise, Routed, Sink,
+    Target, TaskKind,
+};
+use tg_schemas::codec::{self, ContentType};
+use tg_schemas::processors;
+use tg_schemas::{Class, Error, ErrorCode, Frame, Headers, Message, Reply, Topic, WorkspaceId};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::address::ReplyAddress;
+use crate::answer::Answer;
+use crate::client::{InFlight, NewQuestion, RequestClient};
+use crate::deadline::{Deadline, GAP, QUESTION, STREAM};
+use crate::out::Out;
+use crate::port::Port;
+use crate::server::{ReplyServer, Standing};
+
+/// Questions deeper than this are a loop.
+const MAX_DEPTH: u32 = 32;
+
+/// Settings of a peer.
+#[derive(Debug, Clone)]
+pub struct PeerOptions {
+    /// Name of the process in logs and presence; part of its inbox name.
+    pub name: String,
+    /// How long a record may wait for the bus to come back before its writer is told.
+    pub record_patience: Duration,
+}
+
+impl Default for PeerOptions {
+    fn default() -> Self {
+        Self {
+            name: "threadgraph".to_owned(),
+            record_patience: Duration::from_secs(60),
+        }
+    }
+}
+
+/// Options of a question or record.
+#[derive(Debug, Clone, Default)]
+pub struct Ask {
+    /// Absolute deadline; absent: 600 s, an hour for a stream.
+    pub deadline: Option<Deadline>,
+    /// Ends the question.
+    pub cancel: CancellationToken,
+    /// The answer is streamed: the longer deadline applies.
+    pub streaming: bool,
+    /// The work goes on when the answer is dropped.
+    pub detach: bool,
+    /// Epoch of the flow.
+    pub epoch: Option<u64>,
+    /// Workspace.
+    pub workspace: Option<WorkspaceId>,
+    /// Question that caused this one.
+    pub parent: Option<Arc<str>>,
+    /// How deep the chain of questions is.
+    pub depth: u32,
+    /// Thread of work.
+    pub thread: Option<String>,
+    /// Caller at the edge.
+    pub user_id: Option<String>,
+    /// W3C trace context.
+    pub traceparent: Option<String>,
+    /// Id of the question; a random one if absent.
+    pub id: Option<String>,
+    /// A record that no queue takes is dropped, also where this release has a reader for its kind.
+    pub droppable: bool,
+}
+
+/// A process among others on a bus. Cheap to clone.
+#[derive(Clone)]
+pub struct Peer(Arc<Inner>);
+
+struct Inner {
+    port: Port,
+    options: PeerOptions,
+    client: RequestClient,
+    server: ReplyServer,
+}
+
+impl Peer {
+    /// Joins a bus: opens the inbox. The consumer lives as long as the peer is to be reached.
+    ///
+    /// # Errors
+    /// When the bus does not take the inbox.
+    pub async fn join(
+        bus: Arc<dyn Bus>,
+        options: PeerOptions,
+    ) -> Result<(Self, Box<dyn Consumer>), Error> {
+        let inbox = format!(
+            "{}.inbox.{}.{}",
+            bus.mode().prefix().unwrap_or("tg"),
+            options.name,
+            uuid::Uuid::new_v4().simple()
+        );
+        let port = Port::new(bus, inbox.into());
+        let peer = Self(Arc::new(Inner {
+            client: RequestClient::new(port.clone()),
+            server: ReplyServer::new(port.clone()),
+            options,
+            port,
+        }));
+        let sink = Arc::new(Inbox {
+            client: peer.0.client.clone(),
+            server: peer.0.server.clone(),
+        });
+        let port = peer.port();
+        let inbox = port.bus().open_inbox(port.inbox(), sink).await?;
+        let background = TaskKind::Background;
+        port.spawn(background, peer.0.client.clone().watch());
+        port.spawn(background, peer.0.server.clone().watch());
+        port.spawn(background, port.clone().follow_link());
+        Ok((peer, inbox))
+    }
+
+    /// What both ends of a question stand on.
+    pub fn port(&self) -> &Port {
+        &self.0.port
+    }
+
+    /// The asking end.
+    pub fn client(&self) -> &RequestClient {
+        &self.0.client
+    }
+
+    /// The answering end.
+    pub fn server(&self) -> &ReplyServer {
+        &self.0.server
+    }
+
+    /// The bus.
+    pub fn bus(&self) -> &Arc<dyn Bus> {
+        self.0.port.bus()
+    }
+
+    /// Name of the inbox, which names the process.
+    pub fn inbox(&self) -> &str {
+        self.0.port.inbox()
+    }
+
+    /// Starts a task.
+    pub fn spawn<F: Future<Output = ()> + Send + 'static>(&self, kind: TaskKind, future: F) {
+        self.0.port.spawn(kind, future);
+    }
+
+    /// Cancelled when the process stops and nothing is waited for any more.
+    pub fn shutdown(&self) -> &CancellationToken {
+        self.0.port.shutdown()
+    }
+
+    /// Questions open and answers under way, for gauges and drains.
+    pub fn load(&self) -> (usize, usize) {
+        (self.0.client.open_count(), self.0.server.open_count())
+    }
+
+    /// Whether the asker of an id gave up lately.
+    pub fn is_cancelled(&self, id: &str) -> bool {
+        self.0.server.is_cancelled(id)
+    }
+
+    /// Asks a question. Nothing is sent before the first part is awaited.
+    pub fn ask<Q: Message, R: Reply>(&self, topic: &Topic, question: &Q, ask: Ask) -> Answer<R> {
+        let question = self.question(topic, question, ask);
+        Answer::new(self.0.client.clone(), question)
+    }
+
+    fn question<Q: Message>(
+        &self,
+        topic: &Topic,
+        question: &Q,
+        ask: Ask,
+    ) -> Result<Arc<InFlight>, Error> {
+        if topic.class() != Class::Request {
+            let text = "topic: is not a request topic";
+            return Err(Error::new(ErrorCode::BadRequest, text));
+        }
+        if ask.depth > MAX_DEPTH {
+            return Err(Error::new(ErrorCode::Internal, "too many nested questions"));
+        }
+        let body = codec::encode(question, ContentType::Json)?;
+        let longest = if ask.streaming { STREAM } else { QUESTION };
+        let deadline = ask.deadline.unwrap_or_else(|| Deadline::after(longest));
+        let id: Arc<str> = ask
+            .id
+            .unwrap_or_else(|| uuid::Uuid::new_v4().to_string())
+            .into();
+        let foreign = self.bus().mode() == Mode::Interop;
+        let headers = if foreign {
+            Headers {
+                id: Some(id.to_string()),
+                ..Headers::default()
+            }
+        } else {
+            Headers {
+                id: Some(id.to_string()),
+                from: Some(self.inbox().to_owned()),
+                reply_to: Some(self.inbox().to_owned()),
+                frame: Some(Frame::Ask),
+                deadline: Some(deadline.millis()),
+                detach: ask.detach,
+                workspace: ask.workspace.map(Into::into),
+                epoch: ask.epoch,
+                thread: ask.thread,
+                parent: ask.parent.map(|parent| parent.to_string()),
+                depth: (ask.depth > 0).then_some(ask.depth),
+                user_id: ask.user_id,
+                traceparent: ask.traceparent,
+                ..Headers::default()
+            }
+        };
+        Ok(self.0.client.open(NewQuestion {
+            id,
+            target: Target::Topic(topic.clone()),
+            question: Envelope {
+                headers,
+                content_type: ContentType::Json,
+                handover: Handover::new(self.bus().in_process(), &body, || question.clone()),
+                body,
+            },
+            deadline,
+            gap: GAP,
+            cancel: ask.cancel,
+            detach: ask.detach,
+            foreign,
+        }))
+    }
+
+    /// Writes a record. `Ok` means: durable, and in the queue of every reader that the table names.
+    /// Waits (bounded) for a bus that is away.
+    ///
+    /// # Errors
+    /// When it cannot be encoded, no message can hold it, no queue takes it, or the bus stays away.
+    pub async fn record<M: Message>(
+        &self,
+        topic: &Topic,
+        record: &M,
+        ask: Ask,
+    ) -> Result<(), Error> {
+        let interop = self.bus().mode() == Mode::Interop;
+        let content_type = if interop {
+            ContentType::Json
+        } else {
+            ContentType::Avro
+        };
+        let body = codec::encode(record, content_type)?;
+        let headers = if interop {
+            Headers::default()
+        } else {
+            Headers {
+                id: ask.id.or(ask.parent.map(|parent| parent.to_string())),
+                from: Some(self.inbox().to_owned()),
+                workspace: ask.workspace.map(Into::into),
+                epoch: ask.epoch,
+                thread: ask.thread,
+                user_id: ask.user_id,
+                traceparent: ask.traceparent,
+                schema: Some(codec::fingerprint::<M>()),
+                ..Headers::default()
+            }
+        };
+        let envelope = Envelope {
+            headers,
+            content_type,
+            handover: Handover::new(self.bus().in_process(), &body, || record.clone()),
+            body,
+        };
+        let base = topic.name().split(':').next().unwrap_or_default();
+        let must_be_read = !ask.droppable && processors::must_be_read(base);
+        let target = Target::Topic(topic.clone());
+        self.publish_record(&target, envelope, must_be_read, &ask.cancel)
+            .await
+    }
+
+    /// Writes a record as it is. With `must_be_read` a record that no queue takes is an error.
+    ///
+    /// # Errors
+    /// As [`Peer::record`].
+    pub async fn publish_record(
+        &self,
+        target: &Target,
+        envelope: Envelope,
+        must_be_read: bool,
+        cancel: &CancellationToken,
+    ) -> Result<(), Error> {
+        let until = Instant::now() + self.0.options.record_patience;
+        let mut link = self.bus().link();
+        let mut unread = 0;
+        loop {
+            let publish = self
+                .port()
+                .publish(target, envelope.clone(), Promise::Confirmed);
+            match publish.await {
+                Ok(Routed::Queued) => return Ok(()),
+                Ok(Routed::Nowhere) if !must_be_read => return Ok(()),
+                Ok(Routed::Nowhere) => {
+                    unread += 1;
+                    if unread > 10 {
+                        return Err(Error::new(
+                            ErrorCode::NobodyServes,
+                            "nobody takes this record",
+                        ));
+                    }
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+                Err(BusError::Down) if Instant::now() < until => {
+                    tokio::select! {
+                        _ = link.wait_for(|link| !matches!(link, Link::Down)) => {}
+                        () = tokio::time::sleep_until(until) => {}
+                        () = cancel.cancelled() => return Err(BusError::Down.into()),
+                    }
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+                Err(fault) => return Err(fault.into()),
+            }
+        }
+    }
+
+    /// Sends a hint to everybody who listens.
+    ///
+    /// # Errors
+    /// When the hint cannot be encoded or the bus does not take it.
+    pub async fn notify<M: Message>(&self, topic: &Topic, hint: &M) -> Result<(), Error> {
+        let body = codec::encode(hint, ContentType::Json)?;
+        let envelope = Envelope {
+            body,
+            ..Envelope::default()
+        };
+        self.bus()
+            .publish(&Target::Topic(topic.clone()), envelope, Promise::Confirmed)
+            .await?;
+        Ok(())
+    }
+
+    /// Goes on with an answer that was released. `None` while this process still works on it.
+    pub fn resume<R: Reply>(&self, address: ReplyAddress) -> Option<Out<R>> {
+        let stream = self.0.server.open(&address)?;
+        Some(Out::new(self.0.server.clone(), stream))
+    }
+
+    /// Asks the asker of an answer that another process began, and that is to be resumed here, where it
+    /// stands. From then on it listens to this process only. `None` if it says nothing for this long.
+    pub async fn standing(&self, address: &ReplyAddress, patience: Duration) -> Option<Standing> {
+        if address.foreign {
+            return None;
+        }
+        self.0.server.standing(address, patience).await
+    }
+
+    /// Ends the peer's tasks and lets go of what the bus delivers to.
+    pub async fn leave(&self) {
+        self.0.client.close().await;
+    }
+}
+
+/// Takes frames addressed to this process, as asker and as answerer.
+struct Inbox {
+    client: RequestClient,
+    server: ReplyServer,
+}
+
+impl Sink for Inbox {
+    fn deliver(&self, mut delivery: Delivery) {
+        let envelope = std::mem::take(&mut delivery.envelope);
+        match envelope.headers.frame {
+            Some(Frame::Resend | Frame::Credit | Frame::Cancel) => {
+                self.server.deliver(&envelope.headers);
+            }
+            _ => self.client.deliver(envelope),
+        }
+        delivery.ack();
+    }
+}
