@@ -115,6 +115,10 @@ pub struct Headers {
     /// Avro fingerprint of the writer's schema, 16 hex digits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
+    /// What is said of a put-aside record, a JSON object; the body is the record's own
+    /// ([`crate::msg::PutAside`]).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aside: Option<String>,
 }
 
 impl Headers {
@@ -143,6 +147,7 @@ impl Headers {
         text("user-id", &self.user_id);
         text("traceparent", &self.traceparent);
         text("schema", &self.schema);
+        text("aside", &self.aside);
         pairs
     }
 
@@ -167,6 +172,7 @@ impl Headers {
             "user-id" => self.user_id = owned(),
             "traceparent" => self.traceparent = owned(),
             "schema" => self.schema = owned(),
+            "aside" => self.aside = owned(),
             _ => {}
         }
     }
@@ -186,6 +192,7 @@ mod tests {
             deadline: Some(99),
             detach: true,
             epoch: Some(3),
+            aside: Some("{}".into()),
             ..Headers::default()
         };
         let mut back = Headers::default();

@@ -2,7 +2,7 @@
 //!
 //! Message bodies ([`msg`]), topic and id types that validate ([`topic`], [`ids`]), envelope headers
 //! ([`headers`]), RDF terms in both wire forms ([`rdf`]), the closed list of errors ([`error`]), the
-//! table of processors ([`processors`]) and the codec ([`codec`]).
+//! table of processors ([`processors`]), the table of sizes ([`limits`]) and the codec ([`codec`]).
 //!
 //! This crate performs no I/O and knows no async runtime.
 
@@ -10,6 +10,7 @@ pub mod codec;
 pub mod error;
 pub mod headers;
 pub mod ids;
+pub mod limits;
 pub mod msg;
 pub mod processors;
 pub mod rdf;
@@ -32,4 +33,10 @@ pub trait Message:
     const NAME: &'static str;
     /// The Avro schema of the record as JSON text.
     const AVRO: &'static str;
+
+    /// Reads a message whose fields travel in the headers, beside a body that is something else. `None` where
+    /// the body is the message, as almost always.
+    fn beside(_headers: &Headers, _body: &bytes::Bytes) -> Option<Result<Self, codec::CodecError>> {
+        None
+    }
 }

@@ -95,17 +95,42 @@ pub const SERVICE_BASES: &[&str] = &[
     "iam",
 ];
 
-/// Flow topic bases with a reader in this release: a record that no queue takes was not accepted.
-/// On every other topic a record without a reader is rightly dropped.
-pub const READ_BASES: &[&str] = &[
-    "triples-store",
-    "graph-embeddings-store",
-    "document-embeddings-store",
-    "row-embeddings-store",
-    "agent-step",
-    "put-aside",
-    "library-texts",
+/// Bases of the record topics that blueprints wire, and what travels there.
+const RECORD_BASES: &[(&str, &str)] = &[
+    ("chunk-load", "Chunk"),
+    ("document-embeddings-store", "DocumentEmbeddings"),
+    ("document-load", "Document"),
+    ("entity-contexts-load", "EntityContexts"),
+    ("graph-embeddings-store", "GraphEmbeddings"),
+    ("row-embeddings-store", "RowEmbeddings"),
+    ("rows-store", "ExtractedObject"),
+    ("text-document-load", "TextDocument"),
+    ("triples-store", "Triples"),
 ];
+
+/// Bases of record topics that the mesh adds itself, each with a reader in this release.
+const OWN_BASES: &[&str] = &[
+    STEP_BASE,
+    PUT_ASIDE_BASE,
+    crate::msg::LIBRARY_TEXTS,
+    crate::msg::RUN_TALLY,
+];
+
+/// Whether a record on a flow topic of this base has a reader in this release: if no queue takes it, it was not
+/// accepted. On every other topic a record without a reader is rightly dropped.
+pub fn must_be_read(base: &str) -> bool {
+    let read = |message: &str| {
+        PROCESSORS
+            .iter()
+            .filter(|processor| processor.hosted)
+            .flat_map(|processor| processor.specs)
+            .any(|spec| spec.role == Role::Reads && spec.message == message)
+    };
+    OWN_BASES.contains(&base)
+        || RECORD_BASES
+            .iter()
+            .any(|(known, message)| *known == base && read(message))
+}
 
 /// Base of the record topic, added to every flow, that carries an agent's steps.
 pub const STEP_BASE: &str = "agent-step";
@@ -143,6 +168,34 @@ mod tests {
         for id in RETRACT_READERS {
             assert!(processor(id).is_some(), "{id}");
         }
+    }
+
+    /// Every record topic that a shipped blueprint has a hosted processor read, by the blueprint's own text.
+    #[test]
+    fn what_a_hosted_processor_reads_must_be_read() {
+        let text = include_str!("../../blueprints/blueprints.json");
+        let all: serde_json::Value = serde_json::from_str(text).unwrap();
+        let blueprints = all["flow-blueprint"].as_object().unwrap().values();
+        let parts = blueprints.flat_map(|blueprint| {
+            ["flow", "blueprint"].map(|part| blueprint[part].as_object().into_iter().flatten())
+        });
+        let mut seen = 0;
+        for (name, row) in parts.flatten() {
+            let id = name.split(':').next().unwrap_or_default();
+            let Some(known) = processor(id).filter(|known| known.hosted) else {
+                continue;
+            };
+            for (spec, topic) in row["topics"].as_object().into_iter().flatten() {
+                if known.spec(spec).is_none_or(|spec| spec.role != Role::Reads) {
+                    continue;
+                }
+                let base = topic.as_str().and_then(|topic| topic.split(':').nth(2));
+                assert!(base.is_some_and(must_be_read), "{id} {spec}: {topic}");
+                seen += 1;
+            }
+        }
+        assert!(seen > 10, "{seen} topics of records in the blueprints");
+        assert!(must_be_read(PUT_ASIDE_BASE) && !must_be_read(USAGE_BASE));
     }
 
     #[test]

@@ -8,21 +8,27 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tg_schemas::codec;
 use tg_schemas::msg::{ConfigKey, ConfigPush, ConfigRequest, ConfigResponse};
-use tg_schemas::{Class, Error, Topic};
+use tg_schemas::{Class, Error, ErrorCode, Topic};
 use tokio::sync::mpsc;
 
 use crate::config_view::{ConfigView, Rows, WORKSPACES};
 use crate::mesh::Mesh;
-use tg_bus::{Consume, Consumer, Delivery, Link, Sink};
+use tg_bus::{Consume, Consumer, Delivery, Link, Mode, Sink};
 use tg_rpc::Ask;
 use tg_rpc::deadline::Deadline;
 
 /// One fetch may take this long before it is tried again.
 const FETCH: Duration = Duration::from_secs(10);
-/// Pause after a failed fetch; doubles up to two seconds.
+/// Pause after a failed fetch; doubles up to two seconds, or more where asking again is unlikely to help.
 const PAUSE: Duration = Duration::from_millis(100);
+const LONGEST: Duration = Duration::from_secs(2);
+const LONGEST_REFUSED: Duration = Duration::from_secs(30);
 /// Notices waiting to be applied; more than that means a full re-read anyway.
 const BACKLOG: usize = 256;
+/// Times that a type is read from its first page on while it changes.
+const BEGUN: usize = 3;
+/// A type that cannot be read is told of after so many tries, and then at each doubling.
+const TOLD: u32 = 4;
 /// A notice with more keys than this is applied by re-reading its types.
 const MAX_KEYS: usize = 64;
 
@@ -112,6 +118,7 @@ pub(crate) async fn run(
     let mut read = BTreeSet::new();
     let mut whole = false;
     let mut pause = PAUSE;
+    let mut failures = 0u32;
     loop {
         if consumer.is_none() {
             let sink = Arc::new(Notices(tx.clone()));
@@ -139,15 +146,26 @@ pub(crate) async fn run(
                     read.extend(missing);
                     let was_whole = std::mem::take(&mut whole);
                     pause = PAUSE;
+                    failures = 0;
                     // Types added later leave the version alone: notices that wait here still count.
                     let all = was_whole || view.version() < 0;
                     view.announce(if all { version } else { view.version() });
                     let _ = applied.send(changed).await;
                 }
                 Err(error) => {
-                    tracing::debug!(%error, "config is not readable yet");
+                    failures = failures.saturating_add(1);
+                    // While a system starts nobody serves yet; what lasts is told, ever more rarely.
+                    if failures >= TOLD && failures.is_power_of_two() {
+                        tracing::warn!(%error, failures, "the configuration cannot be read; trying again");
+                    } else {
+                        tracing::debug!(%error, "config is not readable yet");
+                    }
                     tokio::time::sleep(pause).await;
-                    pause = (pause * 2).min(Duration::from_secs(2));
+                    let longest = match error.code().is_transient() {
+                        true => LONGEST,
+                        false => LONGEST_REFUSED,
+                    };
+                    pause = (pause * 2).min(longest);
                 }
             }
             continue;
@@ -174,7 +192,10 @@ pub(crate) async fn run(
                             view.announce(push.version);
                             let _ = applied.send(changed).await;
                         }
-                        Err(_) => whole = true,
+                        Err(error) => {
+                            tracing::debug!(%error, "a notice could not be applied; reading everything");
+                            whole = true;
+                        }
                     }
                 }
                 Some(Event::Overrun) => whole = true,
@@ -208,34 +229,54 @@ async fn read_types(
     Ok((version, changed))
 }
 
+/// Reads a type page by page. A type that changes meanwhile is begun anew, a few times; then the oldest version
+/// read counts, so that the notices after it are applied once more.
 async fn read_type(mesh: &Mesh, kind: &str) -> Result<(i64, BTreeMap<String, Rows>), Error> {
-    let request = if kind == WORKSPACES.1 {
-        ConfigRequest {
-            operation: "getvalues".into(),
-            workspace: WORKSPACES.0.into(),
-            r#type: kind.into(),
-            ..ConfigRequest::default()
-        }
-    } else {
-        ConfigRequest {
-            operation: "getvalues-all-ws".into(),
-            r#type: kind.into(),
-            ..ConfigRequest::default()
-        }
+    let (operation, workspace) = match kind == WORKSPACES.1 {
+        true => ("getvalues", WORKSPACES.0),
+        false => ("getvalues-all-ws", ""),
     };
-    let response = ask(mesh, &request).await?;
-    let mut rows: BTreeMap<String, Rows> = BTreeMap::new();
-    for value in response.values {
-        let workspace = if kind == WORKSPACES.1 {
-            WORKSPACES.0.to_owned()
-        } else {
-            value.workspace
-        };
-        rows.entry(workspace)
-            .or_default()
-            .insert(value.key, value.value.into());
+    let mut request = ConfigRequest {
+        operation: operation.into(),
+        workspace: workspace.into(),
+        r#type: kind.into(),
+        ..ConfigRequest::default()
+    };
+    let mut begun = 0;
+    let mut paged = mesh.bus().mode() == Mode::Native;
+    'anew: loop {
+        begun += 1;
+        // A foreign config service knows no pages: it is asked for them only where the whole is too large.
+        request.page = paged.then(String::new);
+        let mut version = None;
+        let mut rows: BTreeMap<String, Rows> = BTreeMap::new();
+        loop {
+            let response = match ask(mesh, &request).await {
+                Err(error) if !paged && error.code() == ErrorCode::TooLarge => {
+                    paged = true;
+                    continue 'anew;
+                }
+                response => response?,
+            };
+            let first = *version.get_or_insert(response.version);
+            if first != response.version && begun < BEGUN {
+                continue 'anew;
+            }
+            version = Some(first.min(response.version));
+            for value in response.values {
+                let workspace = match workspace {
+                    "" => value.workspace,
+                    known => known.to_owned(),
+                };
+                let known = rows.entry(workspace).or_default();
+                known.insert(value.key, value.value.into());
+            }
+            match response.next {
+                Some(next) if request.page.as_ref() != Some(&next) => request.page = Some(next),
+                _ => return Ok((version.unwrap_or(-1), rows)),
+            }
+        }
     }
-    Ok((response.version, rows))
 }
 
 async fn apply(

@@ -5,6 +5,9 @@ use crate::msg::*;
 use crate::rdf::{Term, Triple};
 use apache_avro::writer::datum::GenericDatumWriter;
 
+/// Fields that are not written while they are empty: foreign processors do not know them.
+const LEFT_OUT: &[&str] = &["keys", "page", "next", "full_rooms"];
+
 fn agree<M: Message + Default + PartialEq + std::fmt::Debug>() {
     let message = M::default();
     let avro = encode(&message, ContentType::Avro).unwrap();
@@ -26,7 +29,7 @@ fn agree<M: Message + Default + PartialEq + std::fmt::Debug>() {
     let keys: Vec<_> = json.as_object().unwrap().keys().cloned().collect();
     let shown: Vec<_> = names
         .into_iter()
-        .filter(|name| keys.contains(name) || name != "keys")
+        .filter(|name| keys.contains(name) || !LEFT_OUT.contains(&name.as_str()))
         .collect();
     assert_eq!(keys, shown, "{} fields and schema agree, in order", M::NAME);
 }

@@ -61,6 +61,10 @@ pub struct ConfigRequest {
     #[serde(deserialize_with = "nullable")]
     /// Wire field `values`.
     pub values: Vec<ConfigValue>,
+    /// Asks for one page: empty for the first, then what `next` of the page before says. Absent: the whole answer
+    /// in one part, or an error where that is too large. Native only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page: Option<String>,
 }
 
 message!(ConfigRequest);
@@ -83,6 +87,9 @@ pub struct ConfigResponse {
     pub config: BTreeMap<String, BTreeMap<String, String>>,
     /// Wire field `error`.
     pub error: Option<Error>,
+    /// Which page is next; absent on the last one, and where no page was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 message!(ConfigResponse);

@@ -2,10 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::lenient::nullable;
 use super::message;
+use crate::Headers;
+use crate::codec::{self, CodecError, ContentType};
 
 /// One model call, published by llm on `flow:tg:usage:{workspace}:{id}` for metering and monitoring.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
@@ -36,7 +41,9 @@ pub struct Usage {
 
 message!(Usage);
 
-/// A record that could not be handled now; travels to the flow service's one durable queue.
+/// A record that could not be handled now; travels to the flow service's one durable queue. Its body travels
+/// as it is, everything else in the header `aside`. In earlier releases it was one message with the body as
+/// base64 text: such records are still read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct PutAside {
@@ -61,7 +68,7 @@ pub struct PutAside {
     /// Content type of the body.
     #[serde(deserialize_with = "nullable")]
     pub content_type: String,
-    /// The body, base64.
+    /// The body as base64 text, in records of earlier releases; empty since.
     #[serde(deserialize_with = "nullable")]
     pub body: String,
     /// Workspace of the flow.
@@ -70,9 +77,40 @@ pub struct PutAside {
     /// Flow id.
     #[serde(deserialize_with = "nullable")]
     pub flow: String,
+    /// The body as it travelled.
+    #[serde(skip)]
+    pub raw: Option<Bytes>,
 }
 
-message!(PutAside);
+impl PutAside {
+    /// The record's body.
+    ///
+    /// # Errors
+    /// The text as it is, where a record of an earlier release holds no base64.
+    pub fn into_body(self) -> Result<Bytes, Bytes> {
+        match self.raw {
+            Some(raw) => Ok(raw),
+            None => STANDARD
+                .decode(&self.body)
+                .map(Bytes::from)
+                .map_err(|_| Bytes::from(self.body)),
+        }
+    }
+}
+
+impl crate::Message for PutAside {
+    const NAME: &'static str = "PutAside";
+    const AVRO: &'static str = include_str!("../../avro/PutAside.avsc");
+
+    fn beside(headers: &Headers, body: &Bytes) -> Option<Result<Self, CodecError>> {
+        let said = headers.aside.as_deref()?;
+        let read = codec::decode::<Self>(said.as_bytes(), ContentType::Json);
+        Some(read.map(|record| Self {
+            raw: Some(body.clone()),
+            ..record
+        }))
+    }
+}
 
 /// What one process hosts, told on `notify:tg:control` at each change, on request and every 5 s.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
@@ -81,12 +119,16 @@ pub struct Presence {
     /// Inbox name of the process: its identity.
     #[serde(deserialize_with = "nullable")]
     pub process: String,
-    /// `full` (list is complete), `alive` (nothing changed), `bye`, or `who` (asks everybody for `full`).
+    /// `full` (list is complete), `rooms` (only `full_rooms`, complete), `alive` (nothing changed), `bye`, or `who` (asks everybody for `full`).
     #[serde(deserialize_with = "nullable")]
     pub kind: String,
     /// One entry per hosted processor.
     #[serde(deserialize_with = "nullable")]
     pub processors: Vec<HostedProcessor>,
+    /// Rooms of dead letters and retries that are full, as `workspace` or `workspace:flow`; told by the flow
+    /// service, complete in `full` and `rooms`. Records that could not be handled stay in their queues meanwhile.
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
+    pub full_rooms: Vec<String>,
 }
 
 message!(Presence);

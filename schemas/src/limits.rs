@@ -1,0 +1,153 @@
+//! The one table of sizes, in bytes. Every layer that bounds what it takes reads it here, and the assertions
+//! below hold the lines to one another: what one layer accepts, the next can carry.
+
+/// Largest body of a message: a question, a part of an answer, a notice, a record.
+pub const MESSAGE: usize = 16 << 20;
+
+/// Largest part of an answer. An answer that is longer is streamed or asked for in pages.
+pub const PART: usize = MESSAGE;
+
+/// Largest record.
+pub const RECORD: usize = MESSAGE;
+
+/// Room for the headers of a message, beside its body.
+pub const HEADERS: usize = 64 << 10;
+
+/// What a broker takes as one frame of headers (AMQP's usual `frame-max`).
+pub const BROKER_FRAME: usize = 128 << 10;
+
+/// Largest record that can be put aside. Its body travels as it is, what is said of it travels in headers: whatever
+/// was accepted as a record can be put aside.
+pub const PUT_ASIDE: usize = RECORD;
+
+/// Longest reason of a put-aside record; longer ones are cut.
+pub const PUT_ASIDE_DETAIL: usize = 2 << 10;
+
+/// Headers of a record that are kept with it; of longer ones only those that replaying needs.
+pub const PUT_ASIDE_HEADERS: usize = 8 << 10;
+
+/// Bytes kept of a record that cannot be put aside whole.
+pub const PUT_ASIDE_CUT: usize = 64 << 10;
+
+/// Room for what a message says beside the content that it carries.
+pub const BESIDE_CONTENT: usize = 1 << 20;
+
+/// Longest base64 text of content in one message.
+pub const CONTENT_TEXT: usize = MESSAGE - BESIDE_CONTENT;
+
+/// Most bytes of content in one message: a whole document, a chunk of an upload, a batch of texts. What is longer
+/// is streamed, or uploaded in chunks.
+pub const CONTENT: usize = raw(CONTENT_TEXT);
+
+/// A chunk of an upload when the client names none.
+pub const UPLOAD_CHUNK: usize = 2 << 20;
+
+/// A piece of streamed content when the client names none.
+pub const STREAM_PIECE: usize = 1 << 20;
+
+/// Largest piece of streamed content.
+pub const LARGEST_PIECE: usize = 8 << 20;
+
+/// Largest message that joins several small parts of an answer.
+pub const JOINED: usize = 256 << 10;
+
+/// Bytes of an answer sent ahead of what its reader has used up.
+pub const WINDOW: usize = 4 << 20;
+
+/// Bytes of an answer that wait for a reader that is behind, at least one part.
+pub const WAITING: usize = 8 << 20;
+
+/// Bytes of ended answers that are kept for repeats.
+pub const REPEATS: usize = 32 << 20;
+
+/// Longest text of a model, or of another provider, that is read.
+pub const MODEL_TEXT: usize = MESSAGE - BESIDE_CONTENT;
+
+/// Largest body over REST of a known caller. What is longer than a message is refused or cut by its door.
+pub const REST_BODY: usize = 256 << 20;
+
+/// Largest frame of a known caller's socket.
+pub const SOCKET_FRAME: usize = 50 << 20;
+
+/// Largest value in the configuration.
+pub const CONFIG_VALUE: usize = 1 << 20;
+
+/// Longest key in the configuration.
+pub const CONFIG_KEY: usize = 1024;
+
+/// Bytes of rows after which a page of configuration ends; its last row may exceed them.
+pub const CONFIG_PAGE: usize = 1 << 20;
+
+/// Most bytes of keys and values of one type in one workspace.
+pub const CONFIG_TYPE: usize = 64 << 20;
+
+/// Most bytes of keys and values in one workspace.
+pub const CONFIG_WORKSPACE: usize = 128 << 20;
+
+/// A text in JSON is at most this many times as long: a control character becomes six.
+pub const JSON_GROWTH: usize = 6;
+
+/// Length of the base64 text of so many bytes.
+pub const fn base64(bytes: usize) -> usize {
+    bytes.div_ceil(3) * 4
+}
+
+/// Bytes that fit into base64 text of this length.
+pub const fn raw(text: usize) -> usize {
+    text / 4 * 3
+}
+
+const _: () = {
+    assert!(PART <= MESSAGE && RECORD <= MESSAGE);
+    // A record is put aside with its body as it is; the headers it came with are a text within a text there.
+    assert!(RECORD <= PUT_ASIDE && PUT_ASIDE <= MESSAGE);
+    assert!(2 * PUT_ASIDE_HEADERS + JSON_GROWTH * PUT_ASIDE_DETAIL + (8 << 10) <= HEADERS);
+    assert!(HEADERS <= BROKER_FRAME / 2);
+    assert!(PUT_ASIDE_CUT < PUT_ASIDE);
+    // Content travels as base64 within a message.
+    assert!(base64(CONTENT) <= CONTENT_TEXT && CONTENT_TEXT + BESIDE_CONTENT <= MESSAGE);
+    assert!(UPLOAD_CHUNK <= CONTENT && STREAM_PIECE <= LARGEST_PIECE && LARGEST_PIECE <= CONTENT);
+    assert!(MODEL_TEXT + BESIDE_CONTENT <= MESSAGE);
+    // Whatever the doors take at once, one message at least fits into it.
+    assert!(MESSAGE <= SOCKET_FRAME && SOCKET_FRAME <= REST_BODY);
+    // Answers: what is on its way fits into what waits; an ended one can be kept.
+    assert!(JOINED <= WINDOW && WINDOW <= WAITING && PART <= REPEATS);
+    // A page of configuration fits into a part, with its last row and whatever characters it is made of.
+    assert!(JSON_GROWTH * (CONFIG_PAGE + CONFIG_VALUE) + BESIDE_CONTENT <= PART);
+    assert!(CONFIG_VALUE <= CONFIG_TYPE && CONFIG_TYPE <= CONFIG_WORKSPACE);
+};
+
+/// "16 MiB": a limit as people read it.
+pub fn human(bytes: usize) -> String {
+    const MIB: usize = 1 << 20;
+    const KIB: usize = 1 << 10;
+    if bytes >= MIB && bytes.is_multiple_of(MIB) {
+        format!("{} MiB", bytes / MIB)
+    } else if bytes >= MIB {
+        format!("{:.1} MiB", bytes as f64 / MIB as f64)
+    } else if bytes >= KIB {
+        format!("{} KiB", bytes / KIB)
+    } else {
+        format!("{bytes} bytes")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_told_in_round_words() {
+        assert_eq!(human(MESSAGE), "16 MiB");
+        assert_eq!(human(HEADERS), "64 KiB");
+        assert_eq!(human(CONTENT), "11.2 MiB");
+        assert_eq!(human(12), "12 bytes");
+    }
+
+    #[test]
+    fn base64_and_back() {
+        for bytes in [0, 1, 2, 3, 4, 1000, CONTENT] {
+            assert!(raw(base64(bytes)) >= bytes);
+        }
+    }
+}
