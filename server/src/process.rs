@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use tg_gateway::{GatewayHandle, GatewayOptions};
 use tg_mesh::embedded::EmbeddedBus;
 use tg_mesh::rabbitmq::{RabbitBus, RabbitOptions};
-use tg_mesh::{Bus, BusError, Mesh, MeshOptions, Mode, TaskKind};
+use tg_mesh::{Bus, BusError, Host, MeshOptions, Mode, TaskKind};
 use tg_storage::Durability;
 
 use crate::settings::{AmqpUrl, Auth, BusChoice, DurabilityChoice, MeshMode, Settings};
@@ -68,7 +68,7 @@ impl Services {
 /// A running process.
 pub struct Running {
     /// Its place in the mesh.
-    pub mesh: Mesh,
+    pub mesh: Host,
     /// Its gateway, if it has one.
     pub gateway: Option<GatewayHandle>,
     drain: Duration,
@@ -124,7 +124,7 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
     } else {
         services.0.iter().cloned().collect::<Vec<_>>().join("-")
     };
-    let mesh = Mesh::start(
+    let mesh = Host::start(
         bus,
         MeshOptions {
             name,
@@ -174,7 +174,7 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
     })
 }
 
-async fn bootstrap(mesh: Mesh, greeting: Option<Vec<String>>) {
+async fn bootstrap(mesh: Host, greeting: Option<Vec<String>>) {
     let seed = match seed::seed() {
         Ok(seed) => seed,
         Err(error) => {

@@ -6,17 +6,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tg_schemas::msg::HostedProcessor;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Notify};
 use tokio::time::Instant;
 
+use crate::announce;
 use crate::config_view::WORKSPACES;
 use crate::config_watch::Changed;
+use crate::instance::{At, Instance};
 use crate::mesh::Mesh;
-use crate::presence;
-use crate::processor::{Hosted, Place, Processor};
+use crate::processor::{Place, Processor};
 use crate::slot::Slot;
-use crate::wiring::same_wiring;
-use tg_bus::{BusError, Consumer};
+use crate::wiring::{Wiring, same_wiring};
+use tg_bus::BusError;
 
 /// Config type of the flow records.
 const FLOW: &str = "flow";
@@ -27,36 +28,23 @@ const STOP: Duration = Duration::from_secs(2);
 /// Instances attached at once.
 const PARALLEL: usize = 32;
 
-/// Where an instance runs.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum At {
-    System,
-    Workspace(String),
-    Flow(String, String),
-}
-
 /// A hosted processor.
 pub(crate) struct Served {
     pub(crate) id: String,
-    pub(crate) handlers: Vec<Hosted>,
-    pub(crate) concurrency: usize,
+    wiring: Wiring,
     serving: AtomicBool,
+    /// Has everything looked at again soon.
+    retry: Arc<Notify>,
     instances: Mutex<BTreeMap<At, Instance>>,
 }
 
-struct Instance {
-    slot: Arc<Slot>,
-    consumers: Vec<Box<dyn Consumer>>,
-    row: Arc<str>,
-}
-
 impl Served {
-    pub(crate) fn new(processor: Processor) -> Self {
+    pub(crate) fn new(processor: Processor, retry: Arc<Notify>) -> Self {
         Self {
-            id: processor.id,
-            handlers: processor.handlers,
-            concurrency: processor.concurrency,
+            id: processor.id.clone(),
+            wiring: Wiring::of(processor),
             serving: AtomicBool::new(false),
+            retry,
             instances: Mutex::default(),
         }
     }
@@ -66,7 +54,7 @@ impl Served {
         self.serving.store(true, Ordering::Release);
         self.say(mesh, "serving").await;
         if self.sync(mesh, None).await.is_err() {
-            mesh.runtime().retry();
+            self.retry.notify_one();
         }
     }
 
@@ -101,7 +89,7 @@ impl Served {
             state: state.to_owned(),
             flows: Vec::new(),
         };
-        presence::tell(mesh, "attached", || Some(vec![hosted])).await;
+        announce::tell(mesh, "attached", || Some(vec![hosted])).await;
     }
 
     /// Whether a config change may change what is attached.
@@ -111,7 +99,7 @@ impl Served {
     }
 
     fn has(&self, wanted: Place) -> bool {
-        self.handlers.iter().any(|hosted| hosted.place == wanted)
+        self.wiring.has(wanted)
     }
 
     /// Config type of this processor's rows.
@@ -225,7 +213,9 @@ impl Served {
         let mut outcome = Ok(());
         let mut told = Vec::new();
         for batch in attach.chunks(PARALLEL) {
-            let started = batch.iter().map(|(at, row)| self.attach_one(mesh, at, row));
+            let started = batch
+                .iter()
+                .map(|(at, row)| self.wiring.attach_one(mesh, at, row));
             for ((at, row), result) in batch.iter().zip(futures::future::join_all(started).await) {
                 match result {
                     Ok(Some((slot, consumers))) => {
@@ -252,7 +242,7 @@ impl Served {
     }
 
     fn rescope(&self, instance: &Instance, at: &At, row: &str) {
-        if let Some(scope) = self.scope(at, row) {
+        if let Some(scope) = self.wiring.scope(at, row) {
             *instance.slot.scope.write() = Arc::new(scope);
         }
     }
@@ -279,7 +269,7 @@ impl Served {
 /// Tells how instances of flows are.
 async fn tell_of(mesh: &Mesh, slots: Vec<Arc<Slot>>) {
     let now = || listed(slots.iter().map(|slot| slot.hosted()));
-    presence::tell(mesh, "attached", now).await;
+    announce::tell(mesh, "attached", now).await;
 }
 
 /// Those of them that are a flow's.
@@ -302,7 +292,7 @@ async fn detach(mesh: &Mesh, instances: Vec<Instance>, end: Instant) {
         futures::future::join_all(waits).await;
     }
     let now = || listed(instances.iter().map(|instance| instance.slot.leave()));
-    presence::tell(mesh, "detached", now).await;
+    announce::tell(mesh, "detached", now).await;
 }
 
 fn is_stopping(record: &str) -> bool {

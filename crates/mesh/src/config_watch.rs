@@ -105,12 +105,8 @@ pub(crate) fn config_topic() -> Topic {
 }
 
 /// Runs until the process stops. `applied` hears of each change after the view shows it.
-pub(crate) async fn run(
-    mesh: Mesh,
-    view: ConfigView,
-    watched: Arc<Watched>,
-    applied: mpsc::Sender<Changed>,
-) {
+pub(crate) async fn run(mesh: Mesh, watched: Arc<Watched>, applied: mpsc::Sender<Changed>) {
+    let view = mesh.config().clone();
     let (tx, mut notices) = mpsc::channel(BACKLOG);
     let mut link = mesh.bus().link();
     let subscription = tg_schemas::Subscription::service(notice_topic(), "config-watch");

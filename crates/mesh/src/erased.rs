@@ -8,8 +8,8 @@ use futures::FutureExt;
 use tg_schemas::codec::CodecError;
 use tg_schemas::{Error, ErrorCode, Message, Reply};
 
+use crate::handler::{Read, ReadFault, Serve};
 use crate::mesh::Mesh;
-use crate::processor::{Read, ReadFault, Serve};
 use crate::scope::Cx;
 use tg_bus::Envelope;
 use tg_bus::Handover;

@@ -25,13 +25,17 @@
 //!     }
 //! }
 //!
-//! mesh.host(Processor::new("text-completion").serves("request", Arc::new(Complete { model }))).await?;
+//! host.host(Processor::new("text-completion").serves("request", Arc::new(Complete { model }))).await?;
 //! ```
 
+mod announce;
 mod attached;
 pub mod config_view;
 mod config_watch;
 mod erased;
+mod handler;
+mod host;
+mod instance;
 mod keeper;
 mod library_texts;
 pub mod mesh;
@@ -49,11 +53,14 @@ pub mod tally;
 pub mod tap;
 mod wiring;
 
+pub use announce::tell_full_rooms;
 pub use config_view::ConfigView;
+pub use handler::{Read, ReadFault, Serve};
+pub use host::Host;
 pub use mesh::Mesh;
 pub use owned::{OpenFault, Owned, OwnedStore};
 pub use presence::PresenceView;
-pub use processor::{Processor, Read, ReadFault, Serve};
+pub use processor::Processor;
 pub use run::RunId;
 pub use scope::{Cx, Scope};
 pub use tap::Tap;

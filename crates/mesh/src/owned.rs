@@ -14,8 +14,8 @@ use tg_storage::StorageError;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::mesh::Mesh;
 use tg_bus::TaskKind;
+use tg_rpc::Peer;
 
 /// A store that opens slower than this goes on doing so while its processors are attached already; their
 /// handlers wait for it.
@@ -32,7 +32,7 @@ pub trait Owned: Send + Sync + 'static {
     /// Takes the store, or finds it taken by this process already. `Ok(false)` while another process holds
     /// it. An error means that nobody else holds it and that it cannot be opened: questions are answered
     /// with that.
-    async fn acquire(&self, mesh: &Mesh) -> Result<bool, Error>;
+    async fn acquire(&self, peer: &Peer) -> Result<bool, Error>;
 
     /// Lets the store go, once nothing uses it any more. Idempotent.
     async fn release(&self);
@@ -138,7 +138,7 @@ impl<T: Send + Sync + 'static> OwnedStore<T> {
     }
 
     /// Starts opening unless that is done or under way.
-    fn begin(self: &Arc<Self>, mesh: &Mesh) {
+    fn begin(self: &Arc<Self>, peer: &Peer) {
         static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
         let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let begun = self.state.send_if_modified(|state| {
@@ -156,7 +156,7 @@ impl<T: Send + Sync + 'static> OwnedStore<T> {
             return;
         }
         let this = self.clone();
-        mesh.spawn(TaskKind::Background, async move {
+        peer.spawn(TaskKind::Background, async move {
             let mut opened = Some((this.open)().await);
             this.state.send_if_modified(|state| {
                 let ours = matches!(state, State::Opening(now) if *now == number);
@@ -189,8 +189,8 @@ impl<T: Send + Sync + 'static> Owned for Arc<OwnedStore<T>> {
         &self.name
     }
 
-    async fn acquire(&self, mesh: &Mesh) -> Result<bool, Error> {
-        self.begin(mesh);
+    async fn acquire(&self, peer: &Peer) -> Result<bool, Error> {
+        self.begin(peer);
         let mut state = self.state.subscribe();
         let settled = state.wait_for(|state| !matches!(state, State::Opening(_)));
         let Ok(settled) = tokio::time::timeout(PROMPT, settled).await else {

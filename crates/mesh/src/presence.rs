@@ -1,24 +1,17 @@
-//! Every process says what it does: which processors it hosts and, per flow and epoch, whether they are
-//! attached and how busy they are. Told on `notify:tg:control` at each change, in short every 5 s.
+//! What all processes say of themselves: which processors they host and, per flow and epoch, whether these are
+//! attached and how busy they are. See [`crate::announce`] for how it is said.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tg_schemas::codec::{self, ContentType};
 use tg_schemas::msg::{HostedFlow, HostedProcessor, Presence};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::mesh::Mesh;
-use tg_bus::{Envelope, Link, Promise, Target};
-use tg_rpc::control;
-
 /// A process not heard of for this long is gone.
 const EXPIRES: Duration = Duration::from_secs(12);
-/// How often a process says that it lives.
-const EVERY: Duration = Duration::from_secs(5);
 /// Processes remembered at most.
 const MAX_PROCESSES: usize = 1024;
 
@@ -206,6 +199,11 @@ impl PresenceView {
             .any(|process| self.live(process) && holds(process))
     }
 
+    /// The turn of a teller: what is told last is what is so.
+    pub(crate) async fn turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.0.telling.lock().await
+    }
+
     /// Takes what a process says of itself.
     pub(crate) fn hear(&self, presence: Presence) {
         if presence.kind == "detached" {
@@ -237,7 +235,7 @@ impl PresenceView {
         self.0.changed.send_modify(|n| *n += 1);
     }
 
-    fn knows(&self, process: &str) -> bool {
+    pub(crate) fn knows(&self, process: &str) -> bool {
         self.0
             .processes
             .lock()
@@ -245,7 +243,7 @@ impl PresenceView {
             .is_some_and(|known| !known.processors.is_empty())
     }
 
-    fn own_full(&self) -> (Vec<HostedProcessor>, Vec<String>) {
+    pub(crate) fn own_full(&self) -> (Vec<HostedProcessor>, Vec<String>) {
         let processes = self.0.processes.lock();
         processes
             .get(&*self.0.own)
@@ -282,138 +280,6 @@ fn merge(process: &mut Process, kind: &str, processors: Vec<HostedProcessor>) {
                 flows.remove(&key);
             } else {
                 flows.insert(key, flow);
-            }
-        }
-    }
-}
-
-/// Tells the others, and our own view, of a change: `now` is asked when it is this teller's turn, and tells
-/// nothing with `None`.
-pub(crate) async fn tell(
-    mesh: &Mesh,
-    kind: &str,
-    now: impl FnOnce() -> Option<Vec<HostedProcessor>>,
-) {
-    let _turn = mesh.presence().0.telling.lock().await;
-    let Some(processors) = now() else {
-        return;
-    };
-    let presence = Presence {
-        process: mesh.inbox().to_owned(),
-        kind: kind.to_owned(),
-        processors,
-        full_rooms: Vec::new(),
-    };
-    mesh.presence().hear(presence.clone());
-    publish(mesh, presence).await;
-}
-
-/// Tells the others, and our own view, which rooms of put-aside records are full: all of them, each as `workspace`
-/// or `workspace:flow`. For the flow service, which keeps them.
-pub async fn tell_full_rooms(mesh: &Mesh, full_rooms: Vec<String>) {
-    let _turn = mesh.presence().0.telling.lock().await;
-    let presence = Presence {
-        process: mesh.inbox().to_owned(),
-        kind: "rooms".to_owned(),
-        full_rooms,
-        ..Presence::default()
-    };
-    mesh.presence().hear(presence.clone());
-    publish(mesh, presence).await;
-}
-
-async fn publish(mesh: &Mesh, presence: Presence) {
-    let Ok(body) = codec::encode(&presence, ContentType::Json) else {
-        return;
-    };
-    let envelope = Envelope {
-        body,
-        ..Envelope::default()
-    };
-    let _ = mesh
-        .bus()
-        .publish(&Target::Topic(control::topic()), envelope, Promise::Sent)
-        .await;
-}
-
-/// A presence message from the control topic.
-pub(crate) fn deliver(mesh: &Mesh, envelope: &Envelope) {
-    let Ok(presence) = codec::decode::<Presence>(&envelope.body, envelope.content_type) else {
-        return;
-    };
-    if *presence.process == *mesh.inbox() {
-        return;
-    }
-    if presence.kind == "who" {
-        let mesh = mesh.clone();
-        let inner = mesh.clone();
-        mesh.spawn(
-            tg_bus::TaskKind::Handler,
-            async move { say_all(&inner).await },
-        );
-        return;
-    }
-    if presence.kind == "alive" && !mesh.presence().knows(&presence.process) {
-        let who = Presence {
-            process: mesh.inbox().to_owned(),
-            kind: "who".into(),
-            ..Presence::default()
-        };
-        let (mesh, inner) = (mesh.clone(), mesh.clone());
-        mesh.spawn(tg_bus::TaskKind::Handler, async move {
-            publish(&inner, who).await
-        });
-    }
-    mesh.presence().hear(presence);
-}
-
-async fn say_all(mesh: &Mesh) {
-    let _turn = mesh.presence().0.telling.lock().await;
-    let (processors, full_rooms) = mesh.presence().own_full();
-    let process = mesh.inbox().to_owned();
-    publish(
-        mesh,
-        Presence {
-            process,
-            kind: "full".to_owned(),
-            processors,
-            full_rooms,
-        },
-    )
-    .await;
-}
-
-/// Asks everybody at each connect, and says "alive" every 5 s, until the process stops.
-pub(crate) async fn run(mesh: Mesh) {
-    let mut link = mesh.bus().link();
-    let process = mesh.inbox().to_owned();
-    loop {
-        let up = matches!(*link.borrow_and_update(), Link::Up { .. });
-        if up {
-            let who = Presence {
-                process: process.clone(),
-                kind: "who".to_owned(),
-                ..Presence::default()
-            };
-            publish(&mesh, who).await;
-            say_all(&mesh).await;
-        }
-        loop {
-            match tokio::time::timeout(EVERY, link.changed()).await {
-                Ok(Ok(())) => break,
-                Ok(Err(_)) => return,
-                Err(_) => {
-                    let kind = "alive".to_owned();
-                    publish(
-                        &mesh,
-                        Presence {
-                            process: process.clone(),
-                            kind,
-                            ..Presence::default()
-                        },
-                    )
-                    .await;
-                }
             }
         }
     }

@@ -3,17 +3,17 @@
 
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use tg_bus::{Envelope, Target};
+use tg_rpc::deadline::now_millis;
+use tg_schemas::codec::{self, ContentType};
 use tg_schemas::msg::PutAside;
 use tg_schemas::processors::PUT_ASIDE_BASE;
-use tg_schemas::{Class, Error, Subscription, Topic};
+use tg_schemas::{Class, Error, ErrorCode, Headers, Subscription, Topic, limits};
+use tokio_util::sync::CancellationToken;
 
 use crate::mesh::Mesh;
 use crate::scope::Scope;
-use tg_bus::Envelope;
-use tg_rpc::Ask;
-use tg_rpc::deadline::now_millis;
 
 /// Pauses between tries of a record: 1 s, doubling, at most 5 minutes.
 fn pause(attempt: u32) -> Duration {
@@ -45,6 +45,10 @@ pub fn subscription() -> Subscription {
 }
 
 /// Puts a record aside; `Ok` when the flow service's queue has it, with why if nobody will try it again.
+///
+/// `Busy` while the room of its workspace or flow is full: it stays where it is. A record that can never be put aside
+/// as it is becomes a dead letter with the beginning of its body, and an error in the log: it must not come
+/// again for ever.
 pub(crate) async fn put_aside(
     mesh: &Mesh,
     of: &Subscription,
@@ -52,6 +56,13 @@ pub(crate) async fn put_aside(
     envelope: &Envelope,
     reason: Reason,
 ) -> Result<Option<String>, Error> {
+    let text = |id: Option<String>| id.unwrap_or_default();
+    let workspace = text(scope.workspace.as_ref().map(ToString::to_string));
+    let flow = text(scope.flow.as_ref().map(ToString::to_string));
+    if mesh.presence().room_full(&workspace, &flow) {
+        metrics::counter!("tg_records_held_back_total").increment(1);
+        return Err(Error::new(ErrorCode::Busy, FULL));
+    }
     let attempt = envelope.headers.attempt.unwrap_or(0);
     let (kind, detail, due) = match reason {
         Reason::Retry(error, after) if attempt < MAX_ATTEMPTS => (
@@ -66,31 +77,123 @@ pub(crate) async fn put_aside(
             Duration::ZERO,
         ),
     };
-    metrics::counter!("tg_records_put_aside_total", "reason" => kind).increment(1);
-    let dead = (kind == "dead").then(|| detail.clone());
     let mut headers = envelope.headers.clone();
     headers.attempt = Some(attempt + 1);
-    let record = PutAside {
+    let mut record = PutAside {
         topic: of.topic.to_string(),
         subscription: of.name.clone(),
         reason: kind.to_owned(),
-        detail,
+        detail: cut(&detail, limits::PUT_ASIDE_DETAIL).to_owned(),
         due_ms: (now_millis() + due.as_millis() as u64) as i64,
-        headers: serde_json::to_string(&headers).unwrap_or_default(),
+        headers: kept_headers(headers),
         content_type: envelope.content_type.as_str().to_owned(),
-        body: STANDARD.encode(&envelope.body),
-        workspace: scope
-            .workspace
-            .as_ref()
-            .map(ToString::to_string)
-            .unwrap_or_default(),
-        flow: scope
-            .flow
-            .as_ref()
-            .map(ToString::to_string)
-            .unwrap_or_default(),
+        workspace,
+        flow,
         ..PutAside::default()
     };
-    mesh.record(&topic(), &record, Ask::default()).await?;
-    Ok(dead)
+    let published = publish(mesh, &record, envelope.body.clone()).await;
+    let Err(error) = published else {
+        metrics::counter!("tg_records_put_aside_total", "reason" => kind).increment(1);
+        return Ok((kind == "dead").then_some(detail));
+    };
+    if !is_final(&error) {
+        return Err(error);
+    }
+    let size = envelope.body.len();
+    tracing::error!(
+        subscription = %of.name, workspace = %record.workspace, size, %error,
+        "a record cannot be put aside as it is; its beginning is kept as a dead letter"
+    );
+    "dead".clone_into(&mut record.reason);
+    record.detail = format!(
+        "{}; only the beginning of the record's {size} bytes could be kept",
+        cut(&detail, limits::PUT_ASIDE_DETAIL / 2)
+    );
+    let beginning = envelope.body.slice(..size.min(limits::PUT_ASIDE_CUT));
+    publish(mesh, &record, beginning).await?;
+    metrics::counter!("tg_records_cut_total").increment(1);
+    metrics::counter!("tg_records_put_aside_total", "reason" => "dead").increment(1);
+    Ok(Some(record.detail))
+}
+
+/// Why a record stays where it is.
+const FULL: &str =
+    "the room for put-aside records of its workspace or flow is full; replay or discard some";
+
+/// Whether the bus will never take the record as it is.
+fn is_final(error: &Error) -> bool {
+    matches!(error.code(), ErrorCode::TooLarge | ErrorCode::Internal)
+}
+
+/// Publishes a record to the flow service: its body as it is, what is said of it in a header.
+async fn publish(mesh: &Mesh, record: &PutAside, body: Bytes) -> Result<(), Error> {
+    let said = codec::encode(record, ContentType::Json)?;
+    let envelope = Envelope {
+        headers: Headers {
+            from: Some(mesh.inbox().to_owned()),
+            aside: Some(String::from_utf8_lossy(&said).into_owned()),
+            ..Headers::default()
+        },
+        content_type: ContentType::parse(&record.content_type),
+        body,
+        ..Envelope::default()
+    };
+    let none = CancellationToken::new();
+    mesh.publish_record(&Target::Topic(topic()), envelope, true, &none)
+        .await
+}
+
+/// The headers of a record as text; of those that came with too much, what a replay needs.
+fn kept_headers(headers: Headers) -> String {
+    let text = |headers: &Headers| serde_json::to_string(headers).unwrap_or_default();
+    let whole = text(&headers);
+    if whole.len() <= limits::PUT_ASIDE_HEADERS {
+        return whole;
+    }
+    let short = |value: Option<String>| value.filter(|value| value.len() <= 1024);
+    text(&Headers {
+        id: short(headers.id),
+        attempt: headers.attempt,
+        workspace: short(headers.workspace),
+        epoch: headers.epoch,
+        thread: short(headers.thread),
+        schema: short(headers.schema),
+        ..Headers::default()
+    })
+}
+
+/// A text, or the beginning of one that is longer.
+fn cut(text: &str, longest: usize) -> &str {
+    &text[..text.floor_char_boundary(longest)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_of_a_record_fits_into_its_header() {
+        let long = "\u{1}".repeat(10_000);
+        let headers = kept_headers(Headers {
+            id: Some("x".repeat(600)),
+            user_id: Some("\"".repeat(20_000)),
+            epoch: Some(3),
+            ..Headers::default()
+        });
+        let kept: Headers = serde_json::from_str(&headers).unwrap();
+        assert_eq!((kept.epoch, kept.user_id), (Some(3), None));
+        assert_eq!(kept.id.unwrap().len(), 600);
+        let whole = kept_headers(Headers {
+            user_id: Some("\"".repeat(3_000)),
+            ..Headers::default()
+        });
+        let record = PutAside {
+            detail: cut(&long, limits::PUT_ASIDE_DETAIL).to_owned(),
+            headers: whole,
+            ..PutAside::default()
+        };
+        let said = codec::encode(&record, ContentType::Json).unwrap();
+        assert!(said.len() <= limits::HEADERS, "{}", said.len());
+        assert_eq!(cut("h\u{e4}h", 2), "h");
+    }
 }

@@ -1,13 +1,14 @@
 //! Feeds records to a handler: acknowledged after their effect, or put aside.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tg_schemas::{ErrorCode, Subscription};
 
 use crate::erased::{ErasedRead, Outcome};
-use crate::processor::ReadFault;
+use crate::handler::ReadFault;
 use crate::put_aside::{self, Reason};
 use crate::run::Track;
 use crate::slot::{Done, Slot, note};
@@ -20,25 +21,60 @@ pub(crate) struct ReadSink {
     pub(crate) slot: Arc<Slot>,
     pub(crate) handler: Arc<dyn ErasedRead>,
     pub(crate) subscription: Subscription,
+    pub(crate) stuck: Arc<Stuck>,
 }
+
+/// Since when records of a subscription can be neither handled nor put aside, and when that was seen last.
+#[derive(Default)]
+pub(crate) struct Stuck(Mutex<Option<(Instant, Instant)>>);
+
+impl Stuck {
+    /// The next pause: as long as it has been so, within bounds.
+    fn pause(&self) -> Duration {
+        let mut seen = self.0.lock();
+        let now = Instant::now();
+        let since = match *seen {
+            Some((since, last)) if now - last < 2 * LONGEST_PAUSE => since,
+            _ => now,
+        };
+        *seen = Some((since, now));
+        (now - since).clamp(PAUSE, LONGEST_PAUSE)
+    }
+
+    fn over(&self) {
+        *self.0.lock() = None;
+    }
+}
+
+/// First pause before a record that can be neither handled nor put aside goes back to its queue, and the longest.
+const PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// How often one that pauses looks whether it may go on.
+const LOOK: Duration = Duration::from_millis(250);
 
 impl Sink for ReadSink {
     fn deliver(&self, delivery: Delivery) {
         let (slot, handler) = (self.slot.clone(), self.handler.clone());
-        let subscription = self.subscription.clone();
+        let (subscription, stuck) = (self.subscription.clone(), self.stuck.clone());
         slot.begin();
         self.slot.mesh.spawn(TaskKind::Handler, async move {
             let done = Done {
                 slot: slot.clone(),
                 running: Arc::new(AtomicUsize::new(1)),
             };
-            read(&slot, &*handler, &subscription, delivery).await;
+            read(&slot, &*handler, &subscription, &stuck, delivery).await;
             drop(done);
         });
     }
 }
 
-async fn read(slot: &Arc<Slot>, handler: &dyn ErasedRead, of: &Subscription, delivery: Delivery) {
+async fn read(
+    slot: &Arc<Slot>,
+    handler: &dyn ErasedRead,
+    of: &Subscription,
+    stuck: &Stuck,
+    delivery: Delivery,
+) {
     let started = Instant::now();
     let headers = delivery.envelope.headers.clone();
     let scope = slot.scope.read().clone();
@@ -73,23 +109,46 @@ async fn read(slot: &Arc<Slot>, handler: &dyn ErasedRead, of: &Subscription, del
         _ => tracing::warn!(processor = %scope.processor, ?reason, "a record was not handled"),
     }
     let aside = if of.topic == put_aside::topic() {
-        None
+        Err(None)
     } else {
-        put_aside::put_aside(&slot.mesh, of, &scope, &delivery.envelope, reason)
-            .await
-            .ok()
+        let aside = put_aside::put_aside(&slot.mesh, of, &scope, &delivery.envelope, reason);
+        aside.await.map_err(Some)
     };
-    let settled = match aside {
-        Some(Some(why)) => told(slot, track, Err(&why)).await,
-        Some(None) => true,
-        None => false,
+    let settled = match &aside {
+        Ok(Some(why)) => told(slot, track, Err(why)).await,
+        Ok(None) => true,
+        Err(None) => false,
+        Err(Some(error)) => {
+            tracing::debug!(processor = %scope.processor, %error, "a record cannot be put aside now");
+            false
+        }
     };
     if settled {
+        stuck.over();
         delivery.ack();
     } else {
         // Nothing accepted is lost: it goes back, slowly, until it can be put aside.
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        let full = matches!(&aside, Err(Some(error)) if error.code() == ErrorCode::Busy);
+        wait(slot, stuck.pause(), full).await;
         drop(delivery);
+    }
+}
+
+/// Pauses before a record goes back; ends early when its flow or the process stops, or where it waits for room.
+async fn wait(slot: &Slot, pause: Duration, full: bool) {
+    tokio::time::sleep(PAUSE).await;
+    let scope = slot.scope.read().clone();
+    let workspace = scope.workspace.as_ref().map_or("", |id| id.as_str());
+    let flow = scope.flow.as_ref().map_or("", |id| id.as_str());
+    let end = Instant::now() + pause.saturating_sub(PAUSE);
+    while Instant::now() < end {
+        let over = slot.stopping.load(Ordering::Acquire)
+            || slot.mesh.stopping().is_cancelled()
+            || (full && !slot.mesh.presence().room_full(workspace, flow));
+        if over {
+            return;
+        }
+        tokio::time::sleep(LOOK).await;
     }
 }
 

@@ -21,7 +21,7 @@ const AGAIN: Duration = Duration::from_millis(500);
 #[derive(Default)]
 pub(crate) struct Runtime {
     all: RwLock<Vec<Arc<Served>>>,
-    retry: Notify,
+    retry: Arc<Notify>,
     keeper: Keeper,
 }
 
@@ -29,7 +29,7 @@ impl Runtime {
     /// Hosts a processor; attached is what can be now.
     pub(crate) async fn host(&self, mesh: &Mesh, mut processor: Processor) {
         let owner = processor.owner.take();
-        let served = Arc::new(Served::new(processor));
+        let served = Arc::new(Served::new(processor, self.retry.clone()));
         self.all.write().push(served.clone());
         match owner {
             Some(owner) => {
@@ -39,11 +39,6 @@ impl Runtime {
             }
             None => served.begin(mesh).await,
         }
-    }
-
-    /// Has everything looked at again soon.
-    pub(crate) fn retry(&self) {
-        self.retry.notify_one();
     }
 
     /// Follows config changes until the process stops.

@@ -11,9 +11,9 @@ use tg_schemas::msg::{HostedFlow, HostedProcessor};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use crate::announce;
 use crate::erased::Outcome;
 use crate::mesh::Mesh;
-use crate::presence;
 use crate::run::Track;
 use crate::scope::{Cx, Scope};
 use tg_bus::TaskKind;
@@ -118,7 +118,7 @@ impl Slot {
                     slot.telling.swap(false, Ordering::SeqCst);
                     (!slot.left.load(Ordering::Acquire)).then(|| vec![slot.hosted()])
                 };
-                presence::tell(&slot.mesh, "attached", now).await;
+                announce::tell(&slot.mesh, "attached", now).await;
             });
         }
     }

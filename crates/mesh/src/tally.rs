@@ -11,9 +11,8 @@ use tg_schemas::{Class, ErrorCode, Subscription, Topic};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use crate::mesh::Mesh;
 use tg_bus::TaskKind;
-use tg_rpc::Ask;
+use tg_rpc::{Ask, Peer};
 
 /// Entries of one message at most, and how much they may name.
 const ENTRIES: usize = 256;
@@ -47,10 +46,10 @@ pub(crate) struct Tally(OnceLock<mpsc::Sender<Waiting>>);
 
 impl Tally {
     /// Adds an entry; `true` once the tally has it. `false`: the process stops, the record stays where it is.
-    pub(crate) async fn add(&self, mesh: &Mesh, entry: RunTallyEntry) -> bool {
+    pub(crate) async fn add(&self, peer: &Peer, entry: RunTallyEntry) -> bool {
         let to = self.0.get_or_init(|| {
             let (to, from) = mpsc::channel(WAITING);
-            mesh.spawn(TaskKind::Background, run(mesh.clone(), from));
+            peer.spawn(TaskKind::Background, run(peer.clone(), from));
             to
         });
         let (told, confirmed) = oneshot::channel();
@@ -58,16 +57,16 @@ impl Tally {
     }
 }
 
-async fn run(mesh: Mesh, mut from: mpsc::Receiver<Waiting>) {
+async fn run(peer: Peer, mut from: mpsc::Receiver<Waiting>) {
     let mut declared = false;
-    let linger = match mesh.bus().in_process() {
+    let linger = match peer.bus().in_process() {
         true => LINGER_HERE,
         false => LINGER,
     };
     while let Some(first) = from.recv().await {
         let (entries, told) = collect(first, &mut from, linger).await;
         metrics::histogram!("tg_tally_batch_entries").record(entries.len() as f64);
-        publish(&mesh, entries, &mut declared).await;
+        publish(&peer, entries, &mut declared).await;
         for told in told {
             let _ = told.send(());
         }
@@ -97,17 +96,17 @@ async fn collect(
 }
 
 /// Returns when the entries are safe. The readers whose entries wait take nothing new meanwhile.
-async fn publish(mesh: &Mesh, entries: Vec<RunTallyEntry>, declared: &mut bool) {
+async fn publish(peer: &Peer, entries: Vec<RunTallyEntry>, declared: &mut bool) {
     let mut tally = RunTally { entries };
     let mut pause = Duration::from_millis(100);
     loop {
         // Without its reader's queue the tally would go nowhere.
         if !*declared {
             let queue = [subscription()];
-            *declared = mesh.bus().declare(&[topic()], &queue).await.is_ok();
+            *declared = peer.bus().declare(&[topic()], &queue).await.is_ok();
         }
         if *declared {
-            match mesh.record(&topic(), &tally, Ask::default()).await {
+            match peer.record(&topic(), &tally, Ask::default()).await {
                 Ok(()) => return,
                 Err(error) if error.code() == ErrorCode::TooLarge => cut(&mut tally),
                 Err(error) => tracing::warn!(%error, "the tally of runs waits"),

@@ -7,9 +7,9 @@ use std::sync::atomic::AtomicUsize;
 use serde::Deserialize;
 use tg_schemas::{Class, FlowId, Subscription, Topic, WorkspaceId};
 
-use crate::attached::{At, Served};
+use crate::instance::At;
 use crate::mesh::Mesh;
-use crate::processor::{Handler, Hosted, Place};
+use crate::processor::{Handler, Hosted, Place, Processor};
 use crate::read_sink::ReadSink;
 use crate::scope::Scope;
 use crate::serve_sink::{ServeSink, response_topic};
@@ -27,7 +27,27 @@ struct Row {
     unread: BTreeSet<String>,
 }
 
-impl Served {
+/// The handlers of one processor.
+pub(crate) struct Wiring {
+    id: String,
+    handlers: Vec<Hosted>,
+    concurrency: usize,
+}
+
+impl Wiring {
+    pub(crate) fn of(processor: Processor) -> Self {
+        Self {
+            id: processor.id,
+            handlers: processor.handlers,
+            concurrency: processor.concurrency,
+        }
+    }
+
+    /// Whether some handler is attached at this kind of place.
+    pub(crate) fn has(&self, wanted: Place) -> bool {
+        self.handlers.iter().any(|hosted| hosted.place == wanted)
+    }
+
     /// `None` when the row cannot be read; that is told, not tried again.
     #[allow(clippy::type_complexity, reason = "a pair used in one place")]
     pub(crate) async fn attach_one(
@@ -159,6 +179,7 @@ impl Served {
                     slot: slot.clone(),
                     handler: handler.clone(),
                     subscription: subscription.clone(),
+                    stuck: Arc::default(),
                 });
                 mesh.bus().consume(&subscription, how, sink).await
             }

@@ -10,12 +10,12 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tg_mesh::embedded::EmbeddedBus;
 use tg_mesh::{
-    Ask, Cx, Deadline, Mesh, MeshOptions, Out, Processor, Read, ReadFault, RunId, Serve, put_aside,
+    Ask, Cx, Deadline, Host, MeshOptions, Out, Processor, Read, ReadFault, RunId, Serve, put_aside,
 };
 use tg_schemas::msg::{
     ConfigRequest, ConfigResponse, ConfigValue, PutAside, RUN_TALLY, RunTally, RunTallyEntry,
 };
-use tg_schemas::{Class, Error, FlowId, Message, Reply, Topic, WorkspaceId, codec};
+use tg_schemas::{Class, Error, FlowId, Message, Reply, Topic, WorkspaceId};
 use tokio::sync::watch;
 
 /// Everything happens by then.
@@ -96,7 +96,7 @@ pub type Wiring = (&'static str, &'static [(&'static str, Class, &'static str)])
 /// The running flow.
 pub struct TestFlow {
     /// Its mesh.
-    pub mesh: Mesh,
+    pub mesh: Host,
     tally: watch::Receiver<Vec<RunTallyEntry>>,
 }
 
@@ -105,7 +105,7 @@ impl TestFlow {
     pub async fn start(
         rows: Rows,
         wiring: &[Wiring],
-        host: impl FnOnce(&Mesh) -> Vec<Processor>,
+        host: impl FnOnce(&tg_mesh::Mesh) -> Vec<Processor>,
     ) -> Self {
         for (processor, specs) in wiring {
             let topics: BTreeMap<_, _> = specs
@@ -116,7 +116,7 @@ impl TestFlow {
             rows.put(&format!("processor:{processor}"), NAME, &row.to_string());
         }
         let bus = Arc::new(EmbeddedBus::in_memory());
-        let mesh = Mesh::start(bus, MeshOptions::default())
+        let mesh = Host::start(bus, MeshOptions::default())
             .await
             .expect("a mesh");
         let (sender, tally) = watch::channel(Vec::new());
@@ -209,8 +209,7 @@ impl TestFlow {
                 let taken = self.mesh.bus().take(&put_aside::subscription()).await;
                 if let Some(delivery) = taken.expect("the bus runs") {
                     let envelope = &delivery.envelope;
-                    let record: PutAside =
-                        codec::decode(&envelope.body, envelope.content_type).expect("a record");
+                    let record: PutAside = envelope.read().expect("a record");
                     delivery.ack();
                     return record.detail;
                 }

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tg_config::{Seed, bootstrap};
 use tg_mesh::bus::{Consume, Delivery, Sink};
 use tg_mesh::embedded::EmbeddedBus;
-use tg_mesh::{Ask, Bus, Cx, Deadline, Mesh, MeshOptions, Out, Processor, Serve};
+use tg_mesh::{Ask, Bus, Cx, Deadline, Host, MeshOptions, Out, Processor, Serve};
 use tg_schemas::codec;
 use tg_schemas::msg::{
     ConfigKey, ConfigPush, ConfigRequest, ConfigResponse, ConfigValue, FlowRequest, FlowResponse,
@@ -21,7 +21,7 @@ use tokio::sync::mpsc;
 const BOUND: Duration = Duration::from_secs(10);
 
 struct System {
-    mesh: Mesh,
+    mesh: Host,
     notices: mpsc::Receiver<ConfigPush>,
     _consumer: Box<dyn tg_mesh::bus::Consumer>,
 }
@@ -37,8 +37,8 @@ impl Sink for Listen {
     }
 }
 
-async fn join(bus: Arc<dyn Bus>) -> Mesh {
-    Mesh::start(bus, MeshOptions::default()).await.unwrap()
+async fn join(bus: Arc<dyn Bus>) -> Host {
+    Host::start(bus, MeshOptions::default()).await.unwrap()
 }
 
 async fn start(bus: Arc<dyn Bus>, dir: &Path) -> System {
@@ -62,7 +62,7 @@ async fn start(bus: Arc<dyn Bus>, dir: &Path) -> System {
     }
 }
 
-async fn host(mesh: &Mesh, dir: &Path) {
+async fn host(mesh: &Host, dir: &Path) {
     for processor in tg_config::processors(mesh, dir, Durability::Process).unwrap() {
         mesh.host(processor).await.unwrap();
     }
@@ -90,13 +90,13 @@ fn options() -> Ask {
     }
 }
 
-async fn system(mesh: &Mesh, ask: ConfigRequest) -> Result<ConfigResponse, Error> {
+async fn system(mesh: &Host, ask: ConfigRequest) -> Result<ConfigResponse, Error> {
     let topic = Topic::system(Class::Request, "config");
     mesh.ask(&topic, &ask, options()).last().await
 }
 
 /// Asks on a workspace's queue, as soon as it is served.
-async fn own(mesh: &Mesh, workspace: &str, ask: ConfigRequest) -> Result<ConfigResponse, Error> {
+async fn own(mesh: &Host, workspace: &str, ask: ConfigRequest) -> Result<ConfigResponse, Error> {
     let topic = Topic::workspace(
         Class::Request,
         "config",

@@ -10,14 +10,14 @@ use async_trait::async_trait;
 use tg_embeddings::EmbeddingSettings;
 use tg_mesh::embedded::EmbeddedBus;
 use tg_mesh::{
-    Ask, Cx, Deadline, Mesh, MeshOptions, Out, Processor, Read, ReadFault, RunId, Serve, put_aside,
+    Ask, Cx, Deadline, Host, MeshOptions, Out, Processor, Read, ReadFault, RunId, Serve, put_aside,
 };
 use tg_schemas::msg::{
     Chunk, ConfigRequest, ConfigResponse, ConfigValue, DocumentEmbeddings, EmbeddingsRequest,
     EmbeddingsResponse, EntityContext, EntityContexts, ExtractedObject, GraphEmbeddings, Metadata,
     PutAside, RUN_TALLY, RowEmbeddings, RunTally, RunTallyEntry,
 };
-use tg_schemas::{Class, Error, ErrorCode, FlowId, Message, Term, Topic, WorkspaceId, codec};
+use tg_schemas::{Class, Error, ErrorCode, FlowId, Message, Term, Topic, WorkspaceId};
 use tokio::sync::watch;
 
 const SOON: Duration = Duration::from_secs(20);
@@ -115,7 +115,7 @@ async fn until<M: Clone>(of: &watch::Receiver<Vec<M>>, so: impl Fn(&[M]) -> bool
 }
 
 struct System {
-    mesh: Mesh,
+    mesh: Host,
     chunks: watch::Receiver<Vec<DocumentEmbeddings>>,
     entities: watch::Receiver<Vec<GraphEmbeddings>>,
     rows: watch::Receiver<Vec<RowEmbeddings>>,
@@ -126,7 +126,7 @@ impl System {
     /// With the service's own `embeddings`, or one that plays it.
     async fn start(played: Option<Arc<Lengths>>, parameters: &str) -> Self {
         let bus = Arc::new(EmbeddedBus::in_memory());
-        let mesh = Mesh::start(bus, MeshOptions::default()).await.unwrap();
+        let mesh = Host::start(bus, MeshOptions::default()).await.unwrap();
         let asks = ("embeddings-request", topic(Class::Request, "embeddings"));
         let flow = |spec, base| (spec, topic(Class::Flow, base));
         let stages = [
@@ -232,7 +232,7 @@ impl System {
                 let taken = self.mesh.bus().take(&put_aside::subscription()).await;
                 if let Some(delivery) = taken.unwrap() {
                     let envelope = &delivery.envelope;
-                    let record = codec::decode(&envelope.body, envelope.content_type).unwrap();
+                    let record: PutAside = envelope.read().unwrap();
                     delivery.ack();
                     return record;
                 }

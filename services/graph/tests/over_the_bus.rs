@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use tempfile::TempDir;
 use tg_mesh::embedded::EmbeddedBus;
-use tg_mesh::{Ask, Cx, Deadline, Mesh, MeshOptions, Out, Processor, Serve, put_aside};
+use tg_mesh::{Ask, Cx, Deadline, Host, MeshOptions, Out, Processor, Serve, put_aside};
 use tg_provenance::{Extraction, Making, extracted, subgraph_id};
 use tg_schemas::msg::{
     CollectionDrop, CollectionDropped, ConfigPush, ConfigRequest, ConfigResponse, ConfigValue,
@@ -68,7 +68,7 @@ fn topic(class: Class, base: &str) -> Topic {
 }
 
 struct System {
-    mesh: Mesh,
+    mesh: Host,
     config: Arc<Config>,
     _dir: TempDir,
 }
@@ -77,7 +77,7 @@ impl System {
     async fn start() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let bus = Arc::new(EmbeddedBus::in_memory());
-        let mesh = Mesh::start(bus, MeshOptions::default()).await.unwrap();
+        let mesh = Host::start(bus, MeshOptions::default()).await.unwrap();
         let config = Arc::new(Config::default());
         for (processor, spec, at) in [
             (

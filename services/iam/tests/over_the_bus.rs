@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use tg_iam::Regime;
 use tg_mesh::embedded::EmbeddedBus;
-use tg_mesh::{Ask, Cx, Deadline, Mesh, MeshOptions, Out, Processor, Serve};
+use tg_mesh::{Ask, Cx, Deadline, Host, MeshOptions, Out, Processor, Serve};
 use tg_schemas::msg::{
     ApiKeyInput, ConfigPush, ConfigRequest, ConfigResponse, ConfigValue, FlowRequest, FlowResponse,
     IamRequest, IamResponse, UserInput, WorkspaceChanges, WorkspaceInput,
@@ -117,14 +117,14 @@ impl Serve<FlowRequest, FlowResponse> for Flows {
 }
 
 struct System {
-    mesh: Mesh,
+    mesh: Host,
     world: Shared,
     _dir: tempfile::TempDir,
 }
 
 async fn start(regime: Regime) -> System {
     let dir = tempfile::tempdir().unwrap();
-    let mesh = Mesh::start(Arc::new(EmbeddedBus::in_memory()), MeshOptions::default())
+    let mesh = Host::start(Arc::new(EmbeddedBus::in_memory()), MeshOptions::default())
         .await
         .unwrap();
     let world = Shared::default();

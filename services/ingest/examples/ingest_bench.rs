@@ -13,7 +13,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use tg_ingest::IngestSettings;
 use tg_mesh::embedded::EmbeddedBus;
-use tg_mesh::{Ask, Cx, Mesh, MeshOptions, Out, Processor, Read, ReadFault, Serve};
+use tg_mesh::{Ask, Cx, Host, MeshOptions, Out, Processor, Read, ReadFault, Serve};
 use tg_schemas::msg::{
     Chunk, ConfigRequest, ConfigResponse, ConfigValue, LibrarianRequest, LibrarianResponse,
     Metadata, TextDocument, Triples,
@@ -121,7 +121,7 @@ fn text() -> String {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let bus = Arc::new(EmbeddedBus::in_memory());
-    let mesh = Mesh::start(bus, MeshOptions::default()).await?;
+    let mesh = Host::start(bus, MeshOptions::default()).await?;
     let (workspace, flow) = (WorkspaceId::new("default")?, FlowId::new("default")?);
     let topic = |base: &str| Topic::flow(Class::Flow, base, &workspace, &flow);
     let [input, output, store] = ["text-document-load", "chunk-load", "triples-store"].map(topic);

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tg_llm::{Completer, ProviderSettings, RetryPolicy, processors};
+use tg_llm::{Backoff, Completer, ProviderSettings, processors};
 use tg_mesh::embedded::EmbeddedBus;
-use tg_mesh::{Ask, Cx, Mesh, MeshOptions, Out, Processor, Read, ReadFault, Serve};
+use tg_mesh::{Ask, Cx, Host, MeshOptions, Out, Processor, Read, ReadFault, Serve};
 use tg_schemas::msg::{
     ConfigRequest, ConfigResponse, ConfigValue, TextCompletionRequest, TextCompletionResponse,
     Usage,
@@ -64,7 +64,7 @@ impl Read<Usage> for Meter {
 }
 
 struct World {
-    mesh: Mesh,
+    mesh: Host,
     server: ScriptedModel,
     usage: mpsc::Receiver<Usage>,
 }
@@ -77,7 +77,7 @@ async fn world(rules: Vec<Rule>) -> World {
         _ => None,
     })
     .unwrap();
-    let mesh = Mesh::start(Arc::new(EmbeddedBus::in_memory()), MeshOptions::default())
+    let mesh = Host::start(Arc::new(EmbeddedBus::in_memory()), MeshOptions::default())
         .await
         .unwrap();
     mesh.host(Processor::new("config-svc").serves_system("config", Arc::new(Config)))
@@ -87,11 +87,11 @@ async fn world(rules: Vec<Rule>) -> World {
     mesh.host(Processor::new("metering").reads_system("usage:default:f", Arc::new(Meter(tx))))
         .await
         .unwrap();
-    let retry = RetryPolicy {
+    let backoff = Backoff {
         attempts: 1,
-        ..RetryPolicy::default()
+        ..Backoff::default()
     };
-    let completer = Completer::new(settings.build().unwrap()).with_retry(retry);
+    let completer = Completer::new(settings.build().unwrap()).with_backoff(backoff);
     for processor in processors(completer) {
         mesh.host(processor).await.unwrap();
     }

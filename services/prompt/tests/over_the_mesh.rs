@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use tg_mesh::embedded::EmbeddedBus;
-use tg_mesh::{Ask, Cx, Mesh, MeshOptions, Out, Processor, Serve};
+use tg_mesh::{Ask, Cx, Host, MeshOptions, Out, Processor, Serve};
 use tg_prompt::processors;
 use tg_schemas::msg::{
     ConfigRequest, ConfigResponse, ConfigValue, PromptRequest, PromptResponse,
@@ -113,12 +113,12 @@ impl Serve<TextCompletionRequest, TextCompletionResponse> for Model {
 }
 
 struct World {
-    mesh: Mesh,
+    mesh: Host,
     model: Arc<Model>,
 }
 
 async fn world() -> World {
-    let mesh = Mesh::start(Arc::new(EmbeddedBus::in_memory()), MeshOptions::default())
+    let mesh = Host::start(Arc::new(EmbeddedBus::in_memory()), MeshOptions::default())
         .await
         .unwrap();
     mesh.host(Processor::new("config-svc").serves_system("config", Arc::new(Config)))

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use tg_mesh::bus::{Bus, Mode};
 use tg_mesh::embedded::EmbeddedBus;
 use tg_mesh::rabbitmq::{RabbitBus, RabbitOptions};
-use tg_mesh::{Ask, Cx, Mesh, MeshOptions, Out, Processor, Serve};
+use tg_mesh::{Ask, Cx, Host, MeshOptions, Out, Processor, Serve};
 use tg_schemas::codec::{self, ContentType};
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
 use tg_schemas::topic::Class;
@@ -64,12 +64,12 @@ fn question() -> TextCompletionRequest {
 }
 
 /// A process's place in the mesh.
-async fn mesh(bus: Arc<dyn Bus>) -> Mesh {
-    let mesh = Mesh::start(bus, MeshOptions::default());
+async fn mesh(bus: Arc<dyn Bus>) -> Host {
+    let mesh = Host::start(bus, MeshOptions::default());
     mesh.await.expect("a mesh")
 }
 
-async fn host(mesh: &Mesh) {
+async fn host(mesh: &Host) {
     let processor = Processor::new("bench-echo").serves_system("bench-echo", Arc::new(Echo));
     mesh.host(processor).await.expect("hosted");
 }
@@ -149,7 +149,7 @@ where
     times
 }
 
-async fn asked(mesh: &Mesh, under_way: usize) -> Vec<Duration> {
+async fn asked(mesh: &Host, under_way: usize) -> Vec<Duration> {
     let mesh = mesh.clone();
     lanes(under_way, move || {
         let mesh = mesh.clone();

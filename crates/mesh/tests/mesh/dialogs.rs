@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tg_mesh::embedded::EmbeddedBus;
-use tg_mesh::{Ask, Cx, Deadline, Mesh, MeshOptions, Out, Processor, Serve};
+use tg_mesh::{Ask, Cx, Deadline, Host, MeshOptions, Out, Processor, Serve};
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
 use tg_schemas::{Class, Error, ErrorCode, Topic};
 use tg_testkit::faults::{Faults, FaultyBus};
 use tokio::sync::Notify;
 
-pub async fn mesh() -> Mesh {
-    Mesh::start(Arc::new(EmbeddedBus::in_memory()), MeshOptions::default())
+pub async fn mesh() -> Host {
+    Host::start(Arc::new(EmbeddedBus::in_memory()), MeshOptions::default())
         .await
         .unwrap()
 }
@@ -82,7 +82,7 @@ impl Serve<TextCompletionRequest, TextCompletionResponse> for Echo {
     }
 }
 
-async fn echo(limit: usize) -> (Mesh, Arc<Echo>) {
+async fn echo(limit: usize) -> (Host, Arc<Echo>) {
     let mesh = mesh().await;
     let echo = Arc::new(Echo::default());
     let processor = Processor::new("echo")
@@ -99,7 +99,7 @@ fn prompt(text: &str) -> TextCompletionRequest {
     }
 }
 
-async fn ask(mesh: &Mesh, text: &str, options: Ask) -> Result<TextCompletionResponse, Error> {
+async fn ask(mesh: &Host, text: &str, options: Ask) -> Result<TextCompletionResponse, Error> {
     mesh.ask(&topic(), &prompt(text), options).last().await
 }
 
@@ -123,7 +123,7 @@ async fn parts_come_in_order_and_end() {
 #[tokio::test]
 async fn parts_sent_together_come_one_by_one_also_over_a_bus_that_loses_some() {
     let bus = FaultyBus::new(Arc::new(EmbeddedBus::in_memory()), 11);
-    let mesh = Mesh::start(Arc::new(bus.clone()), MeshOptions::default())
+    let mesh = Host::start(Arc::new(bus.clone()), MeshOptions::default())
         .await
         .unwrap();
     let processor = Processor::new("echo").serves_system("echo", Arc::new(Echo::default()));

@@ -17,7 +17,7 @@ pub struct FakeConfig(Mutex<(i64, Rows)>);
 
 impl FakeConfig {
     /// Hosts it.
-    pub async fn host(mesh: &Mesh) -> Arc<Self> {
+    pub async fn host(mesh: &tg_mesh::Host) -> Arc<Self> {
         let fake = Arc::new(Self::default());
         mesh.host(Processor::new("config-svc").serves_system("config", fake.clone()))
             .await

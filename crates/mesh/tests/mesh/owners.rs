@@ -12,7 +12,7 @@ use tg_mesh::bus::{
     Promise, QueueState, Routed, Sink, Target,
 };
 use tg_mesh::embedded::EmbeddedBus;
-use tg_mesh::{Ask, Cx, Mesh, MeshOptions, Out, OwnedStore, PresenceView, Processor, Serve};
+use tg_mesh::{Ask, Cx, Host, MeshOptions, Out, OwnedStore, PresenceView, Processor, Serve};
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
 use tg_schemas::{Class, Error, ErrorCode, Subscription, Topic};
 use tg_storage::{Database, Durability};
@@ -134,7 +134,7 @@ struct World {
 }
 
 struct Process {
-    mesh: Mesh,
+    mesh: Host,
     store: Arc<OwnedStore<Database>>,
 }
 
@@ -164,7 +164,7 @@ impl World {
             name,
             holders: self.holders.clone(),
         };
-        let mesh = Mesh::start(Arc::new(line), MeshOptions::default())
+        let mesh = Host::start(Arc::new(line), MeshOptions::default())
             .await
             .unwrap();
         let file = self.file.clone();
@@ -183,7 +183,7 @@ impl World {
     }
 }
 
-async fn ask(mesh: &Mesh, of: &str) -> Result<String, Error> {
+async fn ask(mesh: &Host, of: &str) -> Result<String, Error> {
     let topic = Topic::system(Class::Request, of);
     let question = TextCompletionRequest::default();
     let answer = mesh.ask::<_, TextCompletionResponse>(&topic, &question, Ask::default());
@@ -255,7 +255,7 @@ async fn a_store_that_cannot_be_opened_is_said_to_who_asks() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_store_that_opens_slowly_is_served_meanwhile() {
     let bus = Arc::new(EmbeddedBus::in_memory());
-    let mesh = Mesh::start(bus, MeshOptions::default()).await.unwrap();
+    let mesh = Host::start(bus, MeshOptions::default()).await.unwrap();
     let (go, gone) = watch::channel(false);
     let store = OwnedStore::new("slow", move || {
         let mut gone = gone.clone();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tg_mesh::{Ask, Cx, Mesh, Processor, Read, ReadFault};
+use tg_mesh::{Ask, Cx, Host, Processor, Read, ReadFault};
 use tg_schemas::msg::{Metadata, PutAside, Triples};
 use tg_schemas::{Class, Error, ErrorCode, FlowId, Topic, WorkspaceId};
 use tokio::sync::mpsc;
@@ -77,7 +77,7 @@ async fn next<T>(from: &mut mpsc::Receiver<T>) -> T {
 }
 
 struct World {
-    mesh: Mesh,
+    mesh: Host,
     config: Arc<FakeConfig>,
     written: mpsc::Receiver<String>,
     aside: mpsc::Receiver<PutAside>,

@@ -10,7 +10,7 @@ use tg_bus::{
     Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Envelope, Link, Mode, Promise,
     QueueState, Routed, Sink, Target,
 };
-use tg_mesh::{Ask, Cx, Mesh, MeshOptions, Processor, Read, ReadFault, RunId, tally};
+use tg_mesh::{Ask, Cx, Host, MeshOptions, Processor, Read, ReadFault, RunId, tally};
 use tg_schemas::codec::ContentType;
 use tg_schemas::msg::{Metadata, PutAside, RunTally, RunTallyEntry, Triples};
 use tg_schemas::topic::Class;
@@ -102,16 +102,16 @@ async fn next<T>(from: &mut mpsc::UnboundedReceiver<T>) -> T {
 }
 
 /// A process of the world.
-async fn start(world: &World) -> Mesh {
+async fn start(world: &World) -> Host {
     start_on(Line::to(world, false).await).await
 }
 
-async fn start_on(line: Arc<Line>) -> Mesh {
-    Mesh::start(line, MeshOptions::default()).await.unwrap()
+async fn start_on(line: Arc<Line>) -> Host {
+    Host::start(line, MeshOptions::default()).await.unwrap()
 }
 
 /// Hosts the reader of the tally; closing the mesh ends it.
-async fn counting(mesh: &Mesh) -> mpsc::UnboundedReceiver<RunTally> {
+async fn counting(mesh: &Host) -> mpsc::UnboundedReceiver<RunTally> {
     let (to, tallies) = mpsc::unbounded_channel();
     let reader = Processor::new("librarian").reads_system("run-tally", Arc::new(Keep(to)));
     mesh.host(reader).await.unwrap();
@@ -128,7 +128,7 @@ async fn entries(from: &mut mpsc::UnboundedReceiver<RunTally>, count: usize) -> 
 
 /// Hosts a worker on a topic of its own.
 async fn working(
-    mesh: &Mesh,
+    mesh: &Host,
     id: &str,
     out: Option<Topic>,
 ) -> (Topic, mpsc::UnboundedReceiver<Headers>) {
@@ -284,13 +284,12 @@ async fn failures_are_told_when_they_are_final(world: &World) {
 }
 
 /// As the flow service does with what is due or replayed.
-async fn bring_back(mesh: &Mesh, kept: &PutAside) {
-    use base64::Engine;
-    let body = base64::engine::general_purpose::STANDARD.decode(&kept.body);
+async fn bring_back(mesh: &Host, kept: &PutAside) {
+    let body = kept.clone().into_body();
     let envelope = Envelope {
         headers: serde_json::from_str(&kept.headers).unwrap(),
         content_type: ContentType::parse(&kept.content_type),
-        body: body.unwrap().into(),
+        body: body.unwrap(),
         ..Envelope::default()
     };
     let target = Target::Subscription(Subscription {

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tg_flow::FlowSettings;
 use tg_mesh::embedded::EmbeddedBus;
-use tg_mesh::{Ask, Bus, Cx, Deadline, Mesh, MeshOptions, Processor, Read, ReadFault};
+use tg_mesh::{Ask, Bus, Cx, Deadline, Host, MeshOptions, Processor, Read, ReadFault};
 use tg_schemas::msg::{FlowRequest, FlowResponse, Metadata, Triples};
 use tg_schemas::{Class, Error, ErrorCode, FlowId, Subscription, Topic, WorkspaceId};
 use tg_storage::Durability;
@@ -86,7 +86,7 @@ pub fn later(text: &str) -> ReadFault {
 
 /// A process.
 pub struct Process {
-    pub mesh: Mesh,
+    pub mesh: Host,
 }
 
 /// What outlives processes.
@@ -175,7 +175,7 @@ impl Process {
         dir: &Path,
         reader: Option<Arc<Reader>>,
     ) -> Self {
-        let mesh = Mesh::start(bus, MeshOptions::default())
+        let mesh = Host::start(bus, MeshOptions::default())
             .await
             .expect("a mesh");
         mesh.host(config.processor(fuse)).await.expect("config");
@@ -200,7 +200,7 @@ impl Process {
     }
 
     /// Waits until something holds in the watched configuration.
-    pub async fn until(&self, holds: impl Fn(&Mesh) -> bool) {
+    pub async fn until(&self, holds: impl Fn(&tg_mesh::Mesh) -> bool) {
         let mut changes = self.mesh.config().changes();
         let wait = changes.wait_for(|_| holds(&self.mesh));
         let outcome = tokio::time::timeout(WAIT, wait).await;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tg_gateway::{GatewayHandle, GatewayOptions, Regime};
 use tg_mesh::embedded::EmbeddedBus;
-use tg_mesh::{Bus, Mesh, MeshOptions, Processor};
+use tg_mesh::{Bus, Host, MeshOptions, Processor};
 use tg_testkit::socket::Socket;
 
 use crate::fakes::*;
@@ -16,7 +16,7 @@ pub const BOUND: Duration = Duration::from_secs(20);
 
 /// One system.
 pub struct World {
-    pub mesh: Mesh,
+    pub mesh: Host,
     pub fakes: Fakes,
     pub handle: GatewayHandle,
     pub http: reqwest::Client,
@@ -97,7 +97,7 @@ impl World {
         change: impl FnOnce(&mut GatewayOptions),
     ) -> Self {
         install_tls();
-        let mesh = Mesh::start(bus, MeshOptions::default()).await.unwrap();
+        let mesh = Host::start(bus, MeshOptions::default()).await.unwrap();
         let fakes = Fakes::default();
         for workspace in ["default", "acme"] {
             let enabled = json!({"enabled": true}).to_string();

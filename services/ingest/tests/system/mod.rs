@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use tg_ingest::IngestSettings;
 use tg_mesh::embedded::EmbeddedBus;
 use tg_mesh::{
-    Ask, Cx, Deadline, Mesh, MeshOptions, Out, Processor, Read, ReadFault, Serve, put_aside,
+    Ask, Cx, Deadline, Host, MeshOptions, Out, Processor, Read, ReadFault, Serve, put_aside,
 };
 use tg_schemas::msg::{
     Chunk, ConfigRequest, ConfigResponse, ConfigValue, Document, DocumentMetadata,
@@ -163,7 +163,7 @@ impl<M: tg_schemas::Message> Read<M> for Kept<M> {
 }
 
 pub struct System {
-    mesh: Mesh,
+    mesh: Host,
     library: Arc<Library>,
     triples: Arc<Kept<Triples>>,
     chunks: Arc<Kept<Chunk>>,
@@ -177,7 +177,7 @@ fn topic(base: &str) -> Topic {
 impl System {
     pub async fn start(parameters: &[(&str, &str)]) -> Self {
         let bus = Arc::new(EmbeddedBus::in_memory());
-        let mesh = Mesh::start(bus, MeshOptions::default()).await.unwrap();
+        let mesh = Host::start(bus, MeshOptions::default()).await.unwrap();
         let (library, triples, chunks) = (Arc::new(Library::default()), Kept::new(), Kept::new());
         let parameters: BTreeMap<&str, &str> = parameters.iter().copied().collect();
         let parameters = serde_json::to_string(&parameters).unwrap();

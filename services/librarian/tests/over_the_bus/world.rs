@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use parking_lot::Mutex;
 use tempfile::TempDir;
 use tg_mesh::embedded::EmbeddedBus;
-use tg_mesh::{Ask, Cx, Deadline, Mesh, MeshOptions, Out, Processor, Serve};
+use tg_mesh::{Ask, Cx, Deadline, Host, MeshOptions, Out, Processor, Serve};
 use tg_schemas::msg::{
     CollectionManagementRequest, CollectionManagementResponse, ConfigPush, ConfigRequest,
     ConfigResponse, ConfigValue, DocumentMetadata, LibrarianRequest, LibrarianResponse,
@@ -71,7 +71,7 @@ impl Config {
     }
 
     /// Changes rows and tells everybody.
-    pub async fn change(&self, mesh: &Mesh, workspace: &str, rows: &[(&str, &str, Option<&str>)]) {
+    pub async fn change(&self, mesh: &tg_mesh::Mesh, workspace: &str, rows: &[(&str, &str, Option<&str>)]) {
         let mut changes: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let version = {
             let mut all = self.rows.lock();
@@ -125,7 +125,7 @@ impl Serve<ConfigRequest, ConfigResponse> for Config {
 
 /// The mesh.
 pub struct World {
-    pub mesh: Mesh,
+    pub mesh: Host,
     pub config: Arc<Config>,
     pub dir: Arc<TempDir>,
 }
@@ -159,7 +159,7 @@ impl World {
             let some = [workspace, "note", "x"].map(str::to_owned);
             config.rows.lock().insert(some.into(), "{}".to_owned());
         }
-        let mesh = Mesh::start(bus.clone(), MeshOptions::default())
+        let mesh = Host::start(bus.clone(), MeshOptions::default())
             .await
             .unwrap();
         let service = Processor::new("config-svc")

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use tg_mesh::embedded::EmbeddedBus;
-use tg_mesh::{Ask, Cx, Deadline, Mesh, MeshOptions, Out, Processor, Serve};
+use tg_mesh::{Ask, Cx, Deadline, Host, MeshOptions, Out, Processor, Serve};
 use tg_schemas::msg::*;
 use tg_schemas::{Class, Error, ErrorCode, FlowId, Message, Reply, Topic, Triple, WorkspaceId};
 use tokio::sync::Notify;
@@ -57,7 +57,7 @@ pub struct Script {
 }
 
 pub struct World {
-    pub mesh: Mesh,
+    pub mesh: Host,
     pub counts: Arc<Counts>,
     pub script: Arc<Mutex<Script>>,
     /// Triples that were stored, in order.
@@ -213,7 +213,7 @@ impl World {
     /// A flow with the real graph store, or with one that only knows patterns.
     pub async fn start(own_graph: bool, script: Script) -> Self {
         let bus = Arc::new(EmbeddedBus::in_memory());
-        let mesh = Mesh::start(bus, MeshOptions::default()).await.unwrap();
+        let mesh = Host::start(bus, MeshOptions::default()).await.unwrap();
         let state = Arc::new(State {
             counts: Arc::default(),
             script: Arc::new(Mutex::new(script)),

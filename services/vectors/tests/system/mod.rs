@@ -9,13 +9,13 @@ use parking_lot::Mutex;
 use tempfile::TempDir;
 use tg_mesh::embedded::EmbeddedBus;
 use tg_mesh::{
-    Ask, Cx, Deadline, Mesh, MeshOptions, Out, Processor, Read, ReadFault, RunId, Serve, put_aside,
+    Ask, Cx, Deadline, Host, MeshOptions, Out, Processor, Read, ReadFault, RunId, Serve, put_aside,
 };
 use tg_schemas::msg::{
     ConfigRequest, ConfigResponse, ConfigValue, Metadata, PutAside, RUN_TALLY, RunTally,
     RunTallyEntry,
 };
-use tg_schemas::{Class, Error, FlowId, Message, Reply, Topic, WorkspaceId, codec};
+use tg_schemas::{Class, Error, FlowId, Message, Reply, Topic, WorkspaceId};
 use tg_storage::Durability;
 use tg_vectors::Limits;
 use tokio::sync::watch;
@@ -96,7 +96,7 @@ pub fn metadata(id: &str, collection: &str) -> Option<Metadata> {
 
 /// The mesh with the service's processors attached.
 pub struct System {
-    pub mesh: Mesh,
+    pub mesh: Host,
     tally: watch::Receiver<Vec<RunTallyEntry>>,
     _dir: TempDir,
 }
@@ -105,7 +105,7 @@ impl System {
     pub async fn start(config: Config) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let bus = Arc::new(EmbeddedBus::in_memory());
-        let mesh = Mesh::start(bus, MeshOptions::default()).await.unwrap();
+        let mesh = Host::start(bus, MeshOptions::default()).await.unwrap();
         let request = |base| ("request", topic(Class::Request, base));
         let input = |base| ("input", topic(Class::Flow, base));
         let all = [
@@ -206,8 +206,7 @@ impl System {
                 let taken = self.mesh.bus().take(&put_aside::subscription()).await;
                 if let Some(delivery) = taken.unwrap() {
                     let envelope = &delivery.envelope;
-                    let record: PutAside =
-                        codec::decode(&envelope.body, envelope.content_type).unwrap();
+                    let record: PutAside = envelope.read().unwrap();
                     delivery.ack();
                     return record.detail;
                 }

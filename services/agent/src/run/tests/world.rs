@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tg_mesh::embedded::EmbeddedBus;
-use tg_mesh::{Ask, Cx, Mesh, MeshOptions, Out, Processor, Read, ReadFault, Serve};
+use tg_mesh::{Ask, Cx, Host, MeshOptions, Out, Processor, Read, ReadFault, Serve};
 use tg_schemas::msg::*;
 use tg_schemas::{Class, Error, ErrorCode, FlowId, Term, Topic, Triple, WorkspaceId};
 use tokio::sync::Notify;
@@ -34,7 +34,7 @@ pub enum Say {
 }
 
 pub struct World {
-    pub mesh: Mesh,
+    pub mesh: Host,
     pub agent: Arc<Agent>,
     pub ledger: Ledger,
     pub config: Arc<Config>,
@@ -51,7 +51,7 @@ impl World {
 
     pub async fn with(script: impl IntoIterator<Item = Say>, settings: AgentSettings) -> Self {
         let bus = Arc::new(EmbeddedBus::in_memory());
-        let mesh = Mesh::start(bus, MeshOptions::default()).await.unwrap();
+        let mesh = Host::start(bus, MeshOptions::default()).await.unwrap();
         let ledger = Ledger::in_memory().unwrap();
         let own = ledger.clone();
         let agent = Agent::new(settings, move || Ok(own.clone()));
@@ -198,7 +198,7 @@ impl Config {
     }
 
     /// Sets a row of the running flow's workspace, and waits until the agent knows it.
-    pub async fn put(&self, mesh: &Mesh, kind: &str, key: &str, value: &Value) {
+    pub async fn put(&self, mesh: &tg_mesh::Mesh, kind: &str, key: &str, value: &Value) {
         self.set(kind, key, value);
         let version = self.version.fetch_add(1, Ordering::SeqCst) + 1;
         let push = ConfigPush {
