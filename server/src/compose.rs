@@ -75,7 +75,7 @@ pub async fn processors(mesh: &Mesh, settings: &Settings, services: &Services) -
         all.extend(tg_rag::processors(settings.rag.clone()));
     }
     if services.has("tool") {
-        all.extend(tg_tool::processors().context("tool")?);
+        all.extend(tg_tool::processors());
     }
     if services.has("agent") {
         let options = tg_agent::AgentSettings {

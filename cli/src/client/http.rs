@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use reqwest::{Client, RequestBuilder, Response, Url};
 use serde_json::{Value, json};
+use tg_provider_http::{Limits, client};
 
 use super::error::{Error, Result};
 use crate::args::Options;
 use crate::interrupt::Interrupt;
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// A gateway may stand behind a proxy that sends on.
+const REDIRECTS: usize = 10;
 /// More than any error body needs.
 const MAX_ERROR_CHARS: usize = 2000;
 
@@ -28,15 +30,10 @@ pub struct Http {
 impl Http {
     /// A client for the gateway the options name. Opens no connection yet.
     pub fn new(options: &Options, interrupt: Interrupt) -> Result<Self> {
-        super::install_tls();
-        let client = Client::builder()
-            .connect_timeout(CONNECT_TIMEOUT)
-            .read_timeout(options.timeout)
-            .build()
-            .map_err(|error| Error::Protocol(error.to_string()))?;
+        let base = base_url(&options.url)?;
         Ok(Self {
-            client,
-            base: base_url(&options.url)?,
+            client: of(&base, options.timeout)?,
+            base,
             token: options.token.clone(),
             workspace: options.workspace.clone(),
             timeout: options.timeout,
@@ -115,13 +112,16 @@ impl Http {
 
     /// A metrics query; `url` replaces `<base>/api/metrics` when given.
     pub async fn metrics(&self, url: Option<&str>, query: &str) -> Result<Vec<Value>> {
-        let mut url = match url {
-            Some(url) => base_url(url)?.join("query"),
-            None => self.base.join("api/metrics/query"),
-        }
-        .map_err(|error| Error::Usage(format!("metrics URL: {error}")))?;
+        let (client, url) = match url {
+            Some(url) => {
+                let url = base_url(url)?;
+                (of(&url, self.timeout)?, url.join("query"))
+            }
+            None => (self.client.clone(), self.base.join("api/metrics/query")),
+        };
+        let mut url = url.map_err(|error| Error::Usage(format!("metrics URL: {error}")))?;
         url.query_pairs_mut().append_pair("query", query);
-        let response = self.send(self.client.get(url)).await?;
+        let response = self.send(client.get(url)).await?;
         let status = response.status().as_u16();
         let text = self.body(response).await?;
         if status != 200 {
@@ -185,6 +185,15 @@ impl Http {
             reason: root_cause(error),
         }
     }
+}
+
+fn of(base: &Url, timeout: Duration) -> Result<Client> {
+    let limits = Limits {
+        silence: Some(timeout),
+        redirects: REDIRECTS,
+        ..Limits::default()
+    };
+    client(base.as_str(), limits).map_err(|error| Error::Protocol(error.to_string()))
 }
 
 /// The innermost cause: the outer layers only say that a request failed.

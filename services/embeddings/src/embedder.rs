@@ -3,15 +3,16 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::future::join_all;
+use tg_provider_http::Backoff;
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
 use crate::cache::{Cache, Found, Key, Vector};
 use crate::error::EmbedError;
 use crate::provider::{Model, Provider, lexical};
-use crate::retry;
 
 /// Most texts of a request.
 pub const MOST_TEXTS: usize = 8_192;
@@ -19,6 +20,13 @@ pub const MOST_TEXTS: usize = 8_192;
 pub const MOST_BYTES: usize = 32 << 20;
 /// Most bytes of a text.
 pub const MOST_TEXT: usize = 1 << 20;
+
+/// When an endpoint is asked again for one batch of texts.
+const BACKOFF: Backoff = Backoff {
+    attempts: 4,
+    base: Duration::from_millis(250),
+    cap: Duration::from_secs(30),
+};
 
 /// Bounds of an embedder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,7 +134,7 @@ impl Embedder {
             for mut other in coming {
                 // It ends when the other one is done, or failed: then this one tries.
                 let ended = async { while other.changed().await.is_ok() {} };
-                tokio::time::timeout_at(until.into(), ended)
+                tokio::time::timeout_at(until, ended)
                     .await
                     .map_err(|_| EmbedError::Timeout)?;
             }
@@ -151,23 +159,17 @@ impl Embedder {
             Model::Endpoint(server, name) => (server, name),
             local => return self.compute(local.clone(), texts).await,
         };
-        let mut failed = 0;
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            let call = async {
+        let call = || async move {
+            let asked = async {
                 let _one = self.calls.acquire().await;
                 server.embed(name, texts).await
             };
-            let answer = tokio::time::timeout(left, call).await;
-            let error = match answer.unwrap_or(Err(EmbedError::Timeout)) {
-                Ok(vectors) => return Ok(vectors),
-                Err(error) => error,
-            };
-            failed += 1;
-            let left = until.saturating_duration_since(Instant::now());
-            let pause = retry::pause(&error, failed, left).ok_or(error)?;
-            tokio::time::sleep(pause).await;
-        }
+            let answer = tokio::time::timeout_at(until, asked).await;
+            answer.unwrap_or(Err(EmbedError::Timeout))
+        };
+        BACKOFF
+            .run(until, rand::random::<f64>, EmbedError::again, call)
+            .await
     }
 
     /// On the blocking threads, no more at once than the machine has processors.

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use tg_provider_http::{Again, HttpError, Refusal};
 use tg_schemas::{Error, ErrorCode};
 
 /// Wire type of faults that have none of their own.
@@ -53,8 +54,40 @@ pub enum EmbedError {
 
 impl EmbedError {
     /// Whether the same request may succeed when tried again.
-    pub fn is_transient(&self) -> bool {
-        matches!(self, Self::RateLimited { .. } | Self::Unavailable)
+    pub fn again(&self) -> Again {
+        match self {
+            Self::RateLimited {
+                retry_after: Some(asked),
+            } => Again::After(*asked),
+            Self::RateLimited { .. } | Self::Unavailable => Again::Soon,
+            _ => Again::Never,
+        }
+    }
+}
+
+impl From<HttpError> for EmbedError {
+    fn from(error: HttpError) -> Self {
+        match error {
+            HttpError::Refused(refusal) => Self::from(refusal),
+            HttpError::Invalid => Self::Refused,
+            HttpError::Timeout => Self::Timeout,
+            HttpError::Unreachable | HttpError::BrokenOff => Self::Unavailable,
+            HttpError::Unreadable => Self::Malformed,
+        }
+    }
+}
+
+impl From<Refusal> for EmbedError {
+    fn from(refusal: Refusal) -> Self {
+        let retry_after = refusal.retry_after;
+        match refusal.status {
+            401..=403 => Self::Auth,
+            404 => Self::UnknownModel,
+            413 => Self::TooLarge("texts: are longer than the embeddings provider reads".into()),
+            _ if refusal.is_rate_limit() => Self::RateLimited { retry_after },
+            _ if refusal.is_passing() => Self::Unavailable,
+            _ => Self::Refused,
+        }
     }
 }
 

@@ -13,8 +13,6 @@ mod cache;
 mod embedder;
 mod error;
 pub mod provider;
-mod retry;
-mod secret;
 mod service;
 mod settings;
 mod stage;
@@ -28,8 +26,8 @@ use tg_mesh::Processor;
 pub use cache::Vector;
 pub use embedder::{Bounds, Embedded, Embedder};
 pub use error::EmbedError;
-pub use secret::Secret;
-pub use settings::{EmbeddingSettings, KEYS, ProviderSettings, SettingFault};
+pub use settings::{EmbeddingSettings, KEYS, ProviderSettings};
+pub use tg_provider_http::{Secret, SettingFault};
 
 /// Requests in progress per flow.
 const REQUESTS: usize = 256;

@@ -15,16 +15,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tg_provider_http::{Secret, SettingFault, SettingReader, ollama_address};
+
 use crate::embedder::{Bounds, Embedder};
 use crate::provider::Provider;
 use crate::provider::endpoint::{Dialect, Endpoint};
 use crate::provider::statics::StaticModel;
-use crate::secret::Secret;
 
 const OPENAI_URL: &str = "https://api.openai.com/v1";
 const OPENAI_MODEL: &str = "text-embedding-3-small";
 const OLLAMA_MODEL: &str = "mxbai-embed-large";
-const OLLAMA_PORT: u16 = 11434;
 /// Where models are below the data directory.
 const MODELS: &str = "models";
 
@@ -40,16 +40,6 @@ pub const KEYS: [(&str, &str); 9] = [
     ("embeddings.concurrency", "4"),
     ("embeddings.cache_mb", "64"),
 ];
-
-/// A mistake in one setting.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{key}: {message}")]
-pub struct SettingFault {
-    /// The setting.
-    pub key: &'static str,
-    /// What is wrong with it; never repeats a key or an address.
-    pub message: String,
-}
 
 /// The chosen provider.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -94,22 +84,22 @@ impl EmbeddingSettings {
         lookup: impl Fn(&str) -> Option<String>,
         data_dir: &Path,
     ) -> Result<Self, Vec<SettingFault>> {
-        let mut reader = Reader {
-            lookup: |key: &str| {
-                let text = lookup(key)?.trim().to_owned();
-                (!text.is_empty()).then_some(text)
-            },
-            faults: Vec::new(),
-        };
+        let mut reader = SettingReader::new(lookup);
         let defaults = Bounds::default();
-        let dimensions = reader.optional("embeddings.dimensions", 1, 16_384);
+        let dimensions = reader.whole("embeddings.dimensions", 1..=16_384);
+        let provider = provider(&mut reader, data_dir);
+        let cache = reader.whole("embeddings.cache_mb", 0..=65_536);
         let settings = Self {
-            provider: reader.provider(data_dir),
+            provider,
             dimensions,
             bounds: Bounds {
-                batch: reader.number("embeddings.batch", 1, 2_048, defaults.batch),
-                calls: reader.number("embeddings.concurrency", 1, 256, defaults.calls),
-                cache: reader.number("embeddings.cache_mb", 0, 65_536, defaults.cache >> 20) << 20,
+                batch: reader
+                    .whole("embeddings.batch", 1..=2_048)
+                    .unwrap_or(defaults.batch),
+                calls: reader
+                    .whole("embeddings.concurrency", 1..=256)
+                    .unwrap_or(defaults.calls),
+                cache: cache.map_or(defaults.cache, |megabytes| megabytes << 20),
             },
         };
         if settings.provider == ProviderSettings::Lexical && dimensions.is_some() {
@@ -118,10 +108,7 @@ impl EmbeddingSettings {
                 "lexical vectors have one dimension only; leave it out",
             );
         }
-        match reader.faults.is_empty() {
-            true => Ok(settings),
-            false => Err(reader.faults),
-        }
+        reader.finish(settings)
     }
 
     /// Whether vectors come from letters alone.
@@ -163,9 +150,9 @@ impl EmbeddingSettings {
                 model,
             } => {
                 let server = Endpoint::new(*dialect, url, key.clone(), self.dimensions);
-                let server = server.map_err(|()| SettingFault {
+                let server = server.map_err(|fault| SettingFault {
                     key: "embeddings.url",
-                    message: "no HTTP client can be made for it".to_owned(),
+                    message: fault.to_string(),
                 })?;
                 Provider::Endpoint {
                     server: Arc::new(server),
@@ -177,154 +164,103 @@ impl EmbeddingSettings {
     }
 }
 
-struct Reader<F> {
-    lookup: F,
-    faults: Vec<SettingFault>,
-}
-
-impl<F: Fn(&str) -> Option<String>> Reader<F> {
-    fn wrong(&mut self, key: &'static str, message: impl Into<String>) {
-        let message = message.into();
-        self.faults.push(SettingFault { key, message });
-    }
-
-    fn provider(&mut self, data_dir: &Path) -> ProviderSettings {
-        let named = (self.lookup)("embeddings.provider");
-        match named.as_deref().unwrap_or("lexical") {
-            "lexical" => {
-                for key in ["embeddings.model", "embeddings.path", "embeddings.url"] {
-                    if (self.lookup)(key).is_some() {
-                        self.wrong(
-                            key,
-                            "means nothing to the provider lexical: set embeddings.provider too",
-                        );
-                    }
+fn provider<F: Fn(&str) -> Option<String>>(
+    reader: &mut SettingReader<F>,
+    data_dir: &Path,
+) -> ProviderSettings {
+    let named = reader.text("embeddings.provider");
+    match named.as_deref().unwrap_or("lexical") {
+        "lexical" => {
+            for key in ["embeddings.model", "embeddings.path", "embeddings.url"] {
+                if reader.text(key).is_some() {
+                    reader.wrong(
+                        key,
+                        "means nothing to the provider lexical: set embeddings.provider too",
+                    );
                 }
-                ProviderSettings::Lexical
             }
-            "static" => self.statics(data_dir),
-            "openai" => self.endpoint(Dialect::OpenAi),
-            "ollama" => self.endpoint(Dialect::Ollama),
-            _ => {
-                self.wrong(
-                    "embeddings.provider",
-                    "must be one of lexical, static, openai, ollama",
-                );
-                ProviderSettings::Lexical
-            }
+            ProviderSettings::Lexical
         }
-    }
-
-    fn statics(&mut self, data_dir: &Path) -> ProviderSettings {
-        let path = (self.lookup)("embeddings.path").map(PathBuf::from);
-        let model = (self.lookup)("embeddings.model");
-        let (name, directory) = match (path, model) {
-            (Some(path), name) => {
-                let last = path
-                    .file_name()
-                    .map(|name| name.to_string_lossy().into_owned());
-                (name.or(last).unwrap_or_default(), path)
-            }
-            (None, Some(name)) => {
-                let directory = data_dir.join(MODELS).join(&name);
-                (name, directory)
-            }
-            (None, None) => {
-                self.wrong(
-                    "embeddings.model",
-                    "names no directory below models in the data directory; `tg models pull` makes one \
-                     (or set embeddings.path)",
-                );
-                return ProviderSettings::Lexical;
-            }
-        };
-        let fine = !name.is_empty()
-            && !name.starts_with('.')
-            && name
-                .chars()
-                .all(|c| c.is_alphanumeric() || "._-".contains(c));
-        if !fine {
-            self.wrong(
-                "embeddings.model",
-                "must be a plain name of letters, digits, '.', '_' and '-'",
+        "static" => statics(reader, data_dir),
+        "openai" => endpoint(reader, Dialect::OpenAi),
+        "ollama" => endpoint(reader, Dialect::Ollama),
+        _ => {
+            reader.wrong(
+                "embeddings.provider",
+                "must be one of lexical, static, openai, ollama",
             );
+            ProviderSettings::Lexical
         }
-        ProviderSettings::Static { name, directory }
-    }
-
-    fn endpoint(&mut self, dialect: Dialect) -> ProviderSettings {
-        let url = (self.lookup)("embeddings.url");
-        let (url, model, key) = match dialect {
-            Dialect::OpenAi => (
-                url.or_else(|| (self.lookup)("OPENAI_BASE_URL"))
-                    .unwrap_or_else(|| OPENAI_URL.to_owned()),
-                OPENAI_MODEL,
-                (self.lookup)("embeddings.key").or_else(|| (self.lookup)("OPENAI_API_KEY")),
-            ),
-            Dialect::Ollama => (
-                ollama_address(
-                    &url.or_else(|| (self.lookup)("OLLAMA_HOST"))
-                        .unwrap_or_default(),
-                ),
-                OLLAMA_MODEL,
-                (self.lookup)("embeddings.key"),
-            ),
-        };
-        let fault = match reqwest::Url::parse(&url) {
-            Ok(url) if !matches!(url.scheme(), "http" | "https") => {
-                Some("must start with http:// or https://")
-            }
-            Ok(url) if url.host_str().is_none() => Some("names no host"),
-            Ok(_) => None,
-            Err(_) => Some("is not a valid address"),
-        };
-        if let Some(message) = fault {
-            self.wrong("embeddings.url", message);
-        }
-        let odd = |key: &String| key.chars().any(|c| c.is_control() || !c.is_ascii());
-        if key.as_ref().is_some_and(odd) {
-            self.wrong("embeddings.key", "holds characters that no key has");
-        }
-        ProviderSettings::Endpoint {
-            dialect,
-            url: url.trim_end_matches('/').to_owned(),
-            key: key.map(Secret::new),
-            model: (self.lookup)("embeddings.model").unwrap_or_else(|| model.to_owned()),
-        }
-    }
-
-    fn optional(&mut self, key: &'static str, least: usize, most: usize) -> Option<usize> {
-        let text = (self.lookup)(key)?;
-        let number = text.parse().ok();
-        let number = number.filter(|number| (least..=most).contains(number));
-        if number.is_none() {
-            self.wrong(
-                key,
-                format!("must be a whole number from {least} to {most}"),
-            );
-        }
-        number
-    }
-
-    fn number(&mut self, key: &'static str, least: usize, most: usize, usual: usize) -> usize {
-        self.optional(key, least, most).unwrap_or(usual)
     }
 }
 
-/// `OLLAMA_HOST` may lack the scheme and the port, and may be the address a server listens on.
-fn ollama_address(text: &str) -> String {
-    if text.contains("://") {
-        return text.to_owned();
+fn statics<F: Fn(&str) -> Option<String>>(
+    reader: &mut SettingReader<F>,
+    data_dir: &Path,
+) -> ProviderSettings {
+    let path = reader.text("embeddings.path").map(PathBuf::from);
+    let model = reader.text("embeddings.model");
+    let (name, directory) = match (path, model) {
+        (Some(path), name) => {
+            let last = path
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned());
+            (name.or(last).unwrap_or_default(), path)
+        }
+        (None, Some(name)) => {
+            let directory = data_dir.join(MODELS).join(&name);
+            (name, directory)
+        }
+        (None, None) => {
+            reader.wrong(
+                "embeddings.model",
+                "names no directory below models in the data directory; `tg models pull` makes one \
+                 (or set embeddings.path)",
+            );
+            return ProviderSettings::Lexical;
+        }
+    };
+    let fine = !name.is_empty()
+        && !name.starts_with('.')
+        && name
+            .chars()
+            .all(|c| c.is_alphanumeric() || "._-".contains(c));
+    if !fine {
+        reader.wrong(
+            "embeddings.model",
+            "must be a plain name of letters, digits, '.', '_' and '-'",
+        );
     }
-    let (host, port) = match text.rsplit_once(':') {
-        Some((host, port)) if !port.contains(']') => (host, port.to_owned()),
-        _ => (text, OLLAMA_PORT.to_string()),
+    ProviderSettings::Static { name, directory }
+}
+
+fn endpoint<F: Fn(&str) -> Option<String>>(
+    reader: &mut SettingReader<F>,
+    dialect: Dialect,
+) -> ProviderSettings {
+    let own = reader.text("embeddings.url");
+    let (url, model) = match dialect {
+        Dialect::OpenAi => {
+            let url = own.or_else(|| reader.text("OPENAI_BASE_URL"));
+            (url.unwrap_or_else(|| OPENAI_URL.to_owned()), OPENAI_MODEL)
+        }
+        Dialect::Ollama => {
+            let host = own.or_else(|| reader.text("OLLAMA_HOST"));
+            (ollama_address(&host.unwrap_or_default()), OLLAMA_MODEL)
+        }
     };
-    let host = match host {
-        "" | "0.0.0.0" | "[::]" => "127.0.0.1",
-        other => other,
-    };
-    format!("http://{host}:{port}")
+    let url = reader.address("embeddings.url", &url);
+    let mut key = reader.secret("embeddings.key");
+    if key.is_none() && dialect == Dialect::OpenAi {
+        key = reader.secret("OPENAI_API_KEY");
+    }
+    let chosen = reader.text("embeddings.model");
+    ProviderSettings::Endpoint {
+        dialect,
+        url,
+        key,
+        model: chosen.unwrap_or_else(|| model.to_owned()),
+    }
 }
 
 #[cfg(test)]

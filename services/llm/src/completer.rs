@@ -5,19 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
+use tg_provider_http::Backoff;
 use tg_schemas::msg::ModelInfo;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::LlmError;
 use crate::model::{ChatEvent, ChatModel, ChatRequest, ChatStream};
-use crate::retry::RetryPolicy;
 
 /// A model with rules for retrying.
 #[derive(Clone)]
 pub struct Completer {
     model: Arc<dyn ChatModel>,
-    retry: RetryPolicy,
+    backoff: Backoff,
     chance: fn() -> f64,
 }
 
@@ -26,14 +26,14 @@ impl Completer {
     pub fn new(model: Arc<dyn ChatModel>) -> Self {
         Self {
             model,
-            retry: RetryPolicy::default(),
+            backoff: Backoff::default(),
             chance: rand::random::<f64>,
         }
     }
 
     /// Other rules for retrying.
-    pub fn with_retry(mut self, retry: RetryPolicy) -> Self {
-        self.retry = retry;
+    pub fn with_backoff(mut self, backoff: Backoff) -> Self {
+        self.backoff = backoff;
         self
     }
 
@@ -83,26 +83,10 @@ impl Completer {
         request: &ChatRequest,
         until: Instant,
     ) -> Result<(ChatEvent, ChatStream), LlmError> {
-        let mut failed = 0;
-        loop {
-            let error = match self.attempt(request).await {
-                Ok(begun) => return Ok(begun),
-                Err(error) => error,
-            };
-            failed += 1;
-            let left = until.saturating_duration_since(Instant::now());
-            let Some(pause) = self.retry.pause(&error, failed, left, (self.chance)()) else {
-                return Err(error);
-            };
-            tracing::debug!(
-                provider = self.model.provider(),
-                %error,
-                failed,
-                pause_ms = pause.as_millis() as u64,
-                "model call failed, trying again"
-            );
-            tokio::time::sleep(pause).await;
-        }
+        let attempt = || self.attempt(request);
+        self.backoff
+            .run(until, self.chance, LlmError::again, attempt)
+            .await
     }
 
     async fn attempt(&self, request: &ChatRequest) -> Result<(ChatEvent, ChatStream), LlmError> {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tg_provider_http::Again;
 use tg_schemas::{Error, ErrorCode};
 
 /// A failed model call.
@@ -50,11 +51,14 @@ pub enum LlmError {
 
 impl LlmError {
     /// Whether the same request may succeed when tried again.
-    pub fn is_transient(&self) -> bool {
-        matches!(
-            self,
-            Self::RateLimited { .. } | Self::Unavailable | Self::BrokenOff
-        )
+    pub fn again(&self) -> Again {
+        match self {
+            Self::RateLimited {
+                retry_after: Some(asked),
+            } => Again::After(*asked),
+            Self::RateLimited { .. } | Self::Unavailable | Self::BrokenOff => Again::Soon,
+            _ => Again::Never,
+        }
     }
 
     /// The code of the failure.

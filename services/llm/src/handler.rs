@@ -1,13 +1,14 @@
 //! The two hosted processors: questions from the bus to the completer and back.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::{FutureExt, StreamExt};
 use tg_mesh::{Cx, Out, Processor, Serve};
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse, Usage};
 use tg_schemas::{Error, ErrorCode};
+use tokio::time::Instant;
 
 use crate::completer::Completer;
 use crate::error::LlmError;
@@ -103,7 +104,7 @@ impl TextCompletion {
         let left = cx.deadline.left();
         let mut events = self.completer.open(request, left, &cx.cancel).await?;
         let mut text = String::new();
-        let mut sent: Option<tokio::time::Instant> = None;
+        let mut sent: Option<Instant> = None;
         while let Some(event) = events.next().await {
             let mut done = None;
             match event? {
@@ -125,7 +126,7 @@ impl TextCompletion {
                 }
                 if !text.is_empty() && done.is_none() {
                     out.send(piece(std::mem::take(&mut text))).await?;
-                    sent = Some(tokio::time::Instant::now());
+                    sent = Some(Instant::now());
                 }
             }
             if let Some(completion) = done {
@@ -180,12 +181,12 @@ impl TextCompletion {
 async fn gather(
     events: &mut ChatStream,
     text: &mut String,
-    until: tokio::time::Instant,
+    until: Instant,
 ) -> Result<Option<Completion>, LlmError> {
     while text.len() < TOGETHER {
         let next = match events.next().now_or_never() {
             Some(next) => next,
-            None if tokio::time::Instant::now() >= until => break,
+            None if Instant::now() >= until => break,
             None => match tokio::time::timeout_at(until, events.next()).await {
                 Ok(next) => next,
                 Err(_) => break,

@@ -16,8 +16,6 @@ mod handler;
 
 mod model;
 pub mod providers;
-mod retry;
-mod secret;
 mod settings;
 
 pub use completer::Completer;
@@ -25,6 +23,5 @@ pub use error::LlmError;
 pub use handler::processors;
 
 pub use model::{ChatEvent, ChatModel, ChatRequest, ChatStream, Completion, Format};
-pub use retry::RetryPolicy;
-pub use secret::Secret;
-pub use settings::{ProviderSettings, SettingFault};
+pub use settings::ProviderSettings;
+pub use tg_provider_http::{Backoff, Secret, SettingFault};

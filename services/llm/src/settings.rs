@@ -2,27 +2,17 @@
 
 use std::sync::Arc;
 
+use tg_provider_http::{NoClient, Secret, SettingFault, SettingReader, ollama_address};
+
 use crate::builtin::Builtin;
 use crate::model::ChatModel;
 use crate::providers::{Anthropic, Ollama, OpenAi};
-use crate::secret::Secret;
 
 const OPENAI_URL: &str = "https://api.openai.com/v1";
 const OPENAI_MODEL: &str = "gpt-4.1-mini";
 const ANTHROPIC_URL: &str = "https://api.anthropic.com";
 const ANTHROPIC_MODEL: &str = "claude-sonnet-4-5";
 const OLLAMA_MODEL: &str = "granite4:350m";
-const OLLAMA_PORT: u16 = 11434;
-
-/// A mistake in one setting.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{key}: {message}")]
-pub struct SettingFault {
-    /// The setting.
-    pub key: &'static str,
-    /// What is wrong with it; never repeats its value.
-    pub message: String,
-}
 
 /// The chosen provider.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -63,58 +53,42 @@ impl ProviderSettings {
     /// Reads the settings through `lookup`. The first of OpenAI, Anthropic and Ollama that is
     /// configured is taken; none means the builtin reader.
     pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, Vec<SettingFault>> {
-        let get = |name: &str| {
-            let text = lookup(name)?.trim().to_owned();
-            (!text.is_empty()).then_some(text)
-        };
-        let mut faults = Vec::new();
-        let chosen = if get("OPENAI_BASE_URL").is_some() || get("OPENAI_API_KEY").is_some() {
-            Self::OpenAi {
-                base_url: address(
-                    "OPENAI_BASE_URL",
-                    get("OPENAI_BASE_URL"),
-                    OPENAI_URL,
-                    &mut faults,
-                ),
-                key: key("OPENAI_API_KEY", get("OPENAI_API_KEY"), &mut faults),
-                model: get("OPENAI_MODEL").unwrap_or_else(|| OPENAI_MODEL.to_owned()),
-            }
-        } else if let Some(secret) = key("ANTHROPIC_API_KEY", get("ANTHROPIC_API_KEY"), &mut faults)
-        {
+        let mut reader = SettingReader::new(lookup);
+        let chosen = if let Some(base_url) = reader.text("OPENAI_BASE_URL") {
+            Self::openai(&mut reader, &base_url)
+        } else if reader.text("OPENAI_API_KEY").is_some() {
+            Self::openai(&mut reader, OPENAI_URL)
+        } else if let Some(key) = reader.secret("ANTHROPIC_API_KEY") {
+            let base_url = reader.text("ANTHROPIC_BASE_URL");
+            let base_url = base_url.unwrap_or_else(|| ANTHROPIC_URL.to_owned());
+            let model = reader.text("ANTHROPIC_MODEL");
             Self::Anthropic {
-                base_url: address(
-                    "ANTHROPIC_BASE_URL",
-                    get("ANTHROPIC_BASE_URL"),
-                    ANTHROPIC_URL,
-                    &mut faults,
-                ),
-                key: secret,
-                model: get("ANTHROPIC_MODEL").unwrap_or_else(|| ANTHROPIC_MODEL.to_owned()),
+                base_url: reader.address("ANTHROPIC_BASE_URL", &base_url),
+                key,
+                model: model.unwrap_or_else(|| ANTHROPIC_MODEL.to_owned()),
             }
-        } else if let Some(host) = get("OLLAMA_HOST") {
-            let context = get("OLLAMA_CONTEXT_LENGTH").and_then(|text| {
-                let number = text.parse().ok().filter(|number| *number > 0);
-                if number.is_none() {
-                    faults.push(SettingFault {
-                        key: "OLLAMA_CONTEXT_LENGTH",
-                        message: "must be a whole number above 0".to_owned(),
-                    });
-                }
-                number
-            });
-            let host = ollama_address(&host);
+        } else if let Some(host) = reader.text("OLLAMA_HOST") {
+            let model = reader.text("OLLAMA_MODEL");
             Self::Ollama {
-                host: address("OLLAMA_HOST", Some(host), "", &mut faults),
-                model: get("OLLAMA_MODEL").unwrap_or_else(|| OLLAMA_MODEL.to_owned()),
-                context,
+                context: reader.count("OLLAMA_CONTEXT_LENGTH"),
+                host: reader.address("OLLAMA_HOST", &ollama_address(&host)),
+                model: model.unwrap_or_else(|| OLLAMA_MODEL.to_owned()),
             }
         } else {
             Self::Builtin
         };
-        if faults.is_empty() {
-            Ok(chosen)
-        } else {
-            Err(faults)
+        reader.finish(chosen)
+    }
+
+    fn openai<F: Fn(&str) -> Option<String>>(
+        reader: &mut SettingReader<F>,
+        base_url: &str,
+    ) -> Self {
+        let model = reader.text("OPENAI_MODEL");
+        Self::OpenAi {
+            base_url: reader.address("OPENAI_BASE_URL", base_url),
+            key: reader.secret("OPENAI_API_KEY"),
+            model: model.unwrap_or_else(|| OPENAI_MODEL.to_owned()),
         }
     }
 
@@ -136,9 +110,9 @@ impl ProviderSettings {
     /// The model, ready to be asked. Opens no connection.
     pub fn build(&self) -> Result<Arc<dyn ChatModel>, SettingFault> {
         let fault = |key| {
-            move |()| SettingFault {
+            move |fault: NoClient| SettingFault {
                 key,
-                message: "no HTTP client can be made for it".to_owned(),
+                message: fault.to_string(),
             }
         };
         Ok(match self {
@@ -165,57 +139,6 @@ impl ProviderSettings {
             } => Arc::new(Ollama::new(host, model, *context).map_err(fault("OLLAMA_HOST"))?),
         })
     }
-}
-
-fn address(
-    key: &'static str,
-    text: Option<String>,
-    fallback: &str,
-    faults: &mut Vec<SettingFault>,
-) -> String {
-    let text = text.unwrap_or_else(|| fallback.to_owned());
-    let fault = match reqwest::Url::parse(&text) {
-        Ok(url) if !matches!(url.scheme(), "http" | "https") => {
-            Some("must start with http:// or https://")
-        }
-        Ok(url) if url.host_str().is_none() => Some("names no host"),
-        Ok(_) => None,
-        Err(_) => Some("is not a valid address"),
-    };
-    if let Some(message) = fault {
-        faults.push(SettingFault {
-            key,
-            message: message.to_owned(),
-        });
-    }
-    text.trim_end_matches('/').to_owned()
-}
-
-fn key(key: &'static str, text: Option<String>, faults: &mut Vec<SettingFault>) -> Option<Secret> {
-    let text = text?;
-    if text.chars().any(|c| c.is_control() || !c.is_ascii()) {
-        faults.push(SettingFault {
-            key,
-            message: "holds characters that no key has".to_owned(),
-        });
-    }
-    Some(Secret::new(text))
-}
-
-/// `OLLAMA_HOST` may lack the scheme and the port, and may be the address a server listens on.
-fn ollama_address(text: &str) -> String {
-    if text.contains("://") {
-        return text.to_owned();
-    }
-    let (host, port) = match text.rsplit_once(':') {
-        Some((host, port)) if !port.contains(']') => (host, port.to_owned()),
-        _ => (text, OLLAMA_PORT.to_string()),
-    };
-    let host = match host {
-        "" | "0.0.0.0" | "[::]" => "127.0.0.1",
-        other => other,
-    };
-    format!("http://{host}:{port}")
 }
 
 #[cfg(test)]

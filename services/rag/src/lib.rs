@@ -27,4 +27,5 @@ mod structured;
 mod synthesis;
 
 pub use processors::processors;
-pub use settings::{KEYS, SettingFault, Settings};
+pub use settings::{KEYS, Settings};
+pub use tg_provider_http::SettingFault;

@@ -1,11 +1,12 @@
 //! Tells the asker what happens, and sees to it that the trace is stored: entries before the frame from
 //! which clients go and fetch them, everything before the last frame.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tg_mesh::{Cx, Out};
 use tg_provenance::Event;
 use tg_schemas::Error;
+use tokio::time::Instant;
 
 use crate::frames::{End, Frames};
 use crate::keep::Keeper;

@@ -76,7 +76,8 @@ impl Reranker {
             return Ok(Vec::new());
         }
         if let Some(endpoint) = &self.0.reranker {
-            let ranking = endpoint.rank(cx.parameter("model"), &queries, &texts, limit);
+            let until = tokio::time::Instant::now() + cx.deadline.left();
+            let ranking = endpoint.rank(cx.parameter("model"), &queries, &texts, limit, until);
             return tokio::select! {
                 ranked = ranking => ranked,
                 () = cx.cancel.cancelled() => Err(Error::new(ErrorCode::Cancelled, "cancelled")),

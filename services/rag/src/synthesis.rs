@@ -1,11 +1,11 @@
 //! Writing the answer: the model's text with its citations checked, passed on as it comes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
 
 use tg_mesh::Cx;
 use tg_provenance::Usage;
 use tg_schemas::Error;
+use tokio::time::Instant;
 
 use crate::ask::{Model, Spent};
 use crate::engine::citations::Citer;

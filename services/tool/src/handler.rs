@@ -10,15 +10,12 @@ use crate::builtin;
 use crate::mcp::{Server, Servers};
 
 /// Serves `request` of `mcp-tool`.
+#[derive(Default)]
 pub(crate) struct ToolCalls {
     servers: Servers,
 }
 
 impl ToolCalls {
-    pub(crate) fn new(servers: Servers) -> Self {
-        Self { servers }
-    }
-
     async fn call(&self, cx: &Cx, request: &ToolRequest) -> Result<ToolResponse, Error> {
         let parameters = parameters(&request.parameters)?;
         if let Some(result) = builtin::call(&request.name, &parameters, chrono::Utc::now()) {

@@ -3,10 +3,8 @@
 use std::sync::Arc;
 
 use tg_mesh::Processor;
-use tg_schemas::Error;
 
 use crate::handler::ToolCalls;
-use crate::mcp::Servers;
 
 /// Its id.
 pub const TOOL: &str = "mcp-tool";
@@ -15,12 +13,12 @@ pub const TOOL: &str = "mcp-tool";
 const CONCURRENCY: usize = 256;
 
 /// The tool service.
-pub fn processors() -> Result<Vec<Processor>, Error> {
-    let calls = Arc::new(ToolCalls::new(Servers::new()?));
-    Ok(vec![
+pub fn processors() -> Vec<Processor> {
+    let calls = Arc::new(ToolCalls::default());
+    vec![
         Processor::new(TOOL)
             .serves("request", calls)
             .watches(&["mcp"])
             .concurrency(CONCURRENCY),
-    ])
+    ]
 }

@@ -56,14 +56,15 @@ pub(super) async fn search(
     let texts = vec![text(arguments, "query").to_owned()];
     let request = EmbeddingsRequest {
         texts,
-        ..EmbeddingsRequest::default()
+        packed: true,
     };
     let embedded = call.cx.ask::<_, EmbeddingsResponse>(EMBEDDINGS, &request)?;
-    let embedded = embedded.last().await?;
-    let vector =
-        embedded.vectors.into_iter().next().ok_or_else(|| {
-            Error::new(ErrorCode::Tool, "the embeddings service returned no vector")
-        })?;
+    let mut embedded = embedded.last().await?;
+    let vectors = embedded.take_vectors(1).unwrap_or_default();
+    let vector = vectors.into_iter().next().ok_or_else(|| {
+        let text = "the embeddings service did not return one vector for the one text";
+        Error::new(ErrorCode::Tool, text)
+    })?;
     let request = RowEmbeddingsRequest {
         vector,
         limit,

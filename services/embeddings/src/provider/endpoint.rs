@@ -3,10 +3,12 @@
 
 use serde::Deserialize;
 use serde_json::json;
+use tg_provider_http::{HttpClient, Limits, NoClient, Secret};
 
-use super::http::{self, Http};
 use crate::error::EmbedError;
-use crate::secret::Secret;
+
+/// Longest answer in bytes.
+const ANSWER: usize = 128 << 20;
 
 /// How an endpoint is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +21,7 @@ pub enum Dialect {
 
 /// An endpoint.
 pub struct Endpoint {
-    http: Http,
+    http: HttpClient,
     dialect: Dialect,
     url: String,
     key: Option<Secret>,
@@ -28,23 +30,26 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// An endpoint below a base address. Opens no connection.
-    #[allow(
-        clippy::result_unit_err,
-        reason = "there is nothing to tell beyond that it failed"
-    )]
+    ///
+    /// # Errors
+    /// [`NoClient`] if TLS cannot be set up.
     pub fn new(
         dialect: Dialect,
         base_url: &str,
         key: Option<Secret>,
         dimensions: Option<usize>,
-    ) -> Result<Self, ()> {
+    ) -> Result<Self, NoClient> {
+        let limits = Limits {
+            answer: ANSWER,
+            ..Limits::default()
+        };
         let base = base_url.trim_end_matches('/');
         let url = match dialect {
             Dialect::OpenAi => format!("{base}/embeddings"),
             Dialect::Ollama => format!("{base}/api/embed"),
         };
         Ok(Self {
-            http: Http::new(base_url)?,
+            http: HttpClient::new(base_url, limits)?,
             dialect,
             url,
             key,
@@ -70,12 +75,12 @@ impl Endpoint {
         let vectors = match self.dialect {
             Dialect::OpenAi => {
                 body["encoding_format"] = json!("float");
-                let answer: OpenAiAnswer = http::json(request.json(&body)).await?;
+                let answer: OpenAiAnswer = self.http.json(request.json(&body)).await?;
                 answer.in_order()
             }
             Dialect::Ollama => {
                 body["truncate"] = json!(true);
-                let answer: OllamaAnswer = http::json(request.json(&body)).await?;
+                let answer: OllamaAnswer = self.http.json(request.json(&body)).await?;
                 answer.embeddings
             }
         };

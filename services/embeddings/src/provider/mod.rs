@@ -1,7 +1,6 @@
 //! Providers of embeddings: letters, files, endpoints. A closed list.
 
 pub mod endpoint;
-mod http;
 pub mod lexical;
 pub mod statics;
 pub mod table;

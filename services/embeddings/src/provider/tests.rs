@@ -1,9 +1,9 @@
 //! Providers as they answer over HTTP.
 
 use serde_json::json;
+use tg_provider_http::Secret;
 
 use super::*;
-use crate::secret::Secret;
 use crate::testing::{self, Server};
 
 async fn openai(

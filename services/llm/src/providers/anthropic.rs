@@ -4,14 +4,14 @@ use async_trait::async_trait;
 use reqwest::RequestBuilder;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tg_provider_http::{NoClient, Secret};
 use tg_schemas::msg::ModelInfo;
 
+use super::chats::Chats;
 use super::failure;
-use super::http::{self, Http};
 use super::reading::{self, Dialect, Said};
 use crate::error::LlmError;
 use crate::model::{ChatModel, ChatRequest, ChatStream, Completion, Format};
-use crate::secret::Secret;
 
 const VERSION: &str = "2023-06-01";
 /// The dialect demands a limit; this one every current model allows.
@@ -20,7 +20,7 @@ const TOOL: &str = "answer";
 
 /// The Anthropic API.
 pub struct Anthropic {
-    http: Http,
+    http: Chats,
     base_url: String,
     key: Secret,
     model: String,
@@ -28,13 +28,12 @@ pub struct Anthropic {
 
 impl Anthropic {
     /// The API at a base address without version.
-    #[allow(
-        clippy::result_unit_err,
-        reason = "there is nothing to tell beyond that it failed"
-    )]
-    pub fn new(base_url: &str, key: Secret, model: &str) -> Result<Self, ()> {
+    ///
+    /// # Errors
+    /// [`NoClient`] if TLS cannot be set up.
+    pub fn new(base_url: &str, key: Secret, model: &str) -> Result<Self, NoClient> {
         Ok(Self {
-            http: Http::new(base_url)?,
+            http: Chats::new(base_url)?,
             base_url: base_url.to_owned(),
             key,
             model: model.to_owned(),
@@ -64,14 +63,14 @@ impl ChatModel for Anthropic {
         let response = self
             .http
             .chat(model, request.temperature, |temperature| {
-                let builder = self.signed(self.http.client().post(&url));
+                let builder = self.signed(self.http.post(&url));
                 (builder, body(request, model, temperature))
             })
             .await?;
         if request.streaming {
             return Ok(reading::events(response, Answer::new(model)));
         }
-        let whole: Message = http::whole(response).await?;
+        let whole: Message = response.json().await?;
         let mut answer = Answer::new(model);
         let text = whole.content.iter().map(Block::text).collect();
         answer.note(whole.model, whole.usage);
@@ -81,10 +80,7 @@ impl ChatModel for Anthropic {
 
     async fn list_models(&self) -> Result<Vec<ModelInfo>, LlmError> {
         let url = format!("{}/v1/models?limit=1000", self.base_url);
-        let listed: Listed = self
-            .http
-            .json(self.signed(self.http.client().get(url)))
-            .await?;
+        let listed: Listed = self.http.json(self.signed(self.http.get(&url))).await?;
         let info = |model: Model| ModelInfo {
             id: model.id,
             name: model.display_name,

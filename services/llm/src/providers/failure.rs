@@ -1,10 +1,8 @@
 //! Reading what a provider's refusal means. The body is looked at for known words only; none of it
 //! leaves this file.
 
-use std::time::Duration;
-
-use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 use serde_json::Value;
+use tg_provider_http::{HttpError, Refusal};
 
 use crate::error::LlmError;
 
@@ -16,8 +14,16 @@ pub(super) struct Failure {
     pub(super) about_temperature: bool,
 }
 
-impl Failure {
-    pub(super) fn of(error: LlmError) -> Self {
+impl From<HttpError> for Failure {
+    fn from(error: HttpError) -> Self {
+        let error = match error {
+            HttpError::Refused(refusal) => return classify(&refusal),
+            HttpError::Invalid => LlmError::BadRequest,
+            HttpError::Unreachable => LlmError::Unavailable,
+            HttpError::Timeout => LlmError::Timeout,
+            HttpError::BrokenOff => LlmError::BrokenOff,
+            HttpError::Unreadable => LlmError::Malformed,
+        };
         Self {
             error,
             about_temperature: false,
@@ -25,19 +31,25 @@ impl Failure {
     }
 }
 
+impl From<HttpError> for LlmError {
+    fn from(error: HttpError) -> Self {
+        Failure::from(error).error
+    }
+}
+
 /// What the status and the body of a refusal mean.
-pub(super) fn classify(status: u16, retry_after: Option<Duration>, body: &[u8]) -> Failure {
-    let told = Told::read(body);
-    let error = match status {
+fn classify(refusal: &Refusal) -> Failure {
+    let told = Told::read(&refusal.body);
+    let retry_after = refusal.retry_after;
+    let error = match refusal.status {
         _ if told.names(&["insufficient_quota", "billing_hard_limit_reached"]) => LlmError::Quota,
         _ if told.names(&["invalid_api_key", "account_deactivated"]) => LlmError::Auth,
         401 | 403 => LlmError::Auth,
         402 => LlmError::Quota,
         404 => LlmError::UnknownModel,
         413 => LlmError::TooLong,
-        429 => LlmError::RateLimited { retry_after },
-        503 | 529 if retry_after.is_some() => LlmError::RateLimited { retry_after },
-        408 | 409 | 500..=599 => LlmError::Unavailable,
+        _ if refusal.is_rate_limit() => LlmError::RateLimited { retry_after },
+        _ if refusal.is_passing() => LlmError::Unavailable,
         _ if told.names(&["model_not_found"]) => LlmError::UnknownModel,
         _ if told.names(&["context_length_exceeded", "string_above_max_length"])
             || told.mentions("prompt is too long") =>
@@ -109,28 +121,21 @@ impl Told {
     }
 }
 
-/// The pause a refusal asks for: milliseconds, seconds or a date (measured from the answer's own date).
-pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
-    if let Some(millis) = text("retry-after-ms").and_then(|text| text.parse::<u64>().ok()) {
-        return Some(Duration::from_millis(millis));
-    }
-    let told = text(RETRY_AFTER.as_str())?;
-    if let Ok(seconds) = told.parse::<f64>() {
-        return Duration::try_from_secs_f64(seconds).ok();
-    }
-    let date = |text: &str| chrono::DateTime::parse_from_rfc2822(text).ok();
-    let span = date(told)? - date(text(DATE.as_str())?)?;
-    Some(span.to_std().unwrap_or_default())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn refused(status: u16, body: &str) -> Failure {
+        classify(&Refusal {
+            status,
+            retry_after: None,
+            body: body.into(),
+        })
+    }
+
     #[test]
     fn statuses_and_codes_decide_the_kind() {
-        let kind = |status, body: &str| classify(status, None, body.as_bytes()).error;
+        let kind = |status, body: &str| refused(status, body).error;
         assert_eq!(kind(401, "x"), LlmError::Auth);
         assert_eq!(kind(404, ""), LlmError::UnknownModel);
         assert_eq!(kind(500, "<html>"), LlmError::Unavailable);
@@ -146,26 +151,7 @@ mod tests {
     fn a_refused_temperature_is_noticed() {
         let body =
             r#"{"error":{"message":"Unsupported value: 'temperature'","param":"temperature"}}"#;
-        assert!(classify(400, None, body.as_bytes()).about_temperature);
-        assert!(!classify(500, None, body.as_bytes()).about_temperature);
-    }
-
-    #[test]
-    fn pauses_are_read_in_every_form() {
-        let mut headers = HeaderMap::new();
-        assert_eq!(retry_after(&headers), None);
-        headers.insert(RETRY_AFTER, "7".parse().unwrap());
-        assert_eq!(retry_after(&headers), Some(Duration::from_secs(7)));
-        headers.insert(
-            RETRY_AFTER,
-            "Wed, 21 Oct 2015 07:28:30 GMT".parse().unwrap(),
-        );
-        headers.insert(DATE, "Wed, 21 Oct 2015 07:28:00 GMT".parse().unwrap());
-        assert_eq!(retry_after(&headers), Some(Duration::from_secs(30)));
-        headers.insert("retry-after-ms", "250".parse().unwrap());
-        assert_eq!(retry_after(&headers), Some(Duration::from_millis(250)));
-        headers.clear();
-        headers.insert(RETRY_AFTER, "-1e999".parse().unwrap());
-        assert_eq!(retry_after(&headers), None);
+        assert!(refused(400, body).about_temperature);
+        assert!(!refused(500, body).about_temperature);
     }
 }

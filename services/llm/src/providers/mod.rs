@@ -1,8 +1,8 @@
 //! Providers of models: one file per wire dialect over one small HTTP layer.
 
 mod anthropic;
+mod chats;
 mod failure;
-mod http;
 mod ollama;
 mod openai;
 mod reading;

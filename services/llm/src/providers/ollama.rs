@@ -3,17 +3,18 @@
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tg_provider_http::NoClient;
 use tg_schemas::msg::ModelInfo;
 
+use super::chats::Chats;
 use super::failure;
-use super::http::{self, Http};
 use super::reading::{self, Dialect, Said};
 use crate::error::LlmError;
 use crate::model::{ChatModel, ChatRequest, ChatStream, Completion, Format};
 
 /// An Ollama server.
 pub struct Ollama {
-    http: Http,
+    http: Chats,
     host: String,
     model: String,
     context: Option<u32>,
@@ -22,13 +23,12 @@ pub struct Ollama {
 impl Ollama {
     /// A server at a base address. `context` overrides its context length, whose default silently cuts
     /// long histories.
-    #[allow(
-        clippy::result_unit_err,
-        reason = "there is nothing to tell beyond that it failed"
-    )]
-    pub fn new(host: &str, model: &str, context: Option<u32>) -> Result<Self, ()> {
+    ///
+    /// # Errors
+    /// [`NoClient`] if TLS cannot be set up.
+    pub fn new(host: &str, model: &str, context: Option<u32>) -> Result<Self, NoClient> {
         Ok(Self {
-            http: Http::new(host)?,
+            http: Chats::new(host)?,
             host: host.to_owned(),
             model: model.to_owned(),
             context,
@@ -76,7 +76,7 @@ impl ChatModel for Ollama {
         let response = self
             .http
             .chat(model, request.temperature, |temperature| {
-                let builder = self.http.client().post(&url);
+                let builder = self.http.post(&url);
                 (builder, self.body(request, model, temperature))
             })
             .await?;
@@ -90,14 +90,14 @@ impl ChatModel for Ollama {
         if request.streaming {
             return Ok(reading::lines(response, answer));
         }
-        let whole: Line = http::whole(response).await?;
+        let whole: Line = response.json().await?;
         let text = answer.take(whole)?.unwrap_or_default();
         Ok(reading::at_once(text, answer.completion()))
     }
 
     async fn list_models(&self) -> Result<Vec<ModelInfo>, LlmError> {
         let url = format!("{}/api/tags", self.host);
-        let listed: Listed = self.http.json(self.http.client().get(url)).await?;
+        let listed: Listed = self.http.json(self.http.get(&url)).await?;
         let info = |model: Model| ModelInfo {
             id: model.name.clone(),
             name: Some(model.name),

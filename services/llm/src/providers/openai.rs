@@ -4,18 +4,18 @@ use async_trait::async_trait;
 use reqwest::RequestBuilder;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tg_provider_http::{NoClient, Secret};
 use tg_schemas::msg::ModelInfo;
 
+use super::chats::Chats;
 use super::failure;
-use super::http::{self, Http};
 use super::reading::{self, Dialect, Said};
 use crate::error::LlmError;
 use crate::model::{ChatModel, ChatRequest, ChatStream, Completion, Format};
-use crate::secret::Secret;
 
 /// A server that speaks OpenAI chat completions.
 pub struct OpenAi {
-    http: Http,
+    http: Chats,
     base_url: String,
     key: Option<Secret>,
     model: String,
@@ -23,13 +23,12 @@ pub struct OpenAi {
 
 impl OpenAi {
     /// A server at a base address (with version), e.g. `https://api.openai.com/v1`.
-    #[allow(
-        clippy::result_unit_err,
-        reason = "there is nothing to tell beyond that it failed"
-    )]
-    pub fn new(base_url: &str, key: Option<Secret>, model: &str) -> Result<Self, ()> {
+    ///
+    /// # Errors
+    /// [`NoClient`] if TLS cannot be set up.
+    pub fn new(base_url: &str, key: Option<Secret>, model: &str) -> Result<Self, NoClient> {
         Ok(Self {
-            http: Http::new(base_url)?,
+            http: Chats::new(base_url)?,
             base_url: base_url.to_owned(),
             key,
             model: model.to_owned(),
@@ -60,14 +59,14 @@ impl ChatModel for OpenAi {
         let response = self
             .http
             .chat(model, request.temperature, |temperature| {
-                let builder = self.signed(self.http.client().post(&url));
+                let builder = self.signed(self.http.post(&url));
                 (builder, body(request, model, temperature))
             })
             .await?;
         if request.streaming {
             return Ok(reading::events(response, Answer::new(model)));
         }
-        let whole: Whole = http::whole(response).await?;
+        let whole: Whole = response.json().await?;
         let mut answer = Answer::new(model);
         answer.note(whole.model, whole.usage);
         let choice = whole
@@ -82,10 +81,7 @@ impl ChatModel for OpenAi {
 
     async fn list_models(&self) -> Result<Vec<ModelInfo>, LlmError> {
         let url = format!("{}/models", self.base_url);
-        let listed: Listed = self
-            .http
-            .json(self.signed(self.http.client().get(url)))
-            .await?;
+        let listed: Listed = self.http.json(self.signed(self.http.get(&url))).await?;
         Ok(listed.data.into_iter().map(Model::info).collect())
     }
 }

@@ -2,9 +2,8 @@
 
 use eventsource_stream::Eventsource;
 use futures::{Stream, StreamExt, stream};
-use reqwest::Response;
+use tg_provider_http::Answer;
 
-use super::http;
 use crate::error::LlmError;
 use crate::model::{ChatEvent, ChatStream, Completion};
 
@@ -29,10 +28,10 @@ pub(super) trait Dialect: Send + 'static {
 }
 
 /// Reads server-sent events.
-pub(super) fn events(response: Response, dialect: impl Dialect) -> ChatStream {
-    let data = http::bytes(response).eventsource().map(|event| {
+pub(super) fn events(response: Answer, dialect: impl Dialect) -> ChatStream {
+    let data = response.bytes().eventsource().map(|event| {
         event.map(|event| event.data).map_err(|error| match error {
-            eventsource_stream::EventStreamError::Transport(error) => error,
+            eventsource_stream::EventStreamError::Transport(error) => LlmError::from(error),
             _ => LlmError::Malformed,
         })
     });
@@ -40,8 +39,8 @@ pub(super) fn events(response: Response, dialect: impl Dialect) -> ChatStream {
 }
 
 /// Reads one JSON object a line.
-pub(super) fn lines(response: Response, dialect: impl Dialect) -> ChatStream {
-    let chunks = http::bytes(response).boxed();
+pub(super) fn lines(response: Answer, dialect: impl Dialect) -> ChatStream {
+    let chunks = response.bytes().boxed();
     let data = stream::unfold(Some((chunks, Vec::<u8>::new())), |state| async move {
         let (mut chunks, mut rest) = state?;
         loop {
@@ -53,7 +52,7 @@ pub(super) fn lines(response: Response, dialect: impl Dialect) -> ChatStream {
             }
             match chunks.next().await {
                 Some(Ok(chunk)) => rest.extend_from_slice(&chunk),
-                Some(Err(error)) => return Some((Err(error), None)),
+                Some(Err(error)) => return Some((Err(error.into()), None)),
                 None if rest.is_empty() => return None,
                 None => {
                     let line = String::from_utf8(rest).map_err(|_| LlmError::Malformed);

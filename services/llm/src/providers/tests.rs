@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use serde_json::json;
+use tg_provider_http::{Backoff, Secret};
 use tg_testkit::model::{End, Reply, Rule, ScriptedModel};
 use tokio_util::sync::CancellationToken;
 
@@ -12,8 +13,6 @@ use super::{Anthropic, Ollama, OpenAi};
 use crate::completer::Completer;
 use crate::error::LlmError;
 use crate::model::{ChatEvent, ChatModel, ChatRequest, Completion, Format};
-use crate::retry::RetryPolicy;
-use crate::secret::Secret;
 
 const BOUND: Duration = Duration::from_secs(20);
 const KEY: &str = "sk-very-secret";
@@ -28,12 +27,12 @@ fn providers(server: &ScriptedModel) -> Vec<Arc<dyn ChatModel>> {
 }
 
 fn completer(model: &Arc<dyn ChatModel>) -> Completer {
-    let retry = RetryPolicy {
+    let backoff = Backoff {
         attempts: 3,
         base: Duration::from_millis(1),
         cap: Duration::from_secs(2),
     };
-    Completer::new(model.clone()).with_retry(retry)
+    Completer::new(model.clone()).with_backoff(backoff)
 }
 
 fn ask(streaming: bool) -> ChatRequest {

@@ -1,11 +1,11 @@
 //! What a question is about, by the model.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 use serde_json::Value;
 use tg_mesh::Cx;
 use tg_schemas::{Error, ErrorCode};
+use tokio::time::Instant;
 
 use super::model::{Model, Spent};
 use crate::engine::concepts;

@@ -6,16 +6,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt, stream};
-use reqwest::Client;
 use serde_json::{Value, json};
+use tg_provider_http::{Backoff, HttpClient, HttpError, Limits, NoClient, Secret};
 use tg_schemas::{Error, ErrorCode};
+use tokio::time::Instant;
 
 use crate::engine::rank::{Ranked, sorted};
 
-const CONNECT: Duration = Duration::from_secs(10);
+/// Longest silence of the endpoint.
 const SILENCE: Duration = Duration::from_secs(60);
 /// Longest answer, in bytes.
 const ANSWER: usize = 8 << 20;
+/// When the endpoint is asked again. Few times: without it, words decide.
+const BACKOFF: Backoff = Backoff {
+    attempts: 3,
+    base: Duration::from_millis(250),
+    cap: Duration::from_secs(30),
+};
 /// Queries asked at a time: an endpoint takes one query a call.
 const AT_ONCE: usize = 4;
 
@@ -68,9 +75,9 @@ impl Dialect {
 pub struct Endpoint(Arc<Inner>);
 
 struct Inner {
-    client: Client,
+    client: HttpClient,
     url: String,
-    key: Option<String>,
+    key: Option<Secret>,
     model: Option<String>,
     dialect: Dialect,
 }
@@ -82,41 +89,23 @@ impl fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint by its whole address. Fails with what is wrong with it.
+    /// An endpoint by its whole address. Opens no connection.
+    ///
+    /// # Errors
+    /// [`NoClient`] if TLS cannot be set up.
     pub fn new(
         url: &str,
-        key: Option<String>,
+        key: Option<Secret>,
         model: Option<String>,
         dialect: Dialect,
-    ) -> Result<Self, String> {
-        reqwest::Url::parse(url).map_err(|_| "is not an address".to_owned())?;
-        // Another part of the process may have chosen the provider already; both choose the same.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let builder = || {
-            Client::builder()
-                .connect_timeout(CONNECT)
-                .read_timeout(SILENCE)
-                .redirect(reqwest::redirect::Policy::none())
+    ) -> Result<Self, NoClient> {
+        let limits = Limits {
+            silence: Some(SILENCE),
+            answer: ANSWER,
+            ..Limits::default()
         };
-        let with_roots = || {
-            let provider = Arc::new(rustls::crypto::ring::default_provider());
-            let known = webpki_roots::TLS_SERVER_ROOTS.iter().cloned();
-            let config = rustls::ClientConfig::builder_with_provider(provider)
-                .with_safe_default_protocol_versions()
-                .ok()?
-                .with_root_certificates(rustls::RootCertStore::from_iter(known))
-                .with_no_client_auth();
-            builder().tls_backend_preconfigured(config).build().ok()
-        };
-        // A plain-text address needs no certificates; a machine without any has those compiled in.
-        let system = if url.starts_with("https://") {
-            builder().build().ok()
-        } else {
-            None
-        };
-        let client = system.or_else(with_roots);
         Ok(Self(Arc::new(Inner {
-            client: client.ok_or_else(|| "no client can be made for it".to_owned())?,
+            client: HttpClient::new(url, limits)?,
             url: url.to_owned(),
             key,
             model,
@@ -124,20 +113,22 @@ impl Endpoint {
         })))
     }
 
-    /// Each text's best score over the queries. `model` is the flow's, if it names one.
+    /// Each text's best score over the queries. `model` is the flow's, if it names one. Tries again as long
+    /// as there is time `until` the deadline.
     pub async fn rank(
         &self,
         model: Option<&str>,
         queries: &[String],
         texts: &[String],
         limit: usize,
+        until: Instant,
     ) -> Result<Vec<Ranked>, Error> {
         // The name of the built-in one is no model of an endpoint.
         let model = model.filter(|name| !name.starts_with("builtin"));
         let model = self.0.model.as_deref().or(model);
         let asks: Vec<_> = queries
             .iter()
-            .map(|query| self.ask(model, query, texts))
+            .map(|query| self.ask(model, query, texts, until))
             .collect();
         let answers: Vec<Vec<(usize, f64)>> =
             stream::iter(asks).buffered(AT_ONCE).try_collect().await?;
@@ -160,41 +151,43 @@ impl Endpoint {
         model: Option<&str>,
         query: &str,
         texts: &[String],
+        until: Instant,
     ) -> Result<Vec<(usize, f64)>, Error> {
-        let body = self.0.dialect.body(model, query, texts);
-        let mut request = self.0.client.post(&self.0.url).json(&body);
-        if let Some(key) = &self.0.key {
-            request = request.bearer_auth(key);
-        }
-        let response = request.send().await.map_err(|error| {
-            if error.is_timeout() && !error.is_connect() {
-                failure("the reranking endpoint did not answer in time")
-            } else {
-                failure("the reranking endpoint cannot be reached")
+        let endpoint = &*self.0;
+        let body = endpoint.dialect.body(model, query, texts);
+        let call = || {
+            let mut request = endpoint.client.post(&endpoint.url).json(&body);
+            if let Some(key) = &endpoint.key {
+                request = request.bearer_auth(key.expose());
             }
-        })?;
-        let status = response.status().as_u16();
-        if status == 429 {
-            let text = "the reranking endpoint says: too many requests";
-            return Err(Error::new(ErrorCode::RateLimited, text));
-        }
-        if !(200..300).contains(&status) {
-            return Err(failure(&format!(
-                "the reranking endpoint refused the request (HTTP {status})"
-            )));
-        }
-        let mut bytes = Vec::new();
-        let mut chunks = response.bytes_stream();
-        while let Some(chunk) = chunks.next().await {
-            let chunk = chunk.map_err(|_| failure("the reranking endpoint broke off"))?;
-            if bytes.len() + chunk.len() > ANSWER {
-                return Err(malformed());
+            endpoint.client.json::<Value>(request)
+        };
+        let answer = BACKOFF
+            .run(until, rand::random::<f64>, HttpError::again, call)
+            .await;
+        let answer = answer.map_err(told)?;
+        endpoint.dialect.read(&answer).ok_or_else(malformed)
+    }
+}
+
+fn told(error: HttpError) -> Error {
+    match error {
+        HttpError::Refused(refusal) if refusal.is_rate_limit() => {
+            let mut text = "the reranking endpoint is receiving too many requests".to_owned();
+            if let Some(pause) = refusal.retry_after {
+                text += &format!("; try again in {} s", pause.as_secs().max(1));
             }
-            bytes.extend_from_slice(&chunk);
+            Error::new(ErrorCode::RateLimited, text)
         }
-        let answer: Value = serde_json::from_slice(&bytes).map_err(|_| malformed())?;
-        let scores = self.0.dialect.read(&answer).ok_or_else(malformed)?;
-        Ok(scores)
+        HttpError::Refused(refusal) => failure(&format!(
+            "the reranking endpoint refused the request ({refusal})"
+        )),
+        HttpError::Timeout => failure("the reranking endpoint did not answer in time"),
+        HttpError::Invalid | HttpError::Unreachable => {
+            failure("the reranking endpoint cannot be reached")
+        }
+        HttpError::BrokenOff => failure("the reranking endpoint broke off"),
+        HttpError::Unreadable => malformed(),
     }
 }
 
@@ -208,6 +201,11 @@ fn malformed() -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
     use super::*;
 
     #[test]
@@ -225,5 +223,64 @@ mod tests {
         assert_eq!(Dialect::Tei.read(&tei), Some(vec![(0, 0.25)]));
         assert_eq!(Dialect::Tei.read(&cohere), None);
         assert_eq!(Dialect::parse("jina"), Some(Dialect::Cohere));
+    }
+
+    /// An endpoint that refuses its first request as told and answers the next ones.
+    async fn refusing(refusal: &'static str) -> (Endpoint, Arc<AtomicUsize>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let asked = Arc::new(AtomicUsize::new(0));
+        let seen = asked.clone();
+        tokio::spawn(async move {
+            while let Ok((mut socket, _)) = listener.accept().await {
+                // A request this small comes in one read.
+                let _ = socket.read(&mut [0; 4096]).await;
+                let answer = match seen.fetch_add(1, Ordering::SeqCst) {
+                    0 => refusal,
+                    _ => "200 OK\r\ncontent-length: 27\r\n\r\n[{\"index\":0,\"score\":0.25}]\n",
+                };
+                let _ = socket
+                    .write_all(format!("HTTP/1.1 {answer}").as_bytes())
+                    .await;
+            }
+        });
+        let key = Some(Secret::new("s3cret"));
+        (Endpoint::new(&url, key, None, Dialect::Tei).unwrap(), asked)
+    }
+
+    async fn ranked(endpoint: &Endpoint, left: Duration) -> Result<Vec<Ranked>, Error> {
+        let (query, text) = (["q".to_owned()], ["t".to_owned()]);
+        let until = Instant::now() + left;
+        endpoint.rank(None, &query, &text, 1, until).await
+    }
+
+    #[tokio::test]
+    async fn too_many_requests_are_followed_by_a_pause_if_there_is_time() {
+        const LIMITED: &str = "429 X\r\nretry-after: 1\r\ncontent-length: 0\r\n\r\n";
+        let (endpoint, asked) = refusing(LIMITED).await;
+        let begun = Instant::now();
+        let found = ranked(&endpoint, Duration::from_secs(20)).await.unwrap();
+        assert_eq!((found.len(), found[0].score), (1, 0.25));
+        assert_eq!(asked.load(Ordering::SeqCst), 2);
+        assert!(begun.elapsed() >= Duration::from_secs(1));
+
+        let (endpoint, asked) = refusing(LIMITED).await;
+        let error = ranked(&endpoint, Duration::from_millis(500))
+            .await
+            .unwrap_err();
+        assert_eq!(error.code(), ErrorCode::RateLimited);
+        assert!(error.message.ends_with("; try again in 1 s"), "{error}");
+        assert_eq!(asked.load(Ordering::SeqCst), 1);
+
+        let (endpoint, asked) = refusing("401 X\r\ncontent-length: 0\r\n\r\n").await;
+        let error = ranked(&endpoint, Duration::from_secs(20))
+            .await
+            .unwrap_err();
+        assert!(
+            error.message.ends_with("refused the request (HTTP 401)"),
+            "{error}"
+        );
+        assert_eq!(asked.load(Ordering::SeqCst), 1, "a refusal is final");
+        assert!(!format!("{endpoint:?}").contains("s3cret"));
     }
 }

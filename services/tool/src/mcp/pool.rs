@@ -1,20 +1,21 @@
 //! Keeps sessions for use by later calls. Bounded; the one not used for longest goes first.
 
-use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use parking_lot::Mutex;
+use moka::future::Cache;
+use moka::policy::EvictionPolicy;
 use serde_json::{Map, Value};
+use tg_provider_http::{Limits, Secret, client};
 use tg_schemas::msg::ToolResponse;
 use tg_schemas::{Error, ErrorCode};
 use tokio::sync::OnceCell;
 
-use super::row::{Server, Token};
+use super::row::Server;
 use super::session::{self, Session};
 
 /// Sessions kept.
-const KEEP: usize = 64;
+const KEEP: u64 = 64;
 /// A session that was not used for this long is opened anew.
 const IDLE: Duration = Duration::from_secs(300);
 
@@ -23,36 +24,31 @@ const IDLE: Duration = Duration::from_secs(300);
 struct Key {
     workspace: String,
     url: String,
-    token: Option<Token>,
-}
-
-struct Slot {
-    session: Arc<OnceCell<Session>>,
-    used: Instant,
+    token: Option<Secret>,
 }
 
 /// All sessions of this process.
 pub(crate) struct Servers {
-    http: reqwest::Client,
-    slots: Mutex<HashMap<Key, Slot>>,
+    /// Made when the first call needs it: most installations name no server.
+    http: OnceCell<reqwest::Client>,
+    sessions: Cache<Key, Arc<Session>>,
+}
+
+impl Default for Servers {
+    fn default() -> Self {
+        let sessions = Cache::builder()
+            .max_capacity(KEEP)
+            .time_to_idle(IDLE)
+            .eviction_policy(EvictionPolicy::lru())
+            .build();
+        Self {
+            http: OnceCell::new(),
+            sessions,
+        }
+    }
 }
 
 impl Servers {
-    pub(crate) fn new() -> Result<Self, Error> {
-        // Fails only if another part of the process was first, which is as good.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let http = reqwest::Client::builder()
-            .connect_timeout(session::CONNECT)
-            .redirect(reqwest::redirect::Policy::none())
-            .pool_max_idle_per_host(0)
-            .build()
-            .map_err(|_| Error::new(ErrorCode::Internal, "no HTTP client"))?;
-        Ok(Self {
-            http,
-            slots: Mutex::default(),
-        })
-    }
-
     /// Calls a tool. `key` names the call; it is the same when the call is made again.
     pub(crate) async fn call(
         &self,
@@ -66,47 +62,35 @@ impl Servers {
             url: server.url.clone(),
             token: server.token.clone(),
         };
-        let cell = self.slot(&slot);
-        let opened = cell
-            .get_or_try_init(|| Session::open(self.http.clone(), server))
-            .await;
-        let result = match opened {
-            Ok(session) => session.call(&server.remote_name, arguments, key).await,
-            Err(error) => Err(error),
+        // Who asks at the same time waits for the session that the first one opens.
+        let opening = async {
+            let http = self.http().await?;
+            Session::open(http, server).await.map(Arc::new)
         };
-        if cell.get().is_none_or(Session::is_closed) {
-            self.forget(&slot, &cell);
+        let opened = self.sessions.try_get_with_by_ref(&slot, opening).await;
+        let session = opened.map_err(|error: Arc<Error>| Error::clone(&error))?;
+        let result = session.call(&server.remote_name, arguments, key).await;
+        if session.is_closed() {
+            self.sessions.invalidate(&slot).await;
         }
         result
     }
 
-    fn slot(&self, key: &Key) -> Arc<OnceCell<Session>> {
-        let mut slots = self.slots.lock();
-        let now = Instant::now();
-        slots.retain(|_, slot| now - slot.used < IDLE);
-        if slots.len() >= KEEP
-            && !slots.contains_key(key)
-            && let Some(oldest) = slots.iter().min_by_key(|(_, slot)| slot.used)
-        {
-            let oldest = oldest.0.clone();
-            slots.remove(&oldest);
-        }
-        let slot = slots.entry(key.clone()).or_insert_with(|| Slot {
-            session: Arc::default(),
-            used: now,
+    /// One client for all servers. Reading the machine's certificates blocks.
+    async fn http(&self) -> Result<reqwest::Client, Error> {
+        let limits = Limits {
+            connect: session::CONNECT,
+            idle: 0,
+            // A session may be silent for as long as it lives; each call has a deadline.
+            silence: None,
+            ..Limits::default()
+        };
+        let made = self.http.get_or_try_init(|| async {
+            let making = tokio::task::spawn_blocking(move || client("https://", limits)).await;
+            let client = making.ok().and_then(Result::ok);
+            client.ok_or_else(|| Error::new(ErrorCode::Internal, "no HTTP client can be made"))
         });
-        slot.used = now;
-        slot.session.clone()
-    }
-
-    fn forget(&self, key: &Key, cell: &Arc<OnceCell<Session>>) {
-        let mut slots = self.slots.lock();
-        if slots
-            .get(key)
-            .is_some_and(|slot| Arc::ptr_eq(&slot.session, cell))
-        {
-            slots.remove(key);
-        }
+        made.await.cloned()
     }
 }
 

@@ -1,26 +1,8 @@
 //! A row of config type `mcp`.
 
-use std::fmt;
-
 use serde::Deserialize;
+use tg_provider_http::Secret;
 use tg_schemas::{Error, ErrorCode};
-
-/// A secret; prints as stars.
-#[derive(Clone, PartialEq, Eq, Hash, Deserialize)]
-#[serde(transparent)]
-pub(crate) struct Token(String);
-
-impl Token {
-    pub(super) fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
-    }
-}
 
 /// A tool behind a server.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -30,7 +12,7 @@ pub(crate) struct Server {
     #[serde(default, rename = "remote-name")]
     pub(super) remote_name: String,
     #[serde(default, rename = "auth-token")]
-    pub(super) token: Option<Token>,
+    pub(super) token: Option<Secret>,
 }
 
 impl Server {
@@ -49,7 +31,7 @@ impl Server {
         if server.remote_name.is_empty() {
             key.clone_into(&mut server.remote_name);
         }
-        server.token = server.token.filter(|token| !token.0.is_empty());
+        server.token = server.token.filter(|token| !token.expose().is_empty());
         Ok(server)
     }
 }

@@ -8,16 +8,18 @@ use std::time::Duration;
 use reqwest::header::RANGE;
 use reqwest::{Client, Response, StatusCode, Url};
 use sha2::{Digest, Sha256};
+use tg_provider_http::{Limits, client};
 
 use super::catalogue::File;
-use crate::client::{Error, Result, install_tls};
+use crate::client::{Error, Result};
 use crate::session::Session;
 
 /// Largest file that is fetched: the largest that the embeddings service reads.
 const LARGEST: u64 = 2 << 30;
 /// Largest list of hashes.
 const LARGEST_SUMS: usize = 64 << 10;
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Places of models send on to where the files lie.
+const REDIRECTS: usize = 10;
 /// Longest silence of the source.
 const SILENCE: Duration = Duration::from_secs(60);
 
@@ -30,18 +32,19 @@ pub struct Source {
 impl Source {
     /// The place at an address; files lie directly below it. Opens no connection.
     pub fn new(address: &str) -> Result<Self> {
-        install_tls();
         let bad = |why: &str| Error::Usage(format!("--from {address}: {why}"));
         let base = Url::parse(&format!("{}/", address.trim_end_matches('/')))
             .map_err(|error| bad(&error.to_string()))?;
         if !matches!(base.scheme(), "http" | "https") || !base.has_host() {
             return Err(bad("must start with http:// or https://"));
         }
-        let client = Client::builder()
-            .connect_timeout(CONNECT_TIMEOUT)
-            .read_timeout(SILENCE)
-            .build()
-            .map_err(|error| Error::Protocol(error.to_string()))?;
+        let limits = Limits {
+            silence: Some(SILENCE),
+            redirects: REDIRECTS,
+            ..Limits::default()
+        };
+        let client = client(base.as_str(), limits);
+        let client = client.map_err(|error| Error::Protocol(error.to_string()))?;
         Ok(Self { client, base })
     }
 

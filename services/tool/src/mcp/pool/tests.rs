@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -133,7 +134,7 @@ async fn call(servers: &Servers, server: &Server) -> Result<ToolResponse, Error>
 #[tokio::test]
 async fn a_session_is_used_again_and_results_are_read() {
     let (url, fake) = serve().await;
-    let servers = Servers::new().unwrap();
+    let servers = Servers::default();
     let found = call(&servers, &tool(&url, "find")).await.unwrap();
     assert_eq!(found.text, "found");
     let object = call(&servers, &tool(&url, "object")).await.unwrap();
@@ -158,7 +159,7 @@ async fn a_session_is_used_again_and_results_are_read() {
 #[tokio::test]
 async fn workspaces_share_no_session() {
     let (url, fake) = serve().await;
-    let servers = Servers::new().unwrap();
+    let servers = Servers::default();
     for workspace in ["a", "b", "a"] {
         let server = tool(&url, "find");
         let call = servers.call(workspace, &server, Map::new(), "");
@@ -170,7 +171,7 @@ async fn workspaces_share_no_session() {
 #[tokio::test]
 async fn a_dropped_call_is_cancelled_at_the_server() {
     let (url, fake) = serve().await;
-    let servers = Servers::new().unwrap();
+    let servers = Servers::default();
     let hang = tool(&url, "hang");
     let calling = call(&servers, &hang);
     tokio::select! {
@@ -187,10 +188,13 @@ async fn a_server_that_is_not_there_is_told_without_its_address() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    let servers = Servers::new().unwrap();
+    let servers = Servers::default();
     let server = tool(&format!("http://{address}/secret-path"), "find");
     let error = call(&servers, &server).await.unwrap_err();
     assert_eq!(error.code(), ErrorCode::Tool);
     assert_eq!(error.message, "the tool's server cannot be reached");
-    assert!(servers.slots.lock().is_empty(), "nothing broken is kept");
+    assert!(
+        servers.sessions.iter().next().is_none(),
+        "nothing broken is kept"
+    );
 }

@@ -1,0 +1,42 @@
+//! How the services speak to servers of others (model providers, rerankers, MCP servers) over HTTP.
+//!
+//! * [`HttpClient`] sends requests and reads bounded answers; [`client`] makes the bare client for libraries
+//!   that bring their own protocol. Both work on machines without certificates.
+//! * [`HttpError`] says what kind of failure it was, never in the words of the other side.
+//! * [`retry_after`] reads the pause that a refusal asks for; [`Backoff`] decides when to try again.
+//! * [`Secret`] holds a key that must never be shown.
+//! * [`SettingReader`] reads the settings of a provider and tells all mistakes at once.
+//!
+//! Nothing here logs an address, a header or a body, and nothing names a provider's vocabulary or one of our
+//! services.
+//!
+//! ```
+//! use std::time::Duration;
+//! use tg_provider_http::{Again, Backoff, Secret};
+//!
+//! let backoff = Backoff { attempts: 3, ..Backoff::default() };
+//! let left = Duration::from_secs(60);
+//! // The first failure; the other side asked for two seconds; chance adds nothing here.
+//! let pause = backoff.pause(Again::After(Duration::from_secs(2)), 1, left, 0.0);
+//! assert_eq!(pause, Some(Duration::from_secs(2)));
+//! assert_eq!(format!("{:?}", Secret::new("sk-1")), "***");
+//! ```
+
+mod answer;
+mod backoff;
+mod client;
+mod error;
+mod retry_after;
+mod secret;
+mod settings;
+
+pub use answer::Answer;
+pub use backoff::{Again, Backoff};
+pub use client::{HttpClient, Limits, client};
+pub use error::{HttpError, NoClient, Refusal};
+pub use retry_after::retry_after;
+pub use secret::Secret;
+pub use settings::{SettingFault, SettingReader, ollama_address};
+
+#[cfg(test)]
+mod tests;

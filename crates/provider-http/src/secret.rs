@@ -1,0 +1,69 @@
+//! A key. Prints as stars; the text comes out only where a request is signed, and is wiped from memory when
+//! the last of its copies goes.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+
+/// A text that must never be shown.
+#[derive(Clone, Deserialize)]
+#[serde(from = "String")]
+pub struct Secret(SecretString);
+
+impl Secret {
+    /// Hides a text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(SecretString::from(text.into()))
+    }
+
+    /// The text itself, for the one place that sends it.
+    pub fn expose(&self) -> &str {
+        self.0.expose_secret()
+    }
+}
+
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self::new(text)
+    }
+}
+
+impl PartialEq for Secret {
+    fn eq(&self, other: &Self) -> bool {
+        self.expose() == other.expose()
+    }
+}
+
+impl Eq for Secret {}
+
+impl Hash for Secret {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.expose().hash(state);
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_prints_as_stars_wherever_it_is() {
+        #[derive(Debug, PartialEq, Deserialize)]
+        struct Row {
+            key: Option<Secret>,
+        }
+        let row: Row = serde_json::from_str(r#"{"key": "sk-hidden"}"#).unwrap();
+        assert_eq!(format!("{row:?}"), "Row { key: Some(***) }");
+        assert_eq!(row.key, Some(Secret::new("sk-hidden")));
+        assert_ne!(row.key, Some(Secret::new("sk-other")));
+        assert_eq!(row.key.unwrap().expose(), "sk-hidden");
+    }
+}
