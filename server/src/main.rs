@@ -40,6 +40,8 @@ enum Command {
     Decode {
         /// Format of the document on standard input.
         format: String,
+        /// What it may use up.
+        limits: Option<String>,
     },
 }
 
@@ -119,7 +121,7 @@ fn main() -> ExitCode {
             }
             return ExitCode::SUCCESS;
         }
-        Command::Decode { format } => return decode(&format),
+        Command::Decode { format, limits } => return decode(&format, limits.as_deref()),
     };
     let settings = match Settings::load(&flags, std::env::vars().collect()) {
         Ok(settings) => settings,
@@ -152,10 +154,11 @@ fn main() -> ExitCode {
     }
 }
 
-fn decode(format: &str) -> ExitCode {
+fn decode(format: &str, limits: Option<&str>) -> ExitCode {
     use tg_ingest::decode::{Format, Limits, run};
-    match Format::parse(format) {
-        Some(format) => ExitCode::from(run(format, &Limits::default())),
+    let limits = limits.map_or_else(|| Some(Limits::default()), Limits::from_argument);
+    match Format::parse(format).zip(limits) {
+        Some((format, limits)) => ExitCode::from(run(format, &limits)),
         None => ExitCode::from(2),
     }
 }

@@ -1,5 +1,8 @@
 //! Files named by the SHA-256 of their content: written once, read often, shared by whoever holds the
 //! same content. Which blobs are still wanted is known by their owners' tables, not here.
+//!
+//! A file that is there is not believed: a loss of power may have left it short or empty. Storing its content
+//! again mends it, and reading it whole says that it is damaged.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -14,7 +17,7 @@ use crate::{Durability, StorageError};
 
 mod stage;
 
-pub use stage::{Adopted, Part, StageId};
+pub use stage::{Part, StageId, Staged};
 
 /// The hash that names a blob.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -87,7 +90,8 @@ impl BlobStore {
         Ok(store)
     }
 
-    /// Stores content under its hash: whole or not at all. Known content is not written again.
+    /// Stores content under its hash: whole or not at all. What is there already and is what it should be is
+    /// not written again; what is not is replaced.
     pub async fn put(
         &self,
         content: impl AsRef<[u8]> + Send + 'static,
@@ -97,9 +101,19 @@ impl BlobStore {
     }
 
     /// Content by hash; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError::Corrupt`] if the file does not hold what its name says.
     pub async fn get(&self, id: BlobId) -> Result<Option<Vec<u8>>, StorageError> {
-        self.blocking(move |store| absent(fs::read(store.path(&id))))
-            .await
+        self.blocking(move |store| {
+            let content = absent(fs::read(store.path(&id)))?;
+            match content {
+                Some(content) if BlobId::of(&content) != id => Err(damaged()),
+                content => Ok(content),
+            }
+        })
+        .await
     }
 
     /// Up to `length` bytes from `offset`; empty past the end, `None` if there is no such blob.
@@ -138,7 +152,7 @@ impl BlobStore {
     fn put_now(&self, content: &[u8]) -> Result<BlobId, StorageError> {
         let id = BlobId::of(content);
         let path = self.path(&id);
-        if path.exists() {
+        if holds(&path, content) {
             return Ok(id);
         }
         let number = self.next.fetch_add(1, Ordering::Relaxed);
@@ -156,12 +170,12 @@ impl BlobStore {
         self.move_to(&file, from, to)
     }
 
+    /// Gives a written file its name. Its bytes are on the disk before that in every durability: the row that
+    /// speaks for it may outlive a loss of power, and must not speak for an empty file then.
     fn move_to(&self, file: &File, from: &Path, to: &Path) -> std::io::Result<()> {
         let directory = to.parent().unwrap_or(&self.root);
         fs::create_dir_all(directory)?;
-        if self.durability == Durability::Power {
-            file.sync_all()?;
-        }
+        file.sync_all()?;
         fs::rename(from, to)?;
         if self.durability == Durability::Power {
             File::open(directory)?.sync_all()?;
@@ -182,6 +196,16 @@ impl BlobStore {
 
 fn io(error: &std::io::Error) -> StorageError {
     StorageError::from_io(error)
+}
+
+fn damaged() -> StorageError {
+    StorageError::Corrupt("a file does not hold what its name says".to_owned())
+}
+
+/// Whether a file holds exactly this content. One that cannot be read does not.
+fn holds(path: &Path, content: &[u8]) -> bool {
+    let same_length = fs::metadata(path).is_ok_and(|meta| meta.len() == content.len() as u64);
+    same_length && fs::read(path).is_ok_and(|there| there == content)
 }
 
 fn absent<T>(result: std::io::Result<T>) -> Result<Option<T>, StorageError> {
@@ -218,6 +242,20 @@ mod tests {
         store.remove(id).await.unwrap();
         store.remove(id).await.unwrap();
         assert_eq!(store.get(id).await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn a_torn_file_is_told_and_mended() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = BlobStore::open(dir.path(), Durability::Process).unwrap();
+        let id = store.put("hello world").await.unwrap();
+        for torn in ["", "hello", "hello w0rld", "hello world and more"] {
+            fs::write(store.path(&id), torn).unwrap();
+            let told = store.get(id).await.unwrap_err();
+            assert!(matches!(told, StorageError::Corrupt(_)), "{torn}: {told}");
+            assert_eq!(store.put("hello world").await.unwrap(), id);
+            assert_eq!(store.get(id).await.unwrap().unwrap(), b"hello world");
+        }
     }
 
     #[test]

@@ -1,17 +1,19 @@
 //! The parent's side of taking a document apart: starts a child, feeds it, reads what it says within bounds.
-//! Believes nothing it says beyond frames; kills it when it is late or no longer needed.
+//! Believes nothing it says beyond frames; kills it when it is late or no longer needed. Workspaces take turns.
 
 use std::process::Stdio;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tg_schemas::{Error, ErrorCode};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
-use tokio::sync::{Semaphore, SemaphorePermit};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout};
 
-use crate::decode::{Fault, Format, Frame};
+use crate::decode::{Fault, Format, Frame, Limits};
 use crate::decode::{HEADER, frame, header};
+use crate::engine::turns::Turns;
 use crate::settings::IngestSettings;
 
 /// How long a child may refuse a piece of its document.
@@ -20,25 +22,67 @@ const FEED: Duration = Duration::from_secs(30);
 /// Starts children, a few at once.
 pub(crate) struct Children {
     settings: IngestSettings,
-    places: Semaphore,
+    turns: Mutex<Turns<oneshot::Sender<()>>>,
 }
 
 impl Children {
     pub(crate) fn new(settings: IngestSettings) -> Self {
         Self {
-            places: Semaphore::new(settings.children.max(1)),
+            turns: Mutex::new(Turns::new(settings.children, settings.kept)),
             settings,
         }
     }
 
-    /// A child for one document. Waits for a place.
-    pub(crate) async fn start(&self, format: Format) -> Result<Feeding<'_>, Error> {
-        let closed = |_| Error::new(ErrorCode::Unavailable, "the process is stopping");
-        let place = self.places.acquire().await.map_err(closed)?;
+    /// A place for a child of a workspace, when it is its turn.
+    async fn place(&self, workspace: &str) -> Place<'_> {
+        let place = || Place {
+            children: self,
+            workspace: workspace.to_owned(),
+        };
+        let told = {
+            let mut turns = self.turns.lock();
+            if turns.take(workspace) {
+                return place();
+            }
+            let (tell, told) = oneshot::channel();
+            turns.wait(workspace, tell);
+            told
+        };
+        // Whoever waits is told; its place was taken for it then.
+        let mut waiting = Waiting {
+            children: self,
+            workspace,
+            told,
+            ended: false,
+        };
+        let _ = (&mut waiting.told).await;
+        waiting.ended = true;
+        place()
+    }
+
+    /// Gives places to those whose turn it is.
+    fn go_on(&self) {
+        let mut turns = self.turns.lock();
+        while let Some((workspace, waiter)) = turns.next() {
+            // Nobody waits there any more.
+            if waiter.send(()).is_err() {
+                turns.give_back(&workspace);
+            }
+        }
+    }
+
+    /// A child for one document of a workspace. Waits for a place.
+    pub(crate) async fn start(
+        &self,
+        workspace: &str,
+        format: Format,
+    ) -> Result<Feeding<'_>, Error> {
+        let place = self.place(workspace).await;
         let settings = &self.settings;
         let child = Command::new(&settings.program)
             .args(&settings.args)
             .arg(format.as_str())
+            .arg(settings.limits.to_argument())
             .env_clear()
             .current_dir("/")
             .stdin(Stdio::piped())
@@ -66,10 +110,46 @@ impl Children {
                 output: BufReader::with_capacity(64 << 10, output),
                 _child: child,
                 _place: place,
-                pause: settings.limits.pause,
-                until: Instant::now() + settings.limits.time,
+                limits: settings.limits,
+                used: Duration::ZERO,
+                bytes: 0,
+                told: 0,
             },
         })
+    }
+}
+
+/// A workspace's place for a child.
+struct Place<'a> {
+    children: &'a Children,
+    workspace: String,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.children.turns.lock().give_back(&self.workspace);
+        self.children.go_on();
+    }
+}
+
+/// Waits for a place; one that was given at the moment it gave up goes to the next.
+struct Waiting<'a> {
+    children: &'a Children,
+    workspace: &'a str,
+    told: oneshot::Receiver<()>,
+    ended: bool,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        self.told.close();
+        if self.told.try_recv().is_ok() {
+            self.children.turns.lock().give_back(self.workspace);
+            self.children.go_on();
+        }
     }
 }
 
@@ -82,6 +162,7 @@ pub(crate) struct Feeding<'a> {
 impl<'a> Feeding<'a> {
     /// Gives it a piece. A child that wants no more has something to say.
     pub(crate) async fn feed(&mut self, piece: &[u8]) {
+        self.telling.bytes += piece.len() as u64;
         let Some(input) = &mut self.input else { return };
         let fed = timeout(FEED, input.write_all(piece)).await;
         if !matches!(fed, Ok(Ok(()))) {
@@ -99,17 +180,29 @@ impl<'a> Feeding<'a> {
 pub(crate) struct Telling<'a> {
     output: BufReader<ChildStdout>,
     _child: Child,
-    _place: SemaphorePermit<'a>,
-    pause: Duration,
-    until: Instant,
+    _place: Place<'a>,
+    limits: Limits,
+    /// Time for which its parent waited for it.
+    used: Duration,
+    /// Of its document.
+    bytes: u64,
+    /// Frames that it said so far.
+    told: u32,
 }
 
 impl Telling<'_> {
     /// The next thing it says. Late, dead and confused children say a fault.
     pub(crate) async fn next(&mut self) -> Frame {
-        let until = self.until.min(Instant::now() + self.pause);
-        match timeout_at(until, self.read()).await {
-            Ok(Some(frame)) => frame,
+        let has = self.limits.time_for(self.bytes, self.told);
+        let left = has.saturating_sub(self.used).min(self.limits.pause);
+        let began = Instant::now();
+        let said = timeout(left, self.read()).await;
+        self.used += began.elapsed();
+        match said {
+            Ok(Some(frame)) => {
+                self.told = self.told.saturating_add(1);
+                frame
+            }
             Ok(None) => Frame::Fault(Fault::Died),
             Err(_) => Frame::Fault(Fault::TooSlow),
         }
@@ -138,7 +231,7 @@ mod tests {
         settings.args = vec!["-c".to_owned(), script.to_owned()];
         settings.limits.pause = pause;
         let children = Children::new(settings);
-        let mut feeding = children.start(Format::Pdf).await.unwrap();
+        let mut feeding = children.start("w", Format::Pdf).await.unwrap();
         for _ in 0..4 {
             feeding.feed(&[b'x'; 100_000]).await;
         }
@@ -169,5 +262,65 @@ mod tests {
         let page = r"/bin/cat >/dev/null; printf '\001\0\0\0\002\0\0\0\002hi\004\0\0\0\0\0\0\0\0'";
         let told = [Frame::Page(2, "hi".to_owned()), Frame::End];
         assert_eq!(heard(page, long).await, told);
+    }
+
+    /// Children that take their document in and say nothing for a long time.
+    fn slow() -> IngestSettings {
+        let mut settings = IngestSettings::of_this_program("");
+        settings.program = PathBuf::from("/bin/sh");
+        let script = "/bin/cat >/dev/null; exec /bin/sleep 60";
+        settings.args = vec!["-c".to_owned(), script.to_owned()];
+        settings
+    }
+
+    #[tokio::test]
+    async fn slow_documents_of_one_workspace_do_not_stop_another() {
+        let soon = Duration::from_secs(20);
+        let children = Children::new(slow());
+        let start = |workspace: &'static str| children.start(workspace, Format::Pdf);
+        let first = start("a").await.unwrap();
+        let _second = start("a").await.unwrap();
+        // Its third waits; whoever comes from elsewhere does not.
+        let mut third = Box::pin(start("a"));
+        let mut given_up = Box::pin(start("a"));
+        assert!(futures::poll!(&mut third).is_pending());
+        assert!(futures::poll!(&mut given_up).is_pending());
+        let other = timeout(soon, start("b")).await.unwrap().unwrap();
+        drop(given_up);
+        drop(other);
+        assert!(futures::poll!(&mut third).is_pending());
+        drop(first);
+        let third = timeout(soon, third).await.unwrap().unwrap();
+        drop(third);
+        assert!(children.turns.lock().next().is_none());
+    }
+
+    #[tokio::test]
+    async fn time_ends_with_the_size_of_the_document() {
+        let mut settings = slow();
+        settings.limits.start = Duration::from_millis(50);
+        settings.limits.mebibyte = Duration::ZERO;
+        let children = Children::new(settings);
+        let mut feeding = children.start("w", Format::Pdf).await.unwrap();
+        feeding.feed(b"x").await;
+        let late = timeout(Duration::from_secs(20), feeding.fed().next()).await;
+        assert_eq!(late.unwrap(), Frame::Fault(Fault::TooSlow));
+    }
+
+    #[tokio::test]
+    async fn a_child_is_told_its_limits() {
+        let mut settings = slow();
+        settings.limits.input_bytes = 4711;
+        settings.limits.time = Duration::from_secs(7);
+        let told = settings.limits.to_argument();
+        // One frame of text: after the format's name come the limits.
+        settings.args[1] = format!(
+            r#"/bin/cat >/dev/null; printf '\003\0\0\0\0\0\0\0\{:03o}%s' "$1""#,
+            told.len()
+        );
+        let children = Children::new(settings);
+        let feeding = children.start("w", Format::Pdf).await.unwrap();
+        let mut telling = feeding.fed();
+        assert_eq!(telling.next().await, Frame::Text(told));
     }
 }

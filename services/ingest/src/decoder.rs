@@ -63,6 +63,7 @@ impl Read<Document> for Decoder {
         cx.subject(&about.id);
         let mut work = Work {
             children: &self.children,
+            workspace: cx.workspace(),
             about: &about,
             pieces: &mut pieces,
             head: Vec::new(),
@@ -94,6 +95,7 @@ fn mime(content: &[u8]) -> &'static str {
 /// One document on its way.
 struct Work<'a> {
     children: &'a Children,
+    workspace: &'a str,
     about: &'a About,
     pieces: &'a mut Pieces,
     /// What was read to see what it is.
@@ -148,7 +150,7 @@ impl Work<'_> {
 
     /// What only a child may take apart.
     async fn child(&mut self, format: Format, parts: &mut Parts<'_>) -> Result<(), ReadFault> {
-        let started = self.children.start(format).await;
+        let started = self.children.start(self.workspace, format).await;
         let mut feeding = started.map_err(|error| met(&self.about.id, error))?;
         let mut piece = Some(std::mem::take(&mut self.head));
         while let Some(bytes) = piece {

@@ -9,12 +9,14 @@ use crate::decode::Limits;
 pub struct IngestSettings {
     /// The program that runs as the child: [`crate::decode::run`] behind `args` and the format's name.
     pub program: PathBuf,
-    /// Arguments before the format's name.
+    /// Arguments before the format's name, which is followed by the limits.
     pub args: Vec<String>,
     /// Bounds of one document.
     pub limits: Limits,
-    /// Most children at once.
+    /// Most children at once that one workspace may have.
     pub children: usize,
+    /// Children besides, for workspaces that have none: one that reads slow documents does not stop the others.
+    pub kept: usize,
 }
 
 impl IngestSettings {
@@ -25,6 +27,7 @@ impl IngestSettings {
             args: vec![subcommand.to_owned()],
             limits: Limits::default(),
             children: 2,
+            kept: 2,
         }
     }
 }

@@ -46,13 +46,15 @@ pub struct Part {
     pub length: u64,
 }
 
-/// What became of a staged file.
+/// What a staged file holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Adopted {
-    /// It is a blob now.
-    Blob(BlobId),
-    /// These parts, by position, are not what they should be; the file stays.
+pub enum Staged {
+    /// All parts; this is the hash of the whole.
+    Whole(BlobId),
+    /// These parts, by position, are not what they should be.
     Damaged(Vec<usize>),
+    /// There is no such file.
+    Absent,
 }
 
 impl BlobStore {
@@ -70,12 +72,32 @@ impl BlobStore {
         .await
     }
 
-    /// Makes a staged file a blob, after every part was found to be what it should be. Nothing may follow
-    /// the last part.
-    pub async fn adopt(&self, stage: &StageId, parts: Vec<Part>) -> Result<Adopted, StorageError> {
+    /// Looks whether a staged file holds what it should. What follows the last part is cut off. The file stays
+    /// where it is: [`Self::adopt`] makes it a blob, once its owner has noted the hash.
+    pub async fn staged_hash(
+        &self,
+        stage: &StageId,
+        parts: Vec<Part>,
+    ) -> Result<Staged, StorageError> {
         let path = self.staged(stage);
-        self.blocking(move |store| store.adopt_now(&path, &parts))
-            .await
+        self.blocking(move |_| staged_hash_now(&path, &parts)).await
+    }
+
+    /// Makes a staged file, known to be whole, the blob of its hash; it takes the place of one that is there.
+    /// Without a staged file nothing is done: the blob is there already, or the owner looks for itself.
+    pub async fn adopt(&self, stage: &StageId, id: BlobId) -> Result<(), StorageError> {
+        let path = self.staged(stage);
+        self.blocking(move |store| {
+            let file = match File::open(&path) {
+                Ok(file) => file,
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+                Err(error) => return Err(io(&error)),
+            };
+            store
+                .move_to(&file, &path, &store.path(&id))
+                .map_err(|error| io(&error))
+        })
+        .await
     }
 
     /// Removes a staged file; none is fine.
@@ -117,33 +139,25 @@ impl BlobStore {
     fn staged(&self, stage: &StageId) -> PathBuf {
         self.stages_dir().join(&stage.0)
     }
+}
 
-    fn adopt_now(&self, staged: &Path, parts: &[Part]) -> Result<Adopted, StorageError> {
-        let mut file = match File::open(staged) {
-            Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Ok(Adopted::Damaged((0..parts.len()).collect()));
-            }
-            Err(error) => return Err(io(&error)),
-        };
-        let size: u64 = parts.iter().map(|part| part.length).sum();
-        file = cut(file, staged, size).map_err(|error| io(&error))?;
-        let (whole, damaged) = hash_parts(&mut file, parts).map_err(|error| io(&error))?;
-        if !damaged.is_empty() {
-            return Ok(Adopted::Damaged(damaged));
-        }
-        let path = self.path(&whole);
-        if path.exists() {
-            fs::remove_file(staged).map_err(|error| io(&error))?;
-        } else {
-            self.move_to(&file, staged, &path)
-                .map_err(|error| io(&error))?;
-        }
-        Ok(Adopted::Blob(whole))
+fn staged_hash_now(staged: &Path, parts: &[Part]) -> Result<Staged, StorageError> {
+    let mut file = match File::open(staged) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Staged::Absent),
+        Err(error) => return Err(io(&error)),
+    };
+    let size: u64 = parts.iter().map(|part| part.length).sum();
+    file = cut(file, staged, size).map_err(|error| io(&error))?;
+    let (whole, damaged) = hash_parts(&mut file, parts).map_err(|error| io(&error))?;
+    match damaged.is_empty() {
+        true => Ok(Staged::Whole(whole)),
+        false => Ok(Staged::Damaged(damaged)),
     }
 }
 
 fn write_at(path: &Path, offset: u64, bytes: &[u8], hard: Durability) -> std::io::Result<()> {
+    let new = !path.exists();
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent)?;
     }
@@ -156,6 +170,9 @@ fn write_at(path: &Path, offset: u64, bytes: &[u8], hard: Durability) -> std::io
     file.write_all(bytes)?;
     if hard == Durability::Power {
         file.sync_all()?;
+        if let Some(parent) = path.parent().filter(|_| new) {
+            File::open(parent)?.sync_all()?;
+        }
     }
     Ok(())
 }
@@ -227,24 +244,23 @@ mod tests {
         let store = BlobStore::open(dir.path(), Durability::Power).unwrap();
         store.stage_write(&stage, 4, "two").await.unwrap();
         assert_eq!(store.stages().await.unwrap(), std::slice::from_ref(&stage));
-        let wrong = store
-            .adopt(&stage, vec![part(b"one "), part(b"2wo")])
-            .await
-            .unwrap();
-        assert_eq!(wrong, Adopted::Damaged(vec![1]));
-        let whole = store
-            .adopt(&stage, vec![part(b"one "), part(b"two")])
-            .await
-            .unwrap();
+        let look = async |parts: Vec<Part>| store.staged_hash(&stage, parts).await.unwrap();
+        let wrong = look(vec![part(b"one "), part(b"2wo")]).await;
+        assert_eq!(wrong, Staged::Damaged(vec![1]));
         let id = BlobId::of(b"one two");
-        assert_eq!(whole, Adopted::Blob(id));
+        let parts = || vec![part(b"one "), part(b"two")];
+        assert_eq!(look(parts()).await, Staged::Whole(id));
+        // A torn file of the name is replaced.
+        fs::create_dir_all(store.path(&id).parent().unwrap()).unwrap();
+        fs::write(store.path(&id), "one").unwrap();
+        store.adopt(&stage, id).await.unwrap();
+        store.adopt(&stage, id).await.unwrap();
         assert_eq!(store.get(id).await.unwrap().unwrap(), b"one two");
         assert!(store.stages().await.unwrap().is_empty());
         let first = u8::from_str_radix(&id.to_string()[..2], 16).unwrap();
         assert_eq!(store.list(first).await.unwrap(), [id]);
         assert!(store.list(first.wrapping_add(1)).await.unwrap().is_empty());
-        let gone = store.adopt(&stage, vec![part(b"one ")]).await.unwrap();
-        assert_eq!(gone, Adopted::Damaged(vec![0]));
+        assert_eq!(look(parts()).await, Staged::Absent);
     }
 
     #[test]

@@ -19,6 +19,12 @@ pub struct Limits {
     pub memory_bytes: u64,
     /// Longest pause between two pages, also before the first.
     pub pause: Duration,
+    /// Time that every document has.
+    pub start: Duration,
+    /// Time for each MiB of a document besides.
+    pub mebibyte: Duration,
+    /// Time for each page or piece of text that was told besides.
+    pub page: Duration,
     /// Longest time in all.
     pub time: Duration,
 }
@@ -32,12 +38,60 @@ impl Default for Limits {
             pages: 5_000,
             memory_bytes: 1536 << 20,
             pause: Duration::from_secs(60),
-            time: Duration::from_secs(900),
+            start: Duration::from_secs(60),
+            mebibyte: Duration::from_secs(4),
+            page: Duration::from_millis(500),
+            time: Duration::from_secs(600),
         }
     }
 }
 
 impl Limits {
+    /// How long a document of this size may take once so many pages were told.
+    pub fn time_for(&self, bytes: u64, pages: u32) -> Duration {
+        let mebibytes = u32::try_from(bytes.div_ceil(1 << 20)).unwrap_or(u32::MAX);
+        let more = self.mebibyte.saturating_mul(mebibytes);
+        let more = more.saturating_add(self.page.saturating_mul(pages));
+        self.start.saturating_add(more).min(self.time)
+    }
+
+    /// As an argument of the child: its parent's limits are its own.
+    pub fn to_argument(&self) -> String {
+        [
+            self.input_bytes,
+            self.text_bytes,
+            self.page_bytes as u64,
+            u64::from(self.pages),
+            self.memory_bytes,
+            self.time.as_secs(),
+        ]
+        .map(|number| number.to_string())
+        .join(",")
+    }
+
+    /// Reads the argument; what only its parent looks after is as usual. `None` if it is none.
+    pub fn from_argument(text: &str) -> Option<Self> {
+        let numbers = text.split(',').map(str::parse);
+        let numbers = numbers.collect::<Result<Vec<u64>, _>>().ok()?;
+        let [
+            input_bytes,
+            text_bytes,
+            page_bytes,
+            pages,
+            memory_bytes,
+            time,
+        ] = numbers.try_into().ok()?;
+        Some(Self {
+            input_bytes,
+            text_bytes,
+            page_bytes: usize::try_from(page_bytes).ok()?,
+            pages: u32::try_from(pages).ok()?,
+            memory_bytes,
+            time: Duration::from_secs(time),
+            ..Self::default()
+        })
+    }
+
     /// Confines this process: memory, processor time, and no files. Where the system refuses a limit the
     /// parent's clock still holds.
     pub fn confine(&self) {
@@ -54,5 +108,44 @@ impl Limits {
         for (resource, limit) in wanted {
             let _ = setrlimit(resource, both(limit));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_has_the_limits_of_its_parent() {
+        let limits = Limits {
+            input_bytes: 1,
+            text_bytes: 2,
+            page_bytes: 3,
+            pages: 4,
+            memory_bytes: 5,
+            time: Duration::from_secs(6),
+            ..Limits::default()
+        };
+        let read = Limits::from_argument(&limits.to_argument());
+        assert_eq!(format!("{read:?}"), format!("{:?}", Some(limits)));
+        for wrong in [
+            "",
+            "1,2,3,4,5",
+            "1,2,3,4,5,6,7",
+            "1,2,3,4,5,x",
+            "-1,2,3,4,5,6",
+        ] {
+            assert!(Limits::from_argument(wrong).is_none(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn time_grows_with_size_and_pages_up_to_a_bound() {
+        let limits = Limits::default();
+        let seconds = |bytes, pages| limits.time_for(bytes, pages).as_secs();
+        assert_eq!(seconds(1, 0), 64);
+        assert_eq!(seconds(10 << 20, 200), 200);
+        assert_eq!(seconds(256 << 20, 5_000), 600);
+        assert_eq!(seconds(u64::MAX, u32::MAX), 600);
     }
 }

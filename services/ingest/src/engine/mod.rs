@@ -6,4 +6,5 @@ pub mod kind;
 pub mod recursive;
 pub mod text;
 pub mod tokens;
+pub mod turns;
 pub mod window;
