@@ -295,6 +295,16 @@ pub struct LibrarianRequest {
     /// `stream-document`: exactly the chunk of `chunk_index`, as the one part of the answer.
     #[serde(deserialize_with = "nullable")]
     pub only_chunk: bool,
+    /// `list-documents`, `list-children`, `list-processing`, `list-uploads`: most entries of the answer; 0 for all
+    /// that one message carries.
+    #[serde(deserialize_with = "nullable")]
+    pub limit: i64,
+    /// The same: only what follows the page whose `next` said this.
+    #[serde(deserialize_with = "nullable")]
+    pub after: String,
+    /// `begin-upload`: the document may be there already; its content is replaced when the upload completes.
+    #[serde(deserialize_with = "nullable")]
+    pub replace: bool,
 }
 
 message!(LibrarianRequest);
@@ -364,6 +374,9 @@ pub struct LibrarianResponse {
     /// `add-processing` with `dry_run`: `bytes`, `pages`, `chunks`, `model-calls`, `tokens`. Ours.
     #[serde(deserialize_with = "nullable")]
     pub estimate: BTreeMap<String, i64>,
+    /// A listing: where the next page begins, for `after`; empty if there is none. Ours.
+    #[serde(deserialize_with = "nullable")]
+    pub next: String,
 }
 
 impl Default for LibrarianResponse {
@@ -390,6 +403,7 @@ impl Default for LibrarianResponse {
             is_final: true,
             contents: Default::default(),
             estimate: Default::default(),
+            next: Default::default(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod add;
 pub mod content;
+pub mod listing;
 mod metadata;
 pub mod processing;
 pub mod remove;

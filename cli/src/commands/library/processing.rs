@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::args::{Common, InFlow, Options};
 use crate::client::{Error, Result};
+use crate::commands::library::listing;
 use crate::fields::{list, text, texts};
 use crate::layout::{cut, record, table};
 use crate::registry::Command;
@@ -205,9 +206,7 @@ fn unfinished() -> Error {
 }
 
 async fn records(session: &Session) -> Result<Vec<Value>> {
-    let request = json!({"operation": "list-processing"});
-    let reply = session.http()?.service("librarian", request).await?;
-    Ok(list(&reply, "processing-metadatas").to_vec())
+    listing::processings(&session.http()?).await
 }
 
 /// The record once it has come to its end. What it says of itself is told on the way.

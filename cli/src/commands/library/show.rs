@@ -1,11 +1,12 @@
 //! `tg show-library-documents`.
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::args::{Common, Options};
 use crate::client::Result;
-use crate::fields::{list, text, texts};
+use crate::commands::library::listing;
+use crate::fields::{text, texts};
 use crate::layout::record;
 use crate::registry::Command;
 use crate::session::Session;
@@ -26,12 +27,10 @@ impl Command for ShowLibraryDocuments {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let request = json!({"operation": "list-documents", "include-children": false});
-        let reply = session.http()?.service("librarian", request).await?;
-        let documents = list(&reply, "document-metadatas");
+        let documents = listing::documents(&session.http()?, false).await?;
         session
             .out
-            .show(&Value::from(documents), || render(documents))
+            .show(&Value::from(documents.as_slice()), || render(&documents))
     }
 }
 
@@ -65,6 +64,8 @@ fn time(document: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -15,6 +15,7 @@ use super::bundle::{self, Member, config_path, graph_of, is_quoted};
 use crate::args::{Common, Options};
 use crate::client::{Error, Http, Result};
 use crate::commands::graph::{Pattern, each_batch, quad_line};
+use crate::commands::library::listing;
 use crate::fields::{list, text};
 use crate::registry::Command;
 use crate::session::Session;
@@ -183,13 +184,11 @@ impl ExportWorkspace {
         http: &Http,
         bundle: &mut Bundle,
     ) -> Result<usize> {
-        let request = json!({"operation": "list-documents", "include-children": true});
-        let reply = http.service("librarian", request).await?;
-        let documents = list(&reply, "document-metadatas");
+        let documents = listing::documents(http, true).await?;
         let progress = session
             .out
             .progress("documents", Some(documents.len() as u64));
-        for document in documents {
+        for document in &documents {
             let id = text(document, "id");
             let said = bundle::to_bundle(document);
             let body = serde_json::to_vec_pretty(&said).unwrap_or_default();

@@ -62,6 +62,9 @@ impl Translate for Librarian {
             dry_run: body.flag("dry-run")?,
             document_ids: body.texts("document-ids")?,
             only_chunk: about.whole && body.value("chunk-index").is_some(),
+            limit: body.integer_or("limit", 0)?,
+            after: body.text("after")?,
+            replace: body.flag("replace")?,
             ..LibrarianRequest::default()
         })
     }
@@ -93,7 +96,8 @@ impl Translate for Librarian {
             .put_truthy("object-id", part.object_id)
             .put_truthy("upload-state", part.upload_state)
             .put_truthy("contents", part.contents)
-            .put_truthy("estimate", counts(&part.estimate));
+            .put_truthy("estimate", counts(&part.estimate))
+            .put_truthy("next", part.next);
         match about.operation.as_str() {
             "get-upload-status" => reply
                 .put("received-chunks", part.received_chunks)

@@ -1,0 +1,343 @@
+//! The documents of a bundle, into the library: added where they are not there, replaced in their place where
+//! they are and that is asked for, and handed to a flow. What cannot be done with one document is noted and
+//! does not hold up the others.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use tg_schemas::ErrorCode;
+
+use super::reading::{Item, Items};
+use super::said::Said;
+use super::{Done, Failed, ImportWorkspace};
+use crate::client::{Error, Http, Result};
+use crate::commands::library::listing;
+use crate::commands::workspace::bundle::{self, Member};
+use crate::fields::{text, texts};
+use crate::session::Session;
+
+/// From this size on a document goes in parts.
+const WHOLE: u64 = 2 << 20;
+/// Bytes of a part.
+const PART: usize = 3 << 20;
+
+/// The documents of a bundle on their way.
+pub(super) struct Documents<'a> {
+    pub(super) what: &'a ImportWorkspace,
+    pub(super) http: &'a Http,
+    pub(super) said: &'a Said,
+}
+
+/// What a request said of one document.
+enum Outcome {
+    Done(Value),
+    /// It is there already.
+    Known,
+    /// It is this document's fault; the others may go on.
+    Refused(String),
+}
+
+impl Documents<'_> {
+    pub(super) async fn import(&self, session: &Session, done: &mut Done) -> Result<()> {
+        let existing: BTreeSet<String> = listing::documents(self.http, true)
+            .await?
+            .iter()
+            .map(|document| text(document, "id"))
+            .collect();
+        let mut left: BTreeSet<String> = self.said.documents.keys().cloned().collect();
+        if !self.what.overwrite {
+            let before = left.len();
+            left.retain(|id| !existing.contains(id));
+            done.documents_left = before - left.len();
+        }
+        while !left.is_empty() {
+            let now = self.level(&left)?;
+            left.retain(|id| !now.contains(id));
+            if self.what.dry_run {
+                done.documents += now.len();
+                continue;
+            }
+            self.add(session, &existing, now, done).await?;
+        }
+        if self.what.process && !self.what.dry_run {
+            self.start(done).await?;
+        }
+        Ok(())
+    }
+
+    /// Those of the documents whose parents are not among them.
+    fn level(&self, left: &BTreeSet<String>) -> Result<BTreeSet<String>> {
+        let parent = |id: &String| text(&self.said.documents[id], "parent_id");
+        let now: BTreeSet<String> = left
+            .iter()
+            .filter(|id| !left.contains(&parent(id)))
+            .cloned()
+            .collect();
+        if now.is_empty() {
+            let id = left.first().cloned().unwrap_or_default();
+            let why = format!("document {id} is below itself");
+            return Err(Error::file(&self.what.input, why));
+        }
+        Ok(now)
+    }
+
+    async fn add(
+        &self,
+        session: &Session,
+        existing: &BTreeSet<String>,
+        wanted: BTreeSet<String>,
+        done: &mut Done,
+    ) -> Result<()> {
+        let progress = session.out.progress("documents", Some(wanted.len() as u64));
+        let mut missing = wanted.clone();
+        let mut items = Items::open(
+            &self.what.input,
+            move |member| matches!(member, Member::Content(id) if wanted.contains(id)),
+        );
+        let mut taking: Option<Taking> = None;
+        while let Some(item) = items.next().await? {
+            match item {
+                Item::Begin(Member::Content(id), length) => {
+                    missing.remove(&id);
+                    taking = Some(self.begin(&id, length, existing.contains(&id)).await?);
+                }
+                Item::Bytes(bytes) => {
+                    if let Some(taking) = &mut taking {
+                        taking.bytes.extend(bytes);
+                        self.flush(taking, false).await?;
+                    }
+                }
+                Item::End => {
+                    if let Some(mut taking) = taking.take() {
+                        self.flush(&mut taking, true).await?;
+                        progress.inc(1);
+                        taking.count(done);
+                    }
+                }
+                Item::Begin(..) | Item::Triples(_) | Item::Skipped(_) => {}
+            }
+        }
+        progress.finish_and_clear();
+        done.not_imported
+            .extend(missing.into_iter().map(|document| Failed {
+                document,
+                why: "the bundle does not hold its content".to_owned(),
+            }));
+        Ok(())
+    }
+
+    async fn begin(&self, id: &str, length: u64, replaces: bool) -> Result<Taking> {
+        let mut taking = Taking {
+            document: bundle::to_library(&self.said.documents[id]),
+            replaces,
+            upload: String::new(),
+            index: 0,
+            bytes: Vec::new(),
+            ended: None,
+        };
+        if length >= WHOLE {
+            let request = json!({
+                "operation": "begin-upload",
+                "document-metadata": taking.document,
+                "total-size": length,
+                "chunk-size": PART,
+                "replace": replaces,
+            });
+            match self.ask(request).await? {
+                Outcome::Done(reply) => taking.upload = text(&reply, "upload-id"),
+                ended => taking.ended = Some(ended),
+            }
+            if taking.upload.is_empty() && taking.ended.is_none() {
+                return Err(Error::Protocol("no upload-id".to_owned()));
+            }
+        }
+        Ok(taking)
+    }
+
+    /// Hands over what is there of a document; all of it at its end.
+    async fn flush(&self, taking: &mut Taking, end: bool) -> Result<()> {
+        if taking.ended.is_some() {
+            taking.bytes.clear();
+            return Ok(());
+        }
+        if taking.upload.is_empty() {
+            if end {
+                taking.ended = Some(self.ask(taking.whole()).await?);
+            }
+            return Ok(());
+        }
+        while taking.bytes.len() >= PART || (end && !taking.bytes.is_empty()) {
+            let size = taking.bytes.len().min(PART);
+            let part: Vec<u8> = taking.bytes.drain(..size).collect();
+            let request = json!({
+                "operation": "upload-chunk",
+                "upload-id": taking.upload,
+                "chunk-index": taking.index,
+                "content": STANDARD.encode(part),
+            });
+            let outcome = self.ask(request).await?;
+            if !matches!(outcome, Outcome::Done(_)) {
+                taking.ended = Some(outcome);
+                taking.bytes.clear();
+                return Ok(());
+            }
+            taking.index += 1;
+        }
+        if end {
+            let request = json!({"operation": "complete-upload", "upload-id": taking.upload});
+            taking.ended = Some(self.ask(request).await?);
+        }
+        Ok(())
+    }
+
+    /// Processes the documents that are nobody's part; pages and chunks come of them, and answers are not
+    /// processed. The id of a processing follows from document and content: what this command started
+    /// before goes on, and other content is processed anew.
+    async fn start(&self, done: &mut Done) -> Result<()> {
+        let failed: BTreeSet<&str> = done
+            .not_imported
+            .iter()
+            .map(|failed| failed.document.as_str())
+            .collect();
+        let wanted = self.said.documents.iter().filter(|(id, document)| {
+            text(document, "parent_id").is_empty()
+                && text(document, "document_type") != "answer"
+                && !failed.contains(id.as_str())
+        });
+        let wanted: BTreeSet<String> = wanted.map(|(id, _)| id.clone()).collect();
+        let contents = self.contents(wanted).await?;
+        for (id, content) in contents {
+            let request = json!({
+                "operation": "add-processing",
+                "processing-metadata": {
+                    "id": format!("import of {id} ({content})"),
+                    "document-id": id,
+                    "time": chrono::Utc::now().timestamp(),
+                    "flow": self.what.flow_id,
+                    "collection": self.what.process_collection,
+                    "tags": texts(&self.said.documents[&id], "tags"),
+                },
+            });
+            match self.ask(request).await? {
+                Outcome::Done(_) => done.started += 1,
+                Outcome::Known => done.started_before += 1,
+                Outcome::Refused(why) => done.not_started.push(Failed { document: id, why }),
+            }
+        }
+        Ok(())
+    }
+
+    /// The wanted documents of the bundle, each with a short name of its content.
+    async fn contents(&self, wanted: BTreeSet<String>) -> Result<BTreeMap<String, String>> {
+        let mut items = Items::open(
+            &self.what.input,
+            move |member| matches!(member, Member::Content(id) if wanted.contains(id)),
+        );
+        let (mut found, mut now) = (BTreeMap::new(), None);
+        while let Some(item) = items.next().await? {
+            match item {
+                Item::Begin(Member::Content(id), _) => now = Some((id, Sha256::new())),
+                Item::Bytes(bytes) => {
+                    if let Some((_, hash)) = &mut now {
+                        hash.update(&bytes);
+                    }
+                }
+                Item::End => {
+                    if let Some((id, hash)) = now.take() {
+                        let hash: [u8; 32] = hash.finalize().into();
+                        let short = hash[..6].iter().map(|byte| format!("{byte:02x}"));
+                        found.insert(id, short.collect());
+                    }
+                }
+                Item::Begin(..) | Item::Triples(_) | Item::Skipped(_) => {}
+            }
+        }
+        Ok(found)
+    }
+
+    /// Asks the library about one document. What concerns every document is an error.
+    async fn ask(&self, request: Value) -> Result<Outcome> {
+        let error = match self.http.service("librarian", request).await {
+            Ok(reply) => return Ok(Outcome::Done(reply)),
+            Err(error) => error,
+        };
+        match error.code() {
+            Some(ErrorCode::Conflict) => Ok(Outcome::Known),
+            Some(ErrorCode::BadRequest | ErrorCode::NotFound | ErrorCode::TooLarge)
+                if error.kind() != "workspace-not-found" =>
+            {
+                Ok(Outcome::Refused(error.to_string()))
+            }
+            _ => Err(error),
+        }
+    }
+}
+
+/// A document on its way into the library.
+struct Taking {
+    document: Value,
+    /// It takes the place of one that is there.
+    replaces: bool,
+    /// Empty where the document goes whole.
+    upload: String,
+    index: u64,
+    bytes: Vec<u8>,
+    /// How it came out, once that is known.
+    ended: Option<Outcome>,
+}
+
+impl Taking {
+    /// The request that hands it over whole.
+    fn whole(&self) -> Value {
+        let parent = text(&self.document, "parent-id");
+        let operation = match (self.replaces, parent.as_str()) {
+            (true, _) => "update-document",
+            (false, "") => "add-document",
+            (false, _) => "add-child-document",
+        };
+        json!({
+            "operation": operation,
+            "document-metadata": self.document,
+            "content": STANDARD.encode(&self.bytes),
+        })
+    }
+
+    fn count(self, done: &mut Done) {
+        match self.ended {
+            Some(Outcome::Done(_)) => done.documents += 1,
+            Some(Outcome::Known) => done.documents_left += 1,
+            Some(Outcome::Refused(why)) => done.not_imported.push(Failed {
+                document: text(&self.document, "id"),
+                why,
+            }),
+            None => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_is_replaced_and_never_removed() {
+        let operation = |replaces, parent: &str| {
+            let taking = Taking {
+                document: json!({"id": "urn:d", "parent-id": parent}),
+                replaces,
+                upload: String::new(),
+                index: 0,
+                bytes: b"x".to_vec(),
+                ended: None,
+            };
+            text(&taking.whole(), "operation")
+        };
+        assert_eq!(operation(false, ""), "add-document");
+        assert_eq!(operation(false, "urn:p"), "add-child-document");
+        assert_eq!(operation(true, ""), "update-document");
+        assert_eq!(operation(true, "urn:p"), "update-document");
+    }
+}
