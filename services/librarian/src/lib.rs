@@ -24,4 +24,5 @@ mod service;
 mod store;
 mod texts;
 
-pub use processor::{PROCESSOR, processors};
+pub use engine::quota::Quota;
+pub use processor::{PROCESSOR, processors, processors_with};

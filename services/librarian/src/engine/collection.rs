@@ -10,6 +10,12 @@ use crate::fault::invalid;
 const LONGEST: usize = 1024;
 /// Most tags.
 const TAGS: usize = 256;
+/// Longest name in bytes.
+const NAME: usize = 1024;
+/// Longest description in bytes: the rows of all collections travel together.
+const DESCRIPTION: usize = 16 << 10;
+/// Longest tag in bytes.
+const TAG: usize = 256;
 
 /// Value of a row. Rows may have been written by hand: what cannot be read is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,8 +56,11 @@ pub(crate) fn complete(
     tags: Vec<String>,
 ) -> Result<CollectionMetadata, Error> {
     check(id)?;
+    within("name", &name, NAME)?;
+    within("description", &description, DESCRIPTION)?;
     let mut kept: Vec<String> = Vec::with_capacity(tags.len());
-    for tag in tags {
+    for (at, tag) in tags.into_iter().enumerate() {
+        within(&format!("tags[{at}]"), &tag, TAG)?;
         if !tag.is_empty() && !kept.contains(&tag) {
             kept.push(tag);
         }
@@ -65,6 +74,15 @@ pub(crate) fn complete(
         description,
         tags: kept,
     })
+}
+
+/// The error names the field.
+fn within(field: &str, text: &str, most: usize) -> Result<(), Error> {
+    if text.len() <= most {
+        return Ok(());
+    }
+    let text = format!("{field}: is longer than {most} bytes");
+    Err(Error::new(ErrorCode::TooLarge, text))
 }
 
 /// The row's value.
@@ -145,6 +163,24 @@ mod tests {
         assert_eq!(incarnation(&value(&one, 3)), 3);
         assert_eq!((incarnation("{}"), incarnation("x")), (0, 0));
         assert_eq!(from_row("a:b", &value(&one, 3)), one);
+    }
+
+    #[test]
+    fn what_is_said_of_a_collection_is_bounded() {
+        let long = |bytes: usize| "x".repeat(bytes);
+        let says = |name: usize, description: usize, tag: usize| {
+            complete("c", long(name), long(description), vec![long(tag)])
+        };
+        assert!(says(NAME, DESCRIPTION, TAG).is_ok());
+        for (wrong, field) in [
+            (says(NAME + 1, 0, 0), "name: "),
+            (says(0, DESCRIPTION + 1, 0), "description: "),
+            (says(0, 0, TAG + 1), "tags[0]: "),
+        ] {
+            let error = wrong.unwrap_err();
+            assert_eq!(error.code(), ErrorCode::TooLarge);
+            assert!(error.message.starts_with(field), "{error}");
+        }
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! Rules of an upload: how it is cut, and how long it may take.
 
-use tg_schemas::{Error, ErrorCode};
+use tg_schemas::{Error, ErrorCode, limits};
 
 use crate::fault::invalid;
 
 /// Size of a chunk when the client names none.
-pub(crate) const CHUNK: u64 = 2 << 20;
+pub(crate) const CHUNK: u64 = limits::UPLOAD_CHUNK as u64;
 /// Largest chunk: one message must carry it.
-const LARGEST_CHUNK: u64 = 32 << 20;
+const LARGEST_CHUNK: u64 = limits::CONTENT as u64;
 /// Most chunks of an upload.
 const MOST_CHUNKS: u64 = 100_000;
 /// Largest document.
@@ -32,6 +32,11 @@ pub(crate) struct Session {
     pub(crate) created: i64,
     /// Hash of the content once complete; empty before.
     pub(crate) object: String,
+    /// Hash of the content from when all of it was found to be there until it is complete, and later; empty
+    /// before.
+    pub(crate) adopting: String,
+    /// A document of the id may be there: it gets the content.
+    pub(crate) replaces: bool,
 }
 
 impl Session {
@@ -77,6 +82,17 @@ impl Session {
     }
 }
 
+/// What an upload announces.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Wanted {
+    /// Bytes in all.
+    pub(crate) total: i64,
+    /// Bytes of a chunk; 0 for the usual.
+    pub(crate) chunk: i64,
+    /// The document may be there already.
+    pub(crate) replaces: bool,
+}
+
 /// Checks what an upload announces. Returns the size in bytes and the size of a chunk.
 pub(crate) fn sizes(total: i64, chunk: i64) -> Result<(u64, u64), Error> {
     let size = u64::try_from(total).ok().filter(|size| *size > 0);
@@ -117,6 +133,8 @@ mod tests {
             chunk,
             created: 1000,
             object: String::new(),
+            adopting: String::new(),
+            replaces: false,
         }
     }
 
@@ -151,7 +169,8 @@ mod tests {
             (-1, 4, "total-size: must be positive"),
             (5, -1, "Chunk size -1 is below minimum 1"),
             (1 << 30, 1, "Chunk size 1 is below minimum 10738"),
-            (5, 1 << 40, "chunk-size: is more than 33554432 bytes"),
+            (5, 1 << 40, "chunk-size: is more than 11796480 bytes"),
+            (1 << 30, 12 << 20, "chunk-size: is more than 11796480 bytes"),
         ] {
             assert_eq!(sizes(total, chunk).unwrap_err().message, says);
         }

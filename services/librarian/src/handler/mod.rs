@@ -8,18 +8,19 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tg_mesh::deadline::now_millis;
 use tg_mesh::{Cx, Mesh, Out, OwnedStore, Serve};
-use tg_schemas::Error;
-use tg_schemas::msg::{LibrarianRequest, LibrarianResponse, ProcessingMetadata};
+use tg_schemas::msg::{LibrarianRequest, LibrarianResponse};
+use tg_schemas::{Error, limits};
 
 use self::base64::{decode, encode};
+use crate::engine::page::Asked;
 use crate::fault::invalid;
 use crate::library::{Asker, Listed};
 use crate::service::Librarian;
 
 /// Bytes of a streamed piece when the asker names none.
-const PIECE: u64 = 1 << 20;
+const PIECE: u64 = limits::STREAM_PIECE as u64;
 /// Most bytes of a streamed piece.
-const LARGEST: u64 = 8 << 20;
+const LARGEST: u64 = limits::LARGEST_PIECE as u64;
 
 /// The door of a workspace's library.
 pub(crate) struct Handler(pub(crate) Arc<OwnedStore<Librarian>>);
@@ -53,7 +54,7 @@ impl Serve<LibrarianRequest, LibrarianResponse> for Handler {
 
 /// One question.
 struct Call<'a> {
-    librarian: &'a Librarian,
+    librarian: &'a Arc<Librarian>,
     mesh: &'a Mesh,
     asker: Asker,
 }
@@ -71,6 +72,7 @@ impl Call<'_> {
 
     async fn document(&self, ask: LibrarianRequest) -> Result<LibrarianResponse, Error> {
         let (library, asker) = (&self.librarian.library, &self.asker);
+        let asked = Asked::read(ask.limit, &ask.after)?;
         let mut reply = LibrarianResponse::default();
         match ask.operation.as_str() {
             "add-document" => {
@@ -135,11 +137,12 @@ impl Call<'_> {
                     criteria: ask.criteria,
                     collection: ask.collection,
                 };
-                reply.document_metadatas = library.list(asker, listed).await?;
+                let page = library.list(asker, listed, asked).await?;
+                (reply.document_metadatas, reply.next) = (page.entries, page.next);
             }
             "list-children" => {
-                let found = library.children(asker, document_id(&ask)?).await?;
-                reply.document_metadatas = found;
+                let page = library.children(asker, document_id(&ask)?, asked).await?;
+                (reply.document_metadatas, reply.next) = (page.entries, page.next);
             }
             other => return Err(unknown(other)),
         }
@@ -179,8 +182,9 @@ impl Call<'_> {
                 reply.processing_metadatas = vec![retried.await?];
             }
             _ => {
-                let all: Vec<ProcessingMetadata> = librarian.list_processing(asker).await?;
-                reply.processing_metadatas = all;
+                let asked = Asked::read(ask.limit, &ask.after)?;
+                let page = librarian.list_processing(asker, asked).await?;
+                (reply.processing_metadatas, reply.next) = (page.entries, page.next);
             }
         }
         Ok(reply)

@@ -1,11 +1,14 @@
 //! The operations of chunked uploads.
 
-use tg_schemas::Error;
+use tg_mesh::TaskKind;
 use tg_schemas::msg::{LibrarianRequest, LibrarianResponse};
+use tg_schemas::{Error, ErrorCode};
+use tokio::sync::oneshot;
 
 use super::base64::decode;
 use super::{Call, number};
-use crate::engine::upload::Session;
+use crate::engine::page::Asked;
+use crate::engine::upload::{Session, Wanted};
 use crate::library::Standing;
 
 impl Call<'_> {
@@ -15,7 +18,12 @@ impl Call<'_> {
         Ok(match ask.operation.as_str() {
             "begin-upload" => {
                 let (total, chunk) = (ask.total_size, ask.chunk_size);
-                let begun = library.begin_upload(asker, ask.document_metadata, total, chunk);
+                let wanted = Wanted {
+                    total,
+                    chunk,
+                    replaces: ask.replace,
+                };
+                let begun = library.begin_upload(asker, ask.document_metadata, wanted);
                 about(&begun.await?)
             }
             "upload-chunk" => {
@@ -27,7 +35,7 @@ impl Call<'_> {
                 }
             }
             "complete-upload" => {
-                let done = library.complete_upload(asker, id).await?;
+                let done = self.complete(ask.upload_id).await?;
                 LibrarianResponse {
                     object_id: done.object,
                     document_id: done.document,
@@ -46,11 +54,30 @@ impl Call<'_> {
                     ..LibrarianResponse::default()
                 },
             },
-            _ => LibrarianResponse {
-                upload_sessions: library.list_uploads(asker).await?,
-                ..LibrarianResponse::default()
-            },
+            _ => {
+                let asked = Asked::read(ask.limit, &ask.after)?;
+                let page = library.list_uploads(asker, asked).await?;
+                LibrarianResponse {
+                    upload_sessions: page.entries,
+                    next: page.next,
+                    ..LibrarianResponse::default()
+                }
+            }
         })
+    }
+
+    /// Completes an upload in a task of its own: looking through a large document takes longer than a question
+    /// may, and must not be given up with the question. Asked again it says how it came out.
+    async fn complete(&self, id: String) -> Result<Session, Error> {
+        let (told, heard) = oneshot::channel();
+        let (librarian, asker) = (self.librarian.clone(), self.asker.clone());
+        self.mesh.spawn(TaskKind::Handler, async move {
+            let done = librarian.library.complete_upload(&asker, &id).await;
+            // Nobody may be there to hear it any more.
+            let _ = told.send(done);
+        });
+        let stopping = |_| Error::new(ErrorCode::Unavailable, "the process is stopping");
+        heard.await.map_err(stopping)?
     }
 }
 

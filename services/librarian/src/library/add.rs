@@ -22,6 +22,8 @@ impl Library {
         content: Vec<u8>,
     ) -> Result<(), Error> {
         let document = complete(document)?;
+        self.room(&asker.workspace, &[&document], content.len())
+            .await?;
         let _shared = self.uses.read().await;
         let prepared = self.prepare(content).await?;
         let asker = asker.clone();
@@ -38,10 +40,15 @@ impl Library {
         contents: Vec<Vec<u8>>,
     ) -> Result<Vec<DocumentMetadata>, Error> {
         check_many(&documents, &contents)?;
+        let documents = documents.into_iter().map(|one| complete(Some(one)));
+        let documents = documents.collect::<Result<Vec<_>, _>>()?;
+        let all: Vec<_> = documents.iter().collect();
+        let bytes = contents.iter().map(Vec::len).sum();
+        self.room(&asker.workspace, &all, bytes).await?;
         let _shared = self.uses.read().await;
         let mut new = Vec::with_capacity(documents.len());
         for (document, content) in documents.into_iter().zip(contents) {
-            new.push((complete(Some(document))?, self.prepare(content).await?));
+            new.push((document, self.prepare(content).await?));
         }
         let asker = asker.clone();
         self.write(move |tx| {
@@ -80,6 +87,8 @@ impl Library {
             document.time = asker.now / 1000;
         }
         let document = complete(Some(document))?;
+        self.room(&asker.workspace, &[&document], content.len())
+            .await?;
         let _shared = self.uses.read().await;
         let prepared = self.prepare(content).await?;
         let (asker, id) = (asker.clone(), document.id.clone());

@@ -23,6 +23,9 @@ impl Library {
         content: Option<Vec<u8>>,
     ) -> Result<(), Error> {
         let document = named(document)?;
+        if let Some(content) = &content {
+            self.room(&asker.workspace, &[], content.len()).await?;
+        }
         let _shared = self.uses.read().await;
         let prepared = match content {
             Some(content) => Some(self.prepare(content).await?),

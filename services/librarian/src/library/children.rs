@@ -8,7 +8,7 @@ use tg_schemas::msg::DocumentMetadata;
 use tg_storage::StorageError;
 use tg_storage::rusqlite::Transaction;
 
-use super::{Asker, Library, add, check_id, check_many, complete};
+use super::{Asker, Library, add, check_id, check_many, check_said, complete};
 use crate::engine::flow::Flow;
 use crate::fault::{existing_document, invalid, missing_parent};
 use crate::store::content::Prepared;
@@ -32,6 +32,8 @@ impl Library {
             document.document_type = "extracted".to_owned();
         }
         let id = document.id.clone();
+        self.room(&asker.workspace, &[&document], content.len())
+            .await?;
         let _shared = self.uses.read().await;
         let prepared = self.prepare(content).await?;
         let asker = asker.clone();
@@ -63,12 +65,16 @@ impl Library {
         contents: Vec<Vec<u8>>,
     ) -> Result<Vec<DocumentMetadata>, Error> {
         check_many(&documents, &contents)?;
+        let all: Vec<_> = documents.iter().collect();
+        let bytes = contents.iter().map(Vec::len).sum();
+        self.room(&asker.workspace, &all, bytes).await?;
         let _shared = self.uses.read().await;
         let mut children = Vec::with_capacity(documents.len());
         for (at, (mut document, content)) in documents.into_iter().zip(contents).enumerate() {
             check_id(&format!("document-metadatas[{at}].id"), &document.id)?;
             let parent = format!("document-metadatas[{at}].parent-id");
             check_id(&parent, &document.parent_id)?;
+            check_said(&format!("document-metadatas[{at}]"), &document)?;
             if document.kind.is_empty() {
                 document.kind = "text/plain".to_owned();
             }

@@ -10,17 +10,19 @@ mod uploads;
 
 use std::path::Path;
 
-use tg_schemas::Error;
 use tg_schemas::msg::DocumentMetadata;
+use tg_schemas::{Error, ErrorCode};
 use tg_storage::blob::{BlobId, BlobStore};
 use tg_storage::rusqlite::{Connection, Transaction};
 use tg_storage::{Database, Durability, StorageError};
 use tokio::sync::{Mutex, MutexGuard, RwLock};
 
 use crate::engine::ids;
+use crate::engine::quota::{Quota, Usage};
 use crate::fault::{invalid, wire};
 use crate::store;
 use crate::store::content::Prepared;
+use crate::store::usage;
 
 pub(crate) use read::{Listed, Piece};
 pub(crate) use uploads::Standing;
@@ -29,6 +31,8 @@ pub(crate) use uploads::Standing;
 const SMALL: usize = 32 << 10;
 /// Longest id of a document in bytes.
 const LONGEST_ID: usize = 2048;
+/// Most bytes of what is said of a document, beside its content.
+const SAID: usize = 1 << 20;
 /// Most documents added at once.
 const MOST: usize = 2000;
 /// Locks that uploads share.
@@ -38,6 +42,7 @@ const LOCKS: usize = 64;
 pub(crate) struct Library {
     rows: Database,
     content: BlobStore,
+    quota: Quota,
     /// Files that are being added must not be removed as unused: adders share, removers are alone.
     uses: RwLock<()>,
     /// Chunks of one upload are taken one after the other.
@@ -68,11 +73,13 @@ impl Library {
         rows: &Path,
         content: &Path,
         durability: Durability,
+        quota: Quota,
     ) -> Result<Self, StorageError> {
         // The database's lock guards the directory too.
         let rows = Database::open(rows, store::MIGRATIONS, durability)?;
         Ok(Self {
             content: BlobStore::open(content, durability)?,
+            quota,
             rows,
             uses: RwLock::new(()),
             uploads: std::array::from_fn(|_| Mutex::new(())),
@@ -93,6 +100,28 @@ impl Library {
         f: impl FnOnce(&Transaction<'_>) -> Result<T, StorageError> + Send + 'static,
     ) -> Result<T, Error> {
         self.rows.write(f).await.map_err(wire)
+    }
+
+    /// Refuses what the workspace's quota has no room for, before anything of it is written. What others are
+    /// adding at this moment is not seen. Small answers always have room: they are trimmed by number, and a
+    /// run must not fail for its trace.
+    async fn room(
+        &self,
+        workspace: &str,
+        documents: &[&DocumentMetadata],
+        bytes: usize,
+    ) -> Result<(), Error> {
+        let answers = documents.iter().all(|one| one.document_type == "answer");
+        if !documents.is_empty() && answers && bytes <= documents.len() * SMALL {
+            return Ok(());
+        }
+        let workspace = workspace.to_owned();
+        let used = self.read(move |conn| usage::of(conn, &workspace)).await?;
+        let more = Usage {
+            documents: documents.len() as u64,
+            bytes: bytes as u64,
+        };
+        self.quota.check(used, more)
     }
 
     /// Makes content ready for a row. Large content is in its file when this returns; the caller holds
@@ -132,7 +161,24 @@ pub(crate) async fn hashed(content: Vec<u8>) -> Result<(BlobId, Vec<u8>), Error>
 fn named(document: Option<DocumentMetadata>) -> Result<DocumentMetadata, Error> {
     let document = document.ok_or_else(|| invalid("document-metadata: is required"))?;
     check_id("document-metadata.id", &document.id)?;
+    check_said("document-metadata", &document)?;
     Ok(document)
+}
+
+/// What is said of a document must fit a page of a listing.
+fn check_said(field: &str, document: &DocumentMetadata) -> Result<(), Error> {
+    let texts = [&document.kind, &document.title, &document.comments];
+    let texts: usize = texts.iter().map(|text| text.len()).sum();
+    let tags: usize = document.tags.iter().map(String::len).sum();
+    let mut said = texts + tags;
+    if !document.metadata.is_empty() {
+        said += serde_json::to_vec(&document.metadata).map_or(usize::MAX, |json| json.len());
+    }
+    if said > SAID {
+        let text = format!("{field}: is larger than {SAID} bytes");
+        return Err(Error::new(ErrorCode::TooLarge, text));
+    }
+    Ok(())
 }
 
 fn check_id(field: &str, id: &str) -> Result<(), Error> {
@@ -174,8 +220,11 @@ fn complete(document: Option<DocumentMetadata>) -> Result<DocumentMetadata, Erro
     Ok(document)
 }
 
-fn lost() -> StorageError {
-    StorageError::Corrupt("content of a document is missing".to_owned())
+/// The file of a document's content is not what the row says: told in the log, and how it is mended.
+fn damaged(id: &str) -> Error {
+    tracing::error!(document = %id, "content of a document is damaged or missing");
+    let text = "the document's content is damaged; adding the same content again mends it";
+    Error::new(ErrorCode::Storage, text)
 }
 
 #[cfg(test)]

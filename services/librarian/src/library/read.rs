@@ -3,23 +3,25 @@
 use std::collections::HashSet;
 
 use tg_schemas::msg::{Criteria, DocumentMetadata};
-use tg_schemas::{Error, ErrorCode};
+use tg_schemas::{Error, ErrorCode, limits};
 use tg_storage::StorageError;
 use tg_storage::blob::{BlobId, BlobStore};
+use tg_storage::rusqlite::Connection;
 
-use super::{Asker, Library, lost};
+use super::{Asker, Library, damaged};
 use crate::engine::criteria;
 use crate::engine::estimate::Measure;
+use crate::engine::page::{Asked, Page};
 use crate::fault::{invalid, missing_document, wire};
 use crate::store::content::{self, Place};
-use crate::store::document;
+use crate::store::document::{self, Which};
 
 /// Most bytes of content that one message carries.
-const WHOLE: u64 = 32 << 20;
+const WHOLE: u64 = limits::CONTENT as u64;
 /// Most documents of one batch.
 const BATCH: usize = 1000;
 /// Most bytes of one batch.
-const BATCH_BYTES: usize = 16 << 20;
+const BATCH_BYTES: usize = limits::CONTENT;
 /// Bytes read at once when content is only measured.
 const STEP: u64 = 1 << 20;
 
@@ -46,6 +48,8 @@ pub(crate) struct Piece {
 
 /// A document to be read piece by piece.
 pub(crate) struct Pieces {
+    /// Of the document.
+    id: String,
     content: BlobStore,
     hash: BlobId,
     /// Small content, at hand.
@@ -77,10 +81,16 @@ impl Library {
         }
         match place.body {
             Some(body) => Ok(body),
-            None => {
-                let content = self.content.get(place.hash).await.map_err(wire)?;
-                content.ok_or_else(|| wire(lost()))
-            }
+            None => self.file(id, place.hash).await,
+        }
+    }
+
+    /// The content of a file, which is what its name says.
+    async fn file(&self, id: &str, hash: BlobId) -> Result<Vec<u8>, Error> {
+        match self.content.get(hash).await {
+            Ok(Some(content)) => Ok(content),
+            Ok(None) | Err(StorageError::Corrupt(_)) => Err(damaged(id)),
+            Err(fault) => Err(wire(fault)),
         }
     }
 
@@ -93,6 +103,7 @@ impl Library {
     ) -> Result<Pieces, Error> {
         let (place, size) = self.place(asker, id).await?;
         Ok(Pieces {
+            id: id.to_owned(),
             content: self.content.clone(),
             hash: place.hash,
             body: place.body,
@@ -142,7 +153,7 @@ impl Library {
             };
             let content = match place.body {
                 Some(body) => Some(body),
-                None => self.content.get(place.hash).await.map_err(wire)?,
+                None => Some(self.file(&document.id, place.hash).await?),
             };
             bytes += content.as_ref().map_or(0, Vec::len);
             if bytes > BATCH_BYTES {
@@ -154,35 +165,44 @@ impl Library {
         Ok((contents, documents))
     }
 
-    /// Documents of the workspace, in the order they came.
+    /// Documents of the workspace, in the order they came, or a page of them.
     pub(crate) async fn list(
         &self,
         asker: &Asker,
         listed: Listed,
-    ) -> Result<Vec<DocumentMetadata>, Error> {
+        asked: Asked,
+    ) -> Result<Page<DocumentMetadata>, Error> {
         let criteria = criteria::read(listed.criteria)?;
         let workspace = asker.workspace.clone();
         self.read(move |conn| {
-            let mut found = document::list(conn, &workspace, listed.everything)?;
-            found.retain(|one| criteria.iter().all(|criterion| criterion.holds(one)));
-            if !listed.collection.is_empty() {
-                let into = document::processed_into(conn, &workspace, &listed.collection)?;
-                let into: HashSet<String> = into.into_iter().collect();
-                found.retain(|one| into.contains(&one.id));
-            }
-            Ok(found)
+            let into: Option<HashSet<String>> = match listed.collection.as_str() {
+                "" => None,
+                into => {
+                    let into = document::processed_into(conn, &workspace, into)?;
+                    Some(into.into_iter().collect())
+                }
+            };
+            let which = match listed.everything {
+                true => Which::Everything,
+                false => Which::OnTop,
+            };
+            page(conn, &workspace, which, asked, |one| {
+                criteria.iter().all(|criterion| criterion.holds(one))
+                    && into.as_ref().is_none_or(|into| into.contains(&one.id))
+            })
         })
         .await
     }
 
-    /// Direct parts of a document.
+    /// Direct parts of a document, or a page of them.
     pub(crate) async fn children(
         &self,
         asker: &Asker,
         parent: &str,
-    ) -> Result<Vec<DocumentMetadata>, Error> {
+        asked: Asked,
+    ) -> Result<Page<DocumentMetadata>, Error> {
         let (workspace, parent) = (asker.workspace.clone(), parent.to_owned());
-        self.read(move |conn| document::children(conn, &workspace, &parent))
+        self.read(move |conn| page(conn, &workspace, Which::PartsOf(&parent), asked, |_| true))
             .await
     }
 
@@ -204,19 +224,20 @@ impl Library {
     }
 
     async fn place(&self, asker: &Asker, id: &str) -> Result<(Place, u64), Error> {
+        let named = id.to_owned();
         let (workspace, id) = (asker.workspace.clone(), id.to_owned());
         let place = self.read(move |conn| {
             let stored = document::get(conn, &workspace, &id)?
                 .ok_or_else(|| StorageError::Refused(missing_document()))?;
-            content::place(conn, stored.content)?.ok_or_else(lost)
+            content::place(conn, stored.content)
         });
-        let place = place.await?;
+        let place = place.await?.ok_or_else(|| damaged(&named))?;
         let size = match (&place.body, place.size) {
             (Some(body), _) => body.len() as u64,
             (None, Some(size)) => size,
             (None, None) => {
                 let size = self.content.size(place.hash).await.map_err(wire)?;
-                size.ok_or_else(|| wire(lost()))?
+                size.ok_or_else(|| damaged(&named))?
             }
         };
         Ok((place, size))
@@ -256,7 +277,7 @@ impl Pieces {
             }
         };
         if bytes.len() as u64 != length {
-            return Err(wire(lost()));
+            return Err(damaged(&self.id));
         }
         Ok(Piece {
             received: from + length,
@@ -275,6 +296,28 @@ impl Pieces {
     fn count(&self) -> u64 {
         self.size.div_ceil(self.piece).max(1)
     }
+}
+
+/// The wanted documents after a number, as many as a page has room for.
+fn page(
+    conn: &Connection,
+    workspace: &str,
+    which: Which<'_>,
+    asked: Asked,
+    wanted: impl Fn(&DocumentMetadata) -> bool,
+) -> Result<Page<DocumentMetadata>, StorageError> {
+    let mut page = Page::new(asked);
+    document::walk(conn, workspace, which, asked.after, |stored| {
+        if !wanted(&stored.document) {
+            return Ok(true);
+        }
+        if page.is_full() {
+            return Ok(false);
+        }
+        let pushed = page.push(stored.number, stored.document);
+        pushed.map(|()| true).map_err(StorageError::Refused)
+    })?;
+    Ok(page)
 }
 
 fn too_much() -> Error {

@@ -1,13 +1,20 @@
 //! What is added is found, in its workspace only; repeats are told from duplicates; content is shared.
 
 use super::*;
+use crate::engine::page::Asked;
+use crate::engine::upload::Wanted;
 use crate::store::made;
 use tempfile::{TempDir, tempdir};
 use tg_schemas::{ErrorCode, Term, Triple};
 
 fn open(dir: &TempDir) -> Library {
+    open_with(dir, Quota::default())
+}
+
+fn open_with(dir: &TempDir, quota: Quota) -> Library {
     let content = dir.path().join("content");
-    Library::open(&dir.path().join("rows"), &content, Durability::Process).unwrap()
+    let rows = dir.path().join("rows");
+    Library::open(&rows, &content, Durability::Process, quota).unwrap()
 }
 
 fn asker(workspace: &str, question: &str) -> Asker {
@@ -48,13 +55,29 @@ fn child(id: &str, parent: &str) -> Option<DocumentMetadata> {
     })
 }
 
+fn announced(total: i64, chunk: i64) -> Wanted {
+    Wanted {
+        total,
+        chunk,
+        replaces: false,
+    }
+}
+
 async fn ids(library: &Library, asker: &Asker, everything: bool) -> Vec<String> {
     let listed = Listed {
         everything,
         ..Listed::default()
     };
-    let all = library.list(asker, listed).await.unwrap();
-    all.into_iter().map(|document| document.id).collect()
+    let all = library.list(asker, listed, Asked::default()).await.unwrap();
+    all.entries
+        .into_iter()
+        .map(|document| document.id)
+        .collect()
+}
+
+async fn parts(library: &Library, asker: &Asker, parent: &str) -> Vec<DocumentMetadata> {
+    let page = library.children(asker, parent, Asked::default()).await;
+    page.unwrap().entries
 }
 
 #[tokio::test]
@@ -188,7 +211,7 @@ async fn lists_hide_parts_and_answers() {
         .unwrap();
     assert_eq!(ids(&library, &me, false).await, ["d"]);
     assert_eq!(ids(&library, &me, true).await, ["d", "a", "c", "cc"]);
-    let parts = library.children(&me, "d").await.unwrap();
+    let parts = parts(&library, &me, "d").await;
     assert_eq!(parts.len(), 1);
     assert_eq!(parts[0].document_type, "extracted");
     library.remove(&me, "d").await.unwrap();
@@ -266,116 +289,8 @@ async fn pieces_add_up() {
     }
 }
 
-mod uploads {
-    use super::*;
-    use crate::engine::upload::LIFE;
-
-    async fn begin(library: &Library, me: &Asker, id: &str, total: i64, chunk: i64) -> String {
-        let begun = library.begin_upload(me, document(id), total, chunk).await;
-        begun.unwrap().id
-    }
-
-    #[tokio::test]
-    async fn an_upload_goes_on_after_anything_and_keeps_what_was_said() {
-        let dir = tempdir().unwrap();
-        let library = open(&dir);
-        let me = asker("w", "q1");
-        let parent = DocumentMetadata {
-            parent_id: "p".into(),
-            document_type: "image".into(),
-            ..document("d").unwrap()
-        };
-        let begun = library.begin_upload(&me, Some(parent.clone()), 10, 4).await;
-        let session = begun.unwrap();
-        assert_eq!((session.chunks(), session.chunk), (3, 4));
-        let again = library.begin_upload(&me, Some(parent.clone()), 10, 4).await;
-        assert_eq!(again.unwrap(), session);
-        let id = session.id.as_str();
-        let put = async |library: &Library, at, content: &[u8]| {
-            library.upload_chunk(&me, id, at, content.to_vec()).await
-        };
-        let last = put(&library, 2, b"89").await.unwrap();
-        assert_eq!((last.received(), last.bytes), (1, 2));
-        put(&library, 0, b"wxyz").await.unwrap();
-        put(&library, 0, b"0123").await.unwrap();
-        assert_eq!(put(&library, 0, b"0123").await.unwrap().bytes, 6);
-        let short = put(&library, 1, b"45").await.unwrap_err();
-        assert!(short.message.contains("must have 4"), "{short}");
-        let early = library.complete_upload(&me, id).await.unwrap_err();
-        assert_eq!(early.message, "Missing chunks: [1]");
-        drop(library);
-        let library = open(&dir);
-        let stands = library.upload_status(&me, id).await.unwrap().unwrap();
-        assert_eq!((stands.arrived, stands.session.chunk), (vec![0, 2], 4));
-        assert_eq!(library.list_uploads(&me).await.unwrap().len(), 1);
-        put(&library, 1, b"4567").await.unwrap();
-        let done = library.complete_upload(&me, id).await.unwrap();
-        assert_eq!(done.object, BlobId::of(b"0123456789").to_string());
-        assert_eq!(library.complete_upload(&me, id).await.unwrap(), done);
-        assert_eq!(library.content(&me, "d").await.unwrap(), b"0123456789");
-        assert_eq!(library.metadata(&me, "d").await.unwrap(), parent);
-        assert!(library.list_uploads(&me).await.unwrap().is_empty());
-        assert!(library.content.stages().await.unwrap().is_empty());
-        assert!(put(&library, 1, b"4567").await.is_err());
-        library.remove(&asker("w", "q9"), "d").await.unwrap();
-        assert!(
-            library
-                .content
-                .size(BlobId::of(b"0123456789"))
-                .await
-                .unwrap()
-                .is_none()
-        );
-    }
-
-    #[tokio::test]
-    async fn a_session_belongs_to_its_workspace_and_its_day() {
-        let dir = tempdir().unwrap();
-        let library = open(&dir);
-        let me = asker("w", "q1");
-        let id = begin(&library, &me, "d", 3, 3).await;
-        library
-            .upload_chunk(&me, &id, 0, b"abc".into())
-            .await
-            .unwrap();
-        let other = asker("other", "q2");
-        let says = |error: Error| assert_eq!(error.message, "Upload session not found or expired");
-        says(library.complete_upload(&other, &id).await.unwrap_err());
-        says(library.abort_upload(&other, &id).await.unwrap_err());
-        assert_eq!(library.upload_status(&other, &id).await.unwrap(), None);
-        let tomorrow = Asker {
-            now: LIFE,
-            ..me.clone()
-        };
-        says(library.complete_upload(&tomorrow, &id).await.unwrap_err());
-        library.tidy(LIFE - 1).await.unwrap();
-        assert_eq!(library.content.stages().await.unwrap().len(), 1);
-        library.tidy(LIFE).await.unwrap();
-        assert!(library.content.stages().await.unwrap().is_empty());
-        assert_eq!(library.upload_status(&me, &id).await.unwrap(), None);
-
-        let id = begin(&library, &asker("w", "q3"), "d", 3, 3).await;
-        library
-            .add(&asker("w", "q4"), document("d"), b"x".into())
-            .await
-            .unwrap();
-        library
-            .upload_chunk(&me, &id, 0, b"abc".into())
-            .await
-            .unwrap();
-        let late = library.complete_upload(&me, &id).await.unwrap_err();
-        assert_eq!(late.code(), ErrorCode::Conflict);
-        let taken = library
-            .begin_upload(&asker("w", "q5"), document("d"), 3, 3)
-            .await;
-        assert_eq!(taken.unwrap_err().code(), ErrorCode::Conflict);
-        // Content of which no row speaks is found.
-        let orphan = BlobId::of(b"abc");
-        assert!(library.content.size(orphan).await.unwrap().is_some());
-        library.remove_orphans().await.unwrap();
-        assert!(library.content.size(orphan).await.unwrap().is_none());
-    }
-}
+mod quota;
+mod uploads;
 
 #[tokio::test]
 async fn large_content_is_a_file_and_small_is_not() {
@@ -468,14 +383,14 @@ async fn a_child_that_comes_again_is_fine_and_another_is_not() {
         "document-metadata.parent-id: the parent does not exist"
     );
     // All of them or none.
-    assert_eq!(library.children(&me, "d").await.unwrap().len(), 1);
+    assert_eq!(parts(&library, &me, "d").await.len(), 1);
     let uneven = library.add_children(&me, many, texts[..1].to_vec()).await;
     assert_eq!(
         uneven.unwrap_err().message,
         "contents: 1 for 2 document-metadatas"
     );
     let theirs = asker("other", "");
-    assert!(library.children(&theirs, "d").await.unwrap().is_empty());
+    assert!(parts(&library, &theirs, "d").await.is_empty());
 }
 
 #[tokio::test]
@@ -539,7 +454,7 @@ async fn a_gigabyte_passes_in_little_memory() {
     let me = asker("w", "q");
     std::fs::write("/proc/self/clear_refs", "5").unwrap();
     let before = peak();
-    let begun = library.begin_upload(&me, document("d"), SIZE as i64, CHUNK as i64);
+    let begun = library.begin_upload(&me, document("d"), announced(SIZE as i64, CHUNK as i64));
     let session = begun.await.unwrap();
     for at in 0..session.chunks() {
         let length = CHUNK.min(SIZE - at as usize * CHUNK);

@@ -3,15 +3,18 @@
 use tg_schemas::msg::{DocumentMetadata, UploadSession};
 use tg_schemas::{Error, ErrorCode};
 use tg_storage::StorageError;
-use tg_storage::blob::{Adopted, Part, StageId};
+use tg_storage::blob::{BlobId, Part, StageId, Staged};
+use tg_storage::rusqlite::Transaction;
 
 use super::{Asker, Library, add, complete, hashed};
 use crate::engine::ids;
-use crate::engine::upload::{self, Session};
+use crate::engine::page::{Asked, Page};
+use crate::engine::quota::Usage;
+use crate::engine::upload::{self, Session, Wanted};
 use crate::fault::{existing_document, invalid, wire};
 use crate::store::content::Prepared;
 use crate::store::upload::{self as rows, Arrived};
-use crate::store::{document, from_json, json};
+use crate::store::{document, from_json, json, usage};
 
 /// Missing chunks named in an error.
 const NAMED: usize = 10;
@@ -41,21 +44,26 @@ impl Library {
         &self,
         asker: &Asker,
         document: Option<DocumentMetadata>,
-        total: i64,
-        chunk: i64,
+        wanted: Wanted,
     ) -> Result<Session, Error> {
         let document = complete(document)?;
-        let (size, chunk) = upload::sizes(total, chunk)?;
-        let asker = asker.clone();
+        let (size, chunk) = upload::sizes(wanted.total, wanted.chunk)?;
+        let (asker, quota) = (asker.clone(), self.quota);
         self.write(move |tx| {
             // The same question again has begun already.
             let id = ids::of_question("upload", &asker.question);
             if let Some(begun) = rows::get(tx, &id)? {
                 return Ok(begun);
             }
-            if document::exists(tx, &asker.workspace, &document.id)? {
+            if !wanted.replaces && document::exists(tx, &asker.workspace, &document.id)? {
                 return Err(StorageError::Refused(existing_document()));
             }
+            let more = Usage {
+                documents: 1,
+                bytes: size,
+            };
+            let used = usage::of(tx, &asker.workspace)?;
+            quota.check(used, more).map_err(StorageError::Refused)?;
             let session = Session {
                 id,
                 document: document.id.clone(),
@@ -65,6 +73,8 @@ impl Library {
                 chunk,
                 created: asker.now,
                 object: String::new(),
+                adopting: String::new(),
+                replaces: wanted.replaces,
             };
             rows::insert(tx, &session)?;
             Ok(session)
@@ -119,47 +129,96 @@ impl Library {
             Some(open) => open,
             None => return Err(no_session()),
         };
-        let of = id.to_owned();
-        let parts = self.read(move |conn| rows::parts(conn, &of)).await?;
-        let arrived: Vec<u64> = parts.iter().map(|part| part.position).collect();
-        complain(&session.missing(&arrived))?;
-        let _shared = self.uses.read().await;
-        let stage = stage(id)?;
-        let wanted = parts.iter().map(|part| part.part).collect();
-        let hash = match self.content.adopt(&stage, wanted).await.map_err(wire)? {
-            Adopted::Blob(hash) => hash,
-            Adopted::Damaged(lost) => {
-                let lost: Vec<u64> = lost.into_iter().map(|at| at as u64).collect();
-                let (of, again) = (id.to_owned(), lost.clone());
-                self.write(move |tx| {
-                    again
-                        .iter()
-                        .try_for_each(|at| rows::drop_part(tx, &of, *at))
-                })
-                .await?;
-                return Err(complain(&lost).err().unwrap_or_else(no_session));
+        self.adopt(session).await
+    }
+
+    /// Makes the content of a session whose parts all arrived a document's. Each step is noted before the next
+    /// is done, so that it can be gone on with after any crash: first that the content is whole and which it is,
+    /// then its file gets its name, then the document's row speaks for it. The caller is alone with the session.
+    async fn adopt(&self, session: Session) -> Result<Session, Error> {
+        let stage = stage(&session.id)?;
+        let hash = self.whole(&session, &stage).await?;
+        let noted = session.clone();
+        let begun = self.write(move |tx| {
+            if is_taken(tx, &noted)? {
+                rows::remove(tx, &noted.id)?;
+                return Ok(Err(existing_document()));
             }
-        };
-        let workspace = asker.workspace.clone();
+            rows::set_adopting(tx, &noted.id, &hash.to_string())?;
+            Ok(Ok(()))
+        });
+        if let Err(error) = begun.await? {
+            self.content.stage_remove(&stage).await.map_err(wire)?;
+            return Err(error);
+        }
+        // Short: looking through the content is done.
+        let _shared = self.uses.read().await;
+        self.content.adopt(&stage, hash).await.map_err(wire)?;
         self.write(move |tx| {
-            let mut session = session;
-            let document: DocumentMetadata = from_json(&session.metadata);
-            if document::exists(tx, &workspace, &document.id)? {
+            if is_taken(tx, &session)? {
                 rows::remove(tx, &session.id)?;
                 // The content stays as a file that nobody uses; it is tidied away.
                 return Ok(Err(existing_document()));
             }
+            let new: DocumentMetadata = from_json(&session.metadata);
             let prepared = Prepared {
                 hash,
                 size: session.size,
                 body: None,
             };
-            add::insert(tx, &workspace, &document, &prepared)?;
-            session.object = hash.to_string();
-            rows::complete(tx, &session.id, &session.object)?;
-            Ok(Ok(session))
+            match document::get(tx, &session.workspace, &new.id)? {
+                None => add::insert(tx, &session.workspace, &new, &prepared)?,
+                Some(known) => {
+                    document::update(tx, &session.workspace, &new)?;
+                    document::set_content(tx, &known, &prepared)?;
+                }
+            }
+            let object = hash.to_string();
+            rows::complete(tx, &session.id, &object)?;
+            Ok(Ok(Session {
+                adopting: object.clone(),
+                object,
+                ..session
+            }))
         })
         .await?
+    }
+
+    /// The hash of a session's content, all of which is there. Parts that are not what they should be are
+    /// forgotten, and named.
+    async fn whole(&self, session: &Session, stage: &StageId) -> Result<BlobId, Error> {
+        let of = session.id.clone();
+        let parts = self.read(move |conn| rows::parts(conn, &of)).await?;
+        let arrived: Vec<u64> = parts.iter().map(|part| part.position).collect();
+        complain(&session.missing(&arrived))?;
+        let wanted = parts.iter().map(|part| part.part).collect();
+        let lost = match self
+            .content
+            .staged_hash(stage, wanted)
+            .await
+            .map_err(wire)?
+        {
+            Staged::Whole(hash) => return Ok(hash),
+            Staged::Damaged(lost) => lost.into_iter().map(|at| at as u64).collect(),
+            Staged::Absent => {
+                // It got its name already, before an earlier try broke off.
+                if let Some(hash) = BlobId::parse(&session.adopting)
+                    && self.content.size(hash).await.map_err(wire)? == Some(session.size)
+                {
+                    return Ok(hash);
+                }
+                arrived
+            }
+        };
+        let (of, again) = (session.id.clone(), lost.clone());
+        self.write(move |tx| {
+            rows::set_adopting(tx, &of, "")?;
+            again
+                .iter()
+                .try_for_each(|at| rows::drop_part(tx, &of, *at))
+        })
+        .await?;
+        Err(complain(&lost).err().unwrap_or_else(no_session))
     }
 
     /// Gives an upload up.
@@ -183,18 +242,25 @@ impl Library {
         }
     }
 
-    /// Uploads in progress.
-    pub(crate) async fn list_uploads(&self, asker: &Asker) -> Result<Vec<UploadSession>, Error> {
+    /// Uploads in progress, or a page of them.
+    pub(crate) async fn list_uploads(
+        &self,
+        asker: &Asker,
+        asked: Asked,
+    ) -> Result<Page<UploadSession>, Error> {
         let asker = asker.clone();
         self.read(move |conn| {
-            let mut all = Vec::new();
-            for session in rows::list(conn, &asker.workspace)? {
+            let mut page = Page::new(asked);
+            for (number, session) in rows::list(conn, &asker.workspace, asked.after)? {
                 if session.expired(asker.now) {
                     continue;
                 }
+                if page.is_full() {
+                    break;
+                }
                 let (received, _) = rows::received(conn, &session.id)?;
                 let (chunks, created) = (session.chunks() as i64, instant(session.created));
-                all.push(UploadSession {
+                let shown = UploadSession {
                     upload_id: session.id,
                     document_id: session.document,
                     document_metadata_json: session.metadata,
@@ -203,15 +269,34 @@ impl Library {
                     total_chunks: chunks,
                     chunks_received: received as i64,
                     created_at: created,
-                });
+                };
+                page.push(number, shown).map_err(StorageError::Refused)?;
             }
-            Ok(all)
+            Ok(page)
         })
         .await
     }
 
-    /// Forgets sessions that are over, with their parts.
+    /// Completes what was about to be complete when the process ended.
+    async fn finish_adopting(&self) -> Result<(), Error> {
+        for id in self.read(rows::adopting).await? {
+            let _alone = self.upload_lock(&id).await;
+            let of = id.clone();
+            let session = self.read(move |conn| rows::get(conn, &of)).await?;
+            let Some(session) = session.filter(|session| session.object.is_empty()) else {
+                continue;
+            };
+            match self.adopt(session).await {
+                Ok(done) => tracing::info!(document = %done.document, "completed an upload"),
+                Err(error) => tracing::warn!(%error, "an upload cannot be completed"),
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets sessions that are over, with their parts; completes those that were about to be.
     pub(super) async fn expire_uploads(&self, now: i64) -> Result<(), Error> {
+        self.finish_adopting().await?;
         let before = now - upload::LIFE;
         let over = self.read(move |conn| rows::begun_before(conn, before));
         for id in over.await? {
@@ -267,6 +352,11 @@ impl Library {
             session,
         })
     }
+}
+
+/// Whether the document is there although the upload does not replace one.
+fn is_taken(tx: &Transaction<'_>, session: &Session) -> Result<bool, StorageError> {
+    Ok(!session.replaces && document::exists(tx, &session.workspace, &session.document)?)
 }
 
 fn stage(id: &str) -> Result<StageId, Error> {

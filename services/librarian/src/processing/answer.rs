@@ -5,6 +5,7 @@ use tg_schemas::msg::ProcessingMetadata;
 use tg_storage::StorageError;
 use tg_storage::rusqlite::Connection;
 
+use crate::engine::page::{Asked, Page};
 use crate::engine::progress::progress;
 use crate::engine::state::State;
 use crate::fault::missing_processing;
@@ -19,17 +20,25 @@ const ERRORS: u32 = 100;
 const ERRORS_IN_LIST: u32 = 5;
 
 impl Librarian {
-    /// All processing of a workspace.
+    /// The processing of a workspace, or a page of it.
     pub(crate) async fn list_processing(
         &self,
         asker: &Asker,
-    ) -> Result<Vec<ProcessingMetadata>, Error> {
+        asked: Asked,
+    ) -> Result<Page<ProcessingMetadata>, Error> {
         let workspace = asker.workspace.clone();
         self.library
             .read(move |conn| {
-                let runs = run::list(conn, &workspace)?;
-                let shown = runs.into_iter().map(|run| show(conn, run, ERRORS_IN_LIST));
-                shown.collect()
+                let mut page = Page::new(asked);
+                for run in run::list(conn, &workspace, asked.after)? {
+                    if page.is_full() {
+                        break;
+                    }
+                    let number = run.number;
+                    let shown = show(conn, run, ERRORS_IN_LIST)?;
+                    page.push(number, shown).map_err(StorageError::Refused)?;
+                }
+                Ok(page)
             })
             .await
     }

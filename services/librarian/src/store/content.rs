@@ -72,7 +72,10 @@ pub(crate) fn place(conn: &Connection, number: i64) -> Result<Option<Place>, Sto
 /// removed.
 pub(crate) fn take_unused(tx: &Transaction<'_>, most: u32) -> Result<Vec<BlobId>, StorageError> {
     let mut take = tx.prepare_cached(
-        "DELETE FROM content WHERE number IN (SELECT number FROM content WHERE refs <= 0 LIMIT ?1)
+        "DELETE FROM content WHERE number IN (
+             SELECT number FROM content WHERE refs <= 0 AND lower(hex(hash)) NOT IN (
+                 SELECT adopting FROM upload WHERE adopting <> '' AND object = '')
+             LIMIT ?1)
          RETURNING hash",
     )?;
     let hashes = take
@@ -81,13 +84,15 @@ pub(crate) fn take_unused(tx: &Transaction<'_>, most: u32) -> Result<Vec<BlobId>
     Ok(hashes.into_iter().map(BlobId::from_bytes).collect())
 }
 
-/// Those of the hashes that no row speaks for.
+/// Those of the hashes that no row speaks for, neither content nor an upload that is about to become one.
 pub(crate) fn unknown(conn: &Connection, hashes: &[BlobId]) -> Result<Vec<BlobId>, StorageError> {
-    let mut query =
-        conn.prepare_cached("SELECT 1 FROM content WHERE hash = ?1 AND body IS NULL")?;
+    let mut query = conn.prepare_cached(
+        "SELECT 1 FROM content WHERE hash = ?1 AND body IS NULL
+         UNION ALL SELECT 1 FROM upload WHERE adopting = ?2 AND object = ''",
+    )?;
     let mut unknown = Vec::new();
     for hash in hashes {
-        if !query.exists([hash.bytes()])? {
+        if !query.exists(params![hash.bytes(), hash.to_string()])? {
             unknown.push(*hash);
         }
     }

@@ -93,10 +93,10 @@ pub(crate) fn set_content(
     prepared: &content::Prepared,
 ) -> Result<(), StorageError> {
     let new = content::acquire(tx, prepared)?;
-    content::release(tx, stored.content)?;
     tx.prepare_cached("UPDATE document SET content = ?2 WHERE number = ?1")?
         .execute([stored.number, new])?;
-    Ok(())
+    // Last: what a workspace keeps is counted by the sizes of both.
+    content::release(tx, stored.content)
 }
 
 /// Gives a document another parent.
@@ -126,40 +126,42 @@ pub(crate) fn exists(conn: &Connection, workspace: &str, id: &str) -> Result<boo
     Ok(query.exists([workspace, id])?)
 }
 
-/// Documents in the order they came; without children and answers unless asked for.
-pub(crate) fn list(
-    conn: &Connection,
-    workspace: &str,
-    everything: bool,
-) -> Result<Vec<DocumentMetadata>, StorageError> {
-    let only = if everything {
-        ""
-    } else {
-        "AND parent = '' AND type <> 'answer'"
-    };
-    let sql = format!("SELECT {COLUMNS} FROM document WHERE workspace = ?1 {only} ORDER BY number");
-    let mut query = conn.prepare_cached(&sql)?;
-    let rows = query.query_map([workspace], read)?;
-    Ok(rows
-        .map(|row| row.map(|stored| stored.document))
-        .collect::<Result<_, _>>()?)
+/// Which documents of a workspace are walked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Which<'a> {
+    /// All, with parts and answers.
+    Everything,
+    /// Those that are nobody's part and no answers.
+    OnTop,
+    /// Direct parts of a document.
+    PartsOf(&'a str),
 }
 
-/// Direct children, in the order they came.
-pub(crate) fn children(
+/// Walks documents after a number in the order they came, as long as they are taken.
+pub(crate) fn walk(
     conn: &Connection,
     workspace: &str,
-    parent: &str,
-) -> Result<Vec<DocumentMetadata>, StorageError> {
+    which: Which<'_>,
+    after: i64,
+    mut take: impl FnMut(Stored) -> Result<bool, StorageError>,
+) -> Result<(), StorageError> {
+    let (only, parent) = match which {
+        Which::Everything => ("?3 = ''", ""),
+        Which::OnTop => ("?3 = '' AND parent = '' AND type <> 'answer'", ""),
+        Which::PartsOf(parent) => ("parent = ?3 AND parent <> ''", parent),
+    };
     let sql = format!(
         "SELECT {COLUMNS} FROM document
-         WHERE workspace = ?1 AND parent = ?2 AND parent <> '' ORDER BY number"
+         WHERE workspace = ?1 AND number > ?2 AND {only} ORDER BY number"
     );
     let mut query = conn.prepare_cached(&sql)?;
-    let rows = query.query_map([workspace, parent], read)?;
-    Ok(rows
-        .map(|row| row.map(|stored| stored.document))
-        .collect::<Result<_, _>>()?)
+    let mut rows = query.query(params![workspace, after, parent])?;
+    while let Some(row) = rows.next()? {
+        if !take(read(row)?)? {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// Ids of documents that were processed into a collection.

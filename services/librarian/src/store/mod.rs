@@ -10,6 +10,7 @@ pub(crate) mod outbox;
 pub(crate) mod run;
 pub(crate) mod tally;
 pub(crate) mod upload;
+pub(crate) mod usage;
 
 use tg_storage::StorageError;
 use tg_storage::rusqlite::Transaction;
@@ -202,6 +203,36 @@ CREATE TABLE tombstone (
     incarnation INTEGER NOT NULL,
     PRIMARY KEY (workspace, collection, store)
 ) WITHOUT ROWID;
+",
+    "
+ALTER TABLE upload ADD COLUMN adopting TEXT NOT NULL DEFAULT '';
+ALTER TABLE upload ADD COLUMN replaces INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE usage (
+    workspace TEXT PRIMARY KEY,
+    documents INTEGER NOT NULL,
+    bytes INTEGER NOT NULL
+) WITHOUT ROWID;
+INSERT INTO usage
+    SELECT workspace, count(*), coalesce(sum(content.size), 0)
+    FROM document JOIN content ON content.number = document.content GROUP BY workspace;
+CREATE TRIGGER document_added AFTER INSERT ON document BEGIN
+    INSERT INTO usage VALUES (NEW.workspace, 1,
+        coalesce((SELECT size FROM content WHERE number = NEW.content), 0))
+    ON CONFLICT (workspace) DO UPDATE SET documents = documents + 1, bytes = bytes + excluded.bytes;
+END;
+CREATE TRIGGER document_removed AFTER DELETE ON document BEGIN
+    UPDATE usage SET documents = documents - 1,
+        bytes = bytes - coalesce((SELECT size FROM content WHERE number = OLD.content), 0)
+    WHERE workspace = OLD.workspace;
+END;
+CREATE TRIGGER document_changed AFTER UPDATE OF workspace, content ON document BEGIN
+    UPDATE usage SET documents = documents - 1,
+        bytes = bytes - coalesce((SELECT size FROM content WHERE number = OLD.content), 0)
+    WHERE workspace = OLD.workspace;
+    INSERT INTO usage VALUES (NEW.workspace, 1,
+        coalesce((SELECT size FROM content WHERE number = NEW.content), 0))
+    ON CONFLICT (workspace) DO UPDATE SET documents = documents + 1, bytes = bytes + excluded.bytes;
+END;
 ",
 ];
 

@@ -136,12 +136,16 @@ pub(crate) fn listed(
     Ok(select(conn, wanted, &[&workspace, &processing])?.pop())
 }
 
-/// All that clients see, in the order they came.
-pub(crate) fn list(conn: &Connection, workspace: &str) -> Result<Vec<Run>, StorageError> {
+/// All that clients see after a number, in the order they came.
+pub(crate) fn list(
+    conn: &Connection,
+    workspace: &str,
+    after: i64,
+) -> Result<Vec<Run>, StorageError> {
     select(
         conn,
-        "workspace = ?1 AND listed = 1 ORDER BY number",
-        &[&workspace],
+        "workspace = ?1 AND number > ?2 AND listed = 1 ORDER BY number",
+        &[&workspace, &after],
     )
 }
 

@@ -6,7 +6,8 @@ use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Transaction, para
 
 use crate::engine::upload::Session;
 
-const COLUMNS: &str = "id, workspace, document, metadata, size, chunk, created, object";
+const COLUMNS: &str =
+    "id, workspace, document, metadata, size, chunk, created, object, adopting, replaces";
 
 /// A part that arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,13 +27,15 @@ fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Session> {
         chunk: number(5)?,
         created: row.get(6)?,
         object: row.get(7)?,
+        adopting: row.get(8)?,
+        replaces: row.get(9)?,
     })
 }
 
 pub(crate) fn insert(tx: &Transaction<'_>, session: &Session) -> Result<(), StorageError> {
     tx.prepare_cached(
-        "INSERT INTO upload (id, workspace, document, metadata, size, chunk, created, object)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        "INSERT INTO upload (id, workspace, document, metadata, size, chunk, created, object, replaces)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
     )?
     .execute(params![
         session.id,
@@ -43,6 +46,7 @@ pub(crate) fn insert(tx: &Transaction<'_>, session: &Session) -> Result<(), Stor
         session.chunk as i64,
         session.created,
         session.object,
+        session.replaces,
     ])?;
     Ok(())
 }
@@ -53,13 +57,35 @@ pub(crate) fn get(conn: &Connection, id: &str) -> Result<Option<Session>, Storag
     Ok(query.query_row([id], read).optional()?)
 }
 
-/// Sessions in progress, oldest first.
-pub(crate) fn list(conn: &Connection, workspace: &str) -> Result<Vec<Session>, StorageError> {
+/// Sessions in progress after a number, oldest first, each with its number.
+pub(crate) fn list(
+    conn: &Connection,
+    workspace: &str,
+    after: i64,
+) -> Result<Vec<(i64, Session)>, StorageError> {
     let sql = format!(
-        "SELECT {COLUMNS} FROM upload WHERE workspace = ?1 AND object = '' ORDER BY created, id"
+        "SELECT {COLUMNS}, rowid FROM upload WHERE workspace = ?1 AND object = '' AND rowid > ?2
+         ORDER BY rowid"
     );
     let mut query = conn.prepare_cached(&sql)?;
-    let rows = query.query_map([workspace], read)?;
+    let rows = query.query_map(params![workspace, after], |row| {
+        Ok((row.get(10)?, read(row)?))
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// All parts arrived, and this is the hash of the whole: its file is about to become the content.
+pub(crate) fn set_adopting(tx: &Transaction<'_>, id: &str, hash: &str) -> Result<(), StorageError> {
+    tx.prepare_cached("UPDATE upload SET adopting = ?2 WHERE id = ?1")?
+        .execute([id, hash])?;
+    Ok(())
+}
+
+/// Sessions whose content was about to be taken over.
+pub(crate) fn adopting(conn: &Connection) -> Result<Vec<String>, StorageError> {
+    let mut query =
+        conn.prepare_cached("SELECT id FROM upload WHERE adopting <> '' AND object = ''")?;
+    let rows = query.query_map([], |row| row.get(0))?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
