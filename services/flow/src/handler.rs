@@ -48,7 +48,7 @@ impl Handler {
             "list-put-aside" => service.list_put_aside(workspace, request).await,
             "show-put-aside" => service.show_put_aside(workspace, request).await,
             "replay-put-aside" => service.replay_put_aside(mesh, workspace, request).await,
-            "discard-put-aside" => service.discard_put_aside(workspace, request).await,
+            "discard-put-aside" => service.discard_put_aside(mesh, workspace, request).await,
             "why" => service.why(mesh, workspace, request).await,
             "doctor" => service.doctor(mesh, workspace).await,
             _ => Err(bad_operation()),

@@ -20,4 +20,4 @@ mod settings;
 mod store;
 
 pub use processor::{PROCESSOR, processors, processors_with};
-pub use settings::FlowSettings;
+pub use settings::{FlowSettings, Quota, Quotas};

@@ -38,9 +38,10 @@ pub fn processors_with(
     settings: FlowSettings,
 ) -> Result<Vec<Processor>, Error> {
     let file = data_dir.join(FILE);
-    let (rows, bytes) = (settings.put_aside_rows, settings.put_aside_bytes);
-    let open = move || Store::open(&file, durability, rows, bytes);
+    let quotas = settings.quotas;
+    let open = move || Store::open(&file, durability, quotas);
     let store = OwnedStore::blocking(PROCESSOR, open);
+    store.kept_in(data_dir.join(FILE));
     let service = Service::new(store.clone(), settings);
     let handler = Arc::new(Handler(service.clone()));
     mesh.spawn(TaskKind::Background, watch(mesh.clone()));

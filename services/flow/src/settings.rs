@@ -14,9 +14,45 @@ pub struct FlowSettings {
     /// A bus that is away is waited for this long.
     pub patience: Duration,
     /// Put-aside records kept at most; more wait on the bus.
-    pub put_aside_rows: u64,
-    /// Bytes of put-aside records kept at most.
-    pub put_aside_bytes: u64,
+    pub quotas: Quotas,
+}
+
+/// How many put-aside records a workspace, or a flow, may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quota {
+    /// Records.
+    pub records: u64,
+    /// Bytes of their bodies.
+    pub bytes: u64,
+}
+
+/// Room for put-aside records: retries, parked and stale records, dead letters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quotas {
+    /// Of each workspace.
+    pub workspace: Quota,
+    /// Of each flow.
+    pub flow: Quota,
+}
+
+impl Quotas {
+    /// So much for each workspace, and half of it for each flow.
+    pub fn of_workspaces(workspace: Quota) -> Self {
+        let flow = Quota {
+            records: workspace.records / 2,
+            bytes: workspace.bytes / 2,
+        };
+        Self { workspace, flow }
+    }
+}
+
+impl Default for Quotas {
+    fn default() -> Self {
+        Self::of_workspaces(Quota {
+            records: 500_000,
+            bytes: 2 << 30,
+        })
+    }
 }
 
 impl Default for FlowSettings {
@@ -26,8 +62,7 @@ impl Default for FlowSettings {
             drain: Duration::from_secs(30),
             detach: Duration::from_secs(15),
             patience: Duration::from_secs(30),
-            put_aside_rows: 1_000_000,
-            put_aside_bytes: 4 << 30,
+            quotas: Quotas::default(),
         }
     }
 }

@@ -7,6 +7,7 @@ mod flows;
 mod presence;
 mod put_aside;
 mod resume;
+mod rooms;
 mod start;
 mod stop;
 mod stopping;
@@ -54,8 +55,10 @@ pub(crate) struct Service {
     publishing: RwLock<()>,
     /// Put-aside records being stored at the moment.
     reading: AtomicUsize,
-    /// A retry was kept, or room was made.
+    /// A retry was kept.
     kept: Notify,
+    /// Rooms of put-aside records that the processes were told are full.
+    full_rooms: tokio::sync::Mutex<Vec<String>>,
     /// Background tasks run.
     awake: AtomicBool,
     /// The watched configuration did not keep up once: from then on records are asked for.
@@ -73,6 +76,7 @@ impl Service {
             publishing: RwLock::default(),
             reading: AtomicUsize::new(0),
             kept: Notify::new(),
+            full_rooms: tokio::sync::Mutex::default(),
             awake: AtomicBool::new(false),
             behind: AtomicBool::new(false),
         })

@@ -39,10 +39,10 @@ pub(crate) struct Reading(pub(crate) Arc<Service>);
 
 #[async_trait]
 impl Read<PutAside> for Reading {
-    async fn read(&self, _cx: Cx, record: PutAside) -> Result<(), ReadFault> {
+    async fn read(&self, cx: Cx, record: PutAside) -> Result<(), ReadFault> {
         let service = &self.0;
         service.reading.fetch_add(1, Ordering::AcqRel);
-        let outcome = service.take_in(record).await;
+        let outcome = service.take_in(&cx.mesh, record).await;
         service.reading.fetch_sub(1, Ordering::AcqRel);
         // Whatever stands in the way, the record stays where it is and comes again.
         outcome.map_err(|error| ReadFault::Retry { error, after: None })
@@ -50,13 +50,14 @@ impl Read<PutAside> for Reading {
 }
 
 impl Service {
-    async fn take_in(&self, record: PutAside) -> Result<(), Error> {
-        let body = STANDARD.decode(&record.body);
+    async fn take_in(&self, mesh: &Mesh, record: PutAside) -> Result<(), Error> {
         let headers: Headers = serde_json::from_str(&record.headers).unwrap_or_default();
         let mut reason = Reason::parse(&record.reason).unwrap_or(Reason::Dead);
+        let body = record.clone().into_body();
         if body.is_err() || Topic::parse(&record.topic).is_err() {
             reason = Reason::Dead;
         }
+        let body = body.unwrap_or_else(|text| text);
         let kept = NewRecord {
             workspace: record.workspace,
             flow: record.flow,
@@ -69,11 +70,24 @@ impl Service {
             since: now_millis() as i64,
             headers: record.headers,
             content_type: record.content_type,
-            body: body.unwrap_or_else(|_| record.body.into_bytes()),
+            body: body.into(),
         };
-        self.store().await?.keep(kept).await?;
+        let (workspace, flow) = (kept.workspace.clone(), kept.flow.clone());
+        let outcome = self.store().await?.keep(kept).await?;
         if reason == Reason::Retry {
             self.kept.notify_one();
+        }
+        if outcome.evicted > 0 {
+            metrics::counter!("tg_dead_letters_evicted_total").increment(outcome.evicted as u64);
+            tracing::warn!(
+                workspace,
+                flow,
+                evicted = outcome.evicted,
+                "the oldest dead letters went for newer records"
+            );
+        }
+        if outcome.full {
+            self.tell_rooms(mesh).await?;
         }
         Ok(())
     }
@@ -95,11 +109,15 @@ impl Service {
     /// Sends due retries back to the one subscription each belongs to. Runs as long as the process.
     pub(super) async fn retry_due(&self, mesh: &Mesh) {
         let mut link = mesh.bus().link();
+        if let Err(error) = self.tell_rooms(mesh).await {
+            tracing::debug!(%error, "rooms are told later");
+        }
         loop {
             let pause = match self.retry_batch(mesh).await {
                 Ok(pause) => pause,
                 Err(error) => {
                     tracing::debug!(%error, "retries wait");
+                    let _ = self.room_made(mesh).await;
                     let up = link.wait_for(|link| matches!(link, Link::Up { .. }));
                     let _ = tokio::time::timeout(LOOK, up).await;
                     Duration::from_secs(1)
@@ -124,20 +142,31 @@ impl Service {
         let (due, next) = store.due(now, BATCH, stopping).await?;
         let full = due.len() == BATCH as usize;
         for kept in due {
-            match publish(mesh, &kept.record, None).await {
-                Ok(Routed::Queued) => store.forget(vec![kept.id]).await?,
+            // One body at a time: they may be large.
+            let Some(kept) = store.whole(&kept.record.workspace, kept.id, None).await? else {
+                continue;
+            };
+            let (id, size) = (kept.id, kept.size);
+            match publish(mesh, kept.record, None).await {
+                Ok(Routed::Queued) => store.forget(vec![id]).await?,
                 Ok(Routed::Nowhere) => {
                     let why = "its flow does not run any more";
-                    store.reclassify(kept.id, Reason::Parked, why).await?;
+                    store.reclassify(id, Reason::Parked, why).await?;
                 }
                 Err(BusError::TooLarge { .. }) => {
+                    tracing::warn!(
+                        id,
+                        size,
+                        "a put-aside record is larger than the bus carries"
+                    );
                     store
-                        .reclassify(kept.id, Reason::Dead, "is larger than the bus carries")
+                        .reclassify(id, Reason::Dead, "is larger than the bus carries")
                         .await?;
                 }
                 Err(fault) => return Err(fault.into()),
             }
         }
+        self.room_made(mesh).await?;
         let wait = next.map_or(LOOK, |due| {
             Duration::from_millis(due.saturating_sub(now).max(0) as u64)
         });
@@ -160,19 +189,20 @@ impl Service {
         workspace: &WorkspaceId,
         request: &FlowRequest,
     ) -> Result<FlowResponse, Error> {
-        let select = one(workspace, request)?;
-        let records = self.store().await?.find_whole(select).await?;
-        let kept = records.first().ok_or_else(gone)?;
+        let id = one(workspace, request)?;
+        let store = self.store().await?;
+        let kept = store.whole(workspace.as_str(), id, Some(SHOWN)).await?;
+        let kept = &kept.ok_or_else(gone)?;
         let mut shown = line(kept);
         shown["topic"] = json!(kept.record.topic);
         shown["headers"] = serde_json::from_str(&kept.record.headers).unwrap_or_default();
         shown["content-type"] = json!(kept.record.content_type);
-        let body = &kept.record.body[..kept.record.body.len().min(SHOWN)];
+        let body = &kept.record.body;
         match std::str::from_utf8(body) {
             Ok(text) => shown["body"] = json!(text),
             Err(_) => shown["body-base64"] = json!(STANDARD.encode(body)),
         }
-        shown["truncated"] = json!(body.len() < kept.record.body.len());
+        shown["truncated"] = json!((body.len() as i64) < kept.size);
         Ok(reply::with("put-aside", &shown))
     }
 
@@ -187,7 +217,7 @@ impl Service {
         let single = select.id.is_some();
         let _publishing = self.publishing.read().await;
         let store = self.store().await?;
-        let records = store.find_whole(select).await?;
+        let records = store.list(select).await?;
         if single && records.is_empty() {
             return Err(gone());
         }
@@ -208,7 +238,11 @@ impl Service {
                     "flow-id: flow '{flow}' does not run; start it, then replay"
                 )));
             };
-            match publish(mesh, &kept.record, Some(epoch)).await? {
+            // One body at a time: they may be large. One that somebody else replayed meanwhile is gone.
+            let Some(whole) = store.whole(workspace.as_str(), kept.id, None).await? else {
+                continue;
+            };
+            match publish(mesh, whole.record, Some(epoch)).await? {
                 Routed::Queued => {
                     store.forget(vec![kept.id]).await?;
                     replayed.push(line(&kept));
@@ -219,12 +253,14 @@ impl Service {
                 }
             }
         }
+        self.room_made(mesh).await?;
         Ok(reply::with("put-aside", &replayed))
     }
 
     /// Forgets records.
     pub(crate) async fn discard_put_aside(
         &self,
+        mesh: &Mesh,
         workspace: &WorkspaceId,
         request: &FlowRequest,
     ) -> Result<FlowResponse, Error> {
@@ -238,6 +274,7 @@ impl Service {
         store
             .forget(records.iter().map(|kept| kept.id).collect())
             .await?;
+        self.room_made(mesh).await?;
         let shown: Vec<Value> = records.iter().map(line).collect();
         Ok(reply::with("put-aside", &shown))
     }
@@ -261,7 +298,7 @@ impl Service {
 }
 
 /// Publishes a record to the one subscription it belongs to. With an epoch: as a first try under it.
-async fn publish(mesh: &Mesh, record: &NewRecord, epoch: Option<u64>) -> Result<Routed, BusError> {
+async fn publish(mesh: &Mesh, record: NewRecord, epoch: Option<u64>) -> Result<Routed, BusError> {
     let Ok(topic) = Topic::parse(&record.topic) else {
         return Ok(Routed::Nowhere);
     };
@@ -274,12 +311,12 @@ async fn publish(mesh: &Mesh, record: &NewRecord, epoch: Option<u64>) -> Result<
     let envelope = Envelope {
         headers,
         content_type: ContentType::parse(&record.content_type),
-        body: Bytes::from(record.body.clone()),
+        body: Bytes::from(record.body),
         ..Envelope::default()
     };
     let target = Target::Subscription(Subscription {
         topic,
-        name: record.subscription.clone(),
+        name: record.subscription,
     });
     mesh.bus()
         .publish(&target, envelope, Promise::Confirmed)
@@ -343,24 +380,27 @@ fn select(workspace: &WorkspaceId, request: &FlowRequest) -> Result<Select, Erro
             .or_else(|| argument(request, "flow-id"))
             .map(str::to_owned),
         reason,
+        after: match argument(request, "after") {
+            None => 0,
+            Some(text) => text
+                .parse()
+                .map_err(|_| bad("after: must be the id of a record"))?,
+        },
         limit,
     })
 }
 
-/// One record, named by its id.
-fn one(workspace: &WorkspaceId, request: &FlowRequest) -> Result<Select, Error> {
+/// The id of the one record that is named.
+fn one(workspace: &WorkspaceId, request: &FlowRequest) -> Result<i64, Error> {
     let select = select(workspace, request)?;
-    if select.id.is_none() {
-        return Err(bad("put-aside-id: is needed"));
-    }
-    Ok(select)
+    select.id.ok_or_else(|| bad("put-aside-id: is required"))
 }
 
 /// One record by id, or those of a flow.
 fn chosen(workspace: &WorkspaceId, request: &FlowRequest) -> Result<Select, Error> {
     let mut select = select(workspace, request)?;
     if select.id.is_none() && select.flow.is_none() {
-        return Err(bad("put-aside-id: is needed, or a flow-id"));
+        return Err(bad("put-aside-id: is required, or a flow-id"));
     }
     if argument(request, "limit").is_none() {
         select.limit = MAX_LIMIT;

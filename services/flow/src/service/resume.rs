@@ -204,6 +204,7 @@ impl Service {
             }
             tracing::info!(%workspace, "forgetting the put-aside records of a deleted workspace");
             store.purge(&name).await?;
+            self.room_made(mesh).await?;
         }
         Ok(())
     }

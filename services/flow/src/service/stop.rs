@@ -14,6 +14,7 @@ use tg_schemas::msg::{FlowRequest, FlowResponse};
 use tg_schemas::{Class, Error, ErrorCode, WorkspaceId};
 use tokio::sync::watch;
 
+use super::presence::look_at;
 use super::start::flow_id;
 use super::stopping::Stop;
 use super::{FlowKey, Service, Stopped};
@@ -121,6 +122,9 @@ impl Service {
             .ok_or_else(|| known("Flow ID invalid"))?;
         let names = self.names_of(mesh, key, &record).await?;
         let drain = drain.or(record.drain).unwrap_or_default();
+        if record.status == Status::Running && drain != Drain::Discard {
+            self.check_room(mesh, key, &names, drain).await?;
+        }
         let now = now_millis() as i64;
         let (progress, resumed) = self
             .store()
@@ -157,6 +161,35 @@ impl Service {
             stop.drain().await;
         }
         stop.run().await
+    }
+
+    /// Whether what waits can be parked; asked before anything is done, so that the flow runs on if not.
+    async fn check_room(
+        &self,
+        mesh: &Mesh,
+        key: &FlowKey,
+        names: &Names,
+        drain: Drain,
+    ) -> Result<(), Error> {
+        let released = {
+            let _names = self.names.write().await;
+            self.released(mesh, key, names).await?
+        };
+        let queues: Vec<_> = released.queues.iter().cloned().collect();
+        let states = look_at(mesh, &queues).await.into_iter().flatten().flatten();
+        let waiting: u64 = states.map(|state| state.ready).sum();
+        // What processors may still finish is not known to be left over.
+        let parked = match drain {
+            Drain::Park => waiting,
+            _ => waiting.min(1),
+        };
+        if parked == 0 {
+            return Ok(());
+        }
+        let store = self.store().await?;
+        store
+            .has_room(key.0.as_str(), key.1.as_str(), parked)
+            .await?
     }
 
     /// The names a flow holds: as its record says, else as its processor rows show.

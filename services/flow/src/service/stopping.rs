@@ -20,8 +20,9 @@ use crate::store::{NewRecord, Phase, Progress, Reason};
 
 /// How often a queue that is to be deleted is emptied again.
 const ROUNDS: usize = 100;
-/// Records parked in one write.
+/// Records parked in one write, and bytes of them, at least one record.
 const BATCH: usize = 128;
+const BATCH_BYTES: usize = 8 << 20;
 
 /// A stop under way.
 pub(super) struct Stop<'a> {
@@ -207,6 +208,7 @@ impl Stop<'_> {
         self.progress.counts = store
             .end_retries(workspace, flow, started, discard, counts)
             .await?;
+        self.service.tell_rooms(self.mesh).await?;
         self.progress.phase = Phase::Remove;
         Ok(())
     }
@@ -216,14 +218,17 @@ impl Stop<'_> {
         let (workspace, flow) = (self.key.0.to_string(), self.key.1.to_string());
         let mut left = usize::try_from(most).unwrap_or(usize::MAX);
         while left > 0 {
-            let mut taken = Vec::new();
-            while taken.len() < BATCH.min(left) {
+            let (mut taken, mut bytes) = (Vec::new(), 0);
+            while taken.len() < BATCH.min(left) && bytes < BATCH_BYTES {
                 let next = self
                     .service
                     .patiently(self.mesh, || self.mesh.bus().take(queue))
                     .await?;
                 match next {
-                    Some(delivery) => taken.push(delivery),
+                    Some(delivery) => {
+                        bytes += delivery.envelope.body.len();
+                        taken.push(delivery);
+                    }
                     None => break,
                 }
             }

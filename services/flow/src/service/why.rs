@@ -61,6 +61,11 @@ impl Service {
                 said.push(json!({ "subject": "put-aside", "state": reason, "detail": detail }));
             }
         }
+        if self.waits_for_room(workspace, key.1.as_str()).await {
+            let detail = "the quota of put-aside records is reached: records that cannot be handled stay in their \
+                          queues and are tried again ever more rarely; replay or discard some";
+            said.push(json!({ "subject": "put-aside", "state": "full", "detail": detail }));
+        }
         Ok(reply::with("why", &said))
     }
 }

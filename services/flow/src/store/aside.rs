@@ -1,12 +1,11 @@
-//! Put-aside records: kept until they are due, replayed or discarded. Nothing is dropped for room: a full
-//! store refuses, and the record waits where it was.
+//! Put-aside records: kept until they are due, replayed or discarded. Only the oldest dead letters go for room.
 
 use std::collections::BTreeMap;
 
-use tg_schemas::{Error, ErrorCode};
 use tg_storage::StorageError;
 use tg_storage::rusqlite::{OptionalExtension, Row, Transaction, params, params_from_iter};
 
+use super::room::{self, Held};
 use super::{Phase, Store};
 use crate::engine::receipt::Counts;
 
@@ -71,6 +70,15 @@ pub(crate) struct Kept {
     pub(crate) size: i64,
 }
 
+/// What became of the room that a record was kept in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    /// Dead letters that went for it.
+    pub(crate) evicted: usize,
+    /// No more must come.
+    pub(crate) full: bool,
+}
+
 /// Which records.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Select {
@@ -78,25 +86,27 @@ pub(crate) struct Select {
     pub(crate) id: Option<i64>,
     pub(crate) flow: Option<String>,
     pub(crate) reason: Option<Reason>,
+    /// Only those after this id.
+    pub(crate) after: i64,
     pub(crate) limit: u32,
 }
 
 const COLUMNS: &str = "id, workspace, flow, topic, subscription, reason, detail, due, attempt, since, \
                        headers, content_type, length(body)";
 
-fn full() -> StorageError {
-    let text = "too many records are put aside; replay or discard some";
-    StorageError::Refused(Error::new(ErrorCode::Busy, text))
-}
-
 impl Store {
-    /// Keeps a record.
-    pub(crate) async fn keep(&self, record: NewRecord) -> Result<i64, StorageError> {
-        let (rows, bytes) = (self.rows, self.bytes);
+    /// Keeps a record. One that comes while its room is full is kept all the same: those that follow stay in their
+    /// queues once the processes know.
+    pub(crate) async fn keep(&self, record: NewRecord) -> Result<Outcome, StorageError> {
+        let quotas = self.quotas;
         self.db
             .write(move |tx| {
-                room(tx, rows, bytes, 1, record.body.len())?;
-                insert(tx, &record, false)
+                let id = insert(tx, &record, false)?;
+                let (workspace, flow) = (&record.workspace, &record.flow);
+                Ok(Outcome {
+                    evicted: room::evict(tx, quotas, workspace, flow, id)?,
+                    full: room::is_full(tx, quotas, workspace, flow)?,
+                })
             })
             .await
     }
@@ -110,12 +120,16 @@ impl Store {
         records: Vec<NewRecord>,
         mut counts: Counts,
     ) -> Result<Counts, StorageError> {
-        let (rows, bytes) = (self.rows, self.bytes);
+        let quotas = self.quotas;
         let (workspace, flow) = (workspace.to_owned(), flow.to_owned());
         self.db
             .write(move |tx| {
-                let size = records.iter().map(|record| record.body.len()).sum();
-                room(tx, rows, bytes, records.len(), size)?;
+                let bytes: usize = records.iter().map(|record| record.body.len()).sum();
+                let more = Held {
+                    records: records.len() as u64,
+                    bytes: bytes as u64,
+                };
+                room::check(tx, quotas, &workspace, &flow, more)?;
                 let settle = "UPDATE put_aside SET unsettled = 0
                               WHERE workspace = ?1 AND flow = ?2 AND reason = 'parked' AND unsettled = 1";
                 tx.prepare_cached(settle)?.execute([&workspace, &flow])?;
@@ -209,22 +223,12 @@ impl Store {
 
     /// Records without their bodies, oldest first.
     pub(crate) async fn list(&self, select: Select) -> Result<Vec<Kept>, StorageError> {
-        self.find(select, false).await
-    }
-
-    /// Records with their bodies, oldest first.
-    pub(crate) async fn find_whole(&self, select: Select) -> Result<Vec<Kept>, StorageError> {
-        self.find(select, true).await
-    }
-
-    async fn find(&self, select: Select, whole: bool) -> Result<Vec<Kept>, StorageError> {
         self.db
             .read(move |conn| {
-                let body = if whole { "body" } else { "x''" };
                 let sql = format!(
-                    "SELECT {COLUMNS}, {body} FROM put_aside WHERE workspace = ?1
+                    "SELECT {COLUMNS}, x'' FROM put_aside WHERE workspace = ?1
                      AND (?2 IS NULL OR id = ?2) AND (?3 IS NULL OR flow = ?3)
-                     AND (?4 IS NULL OR reason = ?4) ORDER BY id LIMIT ?5"
+                     AND (?4 IS NULL OR reason = ?4) AND id > ?5 ORDER BY id LIMIT ?6"
                 );
                 let reason = select.reason.map(Reason::as_str);
                 let mut statement = conn.prepare_cached(&sql)?;
@@ -234,6 +238,7 @@ impl Store {
                         select.id,
                         select.flow,
                         reason,
+                        select.after,
                         select.limit
                     ],
                     kept,
@@ -243,7 +248,30 @@ impl Store {
             .await
     }
 
-    /// Retries that are due, with their bodies; and when the next one is.
+    /// One record with its body, or with its beginning.
+    pub(crate) async fn whole(
+        &self,
+        workspace: &str,
+        id: i64,
+        most: Option<usize>,
+    ) -> Result<Option<Kept>, StorageError> {
+        let workspace = workspace.to_owned();
+        self.db
+            .read(move |conn| {
+                let sql = format!(
+                    "SELECT {COLUMNS}, substr(body, 1, ?3) FROM put_aside WHERE workspace = ?1 AND id = ?2"
+                );
+                let most = most.and_then(|most| i64::try_from(most).ok());
+                let found = conn
+                    .prepare_cached(&sql)?
+                    .query_row(params![workspace, id, most.unwrap_or(1 << 40)], kept)
+                    .optional()?;
+                Ok(found)
+            })
+            .await
+    }
+
+    /// Retries that are due, without their bodies; and when the next one is.
     pub(crate) async fn due(
         &self,
         now: i64,
@@ -257,7 +285,7 @@ impl Store {
                 let marks = vec!["?"; pairs.len()].join(", ");
                 let not = format!("workspace || char(10) || flow NOT IN ({marks})");
                 let sql = format!(
-                    "SELECT {COLUMNS}, body FROM put_aside
+                    "SELECT {COLUMNS}, x'' FROM put_aside
                      WHERE reason = 'retry' AND due <= {now} AND {not} ORDER BY due LIMIT {limit}"
                 );
                 let mut statement = conn.prepare(&sql)?;
@@ -347,21 +375,6 @@ impl Store {
             })
             .await
     }
-}
-
-fn room(
-    tx: &Transaction<'_>,
-    rows: u64,
-    bytes: u64,
-    more: usize,
-    size: usize,
-) -> Result<(), StorageError> {
-    let (held, used): (i64, i64) = tx
-        .prepare_cached("SELECT records, bytes FROM held")?
-        .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let fits =
-        held.unsigned_abs() + more as u64 <= rows && used.unsigned_abs() + size as u64 <= bytes;
-    if fits { Ok(()) } else { Err(full()) }
 }
 
 fn insert(tx: &Transaction<'_>, record: &NewRecord, unsettled: bool) -> Result<i64, StorageError> {

@@ -2,6 +2,7 @@
 //! put-aside records. Flow records and processor rows are configuration, not here.
 
 mod aside;
+mod room;
 
 use std::path::Path;
 
@@ -11,6 +12,7 @@ use tg_storage::{Database, Durability, StorageError};
 pub(crate) use aside::{Kept, NewRecord, Reason, Select};
 
 use crate::engine::receipt::Counts;
+use crate::settings::Quotas;
 
 const MIGRATIONS: &[&str] = &["
 CREATE TABLE counter (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -38,14 +40,43 @@ END;
 CREATE TRIGGER put_aside_out AFTER DELETE ON put_aside BEGIN
     UPDATE held SET records = records - 1, bytes = bytes - length(OLD.body);
 END;
+", "
+-- Room by workspace, flow and whether the oldest may go for newer ones; the sum over all is not needed any more.
+CREATE TABLE room (
+    workspace TEXT NOT NULL, flow TEXT NOT NULL, dead INTEGER NOT NULL,
+    records INTEGER NOT NULL, bytes INTEGER NOT NULL,
+    PRIMARY KEY (workspace, flow, dead)
+) WITHOUT ROWID;
+INSERT INTO room SELECT workspace, flow, reason = 'dead', count(*), sum(length(body)) FROM put_aside GROUP BY 1, 2, 3;
+DROP TRIGGER put_aside_in;
+DROP TRIGGER put_aside_out;
+DROP TABLE held;
+CREATE TRIGGER room_in AFTER INSERT ON put_aside BEGIN
+    INSERT INTO room VALUES (NEW.workspace, NEW.flow, NEW.reason = 'dead', 1, length(NEW.body))
+    ON CONFLICT (workspace, flow, dead) DO UPDATE
+    SET records = records + 1, bytes = bytes + excluded.bytes;
+END;
+CREATE TRIGGER room_out AFTER DELETE ON put_aside BEGIN
+    UPDATE room SET records = records - 1, bytes = bytes - length(OLD.body)
+    WHERE workspace = OLD.workspace AND flow = OLD.flow AND dead = (OLD.reason = 'dead');
+    DELETE FROM room WHERE workspace = OLD.workspace AND flow = OLD.flow AND records <= 0;
+END;
+CREATE TRIGGER room_moved AFTER UPDATE OF reason ON put_aside WHEN (OLD.reason = 'dead') <> (NEW.reason = 'dead') BEGIN
+    UPDATE room SET records = records - 1, bytes = bytes - length(OLD.body)
+    WHERE workspace = OLD.workspace AND flow = OLD.flow AND dead = (OLD.reason = 'dead');
+    DELETE FROM room WHERE workspace = OLD.workspace AND flow = OLD.flow AND records <= 0;
+    INSERT INTO room VALUES (NEW.workspace, NEW.flow, NEW.reason = 'dead', 1, length(NEW.body))
+    ON CONFLICT (workspace, flow, dead) DO UPDATE
+    SET records = records + 1, bytes = bytes + excluded.bytes;
+END;
+CREATE INDEX put_aside_dead ON put_aside (workspace, id) WHERE reason = 'dead';
 "];
 
 /// The store.
 #[derive(Debug, Clone)]
 pub(crate) struct Store {
     db: Database,
-    rows: u64,
-    bytes: u64,
+    quotas: Quotas,
 }
 
 /// Where a stop stands. Each phase is stored before it begins.
@@ -98,13 +129,11 @@ impl Store {
     pub(crate) fn open(
         path: &Path,
         durability: Durability,
-        rows: u64,
-        bytes: u64,
+        quotas: Quotas,
     ) -> Result<Self, StorageError> {
         Ok(Self {
             db: Database::open(path, MIGRATIONS, durability)?,
-            rows,
-            bytes,
+            quotas,
         })
     }
 

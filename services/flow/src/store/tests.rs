@@ -1,11 +1,20 @@
 //! Epochs grow, nothing is dropped for room, and what a crashed stop parked is not parked twice.
 
 use super::*;
+use crate::settings::Quota;
 
-fn store(rows: u64, bytes: u64) -> (tempfile::TempDir, Store) {
+fn store(records: u64, bytes: u64) -> (tempfile::TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("flow.sqlite");
-    let store = Store::open(&file, Durability::Process, rows, bytes).unwrap();
+    let quota = Quota { records, bytes };
+    let quotas = Quotas {
+        workspace: Quota {
+            records: records.saturating_add(2),
+            ..quota
+        },
+        flow: quota,
+    };
+    let store = Store::open(&file, Durability::Process, quotas).unwrap();
     (dir, store)
 }
 
@@ -44,24 +53,139 @@ async fn epochs_only_grow() {
     assert_eq!(store.next_epoch().await.unwrap(), 8);
 }
 
+async fn sizes(store: &Store, select: Select) -> Vec<i64> {
+    let kept = store.list(select).await.unwrap();
+    kept.iter().map(|kept| kept.size).collect()
+}
+
 #[tokio::test]
-async fn a_full_store_refuses_and_forgets_nothing() {
-    let (_dir, store) = store(2, 10);
-    let first = store.keep(record(Reason::Dead, "12345")).await.unwrap();
-    let error = store
-        .keep(record(Reason::Dead, "123456"))
+async fn the_oldest_dead_letters_of_a_flow_go_for_newer_records() {
+    let (_dir, store) = store(3, 10);
+    let other = NewRecord {
+        workspace: "v".into(),
+        ..record(Reason::Dead, "123456789")
+    };
+    store.keep(other).await.unwrap();
+    for body in ["1", "12", "123"] {
+        let kept = store.keep(record(Reason::Dead, body)).await.unwrap();
+        assert_eq!((kept.evicted, kept.full), (0, false));
+    }
+    // Of records.
+    let kept = store.keep(record(Reason::Dead, "1234")).await.unwrap();
+    assert_eq!((kept.evicted, kept.full), (1, false));
+    assert_eq!(sizes(&store, of_flow()).await, [2, 3, 4]);
+    // Of bytes: as many as it takes, but never the newest.
+    let kept = store
+        .keep(record(Reason::Dead, "12345678901"))
         .await
-        .unwrap_err();
-    assert!(matches!(error, StorageError::Refused(_)), "{error:?}");
-    store.keep(record(Reason::Dead, "1234")).await.unwrap();
-    assert!(store.keep(record(Reason::Dead, "")).await.is_err());
-    store.forget(vec![first]).await.unwrap();
-    store.keep(record(Reason::Dead, "123456")).await.unwrap();
-    let kept = store.list(of_flow()).await.unwrap();
-    assert_eq!(
-        kept.iter().map(|kept| kept.size).collect::<Vec<_>>(),
-        [4, 6]
+        .unwrap();
+    assert_eq!((kept.evicted, kept.full), (3, false));
+    assert_eq!(sizes(&store, of_flow()).await, [11]);
+    let of_other = Select {
+        workspace: "v".into(),
+        ..of_flow()
+    };
+    assert_eq!(sizes(&store, of_other).await, [9]);
+}
+
+#[tokio::test]
+async fn retries_and_parked_records_never_go_and_fill_their_room_alone() {
+    let (_dir, store) = store(2, 1000);
+    store.keep(record(Reason::Retry, "a")).await.unwrap();
+    assert_eq!(store.full_rooms().await.unwrap(), Vec::<String>::new());
+    assert!(store.keep(record(Reason::Retry, "b")).await.unwrap().full);
+    assert_eq!(store.full_rooms().await.unwrap(), ["w:f"]);
+    // One that was on its way already is kept.
+    store.keep(record(Reason::Parked, "c")).await.unwrap();
+    store.keep(record(Reason::Dead, "d")).await.unwrap();
+    assert_eq!(sizes(&store, of_flow()).await.len(), 4);
+    let error = store.has_room("w", "f", 1).await.unwrap().unwrap_err();
+    assert!(
+        error.message.contains("quota of the flow (2 records"),
+        "{error}"
     );
+    let more = vec![record(Reason::Parked, "e")];
+    let parked = store.park("w", "f", more.clone(), Counts::default()).await;
+    assert!(
+        matches!(parked, Err(StorageError::Refused(_))),
+        "{parked:?}"
+    );
+    // The next flow has room, until the workspace has none; the next workspace has its own.
+    let of = |workspace: &str, flow: &str| NewRecord {
+        workspace: workspace.into(),
+        flow: flow.into(),
+        ..record(Reason::Retry, "x")
+    };
+    store.has_room("w", "g", 1).await.unwrap().unwrap();
+    assert!(store.keep(of("w", "g")).await.unwrap().full);
+    let error = store.has_room("w", "g", 1).await.unwrap().unwrap_err();
+    assert!(error.message.contains("of the workspace"), "{error}");
+    assert!(!store.keep(of("v", "f")).await.unwrap().full);
+    assert_eq!(store.full_rooms().await.unwrap(), ["w:f", "w"]);
+    // Given another reason, a record counts as that; room that is made is there.
+    let kept = store.list(of_flow()).await.unwrap();
+    store
+        .reclassify(kept[0].id, Reason::Dead, "x")
+        .await
+        .unwrap();
+    store.forget(vec![kept[1].id, kept[2].id]).await.unwrap();
+    assert_eq!(store.full_rooms().await.unwrap(), Vec::<String>::new());
+    store.park("w", "f", more, Counts::default()).await.unwrap();
+}
+
+/// A file as the release before left it.
+#[tokio::test]
+async fn records_of_the_release_before_are_there_and_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("flow.sqlite");
+    let old = Database::open(&file, &MIGRATIONS[..1], Durability::Process).unwrap();
+    old.write(|tx| {
+        for reason in ["retry", "parked", "dead"] {
+            tx.execute(
+                "INSERT INTO put_aside (workspace, flow, topic, subscription, reason, detail, due, attempt, since,
+                 headers, content_type, body) VALUES ('w', 'f', 'flow:tg:x:w:f', 's', ?1, 'd', 10, 1, 1, '{}',
+                 'application/json', x'0102')",
+                [reason],
+            )?;
+        }
+        Ok(())
+    })
+    .await
+    .unwrap();
+    drop(old);
+    let quota = Quota {
+        records: 2,
+        bytes: 1000,
+    };
+    let quotas = Quotas {
+        workspace: quota,
+        flow: quota,
+    };
+    let store = Store::open(&file, Durability::Process, quotas).unwrap();
+    assert_eq!(sizes(&store, of_flow()).await, [2, 2, 2]);
+    let whole = store.whole("w", 2, None).await.unwrap().unwrap();
+    assert_eq!(whole.record.body, [1, 2]);
+    assert_eq!(store.full_rooms().await.unwrap(), ["w:f", "w"]);
+    store.forget(vec![1, 2, 3]).await.unwrap();
+    assert_eq!(store.full_rooms().await.unwrap(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn records_are_listed_page_by_page_and_read_one_at_a_time() {
+    let (_dir, store) = store(100, 1000);
+    for body in ["1", "12", "123"] {
+        store.keep(record(Reason::Dead, body)).await.unwrap();
+    }
+    let mut select = Select {
+        limit: 2,
+        ..of_flow()
+    };
+    assert_eq!(sizes(&store, select.clone()).await, [1, 2]);
+    select.after = 2;
+    assert_eq!(sizes(&store, select).await, [3]);
+    let begun = store.whole("w", 3, Some(2)).await.unwrap().unwrap();
+    assert_eq!((begun.record.body.as_slice(), begun.size), (&b"12"[..], 3));
+    assert!(store.whole("v", 3, None).await.unwrap().is_none());
 }
 
 #[tokio::test]
@@ -74,7 +198,7 @@ async fn due_retries_come_in_time_but_not_those_of_a_stopping_flow() {
     assert_eq!((due.len(), next), (0, Some(10)));
     let (due, next) = store.due(10, 10, none).await.unwrap();
     assert_eq!((due.len(), next), (1, None));
-    assert_eq!(due[0].record.body, b"a");
+    assert_eq!((due[0].size, due[0].record.body.len()), (1, 0));
     let stopping = vec![
         ("w".to_owned(), "f".to_owned()),
         ("v".to_owned(), "f".to_owned()),

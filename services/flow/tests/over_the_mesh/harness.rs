@@ -1,13 +1,13 @@
 //! One process with the flow service and a processor that reads triples, over a data directory.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tg_flow::FlowSettings;
+use tg_flow::{FlowSettings, Quotas};
 use tg_mesh::embedded::EmbeddedBus;
 use tg_mesh::{Ask, Bus, Cx, Deadline, Host, MeshOptions, Processor, Read, ReadFault};
 use tg_schemas::msg::{FlowRequest, FlowResponse, Metadata, Triples};
@@ -19,6 +19,9 @@ use crate::bus::{Fuse, FusedBus};
 use crate::config::FakeConfig;
 
 pub const WAIT: Duration = Duration::from_secs(20);
+
+/// Records whose names begin so are never handled, and tried again much later.
+pub const NEVER: &str = "never";
 
 /// What the reader of triples does with each record, and what it has seen.
 pub struct Reader {
@@ -64,6 +67,12 @@ impl Read<Triples> for Handler {
         if let Ok(permit) = self.0.gate.acquire().await {
             permit.forget();
         }
+        let name = record.metadata.as_ref().map(|metadata| &metadata.id);
+        if name.is_some_and(|name| name.starts_with(NEVER)) {
+            let error = Error::new(ErrorCode::Storage, "not today");
+            let after = Some(Duration::from_secs(3600));
+            return Err(ReadFault::Retry { error, after });
+        }
         let fault = self.0.fault.lock().take();
         let outcome = fault.map_or(Ok(()), Err);
         if outcome.is_ok() {
@@ -93,6 +102,8 @@ pub struct Process {
 pub struct World {
     pub dir: PathBuf,
     pub config: FakeConfig,
+    /// Room for put-aside records.
+    pub quotas: Quotas,
     /// Removes the directory in the end, unless this is a child.
     owned: Option<tempfile::TempDir>,
 }
@@ -107,6 +118,7 @@ impl World {
         Self {
             dir,
             config,
+            quotas: Quotas::default(),
             owned: Some(owned),
         }
     }
@@ -117,6 +129,7 @@ impl World {
         Self {
             dir,
             config,
+            quotas: Quotas::default(),
             owned: None,
         }
     }
@@ -134,7 +147,7 @@ impl World {
     /// A process on a bus that keeps its records; `reader` is absent where nobody reads triples.
     pub async fn process(&self, reader: Option<Arc<Reader>>) -> Process {
         let bus = Arc::new(self.bus());
-        Process::start(bus, &self.config, Fuse::unlimited(), &self.dir, reader).await
+        self.start(bus, Fuse::unlimited(), reader).await
     }
 
     pub async fn fused(&self, fuse: &Fuse, reader: Option<Arc<Reader>>) -> Process {
@@ -142,7 +155,35 @@ impl World {
             inner: self.bus(),
             fuse: fuse.clone(),
         });
-        Process::start(bus, &self.config, fuse.clone(), &self.dir, reader).await
+        self.start(bus, fuse.clone(), reader).await
+    }
+
+    async fn start(&self, bus: Arc<dyn Bus>, fuse: Fuse, reader: Option<Arc<Reader>>) -> Process {
+        let mesh = Host::start(bus, MeshOptions::default())
+            .await
+            .expect("a mesh");
+        mesh.host(self.config.processor(fuse))
+            .await
+            .expect("config");
+        let settings = FlowSettings {
+            attach: Duration::from_millis(50),
+            quotas: self.quotas,
+            ..FlowSettings::default()
+        };
+        let hosted = tg_flow::processors_with(&mesh, &self.dir, Durability::Process, settings);
+        for processor in hosted.expect("flow") {
+            mesh.host(processor).await.expect("flow");
+        }
+        if let Some(reader) = reader {
+            let processor =
+                Processor::new("triples-write").reads("input", Arc::new(Handler(reader)));
+            mesh.host(processor).await.expect("a reader");
+        }
+        let process = Process { mesh };
+        process
+            .until(|mesh| mesh.config().workspaces().contains(&"w".to_owned()))
+            .await;
+        process
     }
 }
 
@@ -168,37 +209,6 @@ pub fn blueprint() -> Value {
 }
 
 impl Process {
-    async fn start(
-        bus: Arc<dyn Bus>,
-        config: &FakeConfig,
-        fuse: Fuse,
-        dir: &Path,
-        reader: Option<Arc<Reader>>,
-    ) -> Self {
-        let mesh = Host::start(bus, MeshOptions::default())
-            .await
-            .expect("a mesh");
-        mesh.host(config.processor(fuse)).await.expect("config");
-        let settings = FlowSettings {
-            attach: Duration::from_millis(50),
-            ..FlowSettings::default()
-        };
-        let hosted = tg_flow::processors_with(&mesh, dir, Durability::Process, settings);
-        for processor in hosted.expect("flow") {
-            mesh.host(processor).await.expect("flow");
-        }
-        if let Some(reader) = reader {
-            let processor =
-                Processor::new("triples-write").reads("input", Arc::new(Handler(reader)));
-            mesh.host(processor).await.expect("a reader");
-        }
-        let process = Self { mesh };
-        process
-            .until(|mesh| mesh.config().workspaces().contains(&"w".to_owned()))
-            .await;
-        process
-    }
-
     /// Waits until something holds in the watched configuration.
     pub async fn until(&self, holds: impl Fn(&tg_mesh::Mesh) -> bool) {
         let mut changes = self.mesh.config().changes();

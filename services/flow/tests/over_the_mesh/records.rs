@@ -1,9 +1,14 @@
 //! Put-aside records: retries, parking, replay.
 
-use tg_mesh::ReadFault;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use tg_flow::{Quota, Quotas};
+use tg_mesh::{Ask, ReadFault, put_aside};
+use tg_schemas::codec::{self, ContentType};
+use tg_schemas::msg::{Metadata, PutAside, Triples};
 use tg_schemas::{Error, ErrorCode};
 
-use crate::harness::{Reader, World, later, request};
+use crate::harness::{Reader, WAIT, World, json, later, queue, request, topic};
 
 #[tokio::test]
 async fn a_record_that_fails_is_tried_again_when_due() {
@@ -130,5 +135,134 @@ async fn retries_that_wait_are_parked_by_a_stop() {
         .put_aside("list-put-aside", "f", &[("reason", "parked")])
         .await;
     assert_eq!(listed.as_array().unwrap().len(), 1);
+    process.stop().await;
+}
+
+/// A flow's room is full of retries: its records stay in their queue, those of other flows do not notice, and a stop
+/// says so before it begins.
+#[tokio::test]
+async fn a_full_room_holds_its_own_records_back_and_nobody_elses() {
+    let mut world = World::new();
+    world.quotas = Quotas::of_workspaces(Quota {
+        records: 4,
+        bytes: 1 << 20,
+    });
+    let reader = Reader::open();
+    let process = world.process(Some(reader.clone())).await;
+    process.start_flow("f").await.unwrap();
+    process.start_flow("g").await.unwrap();
+    for (n, name) in ["never-1", "never-2"].iter().enumerate() {
+        process.send("f", name, 0).await;
+        process.until_aside("f", n + 1).await;
+    }
+    let full = |view: &tg_mesh::PresenceView| view.room_full("w", "f");
+    assert!(process.mesh.presence().until(WAIT, full).await);
+    process.send("f", "never-3", 0).await;
+    // What can be handled is, in the flow and elsewhere; elsewhere there also is room.
+    process.send("f", "fine", 0).await;
+    *reader.fault.lock() = None;
+    reader.until(1).await;
+    *reader.fault.lock() = Some(later("not now"));
+    process.send("g", "second", 0).await;
+    reader.until(2).await;
+    assert_eq!(*reader.seen.lock(), ["fine", "second"]);
+    let why = process.ask(request("why", "f", &[])).await.unwrap();
+    assert!(why.flow.contains("quota of put-aside records"), "{why:?}");
+    let listed = process.put_aside("list-put-aside", "f", &[]).await;
+    assert_eq!(listed.as_array().unwrap().len(), 2, "{listed}");
+
+    // Room is made: what waited for it is put aside.
+    let id = listed[0]["id"].as_str().unwrap();
+    let one = [("put-aside-id", id)];
+    process.put_aside("discard-put-aside", "", &one).await;
+    process.until_aside("f", 2).await;
+    process.stop().await;
+}
+
+#[tokio::test]
+async fn a_stop_that_has_no_room_says_so_and_changes_nothing() {
+    let mut world = World::new();
+    world.quotas = Quotas::of_workspaces(Quota {
+        records: 8,
+        bytes: 1 << 20,
+    });
+    let process = world.process(None).await;
+    process.start_flow("f").await.unwrap();
+    for n in 0..5 {
+        process.send("f", &n.to_string(), 1).await;
+    }
+    let error = process.stop_flow("f", "park").await.unwrap_err();
+    assert!(
+        error.message.contains("quota of the flow (4 records"),
+        "{error}"
+    );
+    assert_eq!(process.waiting("f").await, Some(5));
+    let shown = process.ask(request("why", "f", &[])).await.unwrap();
+    assert_eq!(json(&shown)["why"][0]["state"], "running", "{shown:?}");
+    let receipt = process.stop_flow("f", "discard").await.unwrap();
+    assert_eq!(receipt["queues"][0]["discarded"], 5, "{receipt}");
+    process.stop().await;
+}
+
+/// A record as the release before put it aside: one message, the body as base64 text.
+#[tokio::test]
+async fn records_that_the_release_before_put_aside_are_kept_and_replayed() {
+    let world = World::new();
+    let reader = Reader::open();
+    let process = world.process(Some(reader.clone())).await;
+    process.start_flow("f").await.unwrap();
+    let triples = Triples {
+        metadata: Some(Metadata {
+            id: "old".to_owned(),
+            ..Metadata::default()
+        }),
+        ..Triples::default()
+    };
+    let body = codec::encode(&triples, ContentType::Avro).unwrap();
+    let record = PutAside {
+        topic: topic("f").to_string(),
+        subscription: queue("f").name,
+        reason: "dead".to_owned(),
+        detail: "no good".to_owned(),
+        headers: "{}".to_owned(),
+        content_type: ContentType::Avro.as_str().to_owned(),
+        body: STANDARD.encode(&body),
+        workspace: "w".to_owned(),
+        flow: "f".to_owned(),
+        ..PutAside::default()
+    };
+    let aside = put_aside::topic();
+    let written = process.mesh.record(&aside, &record, Ask::default());
+    written.await.unwrap();
+    let listed = process.until_aside("f", 1).await;
+    assert_eq!(listed[0]["size"], body.len());
+    process.put_aside("replay-put-aside", "f", &[]).await;
+    reader.until(1).await;
+    assert_eq!(*reader.seen.lock(), ["old"]);
+    process.stop().await;
+}
+
+#[tokio::test]
+async fn records_are_listed_page_by_page() {
+    let world = World::new();
+    let process = world.process(None).await;
+    process.start_flow("f").await.unwrap();
+    for n in 0..5 {
+        process.send("f", &n.to_string(), 1).await;
+    }
+    process.stop_flow("f", "park").await.unwrap();
+    let mut after = "0".to_owned();
+    let mut pages = Vec::new();
+    loop {
+        let page = [("limit", "2"), ("after", after.as_str())];
+        let listed = process.put_aside("list-put-aside", "f", &page).await;
+        let listed = listed.as_array().unwrap().clone();
+        pages.push(listed.len());
+        match listed.last() {
+            Some(last) => after = last["id"].as_str().unwrap().to_owned(),
+            None => break,
+        }
+    }
+    assert_eq!(pages, [2, 2, 1, 0]);
     process.stop().await;
 }

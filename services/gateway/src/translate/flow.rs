@@ -9,7 +9,14 @@ use super::fields::{Body, Fields, Reply};
 use super::{About, Translate};
 
 /// Keys of the operator's operations, beyond the contract type.
-const EXTRAS: &[&str] = &["drain", "dry-run", "put-aside-id", "reason", "limit"];
+const EXTRAS: &[&str] = &[
+    "drain",
+    "dry-run",
+    "put-aside-id",
+    "reason",
+    "limit",
+    "after",
+];
 
 /// `FlowRequest` with the operator's keys beside the contract's fields, which foreign services ignore.
 /// They are in `parameters` too, as text: these operations have no parameters of their own.
