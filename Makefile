@@ -11,7 +11,7 @@ help:
 	@echo "make demo           build, start on embedded defaults, ask the agent of a dataset and documents, show the traces"
 	@echo "make demo-rabbitmq  the same with a process per service over a private RabbitMQ node"
 	@echo "make test           all set-up and every check"
-	@echo "make check          fast: formatting, clippy, unit tests"
+	@echo "make check          fast: formatting, clippy, architecture, unit tests"
 	@echo "make bench          build that ships, figures against their targets"
 
 setup-build:
@@ -29,6 +29,7 @@ demo-rabbitmq: setup-test
 check: setup-build
 	@cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo test -p tg-architecture-tests --locked
 	cargo test --workspace --lib --bins --locked
 
 test: setup-test

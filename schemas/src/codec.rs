@@ -4,6 +4,7 @@
 //! Python writes; they are read as `null`. Avro bodies carry the fingerprint of the writer's schema; one
 //! of another version is resolved against ours, so fields may be added with defaults on either side.
 
+mod error;
 mod plan;
 mod read;
 mod write;
@@ -18,6 +19,7 @@ use apache_avro::types::Value as Avro;
 use bytes::Bytes;
 use serde_json::{Map, Value as Json};
 
+pub use self::error::CodecError;
 use self::plan::Plan;
 use crate::Message;
 use crate::error::{Error, ErrorCode};
@@ -48,33 +50,6 @@ impl ContentType {
         } else {
             Self::Json
         }
-    }
-}
-
-/// Why a body could not be read.
-#[derive(Debug, thiserror::Error)]
-pub enum CodecError {
-    /// The body is not what its content type says, or lacks the expected shape.
-    #[error("malformed {name}: {detail}")]
-    Malformed {
-        /// Record name.
-        name: &'static str,
-        /// Position and cause.
-        detail: String,
-    },
-    /// Avro written with a schema that is not known here (yet): worth a retry.
-    #[error("unknown schema {fingerprint} for {name}")]
-    UnknownSchema {
-        /// Record name.
-        name: &'static str,
-        /// Fingerprint of the writer's schema, 16 hex digits.
-        fingerprint: String,
-    },
-}
-
-impl From<CodecError> for Error {
-    fn from(fault: CodecError) -> Self {
-        Error::new(ErrorCode::BadRequest, fault.to_string())
     }
 }
 

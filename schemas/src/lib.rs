@@ -11,32 +11,20 @@ pub mod error;
 pub mod headers;
 pub mod ids;
 pub mod limits;
+mod message;
 pub mod msg;
 pub mod processors;
 pub mod rdf;
 pub mod reply;
 pub mod table;
 pub mod topic;
+pub mod workspace_key;
 
 pub use error::{Error, ErrorCode};
 pub use headers::{Frame, Headers};
 pub use ids::{FlowId, WorkspaceId};
+pub use message::Message;
 pub use rdf::{Term, Triple};
 pub use reply::Reply;
 pub use topic::{Class, Subscription, Topic};
-
-/// A message body: a serde type with a stable name that selects its Avro schema.
-pub trait Message:
-    Clone + serde::Serialize + serde::de::DeserializeOwned + Send + Sync + 'static
-{
-    /// The name of the record, as in `avro/<NAME>.avsc`.
-    const NAME: &'static str;
-    /// The Avro schema of the record as JSON text.
-    const AVRO: &'static str;
-
-    /// Reads a message whose fields travel in the headers, beside a body that is something else. `None` where
-    /// the body is the message, as almost always.
-    fn beside(_headers: &Headers, _body: &bytes::Bytes) -> Option<Result<Self, codec::CodecError>> {
-        None
-    }
-}
+pub use workspace_key::{WorkspaceKey, WorkspaceTombstone};

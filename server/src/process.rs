@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use tg_gateway::{GatewayHandle, GatewayOptions};
@@ -10,6 +10,7 @@ use tg_mesh::embedded::EmbeddedBus;
 use tg_mesh::rabbitmq::{RabbitBus, RabbitOptions};
 use tg_mesh::{Bus, BusError, Host, MeshOptions, Mode, TaskKind};
 use tg_storage::Durability;
+use tokio::time::Instant;
 
 use crate::settings::{AmqpUrl, Auth, BusChoice, DurabilityChoice, MeshMode, Settings};
 use crate::{compose, greeting, seed, telemetry};
@@ -128,6 +129,7 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
         bus,
         MeshOptions {
             name,
+            adopt_stores: settings.adopt_stores.clone(),
             ..MeshOptions::default()
         },
     )

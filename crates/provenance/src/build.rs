@@ -2,8 +2,20 @@
 
 use tg_schemas::{Term, Triple};
 
-use crate::react::Usage;
 use crate::vocabulary::{RDF_TYPE, RDFS_LABEL, RETRIEVAL_GRAPH, prov, tg};
+
+/// The model calls behind a decision.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Usage<'a> {
+    /// How long they took.
+    pub duration_ms: Option<u64>,
+    /// Input tokens.
+    pub in_token: Option<u64>,
+    /// Output tokens.
+    pub out_token: Option<u64>,
+    /// Model.
+    pub model: Option<&'a str>,
+}
 
 /// What one explain chunk shows and one entry of the trace holds.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,6 +3,7 @@
 //! The thought is an event of its own: a reader that takes all types of one explain chunk together
 //! would otherwise mistake the decision for a reflection.
 
+pub use crate::build::Usage;
 use crate::build::{Description, Event};
 use crate::iri::Session;
 use crate::vocabulary::{RDFS_COMMENT, prov, tg};
@@ -16,19 +17,6 @@ pub struct SessionFacts<'a> {
     pub started_at: &'a str,
     /// What it belongs to, if it is part of other work.
     pub parent: Option<&'a str>,
-}
-
-/// The model calls behind a decision.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Usage<'a> {
-    /// How long they took.
-    pub duration_ms: Option<u64>,
-    /// Input tokens.
-    pub in_token: Option<u64>,
-    /// Output tokens.
-    pub out_token: Option<u64>,
-    /// Model.
-    pub model: Option<&'a str>,
 }
 
 /// A decision to use a tool.

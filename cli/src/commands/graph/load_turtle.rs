@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::Args;
 use indicatif::ProgressBar;
@@ -15,6 +15,7 @@ use oxigraph::io::{RdfFormat, RdfParser};
 use serde_json::{Value, json};
 use tg_schemas::Triple;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use super::rdf::{Labels, from_quad};
 use super::{Pattern, each_batch};

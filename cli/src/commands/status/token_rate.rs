@@ -1,9 +1,10 @@
 //! `tg show-token-rate`: tokens a second, in, out and together, averaged since the command began.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::args::{Gateway, Options};
 use crate::client::{Error, Http, Result};

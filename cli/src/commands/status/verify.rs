@@ -2,10 +2,11 @@
 //!
 //! Exit code 0 only if every check passes.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::args::Options;
 use crate::client::{Error, Http, Result};

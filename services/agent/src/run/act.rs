@@ -1,13 +1,12 @@
 //! Uses the tool that was chosen and hands the run on to its next step.
 
-use std::time::Instant;
-
 use tg_mesh::Deadline;
 use tg_provenance::Reason;
 use tg_schemas::msg::{AgentRun, AgentRunStep};
 use tg_schemas::processors::STEP_BASE;
 use tg_schemas::{Error, ErrorCode};
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use super::Stop;
 use super::keep::{Keeper, OBSERVATION_TITLE, Text, thought_title};

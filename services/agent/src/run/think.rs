@@ -1,11 +1,10 @@
 //! Asks the model for the next decision, passing on its thought and answer while they grow.
 
-use std::time::Instant;
-
 use futures::FutureExt;
 use tg_mesh::Answer;
 use tg_schemas::msg::{PromptRequest, PromptResponse};
 use tg_schemas::{Error, ErrorCode, Reply};
+use tokio::time::Instant;
 
 use super::Stop;
 use super::walk::Walk;

@@ -1,0 +1,59 @@
+//! No circle of files within a crate.
+
+use tg_architecture_tests::imports::Graph;
+use tg_architecture_tests::source::shipped;
+
+/// Crates in which no file may reach itself through its imports. One that is freed of its circles joins the list.
+const FREE: &[&str] = &[
+    "schemas",
+    "crates/core-file",
+    "crates/counted-alloc",
+    "crates/provenance",
+    "crates/provider-http",
+    "crates/rpc",
+    "crates/storage",
+    "services/gateway",
+    "services/prompt",
+    "services/tool",
+];
+
+#[test]
+fn no_file_reaches_itself() {
+    let sources = shipped();
+    let mut report = String::new();
+    for package in FREE {
+        let graph = Graph::new(package, &sources);
+        assert!(!graph.arrows().is_empty(), "{package} has no files");
+        for circle in graph.circles() {
+            report.push_str(&format!("{package}: {} files\n", circle.len()));
+            for (from, targets) in graph.arrows() {
+                for to in targets {
+                    if circle.contains(&from) && circle.contains(&to) {
+                        report.push_str(&format!("  {from} -> {to}\n"));
+                    }
+                }
+            }
+        }
+    }
+    assert!(
+        report.is_empty(),
+        "files that import each other in a circle:\n{report}"
+    );
+}
+
+/// Prints every crate's circles: `cargo test -p tg-architecture-tests -- --ignored --nocapture circles`.
+#[test]
+#[ignore = "a report, not a rule"]
+fn circles_of_every_crate() {
+    let sources = shipped();
+    let mut packages: Vec<&str> = sources.iter().map(|source| source.package()).collect();
+    packages.dedup();
+    for package in packages {
+        let graph = Graph::new(package, &sources);
+        let circles = graph.circles();
+        println!("{package}: {} circles", circles.len());
+        for circle in circles {
+            println!("  {}: {}", circle.len(), circle.join(" "));
+        }
+    }
+}

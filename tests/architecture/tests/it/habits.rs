@@ -1,0 +1,325 @@
+//! Words that stand in a few places only: SQL, AMQP, HTTP, tasks, clocks, unbounded channels, names of queues.
+
+use tg_architecture_tests::source::{Source, shipped};
+use tg_architecture_tests::text::line_of;
+use tg_architecture_tests::words::{Rule, places};
+
+/// The rules, each with the places where it does not hold and why.
+const RULES: &[Rule] = &[
+    Rule {
+        says: "SQL stands in `store` modules and in crates/storage",
+        words: &[
+            "rusqlite",
+            "SELECT * FROM",
+            "SELECT COUNT(",
+            "INSERT INTO",
+            "INSERT OR",
+            "CREATE TABLE",
+            "CREATE INDEX",
+            "DELETE FROM",
+            "UPDATE OR",
+            "PRAGMA ",
+        ],
+        within: &[],
+        strings: true,
+        but: &[
+            ("crates/storage/", "this is SQLite"),
+            ("*/store.rs", "a store"),
+            ("*/store/*", "a store"),
+            (
+                "services/librarian/src/library/",
+                "runs inside the store's transactions; moves behind its trait",
+            ),
+            ("services/librarian/src/processing/", "as library"),
+            (
+                "services/librarian/src/collections/service.rs",
+                "as library",
+            ),
+        ],
+    },
+    Rule {
+        says: "AMQP is known below crates/bus/src/rabbitmq alone",
+        words: &["lapin"],
+        within: &[],
+        strings: false,
+        but: &[
+            ("crates/bus/src/rabbitmq.rs", "the adapter"),
+            ("crates/bus/src/rabbitmq/", "the adapter"),
+        ],
+    },
+    Rule {
+        says: "HTTP is asked for at the edges alone: providers, tools and the commands' client",
+        words: &["reqwest"],
+        within: &[],
+        strings: false,
+        but: &[
+            ("crates/provider-http/", "the one client of providers"),
+            ("services/llm/src/providers/", "a provider"),
+            ("services/tool/src/mcp/", "servers of tools"),
+            ("cli/src/client/http.rs", "the client of the gateway"),
+            (
+                "cli/src/commands/local/models/download.rs",
+                "fetches a model that the user named",
+            ),
+        ],
+    },
+    Rule {
+        says: "HTTP is served by the gateway alone",
+        words: &["axum", "hyper"],
+        within: &[],
+        strings: false,
+        but: &[("services/gateway/", "the edge")],
+    },
+    Rule {
+        says: "tasks start through the one spawn function, which counts them and ends them",
+        words: &[
+            "tokio::spawn",
+            "task::spawn",
+            "task::spawn_local",
+            "tokio::task::spawn",
+            "JoinSet",
+        ],
+        within: &[],
+        strings: false,
+        but: &[(
+            "cli/src/interrupt.rs",
+            "a command has no mesh; waits for Ctrl-C until it ends",
+        )],
+    },
+    Rule {
+        says: "what waits or measures inside a process uses tokio's clock, which tests can stop",
+        words: &["std::time::Instant", "SystemTime::elapsed"],
+        within: &[],
+        strings: false,
+        but: &[
+            ("crates/mesh/src/read_sink.rs", "to be moved with the file"),
+            ("crates/mesh/src/serve_sink.rs", "to be moved with the file"),
+            ("crates/mesh/src/slot.rs", "to be moved with the file"),
+        ],
+    },
+    Rule {
+        says: "every channel has a bound",
+        words: &[
+            "unbounded_channel",
+            "UnboundedSender",
+            "UnboundedReceiver",
+            "std::sync::mpsc::channel",
+            "futures::channel::mpsc::unbounded",
+            "async_channel::unbounded",
+            "crossbeam_channel::unbounded",
+        ],
+        within: &[],
+        strings: false,
+        but: &[],
+    },
+    Rule {
+        says: "names of queues are formed by the topic type",
+        words: &[
+            "request:tg:",
+            "response:tg:",
+            "flow:tg:",
+            "notify:tg:",
+            "{class}:tg:",
+        ],
+        within: &[],
+        strings: true,
+        but: &[
+            (
+                "services/agent/src/engine/toolset/row.rs",
+                "says which names a row of a tool may give",
+            ),
+            (
+                "services/gateway/src/scrub.rs",
+                "looks for them in texts, to strike them",
+            ),
+        ],
+    },
+    Rule {
+        says: "an engine is given clock, random and identifiers, and waits for nothing",
+        words: &[
+            "Instant::now",
+            "SystemTime::now",
+            "Utc::now",
+            "Uuid::new_v4",
+            "Uuid::now_v7",
+            "rand::",
+            "tokio::",
+            "sleep",
+            "std::fs",
+            "std::env",
+        ],
+        within: &["*/engine/*"],
+        strings: false,
+        but: &[],
+    },
+    Rule {
+        says: "the contract and the builders of provenance do no I/O and know no async",
+        words: &[
+            "async fn",
+            "tokio",
+            "std::fs",
+            "std::net",
+            "std::env::var",
+            "std::process",
+            "std::thread",
+        ],
+        within: &["schemas/", "crates/provenance/", "crates/core-file/"],
+        strings: false,
+        but: &[],
+    },
+    Rule {
+        says: "nothing is nack-requeued",
+        words: &[
+            "requeue: true",
+            "BasicNackOptions",
+            "basic_nack",
+            "basic_recover",
+        ],
+        within: &[],
+        strings: false,
+        but: &[(
+            "crates/bus/src/rabbitmq/consumers.rs",
+            "what was fetched and not begun goes back once, when a consumer is cancelled",
+        )],
+    },
+    Rule {
+        says: "a mutex is parking_lot's, which cannot be poisoned, or tokio's",
+        words: &["std::sync::Mutex", "std::sync::RwLock"],
+        within: &[],
+        strings: false,
+        but: &[(
+            "schemas/src/codec.rs",
+            "the contract depends on no lock of others; a poisoned one is read on",
+        )],
+    },
+    Rule {
+        says: "nothing prints past the log: only programs talk to a terminal",
+        words: &["println!", "eprintln!", "print!", "eprint!", "dbg!"],
+        within: &["schemas/", "crates/", "services/"],
+        strings: false,
+        but: &[("*/src/bin/*", "a program")],
+    },
+];
+
+/// The imported form of a word (`use std::time::{Duration, Instant}`) is written out before the rules are held.
+fn written_out(mut source: Source) -> Source {
+    for (module, names) in [
+        ("std::time", &["Instant"][..]),
+        ("std::sync", &["Mutex", "RwLock"]),
+        ("tokio::task", &["spawn", "JoinSet"]),
+    ] {
+        let open = format!("{module}::{{");
+        let mut from = 0;
+        while let Some(at) = source.code[from..].find(&open).map(|at| at + from) {
+            let end = source.code[at..]
+                .find(';')
+                .map_or(source.code.len(), |end| at + end);
+            for name in names {
+                let listed = source.code[at + open.len()..end]
+                    .split([',', '{', '}'])
+                    .any(|part| part.trim() == *name);
+                if listed {
+                    source.code.insert_str(end, &format!(" {module}::{name}"));
+                }
+            }
+            from = at + open.len();
+        }
+    }
+    source
+}
+
+#[test]
+fn words_stay_where_they_belong() {
+    let sources: Vec<Source> = shipped().into_iter().map(written_out).collect();
+    let reports: Vec<String> = RULES
+        .iter()
+        .filter_map(|rule| rule.hold(&sources).report(rule))
+        .collect();
+    assert!(reports.is_empty(), "\n{}", reports.join("\n"));
+}
+
+/// Words of the machine room, which no text of an error shows to a client.
+const INSIDE: &[&str] = &[
+    "exchange",
+    "broker",
+    "rabbitmq",
+    "amqp",
+    "sqlite",
+    "routing key",
+    "mutex",
+    "panicked",
+    "channel",
+];
+
+/// The strings in the arguments of `Error::new(…)`, with the place of the call.
+fn error_texts(strings: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    for (at, open) in strings.match_indices("Error::new(") {
+        let rest = &strings[at + open.len()..];
+        let end = rest.find(';').unwrap_or(rest.len());
+        let quoted: Vec<&str> = rest[..end].split('"').skip(1).step_by(2).collect();
+        found.push((at, quoted.join(" ")));
+    }
+    found
+}
+
+#[test]
+fn no_error_speaks_of_the_machine_room() {
+    let mut told = Vec::new();
+    for source in shipped() {
+        if !source.path.starts_with("services/") && !source.path.starts_with("crates/") {
+            continue;
+        }
+        for (at, text) in error_texts(&source.strings) {
+            let lower = text.to_lowercase();
+            if let Some((_, word)) = places(&lower, INSIDE).first() {
+                let line = line_of(&source.strings, at);
+                told.push(format!("{}:{line}: {word}: {text}", source.path));
+            }
+        }
+    }
+    assert!(
+        told.is_empty(),
+        "errors that name what no client knows:\n  {}",
+        told.join("\n  ")
+    );
+}
+
+#[test]
+fn texts_of_errors_are_found() {
+    let code = "let a = Error::new(Code::A, format!(\"the exchange {x} is gone\"));";
+    assert_eq!(error_texts(code)[0].1, "the exchange {x} is gone");
+    assert_eq!(places(&error_texts(code)[0].1, INSIDE).len(), 1);
+}
+
+#[test]
+fn a_list_of_imports_is_written_out() {
+    let text =
+        "use std::time::{\n    Duration,\n    Instant,\n};\nuse std::sync::{Arc, atomic::{A}};";
+    let source = written_out(Source::new("a/src/lib.rs", text));
+    assert!(source.code.contains("std::time::Instant"));
+    assert!(!source.code.contains("std::sync::Mutex"));
+    assert_eq!(source.code.lines().count(), 5);
+}
+
+/// Every rule finds what it forbids where it forbids it.
+#[test]
+fn every_rule_can_fail() {
+    for rule in RULES {
+        let path = match rule.within.first() {
+            None => "services/a/src/lib.rs".to_owned(),
+            Some(part) if part.starts_with('*') => {
+                format!("services/a/src{}x.rs", part.trim_matches('*'))
+            }
+            Some(folder) => format!("{folder}src/x.rs"),
+        };
+        for word in rule.words {
+            let text = match rule.strings {
+                true => format!("fn f() {{ g(\"{word} h\") }}"),
+                false => format!("fn f() {{ {word} (h) }}"),
+            };
+            let found = rule.hold(&[Source::new(&path, &text)]);
+            assert!(!found.breaches.is_empty(), "{}: {word}", rule.says);
+        }
+    }
+}

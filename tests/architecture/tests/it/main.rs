@@ -1,0 +1,6 @@
+//! What never happens, held: the list of ARCHITECTURE.md, one file per kind of rule.
+
+mod circles;
+mod habits;
+mod rings;
+mod sizes;

@@ -1,0 +1,201 @@
+//! Arrows between crates, their licences, and dependencies that nothing uses.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tg_architecture_tests::licence::allowed;
+use tg_architecture_tests::manifest::{forbidden, members, packages};
+use tg_architecture_tests::source::{Source, all};
+use tg_architecture_tests::words::places;
+
+/// The storeys of `crates/`: each may use those before it. A crate that is not named here may use none of them.
+const LADDER: &[&str] = &[
+    "crates/provenance",
+    "crates/core-file",
+    "crates/counted-alloc",
+    "crates/provider-http",
+    "crates/storage",
+    "crates/bus",
+    "crates/rpc",
+    "crates/mesh",
+    "crates/runs",
+    "crates/clients",
+    "crates/collections",
+];
+
+/// Licences under which a package may be built in.
+const LICENCES: &[&str] = &[
+    "0BSD",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "BSL-1.0",
+    "CDLA-Permissive-2.0",
+    "ISC",
+    "MIT",
+    "MIT-0",
+    "Unicode-3.0",
+    "Unlicense",
+    "Zlib",
+];
+
+/// Dependencies whose name no file writes, and what they are for all the same.
+const SILENT: &[(&str, &str, &str)] = &[];
+
+/// What pure crates may depend on: nothing that waits, opens or connects.
+const PURE: &[&str] = &["schemas", "crates/provenance", "crates/core-file"];
+const IMPURE: &[&str] = &[
+    "tokio",
+    "tokio-util",
+    "futures",
+    "async-trait",
+    "lapin",
+    "reqwest",
+    "rusqlite",
+    "axum",
+    "hyper",
+    "tg-storage",
+    "tg-bus",
+    "tg-mesh",
+];
+
+#[test]
+fn arrows_between_crates_point_down() {
+    let found = forbidden(&packages(), LADDER);
+    assert!(
+        found.is_empty(),
+        "arrows that nobody may draw:\n  {}",
+        found.join("\n  ")
+    );
+}
+
+#[test]
+fn pure_crates_stay_pure() {
+    let packages = packages();
+    let members = members(&packages);
+    for folder in PURE {
+        let package = members
+            .get(folder)
+            .unwrap_or_else(|| panic!("{folder} is gone"));
+        for dependency in package.dependencies.iter().filter(|entry| !entry.dev) {
+            let name = dependency.name.as_str();
+            assert!(!IMPURE.contains(&name), "{folder} depends on {name}");
+        }
+    }
+}
+
+#[test]
+fn every_licence_is_allowed() {
+    let refused: Vec<String> = packages()
+        .iter()
+        .filter(|package| !allowed(&package.licence, LICENCES))
+        .map(|package| format!("{} {}: {}", package.name, package.version, package.licence))
+        .collect();
+    assert!(
+        refused.is_empty(),
+        "licences not allowed:\n  {}",
+        refused.join("\n  ")
+    );
+}
+
+#[test]
+fn a_dependency_of_ours_has_one_version() {
+    let packages = packages();
+    let direct: BTreeSet<&str> = members(&packages)
+        .values()
+        .flat_map(|package| &package.dependencies)
+        .map(|dependency| dependency.name.as_str())
+        .collect();
+    let mut versions: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for package in packages
+        .iter()
+        .filter(|package| direct.contains(package.name.as_str()))
+    {
+        versions
+            .entry(&package.name)
+            .or_default()
+            .insert(&package.version);
+    }
+    let double: Vec<String> = versions
+        .iter()
+        .filter(|(name, versions)| {
+            versions.len() > 1 && !DOUBLE.iter().any(|(double, _)| double == *name)
+        })
+        .map(|(name, versions)| format!("{name}: {versions:?}"))
+        .collect();
+    assert!(
+        double.is_empty(),
+        "built in more than one version:\n  {}",
+        double.join("\n  ")
+    );
+    for (name, _) in DOUBLE {
+        assert!(
+            versions.get(name).is_some_and(|all| all.len() > 1),
+            "{name} has one version: strike it"
+        );
+    }
+}
+
+/// What is built twice although we name it, and who asks for the other version.
+const DOUBLE: &[(&str, &str)] = &[
+    (
+        "base64",
+        "tokenizers and axum's client parts ask for others",
+    ),
+    ("rand", "apache-avro asks for a newer one"),
+    ("sha2", "lopdf asks for an older one"),
+    (
+        "webpki-roots",
+        "tokio-tungstenite asks for the older name of the same roots",
+    ),
+];
+
+#[test]
+fn every_dependency_is_used() {
+    let packages = packages();
+    let sources = all();
+    let mut idle = Vec::new();
+    for (folder, package) in members(&packages) {
+        for dependency in &package.dependencies {
+            let silent = SILENT
+                .iter()
+                .any(|(of, name, _)| *of == folder && *name == dependency.name);
+            if used(folder, &dependency.called, dependency.dev, &sources) == silent {
+                let what = if silent {
+                    "is used: strike the exception"
+                } else {
+                    "is not used"
+                };
+                idle.push(format!("{folder}: {} {what}", dependency.name));
+            }
+        }
+    }
+    assert!(idle.is_empty(), "dependencies:\n  {}", idle.join("\n  "));
+}
+
+/// Whether a file of the package writes the name: any for what is for tests, one that ships or its tests else.
+fn used(folder: &str, name: &str, dev: bool, sources: &[Source]) -> bool {
+    let below = format!("{folder}/");
+    sources
+        .iter()
+        .filter(|source| source.path.starts_with(&below))
+        .any(|source| {
+            let text = if dev || source.test || folder.starts_with("tests/") {
+                &source.text
+            } else {
+                &source.code
+            };
+            !places(text, &[name]).is_empty()
+        })
+}
+
+#[test]
+fn an_idle_dependency_is_found() {
+    let sources = [Source::new(
+        "a/src/lib.rs",
+        "use b_c::D;\n// e\n#[cfg(test)]\nmod tests { use f::G; }",
+    )];
+    assert!(used("a", "b_c", false, &sources));
+    assert!(!used("a", "b", false, &sources) && !used("a", "e", false, &sources));
+    assert!(used("a", "f", true, &sources) && !used("a", "f", false, &sources));
+}
