@@ -71,11 +71,7 @@ pub fn stable_id(kind: Kind, parts: &[&str]) -> String {
 
 /// SHA-256 of a text in hexadecimal.
 pub fn text_hash(text: &str) -> String {
-    let mut hex = String::with_capacity(64);
-    for byte in Sha256::digest(text.as_bytes()) {
-        let _ = write!(hex, "{byte:02x}");
-    }
-    hex
+    hex::encode(Sha256::digest(text.as_bytes()))
 }
 
 /// A page: by its text and how many pages of the document with the same text come before it, so that a page

@@ -1,9 +1,10 @@
-//! Vectors that were made lately, by model and text: the same text is not embedded twice. Bounded; what
-//! was not asked for during half a fill is forgotten.
+//! Vectors that were made lately, by model and text: the same text is not embedded twice. Bounded; what was
+//! not asked for longest is forgotten. Texts are made in batches, so who makes which is noted here.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use moka::policy::EvictionPolicy;
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
@@ -27,20 +28,12 @@ impl Key {
 }
 
 /// Bytes an entry needs beside its numbers, about.
-const OVERHEAD: usize = 96;
+const OVERHEAD: usize = 192;
 
 /// The vectors, and which ones are being made.
 pub struct Cache {
-    state: Mutex<State>,
-    half: usize,
-}
-
-#[derive(Default)]
-struct State {
-    young: HashMap<Key, Vector>,
-    old: HashMap<Key, Vector>,
-    bytes: usize,
-    making: HashMap<Key, watch::Receiver<()>>,
+    kept: moka::sync::Cache<Key, Vector>,
+    making: Mutex<HashMap<Key, watch::Receiver<()>>>,
 }
 
 /// What is known of a text.
@@ -63,9 +56,16 @@ pub struct Making<'a> {
 impl Cache {
     /// A cache of about `bytes`.
     pub fn new(bytes: usize) -> Self {
+        let weight = |_: &Key, vector: &Vector| {
+            u32::try_from(size_of_val::<[f32]>(vector) + OVERHEAD).unwrap_or(u32::MAX)
+        };
+        let kept = moka::sync::Cache::builder()
+            .max_capacity(bytes as u64)
+            .weigher(weight)
+            .eviction_policy(EvictionPolicy::lru());
         Self {
-            state: Mutex::default(),
-            half: bytes / 2,
+            kept: kept.build(),
+            making: Mutex::default(),
         }
     }
 
@@ -79,55 +79,33 @@ impl Cache {
     }
 }
 
-impl State {
-    fn get(&mut self, key: &Key, half: usize) -> Option<Vector> {
-        if let Some(vector) = self.young.get(key) {
-            return Some(vector.clone());
-        }
-        let vector = self.old.remove(key)?;
-        self.put(*key, vector.clone(), half);
-        Some(vector)
-    }
-
-    fn put(&mut self, key: Key, vector: Vector, half: usize) {
-        let bytes = vector.len() * size_of::<f32>() + OVERHEAD;
-        if self.bytes + bytes > half {
-            self.old = std::mem::take(&mut self.young);
-            self.bytes = 0;
-        }
-        if bytes <= half && self.young.insert(key, vector).is_none() {
-            self.bytes += bytes;
-        }
-    }
-}
-
 impl Making<'_> {
     /// Looks a text up; what is not there and not coming is this one's to make.
     pub fn find(&mut self, key: Key) -> Found {
-        let mut state = self.cache.state.lock();
-        if let Some(vector) = state.get(&key, self.cache.half) {
+        // Held while it is looked up: what was just made is found in one place or the other.
+        let mut making = self.cache.making.lock();
+        if let Some(vector) = self.cache.kept.get(&key) {
             return Found::Here(vector);
         }
-        if let Some(coming) = state.making.get(&key) {
+        if let Some(coming) = making.get(&key) {
             return Found::Coming(coming.clone());
         }
-        state.making.insert(key, self.sender.subscribe());
+        making.insert(key, self.sender.subscribe());
         self.keys.push(key);
         Found::Mine
     }
 
     /// Keeps a vector that was made.
     pub fn made(&self, key: Key, vector: Vector) {
-        let half = self.cache.half;
-        self.cache.state.lock().put(key, vector, half);
+        self.cache.kept.insert(key, vector);
     }
 }
 
 impl Drop for Making<'_> {
     fn drop(&mut self) {
-        let mut state = self.cache.state.lock();
+        let mut making = self.cache.making.lock();
         for key in &self.keys {
-            state.making.remove(key);
+            making.remove(key);
         }
     }
 }
@@ -142,18 +120,21 @@ mod tests {
 
     #[test]
     fn the_bound_holds_and_what_is_used_stays() {
-        let cache = Cache::new(20_000);
+        // Room for some 2,000: what is over the bound goes in batches of at most a few hundred.
+        let cache = Cache::new(1_200_000);
         let key = |n: usize| Key::new("m", &n.to_string());
         let mut making = cache.begin();
         assert!(matches!(making.find(key(0)), Found::Mine));
         making.made(key(0), vector(0.0));
-        for n in 1..200 {
+        for n in 1..10_000 {
             assert!(matches!(making.find(key(0)), Found::Here(_)), "{n}");
             making.made(key(n), vector(n as f32));
+            assert!(cache.kept.entry_count() < 3_000, "{n}");
         }
-        let state = cache.state.lock();
-        assert!(state.young.len() + state.old.len() <= 40);
-        assert!(state.bytes <= 10_000);
+        cache.kept.run_pending_tasks();
+        assert!((1_000..=2_100).contains(&cache.kept.entry_count()));
+        assert!(cache.kept.weighted_size() <= 1_200_000);
+        assert!(matches!(making.find(key(1)), Found::Mine), "forgotten");
     }
 
     #[test]

@@ -31,12 +31,8 @@ impl Labels {
         hash.update((document.len() as u64).to_be_bytes());
         hash.update(document);
         hash.update(file);
-        let digest: String = hash.finalize()[..8]
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
         Self {
-            prefix: format!("b{digest}"),
+            prefix: format!("b{}", hex::encode(&hash.finalize()[..8])),
             seen: HashMap::new(),
         }
     }

@@ -7,7 +7,6 @@
 //! installed `wordllama` package (one file each below `weights` and `tokenizers`). If there is a file
 //! `SHA256SUMS` beside them, in the format of `sha256sum`, each file it names must have that hash.
 
-use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -137,11 +136,7 @@ fn check_sums(directory: &Path) -> Result<(), String> {
         let named = line.split_once([' ', '\t']);
         let (sum, name) = named.ok_or_else(|| "SHA256SUMS: a line cannot be read".to_owned())?;
         let name = name.trim_start_matches([' ', '*']).trim();
-        let digest = Sha256::digest(read(&directory.join(name))?);
-        let found = digest.iter().fold(String::new(), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        });
+        let found = hex::encode(Sha256::digest(read(&directory.join(name))?));
         if !found.eq_ignore_ascii_case(sum) {
             return Err(format!(
                 "{name}: is not the file that was meant (its SHA-256 is not that of SHA256SUMS)"
@@ -221,7 +216,7 @@ mod tests {
             StaticModel::load(dir.path(), None).map(drop)
         };
         let digest = Sha256::digest(fs::read(dir.path().join("tokenizer.json")).unwrap());
-        let right: String = digest.iter().map(|byte| format!("{byte:02X}")).collect();
+        let right = hex::encode_upper(digest);
         assert_eq!(sums(&right), Ok(()));
         assert!(
             sums(&"0".repeat(64))

@@ -1,6 +1,8 @@
 //! Values of attributes as typed literals: by the range that the ontology declares, or refused.
 
-use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime};
+use std::str::FromStr;
+
+use oxsdatatypes::{Boolean, Date, DateTime, Double, Duration, GYear, GYearMonth, Time};
 use serde_json::Value;
 use tg_schemas::Term;
 
@@ -50,48 +52,53 @@ fn of(range: &str, text: &str) -> Option<Term> {
 }
 
 /// How the value is written as of an XSD type; types that are not known here take any text.
+///
+/// Whole numbers and decimals are read here because XSD sets no bound to them. Of floating point the parser
+/// takes more than XSD does (`infinity`).
 fn lexical(name: &str, text: &str) -> Option<String> {
     let owned = |good: bool| good.then(|| text.to_owned());
     match name {
-        "integer" | "int" | "long" | "short" | "byte" => integer(name, text),
-        "nonNegativeInteger" | "unsignedInt" | "unsignedLong" | "unsignedShort"
-        | "unsignedByte" => integer(name, text).filter(|text| !text.starts_with('-')),
-        "positiveInteger" => {
-            integer(name, text).filter(|text| text != "0" && !text.starts_with('-'))
-        }
-        "negativeInteger" => integer(name, text).filter(|text| text.starts_with('-')),
-        "nonPositiveInteger" => {
-            integer(name, text).filter(|text| text == "0" || text.starts_with('-'))
-        }
         "decimal" => owned(is_decimal(text)),
-        "float" | "double" => owned(matches!(text, "INF" | "-INF" | "NaN") || is_number(text)),
-        "boolean" => match text.to_ascii_lowercase().as_str() {
-            "true" | "1" => Some("true".to_owned()),
-            "false" | "0" => Some("false".to_owned()),
-            _ => None,
-        },
-        "date" => owned(NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok()),
-        "dateTime" | "dateTimeStamp" => {
-            let local = NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f").is_ok();
-            let stamped = text.contains('T') && DateTime::parse_from_rfc3339(text).is_ok();
-            owned(stamped || (local && name == "dateTime"))
+        "float" | "double" => {
+            let number = is::<Double>(text) && text.ends_with(|c: char| "0123456789.".contains(c));
+            owned(number || matches!(text, "INF" | "-INF" | "NaN"))
         }
-        "time" => owned(NaiveTime::parse_from_str(text, "%H:%M:%S%.f").is_ok()),
-        "gYear" => {
-            let digits = text.strip_prefix('-').unwrap_or(text);
-            owned((4..=9).contains(&digits.len()) && digits.bytes().all(|c| c.is_ascii_digit()))
-        }
-        "gYearMonth" => owned(
-            text.len() == 7 && NaiveDate::parse_from_str(&format!("{text}-01"), "%Y-%m-%d").is_ok(),
+        "boolean" => Some(
+            Boolean::from_str(&text.to_ascii_lowercase())
+                .ok()?
+                .to_string(),
         ),
+        "date" => owned(is::<Date>(text)),
+        "dateTime" => owned(is::<DateTime>(text)),
+        "dateTimeStamp" => owned(DateTime::from_str(text).ok()?.timezone_offset().is_some()),
+        "time" => owned(is::<Time>(text)),
+        "gYear" => owned(is::<GYear>(text)),
+        "gYearMonth" => owned(is::<GYearMonth>(text)),
+        "duration" => owned(is::<Duration>(text)),
         "anyURI" => owned(!text.contains(|c: char| c.is_whitespace() || "<>\"".contains(c))),
-        _ => Some(text.to_owned()),
+        _ => match bounds(name) {
+            Some(bounds) => integer(bounds, text),
+            None => Some(text.to_owned()),
+        },
     }
 }
 
-fn integer(name: &str, text: &str) -> Option<String> {
+fn is<T: FromStr>(text: &str) -> bool {
+    text.parse::<T>().is_ok()
+}
+
+fn integer((least, most): (i128, i128), text: &str) -> Option<String> {
     let number: i128 = text.parse().ok()?;
-    let (least, most): (i128, i128) = match name {
+    (least..=most).contains(&number).then(|| number.to_string())
+}
+
+fn bounds(name: &str) -> Option<(i128, i128)> {
+    Some(match name {
+        "integer" => (i128::MIN, i128::MAX),
+        "nonNegativeInteger" => (0, i128::MAX),
+        "positiveInteger" => (1, i128::MAX),
+        "nonPositiveInteger" => (i128::MIN, 0),
+        "negativeInteger" => (i128::MIN, -1),
         "int" => (i32::MIN.into(), i32::MAX.into()),
         "long" => (i64::MIN.into(), i64::MAX.into()),
         "short" => (i16::MIN.into(), i16::MAX.into()),
@@ -100,9 +107,8 @@ fn integer(name: &str, text: &str) -> Option<String> {
         "unsignedLong" => (0, u64::MAX.into()),
         "unsignedShort" => (0, u16::MAX.into()),
         "unsignedByte" => (0, u8::MAX.into()),
-        _ => (i128::MIN, i128::MAX),
-    };
-    (least..=most).contains(&number).then(|| number.to_string())
+        _ => return None,
+    })
 }
 
 fn is_decimal(text: &str) -> bool {
@@ -110,11 +116,6 @@ fn is_decimal(text: &str) -> bool {
     let some = digits.bytes().any(|c| c.is_ascii_digit());
     some && digits.bytes().all(|c| c.is_ascii_digit() || c == b'.')
         && digits.matches('.').count() <= 1
-}
-
-fn is_number(text: &str) -> bool {
-    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
-    is_decimal(mantissa) && exponent.parse::<i32>().is_ok()
 }
 
 #[cfg(test)]
@@ -132,6 +133,18 @@ mod tests {
             ("integer", json!(4.5), None),
             ("unsignedByte", json!(256), None),
             ("positiveInteger", json!(0), None),
+            ("positiveInteger", json!(1), Some("1")),
+            ("nonNegativeInteger", json!(-1), None),
+            ("nonPositiveInteger", json!(0), Some("0")),
+            ("negativeInteger", json!(0), None),
+            ("long", json!(u64::MAX), None),
+            (
+                "unsignedLong",
+                json!(u64::MAX),
+                Some("18446744073709551615"),
+            ),
+            ("double", json!("1."), Some("1.")),
+            ("double", json!("nan"), None),
             ("decimal", json!("-3.50"), Some("-3.50")),
             ("decimal", json!("1e3"), None),
             ("double", json!("1e3"), Some("1e3")),
@@ -151,6 +164,31 @@ mod tests {
             ("gYearMonth", json!("1429-07"), Some("1429-07")),
             ("anyURI", json!("https://e.x/a b"), None),
             ("duration", json!("P1Y"), Some("P1Y")),
+            ("duration", json!("a year"), None),
+            ("boolean", json!("True"), Some("true")),
+            ("boolean", json!(0), Some("false")),
+            ("double", json!("-INF"), Some("-INF")),
+            ("double", json!("infinity"), None),
+            (
+                "decimal",
+                json!("123456789012345678901234567890.5"),
+                Some("123456789012345678901234567890.5"),
+            ),
+            ("date", json!("2023-02-29"), None),
+            ("date", json!("2024-2-9"), None),
+            ("date", json!("2024-02-29+02:00"), Some("2024-02-29+02:00")),
+            ("date", json!("2024-02-29+15:00"), None),
+            (
+                "dateTimeStamp",
+                json!("2024-02-29T10:00:00.5Z"),
+                Some("2024-02-29T10:00:00.5Z"),
+            ),
+            ("dateTime", json!("2024-02-29 10:00:00"), None),
+            ("time", json!("10:00:00Z"), Some("10:00:00Z")),
+            ("time", json!("25:00:00"), None),
+            ("gYear", json!("-0044"), Some("-0044")),
+            ("gYear", json!(44), None),
+            ("gYearMonth", json!("1429-13"), None),
         ] {
             let range = format!("{XSD}{range}");
             let got = literal(std::slice::from_ref(&range), &value).ok();

@@ -2,9 +2,9 @@
 //! reply.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use parking_lot::Mutex;
+use moka::future::Cache;
 use serde::Deserialize;
 use tg_mesh::{Ask, Cx, Deadline, Mode};
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
@@ -15,12 +15,16 @@ const FRESH: Duration = Duration::from_secs(15);
 /// How long the question may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Flows whose models are remembered.
-const MOST: usize = 4_096;
+const MOST: u64 = 4_096;
 
 /// What the text completions of flows said lately.
-#[derive(Default)]
-pub(super) struct Models {
-    known: Mutex<HashMap<Topic, (Instant, String)>>,
+pub(super) struct Models(Cache<Topic, String>);
+
+impl Default for Models {
+    fn default() -> Self {
+        let known = Cache::builder().max_capacity(MOST).time_to_live(FRESH);
+        Self(known.build())
+    }
 }
 
 impl Models {
@@ -32,12 +36,6 @@ impl Models {
         if cx.mesh.bus().mode() != Mode::Native {
             return Ok(String::new());
         }
-        let now = Instant::now();
-        if let Some((at, model)) = self.known.lock().get(&topic)
-            && now.duration_since(*at) < FRESH
-        {
-            return Ok(model.clone());
-        }
         let ask = TextCompletionRequest {
             operation: "which-model".to_owned(),
             ..TextCompletionRequest::default()
@@ -46,18 +44,14 @@ impl Models {
             deadline: Some(Deadline::after(PATIENCE)),
             ..cx.ask_options()
         };
-        let answer = cx
-            .mesh
-            .ask::<_, TextCompletionResponse>(&topic, &ask, options)
-            .last()
-            .await?;
-        let model = answer.model.unwrap_or_default();
-        let mut known = self.known.lock();
-        if known.len() >= MOST && !known.contains_key(&topic) {
-            known.clear();
-        }
-        known.insert(topic, (now, model.clone()));
-        Ok(model)
+        // Who asks at the same time waits for the answer that the first one gets.
+        let asking = async {
+            let mesh = &cx.mesh;
+            let answer = mesh.ask::<_, TextCompletionResponse>(&topic, &ask, options);
+            Ok::<_, Error>(answer.last().await?.model.unwrap_or_default())
+        };
+        let model = self.0.try_get_with_by_ref(&topic, asking).await;
+        model.map_err(|error| Error::clone(&error))
     }
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn of_question(kind: &str, question: &str) -> String {
     let mut bytes = first(digest(&[kind, question]));
     bytes[6] = bytes[6] & 0x0f | 0x80;
     bytes[8] = bytes[8] & 0x3f | 0x80;
-    dashed(&hex(&bytes))
+    dashed(&hex::encode(bytes))
 }
 
 /// The thread of a run's records. Each run of a processing has its own number, and so its own thread.
@@ -55,10 +55,6 @@ fn first(hash: [u8; 32]) -> [u8; 16] {
     let mut bytes = [0; 16];
     bytes.copy_from_slice(&hash[..16]);
     bytes
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn dashed(digits: &str) -> String {

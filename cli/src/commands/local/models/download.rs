@@ -198,12 +198,7 @@ pub fn has_hash(path: &Path, sha256: &str) -> Result<bool> {
         }
         hash.update(&buffer[..read]);
     }
-    let found: String = hash
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    Ok(found == sha256)
+    Ok(hex::encode(hash.finalize()) == sha256)
 }
 
 fn size(path: &Path) -> Result<u64> {

@@ -248,8 +248,7 @@ impl Documents<'_> {
                 Item::End => {
                     if let Some((id, hash)) = now.take() {
                         let hash: [u8; 32] = hash.finalize().into();
-                        let short = hash[..6].iter().map(|byte| format!("{byte:02x}"));
-                        found.insert(id, short.collect());
+                        found.insert(id, hex::encode(&hash[..6]));
                     }
                 }
                 Item::Begin(..) | Item::Triples(_) | Item::Skipped(_) => {}
