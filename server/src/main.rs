@@ -9,9 +9,11 @@ use clap::{Args, Parser, Subcommand};
 use tg_server::process::{self, Services};
 use tg_server::settings::{Flags, Settings};
 
-/// Many small allocations on all threads are what this program does most: see docs/decisions/0010.
+/// Many small allocations on all threads are what this program does most: see docs/decisions/0010. What a query takes
+/// is counted: see docs/decisions/0012.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tg_counted_alloc::Counted<mimalloc::MiMalloc> =
+    tg_counted_alloc::Counted(mimalloc::MiMalloc);
 
 /// A message-broker mesh of services for agents and retrieval over RDF knowledge graphs.
 #[derive(Parser)]
@@ -65,6 +67,10 @@ struct Common {
     /// `none` (loopback only) or `iam`.
     #[arg(long)]
     auth: Option<String>,
+    /// Serve with this store although another one of its name served before (repeatable): for a store that was lost
+    /// for good. Names as in the log line that refuses it, e.g. `graph`.
+    #[arg(long, value_name = "STORE")]
+    adopt_store: Vec<String>,
 }
 
 impl From<Common> for Flags {
@@ -76,6 +82,7 @@ impl From<Common> for Flags {
             bus: common.bus,
             mode: common.mode,
             auth: common.auth,
+            adopt_stores: common.adopt_store,
         }
     }
 }

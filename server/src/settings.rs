@@ -94,6 +94,8 @@ pub struct Settings {
     pub log_format: LogFormat,
     /// How long a stop waits for work in progress.
     pub drain: Duration,
+    /// Stores that serve although another of their name served before.
+    pub adopt_stores: Vec<String>,
     /// Iterations after which an agent run ends.
     pub max_iterations: usize,
     /// Chunks in progress per flow and extractor: the most model calls at once for each.
@@ -104,6 +106,12 @@ pub struct Settings {
     pub embeddings: EmbeddingSettings,
     /// Bytes of vectors that are searched in memory.
     pub vectors_memory: usize,
+    /// How long a deleted workspace can be restored before its data is purged.
+    pub restore_within: std::time::Duration,
+    /// Room for the put-aside records of each workspace; a flow may have half of it.
+    pub put_aside: tg_flow::Quota,
+    /// Room for the documents of each workspace.
+    pub library: tg_librarian::Quota,
     /// The model provider, from the provider's own variables (`OPENAI_API_KEY` …).
     pub provider: ProviderSettings,
 }
@@ -123,6 +131,8 @@ pub struct Flags {
     pub mode: Option<String>,
     /// `--auth`.
     pub auth: Option<String>,
+    /// `--adopt-store`, as often as it is given.
+    pub adopt_stores: Vec<String>,
 }
 
 /// One mistake: the key and what is wrong with it.
@@ -157,6 +167,11 @@ pub const KEYS: &[(&str, &str)] = &[
     ("embeddings.concurrency", "4"),
     ("embeddings.cache_mb", "64"),
     ("vectors.memory_mb", "4096"),
+    ("config.restore_hours", "168"),
+    ("flow.put_aside_records", "500000"),
+    ("flow.put_aside_mb", "2048"),
+    ("library.documents", "10000000"),
+    ("library.content_mb", "262144"),
 ];
 
 const ENV_PREFIX: &str = "THREADGRAPH";
@@ -202,10 +217,22 @@ impl Settings {
                 &[("text", LogFormat::Text), ("json", LogFormat::Json)],
             ),
             drain: Duration::from_secs(reader.number("drain_seconds", 1, 600)),
+            adopt_stores: flags.adopt_stores.clone(),
             max_iterations: reader.number("agent.max_iterations", 1, 100) as usize,
             extract_parallel: reader.number("extract.parallel", 1, 1024) as usize,
             rag: reader.rag(),
             vectors_memory: (reader.number("vectors.memory_mb", 16, 1 << 20) as usize) << 20,
+            restore_within: std::time::Duration::from_secs(
+                reader.number("config.restore_hours", 0, 24 * 366) * 3600,
+            ),
+            put_aside: tg_flow::Quota {
+                records: reader.number("flow.put_aside_records", 2, 1 << 30),
+                bytes: reader.number("flow.put_aside_mb", 1, 1 << 20) << 20,
+            },
+            library: tg_librarian::Quota {
+                documents: reader.number("library.documents", 1, 1 << 40),
+                bytes: reader.number("library.content_mb", 1, 1 << 30) << 20,
+            },
             embeddings: EmbeddingSettings::default(),
             provider,
         };

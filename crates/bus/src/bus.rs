@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use crate::handover::Handover;
 
 /// Largest body of one message, in bytes, unless a bus is set up otherwise.
-pub const MAX_BODY: usize = 16 << 20;
+pub const MAX_BODY: usize = tg_schemas::limits::MESSAGE;
 
 /// How the mesh speaks on a broker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -59,7 +59,8 @@ impl Envelope {
     pub fn read<M: Message>(&self) -> Result<M, CodecError> {
         match self.handover.take() {
             Some(message) => Ok(message),
-            None => codec::decode(&self.body, self.content_type),
+            None => M::beside(&self.headers, &self.body)
+                .unwrap_or_else(|| codec::decode(&self.body, self.content_type)),
         }
     }
 }
@@ -73,6 +74,9 @@ pub enum Target {
     Subscription(Subscription),
     /// To the inbox of one process.
     Inbox(Arc<str>),
+    /// To nobody: published with [`Promise::Confirmed`] it tells whether the process of this inbox is connected
+    /// ([`Routed::Queued`]) or gone ([`Routed::Nowhere`]).
+    Liveness(Arc<str>),
 }
 
 /// What a publisher is told.
@@ -135,10 +139,23 @@ impl Drop for Delivery {
 }
 
 /// How to consume.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Consume {
     /// Most deliveries handed out and not settled (records only; questions are taken at once).
     pub prefetch: u16,
+    /// Name of the claim under which this process consumes: after an outage deliveries begin again only once the
+    /// claim is won again, so that a process that lost its store takes nothing into it.
+    pub claim: Option<Arc<str>>,
+}
+
+impl Consume {
+    /// Consumes whatever this process has claimed.
+    pub fn prefetch(prefetch: u16) -> Self {
+        Self {
+            prefetch,
+            claim: None,
+        }
+    }
 }
 
 /// A running consumer.

@@ -204,6 +204,10 @@ impl Bus for EmbeddedBus {
                     0,
                 )
             }
+            Target::Liveness(name) => match core.inboxes.read().contains_key(name) {
+                true => (Routed::Queued, 0),
+                false => (Routed::Nowhere, 0),
+            },
         };
         if promise == Promise::Confirmed && ticket > 0 {
             core.store.safe(ticket).await?;

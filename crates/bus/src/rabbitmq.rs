@@ -6,6 +6,7 @@
 //! mode exchanges, queues and messages are exactly those of foreign processors.
 
 mod claims;
+mod connected;
 mod consumers;
 mod lanes;
 mod session;
@@ -26,6 +27,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use self::claims::{Claims, Held};
+use self::connected::Connected;
 use self::consumers::{Entry, Registry, Source};
 use self::lanes::Address;
 use self::session::Session;
@@ -71,7 +73,7 @@ struct Core {
     mode: Mode,
     options: RabbitOptions,
     uri: AMQPUri,
-    session: RwLock<Option<Arc<Session>>>,
+    session: RwLock<Option<Arc<Connected>>>,
     link: watch::Sender<Link>,
     generation: AtomicU64,
     consumers: Registry,
@@ -94,7 +96,7 @@ impl RabbitBus {
             "/".clone_into(&mut uri.vhost);
         }
         let tasks = Tasks::default();
-        let session = Session::open(&uri, 1, &tasks, options.publishers)
+        let session = Connected::open(&uri, 1, &tasks, options.publishers)
             .await
             .map_err(|error| {
                 tracing::error!(%error, "cannot connect to the broker");
@@ -129,7 +131,7 @@ impl Drop for RabbitBus {
 
 impl Core {
     /// The session, if there is one now.
-    fn session(&self) -> Result<Arc<Session>, BusError> {
+    fn session(&self) -> Result<Arc<Connected>, BusError> {
         if self.closing.is_cancelled() {
             return Err(BusError::Closed);
         }
@@ -141,7 +143,7 @@ impl Core {
     }
 
     /// Waits while the broker takes no messages.
-    async fn publishing_session(&self) -> Result<Arc<Session>, BusError> {
+    async fn publishing_session(&self) -> Result<Arc<Connected>, BusError> {
         let session = self.session()?;
         if *self.link.borrow() == Link::Blocked {
             let mut link = self.link.subscribe();
@@ -152,7 +154,7 @@ impl Core {
     }
 
     /// A session is in place.
-    fn raise(&self, session: Arc<Session>) {
+    fn raise(&self, session: Arc<Connected>) {
         let generation = session.generation;
         *self.session.write() = Some(session);
         self.link.send_replace(Link::Up { generation });
@@ -188,7 +190,9 @@ impl Core {
 
     async fn stop(&self, entry: &Entry) {
         let session = self.session().ok();
-        self.consumers.stop(session.as_deref(), entry).await;
+        self.consumers
+            .stop(session.as_deref().map(|connected| &**connected), entry)
+            .await;
     }
 
     /// Where a message goes; `None` if the topic does not exist.
@@ -218,6 +222,11 @@ impl Core {
             Target::Inbox(name) => Address {
                 exchange: "".into(),
                 key: short(name.to_string())?,
+                record: false,
+            },
+            Target::Liveness(inbox) => Address {
+                exchange: "".into(),
+                key: short(topology::liveness(inbox))?,
                 record: false,
             },
         }))
@@ -253,7 +262,7 @@ impl Bus for RabbitBus {
         let Some(address) = self.core.address(&session, target).await? else {
             return Ok(Routed::Nowhere);
         };
-        let lanes = session.lanes()?;
+        let lanes = &session.lanes;
         match promise {
             Promise::Confirmed => lanes.confirmed(address, envelope).await,
             Promise::Sent => {
@@ -269,7 +278,7 @@ impl Bus for RabbitBus {
         how: Consume,
         sink: Arc<dyn Sink>,
     ) -> Result<Box<dyn Consumer>, BusError> {
-        let source = Source::Subscription(subscription.clone(), how.prefetch);
+        let source = Source::Subscription(subscription.clone(), how);
         self.core.add(source, sink).await
     }
 
@@ -383,7 +392,9 @@ impl Drop for RabbitClaim {
         let _context = self.core.runtime.enter();
         self.core.tasks.spawn(TaskKind::Background, async move {
             let session = core.session().ok();
-            core.claims.release(session.as_deref(), &held).await;
+            core.claims
+                .release(session.as_deref().map(|connected| &**connected), &held)
+                .await;
         });
     }
 }

@@ -39,10 +39,10 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    pub(crate) fn new(processor: Processor, retry: Arc<Notify>) -> Self {
+    pub(crate) fn new(processor: Processor, claim: Option<Arc<str>>, retry: Arc<Notify>) -> Self {
         Self {
             id: processor.id.clone(),
-            wiring: Wiring::of(processor),
+            wiring: Wiring::of(processor, claim),
             serving: AtomicBool::new(false),
             retry,
             instances: Mutex::default(),

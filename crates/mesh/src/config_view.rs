@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 use serde::Deserialize;
+use tg_schemas::workspace_key::{GENERATION, IDENTITY, REGISTRY, STORE, TOMBSTONE};
+use tg_schemas::{WorkspaceKey, WorkspaceTombstone};
 use tokio::sync::watch;
 
 /// Rows of one type in one workspace.
@@ -12,6 +14,10 @@ pub type Rows = BTreeMap<String, Arc<str>>;
 
 /// Config type and reserved workspace of the workspace registry.
 pub(crate) const WORKSPACES: (&str, &str) = ("__workspaces__", "workspace");
+
+/// Config types that say which workspaces there are, were, and in which generation. Each changes only with a notice
+/// that names workspaces.
+pub(crate) const LIFECYCLE: [&str; 4] = [WORKSPACES.1, GENERATION, TOMBSTONE, STORE];
 
 /// Config type of registered collections.
 pub(crate) const COLLECTION: &str = "collection";
@@ -68,6 +74,41 @@ impl ConfigView {
         self.get(workspace, COLLECTION, collection)
             .and_then(|row| serde_json::from_str::<Collection>(&row).ok())
             .map_or(0, |row| row.incarnation.max(0))
+    }
+
+    /// Generation of a workspace: the present one, or the last if it was deleted; 0 for one that is not known.
+    pub fn generation(&self, workspace: &str) -> i64 {
+        let known = self.get(REGISTRY, GENERATION, workspace);
+        if let Some(known) = known.and_then(|text| text.parse::<i64>().ok()) {
+            return known.max(0);
+        }
+        if self.has_workspace(workspace) {
+            return 0;
+        }
+        self.tombstone(workspace)
+            .map_or(0, |stone| stone.generation.max(0))
+    }
+
+    /// What stores keep a workspace's data under.
+    pub fn workspace_key(&self, workspace: &str) -> WorkspaceKey {
+        WorkspaceKey::new(workspace, self.generation(workspace))
+    }
+
+    /// The deletion of a workspace's name, if there was one.
+    pub fn tombstone(&self, workspace: &str) -> Option<WorkspaceTombstone> {
+        serde_json::from_str(&self.get(REGISTRY, TOMBSTONE, workspace)?).ok()
+    }
+
+    /// Whether what is kept or sent under a key belongs to a workspace that was deleted, whatever has its name
+    /// now.
+    pub fn has_ended(&self, key: &WorkspaceKey) -> bool {
+        self.tombstone(key.name())
+            .is_some_and(|stone| key.generation() <= stone.generation)
+    }
+
+    /// Which config store this is a view of; `None` before the first read and of a foreign one.
+    pub fn store_identity(&self) -> Option<Arc<str>> {
+        self.get(REGISTRY, STORE, IDENTITY)
     }
 
     /// Workspaces with at least one row of a type; reserved ones (`_…`) are left out.
@@ -187,6 +228,16 @@ mod tests {
         view.set("w", COLLECTION, "odd", Some("["));
         let known = ["c", "plain", "odd", "none"].map(|name| view.incarnation("w", name));
         assert_eq!(known, [4, 0, 0, 0]);
+        view.set(REGISTRY, GENERATION, "w", Some("7"));
+        let stone = r#"{"generation":6,"deleted-at":1,"purge-after":2}"#;
+        view.set(REGISTRY, TOMBSTONE, "w", Some(stone));
+        view.set(REGISTRY, TOMBSTONE, "gone", Some(stone));
+        let generations = ["w", "gone", "unknown"].map(|name| view.generation(name));
+        assert_eq!(generations, [7, 6, 0]);
+        assert!(!view.has_ended(&view.workspace_key("w")));
+        assert!(view.has_ended(&WorkspaceKey::new("w", 6)));
+        assert!(view.has_ended(&view.workspace_key("gone")));
+        assert!(!view.has_ended(&WorkspaceKey::new("unknown", 0)));
         view.set("a", "tool", "x", None);
         assert!(view.get("a", "tool", "x").is_none());
     }

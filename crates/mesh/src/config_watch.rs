@@ -11,7 +11,7 @@ use tg_schemas::msg::{ConfigKey, ConfigPush, ConfigRequest, ConfigResponse};
 use tg_schemas::{Class, Error, ErrorCode, Topic};
 use tokio::sync::mpsc;
 
-use crate::config_view::{ConfigView, Rows, WORKSPACES};
+use crate::config_view::{ConfigView, LIFECYCLE, Rows, WORKSPACES};
 use crate::mesh::Mesh;
 use tg_bus::{Consume, Consumer, Delivery, Link, Mode, Sink};
 use tg_rpc::Ask;
@@ -120,7 +120,7 @@ pub(crate) async fn run(mesh: Mesh, watched: Arc<Watched>, applied: mpsc::Sender
             let sink = Arc::new(Notices(tx.clone()));
             match mesh
                 .bus()
-                .consume(&subscription, Consume { prefetch: 64 }, sink)
+                .consume(&subscription, Consume::prefetch(64), sink)
                 .await
             {
                 Ok(running) => consumer = Some(running),
@@ -289,7 +289,8 @@ async fn apply(
         .cloned()
         .collect();
     if push.workspace_changes.is_some() {
-        types.insert(WORKSPACES.1.to_owned());
+        let lifecycle = LIFECYCLE.into_iter().map(str::to_owned);
+        types.extend(lifecycle.filter(|kind| read.contains(kind)));
     }
     if !push.keys.is_empty() && push.keys.len() <= MAX_KEYS {
         let mut by_workspace: BTreeMap<&str, Vec<ConfigKey>> = BTreeMap::new();

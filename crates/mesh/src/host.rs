@@ -11,7 +11,7 @@ use tg_schemas::{Error, Frame, Subscription};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::config_view::{COLLECTION, WORKSPACES};
+use crate::config_view::{COLLECTION, LIFECYCLE};
 use crate::config_watch::{self, Watched};
 use crate::mesh::Mesh;
 use crate::processor::Processor;
@@ -50,7 +50,7 @@ impl Host {
         let (peer, inbox) = Peer::join(bus, options).await?;
         let mesh = Mesh::new(peer);
         let control = Subscription::service(control::topic(), "control");
-        let consume = Consume { prefetch: 64 };
+        let consume = Consume::prefetch(64);
         let control = mesh
             .bus()
             .consume(&control, consume, Arc::new(Control(mesh.clone())))
@@ -66,7 +66,7 @@ impl Host {
             runtime: Runtime::default(),
             consumers: Mutex::new(vec![inbox, control]),
         }));
-        host.0.watched.add([WORKSPACES.1.to_owned()]);
+        host.0.watched.add(LIFECYCLE.map(str::to_owned));
         let (applied, changes) = mpsc::channel(64);
         let watch = config_watch::run(host.mesh().clone(), host.0.watched.clone(), applied);
         host.spawn(TaskKind::Background, watch);

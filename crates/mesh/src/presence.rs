@@ -1,5 +1,5 @@
 //! What all processes say of themselves: which processors they host and, per flow and epoch, whether these are
-//! attached and how busy they are. See [`crate::announce`] for how it is said.
+//! attached and how busy they are. How it is said is the business of `announce.rs`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use tg_schemas::{Message, Reply};
 
 use crate::erased::{ErasedRead, ErasedServe, ReadHandler, ServeHandler};
 use crate::handler::{Read, Serve};
-use crate::owned::Owned;
+use crate::leased_store::Owned;
 
 /// Where the topic of a handler comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use tg_schemas::{ErrorCode, Subscription};
+use tg_schemas::{ErrorCode, Headers, Subscription, WorkspaceKey};
 
 use crate::erased::{ErasedRead, Outcome};
 use crate::handler::ReadFault;
@@ -80,6 +80,12 @@ async fn read(
     let scope = slot.scope.read().clone();
     let native = slot.mesh.bus().mode() == Mode::Native;
     let track = native.then(|| Track::of_record(&headers, of)).flatten();
+    if native && has_ended(slot, &headers) {
+        metrics::counter!("tg_records_of_ended_workspaces_total").increment(1);
+        slot.handled(&of.name);
+        delivery.ack();
+        return;
+    }
     let reason = if slot.of_another_epoch(&headers) {
         Reason::Stale
     } else {
@@ -150,6 +156,17 @@ async fn wait(slot: &Slot, pause: Duration, full: bool) {
         }
         tokio::time::sleep(LOOK).await;
     }
+}
+
+/// Whether a record was written in a generation of its workspace that has ended. Deciding it here keeps every store
+/// from it.
+fn has_ended(slot: &Slot, headers: &Headers) -> bool {
+    let (Some(workspace), Some(generation)) = (&headers.workspace, headers.generation) else {
+        return false;
+    };
+    let config = slot.mesh.config();
+    generation < config.generation(workspace)
+        || config.has_ended(&WorkspaceKey::new(workspace, generation))
 }
 
 /// Tells the tally what became of a record of a run. `false`: it does not know, the record must come again.

@@ -227,8 +227,10 @@ impl Cx {
     /// is the only one it writes to), else the collection's as configuration has it; 0 if it is not
     /// registered.
     pub fn incarnation(&self, collection: &str) -> i64 {
-        let now = self.config().incarnation(self.workspace(), collection);
-        self.run().map_or(now, |run| run.incarnation.max(now))
+        match self.run() {
+            Some(run) => run.incarnation,
+            None => self.config().incarnation(self.workspace(), collection),
+        }
     }
 
     /// Whether a collection is still the one that the run of this record began with. `false`: it was deleted

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::attached::Served;
 use crate::config_watch::Changed;
-use crate::keeper::Keeper;
+use crate::leases::Keeper;
 use crate::mesh::Mesh;
 use crate::processor::Processor;
 
@@ -29,7 +29,8 @@ impl Runtime {
     /// Hosts a processor; attached is what can be now.
     pub(crate) async fn host(&self, mesh: &Mesh, mut processor: Processor) {
         let owner = processor.owner.take();
-        let served = Arc::new(Served::new(processor, self.retry.clone()));
+        let claim = owner.as_ref().map(|owner| owner.store.as_str().into());
+        let served = Arc::new(Served::new(processor, claim, self.retry.clone()));
         self.all.write().push(served.clone());
         match owner {
             Some(owner) => {

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tg_schemas::{Class, Error, ErrorCode, FlowId, Headers, Message, Reply, Topic, WorkspaceId};
+use tg_schemas::{
+    Class, Error, ErrorCode, FlowId, Headers, Message, Reply, Topic, WorkspaceId, WorkspaceKey,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::config_view::ConfigView;
@@ -60,6 +62,17 @@ impl Cx {
             .map_or("", WorkspaceId::as_str)
     }
 
+    /// What stores keep the workspace's data under: in a record the generation that it was written in, else the
+    /// present one. Empty for the system.
+    pub fn workspace_key(&self) -> WorkspaceKey {
+        let workspace = self.workspace();
+        let generation = self
+            .headers
+            .generation
+            .unwrap_or_else(|| self.config().generation(workspace));
+        WorkspaceKey::new(workspace, generation)
+    }
+
     /// Flow of the instance, as text; empty outside flows.
     pub fn flow(&self) -> &str {
         self.scope.flow.as_ref().map_or("", FlowId::as_str)
@@ -112,6 +125,11 @@ impl Cx {
             cancel: self.cancel.clone(),
             epoch: (self.scope.epoch > 0).then_some(self.scope.epoch),
             workspace: self.scope.workspace.clone(),
+            generation: self
+                .scope
+                .workspace
+                .as_ref()
+                .map(|_| self.workspace_key().generation()),
             parent: (!self.id.is_empty()).then(|| self.id.clone()),
             depth: self.headers.depth.unwrap_or(0) + 1,
             thread: self.headers.thread.clone(),

@@ -32,14 +32,17 @@ pub(crate) struct Wiring {
     id: String,
     handlers: Vec<Hosted>,
     concurrency: usize,
+    /// Name of the store that decides whether this process serves.
+    claim: Option<Arc<str>>,
 }
 
 impl Wiring {
-    pub(crate) fn of(processor: Processor) -> Self {
+    pub(crate) fn of(processor: Processor, claim: Option<Arc<str>>) -> Self {
         Self {
             id: processor.id,
             handlers: processor.handlers,
             concurrency: processor.concurrency,
+            claim,
         }
     }
 
@@ -158,6 +161,7 @@ impl Wiring {
     ) -> Result<Box<dyn Consumer>, BusError> {
         let how = Consume {
             prefetch: self.concurrency.min(usize::from(u16::MAX)) as u16,
+            claim: self.claim.clone(),
         };
         if hosted.per_flow() {
             slot.counts(&subscription.name);

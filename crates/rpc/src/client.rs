@@ -1,13 +1,13 @@
 //! Client side of a streamed request: sends the question, hands its parts to the reader in order, requests
 //! retransmission, detects a dead server, and enforces the deadline.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tg_bus::{
-    BusError, Consume, Consumer, Delivery, Envelope, Link, Promise, Routed, Sink, Target,
+    BusError, Consume, Consumer, Delivery, Envelope, Link, Promise, Routed, Sink, Target, TaskKind,
 };
 use tg_schemas::{Class, Error, ErrorCode, Frame, Headers, Subscription, Topic};
 use tokio::sync::Notify;
@@ -26,6 +26,12 @@ const UNSERVED: Duration = Duration::from_millis(900);
 const UNSERVED_AFTER_RECONNECT: Duration = Duration::from_secs(3);
 /// How often silent and gapped answers are looked at.
 const TICK: Duration = Duration::from_millis(100);
+/// ... and this long when its server is known to have died: whoever could take over is attached already.
+const UNSERVED_AFTER_DEATH: Duration = Duration::from_millis(250);
+/// A server that is silent this long is looked for: it would have sent a heartbeat if it had just begun.
+const SUSPECT: Duration = Duration::from_millis(300);
+/// Pause between two looks for a silent server; two in a row that find nothing mean that it died.
+const LOOK_AGAIN: Duration = Duration::from_millis(150);
 /// After its deadline a question waits this long for the server's own last words.
 const LAST_WORDS: Duration = Duration::from_millis(250);
 
@@ -60,6 +66,8 @@ struct Inner {
     in_flight: Mutex<HashMap<Arc<str>, Arc<InFlight>>>,
     /// Interop: consumers of response topics.
     responses: tokio::sync::Mutex<HashMap<Topic, Box<dyn Consumer>>>,
+    /// Silent servers that are being looked for.
+    suspects: Mutex<HashSet<Arc<str>>>,
 }
 
 pub(crate) struct NewQuestion {
@@ -79,6 +87,7 @@ impl RequestClient {
             port,
             in_flight: Mutex::default(),
             responses: tokio::sync::Mutex::default(),
+            suspects: Mutex::default(),
         }))
     }
 
@@ -167,7 +176,8 @@ impl RequestClient {
         let port = &self.0.port;
         let mut link = port.bus().link();
         let started = Instant::now();
-        let mut patience = UNSERVED;
+        let died = question.exchange.lock().has_lost_its_server();
+        let mut patience = if died { UNSERVED_AFTER_DEATH } else { UNSERVED };
         let mut pause = Duration::from_millis(20);
         loop {
             if question.cancel.is_cancelled() {
@@ -253,7 +263,7 @@ impl RequestClient {
         }
         let subscription = Subscription::service(topic.clone(), "responses");
         let sink = Arc::new(Responses(Arc::downgrade(&self.0)));
-        let how = Consume { prefetch: 256 };
+        let how = Consume::prefetch(256);
         let consumer = self.0.port.bus().consume(&subscription, how, sink).await?;
         open.insert(topic.clone(), consumer);
         Ok(())
@@ -337,7 +347,16 @@ impl RequestClient {
             generation = current;
             let all: Vec<_> = self.0.in_flight.lock().values().cloned().collect();
             for question in all {
-                let look = question.exchange.lock().look(Instant::now(), reconnected);
+                let now = Instant::now();
+                let (look, silent) = {
+                    let mut exchange = question.exchange.lock();
+                    (exchange.look(now, reconnected), exchange.silent_server(now))
+                };
+                if let Some((server, silence)) = silent
+                    && silence > SUSPECT
+                {
+                    self.look_for(server);
+                }
                 match look {
                     Look::Fine => {}
                     Look::Tell(tell) => self.tell(&question.id, Some(tell)),
@@ -346,6 +365,43 @@ impl RequestClient {
                         question.wake.notify_one();
                     }
                 }
+            }
+        }
+    }
+
+    /// Looks for a silent server, once at a time; its questions are asked again when it is gone.
+    fn look_for(&self, server: Arc<str>) {
+        let port = &self.0.port;
+        // Inside one process nobody dies alone; after an outage everybody is coming back.
+        if port.bus().in_process()
+            || port.reconnected_within(UNSERVED_AFTER_RECONNECT)
+            || !self.0.suspects.lock().insert(server.clone())
+        {
+            return;
+        }
+        let this = self.clone();
+        port.spawn(TaskKind::Background, async move {
+            let target = Target::Liveness(server.clone());
+            let mut gone = true;
+            for _ in 0..2 {
+                let look = Envelope::default();
+                let found = this.0.port.publish(&target, look, Promise::Confirmed).await;
+                gone &= found == Ok(Routed::Nowhere);
+                tokio::time::sleep(LOOK_AGAIN).await;
+            }
+            this.0.suspects.lock().remove(&server);
+            if gone && !this.0.port.reconnected_within(UNSERVED_AFTER_RECONNECT) {
+                this.server_died(&server);
+            }
+        });
+    }
+
+    fn server_died(&self, server: &str) {
+        let all: Vec<_> = self.0.in_flight.lock().values().cloned().collect();
+        for question in all {
+            if question.exchange.lock().server_died(server) {
+                metrics::counter!("tg_questions_asked_again_total").increment(1);
+                question.wake.notify_one();
             }
         }
     }

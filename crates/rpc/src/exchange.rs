@@ -11,8 +11,10 @@ use tokio::time::Instant;
 use crate::joined;
 use crate::reorder::{Part, Reorder, interrupted};
 
-/// Silence before the first sign of life (a server speaks after 300 ms).
+/// Silence of a server that has just spoken (it sends a heartbeat after 300 ms).
 const FIRST_SIGN: Duration = Duration::from_millis(1500);
+/// Silence after a question was asked, while nobody is known to have it; doubles each time it is asked again.
+const FIRST_ANSWER: Duration = Duration::from_millis(700);
 /// Longest silence: more than two of the server's longest pauses.
 const LONGEST_SILENCE: Duration = Duration::from_secs(12);
 /// A server that another wants to replace has this long to say that it lives.
@@ -21,10 +23,13 @@ const PROBE: Duration = Duration::from_millis(400);
 const GAP: Duration = Duration::from_millis(50);
 
 /// One question and its answer, as far as it is there.
-#[derive(Default)]
 pub(crate) struct Exchange {
     phase: Phase,
     parts: Reorder,
+    /// Silence that is fine after the question is asked the next time.
+    patience: Duration,
+    /// The server that had it died.
+    died: bool,
     /// A foreign server neither numbers nor speaks up: the order of arrival counts.
     foreign: bool,
 }
@@ -118,8 +123,11 @@ pub(crate) enum Look {
 impl Exchange {
     pub(crate) fn new(foreign: bool) -> Self {
         Self {
+            phase: Phase::default(),
+            parts: Reorder::default(),
+            patience: FIRST_ANSWER,
+            died: false,
             foreign,
-            ..Self::default()
         }
     }
 
@@ -165,7 +173,14 @@ impl Exchange {
     /// A queue has the question.
     pub(crate) fn asked(&mut self, now: Instant) {
         match &mut self.phase {
-            Phase::Asking => self.phase = Phase::Asked(Silence::from(now)),
+            Phase::Asking => {
+                self.died = false;
+                self.phase = Phase::Asked(Silence {
+                    heard: now,
+                    patience: self.patience,
+                });
+                self.patience = (self.patience * 2).min(LONGEST_SILENCE);
+            }
             Phase::Streaming(stream) => stream.silence.heard = now,
             _ => {}
         }
@@ -319,8 +334,14 @@ impl Exchange {
         let dead = matches!(&self.phase, Phase::Streaming(stream) if *stream.server == *server);
         if dead {
             self.phase = Phase::Unasked;
+            self.died = true;
         }
         dead
+    }
+
+    /// Whether the server that had the question died, so that it is asked again.
+    pub(crate) fn has_lost_its_server(&self) -> bool {
+        self.died
     }
 
     /// The process that answers, and since when it is silent.

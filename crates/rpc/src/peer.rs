@@ -31,6 +31,8 @@ pub struct PeerOptions {
     pub name: String,
     /// How long a record may wait for the bus to come back before its writer is told.
     pub record_patience: Duration,
+    /// Stores of this process that serve although another store of their name served before.
+    pub adopt_stores: Vec<String>,
 }
 
 impl Default for PeerOptions {
@@ -38,6 +40,7 @@ impl Default for PeerOptions {
         Self {
             name: "threadgraph".to_owned(),
             record_patience: Duration::from_secs(60),
+            adopt_stores: Vec::new(),
         }
     }
 }
@@ -57,6 +60,8 @@ pub struct Ask {
     pub epoch: Option<u64>,
     /// Workspace.
     pub workspace: Option<WorkspaceId>,
+    /// Generation of the workspace that a record belongs to.
+    pub generation: Option<i64>,
     /// Question that caused this one.
     pub parent: Option<Arc<str>>,
     /// How deep the chain of questions is.
@@ -132,6 +137,11 @@ impl Peer {
     /// The answering end.
     pub fn server(&self) -> &ReplyServer {
         &self.0.server
+    }
+
+    /// Whether a store serves although another store of its name served before.
+    pub fn adopts(&self, store: &str) -> bool {
+        self.0.options.adopt_stores.iter().any(|name| name == store)
     }
 
     /// The bus.
@@ -256,6 +266,7 @@ impl Peer {
                 id: ask.id.or(ask.parent.map(|parent| parent.to_string())),
                 from: Some(self.inbox().to_owned()),
                 workspace: ask.workspace.map(Into::into),
+                generation: ask.generation,
                 epoch: ask.epoch,
                 thread: ask.thread,
                 user_id: ask.user_id,

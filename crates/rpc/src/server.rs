@@ -30,7 +30,7 @@ const KEEP_RELEASED: Duration = Duration::from_secs(15);
 /// Pause before an asker is asked once more where it stands.
 const ASK_AGAIN: Duration = Duration::from_millis(500);
 /// Bytes of ended answers kept at most.
-const KEEP_BYTES: usize = 32 << 20;
+const KEEP_BYTES: usize = tg_schemas::limits::REPEATS;
 /// Cancelled ids remembered, for work that is between two messages when the cancel comes.
 const KEEP_CANCELLED: usize = 4096;
 
@@ -86,7 +86,7 @@ impl ReplyStream {
             reply_to: match &self.reply_to {
                 Target::Inbox(name) => name.to_string(),
                 Target::Topic(topic) => topic.to_string(),
-                Target::Subscription(_) => String::new(),
+                Target::Subscription(_) | Target::Liveness(_) => String::new(),
             },
             seq: state.next,
             deadline: self.deadline.millis(),

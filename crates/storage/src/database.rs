@@ -8,9 +8,9 @@ use rusqlite::{Connection, Transaction};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::lock::OwnerLock;
-use crate::reader::{self, Readers};
+use crate::reader::{self, CallOff, Readers};
 use crate::writer::{self, Job};
-use crate::{Durability, StorageError, connection};
+use crate::{Durability, StorageError, connection, identity};
 
 /// A database of this process. Clones share it; the last one closes it and waits for queued work.
 #[derive(Clone)]
@@ -42,6 +42,7 @@ impl Database {
         }
         let lock = OwnerLock::take(path)?;
         let conn = connection::writer(path, migrations, durability)?;
+        identity::ensure(&conn)?;
         let readers = Readers::start(path)?;
         Self::start(conn, Some(readers), durability, Some(lock))
     }
@@ -53,15 +54,20 @@ impl Database {
     }
 
     fn start(
-        conn: Connection,
+        mut conn: Connection,
         readers: Option<Readers>,
         durability: Durability,
         lock: Option<OwnerLock>,
     ) -> Result<Self, StorageError> {
         let (jobs, queue) = mpsc::channel(writer::QUEUE);
+        // Only reads are ever called off.
+        let call_off = match readers {
+            Some(_) => CallOff::default(),
+            None => CallOff::of(&mut conn)?,
+        };
         let writer = std::thread::Builder::new()
             .name("store-write".to_owned())
-            .spawn(move || writer::run(&conn, queue))
+            .spawn(move || writer::run(&conn, &call_off, queue))
             .map_err(|error| StorageError::from_io(&error))?;
         Ok(Self {
             inner: Arc::new(Inner {
@@ -92,12 +98,13 @@ impl Database {
         receive(result).await
     }
 
-    /// Runs the closure on a reader thread, over one consistent state of the database.
+    /// Runs the closure on a reader thread, over one consistent state of the database. Dropping the future calls
+    /// the read off: it is not begun, or its statement ends with [`StorageError::Interrupted`].
     pub async fn read<T: Send + 'static>(
         &self,
         f: impl FnOnce(&Connection) -> Result<T, StorageError> + Send + 'static,
     ) -> Result<T, StorageError> {
-        let (read, result) = reader::pack(f);
+        let (read, _hold, result) = reader::pack(f);
         match &self.inner.readers {
             Some(readers) => readers.push(read).await?,
             None => self.send(Job::Read(read)).await?,

@@ -25,15 +25,19 @@
 //! ```
 
 pub mod blob;
+mod config_known;
 mod connection;
 mod database;
 mod error;
+mod identity;
 mod lock;
 mod reader;
 mod writer;
 
+pub use config_known::ConfigKnown;
 pub use database::Database;
 pub use error::StorageError;
+pub use identity::identity_of;
 pub use rusqlite;
 
 /// How hard a commit is. Printed in every benchmark.

@@ -161,7 +161,7 @@ impl BusExt for dyn Bus {
 
     async fn listen(&self, to: &Subscription, prefetch: u16) -> Ear {
         let (sink, deliveries) = collector();
-        let consumer = within(self.consume(to, Consume { prefetch }, sink))
+        let consumer = within(self.consume(to, Consume::prefetch(prefetch), sink))
             .await
             .unwrap();
         Ear {

@@ -156,7 +156,7 @@ impl Core {
         });
         match source {
             Source::Subscription(subscription, how) => {
-                self.inner.consume(subscription, *how, sink).await
+                self.inner.consume(subscription, how.clone(), sink).await
             }
             Source::Topic(topic) => self.inner.observe(topic, sink).await,
             Source::Inbox(name) => self.inner.open_inbox(name, sink).await,
@@ -189,7 +189,7 @@ fn is_record(target: &Target) -> bool {
     match target {
         Target::Topic(topic) => topic.class() == Class::Flow,
         Target::Subscription(subscription) => subscription.topic.class() == Class::Flow,
-        Target::Inbox(_) => false,
+        Target::Inbox(_) | Target::Liveness(_) => false,
     }
 }
 

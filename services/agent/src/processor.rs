@@ -25,7 +25,9 @@ pub fn processors(
     durability: Durability,
 ) -> Result<Vec<Processor>, Error> {
     let dir = dir.to_owned();
+    let file = Ledger::file(&dir);
     let agent = Agent::new(settings, move || Ledger::open(&dir, durability));
+    agent.store.kept_in(file);
     Ok(vec![processor(&agent)])
 }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use tg_collections::reaper;
 use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
 use tg_schemas::Error;
 use tg_schemas::msg::PutAside;
@@ -45,6 +46,8 @@ pub fn processors_with(
     let service = Service::new(store.clone(), settings);
     let handler = Arc::new(Handler(service.clone()));
     mesh.spawn(TaskKind::Background, watch(mesh.clone()));
+    let reaped = reaper::run(mesh.clone(), PROCESSOR, store.clone());
+    mesh.spawn(TaskKind::Background, reaped);
     let processor = Processor::new(PROCESSOR)
         .serves_workspace("flow", handler.clone())
         .serves_system("flow", handler)

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use tg_mesh::owned::off_runtime;
+use tg_mesh::leased_store::off_runtime;
 use tg_mesh::{OwnedStore, Processor};
 use tg_schemas::Error;
 use tg_storage::Durability;
@@ -62,6 +62,7 @@ pub fn processors(
             Ok(Service::load(store).await?)
         }
     });
+    store.kept_in(data_dir.join(FILE));
     let processor = Processor::new(PROCESSOR)
         .serves_system(
             "iam",

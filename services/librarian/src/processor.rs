@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use tg_collections::reaper;
 use tg_mesh::leased_store::off_runtime;
 use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
 use tg_schemas::Error;
@@ -69,6 +70,8 @@ pub fn processors_with(
     store.kept_in(data_dir.join(FILE));
     let kept = keeper::run(mesh.clone(), store.clone(), wake);
     mesh.spawn(TaskKind::Background, kept);
+    let reaped = reaper::run(mesh.clone(), "librarian", store.clone());
+    mesh.spawn(TaskKind::Background, reaped);
     let processor = Processor::new(PROCESSOR)
         .serves_workspace("librarian", Arc::new(Handler(store.clone())))
         .serves_workspace("collection", Arc::new(Collections(store.clone())))

@@ -87,6 +87,11 @@ impl Claims {
         }
     }
 
+    /// Whether this process holds the claim to a name.
+    pub(super) fn holds(&self, name: &str) -> bool {
+        self.held.lock().get(name).is_some_and(|held| held.holds())
+    }
+
     /// Gives a claim up.
     pub(super) async fn release(&self, session: Option<&Session>, held: &Arc<Held>) {
         let ours = self.remove(held);

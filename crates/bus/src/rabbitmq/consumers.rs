@@ -16,7 +16,7 @@ use lapin::message::DeliveryResult;
 use lapin::options::{
     BasicAckOptions, BasicCancelOptions, BasicConsumeOptions, BasicRejectOptions,
 };
-use lapin::types::FieldTable;
+use lapin::types::{FieldTable, ShortString};
 use lapin::{Acker, Channel, ConsumerDelegate};
 use parking_lot::Mutex;
 use tg_schemas::topic::Class;
@@ -28,7 +28,7 @@ use tokio::time::timeout;
 use super::session::Session;
 use super::topology;
 use super::wire::{self, Fault};
-use crate::bus::{Delete, Delivery, Mode, Settle, Sink};
+use crate::bus::{Consume, Delete, Delivery, Mode, Settle, Sink};
 
 /// Longest wait for the broker when a consumer stops.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -38,8 +38,8 @@ const TRIES: usize = 3;
 /// What is consumed.
 #[derive(Debug, Clone)]
 pub(super) enum Source {
-    /// A subscription, with its prefetch.
-    Subscription(Subscription, u16),
+    /// A subscription, and how it is consumed.
+    Subscription(Subscription, Consume),
     /// A topic of records, without keeping any.
     Observer(Topic),
     /// This process's inbox.
@@ -49,9 +49,17 @@ pub(super) enum Source {
 impl Source {
     fn prefetch(&self) -> Option<u16> {
         match self {
-            Self::Subscription(of, prefetch) if of.topic.class() == Class::Flow => {
-                Some((*prefetch).max(1))
+            Self::Subscription(of, how) if of.topic.class() == Class::Flow => {
+                Some(how.prefetch.max(1))
             }
+            _ => None,
+        }
+    }
+
+    /// The claim under which it is consumed.
+    pub(super) fn claim(&self) -> Option<&str> {
+        match self {
+            Self::Subscription(_, how) => how.claim.as_deref(),
             _ => None,
         }
     }
@@ -194,7 +202,7 @@ impl Registry {
             Source::Observer(topic) => {
                 topology::declare_observer(session, self.mode, topic).await?
             }
-            Source::Inbox(name) => topology::declare_inbox(session, name).await?,
+            Source::Inbox(name) => self.declare_inbox(session, entry.id, name).await?,
         };
         let prefetch = entry.source.prefetch();
         let tag = format!("ctag{}.{}", entry.id, uuid::Uuid::new_v4().simple());
@@ -220,6 +228,23 @@ impl Registry {
         Ok(Live { channel, consumer })
     }
 
+    async fn declare_inbox(
+        &self,
+        session: &Session,
+        id: u64,
+        name: &str,
+    ) -> Result<ShortString, Fault> {
+        let queue = topology::declare_inbox(session, name).await?;
+        if self.mode == Mode::Native {
+            match topology::declare_liveness(session, name).await {
+                // The broker has not noticed yet that the connection before is gone.
+                Err(Fault::Locked) => self.lost.push(session.generation, id),
+                declared => declared?,
+            }
+        }
+        Ok(queue)
+    }
+
     /// Stops a consumer: nothing is delivered once this returns.
     pub(super) async fn stop(&self, session: Option<&Session>, entry: &Entry) {
         entry.stopped.store(true, Ordering::Release);
@@ -234,6 +259,8 @@ impl Registry {
         }
         if let (Source::Inbox(name), Some(session)) = (&entry.source, session) {
             let _ = topology::delete_queue(session, name, Delete::Always).await;
+            let alive = topology::liveness(name);
+            let _ = topology::delete_queue(session, &alive, Delete::Always).await;
         }
     }
 

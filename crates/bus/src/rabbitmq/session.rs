@@ -15,10 +15,8 @@ use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::lanes::Lanes;
 use super::wire::{Fault, short};
 use crate::bus::BusError;
-use crate::task::Tasks;
 
 /// Longest wait for a connection or for the broker's answer to a declaration.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -46,7 +44,6 @@ pub(super) struct Session {
     /// Where single messages are fetched; lives as long as they may be settled.
     pub(super) taking: AsyncMutex<Option<Channel>>,
     known: Mutex<HashSet<String>>,
-    lanes: std::sync::OnceLock<Lanes>,
 }
 
 /// A channel that many consumers share, replaced when the broker closes it.
@@ -58,15 +55,10 @@ struct SharedChannel {
 
 impl Session {
     /// Connects. Fails if the broker is not there or does not let us in.
-    pub(super) async fn open(
-        uri: &AMQPUri,
-        generation: u64,
-        tasks: &Tasks,
-        publishers: usize,
-    ) -> lapin::Result<Arc<Self>> {
+    pub(super) async fn open(uri: &AMQPUri, generation: u64) -> lapin::Result<Arc<Self>> {
         let (publishing, consuming) =
             tokio::try_join!(connect(uri, "publishing"), connect(uri, "consuming"))?;
-        let session = Arc::new(Self {
+        Ok(Arc::new(Self {
             generation,
             publishing,
             consuming,
@@ -80,16 +72,7 @@ impl Session {
             spare: Mutex::default(),
             taking: AsyncMutex::default(),
             known: Mutex::default(),
-            lanes: std::sync::OnceLock::new(),
-        });
-        let lanes = patient(Lanes::start(&session, tasks, publishers)).await?;
-        let _ = session.lanes.set(lanes);
-        Ok(session)
-    }
-
-    /// Where messages are published.
-    pub(super) fn lanes(&self) -> Result<&Lanes, BusError> {
-        self.lanes.get().ok_or(BusError::Down)
+        }))
     }
 
     /// Both sockets are fine.
@@ -232,7 +215,7 @@ async fn connect(uri: &AMQPUri, role: &str) -> lapin::Result<Connection> {
     patient(Connection::connect_uri(uri.clone(), properties)).await
 }
 
-async fn patient<T>(work: impl Future<Output = lapin::Result<T>>) -> lapin::Result<T> {
+pub(super) async fn patient<T>(work: impl Future<Output = lapin::Result<T>>) -> lapin::Result<T> {
     timeout(PATIENCE, work)
         .await
         .unwrap_or_else(|_| Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into()))

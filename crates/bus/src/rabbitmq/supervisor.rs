@@ -9,6 +9,7 @@ use futures::StreamExt;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use super::Core;
+use super::connected::Connected;
 use super::consumers::{Entry, Source};
 use super::session::Session;
 use super::topology;
@@ -27,7 +28,7 @@ const RETRY: Duration = Duration::from_millis(500);
 const AT_ONCE: usize = 32;
 
 /// Runs until the bus is closed.
-pub(super) async fn run(core: Arc<Core>, first: Arc<Session>) {
+pub(super) async fn run(core: Arc<Core>, first: Arc<Connected>) {
     let mut session = first;
     loop {
         let mending = mend(core.clone(), session.clone());
@@ -75,13 +76,13 @@ async fn follow(core: &Core, session: &Session) {
     }
 }
 
-async fn reconnect(core: &Arc<Core>) -> Arc<Session> {
+async fn reconnect(core: &Arc<Core>) -> Arc<Connected> {
     let mut pause = PAUSE.0;
     loop {
         sleep(pause).await;
         pause = (pause * 2).min(PAUSE.1);
         let generation = core.generation.fetch_add(1, Ordering::Relaxed) + 1;
-        let open = Session::open(&core.uri, generation, &core.tasks, core.options.publishers);
+        let open = Connected::open(&core.uri, generation, &core.tasks, core.options.publishers);
         let session = match open.await {
             Ok(session) => session,
             Err(error) => {
@@ -105,7 +106,15 @@ async fn reconnect(core: &Arc<Core>) -> Arc<Session> {
 /// Sets up claims and consumers in a new session.
 async fn restore(core: &Core, session: &Session) -> Result<(), Fault> {
     core.claims.resume(session).await?;
-    let mut setting_up = futures::stream::iter(core.consumers.all())
+    let (may, waits): (Vec<_>, Vec<_>) = core
+        .consumers
+        .all()
+        .into_iter()
+        .partition(|entry| may_consume(core, entry));
+    for entry in waits {
+        core.consumers.retry(session, &entry);
+    }
+    let mut setting_up = futures::stream::iter(may)
         .map(async |entry| (core.consumers.set_up(session, &entry).await, entry))
         .buffer_unordered(AT_ONCE);
     while let Some((result, entry)) = setting_up.next().await {
@@ -121,8 +130,16 @@ async fn restore(core: &Core, session: &Session) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Whether a consumer may take anything: what it consumes under a claim is another process's once that is lost.
+fn may_consume(core: &Core, entry: &Entry) -> bool {
+    entry
+        .source
+        .claim()
+        .is_none_or(|name| core.claims.holds(name))
+}
+
 /// Repairs single consumers and claims while the session lasts.
-async fn mend(core: Arc<Core>, session: Arc<Session>) {
+async fn mend(core: Arc<Core>, session: Arc<Connected>) {
     while let Ok(true) = core.claims.resume(&session).await {
         sleep(PAUSE.0).await;
     }
@@ -130,6 +147,13 @@ async fn mend(core: Arc<Core>, session: Arc<Session>) {
         for entry in core.consumers.lost(&session).await {
             if !session.connected() {
                 return;
+            }
+            if entry.is_stopped() {
+                continue;
+            }
+            if !may_consume(&core, &entry) {
+                core.consumers.retry(&session, &entry);
+                continue;
             }
             if let Err(fault) = repair(&core, &session, &entry).await {
                 tracing::warn!(?fault, "a consumer could not be set up again yet");

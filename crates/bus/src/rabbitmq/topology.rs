@@ -176,6 +176,29 @@ pub(super) async fn declare_inbox(session: &Session, name: &str) -> Result<Short
     Ok(queue)
 }
 
+/// Name of the queue that is there exactly as long as the process of an inbox is connected.
+pub(super) fn liveness(inbox: &str) -> String {
+    format!("{inbox}.alive")
+}
+
+/// Declares the liveness queue of an inbox: exclusive, and it keeps nothing. `Locked` while the broker still holds a
+/// connection of this process from before.
+pub(super) async fn declare_liveness(session: &Session, inbox: &str) -> Result<(), Fault> {
+    let name = short(liveness(inbox)).map_err(|_| Fault::Refused)?;
+    session
+        .apart(async |channel| {
+            let options = QueueDeclareOptions {
+                exclusive: true,
+                ..QueueDeclareOptions::default()
+            };
+            let mut arguments = FieldTable::default();
+            arguments.insert("x-max-length".into(), AMQPValue::LongInt(0));
+            channel.queue_declare(name, options, arguments).await?;
+            Ok(())
+        })
+        .await
+}
+
 /// Declares a queue that only this connection may have. `Locked` if another one has it.
 pub(super) async fn declare_claim(session: &Session, name: &str) -> Result<(), Fault> {
     let name = short(name.to_owned()).map_err(|_| Fault::Refused)?;

@@ -276,7 +276,7 @@ async fn nine_thousand_subscriptions_are_nothing() {
     let mut consumers = Vec::new();
     for topic in &topics {
         let consumer = bus
-            .consume(&sub(topic, "reader"), Consume { prefetch: 2 }, sink.clone())
+            .consume(&sub(topic, "reader"), Consume::prefetch(2), sink.clone())
             .await;
         consumers.push(consumer.unwrap());
     }
@@ -317,7 +317,7 @@ async fn a_panicking_sink_harms_nobody() {
     }
     let bus: Arc<dyn Bus> = Arc::new(EmbeddedBus::in_memory());
     let topic = topic(Class::Notify);
-    let how = Consume { prefetch: 1 };
+    let how = Consume::prefetch(1);
     let _bomb = bus.consume(&sub(&topic, "bomb"), how, Arc::new(Bomb)).await;
     let mut ear = bus.listen(&sub(&topic, "ear"), 1).await;
     bus.send(&topic, "hello").await;

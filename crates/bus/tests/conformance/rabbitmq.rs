@@ -103,7 +103,7 @@ async fn many_consumers_share_few_channels(node: &RabbitNode) {
     let started = Instant::now();
     let mut consumers = Vec::new();
     for topic in &topics {
-        let how = tg_bus::bus::Consume { prefetch: 4 };
+        let how = tg_bus::bus::Consume::prefetch(4);
         let subscription = sub(topic, "reader");
         let consumer = bus.consume(&subscription, how, sink.clone()).await;
         consumers.push(consumer.unwrap());
@@ -351,7 +351,7 @@ async fn a_foreign_declaration_is_refused_and_harms_nobody() {
     let (sink, _deliveries) = collector();
     let name = taken.queue(Mode::Native.prefix());
     let inbox = bus.open_inbox(&name, sink.clone()).await.unwrap();
-    let how = tg_bus::bus::Consume { prefetch: 1 };
+    let how = tg_bus::bus::Consume::prefetch(1);
     let refused = bus.consume(&taken, how, sink).await;
     assert_eq!(refused.err(), Some(BusError::Refused));
     let refused = bus.declare(&[], std::slice::from_ref(&taken)).await;

@@ -559,7 +559,7 @@ pub async fn a_sink_may_spawn_and_acknowledge_at_once(world: World) {
     let bus = world.connect().await;
     let topic = topic(Class::Flow);
     let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
-    let how = tg_bus::bus::Consume { prefetch: 1 };
+    let how = tg_bus::bus::Consume::prefetch(1);
     let reader = sub(&topic, "reader");
     let consumer = bus.consume(&reader, how, Arc::new(Busy(sender))).await;
     for n in 0..300 {

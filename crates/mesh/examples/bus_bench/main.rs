@@ -78,7 +78,7 @@ async fn measure(bus: Arc<dyn Bus>, count: usize) {
         let topic = Topic::system(class, "bench");
         let reader = Subscription::service(topic.clone(), "reader");
         let (sender, mut arrivals) = mpsc::unbounded_channel();
-        let how = Consume { prefetch: 256 };
+        let how = Consume::prefetch(256);
         let sink = Arc::new(Arrivals(sender));
         let consumer = bus.consume(&reader, how, sink).await.expect("a consumer");
         let target = Target::Topic(topic.clone());

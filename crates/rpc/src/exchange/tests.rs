@@ -34,16 +34,18 @@ fn asked() -> Exchange {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_nobody_answers_is_asked_again_after_a_second_and_a_half() {
+async fn a_question_nobody_answers_is_asked_again_after_doubling_pauses() {
     let mut exchange = asked();
-    advance(1500 * MS).await;
-    assert_eq!(exchange.look(Instant::now(), false), Look::Fine);
-    advance(MS).await;
-    assert_eq!(exchange.look(Instant::now(), false), Look::AskAgain);
-    // Once: the reader is to ask now.
-    advance(5000 * MS).await;
-    assert_eq!(exchange.look(Instant::now(), false), Look::Fine);
-    assert!(matches!(exchange.read(), Next::Ask));
+    for pause in [700, 1400, 2800, 5600, 11_200, 12_000, 12_000] {
+        advance(pause * MS).await;
+        assert_eq!(exchange.look(Instant::now(), false), Look::Fine);
+        advance(MS).await;
+        assert_eq!(exchange.look(Instant::now(), false), Look::AskAgain);
+        // Once: the reader is to ask now.
+        assert_eq!(exchange.look(Instant::now(), false), Look::Fine);
+        assert!(matches!(exchange.read(), Next::Ask));
+        exchange.asked(Instant::now());
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -134,7 +136,10 @@ async fn a_server_known_to_be_dead_is_not_waited_for() {
     exchange.hear(frame("a", Frame::Alive, 0), Instant::now());
     assert!(!exchange.server_died("b"));
     assert!(exchange.server_died("a"));
+    assert!(exchange.has_lost_its_server());
     assert!(matches!(exchange.read(), Next::Ask));
+    exchange.asked(Instant::now());
+    assert!(!exchange.has_lost_its_server());
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,7 +1,7 @@
 //! The referee of repeated work: which run a question began, and what each step decided, saw, or how it
 //! ended. It is not the run's memory: that travels in the step records.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -110,8 +110,13 @@ pub struct Ledger {
 impl Ledger {
     /// Opens or creates the ledger in a directory.
     pub fn open(dir: &Path, durability: Durability) -> Result<Self, StorageError> {
-        let db = Database::open(&dir.join("agent.db"), MIGRATIONS, durability)?;
+        let db = Database::open(&Self::file(dir), MIGRATIONS, durability)?;
         Ok(Self { db })
+    }
+
+    /// The ledger's file in a directory.
+    pub fn file(dir: &Path) -> PathBuf {
+        dir.join("agent.db")
     }
 
     /// A ledger that ends with the process.

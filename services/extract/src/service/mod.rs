@@ -8,13 +8,14 @@ mod knowledge;
 mod models;
 mod ontology;
 mod ready;
+mod reaped;
 mod rows;
-mod tidy;
 mod write;
 
 use std::path::Path;
 use std::sync::Arc;
 
+use tg_collections::reaper;
 use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
 use tg_storage::Durability;
 
@@ -46,7 +47,11 @@ pub fn processors(
 ) -> Vec<Processor> {
     let file = data_dir.join(FILE);
     let store = OwnedStore::blocking(STORE, move || Ledger::open(&file, durability));
-    mesh.spawn(TaskKind::Background, tidy::run(mesh.clone(), store.clone()));
+    store.kept_in(data_dir.join(FILE));
+    mesh.spawn(
+        TaskKind::Background,
+        reaper::run(mesh.clone(), STORE, store.clone()),
+    );
     let parallel = settings.parallel;
     let desk = Arc::new(Desk::new(store.clone()));
     let of = |id: &str| {

@@ -11,6 +11,7 @@ mod write;
 use std::path::Path;
 use std::sync::Arc;
 
+use tg_collections::reaper;
 use tg_mesh::{Mesh, OpenFault, OwnedStore, Processor, TaskKind};
 use tg_schemas::msg::{RETRACT, drop_topic};
 use tg_schemas::{Error, ErrorCode};
@@ -35,7 +36,12 @@ pub fn processors(
     let file = data_dir.join(FILE);
     let open = move || Engine::open(&file, durability, Limits::default());
     let owned = OwnedStore::blocking(STORE, open);
+    owned.kept_in(data_dir.join(FILE));
     mesh.spawn(TaskKind::Background, tidy::run(mesh.clone(), owned.clone()));
+    mesh.spawn(
+        TaskKind::Background,
+        reaper::run(mesh.clone(), STORE, owned.clone()),
+    );
     let writer = Processor::new("triples-write")
         .reads("input", Arc::new(write::Writer(owned.clone())))
         .reads_own(RETRACT, Arc::new(forget::Retractor(owned.clone())))

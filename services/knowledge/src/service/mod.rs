@@ -7,6 +7,7 @@ mod tidy;
 use std::path::Path;
 use std::sync::Arc;
 
+use tg_collections::reaper;
 use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
 use tg_schemas::msg::{GraphEmbeddings, KnowledgeRequest, KnowledgeResponse, Triples};
 use tg_storage::Durability;
@@ -31,9 +32,14 @@ pub fn processors(mesh: &Mesh, data_dir: &Path, durability: Durability) -> Vec<P
     let file = data_dir.join(FILE);
     let open = move || Cores::open(&file, durability);
     let store = OwnedStore::blocking(STORE, open);
+    store.kept_in(data_dir.join(FILE));
     let wake = Arc::new(Notify::new());
     let tidy = tidy::run(mesh.clone(), store.clone(), wake.clone());
     mesh.spawn(TaskKind::Background, tidy);
+    mesh.spawn(
+        TaskKind::Background,
+        reaper::run(mesh.clone(), STORE, store.clone()),
+    );
 
     let keeper = Arc::new(Keeper(store.clone()));
     let door = Arc::new(Door {

@@ -8,6 +8,7 @@ mod write;
 use std::path::Path;
 use std::sync::Arc;
 
+use tg_collections::reaper;
 use tg_mesh::{Cx, Mesh, OwnedStore, Processor, TaskKind};
 use tg_schemas::msg::{ExtractedObject, Metadata, RETRACT, drop_topic};
 use tg_schemas::table::TABLE;
@@ -33,9 +34,14 @@ const QUESTIONS: usize = 64;
 pub fn processors(mesh: &Mesh, data_dir: &Path, durability: Durability) -> Vec<Processor> {
     let file = data_dir.join(FILE);
     let store = OwnedStore::blocking(STORE, move || Store::open(&file, durability));
+    store.kept_in(data_dir.join(FILE));
     mesh.spawn(
         TaskKind::Background,
         forget::tidy(mesh.clone(), store.clone()),
+    );
+    mesh.spawn(
+        TaskKind::Background,
+        reaper::run(mesh.clone(), STORE, store.clone()),
     );
     let forgetter = Arc::new(Forgetter(store.clone()));
     let writer = Processor::new("rows-write")
@@ -61,7 +67,7 @@ fn key(cx: &Cx, metadata: Option<&Metadata>) -> CollectionKey {
 
 /// A collection in its present life.
 fn of(cx: &Cx, collection: &str) -> CollectionKey {
-    let named = CollectionKey::new(cx.workspace(), collection, 0);
+    let named = CollectionKey::new(cx.workspace_key().as_str(), collection, 0);
     let incarnation = cx.incarnation(&named.collection);
     CollectionKey {
         incarnation,

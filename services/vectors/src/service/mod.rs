@@ -4,12 +4,12 @@ mod forget;
 mod keywords;
 mod query;
 mod run;
-mod tidy;
 mod write;
 
 use std::path::Path;
 use std::sync::Arc;
 
+use tg_collections::reaper;
 use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
 use tg_schemas::Error;
 use tg_schemas::msg::{
@@ -45,7 +45,7 @@ const QUESTIONS: usize = 256;
 /// The processors that keep and search vectors and words, over two files in `data_dir`. A file is opened,
 /// and its lock taken, when this process is asked first: a process that stands by leaves it alone.
 ///
-/// Also starts the task that forgets what belonged to deleted workspaces.
+/// Also starts the tasks that purge what belonged to deleted workspaces.
 pub fn processors(
     mesh: &Mesh,
     data_dir: &Path,
@@ -55,11 +55,15 @@ pub fn processors(
     let file = data_dir.join(VECTORS);
     let open = move || Engine::open(&file, durability, limits);
     let vectors = OwnedStore::blocking("vectors", open);
+    vectors.kept_in(data_dir.join(VECTORS));
     let file = data_dir.join(KEYWORDS);
     let open = move || Keywords::open(&file, durability);
     let words = OwnedStore::blocking("keywords", open);
-    let tidy = tidy::run(mesh.clone(), vectors.clone(), words.clone());
-    mesh.spawn(TaskKind::Background, tidy);
+    words.kept_in(data_dir.join(KEYWORDS));
+    let vectors_reaper = reaper::run(mesh.clone(), "vectors", vectors.clone());
+    mesh.spawn(TaskKind::Background, vectors_reaper);
+    let words_reaper = reaper::run(mesh.clone(), "keywords", words.clone());
+    mesh.spawn(TaskKind::Background, words_reaper);
 
     let writer = Arc::new(Writer(vectors.clone()));
     let querier = Arc::new(Querier(vectors.clone()));

@@ -4,7 +4,8 @@
 //! [`Owned`] is what the runtime needs of a store; [`OwnedStore`] is the one implementation that services
 //! use. Handlers ask it for the open store; it never opens one by itself.
 
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -36,6 +37,12 @@ pub trait Owned: Send + Sync + 'static {
 
     /// Lets the store go, once nothing uses it any more. Idempotent.
     async fn release(&self);
+
+    /// Which store it is, once this process has it; `None` where a store has no identity of its own.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    async fn identity(&self) -> Result<Option<String>, Error>;
 }
 
 /// Why a store did not open.
@@ -76,6 +83,8 @@ enum State<T> {
 pub struct OwnedStore<T> {
     name: String,
     open: Open<T>,
+    /// The file whose identity is the store's.
+    file: OnceLock<PathBuf>,
     state: watch::Sender<State<T>>,
 }
 
@@ -90,6 +99,7 @@ impl<T: Send + Sync + 'static> OwnedStore<T> {
         Arc::new(Self {
             name: name.to_owned(),
             open: Box::new(move || Box::pin(open())),
+            file: OnceLock::new(),
             state: watch::channel(State::Closed).0,
         })
     }
@@ -101,6 +111,12 @@ impl<T: Send + Sync + 'static> OwnedStore<T> {
         E: Into<OpenFault> + Send + 'static,
     {
         Self::new(name, move || off_runtime(open.clone()))
+    }
+
+    /// Names the file whose identity is the store's: a process with another file of the same name does not take
+    /// over from the one that served (see `leases.rs`).
+    pub fn kept_in(&self, file: PathBuf) {
+        let _ = self.file.set(file);
     }
 
     /// A store that is open for good, for tests of what uses it.
@@ -202,6 +218,17 @@ impl<T: Send + Sync + 'static> Owned for Arc<OwnedStore<T>> {
             Ok(State::Failed(error, _)) => Err(error.clone()),
             Ok(State::Closed) | Err(_) => Ok(false),
         }
+    }
+
+    async fn identity(&self) -> Result<Option<String>, Error> {
+        let Some(file) = self.file.get().cloned() else {
+            return Ok(None);
+        };
+        let read = off_runtime(move || tg_storage::identity_of(&file)).await;
+        read.map_err(|fault| match fault {
+            OpenFault::Failed(error) => error,
+            OpenFault::InUse => StorageError::InUse.into(),
+        })
     }
 
     async fn release(&self) {

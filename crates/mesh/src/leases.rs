@@ -1,24 +1,31 @@
-//! Keeps what this process owns: for each store it claims the name on the bus, takes the store, lets its
-//! processors serve; and when it lost the claim, has them stop and lets the store go. It stands by otherwise.
+//! **Leader election** per store: holds a claim on the bus and the store's own lock; starts its processors while both
+//! are held, stops them and lets the store go when the claim is lost, and stands by otherwise. The file lock
+//! **fences**: whoever lost the claim cannot write to a store that another process opened. A store that is not the
+//! one that served last (see `lease_record.rs`) never takes over.
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tg_schemas::Error;
+use tokio::time::Instant;
 
 use crate::attached::Served;
+use crate::lease_record::{self, Lease};
+use crate::leased_store::Owned;
 use crate::mesh::Mesh;
-use crate::owned::Owned;
 use tg_bus::TaskKind;
-use tg_bus::{Claim, Link};
+use tg_bus::{Claim, Link, Mode};
 
 /// How often the claim is looked at, and asked for while standing by.
 const AGAIN: Duration = Duration::from_millis(500);
 /// Looks at a lost claim before it is believed: the bus adapter asks for it again by itself after a
 /// reconnect. The store's own lock keeps others from serving meanwhile; without one there is no such grace.
 const GRACE: u32 = 5;
+/// How long a store that is not the one that served last leaves the claim to others.
+const REFUSED: Duration = Duration::from_secs(5);
 
 /// The stores of this process by name.
 #[derive(Default)]
@@ -32,6 +39,10 @@ struct Kept {
     owned: Option<Arc<dyn Owned>>,
     members: Mutex<Vec<Arc<Served>>>,
     turn: tokio::sync::Mutex<Turn>,
+    /// This store serves whichever served before.
+    adopt: bool,
+    /// It was said that another store served before.
+    refused: AtomicBool,
 }
 
 #[derive(Default)]
@@ -39,6 +50,10 @@ struct Turn {
     claim: Option<Box<dyn Claim>>,
     missed: u32,
     serving: bool,
+    /// The store was found to be the one that served last.
+    checked: bool,
+    /// It was found not to be; not looked at again before.
+    not_before: Option<Instant>,
 }
 
 impl Keeper {
@@ -60,6 +75,8 @@ impl Keeper {
                     owned,
                     members: Mutex::default(),
                     turn: tokio::sync::Mutex::default(),
+                    adopt: mesh.adopts(store),
+                    refused: AtomicBool::new(false),
                 })
             });
             kept.clone()
@@ -131,6 +148,7 @@ impl Kept {
             }
         } else if !holds && turn.serving {
             turn.serving = false;
+            turn.checked = false;
             tracing::warn!(store = %self.name, "lost the claim: standing by");
             let ends = members.iter().map(|served| served.end(mesh));
             futures::future::join_all(ends).await;
@@ -143,6 +161,9 @@ impl Kept {
 
     /// Whether this process holds the claim and the store.
     async fn holds(&self, mesh: &Mesh, turn: &mut Turn) -> Result<bool, Error> {
+        if turn.not_before.is_some_and(|at| Instant::now() < at) {
+            return Ok(false);
+        }
         let stands = turn.claim.as_ref().map(|claim| claim.holds());
         match stands {
             Some(true) => turn.missed = 0,
@@ -169,9 +190,42 @@ impl Kept {
             return Ok(true);
         };
         match owned.acquire(mesh).await {
-            Ok(held) => Ok(held),
+            Ok(false) => return Ok(false),
+            Ok(true) => {}
             // Its processors say why.
-            Err(_) => Ok(true),
+            Err(_) => return Ok(true),
         }
+        if turn.serving || turn.checked {
+            return Ok(true);
+        }
+        turn.checked = self.served_last(mesh, &**owned).await?;
+        if !turn.checked {
+            owned.release().await;
+            turn.claim = None;
+            turn.not_before = Some(Instant::now() + REFUSED);
+        }
+        Ok(turn.checked)
+    }
+
+    /// Whether this process's store is the one that served last under its name. An empty or another one never takes
+    /// over: what is confirmed into it would be lost to the rest.
+    async fn served_last(&self, mesh: &Mesh, owned: &dyn Owned) -> Result<bool, Error> {
+        // On the bus of one process the store and the bus share a directory.
+        if mesh.bus().in_process() || mesh.bus().mode() != Mode::Native {
+            return Ok(true);
+        }
+        let Some(identity) = owned.identity().await? else {
+            return Ok(true);
+        };
+        let adopt = self.adopt;
+        let lease = lease_record::check(&**mesh.bus(), &self.name, &identity, adopt).await?;
+        if lease == Lease::Others && !self.refused.swap(true, Ordering::AcqRel) {
+            tracing::error!(
+                store = %self.name,
+                "another store of this name served before: standing by; \
+                 start with the data directory that it has, or with --adopt-store if it is lost"
+            );
+        }
+        Ok(lease == Lease::Ours)
     }
 }

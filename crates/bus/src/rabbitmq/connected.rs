@@ -1,0 +1,38 @@
+//! A session with its way out: what is in place while the broker is there.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use lapin::uri::AMQPUri;
+
+use super::lanes::Lanes;
+use super::session::{Session, patient};
+use crate::task::Tasks;
+
+/// A session and its publishing lanes.
+pub(super) struct Connected {
+    session: Arc<Session>,
+    pub(super) lanes: Lanes,
+}
+
+impl Connected {
+    /// Connects and opens the lanes. Fails if the broker is not there or does not let us in.
+    pub(super) async fn open(
+        uri: &AMQPUri,
+        generation: u64,
+        tasks: &Tasks,
+        publishers: usize,
+    ) -> lapin::Result<Arc<Self>> {
+        let session = Session::open(uri, generation).await?;
+        let lanes = patient(Lanes::start(&session, tasks, publishers)).await?;
+        Ok(Arc::new(Self { session, lanes }))
+    }
+}
+
+impl Deref for Connected {
+    type Target = Session;
+
+    fn deref(&self) -> &Session {
+        &self.session
+    }
+}
