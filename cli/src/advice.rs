@@ -84,9 +84,8 @@ fn listing(command: &str) -> Option<&'static str> {
         }
         "show-explain-trace" => "tg list-explain-traces",
         "dead-letters" | "parked" => "the same command without --show and --replay",
-        "create-workspace" | "enable-workspace" | "disable-workspace" | "delete-workspace" => {
-            "tg list-workspaces"
-        }
+        "create-workspace" | "enable-workspace" | "disable-workspace" | "delete-workspace"
+        | "restore-workspace" => "tg list-workspaces",
         "load-structured-data" => "`tg list-config-items --type schema` and `tg show-flows`",
         "revoke-api-key" | "list-api-keys" | "create-api-key" => {
             "`tg whoami` and `tg list-api-keys`"

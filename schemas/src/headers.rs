@@ -94,6 +94,9 @@ pub struct Headers {
     /// Workspace the message belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
+    /// Generation of the workspace that a record was written in. Native only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub generation: Option<i64>,
     /// Epoch of the flow it was sent under.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub epoch: Option<u64>,
@@ -140,6 +143,7 @@ impl Headers {
         text("detach", &self.detach.then(|| "1".to_owned()));
         text("attempt", &self.attempt.map(|n| n.to_string()));
         text("workspace", &self.workspace);
+        text("generation", &self.generation.map(|n| n.to_string()));
         text("epoch", &self.epoch.map(|n| n.to_string()));
         text("thread", &self.thread);
         text("parent", &self.parent);
@@ -165,6 +169,7 @@ impl Headers {
             "detach" => self.detach = value == "1",
             "attempt" => self.attempt = value.parse().ok(),
             "workspace" => self.workspace = owned(),
+            "generation" => self.generation = value.parse().ok(),
             "epoch" => self.epoch = value.parse().ok(),
             "thread" => self.thread = owned(),
             "parent" => self.parent = owned(),
@@ -192,6 +197,7 @@ mod tests {
             deadline: Some(99),
             detach: true,
             epoch: Some(3),
+            generation: Some(1_763_000_000_000),
             aside: Some("{}".into()),
             ..Headers::default()
         };

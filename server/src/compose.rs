@@ -20,7 +20,8 @@ pub async fn processors(mesh: &Mesh, settings: &Settings, services: &Services) -
     let durability = durability(settings);
     let mut all = Vec::new();
     if services.has("config") {
-        all.extend(tg_config::processors(mesh, dir, durability).context("config")?);
+        let grace = settings.restore_within;
+        all.extend(tg_config::processors(mesh, dir, durability, grace).context("config")?);
     }
     if services.has("iam") {
         let regime = match settings.auth {
@@ -30,10 +31,16 @@ pub async fn processors(mesh: &Mesh, settings: &Settings, services: &Services) -
         all.extend(tg_iam::processors(regime, dir, durability).context("iam")?);
     }
     if services.has("flow") {
-        all.extend(tg_flow::processors(mesh, dir, durability).context("flow")?);
+        let bounds = tg_flow::FlowSettings {
+            quotas: tg_flow::Quotas::of_workspaces(settings.put_aside),
+            ..tg_flow::FlowSettings::default()
+        };
+        all.extend(tg_flow::processors_with(mesh, dir, durability, bounds).context("flow")?);
     }
     if services.has("librarian") {
-        all.extend(tg_librarian::processors(mesh, dir, durability).context("librarian")?);
+        let librarian =
+            tg_librarian::processors_with(mesh, dir, durability, settings.library);
+        all.extend(librarian.context("librarian")?);
     }
     if services.has("knowledge") {
         all.extend(tg_knowledge::processors(mesh, dir, durability));

@@ -16,6 +16,7 @@ pub static ALL: &[Row] = &[
     Row::of::<iam::workspaces::ListMyWorkspaces>(),
     Row::of::<iam::workspaces::EnableWorkspace>(),
     Row::of::<iam::workspaces::DisableWorkspace>(),
+    Row::of::<iam::workspaces::RestoreWorkspace>(),
     Row::of::<iam::workspaces::DeleteWorkspace>(),
     Row::of::<iam::api_keys::CreateApiKey>(),
     Row::of::<iam::api_keys::ListApiKeys>(),

@@ -49,6 +49,7 @@ const LINES: &[&str] = &[
     "enable-workspace --workspace-id acme",
     "disable-workspace --workspace-id acme",
     "delete-workspace --workspace-id acme --yes",
+    "restore-workspace -w acme",
     "create-api-key --user-id u --name n --expires 2030-01-01 -w acme",
     "list-api-keys --user-id u -w acme",
     "revoke-api-key --key-id k -w acme",

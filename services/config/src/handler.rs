@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tg_mesh::answer::Out;
+use tg_mesh::Out;
 use tg_mesh::{Cx, Mesh, Mode, OwnedStore, Serve, TaskKind};
 use tg_schemas::msg::{ConfigPush, ConfigRequest};
 use tg_schemas::{Class, Error, ErrorCode, Topic};
@@ -54,7 +54,10 @@ impl Serve<ConfigRequest, ConfigReply> for Handler {
 }
 
 fn is_write(operation: &str) -> bool {
-    matches!(operation, "put" | "delete" | "delete-workspace")
+    matches!(
+        operation,
+        "put" | "delete" | "delete-workspace" | "restore-workspace"
+    )
 }
 
 impl Handler {

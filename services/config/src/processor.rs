@@ -2,8 +2,9 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use tg_mesh::owned::off_runtime;
+use tg_mesh::leased_store::off_runtime;
 use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
 use tg_schemas::Error;
 use tg_storage::Durability;
@@ -20,7 +21,7 @@ pub const PROCESSOR: &str = "config-svc";
 /// Where the service keeps its rows below the data directory.
 const FILE: &str = "config.sqlite";
 
-/// The config service over a file in `data_dir`. A process that stands by leaves
+/// The config service over a file in `data_dir`. A deleted workspace can be restored for `grace`. A process that stands by leaves
 /// the file alone.
 ///
 /// Also starts the task that announces the version whenever a process begins to serve and after each
@@ -29,15 +30,17 @@ pub fn processors(
     mesh: &Mesh,
     data_dir: &Path,
     durability: Durability,
+    grace: Duration,
 ) -> Result<Vec<Processor>, Error> {
     let file = data_dir.join(FILE);
     let store = OwnedStore::new(PROCESSOR, move || {
         let file = file.clone();
         async move {
             let store = off_runtime(move || Store::open(&file, durability)).await?;
-            Ok(Service::load(store).await?)
+            Ok(Service::load(store, grace).await?)
         }
     });
+    store.kept_in(data_dir.join(FILE));
     let lost = Arc::new(Notify::new());
     let handler = Arc::new(Handler {
         store: store.clone(),

@@ -1,13 +1,16 @@
 //! The rows of this process: reads from memory, writes to disk, then memory, then notice, one at a time.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use parking_lot::RwLock;
+use tg_mesh::deadline::now_millis;
 use tg_schemas::msg::{ConfigPush, ConfigRequest};
 use tg_schemas::{Error, ErrorCode};
 use tg_storage::StorageError;
 use tokio::sync::Mutex;
 
-use crate::engine::{self, Rows, Scope, Write};
+use crate::engine::{self, Given, Rows, Scope, Write};
 use crate::reply::ConfigReply;
 use crate::store::Store;
 
@@ -21,6 +24,8 @@ pub(crate) trait Notices: Send + Sync {
 /// The open store and its rows in memory.
 pub(crate) struct Service {
     store: Store,
+    /// How long a deleted workspace can be restored, in milliseconds.
+    grace: i64,
     rows: RwLock<Rows>,
     /// Held from the plan to the notice: versions are told in their order.
     writing: Mutex<()>,
@@ -28,10 +33,11 @@ pub(crate) struct Service {
 
 impl Service {
     /// Reads the store into memory.
-    pub(crate) async fn load(store: Store) -> Result<Self, StorageError> {
+    pub(crate) async fn load(store: Store, grace: Duration) -> Result<Self, StorageError> {
         let rows = store.load().await?;
         Ok(Self {
             store,
+            grace: i64::try_from(grace.as_millis()).unwrap_or(i64::MAX),
             rows: RwLock::new(rows),
             writing: Mutex::default(),
         })
@@ -46,7 +52,18 @@ impl Service {
     /// behind the disk; so callers give it a task of its own.
     pub(crate) async fn write(&self, write: Write, notices: &dyn Notices) -> Result<(), Error> {
         let _turn = self.writing.lock().await;
-        let change = engine::plan(&self.rows.read(), write)?;
+        let trash = match &write {
+            Write::RestoreWorkspace(workspace) => {
+                self.store.trash(workspace).await.map_err(wire)?
+            }
+            _ => None,
+        };
+        let given = Given {
+            now: i64::try_from(now_millis()).unwrap_or(i64::MAX),
+            grace: self.grace,
+            trash,
+        };
+        let change = engine::plan(&self.rows.read(), write, &given)?;
         self.store.commit(&change).await.map_err(wire)?;
         change.apply(&mut self.rows.write());
         notices.tell(change.push).await;

@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
-use tg_storage::rusqlite::{Connection, params};
+use tg_storage::rusqlite::{Connection, Transaction, params};
 use tg_storage::{Database, Durability, StorageError};
 
-use crate::engine::{Change, Row, RowKey, Rows};
+use crate::engine::{Change, Row, RowKey, Rows, Trash};
 
 /// A store that starts anew counts from the clock, so that it never falls behind versions that running
 /// processors have seen.
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[
+    "
     CREATE TABLE config (
         workspace TEXT NOT NULL,
         type TEXT NOT NULL,
@@ -22,7 +23,26 @@ const MIGRATIONS: &[&str] = &["
         version INTEGER NOT NULL
     );
     INSERT INTO version VALUES (1, unixepoch());
-"];
+",
+    "
+    INSERT OR IGNORE INTO config
+    VALUES ('__workspaces__', 'store', 'identity', lower(hex(randomblob(16))));
+    CREATE TABLE trash (
+        workspace TEXT PRIMARY KEY,
+        purge_after INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE trash_row (
+        workspace TEXT NOT NULL REFERENCES trash (workspace) ON DELETE CASCADE,
+        type TEXT NOT NULL,
+        key TEXT NOT NULL,
+        value TEXT NOT NULL,
+        PRIMARY KEY (workspace, type, key)
+    ) WITHOUT ROWID;
+",
+];
+
+/// Deleted workspaces whose rows are kept at most; those that were to be purged first go first.
+const MAX_TRASH: i64 = 1000;
 
 /// The service's file.
 #[derive(Debug, Clone)]
@@ -51,6 +71,12 @@ impl Store {
         self.db.read(load).await
     }
 
+    /// What is kept of a deleted workspace; `None`: nothing.
+    pub(crate) async fn trash(&self, workspace: &str) -> Result<Option<Vec<Row>>, StorageError> {
+        let workspace = workspace.to_owned();
+        self.db.read(move |conn| trash(conn, &workspace)).await
+    }
+
     /// Makes a change durable, whole or not at all.
     pub(crate) async fn commit(&self, change: &Change) -> Result<(), StorageError> {
         let change = change.clone();
@@ -69,12 +95,66 @@ impl Store {
                 for at in &change.removes {
                     remove.execute(params![&*at.workspace, &*at.kind, &*at.key])?;
                 }
+                throw_away(tx, &change.trash)?;
                 tx.prepare_cached("UPDATE version SET version = ?1")?
                     .execute([change.version])?;
                 Ok(())
             })
             .await
     }
+}
+
+fn throw_away(tx: &Transaction<'_>, trash: &Trash) -> Result<(), StorageError> {
+    let forgotten = match trash {
+        Trash::Stays => return Ok(()),
+        Trash::Keeps(workspace, ..) | Trash::Forgets(workspace) => workspace,
+    };
+    tx.prepare_cached("DELETE FROM trash_row WHERE workspace = ?1")?
+        .execute([&**forgotten])?;
+    tx.prepare_cached("DELETE FROM trash WHERE workspace = ?1")?
+        .execute([&**forgotten])?;
+    let Trash::Keeps(workspace, purge_after, rows) = trash else {
+        return Ok(());
+    };
+    tx.prepare_cached("INSERT INTO trash VALUES (?1, ?2)")?
+        .execute(params![&**workspace, purge_after])?;
+    let mut keep = tx.prepare_cached("INSERT INTO trash_row VALUES (?1, ?2, ?3, ?4)")?;
+    for Row { at, value } in rows {
+        keep.execute(params![&*at.workspace, &*at.kind, &*at.key, &**value])?;
+    }
+    let over = "SELECT workspace FROM trash
+         WHERE purge_after <= unixepoch() * 1000
+            OR workspace NOT IN (SELECT workspace FROM trash ORDER BY purge_after DESC LIMIT ?1)";
+    let mut gone = tx.prepare_cached(over)?;
+    let gone = gone.query_map([MAX_TRASH], |row| row.get::<_, String>(0))?;
+    for workspace in gone.collect::<Result<Vec<_>, _>>()? {
+        tx.prepare_cached("DELETE FROM trash_row WHERE workspace = ?1")?
+            .execute([&workspace])?;
+        tx.prepare_cached("DELETE FROM trash WHERE workspace = ?1")?
+            .execute([&workspace])?;
+    }
+    Ok(())
+}
+
+fn trash(conn: &Connection, workspace: &str) -> Result<Option<Vec<Row>>, StorageError> {
+    let mut known = conn.prepare_cached("SELECT 1 FROM trash WHERE workspace = ?1")?;
+    if !known.exists([workspace])? {
+        return Ok(None);
+    }
+    let mut select =
+        conn.prepare_cached("SELECT type, key, value FROM trash_row WHERE workspace = ?1")?;
+    let rows = select.query_map([workspace], |row| {
+        let text = |at| row.get::<_, String>(at);
+        Ok(Row {
+            at: RowKey {
+                workspace: workspace.into(),
+                kind: text(0)?.into(),
+                key: text(1)?.into(),
+            },
+            value: text(2)?.into(),
+        })
+    })?;
+    Ok(Some(rows.collect::<Result<_, _>>()?))
 }
 
 fn load(conn: &Connection) -> Result<Rows, StorageError> {

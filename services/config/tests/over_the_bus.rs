@@ -18,6 +18,7 @@ use tg_schemas::{Class, Error, Subscription, Topic, WorkspaceId};
 use tg_storage::Durability;
 use tokio::sync::mpsc;
 
+const GRACE: Duration = Duration::from_secs(60);
 const BOUND: Duration = Duration::from_secs(10);
 
 struct System {
@@ -47,11 +48,7 @@ async fn start(bus: Arc<dyn Bus>, dir: &Path) -> System {
     let subscription = Subscription::service(Topic::system(Class::Notify, "config"), "test");
     let consumer = mesh
         .bus()
-        .consume(
-            &subscription,
-            Consume { prefetch: 64 },
-            Arc::new(Listen(tx)),
-        )
+        .consume(&subscription, Consume::prefetch(64), Arc::new(Listen(tx)))
         .await
         .unwrap();
     host(&mesh, dir).await;
@@ -63,7 +60,7 @@ async fn start(bus: Arc<dyn Bus>, dir: &Path) -> System {
 }
 
 async fn host(mesh: &Host, dir: &Path) {
-    for processor in tg_config::processors(mesh, dir, Durability::Process).unwrap() {
+    for processor in tg_config::processors(mesh, dir, Durability::Process, GRACE).unwrap() {
         mesh.host(processor).await.unwrap();
     }
 }

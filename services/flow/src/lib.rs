@@ -15,6 +15,7 @@ mod faults;
 mod handler;
 mod processor;
 mod reply;
+mod reaped;
 mod service;
 mod settings;
 mod store;

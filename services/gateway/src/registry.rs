@@ -44,6 +44,8 @@ pub(crate) enum Home {
     System,
     /// One per workspace.
     Workspace,
+    /// The gateway itself.
+    Gateway,
 }
 
 /// A service outside flows.
@@ -112,6 +114,7 @@ const SERVICES: &[Service] = &[
                     "enable-workspace",
                     "disable-workspace",
                     "delete-workspace",
+                    "restore-workspace",
                 ],
             ),
             (Needs("mint-token"), &["mint-token"]),
@@ -137,6 +140,14 @@ const SERVICES: &[Service] = &[
                 ],
             ),
         ],
+    },
+    Service {
+        name: "requests",
+        base: "",
+        home: Home::Gateway,
+        // Answered where the requests are.
+        asks: ask::ask::<Generic>,
+        operations: &[(Authenticated, &["list-requests", "cancel-request"])],
     },
     Service {
         name: "config",

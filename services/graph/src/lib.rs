@@ -16,9 +16,13 @@ mod exchange;
 pub mod formats;
 mod key;
 mod label_cache;
+mod limits;
 mod load;
 mod merge;
 mod pattern;
+mod permits;
+mod quota;
+mod reaped;
 mod retract;
 mod retrieve;
 mod scan;
@@ -26,14 +30,23 @@ mod service;
 mod single;
 pub mod sparql;
 mod store;
+mod tally;
 
 pub use batch::{Batch, Op};
-pub use engine::{Engine, Limits};
+pub use engine::Engine;
 pub use error::GraphError;
 pub use exchange::Import;
 pub use key::{DatasetKey, Origin};
+pub use limits::Limits;
 pub use oxigraph;
 pub use pattern::{Asked, Pattern};
+pub use quota::{Quota, Usage};
 pub use scan::Scan;
 pub use service::processors;
 pub use sparql::{Part, SparqlAnswer, SparqlAsk};
+
+/// So that tests of what a query may use see what it uses.
+#[cfg(test)]
+#[global_allocator]
+static ALLOCATOR: tg_counted_alloc::Counted<std::alloc::System> =
+    tg_counted_alloc::Counted(std::alloc::System);

@@ -8,10 +8,11 @@
 use std::sync::Arc;
 
 use tg_storage::StorageError;
-use tg_storage::rusqlite::{Connection, OptionalExtension, Transaction, params};
+use tg_storage::rusqlite::{Connection, OptionalExtension, Row as SqlRow, Transaction, params};
 
 use crate::DatasetKey;
 use crate::batch::Op;
+use crate::quota::Usage;
 
 pub(crate) const MIGRATIONS: &[&str] = &[
     "
@@ -62,6 +63,15 @@ CREATE TABLE ended (
 ) WITHOUT ROWID;
 CREATE TABLE dropped (dataset INTEGER PRIMARY KEY);
 ",
+    "
+CREATE TABLE held (
+    dataset INTEGER PRIMARY KEY,
+    quads INTEGER NOT NULL,
+    bytes INTEGER NOT NULL
+);
+INSERT INTO held SELECT dataset, sum(quads), sum(120 * quads + 4 * length(body))
+    FROM journal WHERE op = 1 GROUP BY dataset;
+",
 ];
 
 /// A row to append.
@@ -70,6 +80,8 @@ pub(crate) struct NewRow {
     pub(crate) op: Op,
     pub(crate) quads: usize,
     pub(crate) body: Arc<[u8]>,
+    /// Bytes of the text before it was compressed.
+    pub(crate) bytes: usize,
 }
 
 /// Where a row ended up.
@@ -80,6 +92,12 @@ pub(crate) struct Appended {
     pub(crate) seq: i64,
     /// The dataset did not exist before.
     pub(crate) is_new: bool,
+}
+
+/// A part of a snapshot.
+pub(crate) struct Snapshot {
+    pub(crate) held: Usage,
+    pub(crate) body: Vec<u8>,
 }
 
 /// A stored row.
@@ -97,6 +115,10 @@ pub(crate) fn append(tx: &Transaction<'_>, rows: &[NewRow]) -> Result<Vec<Append
     let mut insert = tx.prepare_cached(
         "INSERT INTO journal (dataset, seq, part, op, quads, body) VALUES (?1, ?2, 0, ?3, ?4, ?5)",
     )?;
+    let mut hold = tx.prepare_cached(
+        "INSERT INTO held VALUES (?1, ?2, ?3) ON CONFLICT (dataset)
+         DO UPDATE SET quads = quads + excluded.quads, bytes = bytes + excluded.bytes",
+    )?;
     for row in rows {
         let known = places.iter().rev().find(|place| place.key == row.key);
         let (id, seq, is_new) = match known {
@@ -113,6 +135,9 @@ pub(crate) fn append(tx: &Transaction<'_>, rows: &[NewRow]) -> Result<Vec<Append
             row.quads as i64,
             &row.body[..]
         ])?;
+        if row.op == Op::Insert {
+            hold.execute(params![id, row.quads as i64, row.bytes as i64])?;
+        }
         places.push(Appended {
             key: row.key.clone(),
             id,
@@ -175,7 +200,8 @@ pub(crate) fn replace(
     tx: &Transaction<'_>,
     id: i64,
     seq: i64,
-    parts: &[(usize, Vec<u8>)],
+    before: Usage,
+    parts: &[Snapshot],
 ) -> Result<bool, StorageError> {
     let exists = tx
         .prepare_cached("SELECT 1 FROM dataset WHERE id = ?1")?
@@ -188,21 +214,74 @@ pub(crate) fn replace(
     let mut insert = tx.prepare_cached(
         "INSERT INTO journal (dataset, seq, part, op, quads, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?;
-    for (part, (quads, body)) in (0_i64..).zip(parts) {
+    for (part, Snapshot { held, body }) in (0_i64..).zip(parts) {
         insert.execute(params![
             id,
             seq,
             part,
             Op::Insert.code(),
-            *quads as i64,
+            signed(held.quads),
             body
         ])?;
     }
+    let live = parts
+        .iter()
+        .fold(Usage::default(), |sum, part| sum.and(part.held));
+    // Less what went, more what is alive; what was added since stays counted.
+    tx.prepare_cached(
+        "UPDATE held SET quads = max(quads - ?2, 0) + ?3, bytes = max(bytes - ?4, 0) + ?5
+         WHERE dataset = ?1",
+    )?
+    .execute(params![
+        id,
+        signed(before.quads),
+        signed(live.quads),
+        signed(before.bytes),
+        signed(live.bytes)
+    ])?;
     if parts.is_empty() {
         // The number must not be given out again.
         insert.execute(params![id, seq, 0, Op::Insert.code(), 0, Vec::<u8>::new()])?;
     }
     Ok(true)
+}
+
+fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// What the datasets of a workspace hold, by id: at most so much, as what was added twice counts twice.
+pub(crate) fn held_by(
+    conn: &Connection,
+    workspace: &str,
+) -> Result<Vec<(i64, Usage)>, StorageError> {
+    let mut query = conn.prepare_cached(
+        "SELECT held.dataset, held.quads, held.bytes FROM dataset
+         JOIN held ON held.dataset = dataset.id WHERE workspace = ?1",
+    )?;
+    let rows = query.query_map([workspace], |row| Ok((row.get(0)?, usage(row, 1)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// What a dataset holds at most.
+pub(crate) fn held(conn: &Connection, id: i64) -> Result<Usage, StorageError> {
+    let mut query = conn.prepare_cached("SELECT quads, bytes FROM held WHERE dataset = ?1")?;
+    let held = query.query_row([id], |row| usage(row, 0)).optional()?;
+    Ok(held.unwrap_or_default())
+}
+
+/// Somebody counted.
+pub(crate) fn hold(tx: &Transaction<'_>, id: i64, usage: Usage) -> Result<(), StorageError> {
+    tx.prepare_cached("UPDATE held SET quads = ?2, bytes = ?3 WHERE dataset = ?1")?
+        .execute(params![id, signed(usage.quads), signed(usage.bytes)])?;
+    Ok(())
+}
+
+fn usage(row: &SqlRow<'_>, at: usize) -> Result<Usage, tg_storage::rusqlite::Error> {
+    Ok(Usage {
+        quads: row.get::<_, i64>(at)?.unsigned_abs(),
+        bytes: row.get::<_, i64>(at + 1)?.unsigned_abs(),
+    })
 }
 
 fn named(key: &DatasetKey) -> (&str, &str, i64) {
@@ -246,12 +325,14 @@ fn end(tx: &Transaction<'_>, ids: Vec<i64>) -> Result<u64, StorageError> {
     )?;
     let mut remember = tx.prepare_cached("INSERT OR IGNORE INTO dropped VALUES (?1)")?;
     let mut forget = tx.prepare_cached("DELETE FROM dataset WHERE id = ?1")?;
+    let mut release = tx.prepare_cached("DELETE FROM held WHERE dataset = ?1")?;
     let mut sum: u64 = 0;
     for id in ids {
         let quads: i64 = count.query_row([id], |row| row.get(0))?;
         sum += u64::try_from(quads).unwrap_or(0);
         remember.execute([id])?;
         forget.execute([id])?;
+        release.execute([id])?;
     }
     Ok(sum)
 }
@@ -274,6 +355,15 @@ pub(crate) fn reclaim(tx: &Transaction<'_>, rows: usize) -> Result<bool, Storage
             .execute([id])?;
     }
     Ok(true)
+}
+
+/// Workspaces that have anything here.
+pub(crate) fn workspaces(conn: &Connection) -> Result<Vec<String>, StorageError> {
+    let mut query = conn.prepare_cached(
+        "SELECT workspace FROM dataset UNION SELECT workspace FROM ended ORDER BY workspace",
+    )?;
+    let rows = query.query_map([], |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// Collections of a workspace that have a dataset.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use chrono::Utc;
 use rand::RngCore;
-use tg_mesh::answer::Out;
+use tg_mesh::Out;
 use tg_mesh::{Cx, OwnedStore, Serve, TaskKind};
 use tg_schemas::msg::{IamRequest, IamResponse};
 use tg_schemas::{Error, ErrorCode};
@@ -54,6 +54,7 @@ impl Work {
     async fn answer(&self) -> Result<IamResponse, Error> {
         match self.ask.operation.as_str() {
             "delete-workspace" => self.delete_workspace().await,
+            "restore-workspace" => self.restore_workspace().await,
             "create-workspace" | "enable-workspace" | "disable-workspace" | "update-workspace" => {
                 let answer = self.perform(self.run).await?;
                 if let Some(workspace) = &answer.workspace {
@@ -76,6 +77,22 @@ impl Work {
         remote::clear(&self.cx, &id).await?;
         self.perform(|directory, _, ask| engine::remove(directory, ask))
             .await
+    }
+
+    /// First its record, so that a crash leaves something that can be done again; then all that configuration kept.
+    async fn restore_workspace(&self) -> Result<IamResponse, Error> {
+        let was_there = self.service.workspace(&self.ask).is_ok();
+        let answer = self.perform(self.run).await?;
+        let id = answer.workspace.as_ref().map_or("", |one| one.id.as_str());
+        let restored = remote::restore(&self.cx, id).await;
+        if let Err(error) = restored {
+            if !was_there && !error.code().is_transient() {
+                self.perform(|directory, _, ask| engine::remove(directory, ask))
+                    .await?;
+            }
+            return Err(error);
+        }
+        Ok(answer)
     }
 
     /// Runs an operation; one that changes something in a task of its own, which an asker that gives up

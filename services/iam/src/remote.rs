@@ -49,6 +49,16 @@ pub(crate) async fn deregister(cx: &Cx, workspace: &str) -> Result<(), Error> {
     config(cx, &ask).await.map(|_| ())
 }
 
+/// Brings back what configuration kept of a deleted workspace, and its registration.
+pub(crate) async fn restore(cx: &Cx, workspace: &str) -> Result<(), Error> {
+    let ask = ConfigRequest {
+        operation: "restore-workspace".to_owned(),
+        workspace: workspace.to_owned(),
+        ..ConfigRequest::default()
+    };
+    config(cx, &ask).await.map(|_| ())
+}
+
 /// Stops what runs in a workspace, then removes its rows and its registration together.
 pub(crate) async fn clear(cx: &Cx, workspace: &str) -> Result<(), Error> {
     let flows = ConfigRequest {

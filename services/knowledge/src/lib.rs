@@ -19,6 +19,7 @@ mod key;
 mod library;
 mod load;
 mod piece;
+mod reaped;
 mod service;
 mod store;
 

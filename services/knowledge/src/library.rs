@@ -132,7 +132,8 @@ impl<'a> Library<'a> {
         now: i64,
         blob: LibraryBlob,
     ) -> Result<(), Error> {
-        let workspace = self.cx.workspace();
+        let workspace = self.cx.workspace_key();
+        let workspace = workspace.as_str();
         let Some(pending) = cores.announced(workspace, &blob.id).await? else {
             // It came twice, or another hand brought it.
             return match self.document(&blob.id).await? {
@@ -187,8 +188,8 @@ impl<'a> Library<'a> {
         let last = blob.offset + length == blob.total;
         let (upload, chunk) = if blob.offset == 0 {
             let begun = self.begin(&pending, now, blob.total, length).await?;
-            let workspace = self.cx.workspace();
-            let noted = cores.uploading(workspace, &blob.id, begun.clone(), length);
+            let workspace = self.cx.workspace_key();
+            let noted = cores.uploading(workspace.as_str(), &blob.id, begun.clone(), length);
             noted.await?;
             (begun, length)
         } else {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tg_mesh::{Ask, Deadline, Mesh};
 use tg_schemas::msg::{ConfigKey, ConfigRequest, ConfigResponse, ConfigValue};
 use tg_schemas::processors::{PROCESSORS, Role, Scope, processor};
-use tg_schemas::{Class, Error, Topic, WorkspaceId};
+use tg_schemas::{Class, Error, Topic, WorkspaceId, WorkspaceKey};
 
 use crate::engine::flow::Flow;
 use crate::engine::readers::{self, Place, Row, Wiring};
@@ -87,23 +87,6 @@ impl<'a> Config<'a> {
         };
         self.ask(request).await.map(|_| ())
     }
-
-    /// Whether a workspace has no configuration at all. Asked of the system's door: its own is gone.
-    pub(crate) async fn everything_gone(
-        mesh: &'a Mesh,
-        workspace: &WorkspaceId,
-    ) -> Result<bool, Error> {
-        let system = Self {
-            mesh,
-            topic: Topic::system(Class::Request, "config"),
-        };
-        let request = ConfigRequest {
-            operation: "config".to_owned(),
-            workspace: workspace.to_string(),
-            ..ConfigRequest::default()
-        };
-        Ok(system.ask(request).await?.config.is_empty())
-    }
 }
 
 /// Config types that the librarian watches: flows, collections, and the rows of whoever reads records.
@@ -129,8 +112,10 @@ pub(crate) struct Snapshot {
     pub(crate) extractors: u64,
 }
 
-/// Reads a flow from the view; `None` if there is none.
+/// Reads a flow from the view, by the key of its workspace; `None` if there is none.
 pub(crate) fn snapshot(mesh: &Mesh, workspace: &str, id: &str) -> Option<Snapshot> {
+    let workspace = WorkspaceKey::parse(workspace);
+    let workspace = workspace.name();
     let flow = Flow::read(&mesh.config().get(workspace, FLOW, id)?)?;
     let kinds = watched()
         .iter()

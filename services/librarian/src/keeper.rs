@@ -11,8 +11,7 @@ use tg_schemas::Error;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::config::Config;
-use crate::service::{Librarian, workspace};
+use crate::service::Librarian;
 
 /// Longest pause between two rounds.
 const LOOK: Duration = Duration::from_secs(15);
@@ -26,15 +25,6 @@ const TIDY: Duration = Duration::from_secs(300);
 pub(crate) struct Chores {
     orphans: bool,
     tidied: Option<Instant>,
-    /// Workspaces that were registered when deleted ones were forgotten last.
-    registered: Option<Vec<String>>,
-}
-
-impl Chores {
-    /// A workspace that is not registered got something: deleted ones are forgotten once more.
-    pub(crate) fn look_again(&mut self) {
-        self.registered = None;
-    }
 }
 
 /// Runs as long as the process, and works while the library is its own.
@@ -70,7 +60,6 @@ impl Librarian {
         note("runs", self.follow(mesh).await.map(|()| false));
         note("retractions", self.deliver(mesh).await.map(|()| false));
         note("deletions", self.drop_pending(mesh).await);
-        note("workspaces", self.forget_workspaces(mesh).await);
         note("files", self.tidy().await);
         pause
     }
@@ -90,36 +79,5 @@ impl Librarian {
             self.chores.lock().tidied = Some(Instant::now());
         }
         Ok(false)
-    }
-
-    /// Forgets what deleted workspaces left here, so that a new one of the same name does not see it. A
-    /// workspace that is only disabled still has its configuration.
-    async fn forget_workspaces(&self, mesh: &Mesh) -> Result<bool, Error> {
-        let registered = mesh.config().workspaces();
-        let known = self.chores.lock().registered.as_ref() == Some(&registered);
-        if known || mesh.config().version() < 0 {
-            return Ok(false);
-        }
-        // Noted before the look: what comes meanwhile for one that is not registered asks for another.
-        self.chores.lock().registered = Some(registered.clone());
-        let forgotten = self.forget_unregistered(mesh, &registered).await;
-        if forgotten.is_err() {
-            self.chores.lock().look_again();
-        }
-        forgotten.map(|()| false)
-    }
-
-    async fn forget_unregistered(&self, mesh: &Mesh, registered: &[String]) -> Result<(), Error> {
-        for name in self.library.workspaces().await? {
-            let Ok(id) = workspace(&name) else {
-                continue;
-            };
-            if registered.contains(&name) || !Config::everything_gone(mesh, &id).await? {
-                continue;
-            }
-            tracing::info!(workspace = %name, "forgetting the library of a deleted workspace");
-            self.library.purge(&name).await?;
-        }
-        Ok(())
     }
 }

@@ -20,6 +20,7 @@ mod keeper;
 mod library;
 mod processing;
 mod processor;
+mod reaped;
 mod service;
 mod store;
 mod texts;

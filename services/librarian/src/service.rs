@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tg_schemas::{Error, ErrorCode, WorkspaceId};
+use tg_mesh::Mesh;
+use tg_schemas::{Error, ErrorCode, WorkspaceId, WorkspaceKey};
 use tokio::sync::{MutexGuard, Notify};
 
 use crate::engine::ids;
@@ -40,12 +41,25 @@ impl Librarian {
 
     /// Alone with a collection.
     pub(crate) async fn alone(&self, workspace: &str, collection: &str) -> MutexGuard<'_, ()> {
-        let at = ids::fingerprint(&format!("{workspace} {collection}")).unsigned_abs() as usize;
+        let workspace = WorkspaceKey::parse(workspace);
+        let name = format!("{} {collection}", workspace.name());
+        let at = ids::fingerprint(&name).unsigned_abs() as usize;
         self.collections[at % LOCKS].lock().await
     }
 }
 
-/// A workspace by its name.
-pub(crate) fn workspace(name: &str) -> Result<WorkspaceId, Error> {
-    WorkspaceId::new(name).map_err(|_| Error::new(ErrorCode::Internal, "workspace: is not one"))
+/// A workspace by the key that its things are kept under.
+pub(crate) fn workspace(key: &str) -> Result<WorkspaceId, Error> {
+    WorkspaceId::new(WorkspaceKey::parse(key).name())
+        .map_err(|_| Error::new(ErrorCode::Internal, "workspace: is not one"))
+}
+
+/// The key that a workspace's things are kept under now.
+pub(crate) fn key(mesh: &Mesh, workspace: &WorkspaceId) -> String {
+    mesh.config().workspace_key(workspace.as_str()).to_string()
+}
+
+/// The generation that a key names, for what is written on its behalf.
+pub(crate) fn generation(key: &str) -> Option<i64> {
+    Some(WorkspaceKey::parse(key).generation())
 }

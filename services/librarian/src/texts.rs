@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use tg_mesh::deadline::now_millis;
 use tg_mesh::{Cx, OwnedStore, Read, ReadFault};
 use tg_schemas::msg::{DocumentMetadata, LibraryText, LibraryTexts};
-use tg_schemas::{Error, ErrorCode};
+use tg_schemas::{Error, ErrorCode, WorkspaceKey};
 
 use crate::library::Asker;
 use crate::service::Librarian;
@@ -18,18 +18,10 @@ pub(crate) struct Texts(pub(crate) Arc<OwnedStore<Librarian>>);
 #[async_trait]
 impl Read<LibraryTexts> for Texts {
     async fn read(&self, cx: Cx, record: LibraryTexts) -> Result<(), ReadFault> {
-        let workspace = record.workspace.clone();
-        let outcome = async {
-            let librarian = self.0.get().await?;
-            librarian.take_in(record).await?;
-            let view = cx.config();
-            if view.version() >= 0 && !view.has_workspace(&workspace) {
-                // It came after the workspace was deleted, and is forgotten with what that left.
-                librarian.chores.lock().look_again();
-                librarian.wake.notify_one();
-            }
-            Ok(())
-        };
+        let generation = cx.headers.generation;
+        let generation = generation.unwrap_or_else(|| cx.config().generation(&record.workspace));
+        let key = WorkspaceKey::new(&record.workspace, generation);
+        let outcome = async { self.0.get().await?.take_in(&key, record).await };
         outcome.await.map_err(|error: Error| match error.code() {
             ErrorCode::BadRequest => ReadFault::Dead(error),
             _ => ReadFault::Retry { error, after: None },
@@ -38,9 +30,9 @@ impl Read<LibraryTexts> for Texts {
 }
 
 impl Librarian {
-    async fn take_in(&self, record: LibraryTexts) -> Result<(), Error> {
+    async fn take_in(&self, key: &WorkspaceKey, record: LibraryTexts) -> Result<(), Error> {
         let asker = Asker {
-            workspace: record.workspace,
+            workspace: key.to_string(),
             now: i64::try_from(now_millis()).unwrap_or(i64::MAX),
             ..Asker::default()
         };

@@ -14,6 +14,7 @@ mod error;
 pub mod graphql;
 mod key;
 pub mod select;
+mod reaped;
 mod service;
 pub mod store;
 pub mod value;

@@ -20,6 +20,7 @@ pub mod matrix;
 mod point;
 pub mod scan;
 mod scans;
+mod reaped;
 mod service;
 pub mod store;
 pub mod top;

@@ -1,5 +1,5 @@
 //! `tg create-workspace`, `list-workspaces`, `list-my-workspaces`, `enable-workspace`,
-//! `disable-workspace` and `delete-workspace`.
+//! `disable-workspace`, `delete-workspace` and `restore-workspace`.
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -156,6 +156,38 @@ impl Command for EnableWorkspace {
         self.target
             .call(session, "enable-workspace", "enabled")
             .await
+    }
+}
+
+/// Arguments of `tg restore-workspace`.
+#[derive(Debug, Args)]
+pub struct RestoreWorkspace {
+    #[command(flatten)]
+    gateway: Gateway,
+    /// Id of the workspace that was deleted
+    #[arg(short, long, visible_alias = "workspace-id", value_name = "ID")]
+    workspace: String,
+}
+
+impl Command for RestoreWorkspace {
+    const NAME: &'static str = "restore-workspace";
+    const ABOUT: &'static str =
+        "Bring a deleted workspace back, with its data; flows, users and keys are not restored";
+
+    fn options(&self) -> Options {
+        Options::from(&self.gateway)
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        let record = json!({"id": self.workspace, "enabled": true});
+        let reply = session
+            .http()?
+            .iam(json!({"operation": "restore-workspace", "workspace_record": record}))
+            .await?;
+        let shown = reply.get("workspace").unwrap_or(&reply);
+        session
+            .out
+            .show(shown, || format!("Workspace restored: {}", self.workspace))
     }
 }
 

@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tg_schemas::msg::{ConfigKey, ConfigPush, ConfigRequest, ConfigValue, WorkspaceChanges};
+use tg_schemas::workspace_key::{GENERATION, TOMBSTONE};
 use tg_schemas::{Error, ErrorCode, WorkspaceId};
 
-use super::limits::{MAX_WORKSPACE, check_count, check_key, check_name, check_value};
+use super::lifecycle::{self, Given, Trash};
+use super::limits::{check_count, check_key, check_name, check_room, check_value};
 use super::read::bad_operation;
 use super::{REGISTRY, Row, RowKey, Rows, Scope, TEMPLATE, WORKSPACE_TYPE, is_reserved};
 
@@ -22,6 +24,8 @@ pub(crate) enum Write {
     Delete(Arc<str>, Vec<ConfigKey>),
     /// Removes every row of a workspace, and its entry in the registry.
     DeleteWorkspace(Arc<str>),
+    /// Brings a deleted workspace back, as long as its data was not purged.
+    RestoreWorkspace(Arc<str>),
 }
 
 impl Write {
@@ -39,6 +43,7 @@ impl Write {
                 for (at, key) in ask.keys.iter().enumerate() {
                     check_name(&format!("keys[{at}].type"), &key.r#type)?;
                     check_key(&format!("keys[{at}].key"), &key.key)?;
+                    check_own(&format!("keys[{at}].type"), workspace, &key.r#type)?;
                 }
                 Ok(Self::Delete(workspace.into(), ask.keys))
             }
@@ -52,8 +57,23 @@ impl Write {
                 }
                 Ok(Self::DeleteWorkspace(workspace.into()))
             }
+            ("restore-workspace", Scope::System(_)) => {
+                let workspace = WorkspaceId::new(scope.workspace()?)?;
+                Ok(Self::RestoreWorkspace(workspace.as_str().into()))
+            }
             _ => Err(bad_operation()),
         }
+    }
+}
+
+/// What this service says of workspaces is not written by others.
+fn check_own(field: &str, workspace: &str, kind: &str) -> Result<(), Error> {
+    match lifecycle::is_own(workspace, kind) {
+        true => Err(Error::new(
+            ErrorCode::BadRequest,
+            format!("{field}: is reserved"),
+        )),
+        false => Ok(()),
     }
 }
 
@@ -63,6 +83,7 @@ fn check_put(workspace: &str, values: &[ConfigValue]) -> Result<(), Error> {
         check_name(&format!("values[{at}].type"), &value.r#type)?;
         check_key(&format!("values[{at}].key"), &value.key)?;
         check_value(&format!("values[{at}].value"), &value.value)?;
+        check_own(&format!("values[{at}].type"), workspace, &value.r#type)?;
         if workspace == REGISTRY && value.r#type == WORKSPACE_TYPE {
             WorkspaceId::new(&value.key).map_err(|fault| {
                 Error::new(fault.code(), format!("values[{at}].key: {}", fault.message))
@@ -81,6 +102,8 @@ pub(crate) struct Change {
     pub(crate) puts: Vec<Row>,
     /// Rows to remove.
     pub(crate) removes: Vec<RowKey>,
+    /// What becomes of the trash.
+    pub(crate) trash: Trash,
     /// What to tell.
     pub(crate) push: ConfigPush,
 }
@@ -99,12 +122,13 @@ impl Change {
 }
 
 /// Works out what a write changes.
-pub(crate) fn plan(rows: &Rows, write: Write) -> Result<Change, Error> {
+pub(crate) fn plan(rows: &Rows, write: Write, given: &Given) -> Result<Change, Error> {
     let mut draft = Draft::default();
     match write {
-        Write::Put(workspace, values) => draft.put(rows, &workspace, values)?,
+        Write::Put(workspace, values) => draft.put(rows, &workspace, values, given)?,
         Write::Delete(workspace, keys) => draft.delete(rows, &workspace, keys),
-        Write::DeleteWorkspace(workspace) => draft.delete_workspace(rows, &workspace),
+        Write::DeleteWorkspace(workspace) => draft.delete_workspace(rows, &workspace, given),
+        Write::RestoreWorkspace(workspace) => draft.restore_workspace(rows, &workspace, given)?,
     }
     Ok(draft.finish(rows.version() + 1))
 }
@@ -144,6 +168,7 @@ struct Draft {
     removes: BTreeSet<RowKey>,
     created: BTreeSet<String>,
     deleted: BTreeSet<String>,
+    trash: Trash,
 }
 
 impl Draft {
@@ -152,13 +177,17 @@ impl Draft {
         rows: &Rows,
         workspace: &Arc<str>,
         values: Vec<ConfigValue>,
+        given: &Given,
     ) -> Result<(), Error> {
-        let mut added = 0;
-        for value in values {
+        let mut added: BTreeMap<String, usize> = BTreeMap::new();
+        for mut value in values {
             if &**workspace == REGISTRY && value.r#type == WORKSPACE_TYPE {
-                self.register(rows, &value.key);
+                value.value = self.register(rows, &value.key, &value.value, given);
             }
-            added += value.key.len() + value.value.len();
+            let old = rows.get(workspace, &value.r#type, &value.key);
+            let old = old.map_or(0, |old| value.key.len() + old.len());
+            let more = (value.key.len() + value.value.len()).saturating_sub(old);
+            *added.entry(value.r#type.clone()).or_default() += more;
             let at = RowKey {
                 workspace: workspace.clone(),
                 kind: value.r#type.into(),
@@ -166,20 +195,24 @@ impl Draft {
             };
             self.puts.insert(at, value.value.into());
         }
-        if rows.bytes(workspace) + added > MAX_WORKSPACE {
-            return Err(Error::new(
-                ErrorCode::TooLarge,
-                "values: the workspace's configuration is full",
-            ));
-        }
-        Ok(())
+        let added = added
+            .iter()
+            .map(|(kind, more)| (kind.as_str(), rows.type_bytes(workspace, kind), *more));
+        check_room(rows.bytes(workspace), added)
     }
 
     /// A registry row is put: a workspace that was not there gets what the template has and it lacks.
-    fn register(&mut self, rows: &Rows, id: &str) {
+    fn register(&mut self, rows: &Rows, id: &str, value: &str, given: &Given) -> String {
         self.created.insert(id.to_owned());
+        let known = lifecycle::generation(rows, id);
+        let generation = known.unwrap_or_else(|| lifecycle::next(rows, id, given.now));
+        let value = lifecycle::registered(value, generation);
         if rows.get(REGISTRY, WORKSPACE_TYPE, id).is_some() {
-            return;
+            return value;
+        }
+        if rows.get(REGISTRY, GENERATION, id).is_none() {
+            let at = lifecycle::at(GENERATION, id);
+            self.puts.insert(at, generation.to_string().into());
         }
         let workspace: Arc<str> = id.into();
         for (kind, values) in rows.types(TEMPLATE) {
@@ -194,12 +227,20 @@ impl Draft {
                 }
             }
         }
+        value
     }
 
     fn delete(&mut self, rows: &Rows, workspace: &Arc<str>, keys: Vec<ConfigKey>) {
         for key in keys {
             if &**workspace == REGISTRY && key.r#type == WORKSPACE_TYPE {
                 self.deleted.insert(key.key.clone());
+                // It comes back in the generation that it had.
+                if rows.get(REGISTRY, WORKSPACE_TYPE, &key.key).is_some()
+                    && rows.get(REGISTRY, GENERATION, &key.key).is_none()
+                {
+                    let at = lifecycle::at(GENERATION, &key.key);
+                    self.puts.insert(at, "0".into());
+                }
             }
             if rows.get(workspace, &key.r#type, &key.key).is_some() {
                 self.removes.insert(RowKey {
@@ -211,22 +252,61 @@ impl Draft {
         }
     }
 
-    fn delete_workspace(&mut self, rows: &Rows, workspace: &Arc<str>) {
+    fn delete_workspace(&mut self, rows: &Rows, workspace: &Arc<str>, given: &Given) {
+        let mut kept = Vec::new();
         for (kind, values) in rows.types(workspace) {
+            kept.extend(values.iter().map(|(key, value)| Row {
+                at: RowKey {
+                    workspace: workspace.clone(),
+                    kind: kind.clone(),
+                    key: key.clone(),
+                },
+                value: value.clone(),
+            }));
             self.removes.extend(values.keys().map(|key| RowKey {
                 workspace: workspace.clone(),
                 kind: kind.clone(),
                 key: key.clone(),
             }));
         }
-        if rows.get(REGISTRY, WORKSPACE_TYPE, workspace).is_some() {
-            self.removes.insert(RowKey {
-                workspace: REGISTRY.into(),
-                kind: WORKSPACE_TYPE.into(),
-                key: workspace.clone(),
-            });
+        for kind in [WORKSPACE_TYPE, GENERATION] {
+            if rows.get(REGISTRY, kind, workspace).is_some() {
+                self.removes.insert(lifecycle::at(kind, workspace));
+            }
+        }
+        if let Some(stone) = lifecycle::bury(rows, workspace, given) {
+            self.removes.extend(lifecycle::superfluous(rows, given.now));
+            let value = serde_json::to_string(&stone).unwrap_or_default();
+            self.puts
+                .insert(lifecycle::at(TOMBSTONE, workspace), value.into());
+            self.trash = match given.grace > 0 {
+                true => Trash::Keeps(workspace.clone(), stone.purge_after, kept),
+                false => Trash::Forgets(workspace.clone()),
+            };
         }
         self.deleted.insert(workspace.to_string());
+    }
+
+    fn restore_workspace(
+        &mut self,
+        rows: &Rows,
+        workspace: &Arc<str>,
+        given: &Given,
+    ) -> Result<(), Error> {
+        let (generation, kept) = lifecycle::restored(rows, workspace, given)?;
+        self.puts
+            .extend(kept.into_iter().map(|row| (row.at, row.value)));
+        let value = lifecycle::registered(r#"{"enabled": true}"#, generation);
+        self.puts
+            .insert(lifecycle::at(WORKSPACE_TYPE, workspace), value.into());
+        self.puts.insert(
+            lifecycle::at(GENERATION, workspace),
+            generation.to_string().into(),
+        );
+        self.removes.insert(lifecycle::at(TOMBSTONE, workspace));
+        self.trash = Trash::Forgets(workspace.clone());
+        self.created.insert(workspace.to_string());
+        Ok(())
     }
 
     fn finish(self, version: i64) -> Change {
@@ -270,6 +350,7 @@ impl Draft {
                 .map(|(at, value)| Row { at, value })
                 .collect(),
             removes: self.removes.into_iter().collect(),
+            trash: self.trash,
             push,
         }
     }

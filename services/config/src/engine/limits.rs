@@ -1,19 +1,21 @@
 //! What a request may hold. Every refusal names the field.
 
-use tg_schemas::{Error, ErrorCode, WorkspaceId};
+use tg_schemas::{Error, ErrorCode, WorkspaceId, limits};
 
 use super::is_reserved;
 
 /// Longest type in bytes.
 pub(crate) const MAX_NAME: usize = 255;
 /// Longest key in bytes: ids that people give, of collections for example, are keys.
-pub(crate) const MAX_KEY: usize = 1024;
+pub(crate) const MAX_KEY: usize = limits::CONFIG_KEY;
 /// Largest value in bytes.
-pub(crate) const MAX_VALUE: usize = 1024 * 1024;
+pub(crate) const MAX_VALUE: usize = limits::CONFIG_VALUE;
 /// Most keys or values in one request.
 pub(crate) const MAX_ITEMS: usize = 4096;
 /// Most bytes of keys and values in one workspace: all of it is held in memory.
-pub(crate) const MAX_WORKSPACE: usize = 128 * 1024 * 1024;
+pub(crate) const MAX_WORKSPACE: usize = limits::CONFIG_WORKSPACE;
+/// Most bytes of keys and values of one type in one workspace: each process reads whole types.
+pub(crate) const MAX_TYPE: usize = limits::CONFIG_TYPE;
 
 fn bad(field: &str, why: &str) -> Error {
     Error::new(ErrorCode::BadRequest, format!("{field}: {why}"))
@@ -62,6 +64,34 @@ pub(crate) fn check_value(field: &str, value: &str) -> Result<(), Error> {
         ));
     }
     Ok(())
+}
+
+/// What a write adds to a workspace that holds `held` bytes, and by type to what the workspace holds of it.
+pub(crate) fn check_room<'a>(
+    held: usize,
+    added: impl IntoIterator<Item = (&'a str, usize, usize)>,
+) -> Result<(), Error> {
+    let mut all = held;
+    for (kind, of_type, more) in added {
+        all += more;
+        if of_type + more > MAX_TYPE {
+            return Err(full(&format!(
+                "the rows of type '{kind}' in a workspace must not exceed {}",
+                limits::human(MAX_TYPE)
+            )));
+        }
+    }
+    if all > MAX_WORKSPACE {
+        return Err(full(&format!(
+            "the configuration of a workspace must not exceed {}",
+            limits::human(MAX_WORKSPACE)
+        )));
+    }
+    Ok(())
+}
+
+fn full(why: &str) -> Error {
+    Error::new(ErrorCode::TooLarge, format!("values: {why}"))
 }
 
 /// A workspace named in a request: a valid id, or a reserved one.

@@ -1,6 +1,7 @@
 //! The rules of configuration over plain values: no bus, no store, no clock.
 
 mod change;
+mod lifecycle;
 mod limits;
 mod read;
 mod rows;
@@ -8,12 +9,13 @@ mod rows;
 mod tests;
 
 pub(crate) use change::{Change, Write, announcement, plan};
+pub(crate) use lifecycle::{Given, Trash};
 pub(crate) use limits::check_workspace;
 pub(crate) use read::{Scope, answer};
 pub(crate) use rows::{Row, RowKey, Rows};
 
 /// Reserved: the registry of workspaces.
-pub(crate) const REGISTRY: &str = "__workspaces__";
+pub(crate) const REGISTRY: &str = tg_schemas::workspace_key::REGISTRY;
 /// Reserved: what a new workspace starts with.
 pub(crate) const TEMPLATE: &str = "__template__";
 /// The type of a row in the registry; its key is the workspace.

@@ -1,9 +1,10 @@
-//! What each reading operation answers.
+//! What each reading operation answers. Where a type is read whole, pages can be asked for: rows of a bounded
+//! number of bytes, and where to go on.
 
 use std::sync::Arc;
 
 use tg_schemas::msg::ConfigRequest;
-use tg_schemas::{Error, ErrorCode};
+use tg_schemas::{Error, ErrorCode, limits};
 
 use super::Rows;
 use super::limits::{check_count, check_name};
@@ -37,13 +38,14 @@ pub(crate) fn answer(
     scope: Scope<'_>,
     ask: &ConfigRequest,
 ) -> Result<ConfigReply, Error> {
+    let page = ask.page.as_deref().map(Page::read).transpose()?;
     let mut reply = match (ask.operation.as_str(), scope) {
         ("get", _) => get(rows, scope.workspace()?, ask)?,
         ("list", _) => list(rows, scope.workspace()?, &ask.r#type)?,
-        ("getvalues", _) => values(rows, scope.workspace()?, &ask.r#type)?,
+        ("getvalues", _) => values(rows, scope.workspace()?, &ask.r#type, page)?,
         ("config", _) => config(rows, scope.workspace()?),
-        ("getvalues-all-ws", Scope::System(_)) => everywhere(rows, &ask.r#type, true)?,
-        ("getkeys-all-ws", Scope::System(_)) => everywhere(rows, &ask.r#type, false)?,
+        ("getvalues-all-ws", Scope::System(_)) => everywhere(rows, &ask.r#type, true, page)?,
+        ("getkeys-all-ws", Scope::System(_)) => everywhere(rows, &ask.r#type, false, page)?,
         _ => return Err(bad_operation()),
     };
     reply.version = rows.version();
@@ -86,24 +88,31 @@ fn list(rows: &Rows, workspace: &str, kind: &str) -> Result<ConfigReply, Error> 
     })
 }
 
-fn values(rows: &Rows, workspace: &str, kind: &str) -> Result<ConfigReply, Error> {
-    check_name("type", kind)?;
-    let kind: Arc<str> = kind.into();
-    let values = rows
-        .values(workspace, &kind)
-        .into_iter()
-        .flatten()
-        .map(|(key, value)| ReplyValue {
-            r#type: kind.clone(),
-            key: key.clone(),
-            value: Some(value.clone()),
-            workspace: empty(),
-        })
-        .collect();
-    Ok(ConfigReply {
-        values,
-        ..ConfigReply::default()
-    })
+/// Where a page begins: after the row of this workspace and key.
+struct Page<'a>(Option<(&'a str, &'a str)>);
+
+impl<'a> Page<'a> {
+    /// Reads what an earlier answer said. Neither workspaces nor keys hold line ends.
+    fn read(text: &'a str) -> Result<Self, Error> {
+        match (text, text.split_once('\n')) {
+            ("", _) => Ok(Self(None)),
+            (_, Some(start)) => Ok(Self(Some(start))),
+            _ => Err(Error::new(ErrorCode::BadRequest, "page: is not known")),
+        }
+    }
+}
+
+fn values(
+    rows: &Rows,
+    workspace: &str,
+    kind: &str,
+    page: Option<Page<'_>>,
+) -> Result<ConfigReply, Error> {
+    let mut reply = read(rows, Some(workspace), kind, true, page)?;
+    for value in &mut reply.values {
+        value.workspace = empty();
+    }
+    Ok(reply)
 }
 
 fn config(rows: &Rows, workspace: &str) -> ConfigReply {
@@ -116,24 +125,46 @@ fn config(rows: &Rows, workspace: &str) -> ConfigReply {
     }
 }
 
-fn everywhere(rows: &Rows, kind: &str, with_values: bool) -> Result<ConfigReply, Error> {
+fn everywhere(
+    rows: &Rows,
+    kind: &str,
+    with_values: bool,
+    page: Option<Page<'_>>,
+) -> Result<ConfigReply, Error> {
+    read(rows, None, kind, with_values, page)
+}
+
+/// Rows of a type, all of them or a page.
+fn read(
+    rows: &Rows,
+    workspace: Option<&str>,
+    kind: &str,
+    with_values: bool,
+    page: Option<Page<'_>>,
+) -> Result<ConfigReply, Error> {
     check_name("type", kind)?;
     let kind: Arc<str> = kind.into();
-    let mut all = Vec::new();
-    for workspace in rows.workspaces() {
-        for (key, value) in rows.values(workspace, &kind).into_iter().flatten() {
-            all.push(ReplyValue {
-                r#type: kind.clone(),
-                key: key.clone(),
-                value: Some(if with_values { value.clone() } else { empty() }),
-                workspace: workspace.clone(),
-            });
+    let paged = page.is_some();
+    let start = page.and_then(|page| page.0);
+    let mut reply = ConfigReply::default();
+    let mut bytes = 0;
+    for (workspace, key, value) in rows.after(workspace, &kind, start) {
+        if paged && bytes >= limits::CONFIG_PAGE {
+            let last = reply.values.last();
+            reply.next = last.map(|row: &ReplyValue| format!("{}\n{}", row.workspace, row.key));
+            break;
         }
+        let value = if with_values { value.clone() } else { empty() };
+        // Names and punctuation of a row count too: there may be many short ones.
+        bytes += workspace.len() + kind.len() + key.len() + value.len() + 64;
+        reply.values.push(ReplyValue {
+            r#type: kind.clone(),
+            key: key.clone(),
+            value: Some(value),
+            workspace: workspace.clone(),
+        });
     }
-    Ok(ConfigReply {
-        values: all,
-        ..ConfigReply::default()
-    })
+    Ok(reply)
 }
 
 fn empty() -> Arc<str> {

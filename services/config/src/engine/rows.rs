@@ -1,6 +1,7 @@
 //! Every row, in memory: what reads are answered from.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 /// Names one row.
@@ -93,6 +94,34 @@ impl Rows {
     /// Bytes of keys and values in a workspace.
     pub(crate) fn bytes(&self, workspace: &str) -> usize {
         self.workspaces.get(workspace).map_or(0, |own| own.bytes)
+    }
+
+    /// Bytes of keys and values of a type in a workspace.
+    pub(crate) fn type_bytes(&self, workspace: &str, kind: &str) -> usize {
+        let values = self.values(workspace, kind).into_iter().flatten();
+        values.map(|(key, value)| size(key, value)).sum()
+    }
+
+    /// Rows of a type in one workspace (`Some`) or in all, by workspace and key, from just after a row on.
+    pub(crate) fn after(
+        &self,
+        workspace: Option<&str>,
+        kind: &str,
+        start: Option<(&str, &str)>,
+    ) -> impl Iterator<Item = (&Arc<str>, &Arc<str>, &Arc<str>)> {
+        let first = workspace.or(start.map(|(workspace, _)| workspace));
+        let from = first.map_or(Bound::Unbounded, Bound::Included);
+        let last = workspace.map_or(Bound::Unbounded, Bound::Included);
+        self.workspaces
+            .range::<str, _>((from, last))
+            .flat_map(move |(name, own)| {
+                let key = start.and_then(|(at, key)| (at == &**name).then_some(key));
+                let from = key.map_or(Bound::Unbounded, Bound::Excluded);
+                let values = own.types.get(kind).into_iter();
+                values
+                    .flat_map(move |values| values.range::<str, _>((from, Bound::Unbounded)))
+                    .map(move |(key, value)| (name, key, value))
+            })
     }
 
     /// Puts a row, replacing what was there.

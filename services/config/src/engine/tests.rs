@@ -5,6 +5,13 @@ use tg_schemas::msg::{ConfigKey, ConfigRequest, ConfigValue};
 
 use super::*;
 
+/// Clock and grace of all tests here.
+const GIVEN: Given = Given {
+    now: 5_000,
+    grace: 1_000,
+    trash: None,
+};
+
 fn request(operation: &str, workspace: &str) -> ConfigRequest {
     ConfigRequest {
         operation: operation.into(),
@@ -42,7 +49,7 @@ fn put(rows: &mut Rows, workspace: &str, values: Vec<ConfigValue>) -> Change {
 fn run(rows: &mut Rows, ask: ConfigRequest) -> Change {
     let workspace = ask.workspace.clone();
     let write = Write::from_request(Scope::System(&workspace), ask).unwrap();
-    let change = plan(rows, write).unwrap();
+    let change = plan(rows, write, &GIVEN).unwrap();
     change.apply(rows);
     change
 }
@@ -275,4 +282,197 @@ fn refusals_name_the_field() {
     });
     assert_eq!(error.code(), ErrorCode::TooLarge);
     assert!(error.message.starts_with("values[0].value: "));
+}
+
+/// Reads a type page by page; how many pages it took, and the keys by workspace.
+fn paged(rows: &Rows, operation: &str, workspace: &str) -> (usize, Vec<(String, String)>) {
+    let mut ask = ConfigRequest {
+        r#type: "tool".into(),
+        page: Some(String::new()),
+        ..request(operation, workspace)
+    };
+    let (mut pages, mut keys) = (0, Vec::new());
+    loop {
+        let reply = answer(rows, Scope::System(workspace), &ask).unwrap();
+        pages += 1;
+        let bytes: usize = reply.values.iter().map(|row| row.key.len()).sum();
+        assert!(bytes <= tg_schemas::limits::CONFIG_PAGE + tg_schemas::limits::CONFIG_VALUE);
+        let values = reply.values.iter();
+        keys.extend(values.map(|row| (row.workspace.to_string(), row.key.to_string())));
+        match reply.next {
+            Some(next) => ask.page = Some(next),
+            None => return (pages, keys),
+        }
+    }
+}
+
+#[test]
+fn a_type_of_any_size_is_read_page_by_page() {
+    let mut rows = Rows::new(10, []);
+    let large = "x".repeat(400_000);
+    for workspace in ["a", "b", "c"] {
+        for n in 0..7 {
+            let name = format!("k{n}");
+            put(&mut rows, workspace, vec![value("tool", &name, &large)]);
+        }
+        put(&mut rows, workspace, vec![value("other", "k", "{}")]);
+    }
+    let all: Vec<_> = ["a", "b", "c"]
+        .iter()
+        .flat_map(|ws| (0..7).map(move |n| ((*ws).to_owned(), format!("k{n}"))))
+        .collect();
+    assert_eq!(paged(&rows, "getvalues-all-ws", ""), (7, all.clone()));
+    let (pages, own) = paged(&rows, "getvalues", "b");
+    let keys: Vec<_> = own.into_iter().map(|(_, key)| key).collect();
+    let expected: Vec<_> = (0..7).map(|n| format!("k{n}")).collect();
+    assert_eq!((pages, keys), (3, expected));
+    // Keys alone need no pages, and who asks for none gets everything.
+    assert_eq!(paged(&rows, "getkeys-all-ws", ""), (1, all));
+    let ask = ConfigRequest {
+        r#type: "tool".into(),
+        ..request("getvalues-all-ws", "")
+    };
+    let reply = answer(&rows, Scope::System(""), &ask).unwrap();
+    assert_eq!((reply.values.len(), reply.next), (21, None));
+    // A row that is gone is no obstacle, a page that nobody named is.
+    let page = |text: &str| {
+        let page = Some(text.to_owned());
+        let ask = ConfigRequest {
+            page,
+            ..ask.clone()
+        };
+        answer(&rows, Scope::System(""), &ask).map(|reply| reply.values[0].key.to_string())
+    };
+    assert_eq!(page("aa\nz").unwrap(), "k0");
+    assert_eq!(page("nonsense").unwrap_err().kind, "bad-request");
+}
+
+#[test]
+fn a_type_has_a_budget_in_each_workspace_and_replacing_needs_no_more() {
+    let mut rows = Rows::new(10, []);
+    let large = "x".repeat(1_000_000);
+    for n in 0..67 {
+        put(
+            &mut rows,
+            "acme",
+            vec![value("tool", &format!("k{n}"), &large)],
+        );
+    }
+    let more = ConfigRequest {
+        values: vec![value("tool", "more", &large)],
+        ..request("put", "acme")
+    };
+    let write = Write::from_request(Scope::System("acme"), more).unwrap();
+    let error = plan(&rows, write, &GIVEN).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::TooLarge);
+    assert!(error.message.starts_with("values: ") && error.message.contains("'tool'"));
+    put(&mut rows, "acme", vec![value("tool", "k3", &large)]);
+    put(&mut rows, "acme", vec![value("other", "k", &large)]);
+    put(&mut rows, "else", vec![value("tool", "k", &large)]);
+}
+
+fn register(rows: &mut Rows, workspace: &str, now: i64) {
+    let registered = value(WORKSPACE_TYPE, workspace, r#"{"enabled": true}"#);
+    let write = Write::Put(REGISTRY.into(), vec![registered]);
+    let given = Given { now, ..GIVEN };
+    plan(rows, write, &given).unwrap().apply(rows);
+}
+
+fn end(rows: &mut Rows, workspace: &str, now: i64) -> Change {
+    let given = Given { now, ..GIVEN };
+    let change = plan(rows, Write::DeleteWorkspace(workspace.into()), &given).unwrap();
+    change.apply(rows);
+    change
+}
+
+#[test]
+fn a_generation_is_given_at_creation_kept_while_disabled_and_ended_by_a_tombstone() {
+    let mut rows = Rows::new(1, []);
+    for name in ["default", "acme"] {
+        register(&mut rows, name, 70);
+    }
+    let generation = |rows: &Rows, name: &str| lifecycle::generation(rows, name);
+    assert_eq!(generation(&rows, "default"), Some(0));
+    assert_eq!(generation(&rows, "acme"), Some(70));
+    let row = rows.get(REGISTRY, WORKSPACE_TYPE, "acme").unwrap();
+    assert_eq!(&**row, r#"{"enabled":true,"generation":70}"#);
+
+    run(
+        &mut rows,
+        ConfigRequest {
+            keys: vec![key(WORKSPACE_TYPE, "acme")],
+            ..request("delete", REGISTRY)
+        },
+    );
+    assert_eq!(lifecycle::tombstone(&rows, "acme"), None);
+    register(&mut rows, "acme", 90);
+    assert_eq!(generation(&rows, "acme"), Some(70));
+
+    end(&mut rows, "acme", 100);
+    let stone = lifecycle::tombstone(&rows, "acme").unwrap();
+    assert_eq!(
+        (stone.generation, stone.deleted_at, stone.purge_after),
+        (70, 100, 1_100)
+    );
+    assert_eq!(generation(&rows, "acme"), None);
+    // Done again after a crash, it changes nothing.
+    end(&mut rows, "acme", 200);
+    assert_eq!(lifecycle::tombstone(&rows, "acme"), Some(stone));
+    // A clock that went back does not bring an ended generation back.
+    register(&mut rows, "acme", 10);
+    assert_eq!(generation(&rows, "acme"), Some(71));
+}
+
+#[test]
+fn a_deleted_workspace_comes_back_as_it_was_until_it_is_purged_or_its_name_is_taken() {
+    let mut rows = Rows::new(1, []);
+    register(&mut rows, "acme", 70);
+    let kept = [
+        ("prompt", "p", "1"),
+        ("flow", "f", "2"),
+        ("processor:a", "f", "3"),
+    ];
+    let kept = kept.map(|(kind, key, text)| value(kind, key, text));
+    put(&mut rows, "acme", kept.to_vec());
+    let Trash::Keeps(_, 1_100, trash) = end(&mut rows, "acme", 100).trash else {
+        panic!("it is kept");
+    };
+    let restore = |rows: &Rows, now, trash: Option<&Vec<Row>>| {
+        let given = Given {
+            now,
+            trash: trash.cloned(),
+            ..GIVEN
+        };
+        plan(rows, Write::RestoreWorkspace("acme".into()), &given)
+    };
+    let text = |result: Result<Change, tg_schemas::Error>| result.unwrap_err().message;
+    assert!(text(restore(&rows, 1_100, Some(&trash))).contains("too long ago"));
+    assert!(text(restore(&rows, 200, None)).contains("too long ago"));
+    let change = restore(&rows, 200, Some(&trash)).unwrap();
+    assert_eq!(change.trash, Trash::Forgets("acme".into()));
+    let workspace_changes = change.push.workspace_changes.as_ref().unwrap();
+    assert_eq!(workspace_changes.created, ["acme"]);
+    change.apply(&mut rows);
+    assert_eq!(lifecycle::generation(&rows, "acme"), Some(70));
+    assert_eq!(lifecycle::tombstone(&rows, "acme"), None);
+    assert!(rows.get("acme", "prompt", "p").is_some());
+    assert!(rows.get("acme", "flow", "f").is_none());
+    assert!(rows.get("acme", "processor:a", "f").is_none());
+    assert!(text(restore(&rows, 300, Some(&trash))).contains("in use"));
+}
+
+#[test]
+fn what_says_generations_and_deletions_is_written_by_the_service_alone() {
+    for kind in ["generation", "tombstone", "store"] {
+        let put = ConfigRequest {
+            values: vec![value(kind, "acme", "1")],
+            ..request("put", REGISTRY)
+        };
+        assert!(refuse(put).message.contains("reserved"), "{kind}");
+        let delete = ConfigRequest {
+            keys: vec![key(kind, "acme")],
+            ..request("delete", REGISTRY)
+        };
+        assert!(refuse(delete).message.contains("reserved"), "{kind}");
+    }
 }

@@ -5,6 +5,8 @@ use tg_schemas::msg::{ConfigKey, ConfigValue};
 
 use super::*;
 
+const GRACE: Duration = Duration::from_secs(60);
+
 #[derive(Default)]
 struct Told(Shared<Vec<ConfigPush>>);
 
@@ -42,7 +44,7 @@ async fn what_was_written_is_there_after_a_restart_and_the_version_goes_on() {
     let file = dir.path().join("config.sqlite");
     let told = Told::default();
     let open = || Store::open(&file, tg_storage::Durability::Process).unwrap();
-    let service = Service::load(open()).await.unwrap();
+    let service = Service::load(open(), GRACE).await.unwrap();
     service
         .write(
             put("acme", &[("tool", "a", "1"), ("tool", "b", "2")]),
@@ -60,7 +62,7 @@ async fn what_was_written_is_there_after_a_restart_and_the_version_goes_on() {
     service.write(delete, &told).await.unwrap();
     let before = config(&service, "acme");
     drop(service);
-    let service = Service::load(open()).await.unwrap();
+    let service = Service::load(open(), GRACE).await.unwrap();
     assert_eq!(config(&service, "acme"), before);
     let versions: Vec<i64> = told.0.lock().iter().map(|push| push.version).collect();
     assert_eq!(versions, [before.version - 1, before.version]);
@@ -68,7 +70,9 @@ async fn what_was_written_is_there_after_a_restart_and_the_version_goes_on() {
 
 #[tokio::test]
 async fn concurrent_writes_are_told_once_each_in_order() {
-    let service = Service::load(Store::in_memory().unwrap()).await.unwrap();
+    let service = Service::load(Store::in_memory().unwrap(), GRACE)
+        .await
+        .unwrap();
     let told = Told::default();
     let keys: Vec<String> = (0..40).map(|n| format!("k{n}")).collect();
     let writes = keys

@@ -130,8 +130,9 @@ impl Desk {
         let prompt_version = keys::prompt_version(&rows, question.prompts);
         let model = self.models.behind(cx, question.renderer).await;
         let model = model.map_err(|error| later(cx, error))?;
+        let workspace = cx.workspace_key();
         let determined = Determined {
-            workspace: cx.workspace(),
+            workspace: workspace.as_str(),
             extractor: question.extractor,
             text: question.text,
             terms: &question.terms,
@@ -176,7 +177,7 @@ impl Desk {
             model: paid.model,
             asked_at,
         };
-        let workspace = cx.workspace().to_owned();
+        let workspace = cx.workspace_key().to_string();
         let stored = ledger.keep(key, workspace, kept.clone()).await;
         stored.map_err(Error::from)?;
         drop(held);

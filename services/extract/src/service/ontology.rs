@@ -210,7 +210,7 @@ impl Along {
         let collection = piece.source.metadata.collection.as_str();
         let incarnation = cx.incarnation(collection);
         let place = format!("{}\n{incarnation}\n{collection}", cx.flow());
-        let workspace = cx.workspace().to_owned();
+        let workspace = cx.workspace_key().to_string();
         let version = ontologies.version().to_owned();
         let turn = self.desk.turn(&format!("told\n{workspace}\n{place}"));
         let _held = turn.lock().await;

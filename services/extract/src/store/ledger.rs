@@ -159,6 +159,11 @@ impl Ledger {
             .await
     }
 
+    /// The file below.
+    pub(crate) fn file(&self) -> &Database {
+        &self.db
+    }
+
     /// Workspaces that something is kept for.
     pub async fn workspaces(&self) -> Result<Vec<String>, StorageError> {
         self.db

@@ -100,11 +100,6 @@ impl Service {
             mesh.spawn(TaskKind::Background, async move {
                 service.retry_due(&inner).await
             });
-            let (service, inner) = (self.clone(), mesh.clone());
-            mesh.spawn(
-                TaskKind::Background,
-                async move { service.tidy(&inner).await },
-            );
         }
         let (service, inner) = (self.clone(), mesh.clone());
         mesh.spawn(TaskKind::Background, async move {
@@ -170,42 +165,5 @@ impl Service {
             }
             outcome => outcome,
         }
-    }
-
-    /// Forgets what deleted workspaces left here, so that a new one of the same name does not see it. A
-    /// workspace that is only disabled still has its configuration.
-    async fn tidy(&self, mesh: &Mesh) {
-        let mut changes = mesh.config().changes();
-        let mut known = None;
-        loop {
-            changes.borrow_and_update();
-            let registered = mesh.config().workspaces();
-            if mesh.config().version() >= 0 && known.as_ref() != Some(&registered) {
-                match self.purge_gone(mesh, &registered).await {
-                    Ok(()) => known = Some(registered),
-                    Err(error) => tracing::debug!(%error, "deleted workspaces are not tidied yet"),
-                }
-            }
-            if changes.changed().await.is_err() {
-                return;
-            }
-        }
-    }
-
-    async fn purge_gone(&self, mesh: &Mesh, registered: &[String]) -> Result<(), Error> {
-        let store = self.store().await?;
-        for name in store.workspaces().await? {
-            let Ok(workspace) = WorkspaceId::new(&name) else {
-                continue;
-            };
-            if registered.contains(&name) || !Config::new(mesh).whole(&workspace).await?.is_empty()
-            {
-                continue;
-            }
-            tracing::info!(%workspace, "forgetting the put-aside records of a deleted workspace");
-            store.purge(&name).await?;
-            self.room_made(mesh).await?;
-        }
-        Ok(())
     }
 }

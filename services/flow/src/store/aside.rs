@@ -325,13 +325,13 @@ impl Store {
             .await
     }
 
-    /// Forgets all records of a workspace that is gone.
-    pub(crate) async fn purge(&self, workspace: &str) -> Result<(), StorageError> {
+    /// Forgets the records that a workspace had when it was deleted.
+    pub(crate) async fn purge(&self, workspace: &str, deleted: i64) -> Result<(), StorageError> {
         let workspace = workspace.to_owned();
         self.db
             .write(move |tx| {
-                tx.prepare_cached("DELETE FROM put_aside WHERE workspace = ?1")?
-                    .execute([workspace])?;
+                tx.prepare_cached("DELETE FROM put_aside WHERE workspace = ?1 AND since <= ?2")?
+                    .execute(params![workspace, deleted])?;
                 Ok(())
             })
             .await

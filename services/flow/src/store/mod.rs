@@ -137,6 +137,11 @@ impl Store {
         })
     }
 
+    /// The file below.
+    pub(crate) fn file(&self) -> &Database {
+        &self.db
+    }
+
     /// The next epoch: larger than any before.
     pub(crate) async fn next_epoch(&self) -> Result<u64, StorageError> {
         self.db

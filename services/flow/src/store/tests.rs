@@ -292,6 +292,6 @@ async fn what_a_deleted_workspace_left_can_be_purged() {
     };
     store.keep(other).await.unwrap();
     assert_eq!(store.workspaces().await.unwrap(), ["v", "w"]);
-    store.purge("w").await.unwrap();
+    store.purge("w", i64::MAX).await.unwrap();
     assert_eq!(store.workspaces().await.unwrap(), ["v"]);
 }

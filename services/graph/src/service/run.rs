@@ -13,7 +13,7 @@ pub(super) fn key(cx: &Cx, metadata: &Option<Metadata>) -> DatasetKey {
 
 /// The dataset that a question is about.
 pub(super) fn asked(cx: &Cx, collection: &str) -> DatasetKey {
-    let named = DatasetKey::new(cx.workspace(), collection);
+    let named = DatasetKey::new(cx.workspace_key().as_str(), collection);
     let incarnation = cx.incarnation(named.collection());
     named.in_life(incarnation)
 }

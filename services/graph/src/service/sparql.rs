@@ -9,7 +9,7 @@ use tg_schemas::msg::{SparqlBinding, SparqlQueryRequest, SparqlQueryResponse};
 
 use super::run;
 use super::{batch, limit};
-use crate::{Engine, GraphError, Part, SparqlAnswer, SparqlAsk};
+use crate::{Engine, GraphError, Limits, Part, SparqlAnswer, SparqlAsk};
 
 /// Rows fetched at once for an answer in one piece.
 const CHUNK: usize = 500;
@@ -41,7 +41,7 @@ impl Serve<SparqlQueryRequest, SparqlQueryResponse> for Sparql {
         if ask.streaming {
             stream(answer, out).await
         } else {
-            whole(answer, engine.limits().single_answer, out).await
+            whole(answer, engine.limits(), out).await
         }
     }
 }
@@ -68,14 +68,19 @@ async fn stream(mut answer: SparqlAnswer, mut out: Out<SparqlQueryResponse>) -> 
 
 async fn whole(
     mut answer: SparqlAnswer,
-    ceiling: usize,
+    limits: &Limits,
     mut out: Out<SparqlQueryResponse>,
 ) -> Result<(), Error> {
-    let mut all = empty(&answer);
-    while let Some(part) = answer.next().await.map_err(wire)? {
+    let (mut all, mut size) = (empty(&answer), 0_usize);
+    let (ceiling, most) = (limits.single_answer, limits.single_answer_bytes);
+    while let Some((part, bytes)) = answer.next_sized().await.map_err(wire)? {
         add(&mut all, part);
+        size = size.saturating_add(bytes);
         if all.bindings.len() + all.triples.len() > ceiling {
             return Err(wire(GraphError::TooMany(ceiling)));
+        }
+        if size > most {
+            return Err(wire(GraphError::TooMuch(most >> 20)));
         }
     }
     all.is_final = true;

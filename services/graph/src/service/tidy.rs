@@ -1,6 +1,6 @@
-//! Forgets the triples of workspaces that are deleted while this process has the store open. A collection is
-//! dropped when its owner asks for it; only among foreign processors, which never ask, does its row's going
-//! mean that. What was never registered as a collection stays until its workspace goes.
+//! Among foreign processors, forgets the triples of collections whose rows go while this process has the store open:
+//! there nobody asks for it. Elsewhere a collection is dropped when its owner asks, and a workspace by its tombstone
+//! (`tg_collections::reaper`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,15 +16,15 @@ type Known = BTreeMap<String, BTreeSet<String>>;
 
 /// Follows the configuration until the process stops.
 pub(super) async fn run(mesh: Mesh, owned: Arc<OwnedStore<Engine>>) {
+    if mesh.bus().mode() == Mode::Native {
+        return;
+    }
     let mut changes = mesh.config().changes();
     let mut known = Known::new();
     while changes.changed().await.is_ok() {
         let now = look(&mesh);
-        let foreign = mesh.bus().mode() == Mode::Interop;
-        for gone in gone(&known, &now) {
-            if foreign || matches!(gone, Gone::Workspace(_)) {
-                forget(&owned, gone).await;
-            }
+        for (workspace, collection) in gone(&known, &now) {
+            forget(&owned, &workspace, &collection).await;
         }
         known = now;
     }
@@ -41,47 +41,30 @@ fn look(mesh: &Mesh) -> Known {
         .collect()
 }
 
-#[derive(Debug, PartialEq, Eq)]
-enum Gone {
-    Workspace(String),
-    Collection(String, String),
+/// Collections that were there and are no more, of workspaces that are.
+fn gone(before: &Known, now: &Known) -> Vec<(String, String)> {
+    let left = before
+        .iter()
+        .filter_map(|(workspace, known)| Some((workspace, known, now.get(workspace)?)));
+    left.flat_map(|(workspace, known, left)| {
+        known
+            .difference(left)
+            .map(|name| (workspace.clone(), name.clone()))
+    })
+    .collect()
 }
 
-/// What was there and is no more. A configuration without any workspace is a new one, not a deletion.
-fn gone(before: &Known, now: &Known) -> Vec<Gone> {
-    if now.is_empty() {
-        return Vec::new();
-    }
-    let mut gone = Vec::new();
-    for (workspace, collections) in before {
-        match now.get(workspace) {
-            None => gone.push(Gone::Workspace(workspace.clone())),
-            Some(left) => gone.extend(
-                collections
-                    .difference(left)
-                    .map(|name| Gone::Collection(workspace.clone(), name.clone())),
-            ),
-        }
-    }
-    gone
-}
-
-async fn forget(owned: &OwnedStore<Engine>, gone: Gone) {
+async fn forget(owned: &OwnedStore<Engine>, workspace: &str, collection: &str) {
     // A process that stands by must not open the store: its owner forgets.
     let Some(engine) = owned.opened() else {
         return;
     };
-    let forgotten = match &gone {
-        Gone::Workspace(workspace) => engine.drop_workspace(workspace).await,
-        Gone::Collection(workspace, collection) => {
-            engine
-                .drop_collection(&DatasetKey::new(workspace, collection))
-                .await
+    let key = DatasetKey::new(workspace, collection);
+    match engine.drop_collection(&key).await {
+        Ok(_) => tracing::info!(workspace, collection, "triples forgotten"),
+        Err(error) => {
+            tracing::warn!(workspace, collection, %error, "triples could not be forgotten");
         }
-    };
-    match forgotten {
-        Ok(_) => tracing::info!(?gone, "triples forgotten"),
-        Err(error) => tracing::warn!(?gone, %error, "triples could not be forgotten"),
     }
 }
 
@@ -97,14 +80,10 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_seen_and_is_gone_is_forgotten() {
+    fn only_collections_of_workspaces_that_are_there_are_forgotten() {
         let before = known(&[("a", &["x", "y"]), ("b", &["x"])]);
         let after = known(&[("a", &["y", "z"])]);
-        let expected = [
-            Gone::Collection("a".into(), "x".into()),
-            Gone::Workspace("b".into()),
-        ];
-        assert_eq!(gone(&before, &after), expected);
+        assert_eq!(gone(&before, &after), [("a".to_owned(), "x".to_owned())]);
         assert_eq!(gone(&before, &before), []);
         assert_eq!(gone(&before, &Known::new()), []);
         assert_eq!(gone(&Known::new(), &before), []);

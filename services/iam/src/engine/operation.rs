@@ -64,6 +64,7 @@ pub(crate) fn run(directory: &Directory, call: &Call, ask: &IamRequest) -> Resul
         "list-api-keys" => Ok(keys::list(directory, ask)?.into()),
         "revoke-api-key" => keys::revoke(directory, ask),
         "create-workspace" => workspaces::create(directory, call, ask),
+        "restore-workspace" => workspaces::restore(directory, call, ask),
         "list-workspaces" => Ok(workspaces::list(directory).into()),
         "list-my-workspaces" => Ok(workspaces::list_mine(directory, ask)?.into()),
         "get-workspace" => Ok(workspaces::get(directory, ask)?.into()),

@@ -39,6 +39,23 @@ pub(super) fn create(
     }))
 }
 
+/// Makes the record of a workspace that comes back; its users and keys do not.
+pub(super) fn restore(
+    directory: &Directory,
+    call: &Call,
+    ask: &IamRequest,
+) -> Result<Effect, Error> {
+    let enabled = WorkspaceInput {
+        enabled: true,
+        ..input(ask)?.clone()
+    };
+    let ask = IamRequest {
+        workspace_record: Some(enabled),
+        ..ask.clone()
+    };
+    create(directory, call, &ask)
+}
+
 /// All workspaces.
 pub(super) fn list(directory: &Directory) -> IamResponse {
     IamResponse {

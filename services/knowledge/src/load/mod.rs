@@ -158,7 +158,7 @@ impl Loader<'_> {
             .iter()
             .map(|part| format!("{}:{part}", part.len()))
             .collect();
-        RunId::new(incarnation, self.cx.workspace(), &named)
+        RunId::new(incarnation, self.cx.workspace_key().as_str(), &named)
     }
 
     fn incarnation(&self, collection: &str) -> i64 {

@@ -88,11 +88,14 @@ struct Call<'a> {
 
 impl Call<'_> {
     fn key(&self, kind: Kind, id: &str) -> Result<CoreKey, Error> {
-        CoreKey::new(self.cx.workspace(), kind, id, "id")
+        CoreKey::new(self.cx.workspace_key().as_str(), kind, id, "id")
     }
 
     async fn list(&self, kind: Kind) -> Result<KnowledgeResponse, Error> {
-        let ids = self.cores.list(self.cx.workspace(), kind).await?;
+        let ids = self
+            .cores
+            .list(self.cx.workspace_key().as_str(), kind)
+            .await?;
         Ok(KnowledgeResponse {
             ids: Some(ids),
             ..KnowledgeResponse::default()
@@ -153,8 +156,8 @@ impl Call<'_> {
             if one.id.is_empty() {
                 return Err(fault::field("library-metadata.id", "is required"));
             }
-            let workspace = self.cx.workspace();
-            self.cores.announce(workspace, one, now()).await?;
+            let workspace = self.cx.workspace_key();
+            self.cores.announce(workspace.as_str(), one, now()).await?;
             any = true;
         }
         if let Some(one) = ask.library_blob {
@@ -189,7 +192,12 @@ impl Call<'_> {
             "" => (of.id.as_str(), "id"),
             root => (root, "root"),
         };
-        CoreKey::new(self.cx.workspace(), kind, id, &format!("{path}.{field}"))
+        CoreKey::new(
+            self.cx.workspace_key().as_str(),
+            kind,
+            id,
+            &format!("{path}.{field}"),
+        )
     }
 
     async fn keep(&self, key: CoreKey, pieces: Vec<Piece>) -> Result<(), Error> {

@@ -41,7 +41,7 @@ fn core(cx: &Cx, metadata: &Option<Metadata>) -> Result<Option<CoreKey>, ReadFau
     if id.is_empty() {
         return Ok(None);
     }
-    let key = CoreKey::new(cx.workspace(), Kind::Graph, id, path);
+    let key = CoreKey::new(cx.workspace_key().as_str(), Kind::Graph, id, path);
     key.map(Some).map_err(ReadFault::Dead)
 }
 

@@ -77,6 +77,24 @@ impl Cores {
         Ok(Self { db })
     }
 
+    /// The file below.
+    pub(crate) fn file(&self) -> &Database {
+        &self.db
+    }
+
+    /// Workspaces that have anything here.
+    pub(crate) async fn known_workspaces(&self) -> Result<Vec<String>, StorageError> {
+        self.db
+            .read(|conn| {
+                let sql = "SELECT workspace FROM core UNION SELECT workspace FROM load
+                           UNION SELECT workspace FROM pending";
+                let mut query = conn.prepare_cached(sql)?;
+                let rows = query.query_map([], |row| row.get(0))?;
+                Ok(rows.collect::<Result<_, _>>()?)
+            })
+            .await
+    }
+
     /// Forgets everything of a workspace.
     pub(crate) async fn drop_workspace(&self, workspace: &str) -> Result<(), StorageError> {
         let workspace = workspace.to_owned();

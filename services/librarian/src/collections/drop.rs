@@ -7,7 +7,7 @@ use tg_mesh::{Ask, Deadline, Mesh};
 use tg_schemas::msg::{COLLECTION_STORES, CollectionDrop, CollectionDropped, drop_topic};
 use tg_schemas::{Class, Error, ErrorCode, Topic, WorkspaceId};
 
-use crate::service::{Librarian, workspace};
+use crate::service::{Librarian, key, workspace};
 use crate::store::collection::{self, Tombstone};
 
 /// How long a store may take.
@@ -45,7 +45,7 @@ impl Librarian {
         id: &str,
         deadline: Deadline,
     ) -> Result<(), Error> {
-        let (ws, name) = (workspace.to_string(), id.to_owned());
+        let (ws, name) = (key(mesh, workspace), id.to_owned());
         let stones = self.library.read(move |conn| {
             let mut stones = Vec::new();
             for store in COLLECTION_STORES {
@@ -98,7 +98,10 @@ impl Librarian {
                 let Some(stone) = self.still(stone).await? else {
                     continue;
                 };
-                if let Ok(workspace) = workspace(&stone.workspace) {
+                // Not the row of a workspace that has the name now.
+                if let Ok(workspace) = workspace(&stone.workspace)
+                    && key(mesh, &workspace) == stone.workspace
+                {
                     // A crash may have come between the note and the row's end.
                     let (id, incarnation) = (&stone.collection, stone.incarnation);
                     self.take_row_away(mesh, &workspace, id, incarnation)

@@ -6,7 +6,7 @@ use tg_schemas::{Error, WorkspaceId};
 
 use crate::config::{self, COLLECTION, Config};
 use crate::engine::collection as rules;
-use crate::service::Librarian;
+use crate::service::{Librarian, key};
 use crate::store::collection::{self, Known, Life, Tombstone};
 use crate::store::{made, outbox, run};
 
@@ -45,7 +45,7 @@ impl Librarian {
         let row = Config::new(mesh, workspace).get(COLLECTION, id).await?;
         let known = match &row {
             Some(row) => {
-                self.remember(workspace, id, rules::incarnation(row))
+                self.remember(mesh, workspace, id, rules::incarnation(row))
                     .await?
             }
             None => None,
@@ -73,11 +73,12 @@ impl Librarian {
     /// Remembers a collection whose row is there; `None` if the row says an incarnation that is dead.
     async fn remember(
         &self,
+        mesh: &Mesh,
         workspace: &WorkspaceId,
         id: &str,
         row: i64,
     ) -> Result<Option<i64>, Error> {
-        let (workspace, id) = (workspace.to_string(), id.to_owned());
+        let (workspace, id) = (key(mesh, workspace), id.to_owned());
         self.library
             .write(move |tx| {
                 let known = collection::get(tx, &workspace, &id)?;
@@ -102,7 +103,7 @@ impl Librarian {
         let id = &collection.collection;
         let row = config.get(COLLECTION, id).await?;
         let row = row.map(|row| rules::incarnation(&row));
-        let (ws, name) = (workspace.to_string(), id.clone());
+        let (ws, name) = (key(mesh, workspace), id.clone());
         let incarnation = self
             .library
             .write(move |tx| {
@@ -140,7 +141,7 @@ impl Librarian {
         let config = Config::new(mesh, workspace);
         let row = config.get(COLLECTION, id).await?;
         let row = row.map_or(0, |row| rules::incarnation(&row));
-        let (ws, name) = (workspace.to_string(), id.to_owned());
+        let (ws, name) = (key(mesh, workspace), id.to_owned());
         let incarnation = self
             .library
             .write(move |tx| {
@@ -169,7 +170,7 @@ impl Librarian {
         id: &str,
         incarnation: i64,
     ) -> Result<(), Error> {
-        let (ws, name) = (workspace.to_string(), id.to_owned());
+        let (ws, name) = (key(mesh, workspace), id.to_owned());
         let known = self
             .library
             .read(move |conn| collection::get(conn, &ws, &name))
@@ -178,7 +179,7 @@ impl Librarian {
             return Ok(());
         }
         Config::new(mesh, workspace).delete(COLLECTION, id).await?;
-        let (ws, name) = (workspace.to_string(), id.to_owned());
+        let (ws, name) = (key(mesh, workspace), id.to_owned());
         self.library
             .write(move |tx| collection::set(tx, &ws, &name, incarnation, Life::Gone))
             .await

@@ -35,7 +35,7 @@ impl Serve<LibrarianRequest, LibrarianResponse> for Handler {
     ) -> Result<(), Error> {
         let librarian = self.0.get().await?;
         let asker = Asker {
-            workspace: cx.workspace().to_owned(),
+            workspace: cx.workspace_key().to_string(),
             question: cx.id.to_string(),
             thread: cx.headers.thread.clone().unwrap_or_default(),
             now: i64::try_from(now_millis()).unwrap_or(i64::MAX),

@@ -86,6 +86,11 @@ impl Library {
         })
     }
 
+    /// The file of rows.
+    pub(crate) fn database(&self) -> &Database {
+        &self.rows
+    }
+
     /// Reads rows. All rows are seen at one moment.
     pub(crate) async fn read<T: Send + 'static>(
         &self,

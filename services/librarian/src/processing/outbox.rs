@@ -3,11 +3,11 @@
 
 use tg_mesh::{Ask, Mesh, Mode};
 use tg_schemas::msg::{Metadata, RETRACT, Retract};
-use tg_schemas::{Class, Error, FlowId, Topic};
+use tg_schemas::{Class, Error, FlowId, Topic, WorkspaceKey};
 
 use crate::config::FLOW;
 use crate::engine::flow::Flow;
-use crate::service::{Librarian, workspace};
+use crate::service::{Librarian, generation, workspace};
 use crate::store::outbox::{self, Retraction};
 
 /// Retractions taken at once.
@@ -59,6 +59,7 @@ async fn publish(mesh: &Mesh, retraction: Retraction) -> Result<bool, Error> {
         thread: Some(retraction.thread).filter(|thread| !thread.is_empty()),
         epoch: (epoch > 0).then_some(epoch),
         workspace: Some(workspace(&target.workspace)?),
+        generation: generation(&target.workspace),
         ..Ask::default()
     };
     let record = Retract {
@@ -81,7 +82,8 @@ async fn publish(mesh: &Mesh, retraction: Retraction) -> Result<bool, Error> {
 
 /// The flow itself if it runs, else another one of the workspace.
 fn carrier(mesh: &Mesh, workspace: &str, flow: &str) -> Option<(String, u64)> {
-    let rows = mesh.config().values(workspace, FLOW);
+    let key = WorkspaceKey::parse(workspace);
+    let rows = mesh.config().values(key.name(), FLOW);
     let own = rows.get_key_value(flow);
     let others = rows.iter().filter(|(id, _)| *id != flow);
     own.into_iter().chain(others).find_map(|(id, row)| {

@@ -7,7 +7,7 @@ use super::plan::{self, Labels, Plan};
 use crate::config;
 use crate::engine::start::{Body, Record};
 use crate::engine::state::State;
-use crate::service::{Librarian, workspace};
+use crate::service::{Librarian, generation, workspace};
 use crate::store::collection;
 use crate::store::run::{self, Run};
 
@@ -106,6 +106,7 @@ async fn publish(mesh: &Mesh, run: &Run, records: Vec<Record>) -> Result<(), Err
             thread: Some(run.thread.clone()),
             epoch: (run.epoch > 0).then_some(run.epoch),
             workspace: Some(space.clone()),
+            generation: generation(&run.target.workspace),
             ..Ask::default()
         };
         match record.body {

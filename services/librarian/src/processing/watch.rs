@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use tg_mesh::{Mesh, Mode};
-use tg_schemas::Error;
+use tg_schemas::{Error, WorkspaceKey};
 
 use super::plan::goes_on;
 use super::settle::settle;
@@ -56,7 +56,8 @@ impl Librarian {
         let mut stopped = Vec::new();
         for run in live.iter().filter(|run| run.state != State::Cancelled) {
             let target = &run.target;
-            let row = mesh.config().get(&target.workspace, FLOW, &target.flow);
+            let key = WorkspaceKey::parse(&target.workspace);
+            let row = mesh.config().get(key.name(), FLOW, &target.flow);
             let seen = row.and_then(|row| Flow::read(&row));
             if goes_on(run, seen.as_ref()) {
                 continue;

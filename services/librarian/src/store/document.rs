@@ -249,7 +249,7 @@ pub(crate) fn trim_answers(
 pub(crate) fn workspaces(conn: &Connection) -> Result<Vec<String>, StorageError> {
     let mut query = conn.prepare_cached(
         "SELECT workspace FROM document UNION SELECT workspace FROM run
-         UNION SELECT workspace FROM upload UNION SELECT workspace FROM outbox
+         UNION SELECT workspace FROM target UNION SELECT workspace FROM upload UNION SELECT workspace FROM outbox
          UNION SELECT workspace FROM collection WHERE deleted = 0",
     )?;
     let rows = query.query_map([], |row| row.get(0))?;

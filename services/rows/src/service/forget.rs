@@ -1,7 +1,7 @@
-//! Forgetting: what came from chunks that are no more, collections that were deleted, workspaces that are
-//! gone. Idempotent, and durable before it is confirmed.
+//! Forgetting: what came from chunks that are no more, and collections that were deleted.
+//! Idempotent, and durable before it is confirmed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -60,37 +60,24 @@ impl Serve<CollectionDrop, CollectionDropped> for Forgetter {
     }
 }
 
-/// Removes what was dropped, and forgets workspaces that are deleted while this process has the store open.
-/// Runs until the process stops.
+/// Removes what was dropped, little by little. Runs until the process stops.
 pub(super) async fn tidy(mesh: Mesh, store: Arc<OwnedStore<Store>>) {
-    let mut changes = mesh.config().changes();
-    let mut known = BTreeSet::new();
-    loop {
+    while !mesh.stopping().is_cancelled() {
         tokio::select! {
-            changed = changes.changed() => if changed.is_err() { return },
+            () = mesh.stopping().cancelled() => return,
             () = tokio::time::sleep(EVERY) => {}
         }
-        let now: BTreeSet<String> = mesh.config().workspaces().into_iter().collect();
-        // A configuration without any workspace is a new one, not a deletion.
-        let gone: Vec<String> = match now.is_empty() {
-            true => Vec::new(),
-            false => known.difference(&now).cloned().collect(),
-        };
-        known = now;
         // A process that stands by must not touch the store: its owner forgets.
         let Some(store) = store.opened() else {
             continue;
         };
-        if let Err(error) = forget(&store, &gone).await {
-            tracing::warn!(%error, "rows could not be forgotten");
+        if let Err(error) = reap(&store).await {
+            tracing::warn!(%error, "dropped rows could not be removed");
         }
     }
 }
 
-async fn forget(store: &Store, workspaces: &[String]) -> Result<(), tg_storage::StorageError> {
-    for workspace in workspaces {
-        store.drop_workspace(workspace).await?;
-    }
+async fn reap(store: &Store) -> Result<(), tg_storage::StorageError> {
     while store.reap().await? {}
     Ok(())
 }

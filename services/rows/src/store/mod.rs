@@ -46,6 +46,23 @@ impl Store {
         })
     }
 
+    /// The file below.
+    pub(crate) fn file(&self) -> &Database {
+        &self.database
+    }
+
+    /// Workspaces that have rows.
+    pub(crate) async fn known_workspaces(&self) -> Result<Vec<String>, StorageError> {
+        self.database
+            .read(|conn| {
+                let sql = "SELECT DISTINCT workspace FROM sets WHERE dropped = 0";
+                let mut query = conn.prepare_cached(sql)?;
+                let rows = query.query_map([], |row| row.get(0))?;
+                Ok(rows.collect::<Result<_, _>>()?)
+            })
+            .await
+    }
+
     /// A store without a file.
     pub fn in_memory() -> Result<Self, StorageError> {
         Ok(Self {

@@ -92,6 +92,11 @@ impl Keywords {
         self.change(Job::Drop(key.clone())).await
     }
 
+    /// The file below.
+    pub(crate) fn db(&self) -> &Database {
+        &self.db
+    }
+
     /// Ends everything of a workspace.
     pub async fn drop_workspace(&self, workspace: &str) -> Result<usize, VectorError> {
         self.change(Job::DropWorkspace(workspace.to_owned())).await

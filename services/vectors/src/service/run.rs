@@ -13,7 +13,7 @@ pub(super) fn key(cx: &Cx, metadata: &Option<Metadata>) -> CollectionKey {
 
 /// The collection that a question is about.
 pub(super) fn asked(cx: &Cx, collection: &str) -> CollectionKey {
-    let named = CollectionKey::new(cx.workspace(), collection, 0);
+    let named = CollectionKey::new(cx.workspace_key().as_str(), collection, 0);
     let incarnation = cx.incarnation(named.collection());
     named.in_life(incarnation)
 }

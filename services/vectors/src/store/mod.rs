@@ -73,6 +73,14 @@ pub fn in_memory() -> Result<Database, StorageError> {
     Database::in_memory(MIGRATIONS)
 }
 
+/// Workspaces that have anything in a file of vectors or of words.
+pub fn workspaces(conn: &Connection) -> Result<Vec<String>, StorageError> {
+    let mut query =
+        conn.prepare_cached("SELECT workspace FROM space UNION SELECT workspace FROM ended")?;
+    let rows = query.query_map([], |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
 /// A space as recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Space {

@@ -1,0 +1,26 @@
+//! What the reaper of deleted workspaces does here: records that were put aside for their flows go. The flows were
+//! stopped, so none of it comes back with a restored workspace.
+
+use async_trait::async_trait;
+use tg_collections::WorkspaceStore;
+use tg_schemas::{Error, WorkspaceKey, WorkspaceTombstone};
+use tg_storage::Database;
+
+use crate::store::Store;
+
+#[async_trait]
+impl WorkspaceStore for Store {
+    const AT_ONCE: bool = true;
+
+    async fn workspaces(&self) -> Result<Vec<String>, Error> {
+        Ok(Self::workspaces(self).await?)
+    }
+
+    async fn purge(&self, key: &WorkspaceKey, deleted: &WorkspaceTombstone) -> Result<(), Error> {
+        Ok(Self::purge(self, key.name(), deleted.deleted_at).await?)
+    }
+
+    fn database(&self) -> &Database {
+        self.file()
+    }
+}
