@@ -1,0 +1,132 @@
+//! The chunks of an upload that were accepted are not lost by whatever cuts its completion off: a deadline, or the
+//! end of the process.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use tg_testkit::process::{Launch, client};
+
+use crate::world::{Bus, alone, post, up};
+
+const CHUNK: usize = 8 << 20;
+const CHUNKS: usize = 6;
+
+/// Content of a chunk: no two are alike.
+fn chunk(at: usize) -> Vec<u8> {
+    let word = (at as u32 * 2_654_435_761).to_le_bytes();
+    word.into_iter().cycle().take(CHUNK).collect()
+}
+
+async fn library(url: &str, mut ask: Value) -> Result<Value> {
+    ask["workspace"] = json!("default");
+    Ok(post(url, "api/v1/librarian", ask).await?.1)
+}
+
+/// An upload all of whose chunks were accepted.
+async fn uploaded(url: &str, id: &str) -> Result<String> {
+    let begin = json!({"operation": "begin-upload", "total-size": CHUNK * CHUNKS, "chunk-size": CHUNK,
+        "document-metadata": {"id": id, "kind": "text/plain", "title": id}});
+    let begun = library(url, begin).await?;
+    let upload = begun["upload-id"].as_str();
+    let upload = upload.with_context(|| format!("{begun}"))?.to_owned();
+    for at in 0..CHUNKS {
+        let taken = library(
+            url,
+            json!({"operation": "upload-chunk", "upload-id": upload, "chunk-index": at,
+                "content": STANDARD.encode(chunk(at))}),
+        );
+        let taken = taken.await?;
+        ensure!(taken["chunks-received"] == at + 1, "{taken}");
+    }
+    Ok(upload)
+}
+
+/// No chunk is asked for again, the upload completes, and its content is what was sent.
+async fn survives(url: &str, upload: &str, id: &str) -> Result<()> {
+    let status = json!({"operation": "get-upload-status", "upload-id": upload});
+    let status = library(url, status).await?;
+    ensure!(status["missing-chunks"] == json!([]), "{status}");
+    let complete = json!({"operation": "complete-upload", "upload-id": upload});
+    let done = library(url, complete).await?;
+    ensure!(done["document-id"] == id, "{done}");
+    for at in [0, CHUNKS - 1] {
+        let piece = json!({"operation": "stream-document", "document-id": id,
+            "chunk-size": CHUNK, "chunk-index": at});
+        let piece = library(url, piece).await?;
+        let content = piece["content"].as_str().unwrap_or_default();
+        ensure!(
+            STANDARD.decode(content)? == chunk(at),
+            "chunk {at}: {} characters",
+            content.len()
+        );
+    }
+    Ok(())
+}
+
+fn signal(pid: u32, name: &str) -> Result<()> {
+    let sent = std::process::Command::new("kill")
+        .args([name, &pid.to_string()])
+        .status()?;
+    ensure!(sent.success(), "{name}");
+    Ok(())
+}
+
+/// The process sleeps past the deadline while it completes, so that the question is given up the moment it wakes.
+async fn a_deadline(bus: Bus) -> Result<()> {
+    let _machine = alone().await;
+    let (server, _node) = up(bus).await?;
+    let url = server.url();
+    let pid = server.pid().context("it runs")?;
+    let upload = uploaded(&url, "urn:doc:deadline").await?;
+    let complete =
+        json!({"operation": "complete-upload", "upload-id": upload, "workspace": "default"});
+    let asked = client()?
+        .post(format!("{url}api/v1/librarian"))
+        .header("X-Timeout", "1")
+        .json(&complete)
+        .send();
+    let (answer, ()) = tokio::join!(asked, async {
+        tokio::time::sleep(Duration::from_millis(120)).await;
+        let _ = signal(pid, "-STOP");
+        tokio::time::sleep(Duration::from_millis(3500)).await;
+        let _ = signal(pid, "-CONT");
+    });
+    // Whatever was said to it.
+    drop(answer);
+    survives(&url, &upload, "urn:doc:deadline").await
+}
+
+#[tokio::test]
+async fn a_deadline_embedded() -> Result<()> {
+    a_deadline(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn a_deadline_over_rabbitmq() -> Result<()> {
+    a_deadline(Bus::Rabbit).await
+}
+
+#[tokio::test]
+async fn the_end_of_the_process() -> Result<()> {
+    let data = tempfile::tempdir()?;
+    let mut server = Launch::up().data(data.path()).ready().await?;
+    for (at, pause) in [30, 90, 200, 400].into_iter().enumerate() {
+        let id = format!("urn:doc:killed-{at}");
+        let url = server.url();
+        let upload = uploaded(&url, &id).await?;
+        let complete = json!({"operation": "complete-upload", "upload-id": upload});
+        let asked = library(&url, complete);
+        let killed = async {
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+            server.kill9().await
+        };
+        let (_, killed) = tokio::join!(asked, killed);
+        killed?;
+        server = Launch::up().data(data.path()).ready().await?;
+        survives(&server.url(), &upload, &id).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,131 @@
+//! What a workspace says of its collections and keeps in its library is bounded, listings come in pages, and a
+//! chunk that no message carries is refused before anything is sent. Each refusal names what it is about.
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use tg_testkit::process::{Launch, official, tg};
+
+use crate::world::{Bus, post, up};
+
+async fn ask(url: &str, service: &str, mut ask: Value) -> Result<Value> {
+    ask["workspace"] = json!("default");
+    Ok(post(url, &format!("api/v1/{service}"), ask).await?.1)
+}
+
+fn says(reply: &Value, text: &str) -> Result<()> {
+    let message = reply["error"]["message"].as_str().unwrap_or_default();
+    ensure!(message.contains(text), "{text}: {reply}");
+    Ok(())
+}
+
+/// Every page of a listing, and how many there were.
+async fn pages(url: &str, request: Value, entries: &str) -> Result<(Vec<String>, usize)> {
+    let (mut found, mut pages, mut request) = (Vec::new(), 0, request);
+    loop {
+        let reply = ask(url, "librarian", request.clone()).await?;
+        pages += 1;
+        let all = reply[entries].as_array();
+        for one in all.with_context(|| format!("{reply}"))? {
+            found.push(one["id"].as_str().unwrap_or_default().to_owned());
+        }
+        let Some(next) = reply["next"].as_str() else {
+            return Ok((found, pages));
+        };
+        request["after"] = json!(next);
+    }
+}
+
+async fn bounds(bus: Bus) -> Result<()> {
+    let (server, _node) = up(bus).await?;
+    let url = server.url();
+    for (field, value) in [
+        ("description", json!("x".repeat(1_040_000))),
+        ("name", json!("x".repeat(10_000))),
+        ("tags", json!(["x".repeat(10_000)])),
+    ] {
+        let mut make = json!({"operation": "update-collection", "collection": "c"});
+        make[field] = value;
+        let refused = ask(&url, "collection-management", make).await?;
+        says(&refused, field)?;
+    }
+    for chunk in [12 << 20, 32 << 20] {
+        let begin = json!({"operation": "begin-upload", "total-size": 1 << 30, "chunk-size": chunk,
+            "document-metadata": {"id": "urn:up", "kind": "text/plain", "title": "t"}});
+        says(&ask(&url, "librarian", begin).await?, "chunk-size: ")?;
+    }
+    let long = json!({"operation": "add-document", "content": "eA==",
+        "document-metadata": {"id": "urn:l", "kind": "text/plain", "comments": "x".repeat(2 << 20)}});
+    says(&ask(&url, "librarian", long).await?, "document-metadata: ")?;
+
+    // More than one message carries, in pages and not as a whole.
+    let comments = "x".repeat(1_000_000);
+    let mut ids = Vec::new();
+    for at in 0..14 {
+        let id = format!("urn:doc:{at:02}");
+        let add = json!({"operation": "add-document", "content": "eA==",
+            "document-metadata": {"id": id, "kind": "text/plain", "title": id, "comments": comments}});
+        let added = ask(&url, "librarian", add).await?;
+        ensure!(added.get("error").is_none(), "{added}");
+        ids.push(id);
+    }
+    let list = json!({"operation": "list-documents"});
+    says(&ask(&url, "librarian", list).await?, "limit, after")?;
+    let list = json!({"operation": "list-documents", "limit": 1000});
+    let (found, count) = pages(&url, list, "document-metadatas").await?;
+    ensure!(found == ids && count >= 4, "{found:?} in {count} pages");
+    let shown = tg(&url, &["show-library-documents", "--json"]).await?;
+    let shown: Vec<Value> = serde_json::from_str(&shown.stdout)?;
+    ensure!(shown.len() == ids.len(), "{}", shown.len());
+
+    // Official clients ask for everything.
+    for id in &ids[2..] {
+        let gone = json!({"operation": "remove-document", "document-id": id});
+        ask(&url, "librarian", gone).await?;
+    }
+    let theirs = official(&url, "tg-show-library-documents", &[]).await?;
+    theirs.expect("urn:doc:00")?.expect("urn:doc:01")?;
+    let odd = json!({"operation": "list-processing", "limit": 5, "after": "x"});
+    says(&ask(&url, "librarian", odd).await?, "after: ")
+}
+
+#[tokio::test]
+async fn a_quota_is_named_before_anything_is_written() -> Result<()> {
+    let launch = Launch::up()
+        .env("THREADGRAPH_LIBRARY__DOCUMENTS", "3")
+        .env("THREADGRAPH_LIBRARY__CONTENT_MB", "1");
+    let server = launch.ready().await?;
+    let url = server.url();
+    let add = |id: &str, bytes: usize| {
+        json!({"operation": "add-document", "content": "eHh4".repeat(bytes / 3),
+            "document-metadata": {"id": id, "kind": "text/plain", "title": id}})
+    };
+    let large = ask(&url, "librarian", add("urn:large", 2 << 20)).await?;
+    says(&large, "quota of bytes is 1 MiB")?;
+    let begin = json!({"operation": "begin-upload", "total-size": 1 << 30,
+        "document-metadata": {"id": "urn:up", "kind": "text/plain", "title": "t"}});
+    says(
+        &ask(&url, "librarian", begin).await?,
+        "quota of bytes is 1 MiB",
+    )?;
+    for at in 0..3 {
+        let added = ask(&url, "librarian", add(&format!("urn:{at}"), 300)).await?;
+        ensure!(added.get("error").is_none(), "{added}");
+    }
+    let fourth = ask(&url, "librarian", add("urn:4", 3)).await?;
+    says(&fourth, "quota of documents is 3")?;
+    let gone = json!({"operation": "remove-document", "document-id": "urn:0"});
+    ask(&url, "librarian", gone).await?;
+    let fourth = ask(&url, "librarian", add("urn:4", 3)).await?;
+    ensure!(fourth.get("error").is_none(), "{fourth}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn embedded() -> Result<()> {
+    bounds(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn over_rabbitmq() -> Result<()> {
+    bounds(Bus::Rabbit).await
+}
