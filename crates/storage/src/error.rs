@@ -39,6 +39,9 @@ pub enum StorageError {
     /// The caller's own rule said no inside a write; everything of that write is undone.
     #[error("{0}")]
     Refused(Error),
+    /// Nobody waited for the read any more, so it was ended.
+    #[error("the read was interrupted")]
+    Interrupted,
     /// The work given to the store panicked; everything of that write is undone.
     #[error("the work given to the store panicked")]
     Panicked,
@@ -54,6 +57,7 @@ impl StorageError {
             Self::Refused(error) => error.code(),
             Self::InUse | Self::Closed => ErrorCode::Unavailable,
             Self::NoRow => ErrorCode::NotFound,
+            Self::Interrupted => ErrorCode::Cancelled,
             Self::Panicked => ErrorCode::Internal,
             _ => ErrorCode::Storage,
         }
@@ -80,6 +84,7 @@ impl From<rusqlite::Error> for StorageError {
         }
         match code & 0xff {
             ffi::SQLITE_FULL => Self::Full,
+            ffi::SQLITE_INTERRUPT => Self::Interrupted,
             ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB => Self::Corrupt(error.to_string()),
             ffi::SQLITE_CONSTRAINT => Self::Constraint(error.to_string()),
             ffi::SQLITE_IOERR | ffi::SQLITE_CANTOPEN | ffi::SQLITE_READONLY => {
@@ -101,6 +106,7 @@ impl From<StorageError> for Error {
             StorageError::TooNew { .. } => "the store was written by a newer release",
             StorageError::Closed => "the store is closing",
             StorageError::NoRow => "not found",
+            StorageError::Interrupted => "cancelled",
             StorageError::Panicked => "an internal fault",
             StorageError::Io(_) | StorageError::Sql(_) | StorageError::Constraint(_) => {
                 "the store failed"

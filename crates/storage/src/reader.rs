@@ -1,9 +1,11 @@
-//! A small pool of reader threads over one bounded queue. Each read sees one consistent state.
+//! A small pool of reader threads over one bounded queue. Each read sees one consistent state. A read whose caller
+//! went is not begun, and interrupted if it is running.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use parking_lot::{Condvar, Mutex};
@@ -13,11 +15,52 @@ use tokio::sync::{Semaphore, oneshot};
 use crate::{StorageError, connection};
 
 /// Threads of a pool.
-const READERS: usize = 2;
+const READERS: usize = 4;
+/// Steps of SQLite's machine between two looks at whether a read is called off: well below a millisecond.
+const STEPS: i32 = 10_000;
 /// Reads that may wait.
 const QUEUE: usize = 1024;
 
-pub(crate) type Read = Box<dyn FnOnce(&Connection) + Send>;
+pub(crate) type Read = Box<dyn FnOnce(&Connection, &CallOff) + Send>;
+
+/// The caller's hold on a read: dropped before its end, the read is called off.
+pub(crate) struct Hold(Arc<Mutex<Progress>>);
+
+/// How far a read is.
+enum Progress {
+    /// Waits for a thread.
+    Waiting,
+    /// Runs on a connection, which this calls off.
+    Running(CallOff),
+    /// Has ended, or must not begin.
+    Over,
+}
+
+/// Ends what a connection does, for as long as it is set: SQLite asks every some thousand steps. (Its own interrupt
+/// is forgotten if no statement runs at that moment.)
+#[derive(Clone, Default)]
+pub(crate) struct CallOff(Arc<AtomicBool>);
+
+impl CallOff {
+    /// Lets a connection be called off.
+    pub(crate) fn of(conn: &mut Connection) -> Result<Self, StorageError> {
+        let call_off = Self::default();
+        let asked = call_off.clone();
+        conn.progress_handler(STEPS, Some(move || asked.0.load(Ordering::Relaxed)))?;
+        Ok(call_off)
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        // The lock is held meanwhile: the connection cannot have gone on to the next read.
+        let mut progress = self.0.lock();
+        if let Progress::Running(connection) = &*progress {
+            connection.0.store(true, Ordering::Relaxed);
+        }
+        *progress = Progress::Over;
+    }
+}
 
 struct Shared {
     state: Mutex<State>,
@@ -50,11 +93,12 @@ impl Readers {
             threads: Vec::with_capacity(READERS),
         };
         for _ in 0..READERS {
-            let conn = connection::reader(path)?;
+            let mut conn = connection::reader(path)?;
+            let call_off = CallOff::of(&mut conn)?;
             let shared = readers.shared.clone();
             let thread = std::thread::Builder::new()
                 .name("store-read".to_owned())
-                .spawn(move || shared.work(&conn))
+                .spawn(move || shared.work(&conn, &call_off))
                 .map_err(|error| StorageError::from_io(&error))?;
             readers.threads.push(thread);
         }
@@ -89,10 +133,10 @@ impl Drop for Readers {
 }
 
 impl Shared {
-    fn work(&self, conn: &Connection) {
+    fn work(&self, conn: &Connection, call_off: &CallOff) {
         while let Some(read) = self.next() {
             self.room.add_permits(1);
-            read(conn);
+            read(conn, call_off);
         }
     }
 
@@ -110,26 +154,46 @@ impl Shared {
     }
 }
 
-/// Packs a closure; its result arrives at the receiver.
+/// Packs a closure; its result arrives at the receiver for as long as the hold is kept.
 pub(crate) fn pack<T: Send + 'static>(
     f: impl FnOnce(&Connection) -> Result<T, StorageError> + Send + 'static,
-) -> (Read, oneshot::Receiver<Result<T, StorageError>>) {
+) -> (Read, Hold, oneshot::Receiver<Result<T, StorageError>>) {
     let (sender, receiver) = oneshot::channel();
-    let read: Read = Box::new(move |conn| {
-        if !sender.is_closed() {
-            // The caller may go meanwhile; nobody is told then.
-            let _ = sender.send(consistent(conn, f));
+    let progress = Arc::new(Mutex::new(Progress::Waiting));
+    let hold = Hold(progress.clone());
+    let read: Read = Box::new(move |conn, call_off| {
+        {
+            let mut progress = progress.lock();
+            if matches!(*progress, Progress::Over) {
+                return;
+            }
+            *progress = Progress::Running(call_off.clone());
         }
+        let result = consistent(conn, f, || {
+            let mut progress = progress.lock();
+            *progress = Progress::Over;
+            call_off.0.store(false, Ordering::Relaxed);
+        });
+        // The caller may have gone meanwhile; nobody is told then.
+        let _ = sender.send(result);
     });
-    (read, receiver)
+    (read, hold, receiver)
 }
 
+/// Runs a read in a transaction. From `over` on nobody interrupts, so the connection is left as it was found.
 fn consistent<T>(
     conn: &Connection,
     f: impl FnOnce(&Connection) -> Result<T, StorageError>,
+    over: impl FnOnce(),
 ) -> Result<T, StorageError> {
-    conn.prepare_cached("BEGIN DEFERRED")?.execute([])?;
-    let result = catch_unwind(AssertUnwindSafe(|| f(conn))).unwrap_or(Err(StorageError::Panicked));
+    let begun = conn
+        .prepare_cached("BEGIN DEFERRED")
+        .and_then(|mut begin| begin.execute([]));
+    let result = match begun {
+        Ok(_) => catch_unwind(AssertUnwindSafe(|| f(conn))).unwrap_or(Err(StorageError::Panicked)),
+        Err(error) => Err(error.into()),
+    };
+    over();
     if !conn.is_autocommit() {
         conn.prepare_cached("ROLLBACK")?.execute([])?;
     }

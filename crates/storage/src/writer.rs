@@ -7,6 +7,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::StorageError;
+use crate::reader::{CallOff, Read};
 
 /// Jobs that may wait for the writer.
 pub(crate) const QUEUE: usize = 1024;
@@ -25,7 +26,7 @@ pub(crate) enum Job {
     /// Part of a transaction.
     Write(Work),
     /// A read of a database that has only this connection.
-    Read(Box<dyn FnOnce(&Connection) + Send>),
+    Read(Read),
 }
 
 /// Packs a closure; its result arrives at the receiver after the commit.
@@ -52,7 +53,7 @@ pub(crate) fn job<T: Send + 'static>(
 }
 
 /// The thread's body; ends when every handle is gone and the queue is empty.
-pub(crate) fn run(conn: &Connection, mut jobs: mpsc::Receiver<Job>) {
+pub(crate) fn run(conn: &Connection, call_off: &CallOff, mut jobs: mpsc::Receiver<Job>) {
     let mut group = Vec::with_capacity(GROUP);
     while jobs.blocking_recv_many(&mut group, GROUP) > 0 {
         let mut writes = Vec::with_capacity(group.len());
@@ -61,7 +62,7 @@ pub(crate) fn run(conn: &Connection, mut jobs: mpsc::Receiver<Job>) {
                 Job::Write(work) => writes.push(work),
                 Job::Read(read) => {
                     commit_group(conn, &mut writes);
-                    read(conn);
+                    read(conn, call_off);
                 }
             }
         }

@@ -149,3 +149,26 @@ async fn readers_cannot_write_and_a_file_that_is_no_database_is_corrupt() {
     let opened = Database::open(&noise, SCHEMA, Durability::Process);
     assert!(matches!(opened, Err(StorageError::Corrupt(_))));
 }
+
+#[tokio::test]
+async fn reads_nobody_waits_for_are_ended_and_those_not_begun_never_run() {
+    const ENDLESS: &str = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) \
+                           SELECT count(*) FROM n";
+    let dir = tempdir().unwrap();
+    for db in [
+        Database::in_memory(SCHEMA).unwrap(),
+        Database::open(&dir.path().join("store.db"), SCHEMA, Durability::Process).unwrap(),
+    ] {
+        insert(&db, 1).await.unwrap();
+        let endless = (0..64).map(|_| {
+            let read = db.read(|conn| Ok(conn.query_row(ENDLESS, [], |row| row.get::<_, i64>(0))?));
+            tokio::time::timeout(std::time::Duration::from_millis(50), read)
+        });
+        let results = futures::future::join_all(endless).await;
+        assert!(results.iter().all(Result::is_err), "all were given up");
+        let quick = tokio::time::timeout(std::time::Duration::from_secs(20), count(&db)).await;
+        assert_eq!(quick, Ok(1), "the readers are free again");
+        insert(&db, 2).await.unwrap();
+        assert_eq!(count(&db).await, 2, "connections are as they were");
+    }
+}
