@@ -125,7 +125,7 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
     } else {
         services.0.iter().cloned().collect::<Vec<_>>().join("-")
     };
-    let mesh = Host::start(
+    let mesh = tg_runs::start(
         bus,
         MeshOptions {
             name,

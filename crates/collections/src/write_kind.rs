@@ -1,6 +1,7 @@
 //! How a change comes to a collection.
 
 use tg_mesh::Cx;
+use tg_runs::RunContext;
 
 /// How a change comes to a collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -29,6 +29,13 @@ struct Collection {
     incarnation: i64,
 }
 
+/// What the mesh reads of a workspace's row.
+#[derive(Deserialize)]
+struct Workspace {
+    #[serde(default)]
+    generation: i64,
+}
+
 /// A cheap-to-clone view that the runtime keeps current.
 #[derive(Clone)]
 pub struct ConfigView(Arc<Inner>);
@@ -78,12 +85,13 @@ impl ConfigView {
 
     /// Generation of a workspace: the present one, or the last if it was deleted; 0 for one that is not known.
     pub fn generation(&self, workspace: &str) -> i64 {
+        // One row says that it is there and in which generation: never one without the other.
+        if let Some(row) = self.get(WORKSPACES.0, WORKSPACES.1, workspace) {
+            return serde_json::from_str::<Workspace>(&row).map_or(0, |row| row.generation.max(0));
+        }
         let known = self.get(REGISTRY, GENERATION, workspace);
         if let Some(known) = known.and_then(|text| text.parse::<i64>().ok()) {
             return known.max(0);
-        }
-        if self.has_workspace(workspace) {
-            return 0;
         }
         self.tombstone(workspace)
             .map_or(0, |stone| stone.generation.max(0))
@@ -228,12 +236,15 @@ mod tests {
         view.set("w", COLLECTION, "odd", Some("["));
         let known = ["c", "plain", "odd", "none"].map(|name| view.incarnation("w", name));
         assert_eq!(known, [4, 0, 0, 0]);
-        view.set(REGISTRY, GENERATION, "w", Some("7"));
+        view.set(REGISTRY, "workspace", "w", Some(r#"{"enabled":true,"generation":7}"#));
+        view.set(REGISTRY, "workspace", "first", Some(r#"{"enabled":true}"#));
+        view.set(REGISTRY, GENERATION, "disabled", Some("5"));
         let stone = r#"{"generation":6,"deleted-at":1,"purge-after":2}"#;
         view.set(REGISTRY, TOMBSTONE, "w", Some(stone));
         view.set(REGISTRY, TOMBSTONE, "gone", Some(stone));
-        let generations = ["w", "gone", "unknown"].map(|name| view.generation(name));
-        assert_eq!(generations, [7, 6, 0]);
+        let names = ["w", "first", "disabled", "gone", "unknown"];
+        let generations = names.map(|name| view.generation(name));
+        assert_eq!(generations, [7, 0, 5, 6, 0]);
         assert!(!view.has_ended(&view.workspace_key("w")));
         assert!(view.has_ended(&WorkspaceKey::new("w", 6)));
         assert!(view.has_ended(&view.workspace_key("gone")));

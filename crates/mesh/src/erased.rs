@@ -11,6 +11,7 @@ use tg_schemas::{Error, ErrorCode, Message, Reply};
 use crate::handler::{Read, ReadFault, Serve};
 use crate::mesh::Mesh;
 use crate::scope::Cx;
+use crate::writer_schemas;
 use tg_bus::Envelope;
 use tg_bus::Handover;
 use tg_rpc::deadline::Deadline;
@@ -119,15 +120,12 @@ impl<M> ReadHandler<M> {
 #[async_trait]
 impl<M: Message> ErasedRead for ReadHandler<M> {
     async fn run(&self, cx: Cx, record: &Envelope) -> Result<(), ReadFault> {
-        let record = record.read::<M>().map_err(|fault| {
-            let unknown = matches!(fault, CodecError::UnknownSchema { .. });
-            let error = Error::from(fault);
-            if unknown {
-                ReadFault::Retry { error, after: None }
-            } else {
-                ReadFault::Dead(error)
+        let record = match record.read::<M>() {
+            Err(CodecError::UnknownSchema { name, fingerprint }) => {
+                of_another_release(&cx.mesh, record, name, fingerprint).await?
             }
-        })?;
+            read => read.map_err(|fault| ReadFault::Dead(fault.into()))?,
+        };
         AssertUnwindSafe(self.inner.read(cx, record))
             .catch_unwind()
             .await
@@ -139,6 +137,22 @@ impl<M: Message> ErasedRead for ReadHandler<M> {
                 )))
             })
     }
+}
+
+/// Reads a record whose writer had another schema. While nobody has kept that one, it comes again.
+async fn of_another_release<M: Message>(
+    mesh: &Mesh,
+    record: &Envelope,
+    name: &'static str,
+    fingerprint: String,
+) -> Result<M, ReadFault> {
+    let later = |error| ReadFault::Retry { error, after: None };
+    if writer_schemas::learn(mesh, &fingerprint).await.map_err(later)? {
+        return record
+            .read::<M>()
+            .map_err(|fault| ReadFault::Dead(fault.into()));
+    }
+    Err(later(CodecError::UnknownSchema { name, fingerprint }.into()))
 }
 
 /// Why a cancelled answer ended: its deadline, or the asker.

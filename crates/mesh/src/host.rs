@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use crate::config_view::{COLLECTION, LIFECYCLE};
 use crate::config_watch::{self, Watched};
 use crate::mesh::Mesh;
+use crate::middleware::Middleware;
 use crate::processor::Processor;
 use crate::runtime::Runtime;
 use crate::{announce, library_texts, put_aside};
@@ -47,8 +48,20 @@ impl Host {
     /// # Errors
     /// When the bus does not take the inbox or the declarations.
     pub async fn start(bus: Arc<dyn Bus>, options: PeerOptions) -> Result<Self, Error> {
+        Self::start_with(bus, options, None).await
+    }
+
+    /// As [`Host::start`], with a layer around all handlers.
+    ///
+    /// # Errors
+    /// As [`Host::start`].
+    pub async fn start_with(
+        bus: Arc<dyn Bus>,
+        options: PeerOptions,
+        middleware: Option<Arc<dyn Middleware>>,
+    ) -> Result<Self, Error> {
         let (peer, inbox) = Peer::join(bus, options).await?;
-        let mesh = Mesh::new(peer);
+        let mesh = Mesh::new(peer, middleware);
         let control = Subscription::service(control::topic(), "control");
         let consume = Consume::prefetch(64);
         let control = mesh

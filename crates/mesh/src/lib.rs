@@ -6,7 +6,6 @@
 //!   error before their deadline. Records ([`Mesh::record`]) live until their effect does.
 //! * [`Processor`]: what a service hosts. Handlers implement [`Serve`] (questions) or [`Read`] (records)
 //!   and see a [`Cx`]; the runtime attaches them per system, workspace or flow as config says.
-//! * [`RunId`]: work that spreads over many records, with a [`tally`] of which were handled.
 //! * [`ConfigView`]: the configuration that this process watches, always whole, never half a change.
 //!
 //! Handlers never see headers' bookkeeping, acknowledgements, retries or queue names.
@@ -41,18 +40,18 @@ pub mod leased_store;
 mod leases;
 mod library_texts;
 pub mod mesh;
+pub mod middleware;
 pub mod presence;
 pub mod processor;
 pub mod put_aside;
 mod read_sink;
-pub mod run;
 mod runtime;
 pub mod scope;
 mod serve_sink;
 mod slot;
-pub mod tally;
 pub mod tap;
 mod wiring;
+mod writer_schemas;
 
 pub use announce::tell_full_rooms;
 pub use config_view::ConfigView;
@@ -62,7 +61,6 @@ pub use leased_store::{OpenFault, Owned, OwnedStore};
 pub use mesh::Mesh;
 pub use presence::PresenceView;
 pub use processor::Processor;
-pub use run::RunId;
 pub use scope::{Cx, Scope};
 pub use tap::Tap;
 pub use tg_bus::TaskKind;

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config_view::ConfigView;
 use crate::presence::PresenceView;
-use crate::tally::Tally;
+use crate::middleware::Middleware;
 
 /// A process's view of the mesh. Cheap to clone.
 #[derive(Clone)]
@@ -20,7 +20,7 @@ struct Inner {
     stopping: CancellationToken,
     config: ConfigView,
     presence: PresenceView,
-    tally: Tally,
+    middleware: Option<Arc<dyn Middleware>>,
 }
 
 /// A mesh asks, answers and writes records as the peer that it is.
@@ -33,13 +33,13 @@ impl Deref for Mesh {
 }
 
 impl Mesh {
-    pub(crate) fn new(peer: Peer) -> Self {
+    pub(crate) fn new(peer: Peer, middleware: Option<Arc<dyn Middleware>>) -> Self {
         Self(Arc::new(Inner {
             presence: PresenceView::new(peer.inbox().into()),
             peer,
             stopping: CancellationToken::new(),
             config: ConfigView::default(),
-            tally: Tally::default(),
+            middleware,
         }))
     }
 
@@ -58,7 +58,7 @@ impl Mesh {
         &self.0.stopping
     }
 
-    pub(crate) fn tally(&self) -> &Tally {
-        &self.0.tally
+    pub(crate) fn middleware(&self) -> Option<&dyn Middleware> {
+        self.0.middleware.as_deref()
     }
 }

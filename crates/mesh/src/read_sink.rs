@@ -10,7 +10,7 @@ use tg_schemas::{ErrorCode, Headers, Subscription, WorkspaceKey};
 use crate::erased::{ErasedRead, Outcome};
 use crate::handler::ReadFault;
 use crate::put_aside::{self, Reason};
-use crate::run::Track;
+use crate::middleware::Follow;
 use crate::slot::{Done, Slot, note};
 use tg_bus::TaskKind;
 use tg_bus::{Delivery, Mode, Sink};
@@ -79,7 +79,7 @@ async fn read(
     let headers = delivery.envelope.headers.clone();
     let scope = slot.scope.read().clone();
     let native = slot.mesh.bus().mode() == Mode::Native;
-    let track = native.then(|| Track::of_record(&headers, of)).flatten();
+    let follow = slot.follow(&headers, Some(of));
     if native && has_ended(slot, &headers) {
         metrics::counter!("tg_records_of_ended_workspaces_total").increment(1);
         slot.handled(&of.name);
@@ -93,10 +93,10 @@ async fn read(
             .deadline
             .map_or_else(|| Deadline::after(STREAM), Deadline::from_millis);
         let cancel = slot.mesh.shutdown().child_token();
-        let cx = slot.cx(headers, deadline, cancel, track.clone());
+        let cx = slot.cx(headers, deadline, cancel, follow.clone());
         match handler.run(cx, &delivery.envelope).await {
             Ok(()) => {
-                if told(slot, track, Ok(())).await {
+                if told(slot, follow.as_deref(), Ok(())).await {
                     slot.handled(&of.name);
                     delivery.ack();
                 }
@@ -121,7 +121,7 @@ async fn read(
         aside.await.map_err(Some)
     };
     let settled = match &aside {
-        Ok(Some(why)) => told(slot, track, Err(why)).await,
+        Ok(Some(why)) => told(slot, follow.as_deref(), Err(why)).await,
         Ok(None) => true,
         Err(None) => false,
         Err(Some(error)) => {
@@ -169,10 +169,10 @@ fn has_ended(slot: &Slot, headers: &Headers) -> bool {
         || config.has_ended(&WorkspaceKey::new(workspace, generation))
 }
 
-/// Tells the tally what became of a record of a run. `false`: it does not know, the record must come again.
-async fn told(slot: &Slot, track: Option<Arc<Track>>, outcome: Result<(), &str>) -> bool {
-    match track.and_then(|track| track.entry(outcome)) {
-        Some(entry) => slot.mesh.tally().add(&slot.mesh, entry).await,
+/// Says what became of a record to what follows it. `false`: that is not noted, the record must come again.
+async fn told(slot: &Slot, follow: Option<&dyn Follow>, outcome: Result<(), &str>) -> bool {
+    match follow {
+        Some(follow) => follow.ended(&slot.mesh, outcome).await,
         None => true,
     }
 }

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config_view::ConfigView;
 use crate::mesh::Mesh;
-use crate::run::Track;
+use crate::middleware::Follow;
 use tg_rpc::Answer;
 use tg_rpc::Ask;
 use tg_rpc::deadline::Deadline;
@@ -49,8 +49,8 @@ pub struct Cx {
     pub deadline: Deadline,
     /// Cancelled when the asker gave up or the process stops.
     pub cancel: CancellationToken,
-    /// The run that the message belongs to.
-    pub(crate) track: Option<Arc<Track>>,
+    /// What follows the message through its handler.
+    pub(crate) follow: Option<Arc<dyn Follow>>,
 }
 
 impl Cx {
@@ -62,7 +62,7 @@ impl Cx {
             .map_or("", WorkspaceId::as_str)
     }
 
-    /// What stores keep the workspace's data under: in a record the generation that it was written in, else the
+    /// What stores keep the workspace's data under: the generation that the message was sent in, else the
     /// present one. Empty for the system.
     pub fn workspace_key(&self) -> WorkspaceKey {
         let workspace = self.workspace();
@@ -137,6 +137,29 @@ impl Cx {
             traceparent: self.headers.traceparent.clone(),
             ..Ask::default()
         }
+    }
+
+    /// What follows the message through its handler, if anything does.
+    pub fn follow(&self) -> Option<&dyn Follow> {
+        self.follow.as_deref()
+    }
+
+    /// Writes a record to a topic; durable when `Ok`, or dropped where nobody of the flow reads it. What follows the
+    /// message may give the record an id that depends on how many were written to the topic before: write in the same
+    /// order each time.
+    ///
+    /// # Errors
+    /// As [`tg_rpc::Peer::record`].
+    pub async fn record_on<M: Message>(&self, topic: &Topic, record: &M) -> Result<(), Error> {
+        let mut options = self.ask_options();
+        options.droppable = self.scope.unread.contains(topic);
+        let Some(follow) = &self.follow else {
+            return self.mesh.record(topic, record, options).await;
+        };
+        let options = follow.stamp(topic, options);
+        let id = options.id.clone();
+        self.mesh.record(topic, record, options).await?;
+        follow.wrote(&self.mesh, topic, id).await
     }
 
     /// Writes a record to the topic of a spec, as [`Cx::record_on`] does.

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use tg_schemas::{Class, Error, ErrorCode, Frame, Headers, Subscription, Topic};
 
 use crate::erased::{ErasedServe, Outcome};
-use crate::run::Track;
 use crate::scope::Scope;
 use crate::slot::{Done, Slot, note};
 use tg_bus::TaskKind;
@@ -165,8 +164,8 @@ async fn answer(
 ) {
     let started = Instant::now();
     let headers = envelope.headers.clone();
-    let track = Track::of_question(&headers);
-    let cx = slot.cx(headers, deadline, held.cancelled().clone(), track);
+    let follow = slot.follow(&headers, None);
+    let cx = slot.cx(headers, deadline, held.cancelled().clone(), follow);
     let processor = cx.scope.processor.clone();
     let outcome = {
         let mut work = std::pin::pin!(handler.run(cx, &envelope, held.clone()));

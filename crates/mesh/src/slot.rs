@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use parking_lot::{Mutex, RwLock};
-use tg_schemas::Headers;
+use tg_schemas::{Headers, Subscription};
 use tg_schemas::msg::{HostedFlow, HostedProcessor};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -14,9 +14,9 @@ use tokio_util::sync::CancellationToken;
 use crate::announce;
 use crate::erased::Outcome;
 use crate::mesh::Mesh;
-use crate::run::Track;
+use crate::middleware::Follow;
 use crate::scope::{Cx, Scope};
-use tg_bus::TaskKind;
+use tg_bus::{Mode, TaskKind};
 use tg_rpc::deadline::Deadline;
 
 /// An attached instance.
@@ -134,10 +134,10 @@ impl Slot {
         headers: Headers,
         deadline: Deadline,
         cancel: CancellationToken,
-        track: Option<Arc<Track>>,
+        follow: Option<Arc<dyn Follow>>,
     ) -> Cx {
         Cx {
-            track,
+            follow,
             mesh: self.mesh.clone(),
             scope: self.scope.read().clone(),
             id: headers.id.as_deref().unwrap_or_default().into(),
@@ -145,6 +145,18 @@ impl Slot {
             deadline,
             cancel,
         }
+    }
+
+    /// What follows a message through its handler; `by` is the subscription of a record.
+    pub(crate) fn follow(
+        &self,
+        headers: &Headers,
+        by: Option<&Subscription>,
+    ) -> Option<Arc<dyn Follow>> {
+        if self.mesh.bus().mode() != Mode::Native {
+            return None;
+        }
+        self.mesh.middleware()?.follow(headers, by)
     }
 
     pub(crate) fn of_another_epoch(&self, headers: &Headers) -> bool {

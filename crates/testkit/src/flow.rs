@@ -4,13 +4,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
+use tg_runs::RunId;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use serde_json::json;
 use tg_mesh::embedded::EmbeddedBus;
 use tg_mesh::{
-    Ask, Cx, Deadline, Host, MeshOptions, Out, Processor, Read, ReadFault, RunId, Serve, put_aside,
+    Ask, Cx, Deadline, Host, MeshOptions, Out, Processor, Read, ReadFault, Serve, put_aside,
 };
 use tg_schemas::msg::{
     ConfigRequest, ConfigResponse, ConfigValue, PutAside, RUN_TALLY, RunTally, RunTallyEntry,
@@ -116,7 +117,7 @@ impl TestFlow {
             rows.put(&format!("processor:{processor}"), NAME, &row.to_string());
         }
         let bus = Arc::new(EmbeddedBus::in_memory());
-        let mesh = Host::start(bus, MeshOptions::default())
+        let mesh = tg_runs::start(bus, MeshOptions::default())
             .await
             .expect("a mesh");
         let (sender, tally) = watch::channel(Vec::new());

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
+use tg_runs::RunId;
 
 use async_trait::async_trait;
 use tg_embeddings::EmbeddingSettings;
 use tg_mesh::embedded::EmbeddedBus;
 use tg_mesh::{
-    Ask, Cx, Deadline, Host, MeshOptions, Out, Processor, Read, ReadFault, RunId, Serve, put_aside,
+    Ask, Cx, Deadline, Host, MeshOptions, Out, Processor, Read, ReadFault, Serve, put_aside,
 };
 use tg_schemas::msg::{
     Chunk, ConfigRequest, ConfigResponse, ConfigValue, DocumentEmbeddings, EmbeddingsRequest,
@@ -126,7 +127,7 @@ impl System {
     /// With the service's own `embeddings`, or one that plays it.
     async fn start(played: Option<Arc<Lengths>>, parameters: &str) -> Self {
         let bus = Arc::new(EmbeddedBus::in_memory());
-        let mesh = Host::start(bus, MeshOptions::default()).await.unwrap();
+        let mesh = tg_runs::start(bus, MeshOptions::default()).await.unwrap();
         let asks = ("embeddings-request", topic(Class::Request, "embeddings"));
         let flow = |spec, base| (spec, topic(Class::Flow, base));
         let stages = [
@@ -412,7 +413,7 @@ async fn entities_keep_what_is_known_of_them() {
     );
     assert_eq!(entities[0].rdf_type, ["urn:T"]);
     let aside = system.put_aside().await;
-    assert_eq!(aside.detail, "entities[1].entity: is missing");
+    assert_eq!(aside.detail, "entities[1].entity: is required");
 }
 
 #[tokio::test]

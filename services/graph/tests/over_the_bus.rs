@@ -77,7 +77,7 @@ impl System {
     async fn start() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let bus = Arc::new(EmbeddedBus::in_memory());
-        let mesh = Host::start(bus, MeshOptions::default()).await.unwrap();
+        let mesh = tg_runs::start(bus, MeshOptions::default()).await.unwrap();
         let config = Arc::new(Config::default());
         for (processor, spec, at) in [
             (
@@ -94,7 +94,9 @@ impl System {
         }
         let service = Processor::new("config-svc").serves_system("config", config.clone());
         mesh.host(service).await.unwrap();
-        for processor in tg_graph::processors(&mesh, dir.path(), Durability::Process).unwrap() {
+        let limits = tg_graph::Limits::default();
+        let processors = tg_graph::processors(&mesh, dir.path(), Durability::Process, limits);
+        for processor in processors.unwrap() {
             mesh.host(processor).await.unwrap();
         }
         let attached = mesh.presence().until(SOON, |view| {

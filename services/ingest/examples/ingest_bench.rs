@@ -121,7 +121,7 @@ fn text() -> String {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let bus = Arc::new(EmbeddedBus::in_memory());
-    let mesh = Host::start(bus, MeshOptions::default()).await?;
+    let mesh = tg_runs::start(bus, MeshOptions::default()).await?;
     let (workspace, flow) = (WorkspaceId::new("default")?, FlowId::new("default")?);
     let topic = |base: &str| Topic::flow(Class::Flow, base, &workspace, &flow);
     let [input, output, store] = ["text-document-load", "chunk-load", "triples-store"].map(topic);

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use futures::{StreamExt, TryStreamExt, stream};
 use tg_mesh::{Cx, Read, ReadFault};
 use tg_provenance::{Making, PartFacts, PartKind, part, part_alone};
+use tg_runs::RunContext;
 use tg_schemas::msg::{Chunk, TextDocument, Triples};
 use tg_schemas::{Error, ErrorCode};
 use tokio::sync::Semaphore;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use base64::Engine;
 use tg_mesh::{Cx, Read, ReadFault};
+use tg_runs::RunContext;
 use tg_schemas::msg::Document;
 use tg_schemas::{Error, ErrorCode};
 

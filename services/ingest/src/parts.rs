@@ -7,6 +7,7 @@ use tg_mesh::{Cx, ReadFault};
 use tg_provenance::{
     Kind, Making, PartFacts, PartKind, part, part_alone, section_id, stable_id, text_hash,
 };
+use tg_runs::RunContext;
 use tg_schemas::msg::{TextDocument, Triples};
 
 use crate::fault::met;

@@ -1,9 +1,9 @@
 //! Rows over the bus: written as records, asked with GraphQL, forgotten by chunk and by collection.
 
 use std::collections::BTreeMap;
+use tg_runs::RunId;
 
 use serde_json::{Value, json};
-use tg_mesh::RunId;
 use tg_schemas::msg::{
     CollectionDrop, CollectionDropped, ExtractedObject, Metadata, RETRACT, Retract,
     RowsQueryRequest, RowsQueryResponse, drop_topic,
@@ -29,7 +29,7 @@ async fn start(rows: Rows) -> System {
         .put("schema", "broken", "{")
         .collection("docs", 3);
     let dir = tempfile::tempdir().unwrap();
-    let host = |mesh: &_| tg_rows::processors(mesh, dir.path(), Durability::Process);
+    let host = |mesh: &_| tg_rows::processors(mesh, dir.path(), Durability::Process, 1_000_000);
     System {
         flow: TestFlow::start(rows, WIRING, host).await,
         _dir: dir,

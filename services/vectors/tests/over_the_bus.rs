@@ -141,7 +141,7 @@ async fn another_model_is_refused_both_ways_and_bad_points_do_not_hold_up_good_o
     let record = graph("k", "m/2", vec![entity(urn.clone(), &[1.0, 0.0]), bad]);
     system.write(GRAPH_STORE, &record).await;
     let aside = system.put_aside().await;
-    assert!(aside.contains("entities[1].entity: is missing"), "{aside}");
+    assert!(aside.contains("entities[1].entity: is required"), "{aside}");
     let ask = ask_graph(&[1.0, 0.0]);
     assert_eq!(entities(&system, &ask).await, [urn]);
 
@@ -215,7 +215,7 @@ async fn rows_keep_to_their_schema_and_index() {
     let refused = system
         .ask::<_, RowEmbeddingsResponse>("row-embeddings", &nameless)
         .await;
-    assert_eq!(refused.unwrap_err().message, "schema_name: is missing");
+    assert_eq!(refused.unwrap_err().message, "schema_name: is required");
 }
 
 #[tokio::test]
@@ -306,7 +306,7 @@ async fn a_dropped_collection_is_gone_and_its_next_life_is_empty() {
         .ask::<_, CollectionDropped>(&to, &nameless, Ask::default());
     assert_eq!(
         refused.last().await.unwrap_err().message,
-        "workspace: is missing"
+        "workspace: is required"
     );
 }
 
@@ -316,7 +316,7 @@ async fn a_run_into_a_life_that_ended_leaves_nothing() {
     config.collection("c", 1);
     let system = System::start(config).await;
     let of_run = |incarnation, id: &str| {
-        let run = tg_mesh::RunId::new(incarnation, "default", "p");
+        let run = tg_runs::RunId::new(incarnation, "default", "p");
         system.in_run(&run, id)
     };
     // The collection of this run was deleted and made again.

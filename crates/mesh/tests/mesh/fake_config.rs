@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use tg_mesh::{Cx, Mesh, Out, Processor, Serve};
-use tg_schemas::msg::{ConfigPush, ConfigRequest, ConfigResponse, ConfigValue};
+use tg_schemas::msg::{ConfigKey, ConfigPush, ConfigRequest, ConfigResponse, ConfigValue};
 use tg_schemas::{Class, Error, Topic};
 
 type Rows = BTreeMap<(String, String, String), String>;
@@ -68,8 +68,10 @@ impl Serve<ConfigRequest, ConfigResponse> for FakeConfig {
             let values = state
                 .1
                 .iter()
-                .filter(|((ws, kind, _), _)| {
-                    *kind == ask.r#type && (ask.workspace.is_empty() || *ws == ask.workspace)
+                .filter(|((ws, kind, key), _)| {
+                    let named = |at: &ConfigKey| at.r#type == *kind && at.key == *key;
+                    (*kind == ask.r#type || ask.keys.iter().any(named))
+                        && (ask.workspace.is_empty() || *ws == ask.workspace)
                 })
                 .map(|((ws, kind, key), value)| ConfigValue {
                     workspace: ws.clone(),

@@ -4,5 +4,4 @@ mod dialogs;
 mod fake_config;
 mod owners;
 mod records;
-mod runs;
 mod stopping;

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tg_mesh::{Ask, Cx, Host, Processor, Read, ReadFault};
+use tg_schemas::codec::{self, ContentType};
 use tg_schemas::msg::{Metadata, PutAside, Triples};
-use tg_schemas::{Class, Error, ErrorCode, FlowId, Topic, WorkspaceId};
+use tg_schemas::{Class, Error, ErrorCode, FlowId, Topic, WorkspaceId, records};
 use tokio::sync::mpsc;
 
 use crate::dialogs::mesh;
@@ -268,4 +269,51 @@ async fn what_nobody_of_a_flow_reads_is_dropped_and_nothing_else() {
         mesh.record(&input, &record, Ask::default()).await.unwrap();
         assert_eq!(next(&mut told).await, expected, "{unread}");
     }
+}
+
+/// Triples as another release writes them: a schema with a further field, and a body in it.
+fn of_another_release(id: &str) -> (String, String, Vec<u8>) {
+    use apache_avro::Schema;
+    use apache_avro::rabin::Rabin;
+    let further = r#""fields": [{"name": "region", "type": "string", "default": ""},"#;
+    let text = <Triples as tg_schemas::Message>::AVRO.replacen("\"fields\": [", further, 1);
+    let mark = Schema::parse_str(&text).unwrap().fingerprint::<Rabin>().bytes;
+    let hex = mark.iter().map(|byte| format!("{byte:02x}")).collect();
+    let ours = codec::encode(&triples(id), ContentType::Avro).unwrap();
+    let mut body = vec![0xC3, 0x01];
+    body.extend_from_slice(&mark);
+    body.extend_from_slice(b"\x04eu");
+    body.extend_from_slice(&ours[10..]);
+    (text, hex, body)
+}
+
+#[tokio::test]
+async fn a_record_of_another_release_is_read_once_its_schema_is_kept() {
+    use tg_mesh::bus::{Envelope, Promise, Target};
+    let mut world = world().await;
+    attached(&world, 1).await;
+    let (schema, fingerprint, body) = of_another_release("from elsewhere");
+    let envelope = Envelope {
+        content_type: ContentType::Avro,
+        body: body.into(),
+        ..Envelope::default()
+    };
+    let target = Target::Topic(topic());
+    let bus = world.mesh.bus().clone();
+    let publish = async |envelope| {
+        let sent = bus.publish(&target, envelope, Promise::Confirmed).await;
+        sent.unwrap();
+    };
+    // Nobody has kept the schema: the record comes again later, as it is.
+    publish(envelope.clone()).await;
+    let aside = next(&mut world.aside).await;
+    assert_eq!(aside.reason, "retry", "{aside:?}");
+    assert_eq!(aside.into_body().unwrap(), envelope.body);
+    let (workspace, kind) = (records::WORKSPACE, records::TYPE);
+    world
+        .config
+        .put(&world.mesh, workspace, kind, &fingerprint, Some(&schema))
+        .await;
+    publish(envelope).await;
+    assert_eq!(next(&mut world.written).await, "from elsewhere");
 }

@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 use tg_mesh::{Cx, Read, ReadFault};
+use tg_runs::RunContext;
 use tg_schemas::msg::{Chunk, ChunkEmbeddings, DocumentEmbeddings, Metadata};
 use tg_schemas::{Error, ErrorCode};
 
@@ -35,7 +36,7 @@ impl Read<Chunk> for Chunks {
             record.document_id
         };
         if id.is_empty() {
-            let error = Error::new(ErrorCode::BadRequest, "metadata.id: is missing");
+            let error = Error::new(ErrorCode::BadRequest, "metadata.id: is required");
             return Err(ReadFault::Dead(error));
         }
         cx.subject(&id);

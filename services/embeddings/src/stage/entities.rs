@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use tg_mesh::{Cx, Read, ReadFault};
+use tg_runs::RunContext;
 use tg_schemas::msg::{EntityContext, EntityContexts, EntityEmbeddings, GraphEmbeddings, Metadata};
 use tg_schemas::{Error, ErrorCode};
 
@@ -44,7 +45,7 @@ impl Read<EntityContexts> for Entities {
         match missing {
             None => Ok(()),
             Some(at) => {
-                let text = format!("entities[{at}].entity: is missing");
+                let text = format!("entities[{at}].entity: is required");
                 Err(ReadFault::Dead(Error::new(ErrorCode::BadRequest, text)))
             }
         }

@@ -10,6 +10,7 @@ mod schema;
 use std::collections::HashMap;
 
 use tg_mesh::{Cx, Deadline, Mode, Processor, ReadFault};
+use tg_runs::RunContext;
 use tg_schemas::msg::{EmbeddingsRequest, EmbeddingsResponse, Metadata};
 use tg_schemas::{Error, ErrorCode};
 

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use tg_mesh::{Cx, Read, ReadFault};
+use tg_runs::RunContext;
 use tg_schemas::msg::{ExtractedObject, Metadata, RowEmbeddings, RowIndexEmbedding};
 use tg_schemas::{Error, ErrorCode};
 

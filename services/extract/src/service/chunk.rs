@@ -1,6 +1,7 @@
 //! The chunk that a record carries, as extractors see it.
 
 use tg_mesh::{Cx, ReadFault};
+use tg_runs::RunContext;
 use tg_schemas::msg::{Chunk, Metadata};
 use tg_schemas::{Error, ErrorCode};
 

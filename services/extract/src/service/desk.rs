@@ -8,6 +8,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tg_mesh::{Ask, Cx, Deadline, OwnedStore, ReadFault};
+use tg_runs::RunContext;
 use tg_schemas::msg::{PromptRequest, PromptResponse};
 use tg_schemas::{Error, ErrorCode};
 

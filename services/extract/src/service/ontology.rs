@@ -6,6 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use tg_mesh::{Ask, Cx, Deadline, Read, ReadFault};
+use tg_runs::RunContext;
 use tg_schemas::msg::{Chunk, EmbeddingsRequest, EmbeddingsResponse, Triples};
 use tg_schemas::{Error, ErrorCode};
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 use tg_mesh::{Cx, Read, ReadFault};
+use tg_runs::RunContext;
 use tg_schemas::msg::{Chunk, ExtractedObject, Metadata};
 use tg_schemas::table::{TABLE, Table};
 use tg_schemas::{Error, ErrorCode};

@@ -1,6 +1,7 @@
 //! Writing what was found: one record of triples and one of contexts for a chunk, unless it is very much.
 
 use tg_mesh::{Cx, ReadFault};
+use tg_runs::RunContext;
 use tg_schemas::msg::{EntityContext, EntityContexts, Triples};
 
 use super::chunk::Piece;

@@ -1,8 +1,8 @@
 //! Definitions and relationships, and what replies cost.
 
 use serde_json::json;
-use tg_mesh::RunId;
 use tg_provenance::vocabulary::{RDFS_LABEL, SKOS_DEFINITION, prov, tg};
+use tg_runs::RunId;
 use tg_schemas::{Error, ErrorCode, Term};
 use tg_testkit::flow::Rows;
 

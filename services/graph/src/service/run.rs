@@ -1,6 +1,7 @@
 //! What a message says about where it goes.
 
 use tg_mesh::Cx;
+use tg_runs::RunContext;
 use tg_schemas::msg::Metadata;
 
 use crate::{DatasetKey, Origin};

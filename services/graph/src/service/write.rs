@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use oxigraph::model::Quad;
 use tg_mesh::{Cx, OwnedStore, Read, ReadFault};
+use tg_runs::RunContext;
 use tg_schemas::msg::Triples;
 use tg_schemas::{Error, ErrorCode, Triple};
 

@@ -177,7 +177,7 @@ fn topic(base: &str) -> Topic {
 impl System {
     pub async fn start(parameters: &[(&str, &str)]) -> Self {
         let bus = Arc::new(EmbeddedBus::in_memory());
-        let mesh = Host::start(bus, MeshOptions::default()).await.unwrap();
+        let mesh = tg_runs::start(bus, MeshOptions::default()).await.unwrap();
         let (library, triples, chunks) = (Arc::new(Library::default()), Kept::new(), Kept::new());
         let parameters: BTreeMap<&str, &str> = parameters.iter().copied().collect();
         let parameters = serde_json::to_string(&parameters).unwrap();

@@ -10,8 +10,9 @@ mod tally;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+use tg_runs::RunId;
 
-use tg_mesh::{Cx, Deadline, Mode, RunId};
+use tg_mesh::{Cx, Deadline, Mode};
 use tg_schemas::msg::{
     CollectionManagementRequest, CollectionManagementResponse, Metadata, RETRACT, Retract,
 };

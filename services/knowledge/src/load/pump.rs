@@ -1,8 +1,9 @@
 //! Publishes the pieces of a core and waits for what the stores say of them.
 
 use std::time::Duration;
+use tg_runs::RunId;
 
-use tg_mesh::{Ask, Cx, RunId, Tap, tally};
+use tg_mesh::{Ask, Cx, Tap};
 use tg_schemas::msg::{Retract, RunTally};
 use tg_schemas::{Error, Topic};
 use tokio::time::Instant;
@@ -49,7 +50,12 @@ impl Pump<'_> {
     ) -> Result<Counts, Error> {
         // Open before the first record, so that no word of one is missed.
         let mut tap = match self.confirmed {
-            true => Some(self.cx.mesh.tap::<RunTally>(&tally::topic()).await?),
+            true => Some(
+                self.cx
+                    .mesh
+                    .tap::<RunTally>(&tg_runs::report::topic())
+                    .await?,
+            ),
             false => None,
         };
         let mut counts = Counts::from([("records".to_owned(), 0)]);

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tg_mesh::{Cx, OwnedStore, Read, ReadFault, RunId};
+use tg_mesh::{Cx, OwnedStore, Read, ReadFault};
+use tg_runs::{RunContext, RunId};
 use tg_schemas::msg::{GraphEmbeddings, Metadata, Triples};
 use tg_schemas::{Error, Triple};
 

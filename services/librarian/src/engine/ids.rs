@@ -1,6 +1,6 @@
 //! Ids that the library gives: each follows from what it names, so a repeat gives the same one.
 
-use tg_mesh::RunId;
+use tg_runs::RunId;
 use tg_storage::blob::BlobId;
 
 /// Start of every run's thread.

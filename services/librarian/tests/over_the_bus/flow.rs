@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tg_mesh::bus::{Promise, Target};
 use tg_mesh::{Cx, Envelope, Out, Processor, Read, ReadFault, Serve};
+use tg_runs::RunContext;
 use tg_schemas::codec::ContentType;
 use tg_schemas::msg::{
     Chunk, CollectionDrop, CollectionDropped, DocumentMetadata, FlowRequest, FlowResponse,
@@ -197,16 +198,16 @@ impl Serve<FlowRequest, FlowResponse> for Flows {
             "replay-put-aside" => {
                 let one = self.0.aside.lock().remove(&id()).unwrap();
                 let headers: Headers = serde_json::from_str(&one.headers).unwrap();
+                let target = Target::Subscription(Subscription {
+                    topic: Topic::parse(&one.topic).unwrap(),
+                    name: one.subscription.clone(),
+                });
                 let envelope = Envelope {
                     headers,
                     content_type: ContentType::parse(&one.content_type),
-                    body: STANDARD.decode(&one.body).unwrap().into(),
+                    body: one.into_body().unwrap(),
                     ..Envelope::default()
                 };
-                let target = Target::Subscription(Subscription {
-                    topic: Topic::parse(&one.topic).unwrap(),
-                    name: one.subscription,
-                });
                 let bus = cx.mesh.bus();
                 bus.publish(&target, envelope, Promise::Confirmed)
                     .await

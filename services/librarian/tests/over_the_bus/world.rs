@@ -71,7 +71,12 @@ impl Config {
     }
 
     /// Changes rows and tells everybody.
-    pub async fn change(&self, mesh: &tg_mesh::Mesh, workspace: &str, rows: &[(&str, &str, Option<&str>)]) {
+    pub async fn change(
+        &self,
+        mesh: &tg_mesh::Mesh,
+        workspace: &str,
+        rows: &[(&str, &str, Option<&str>)],
+    ) {
         let mut changes: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let version = {
             let mut all = self.rows.lock();
@@ -159,7 +164,7 @@ impl World {
             let some = [workspace, "note", "x"].map(str::to_owned);
             config.rows.lock().insert(some.into(), "{}".to_owned());
         }
-        let mesh = Host::start(bus.clone(), MeshOptions::default())
+        let mesh = tg_runs::start(bus.clone(), MeshOptions::default())
             .await
             .unwrap();
         let service = Processor::new("config-svc")

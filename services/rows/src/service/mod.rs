@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use tg_collections::reaper;
 use tg_mesh::{Cx, Mesh, OwnedStore, Processor, TaskKind};
+use tg_runs::RunContext;
 use tg_schemas::msg::{ExtractedObject, Metadata, RETRACT, drop_topic};
 use tg_schemas::table::TABLE;
 use tg_storage::Durability;
@@ -31,9 +32,18 @@ const QUESTIONS: usize = 64;
 
 /// The processors that keep and query rows, over one file in `data_dir`. A process that stands by leaves the
 /// file alone. Also starts the task that removes what was dropped.
-pub fn processors(mesh: &Mesh, data_dir: &Path, durability: Durability) -> Vec<Processor> {
+///
+/// A workspace may keep `most` rows.
+pub fn processors(
+    mesh: &Mesh,
+    data_dir: &Path,
+    durability: Durability,
+    most: u64,
+) -> Vec<Processor> {
     let file = data_dir.join(FILE);
-    let store = OwnedStore::blocking(STORE, move || Store::open(&file, durability));
+    let store = OwnedStore::blocking(STORE, move || {
+        Ok::<_, tg_storage::StorageError>(Store::open(&file, durability)?.holding(most))
+    });
     store.kept_in(data_dir.join(FILE));
     mesh.spawn(
         TaskKind::Background,

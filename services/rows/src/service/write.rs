@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tg_mesh::{Cx, OwnedStore, Read, ReadFault};
+use tg_runs::RunContext;
 use tg_schemas::msg::ExtractedObject;
 use tg_schemas::table::{TABLE, Table};
 use tg_schemas::{Error, ErrorCode};

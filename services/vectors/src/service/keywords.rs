@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tg_mesh::{Cx, Out, OwnedStore, Read, ReadFault, Serve};
+use tg_runs::RunContext;
 use tg_schemas::msg::{Chunk, ChunkMatch, KeywordIndexRequest, KeywordIndexResponse};
 use tg_schemas::{Error, ErrorCode};
 
@@ -24,7 +25,7 @@ impl Read<Chunk> for KeywordIndex {
         }
         let id = super::chunk_id(&record);
         if id.is_empty() {
-            let error = Error::new(ErrorCode::BadRequest, "metadata.id: is missing");
+            let error = Error::new(ErrorCode::BadRequest, "metadata.id: is required");
             return Err(ReadFault::Dead(error));
         }
         cx.subject(&id);

@@ -1,6 +1,7 @@
 //! What a record's run says about where it goes.
 
 use tg_mesh::Cx;
+use tg_runs::RunContext;
 use tg_schemas::msg::Metadata;
 
 use crate::key::{CollectionKey, Origin};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tg_mesh::{Cx, OwnedStore, Read, ReadFault};
+use tg_runs::RunContext;
 use tg_schemas::msg::{DocumentEmbeddings, GraphEmbeddings, Metadata, RowEmbeddings};
 use tg_schemas::{Error, ErrorCode, Term};
 
@@ -121,7 +122,7 @@ impl Read<DocumentEmbeddings> for Writer {
 impl Read<RowEmbeddings> for Writer {
     async fn read(&self, cx: Cx, record: RowEmbeddings) -> Result<(), ReadFault> {
         if record.schema_name.is_empty() {
-            let error = Error::new(ErrorCode::BadRequest, "schema_name: is missing");
+            let error = Error::new(ErrorCode::BadRequest, "schema_name: is required");
             return Err(ReadFault::Dead(error));
         }
         let about = id(&record.metadata);
@@ -175,5 +176,5 @@ fn is_empty(term: &Term) -> bool {
 }
 
 fn missing(field: &str, name: &str) -> VectorError {
-    VectorError::field(format!("{field}.{name}"), "is missing")
+    VectorError::field(format!("{field}.{name}"), "is required")
 }

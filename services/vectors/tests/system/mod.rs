@@ -9,8 +9,9 @@ use parking_lot::Mutex;
 use tempfile::TempDir;
 use tg_mesh::embedded::EmbeddedBus;
 use tg_mesh::{
-    Ask, Cx, Deadline, Host, MeshOptions, Out, Processor, Read, ReadFault, RunId, Serve, put_aside,
+    Ask, Cx, Deadline, Host, MeshOptions, Out, Processor, Read, ReadFault, Serve, put_aside,
 };
+use tg_runs::RunId;
 use tg_schemas::msg::{
     ConfigRequest, ConfigResponse, ConfigValue, Metadata, PutAside, RUN_TALLY, RunTally,
     RunTallyEntry,
@@ -105,7 +106,7 @@ impl System {
     pub async fn start(config: Config) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let bus = Arc::new(EmbeddedBus::in_memory());
-        let mesh = Host::start(bus, MeshOptions::default()).await.unwrap();
+        let mesh = tg_runs::start(bus, MeshOptions::default()).await.unwrap();
         let request = |base| ("request", topic(Class::Request, base));
         let input = |base| ("input", topic(Class::Flow, base));
         let all = [

@@ -1,12 +1,13 @@
-//! The tally of runs: who handled which record of a run, told in batches to the one who counts.
+//! Completion reports: who handled which record of a run, published in batches for the one who counts.
 //!
-//! A record of a run is acknowledged only after its entry is confirmed, so an entry may come twice but never
-//! not at all. Handlers that are not part of a run never come here; the task starts with the first entry.
+//! A record of a run is acknowledged only after its report is confirmed, so a report may come twice but never
+//! not at all (**at least once**). Handlers that are not part of a run never come here; the task starts with the first
+//! report.
 
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use tg_schemas::msg::{RUN_TALLY, RunTally, RunTallyEntry};
+use tg_schemas::msg::{RUN_TALLY, RUN_TALLY_READER, RunTally, RunTallyEntry};
 use tg_schemas::{Class, ErrorCode, Subscription, Topic};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
@@ -27,25 +28,25 @@ const WAITING: usize = 1024;
 /// Pauses between tries: doubling, at most this.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// The topic of the tally.
+/// The topic of reports.
 pub fn topic() -> Topic {
     Topic::system(Class::Flow, RUN_TALLY)
 }
 
 /// Its one reader.
 pub fn subscription() -> Subscription {
-    Subscription::service(topic(), "librarian")
+    Subscription::service(topic(), RUN_TALLY_READER)
 }
 
 /// An entry, who waits for it, and since when.
 type Waiting = (RunTallyEntry, oneshot::Sender<()>, Instant);
 
-/// This process's way to the tally.
+/// This process's way to the one who counts.
 #[derive(Debug, Default)]
-pub(crate) struct Tally(OnceLock<mpsc::Sender<Waiting>>);
+pub(crate) struct Reports(OnceLock<mpsc::Sender<Waiting>>);
 
-impl Tally {
-    /// Adds an entry; `true` once the tally has it. `false`: the process stops, the record stays where it is.
+impl Reports {
+    /// Adds an entry; `true` once it is confirmed. `false`: the process stops, the record stays where it is.
     pub(crate) async fn add(&self, peer: &Peer, entry: RunTallyEntry) -> bool {
         let to = self.0.get_or_init(|| {
             let (to, from) = mpsc::channel(WAITING);

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tg_runs::{RunContext, RunId};
 
 use async_trait::async_trait;
 use tg_bus::{
     Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Envelope, Link, Mode, Promise,
     QueueState, Routed, Sink, Target,
 };
-use tg_mesh::{Ask, Cx, Host, MeshOptions, Processor, Read, ReadFault, RunId, tally};
+use tg_mesh::{Ask, Cx, Host, MeshOptions, Processor, Read, ReadFault};
 use tg_schemas::codec::ContentType;
 use tg_schemas::msg::{Metadata, PutAside, RunTally, RunTallyEntry, Triples};
 use tg_schemas::topic::Class;
@@ -107,7 +108,7 @@ async fn start(world: &World) -> Host {
 }
 
 async fn start_on(line: Arc<Line>) -> Host {
-    Host::start(line, MeshOptions::default()).await.unwrap()
+    tg_runs::start(line, MeshOptions::default()).await.unwrap()
 }
 
 /// Hosts the reader of the tally; closing the mesh ends it.
@@ -393,7 +394,10 @@ async fn foreign_worlds_are_not_told() {
         .unwrap();
     next(&mut headers).await;
     mesh.stop(Duration::from_secs(5)).await;
-    let state = mesh.bus().queue_state(&tally::subscription()).await;
+    let state = mesh
+        .bus()
+        .queue_state(&tg_runs::report::subscription())
+        .await;
     assert!(!matches!(state, Ok(Some(_))), "{state:?}");
 }
 
@@ -429,7 +433,8 @@ impl Bus for Line {
         envelope: Envelope,
         promise: Promise,
     ) -> Result<Routed, BusError> {
-        if self.deaf && matches!(target, Target::Topic(topic) if *topic == tally::topic()) {
+        if self.deaf && matches!(target, Target::Topic(topic) if *topic == tg_runs::report::topic())
+        {
             self.tried.store(true, Ordering::Release);
             return Err(BusError::Store);
         }
