@@ -15,6 +15,7 @@ mod message;
 pub mod msg;
 pub mod processors;
 pub mod rdf;
+pub mod records;
 pub mod reply;
 pub mod table;
 pub mod topic;

@@ -54,8 +54,8 @@ pub const JOINED: usize = 256 << 10;
 /// Bytes of an answer sent ahead of what its reader has used up.
 pub const WINDOW: usize = 4 << 20;
 
-/// Bytes of an answer that wait for a reader that is behind, at least one part.
-pub const WAITING: usize = 8 << 20;
+/// Bytes of an answer that wait for a reader that is behind: a full window, and one largest part on top of it.
+pub const WAITING: usize = WINDOW + PART;
 
 /// Bytes of ended answers that are kept for repeats.
 pub const REPEATS: usize = 32 << 20;
@@ -111,7 +111,7 @@ const _: () = {
     // Whatever the doors take at once, one message at least fits into it.
     assert!(MESSAGE <= SOCKET_FRAME && SOCKET_FRAME <= REST_BODY);
     // Answers: what is on its way fits into what waits; an ended one can be kept.
-    assert!(JOINED <= WINDOW && WINDOW <= WAITING && PART <= REPEATS);
+    assert!(JOINED <= WINDOW && WINDOW + PART <= WAITING && PART <= REPEATS);
     // A page of configuration fits into a part, with its last row and whatever characters it is made of.
     assert!(JSON_GROWTH * (CONFIG_PAGE + CONFIG_VALUE) + BESIDE_CONTENT <= PART);
     assert!(CONFIG_VALUE <= CONFIG_TYPE && CONFIG_TYPE <= CONFIG_WORKSPACE);

@@ -12,7 +12,7 @@ use tg_mesh::{Ask, Deadline, Mesh};
 use tg_schemas::msg::{
     ConfigKey, ConfigRequest, ConfigResponse, ConfigValue, FlowRequest, FlowResponse,
 };
-use tg_schemas::{Class, Error, Message, Reply, Topic, WorkspaceId};
+use tg_schemas::{Class, Error, Message, Reply, Topic, WorkspaceId, records};
 use tokio::time::Instant;
 
 use crate::engine::{REGISTRY, TEMPLATE, WORKSPACE_TYPE};
@@ -44,9 +44,29 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// Seeds what is missing. Waits (bounded) for the config and flow services to serve.
 pub async fn bootstrap(mesh: &Mesh, seed: Seed) -> Result<(), Error> {
+    keep_schemas(mesh).await?;
     seed_template(mesh, &seed).await?;
     create_workspace(mesh).await?;
     start_flow(mesh).await
+}
+
+/// Keeps the schemas of this release's records beside those of releases before: what waits in queues or is put aside
+/// through an upgrade is read with them.
+async fn keep_schemas(mesh: &Mesh) -> Result<(), Error> {
+    let ours = records::schemas();
+    let mark: Vec<&str> = ours.iter().map(|schema| &*schema.fingerprint).collect();
+    let mark = mark.join(" ");
+    if flag(mesh, "record-schemas").await?.as_deref() == Some(mark.as_str()) {
+        return Ok(());
+    }
+    let rows = ours.into_iter().map(|schema| ConfigValue {
+        r#type: records::TYPE.into(),
+        key: schema.fingerprint,
+        value: schema.text.into(),
+        ..ConfigValue::default()
+    });
+    put(mesh, records::WORKSPACE, rows.collect()).await?;
+    set_flag(mesh, "record-schemas", &mark).await
 }
 
 async fn seed_template(mesh: &Mesh, seed: &Seed) -> Result<(), Error> {

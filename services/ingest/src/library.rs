@@ -13,7 +13,7 @@ use tg_schemas::msg::{
 use tg_schemas::{Error, ErrorCode, Reply};
 
 /// Bytes of a piece.
-const PIECE: i64 = 1 << 20;
+const PIECE: i64 = tg_schemas::limits::STREAM_PIECE as i64;
 const SPEC: &str = "librarian-request";
 
 /// Encoders disagree about padding.

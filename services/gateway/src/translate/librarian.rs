@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use tg_schemas::Error;
+use tg_schemas::limits;
 use tg_schemas::msg::{
     Criteria, DocumentMetadata, LibrarianRequest, LibrarianResponse, ProcessingError,
     ProcessingMetadata, UploadSession,
@@ -13,12 +14,12 @@ use super::fields::{Body, Fields, Reply, fault, triples_to_api};
 use super::{About, Translate};
 
 /// Chunk of a streamed document when the caller names none.
-const STREAM_CHUNK: i64 = 1 << 20;
+const STREAM_CHUNK: i64 = limits::STREAM_PIECE as i64;
 /// Chunk of an upload when the caller names none.
-const UPLOAD_CHUNK: i64 = 2 << 20;
+const UPLOAD_CHUNK: i64 = limits::UPLOAD_CHUNK as i64;
 
 /// Most base64 text of one message.
-const INLINE: usize = 15 << 20;
+const INLINE: usize = limits::CONTENT_TEXT;
 
 /// The `librarian` service.
 pub struct Librarian;

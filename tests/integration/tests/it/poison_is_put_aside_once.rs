@@ -1,0 +1,189 @@
+//! A record that can never be handled is put aside once, whatever its size; it does not come again by itself, can
+//! be replayed, and takes room from nobody else.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use tg_testkit::process::{Launch, Server};
+use tg_testkit::rabbitmq::RabbitNode;
+
+use crate::world::{Bus, post, up};
+
+const SOON: Duration = Duration::from_secs(30);
+
+async fn flow(server: &Server, body: Value) -> Result<Value> {
+    let (status, told) = post(&server.url(), "api/v1/flow", body.clone()).await?;
+    ensure!(status == 200, "{body}: {status} {told}");
+    Ok(told)
+}
+
+/// Imports one record of triples of which the last is none: so many literals, of so many bytes each.
+async fn poison(server: &Server, workspace: &str, literals: usize, bytes: usize) -> Result<()> {
+    let iri = |text: &str| json!({"t": "i", "i": text});
+    let mut triples: Vec<Value> = (0..literals)
+        .map(|n| {
+            let value = json!({"t": "l", "v": "x".repeat(bytes)});
+            json!({"s": iri(&format!("urn:s{n}")), "p": iri("urn:p"), "o": value})
+        })
+        .collect();
+    triples.push(json!({"s": iri("urn:s"), "p": iri("not an iri"), "o": {"t": "l", "v": "v"}}));
+    let record = json!({"metadata": {"id": "x", "collection": "default"}, "triples": triples});
+    let url = format!(
+        "{}api/v1/flow/default/import/triples?workspace={workspace}",
+        server.url()
+    );
+    let sent = tg_testkit::process::client()?
+        .post(url)
+        .body(format!("{record}\n"))
+        .send();
+    let sent = sent.await?;
+    ensure!(sent.status().is_success(), "{}", sent.text().await?);
+    Ok(())
+}
+
+async fn listed(server: &Server, workspace: &str) -> Result<Vec<Value>> {
+    let list = json!({"operation": "list-put-aside", "workspace": workspace, "limit": "1000"});
+    let told = flow(server, list).await?;
+    Ok(told["put-aside"].as_array().cloned().unwrap_or_default())
+}
+
+async fn until(
+    server: &Server,
+    workspace: &str,
+    so: impl Fn(&[Value]) -> bool,
+) -> Result<Vec<Value>> {
+    let began = Instant::now();
+    loop {
+        let all = listed(server, workspace).await?;
+        if so(&all) {
+            return Ok(all);
+        }
+        ensure!(began.elapsed() < SOON, "{workspace}: {all:?}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// The value of a counter; 0 where it was never counted.
+async fn counted(server: &Server, name: &str) -> Result<f64> {
+    let text = tg_testkit::process::client()?
+        .get(format!("{}metrics", server.url()))
+        .send()
+        .await?
+        .text()
+        .await?;
+    let line = text.lines().find(|line| line.starts_with(name));
+    let value = line.and_then(|line| line.rsplit(' ').next());
+    value.map_or(Ok(0.0), |value| value.parse().context("a number"))
+}
+
+const DEAD: &str = "tg_records_put_aside_total{reason=\"dead\"}";
+
+async fn large(bus: Bus) -> Result<()> {
+    let _busy = crate::world::busy().await;
+    let (server, _node) = up(bus).await?;
+    poison(&server, "default", 13, 1_000_000).await?;
+    let all = until(&server, "default", |all| !all.is_empty()).await?;
+    ensure!(all[0]["reason"] == "dead", "{all:?}");
+    ensure!(all[0]["size"].as_i64() > Some(13_000_000), "whole: {all:?}");
+    // It does not come again by itself, and nothing waits.
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    ensure!(listed(&server, "default").await?.len() == 1);
+    ensure!(counted(&server, DEAD).await? == 1.0);
+    let why = flow(
+        &server,
+        json!({"operation": "why", "workspace": "default", "flow-id": "default"}),
+    )
+    .await?;
+    ensure!(!why.to_string().contains("waiting"), "{why}");
+    // Somebody brings it back: the same happens, once.
+    let id = all[0]["id"].as_str().context("an id")?.to_owned();
+    let replay =
+        json!({"operation": "replay-put-aside", "workspace": "default", "put-aside-id": id});
+    flow(&server, replay).await?;
+    let again = until(&server, "default", |all| {
+        all.iter().any(|one| one["id"] != id.as_str())
+    })
+    .await?;
+    ensure!(
+        again.len() == 1 && again[0]["size"] == all[0]["size"],
+        "{again:?}"
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn however_large_on_the_embedded_bus() -> Result<()> {
+    large(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn however_large_over_a_broker() -> Result<()> {
+    large(Bus::Rabbit).await
+}
+
+/// A workspace that fills its room with dead letters loses its own oldest ones.
+async fn own_room(bus: Bus) -> Result<()> {
+    let _busy = crate::world::busy().await;
+    let node = match bus {
+        Bus::Embedded => None,
+        Bus::Rabbit => Some(RabbitNode::start().await?),
+    };
+    let launch = Launch::up()
+        .env("THREADGRAPH_FLOW__PUT_ASIDE_RECORDS", "8")
+        .env("THREADGRAPH_FLOW__PUT_ASIDE_MB", "64");
+    let launch = match &node {
+        Some(node) => launch.arg("--bus").arg(node.url()),
+        None => launch,
+    };
+    let server = launch.ready().await?;
+    let create = json!({"operation": "create-workspace", "workspace_record": {"id": "acme"}});
+    let (status, told) = post(&server.url(), "api/v1/iam", create).await?;
+    ensure!(status == 200, "{told}");
+    let start = json!({"operation": "start-flow", "workspace": "acme", "flow-id": "default",
+        "blueprint-name": "everything", "description": "a test"});
+    let began = Instant::now();
+    while post(&server.url(), "api/v1/flow", start.clone()).await?.0 != 200 {
+        ensure!(began.elapsed() < SOON, "a new workspace starts no flow");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    poison(&server, "default", 1, 10).await?;
+    let first = until(&server, "default", |all| all.len() == 1).await?;
+    // Half of a workspace's room is a flow's.
+    for n in 1..=10 {
+        poison(&server, "acme", n, 10).await?;
+        let came = counted_at_least(&server, f64::from(n as u32) + 1.0);
+        came.await?;
+    }
+    let left = until(&server, "acme", |all| all.len() == 4).await?;
+    let sizes: Vec<_> = left.iter().map(|one| one["size"].as_i64()).collect();
+    ensure!(sizes.is_sorted(), "the oldest went: {left:?}");
+    ensure!(counted(&server, "tg_dead_letters_evicted_total").await? == 6.0);
+    ensure!(
+        listed(&server, "default").await? == first,
+        "nothing of another workspace went"
+    );
+    // With retries gone nothing is in the way of a stop.
+    let stop = json!({"operation": "stop-flow", "workspace": "acme", "flow-id": "default", "drain": "park"});
+    flow(&server, stop).await?;
+    Ok(())
+}
+
+async fn counted_at_least(server: &Server, least: f64) -> Result<()> {
+    let began = Instant::now();
+    while counted(server, DEAD).await? < least {
+        ensure!(began.elapsed() < SOON, "{least} records are put aside");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn in_its_own_room_on_the_embedded_bus() -> Result<()> {
+    own_room(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn in_its_own_room_over_a_broker() -> Result<()> {
+    own_room(Bus::Rabbit).await
+}
