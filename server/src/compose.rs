@@ -50,10 +50,10 @@ pub async fn processors(mesh: &Mesh, settings: &Settings, services: &Services) -
         all.extend(tg_ingest::processors(settings));
     }
     if services.has("graph") {
-        all.extend(tg_graph::processors(mesh, dir, durability).context("graph")?);
+        all.extend(tg_graph::processors(mesh, dir, durability, settings.graph.clone()).context("graph")?);
     }
     if services.has("rows") {
-        all.extend(tg_rows::processors(mesh, dir, durability));
+        all.extend(tg_rows::processors(mesh, dir, durability, settings.workspace_rows));
     }
     if services.has("vectors") {
         let limits = tg_vectors::Limits {

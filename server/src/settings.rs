@@ -106,6 +106,10 @@ pub struct Settings {
     pub embeddings: EmbeddingSettings,
     /// Bytes of vectors that are searched in memory.
     pub vectors_memory: usize,
+    /// How much graphs and queries over them may take.
+    pub graph: tg_graph::Limits,
+    /// Rows that one workspace may keep.
+    pub workspace_rows: u64,
     /// How long a deleted workspace can be restored before its data is purged.
     pub restore_within: std::time::Duration,
     /// Room for the put-aside records of each workspace; a flow may have half of it.
@@ -167,6 +171,12 @@ pub const KEYS: &[(&str, &str)] = &[
     ("embeddings.concurrency", "4"),
     ("embeddings.cache_mb", "64"),
     ("vectors.memory_mb", "4096"),
+    ("graph.memory_mb", "0"),
+    ("graph.query_memory_mb", "256"),
+    ("graph.queries_memory_mb", "1024"),
+    ("graph.workspace_quads", "50000000"),
+    ("graph.workspace_mb", "16384"),
+    ("rows.workspace_rows", "20000000"),
     ("config.restore_hours", "168"),
     ("flow.put_aside_records", "500000"),
     ("flow.put_aside_mb", "2048"),
@@ -222,6 +232,8 @@ impl Settings {
             extract_parallel: reader.number("extract.parallel", 1, 1024) as usize,
             rag: reader.rag(),
             vectors_memory: (reader.number("vectors.memory_mb", 16, 1 << 20) as usize) << 20,
+            graph: reader.graph(),
+            workspace_rows: reader.number("rows.workspace_rows", 1, 1 << 40),
             restore_within: std::time::Duration::from_secs(
                 reader.number("config.restore_hours", 0, 24 * 366) * 3600,
             ),
@@ -385,6 +397,24 @@ impl Reader<'_> {
         }
     }
 
+    /// Memory for graphs is three quarters of the machine's unless it is given.
+    fn graph(&mut self) -> tg_graph::Limits {
+        let memory = self.number("graph.memory_mb", 0, 1 << 30) << 20;
+        tg_graph::Limits {
+            memory: match memory {
+                0 => machine_memory().map_or(u64::MAX, |all| all / 4 * 3),
+                given => given,
+            },
+            query_memory: (self.number("graph.query_memory_mb", 8, 1 << 20) as usize) << 20,
+            queries_memory: (self.number("graph.queries_memory_mb", 16, 1 << 20) as usize) << 20,
+            quota: tg_graph::Quota {
+                quads: self.number("graph.workspace_quads", 1, 1 << 40),
+                bytes: self.number("graph.workspace_mb", 1, 1 << 30) << 20,
+            },
+            ..tg_graph::Limits::default()
+        }
+    }
+
     fn rag(&mut self) -> tg_rag::Settings {
         let given = |key: &str| self.values.get(&format!("{RAG}{key}")).cloned();
         tg_rag::Settings::from_lookup(given).unwrap_or_else(|faults| {
@@ -457,6 +487,24 @@ impl Reader<'_> {
         );
         BusChoice::Embedded
     }
+}
+
+/// Bytes of memory of this machine, or of the container the process is in.
+fn machine_memory() -> Option<u64> {
+    let all = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = all
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let machine = line
+        .trim()
+        .strip_suffix(" kB")?
+        .trim()
+        .parse::<u64>()
+        .ok()?
+        << 10;
+    let container = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+    let container = container.and_then(|text| text.trim().parse::<u64>().ok());
+    Some(container.map_or(machine, |most| most.min(machine)))
 }
 
 #[cfg(test)]

@@ -51,6 +51,8 @@ pub struct Launch {
     pub port: Option<u16>,
     /// Data directory; a temporary one if absent.
     pub data_dir: Option<PathBuf>,
+    /// Most bytes of address space that the process may have.
+    pub address_space: Option<u64>,
 }
 
 impl Launch {
@@ -71,6 +73,12 @@ impl Launch {
     /// Adds an environment variable.
     pub fn env(mut self, name: &str, value: impl Into<String>) -> Self {
         self.env.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// Bounds the address space of the process, as `ulimit -v` does: an allocation beyond it ends the process.
+    pub fn address_space(mut self, bytes: u64) -> Self {
+        self.address_space = Some(bytes);
         self
     }
 
@@ -105,7 +113,15 @@ impl Launch {
         };
         let log = scratch.path().join("log");
         let program = bin_dir()?.join("threadgraph");
-        let mut command = Command::new(&program);
+        let mut command = match self.address_space {
+            None => Command::new(&program),
+            Some(bytes) => {
+                let mut limited = Command::new("sh");
+                let script = format!("ulimit -v {}; exec \"$@\"", bytes / 1_024);
+                limited.args(["-c", &script, "sh"]).arg(&program);
+                limited
+            }
+        };
         if self.services.is_empty() {
             command.arg("up");
         } else {

@@ -7,6 +7,7 @@ use oxigraph::model::Quad;
 use zstd::bulk::Compressor;
 
 use crate::error::GraphError;
+use crate::quota::Usage;
 
 /// What a run of quads does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +44,16 @@ pub struct Run {
     pub(crate) text: Vec<u8>,
 }
 
+impl Run {
+    /// What its quads take.
+    pub(crate) fn usage(&self) -> Usage {
+        Usage {
+            quads: self.quads.len() as u64,
+            bytes: self.text.len() as u64,
+        }
+    }
+}
+
 /// One atomic change: deletions first, then insertions. Applying it twice is applying it once.
 #[derive(Debug, Clone, Default)]
 pub struct Batch {
@@ -77,6 +88,12 @@ impl Batch {
     /// Number of quads named.
     pub fn len(&self) -> usize {
         self.runs.iter().map(|run| run.quads.len()).sum()
+    }
+
+    /// What it adds, if all of it is new.
+    pub(crate) fn adds(&self) -> Usage {
+        let inserts = self.runs.iter().filter(|run| run.op == Op::Insert);
+        inserts.fold(Usage::default(), |sum, run| sum.and(run.usage()))
     }
 
     /// Whether it changes nothing.
@@ -116,10 +133,10 @@ pub(crate) fn pack(text: &[u8]) -> Result<Vec<u8>, GraphError> {
     })
 }
 
-/// The quads of a journal row. Blank nodes keep their labels.
-pub(crate) fn unpack(body: &[u8]) -> Result<Vec<Quad>, GraphError> {
+/// The quads of a journal row, and how long their text is. Blank nodes keep their labels.
+pub(crate) fn unpack(body: &[u8]) -> Result<(Vec<Quad>, usize), GraphError> {
     if body.is_empty() {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), 0));
     }
     let damaged = |why: String| {
         GraphError::Journal(tg_storage::StorageError::Corrupt(format!(
@@ -128,9 +145,12 @@ pub(crate) fn unpack(body: &[u8]) -> Result<Vec<Quad>, GraphError> {
     };
     let text = zstd::stream::decode_all(body).map_err(|error| damaged(error.to_string()))?;
     // What is in the journal was validated when it was written.
-    RdfParser::from_format(RdfFormat::NQuads)
+    let quads = RdfParser::from_format(RdfFormat::NQuads)
         .lenient()
         .for_slice(&text)
-        .collect::<Result<_, _>>()
-        .map_err(|error| damaged(error.to_string()))
+        .collect::<Result<_, _>>();
+    Ok((
+        quads.map_err(|error| damaged(error.to_string()))?,
+        text.len(),
+    ))
 }

@@ -17,6 +17,7 @@ use crate::key::{DatasetKey, Origin};
 use crate::merge;
 use crate::retract::{self, Wanted};
 use crate::store::{self, Appended, NewRow};
+use crate::tally::Tally;
 
 /// Changes that share a commit.
 const GROUP: usize = 128;
@@ -54,6 +55,7 @@ struct Write {
 /// The thread's body; ends with the last handle of the engine.
 pub(crate) fn run(shared: &Arc<Shared>, mut gone: Ended, mut changes: mpsc::Receiver<Change>) {
     let mut group = Vec::with_capacity(GROUP);
+    let mut tally = Tally::default();
     while changes.blocking_recv_many(&mut group, GROUP) > 0 {
         let mut writes = Vec::with_capacity(group.len());
         for change in group.drain(..) {
@@ -74,25 +76,27 @@ pub(crate) fn run(shared: &Arc<Shared>, mut gone: Ended, mut changes: mpsc::Rece
                     origin,
                     done,
                 } => {
-                    commit(shared, std::mem::take(&mut writes));
+                    commit(shared, &mut tally, std::mem::take(&mut writes));
                     let _ = done.send(match gone.refuses(&key, origin) {
                         true => Ok(Some(0)),
-                        false => take_back(shared, key, &wanted),
+                        false => take_back(shared, &mut tally, key, &wanted),
                     });
                 }
                 Change::End { end, done } => {
-                    commit(shared, std::mem::take(&mut writes));
+                    commit(shared, &mut tally, std::mem::take(&mut writes));
                     let _ = done.send(ended::end(shared, &mut gone, end));
+                    tally = Tally::default();
                 }
             }
         }
-        commit(shared, writes);
+        commit(shared, &mut tally, writes);
     }
 }
 
 /// Nothing comes between what is seen and what is taken out: this thread is the only writer.
 fn take_back(
     shared: &Arc<Shared>,
+    tally: &mut Tally,
     key: DatasetKey,
     wanted: &Wanted,
 ) -> Result<Option<usize>, GraphError> {
@@ -105,13 +109,14 @@ fn take_back(
     if count > 0 {
         let (done, mut result) = oneshot::channel();
         let batch = Batch::delete(quads);
-        commit(shared, vec![Write { key, batch, done }]);
+        commit(shared, tally, vec![Write { key, batch, done }]);
         result.try_recv().unwrap_or(Err(GraphError::Closed))?;
     }
     Ok(Some(count))
 }
 
-fn commit(shared: &Arc<Shared>, writes: Vec<Write>) {
+fn commit(shared: &Arc<Shared>, tally: &mut Tally, writes: Vec<Write>) {
+    let writes = within_limits(shared, tally, writes);
     if writes.is_empty() {
         return;
     }
@@ -119,11 +124,33 @@ fn commit(shared: &Arc<Shared>, writes: Vec<Write>) {
     metrics::counter!("tg_graph_commits_total").increment(1);
     if let Err(error) = &result {
         tracing::warn!(%error, changes = writes.len(), "changes of the graph failed");
+        *tally = Tally::default();
     }
     for write in writes {
         // Nobody may be waiting any more.
         let _ = write.done.send(result.clone().map(|()| true));
     }
+}
+
+/// Refuses what is above a quota or has no room in memory. What only takes out is always let through.
+fn within_limits(shared: &Shared, tally: &mut Tally, writes: Vec<Write>) -> Vec<Write> {
+    let mut kept = Vec::with_capacity(writes.len());
+    for write in writes {
+        let adds = write.batch.adds();
+        let admitted = if adds.quads == 0 {
+            Ok(())
+        } else {
+            tally.admit(shared, &write.key, adds)
+        };
+        match admitted {
+            Ok(()) => kept.push(write),
+            Err(error) => {
+                metrics::counter!("tg_graph_writes_refused_total").increment(1);
+                let _ = write.done.send(Err(error));
+            }
+        }
+    }
+    kept
 }
 
 fn append(shared: &Shared, writes: &[Write]) -> Result<Vec<Appended>, GraphError> {
@@ -166,6 +193,7 @@ fn rows(writes: &[Write]) -> Result<Vec<NewRow>, GraphError> {
                 op: row.op,
                 quads: row.quads,
                 body: batch::pack(&row.text)?.into(),
+                bytes: row.text.len(),
             })
         })
         .collect()

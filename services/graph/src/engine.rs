@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use oxigraph::model::Quad;
 use parking_lot::Mutex;
@@ -22,35 +22,15 @@ use crate::ended::{self, Ended};
 use crate::entry::Entry;
 use crate::error::GraphError;
 use crate::key::{DatasetKey, Origin};
+use crate::limits::Limits;
 use crate::load;
 use crate::pattern::Pattern;
+use crate::permits::Permits;
+use crate::quota::Usage;
 use crate::scan::Scan;
+use crate::sparql::memory::Memory;
 use crate::sparql::{self, SparqlAnswer, SparqlAsk};
 use crate::store;
-
-/// Limits of an engine.
-#[derive(Debug, Clone)]
-pub struct Limits {
-    /// Longest run of one SPARQL query.
-    pub query_time: Duration,
-    /// SPARQL queries at work at the same time; others wait.
-    pub queries: usize,
-    /// Pattern scans and loads at work at the same time; others wait.
-    pub scans: usize,
-    /// Most results of an answer in one piece. Streams have no such limit.
-    pub single_answer: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            query_time: Duration::from_secs(30),
-            queries: 4,
-            scans: 16,
-            single_answer: 200_000,
-        }
-    }
-}
 
 /// Changes that may wait for the commit thread.
 const QUEUE: usize = 256;
@@ -83,9 +63,14 @@ pub(crate) struct Shared {
     pub(crate) entries: Mutex<HashMap<DatasetKey, Arc<Entry>>>,
     pub(crate) limits: Limits,
     pub(crate) scans: Arc<Semaphore>,
-    pub(crate) queries: Arc<Semaphore>,
+    pub(crate) queries: Arc<Permits>,
+    /// Queries whose answer is not read to its end yet.
+    pub(crate) answers: Permits,
+    pub(crate) queries_memory: Memory,
     pub(crate) merging: Mutex<()>,
     pub(crate) reclaiming: Mutex<()>,
+    /// Counts how often what datasets hold was counted anew, so that nobody believes older figures.
+    pub(crate) counts: AtomicU64,
 }
 
 impl Engine {
@@ -105,9 +90,12 @@ impl Engine {
             journal,
             entries: Mutex::default(),
             scans: Arc::new(Semaphore::new(limits.scans)),
-            queries: Arc::new(Semaphore::new(limits.queries)),
+            queries: Arc::new(Permits::new(limits.queries, limits.queries_of_one)),
+            answers: Permits::new(limits.answers, limits.answers_of_one),
+            queries_memory: Memory::new(limits.queries_memory),
             merging: Mutex::new(()),
             reclaiming: Mutex::new(()),
+            counts: AtomicU64::new(0),
             limits,
         });
         let (changes, queue) = mpsc::channel(QUEUE);
@@ -276,6 +264,37 @@ impl Engine {
 }
 
 impl Shared {
+    /// Whether there is memory for one more dataset, or for more in one, beside what is loaded.
+    pub(crate) fn room_for(&self, key: &DatasetKey, more: Usage) -> Result<(), GraphError> {
+        let limit = self.limits.memory;
+        if limit == u64::MAX || more == Usage::default() {
+            return Ok(());
+        }
+        let used = self.entries.lock().values().fold(0_u64, |sum, entry| {
+            sum.saturating_add(entry.held().memory())
+        });
+        let needed = more.memory();
+        if used.saturating_add(needed) <= limit {
+            return Ok(());
+        }
+        tracing::warn!(
+            collection = key.collection(),
+            used,
+            needed,
+            "no memory for a graph"
+        );
+        Err(GraphError::GraphMemory {
+            needed: needed.div_ceil(1 << 20),
+            used: used >> 20,
+            limit: limit >> 20,
+        })
+    }
+
+    /// What datasets hold was counted anew.
+    pub(crate) fn recounted(&self) {
+        self.counts.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Lets go of a dataset in memory: the next reader loads it from the journal.
     pub(crate) fn evict(&self, key: &DatasetKey, entry: &Arc<Entry>) {
         let mut entries = self.entries.lock();

@@ -4,9 +4,10 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use tokio::sync::watch;
 
-use crate::batch::Run;
+use crate::batch::{Op, Run};
 use crate::dataset::Dataset;
 use crate::error::GraphError;
+use crate::quota::Usage;
 
 type Outcome = Option<Result<Arc<Dataset>, GraphError>>;
 
@@ -37,6 +38,8 @@ pub(crate) struct Weight {
     pub(crate) rows: u64,
     /// Quads named in deletions since the dataset was loaded.
     pub(crate) deleted: u64,
+    /// What was added in rows.
+    pub(crate) held: Usage,
     /// Quads alive when somebody last counted.
     pub(crate) live: u64,
     /// What the journal may cost before somebody counts again.
@@ -121,6 +124,11 @@ impl Entry {
         self.order.lock().dataset.clone()
     }
 
+    /// What it holds in memory at most.
+    pub(crate) fn held(&self) -> Usage {
+        self.order.lock().weight.held
+    }
+
     /// Waits until it is loaded.
     pub(crate) async fn ready(&self) -> Result<Arc<Dataset>, GraphError> {
         let mut outcome = self.outcome.subscribe();
@@ -166,8 +174,9 @@ impl Entry {
         for run in runs {
             let quads = run.quads.len() as u64;
             order.weight.quads += quads;
-            if run.op == crate::batch::Op::Delete {
-                order.weight.deleted += quads;
+            match run.op {
+                Op::Delete => order.weight.deleted += quads,
+                Op::Insert => order.weight.held = order.weight.held.and(run.usage()),
             }
         }
         order.weight.rows += rows;
@@ -187,8 +196,9 @@ impl Entry {
     }
 
     /// The rows up to the frozen state now weigh this.
-    pub(crate) fn reweigh(&self, before: Weight, rows: u64, live: u64) -> Weight {
+    pub(crate) fn reweigh(&self, before: Weight, rows: u64, held: Usage) -> Weight {
         let mut order = self.order.lock();
+        let live = held.quads;
         let since = Weight {
             quads: order.weight.quads - before.quads,
             rows: order.weight.rows - before.rows,
@@ -197,6 +207,7 @@ impl Entry {
         order.weight = Weight {
             quads: since.quads + live,
             rows: since.rows + rows,
+            held: since.held.without(before.held).and(held),
             deleted: since.deleted,
             live,
             due: 0,

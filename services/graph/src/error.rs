@@ -26,9 +26,44 @@ pub enum GraphError {
     /// The query ran longer than it may.
     #[error("the time limit of {0} s was reached")]
     TimeLimit(u64),
+    /// The query used more memory than one may. In MiB.
+    #[error("the query needs more memory than a query may use ({0} MiB)")]
+    QueryMemory(usize),
+    /// The queries of a workspace, or all, used more memory than they may together. In MiB.
+    #[error(
+        "the queries running now use all the memory that queries may use ({0} MiB): try again later"
+    )]
+    QueriesMemory(usize),
+    /// The query built a text that is longer than it may. In MiB.
+    #[error("the query builds a text that needs more memory than a text may use ({0} MiB)")]
+    LongText(usize),
+    /// The reader of an answer took nothing for so many seconds.
+    #[error("nobody read the results for {0} s")]
+    Stalled(u64),
     /// The answer is too large for one message.
     #[error("more than {0} results: set a limit, or ask with streaming")]
     TooMany(usize),
+    /// The answer is too large for one message. In MiB.
+    #[error("the results are larger than {0} MiB: set a limit, or ask with streaming")]
+    TooMuch(usize),
+    /// The workspace would have more quads than it may.
+    #[error("the graphs of this workspace may hold at most {0} quads")]
+    QuadQuota(u64),
+    /// The workspace would have more text in its graphs than it may. In MiB.
+    #[error("the graphs of this workspace may hold at most {0} MiB of text")]
+    ByteQuota(u64),
+    /// The graph, or what a change would make of it, does not fit in the memory for graphs. In MiB.
+    #[error(
+        "the graph does not fit: it needs about {needed} MiB of the {limit} MiB of memory for graphs, of which {used} MiB are in use"
+    )]
+    GraphMemory {
+        /// What it needs.
+        needed: u64,
+        /// What other graphs use.
+        used: u64,
+        /// What all graphs may use.
+        limit: u64,
+    },
     /// The asker gave up.
     #[error("cancelled")]
     Cancelled,
@@ -50,7 +85,15 @@ impl GraphError {
             }
             Self::QuerySyntax(_) => return Error::typed("sparql-parse-error", self.to_string()),
             Self::Term { .. } | Self::Syntax(_) => ErrorCode::BadRequest,
-            Self::TooMany(_) => ErrorCode::TooLarge,
+            Self::TooMany(_)
+            | Self::TooMuch(_)
+            | Self::QueryMemory(_)
+            | Self::LongText(_)
+            | Self::QuadQuota(_)
+            | Self::ByteQuota(_)
+            | Self::GraphMemory { .. } => ErrorCode::TooLarge,
+            Self::QueriesMemory(_) => ErrorCode::Busy,
+            Self::Stalled(_) => ErrorCode::Timeout,
             Self::Cancelled => ErrorCode::Cancelled,
             Self::Closed => ErrorCode::Unavailable,
         };

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use futures::executor::block_on;
 
 use crate::DatasetKey;
-use crate::batch::{self, Run};
+use crate::batch::{self, Op, Run};
 use crate::dataset::Dataset;
 use crate::engine::Shared;
 use crate::entry::{Entry, Published, Weight};
 use crate::error::GraphError;
+use crate::quota::Usage;
 use crate::store::{self, Row};
 
 /// Rows read at once.
@@ -18,12 +19,21 @@ const ROWS: usize = 64;
 /// Starts loading.
 pub(crate) fn start(shared: Arc<Shared>, key: DatasetKey, entry: Arc<Entry>) {
     tokio::task::spawn_blocking(move || {
-        if let Err(error) = load(&shared, &entry) {
+        let loaded = fits(&shared, &key, &entry).and_then(|()| load(&shared, &entry));
+        if let Err(error) = loaded {
             tracing::error!(%error, "a dataset could not be loaded");
             shared.evict(&key, &entry);
             entry.fail(error);
         }
     });
+}
+
+/// Refuses a dataset that would need more memory than is left for graphs: loading it would end the process, and again
+/// each time somebody asks.
+fn fits(shared: &Shared, key: &DatasetKey, entry: &Entry) -> Result<(), GraphError> {
+    let id = entry.id();
+    let held = block_on(shared.journal.read(move |conn| store::held(conn, id)))?;
+    shared.room_for(key, held)
 }
 
 fn load(shared: &Shared, entry: &Entry) -> Result<(), GraphError> {
@@ -40,7 +50,7 @@ fn load(shared: &Shared, entry: &Entry) -> Result<(), GraphError> {
             at = (last.seq, last.part);
         }
         rows.iter().for_each(|row| weight.add(row.quads));
-        apply(&dataset, &rows)?;
+        weight.held = weight.held.and(apply(&dataset, &rows)?);
         if rows.len() == ROWS {
             continue;
         }
@@ -52,23 +62,36 @@ fn load(shared: &Shared, entry: &Entry) -> Result<(), GraphError> {
     }
 }
 
-/// Reads rows on one thread while another applies those before.
-fn apply(dataset: &Dataset, rows: &[Row]) -> Result<(), GraphError> {
+/// Reads rows on one thread while another applies those before. Returns what was added.
+fn apply(dataset: &Dataset, rows: &[Row]) -> Result<Usage, GraphError> {
     std::thread::scope(|scope| {
         let (sender, runs) = std::sync::mpsc::sync_channel(2);
         scope.spawn(move || {
             for row in rows {
-                let run = batch::unpack(&row.body).map(|quads| Run {
-                    op: row.op,
-                    quads,
-                    text: Vec::new(),
+                let run = batch::unpack(&row.body).map(|(quads, bytes)| {
+                    let run = Run {
+                        op: row.op,
+                        quads,
+                        text: Vec::new(),
+                    };
+                    (run, bytes as u64)
                 });
                 if sender.send(run).is_err() {
                     return;
                 }
             }
         });
-        runs.into_iter()
-            .try_for_each(|run| dataset.apply([&run?].into_iter()))
+        runs.into_iter().try_fold(Usage::default(), |sum, run| {
+            let (run, bytes) = run?;
+            dataset.apply([&run].into_iter())?;
+            let added = match run.op {
+                Op::Insert => Usage {
+                    quads: run.quads.len() as u64,
+                    bytes,
+                },
+                Op::Delete => Usage::default(),
+            };
+            Ok(sum.and(added))
+        })
     })
 }

@@ -12,7 +12,8 @@ use crate::commit::ROW_QUADS;
 use crate::engine::Shared;
 use crate::entry::{Entry, Weight};
 use crate::error::GraphError;
-use crate::store;
+use crate::quota::Usage;
+use crate::store::{self, Snapshot};
 
 /// Starts a merge unless one is running; the next change asks again.
 pub(crate) fn start(shared: Arc<Shared>, key: DatasetKey, entry: Arc<Entry>) {
@@ -50,21 +51,24 @@ fn merge(shared: &Shared, entry: &Entry) -> Result<Option<Weight>, GraphError> {
     }
     let parts = snapshot(frozen.quads)?;
     let rows = parts.len().max(1) as u64;
-    let live = parts.iter().map(|part| part.0 as u64).sum();
+    let held = parts
+        .iter()
+        .fold(Usage::default(), |sum, part| sum.and(part.held));
     let id = entry.id();
     let replaced = block_on(
         shared
             .journal
-            .write(move |tx| store::replace(tx, id, seq, &parts)),
+            .write(move |tx| store::replace(tx, id, seq, before.held, &parts)),
     );
     if replaced.is_err() {
         entry.not_merged();
     }
     metrics::counter!("tg_graph_merges_total").increment(1);
-    Ok(replaced?.then(|| entry.reweigh(before, rows, live)))
+    shared.recounted();
+    Ok(replaced?.then(|| entry.reweigh(before, rows, held)))
 }
 
-fn snapshot(mut quads: QuadIter<'static>) -> Result<Vec<(usize, Vec<u8>)>, GraphError> {
+fn snapshot(mut quads: QuadIter<'static>) -> Result<Vec<Snapshot>, GraphError> {
     let mut parts = Vec::new();
     loop {
         let part: Result<Vec<_>, _> = quads.by_ref().take(ROW_QUADS).collect();
@@ -72,6 +76,12 @@ fn snapshot(mut quads: QuadIter<'static>) -> Result<Vec<(usize, Vec<u8>)>, Graph
         if part.is_empty() {
             return Ok(parts);
         }
-        parts.push((part.len(), batch::pack(&batch::encode(&part))?));
+        let text = batch::encode(&part);
+        let held = Usage {
+            quads: part.len() as u64,
+            bytes: text.len() as u64,
+        };
+        let body = batch::pack(&text)?;
+        parts.push(Snapshot { held, body });
     }
 }

@@ -202,3 +202,35 @@ async fn bad_queries_say_what_is_wrong() {
         (ErrorCode::BadRequest, "query: must not be empty")
     );
 }
+
+#[tokio::test]
+async fn a_late_retraction_meets_nothing_of_the_next_life() {
+    let rows = Rows::default();
+    rows.collection("docs", 3);
+    let system = start(rows).await;
+    let run = |incarnation| RunId::new(incarnation, "default", "p");
+    let values: &[&[(&str, &str)]] = &[&[("id", "1"), ("name", "Rome")]];
+    let record = object("urn:chunk:1:cities", "docs", values);
+    system
+        .flow
+        .write_in("rows-store", &record, &run(3), "r")
+        .await;
+    system.flow.tallied("r").await;
+    let retract = Retract {
+        metadata: record.metadata.clone(),
+        chunks: vec!["urn:chunk:1".to_owned()],
+        ..Retract::default()
+    };
+    system
+        .flow
+        .write_in(RETRACT, &retract, &run(2), "late")
+        .await;
+    assert_eq!(system.flow.tallied("late").await.outcome, "ok");
+    assert_eq!(system.names("docs").await, ["Rome"]);
+    system
+        .flow
+        .write_in(RETRACT, &retract, &run(3), "due")
+        .await;
+    system.flow.tallied("due").await;
+    assert!(system.names("docs").await.is_empty());
+}

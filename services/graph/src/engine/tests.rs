@@ -1,5 +1,7 @@
 //! Patterns against the plain definition, journal and snapshots after reopening, isolation, full disk.
 
+use std::time::Duration;
+
 use super::*;
 use std::collections::BTreeSet;
 

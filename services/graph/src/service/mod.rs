@@ -32,9 +32,10 @@ pub fn processors(
     mesh: &Mesh,
     data_dir: &Path,
     durability: Durability,
+    limits: Limits,
 ) -> Result<Vec<Processor>, Error> {
     let file = data_dir.join(FILE);
-    let open = move || Engine::open(&file, durability, Limits::default());
+    let open = move || Engine::open(&file, durability, limits.clone());
     let owned = OwnedStore::blocking(STORE, open);
     owned.kept_in(data_dir.join(FILE));
     mesh.spawn(TaskKind::Background, tidy::run(mesh.clone(), owned.clone()));

@@ -2,13 +2,16 @@
 //! indexed field. All SQL of this service is here and below.
 
 mod drop;
+mod quota;
 mod read;
 mod shape;
 mod sql;
 mod write;
 
 use std::path::Path;
+use std::sync::Arc;
 
+use quota::Quota;
 use tg_storage::{Database, Durability, StorageError};
 
 /// Schema of the catalogue; the tables of rows are made as they are needed.
@@ -36,6 +39,7 @@ const MIGRATIONS: &[&str] = &["
 #[derive(Debug, Clone)]
 pub struct Store {
     database: Database,
+    quota: Arc<Quota>,
 }
 
 impl Store {
@@ -43,7 +47,16 @@ impl Store {
     pub fn open(file: &Path, durability: Durability) -> Result<Self, StorageError> {
         Ok(Self {
             database: Database::open(file, MIGRATIONS, durability)?,
+            quota: Arc::default(),
         })
+    }
+
+    /// The same store, in which a workspace may keep so many rows.
+    pub fn holding(self, most: u64) -> Self {
+        Self {
+            quota: Arc::new(Quota::of(most)),
+            ..self
+        }
     }
 
     /// The file below.
@@ -67,6 +80,7 @@ impl Store {
     pub fn in_memory() -> Result<Self, StorageError> {
         Ok(Self {
             database: Database::in_memory(MIGRATIONS)?,
+            quota: Arc::default(),
         })
     }
 }

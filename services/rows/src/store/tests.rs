@@ -181,3 +181,30 @@ async fn a_dropped_collection_is_gone_and_no_other_is() {
     assert_eq!(store.drop_workspace("w").await.unwrap(), 4);
     assert!(names(&store, &next, all()).await.is_empty());
 }
+
+#[tokio::test]
+async fn a_workspace_keeps_its_quota_of_rows_and_can_always_let_go() {
+    let store = Store::in_memory().unwrap().holding(3);
+    let key = key("c");
+    let row = |id: &'static str| [("id", id), ("name", "x")];
+    for (id, chunk) in [("1", "k1"), ("2", "k1"), ("3", "k2")] {
+        put(&store, &key, chunk, &[&row(id)]).await;
+    }
+    let one = |id: &'static str| {
+        let texts = row(id).map(|(name, text)| (name.to_owned(), text.to_owned()));
+        crate::value::row(&cities(), &texts.into_iter().collect()).unwrap()
+    };
+    let more = store
+        .write(&key, cities(), vec![one("4")], "k3".to_owned())
+        .await;
+    let Err(StorageError::Refused(error)) = more else {
+        panic!("{more:?}");
+    };
+    assert_eq!(
+        error.message,
+        "the tables of this workspace may hold at most 3 rows"
+    );
+    let other = CollectionKey::new("other", "c", 0);
+    put(&store, &other, "k1", &[&row("1")]).await;
+    assert_eq!(store.retract(&key, vec!["k1".into()]).await, Ok(2));
+}

@@ -18,8 +18,9 @@ impl Store {
         rows: Vec<Row>,
         chunk: String,
     ) -> Result<usize, StorageError> {
-        let key = key.clone();
+        let (key, quota) = (key.clone(), self.quota.clone());
         let write = move |tx: &Transaction<'_>| {
+            quota.check(tx, &key.workspace, rows.len())?;
             let set = shape::ensure(tx, &key, &table)?;
             let mut insert = tx.prepare_cached(&sql::upsert(set.id, &table))?;
             let mut source = tx.prepare_cached(
