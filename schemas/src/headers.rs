@@ -94,7 +94,7 @@ pub struct Headers {
     /// Workspace the message belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
-    /// Generation of the workspace that a record was written in. Native only.
+    /// Generation of the workspace that it was sent in. Native only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generation: Option<i64>,
     /// Epoch of the flow it was sent under.

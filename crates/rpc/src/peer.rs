@@ -60,7 +60,7 @@ pub struct Ask {
     pub epoch: Option<u64>,
     /// Workspace.
     pub workspace: Option<WorkspaceId>,
-    /// Generation of the workspace that a record belongs to.
+    /// Generation of the workspace that it belongs to.
     pub generation: Option<i64>,
     /// Question that caused this one.
     pub parent: Option<Arc<str>>,
@@ -215,6 +215,7 @@ impl Peer {
                 deadline: Some(deadline.millis()),
                 detach: ask.detach,
                 workspace: ask.workspace.map(Into::into),
+                generation: ask.generation,
                 epoch: ask.epoch,
                 thread: ask.thread,
                 parent: ask.parent.map(|parent| parent.to_string()),

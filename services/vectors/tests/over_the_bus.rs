@@ -346,3 +346,42 @@ async fn a_run_into_a_life_that_ended_leaves_nothing() {
     );
     assert_eq!(topic(Class::Flow, "x").name(), "x:default:default");
 }
+
+#[tokio::test]
+async fn a_late_retraction_meets_nothing_of_the_next_life() {
+    let config = Config::default();
+    config.collection("c", 1);
+    let system = System::start(config).await;
+    let of_run = |incarnation, id: &str| {
+        let run = tg_runs::RunId::new(incarnation, "default", "p");
+        system.in_run(&run, id)
+    };
+    let id = "urn:chunk:1";
+    system
+        .write_as(CHUNK_STORE, &chunk(id, &[1.0, 0.0]), of_run(1, "a"))
+        .await;
+    system
+        .write_as("chunk-load", &text(id, "c", "pump"), of_run(1, "b"))
+        .await;
+    system.tallied(2).await;
+    // Chunks are named by their content: what was processed again after the deletion has the names it had before.
+    let retract = Retract {
+        metadata: metadata("doc", "c"),
+        chunks: vec![id.to_owned()],
+        ..Retract::default()
+    };
+    system
+        .write_as("retract", &retract, of_run(0, "late"))
+        .await;
+    let told = system.tallied(6).await;
+    let late = told.iter().filter(|entry| entry.record == "late");
+    assert!(late.clone().all(|entry| entry.outcome == "ok"));
+    assert_eq!(late.count(), 4);
+    assert_eq!(chunks(&system, "c", &[1.0, 0.0]).await, [id]);
+    assert_eq!(words(&system, "c", "pump").await, [id]);
+    // One of its own run does what it says.
+    system.write_as("retract", &retract, of_run(1, "due")).await;
+    system.tallied(10).await;
+    assert!(chunks(&system, "c", &[1.0, 0.0]).await.is_empty());
+    assert!(words(&system, "c", "pump").await.is_empty());
+}

@@ -79,11 +79,13 @@ pub(crate) fn next(rows: &Rows, workspace: &str, now: i64) -> i64 {
     }
 }
 
-/// A registry row's value with the generation, as far as it is an object. Generation 0 is not written.
+/// A registry row's value with the generation, which every process reads here. Generation 0 is not written.
 pub(crate) fn registered(value: &str, generation: i64) -> String {
     let object = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(value);
-    let Ok(mut row) = object else {
-        return value.to_owned();
+    let mut row = match (object, generation) {
+        (Ok(row), _) => row,
+        (Err(_), 0) => return value.to_owned(),
+        (Err(_), _) => serde_json::Map::new(),
     };
     let said = row.remove(GENERATION).is_some();
     if generation > 0 {

@@ -3,9 +3,13 @@
 
 mod bad_files;
 mod traces;
+mod workspaces;
 mod world;
 
+mod a_graph_over_quota_is_refused;
 mod a_killed_process_is_survived;
+mod a_lost_config_purges_nothing;
+mod a_new_workspace_of_an_old_name_is_empty;
 mod a_restore_never_empties;
 mod a_torn_blob_is_mended;
 mod an_upload_survives;
@@ -15,6 +19,7 @@ mod builtin_reads_any_dataset;
 mod bundles_carry_workspaces;
 mod configuration_of_any_size;
 mod cores_move_between_systems;
+mod disabling_keeps_everything;
 mod documents_become_answers;
 mod files_become_rows;
 mod flow_stop_adds_up;
@@ -32,6 +37,8 @@ mod question_walks;
 mod second_owner_stands_by;
 mod sparql_agrees_with_oracle;
 mod starts_without_certificates;
+mod slow_readers_hold_no_permit;
+mod sparql_is_bounded;
 mod stops_when_told;
 mod the_library_has_bounds;
 mod vectors_are_kept_in_files;
