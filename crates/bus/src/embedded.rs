@@ -8,6 +8,8 @@
 mod consumer;
 mod core;
 mod frame;
+#[cfg(test)]
+mod fuzz;
 mod live;
 mod log;
 mod queue;

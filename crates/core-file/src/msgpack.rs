@@ -20,7 +20,7 @@ pub enum Malformed {
     #[error("is nested too deeply")]
     Deep,
     /// A map key that is no text.
-    #[error("has a map key that is no text")]
+    #[error("has a map key that is not a string")]
     Key,
     /// Text that is not UTF-8.
     #[error("has text that is not UTF-8")]

@@ -100,7 +100,7 @@ impl<F: Fn(&str) -> Option<String>> SettingReader<F> {
     pub fn secret(&mut self, key: &'static str) -> Option<Secret> {
         let text = self.text(key)?;
         if text.chars().any(|c| c.is_control() || !c.is_ascii()) {
-            self.wrong(key, "holds characters that no key has");
+            self.wrong(key, "contains characters that cannot occur in a key");
         }
         Some(Secret::new(text))
     }
@@ -196,7 +196,7 @@ mod tests {
                 "odd: must be a number from 0.5 to 2",
                 "odd: must be a whole number above 0",
                 "ftp: must start with http:// or https://",
-                "key: holds characters that no key has",
+                "key: contains characters that cannot occur in a key",
             ]
         );
     }

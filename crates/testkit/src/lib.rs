@@ -4,6 +4,7 @@
 pub mod bus;
 pub mod faults;
 pub mod flow;
+pub mod fuzz;
 pub mod model;
 pub mod process;
 pub mod rabbitmq;

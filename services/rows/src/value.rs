@@ -125,7 +125,7 @@ fn value(field: &Field, text: Option<&str>) -> Result<Value, RowsError> {
         && !field.choices.is_empty()
         && !field.choices.contains(text)
     {
-        return Err(fault("is none of its allowed values"));
+        return Err(fault("is not one of the allowed values"));
     }
     Ok(value)
 }
@@ -195,7 +195,7 @@ mod tests {
         );
         assert_eq!(
             fault(&[("id", "u"), ("c", "blue")]),
-            "c: is none of its allowed values"
+            "c: is not one of the allowed values"
         );
         let open = table(r#"[{"name": "a"}]"#);
         assert!(row(&open, &texts(&[("b", "1")])).is_err());

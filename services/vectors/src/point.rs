@@ -235,7 +235,7 @@ pub fn check_vector(field: &str, vector: &[f32]) -> Result<(), VectorError> {
     } else if vector.len() > MAX_DIMENSION {
         format!("has more than {MAX_DIMENSION} dimensions")
     } else if !vector.iter().all(|part| part.is_finite()) {
-        "holds something that is no number".to_owned()
+        "holds a value that is not a number".to_owned()
     } else {
         return Ok(());
     };
@@ -292,7 +292,7 @@ mod tests {
         let error = check_vector("chunks[1].vector", &vector).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "chunks[1].vector: holds something that is no number"
+            "chunks[1].vector: holds a value that is not a number"
         );
     }
 

@@ -110,7 +110,7 @@ impl Command for ImportWorkspaceConfig {
             Some(Value::Object(config)) => config,
             _ => payload
                 .as_object()
-                .ok_or_else(|| Error::file(&self.input, "is no JSON object"))?,
+                .ok_or_else(|| Error::file(&self.input, "is not a JSON object"))?,
         };
         let left: Vec<&String> = config
             .keys()

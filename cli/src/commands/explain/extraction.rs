@@ -74,7 +74,7 @@ impl Command for ShowExtractionProvenance {
         let known = tree.nodes.get(&self.document_id);
         if known.is_none_or(Node::is_unknown) && tree.nodes.len() < 2 {
             return Err(Error::Missing(format!(
-                "nothing is known of document {} in collection {}",
+                "no record of document {} in collection {}",
                 self.document_id, self.place.collection
             )));
         }

@@ -415,7 +415,7 @@ mod tests {
             ),
             (
                 mapping(json!({"validation": [{"type": "pattern", "value": "("}]})),
-                "mappings[0].validation[0].value: '(' is no pattern",
+                "mappings[0].validation[0].value: '(' is not a valid pattern",
             ),
             (
                 mapping(json!({"transforms": 3})),

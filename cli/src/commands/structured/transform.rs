@@ -164,7 +164,7 @@ fn date(text: &str, format: &str, timed: bool) -> Result<String, &'static str> {
             .map(|time| time.format("%Y-%m-%dT%H:%M:%S").to_string()),
         false => NaiveDate::parse_from_str(text, format).map(|date| date.to_string()),
     };
-    read.map_err(|_| "is no date in the format given")
+    read.map_err(|_| "is not a date in the given format")
 }
 
 /// The first letter of each word large, the others small.

@@ -56,7 +56,7 @@ impl Check {
             Self::Pattern(pattern) if pattern.is_match(text) => return Ok(()),
             Self::Pattern(pattern) => format!("does not match {pattern}"),
             Self::InList(values) if values.iter().any(|value| value == text) => return Ok(()),
-            Self::InList(_) => "is none of the values allowed".to_owned(),
+            Self::InList(_) => "is not one of the allowed values".to_owned(),
         };
         Err(format!("'{}' {wrong}", short(text)))
     }
@@ -83,7 +83,7 @@ pub(super) fn fits(field: &Field, cell: &Cell) -> Result<(), String> {
             let shown = if kind == Kind::String { text } else { bare };
             match field.choices.iter().any(|choice| choice == shown) {
                 true => return Ok(()),
-                false => "is none of the values the schema allows",
+                false => "is not one of the values that the schema allows",
             }
         }
     };
@@ -115,7 +115,7 @@ mod tests {
             (Check::Range(Some(0.0), None), "0", "-1", "is less than 0"),
             (Check::Range(None, None), "1", "x", "is not a number"),
             (pattern, "AB", "Ab", "does not match ^[A-Z]+$"),
-            (Check::InList(vec!["a".into()]), "a", "b", "is none of"),
+            (Check::InList(vec!["a".into()]), "a", "b", "is not one of"),
         ] {
             assert_eq!(check.run(&cell(good)), Ok(()), "{check:?}");
             let error = check.run(&cell(bad)).expect_err("refused");

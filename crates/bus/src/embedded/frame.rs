@@ -164,7 +164,7 @@ impl<'a> Fields<'a> {
 }
 
 /// CRC-32 (IEEE), eight bytes at a time.
-fn crc32(data: &[u8]) -> u32 {
+pub(super) fn crc32(data: &[u8]) -> u32 {
     let mut crc = !0_u32;
     let mut chunks = data.chunks_exact(8);
     for chunk in &mut chunks {

@@ -36,7 +36,7 @@ impl StaticModel {
         let table = Table::read(&read(&weights)?, dimension)
             .map_err(|why| format!("{}: {why}", weights.display()))?;
         let mut words = Tokenizer::from_bytes(read(&tokenizer)?)
-            .map_err(|_| format!("{}: is no tokenizer", tokenizer.display()))?;
+            .map_err(|_| format!("{}: is not a tokenizer", tokenizer.display()))?;
         words.with_padding(None);
         // Cannot fail without a length.
         let _ = words.with_truncation(None);

@@ -26,7 +26,7 @@ impl Table {
     /// Reads a file's content, keeping the first `dimension` numbers of each row if so asked.
     pub fn read(content: &[u8], dimension: Option<usize>) -> Result<Self, String> {
         let file = SafeTensors::deserialize(content)
-            .map_err(|_| "is no whole safetensors file".to_owned())?;
+            .map_err(|_| "is not a complete safetensors file".to_owned())?;
         let table = TABLES.iter().find_map(|name| file.tensor(name).ok());
         let table = table.ok_or_else(|| format!("holds no tensor {}", TABLES.join(" or ")))?;
         let &[count, width] = table.shape() else {
@@ -103,7 +103,7 @@ fn numbers(tensor: &TensorView<'_>) -> Result<Vec<f32>, String> {
     if read.iter().all(|part| part.is_finite()) {
         Ok(read)
     } else {
-        Err("holds something that is no number".to_owned())
+        Err("holds a value that is not a number".to_owned())
     }
 }
 
@@ -206,7 +206,7 @@ mod tests {
     fn what_is_no_table_is_said_so() {
         let bytes = floats(&[f32::NAN]);
         for (content, why) in [
-            (b"{}".to_vec(), "is no whole safetensors file"),
+            (b"{}".to_vec(), "is not a complete safetensors file"),
             (
                 file(&[("x", Dtype::F32, vec![1, 1], floats(&[1.0]))]),
                 "holds no tensor embeddings or embedding.weight",
@@ -217,7 +217,7 @@ mod tests {
             ),
             (
                 file(&[("embeddings", Dtype::F32, vec![1, 1], bytes)]),
-                "holds something that is no number",
+                "holds a value that is not a number",
             ),
         ] {
             assert_eq!(Table::read(&content, None).unwrap_err(), why);

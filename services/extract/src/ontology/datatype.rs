@@ -26,7 +26,7 @@ pub(super) fn literal(ranges: &[String], value: &Value) -> Result<Term, String> 
             .iter()
             .map(|range| super::model::local(range))
             .collect();
-        format!("is no {}", names.join(" or "))
+        format!("is not a valid {}", names.join(" or "))
     })
 }
 
@@ -205,7 +205,7 @@ mod tests {
         let either = [format!("{XSD}integer"), format!("{XSD}date")];
         assert_eq!(
             literal(&either, &json!("x")).unwrap_err(),
-            "is no integer or date"
+            "is not a valid integer or date"
         );
     }
 }

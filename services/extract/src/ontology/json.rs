@@ -57,7 +57,7 @@ impl Reader<'_> {
             .ok_or_else(|| format!("{}: must be an object", at()))?;
         let iri = self.iri_of(id, value);
         if !is_absolute(&iri) {
-            return Err(format!("{}.uri: is no absolute IRI", at()));
+            return Err(format!("{}.uri: is not an absolute IRI", at()));
         }
         let mut element = Element::new(kind, iri, id.to_owned());
         element.labels = read_labels(value.get("rdfs:label"));

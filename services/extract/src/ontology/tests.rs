@@ -144,9 +144,9 @@ fn bad_ones_say_where_and_harm_no_other() {
     let faults = ontologies.faults();
     let expected = [
         "ontology 'a': classes: must be an object",
-        "ontology 'b': line 2: is no Turtle",
+        "ontology 'b': line 2: is not valid Turtle",
         "ontology 'c': EOF while parsing",
-        "ontology 'd': classes.A.uri: is no absolute IRI",
+        "ontology 'd': classes.A.uri: is not an absolute IRI",
         "ontology 'e': declares nothing",
         "ontology 'f': is neither",
         "ontology 'g': declares no class",
@@ -320,7 +320,7 @@ fn what_does_not_fit_is_left_out_and_told() {
         (
             json!({"type": "attribute", "entity": "A", "entity_type": "Bridge", "attribute": "built",
                 "value": "long ago"}),
-            "built: \"long ago\" is no gYear",
+            "built: \"long ago\" is not a valid gYear",
         ),
         (
             json!({"type": "attribute", "entity": "A", "entity_type": "Bridge", "attribute": "crosses",

@@ -73,8 +73,8 @@ fn parse(text: &str) -> Result<Graph, String> {
             return Err(format!("has more than {MOST} triples"));
         }
         let quad = quad.map_err(|error| match error.location() {
-            Some(at) => format!("line {}: is no Turtle", at.start.line + 1),
-            None => "is no Turtle".to_owned(),
+            Some(at) => format!("line {}: is not valid Turtle", at.start.line + 1),
+            None => "is not valid Turtle".to_owned(),
         })?;
         let subject = match quad.subject {
             NamedOrBlankNode::NamedNode(node) => node.into_string(),

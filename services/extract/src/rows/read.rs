@@ -49,7 +49,7 @@ fn row(table: &Table, item: &Value) -> Result<BTreeMap<String, String>, String> 
         let given = field(item, &[&known.name]).filter(|value| !is_blank(value));
         let Some(given) = given else {
             if known.primary_key || known.required {
-                return Err(format!("{}: is missing", known.name));
+                return Err(format!("{}: is required", known.name));
             }
             continue;
         };
@@ -101,9 +101,9 @@ mod tests {
         assert_eq!(
             read.faults,
             [
-                "bridge: name: is missing",
-                "bridge: built: is no whole number",
-                "bridge: town: is missing"
+                "bridge: name: is required",
+                "bridge: built: is not a whole number",
+                "bridge: town: is required"
             ]
         );
     }

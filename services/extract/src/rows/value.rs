@@ -11,7 +11,7 @@ pub(super) fn read(field: &Field, value: &Value) -> Result<String, String> {
         // Lists and objects are kept as they are written.
         other => other.to_string(),
     };
-    let text = of_kind(field.kind, &text).ok_or_else(|| format!("is no {}", name(field.kind)))?;
+    let text = of_kind(field.kind, &text).ok_or_else(|| format!("is not a {}", name(field.kind)))?;
     if field.size > 0 && text.chars().count() > field.size {
         return Err(format!("is longer than {} characters", field.size));
     }
@@ -22,7 +22,7 @@ pub(super) fn read(field: &Field, value: &Value) -> Result<String, String> {
     let chosen = field.choices.iter().find(same);
     chosen
         .cloned()
-        .ok_or_else(|| "is none of its values".to_owned())
+        .ok_or_else(|| "is not one of the allowed values".to_owned())
 }
 
 fn of_kind(kind: Kind, text: &str) -> Option<String> {
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(read(&chosen, &json!("stone")).as_deref(), Ok("Stone"));
         assert_eq!(
             read(&chosen, &json!("glass")).unwrap_err(),
-            "is none of its values"
+            "is not one of the allowed values"
         );
     }
 }

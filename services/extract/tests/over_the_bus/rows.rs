@@ -30,7 +30,7 @@ async fn each_table_is_asked_for_and_bad_rows_are_told() {
         entry.effects,
         effects(&[("bad-lines", 1), ("model-calls", 2)])
     );
-    assert_eq!(entry.detail, "bridge: built: is no whole number");
+    assert_eq!(entry.detail, "bridge: built: is not a whole number");
     assert_eq!(
         entry.written.len(),
         1,

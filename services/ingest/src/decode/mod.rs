@@ -6,6 +6,8 @@ use std::io::{Read, Write};
 
 mod docx;
 mod frames;
+#[cfg(test)]
+mod fuzz;
 mod html;
 mod limits;
 mod pdf;

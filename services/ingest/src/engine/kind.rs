@@ -27,10 +27,10 @@ pub enum Refusal {
     #[error("is empty")]
     Empty,
     /// The declared kind is something else than the content.
-    #[error("is declared as a PDF but is none")]
+    #[error("is declared as a PDF but is not a PDF")]
     NoPdf,
     /// As above.
-    #[error("is declared as a Word document but is none")]
+    #[error("is declared as a Word document but is not a Word document")]
     NoDocx,
     /// Known, and not read.
     #[error("is {0}, which is not read; convert it to PDF or text")]

@@ -84,7 +84,7 @@ fn named(ask: &CollectionDrop) -> Result<CollectionKey, Error> {
         ("collection", &ask.collection),
     ] {
         if value.is_empty() {
-            let text = format!("{field}: is missing");
+            let text = format!("{field}: is required");
             return Err(Error::new(ErrorCode::BadRequest, text));
         }
     }

@@ -285,6 +285,51 @@ fn no_error_speaks_of_the_machine_room() {
     );
 }
 
+/// "is no number" and "is none of them", where English says "is not a number" and "is not one of them".
+fn negates_oddly(text: &str) -> bool {
+    let odd = [
+        "is no ",
+        "are no ",
+        "is none of",
+        "that is no ",
+        "but is none",
+        "but none",
+    ];
+    let plain = text
+        .to_lowercase()
+        .replace("there is no ", "")
+        .replace("there are no ", "");
+    odd.iter().any(|words| plain.contains(words))
+}
+
+#[test]
+fn texts_are_plain_english() {
+    let mut odd = Vec::new();
+    for source in shipped() {
+        if source.path.starts_with("services/llm/src/builtin/") {
+            // Reads and writes the English of others.
+            continue;
+        }
+        for (at, line) in source.strings.lines().enumerate() {
+            let quoted = line.split('"').skip(1).step_by(2);
+            for text in quoted.filter(|text| negates_oddly(text)) {
+                odd.push(format!("{}:{}: {text}", source.path, at + 1));
+            }
+        }
+    }
+    assert!(
+        odd.is_empty(),
+        "texts that nobody would write:\n  {}",
+        odd.join("\n  ")
+    );
+}
+
+#[test]
+fn odd_negations_are_found() {
+    assert!(negates_oddly("built: is no whole number") && negates_oddly("is none of its values"));
+    assert!(!negates_oddly("there is no flow 'x'") && !negates_oddly("is not a number"));
+}
+
 #[test]
 fn texts_of_errors_are_found() {
     let code = "let a = Error::new(Code::A, format!(\"the exchange {x} is gone\"));";

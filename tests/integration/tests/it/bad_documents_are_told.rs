@@ -199,7 +199,7 @@ fn bad() -> Vec<(&'static str, &'static str, Vec<u8>, &'static str)> {
             "urn:bad:no-pdf",
             pdf,
             b"Only words.".to_vec(),
-            "is declared as a PDF but is none",
+            "is declared as a PDF but is not a PDF",
         ),
         (
             "urn:bad:no-docx",

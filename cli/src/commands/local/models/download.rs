@@ -64,7 +64,7 @@ impl Source {
         }
         let text = String::from_utf8(text);
         text.map(Some)
-            .map_err(|_| self.fault("SHA256SUMS is no text"))
+            .map_err(|_| self.fault("SHA256SUMS is not text"))
     }
 
     /// Fetches a file into a directory, from where an earlier try ended. Returns its size.

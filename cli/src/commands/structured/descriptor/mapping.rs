@@ -142,7 +142,7 @@ fn read_date(step: &Place<'_>) -> Read<Transform> {
     let (format, timed) = date_format(&step.required("format")?);
     let mut items = StrftimeItems::new(&format);
     if items.any(|item| item == Item::Error) {
-        return Err(step.wrong("format", "is no date format"));
+        return Err(step.wrong("format", "is not a date format"));
     }
     Ok(Transform::Date(format, timed))
 }

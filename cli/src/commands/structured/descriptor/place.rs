@@ -137,6 +137,6 @@ impl<'a> Place<'a> {
 
     pub(super) fn regex(&self, key: &str) -> Read<Regex> {
         let text = self.required(key)?;
-        Regex::new(&text).map_err(|_| self.wrong(key, &format!("'{text}' is no pattern")))
+        Regex::new(&text).map_err(|_| self.wrong(key, &format!("'{text}' is not a valid pattern")))
     }
 }

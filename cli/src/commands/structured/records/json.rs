@@ -59,7 +59,7 @@ impl Found<'_, '_, '_> {
         self.there = true;
         let fields = match value {
             Value::Object(fields) => Ok(fields),
-            _ => Err("is no object".to_owned()),
+            _ => Err("is not an object".to_owned()),
         };
         match self.out.put(None, fields) {
             Ok(true) => return Ok(()),
@@ -163,7 +163,7 @@ mod tests {
     fn what_is_no_record_is_told() {
         let root = Format::Json(Vec::new());
         let all = read(&root, Encoding::Utf8, b"[1, {\"a\": 2}]").expect("read");
-        assert_eq!(all[0].1.as_ref().expect_err("a number"), "is no object");
+        assert_eq!(all[0].1.as_ref().expect_err("a number"), "is not an object");
         assert!(all[1].1.is_ok());
         let fault = |format: &Format, text: &str| {
             let error = read(format, Encoding::Utf8, text.as_bytes()).expect_err("refused");

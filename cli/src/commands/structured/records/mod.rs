@@ -2,6 +2,8 @@
 //! [`LONGEST`] bytes.
 
 mod csv;
+#[cfg(test)]
+mod fuzz;
 mod json;
 mod xml;
 

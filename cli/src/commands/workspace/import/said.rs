@@ -36,7 +36,7 @@ impl Said {
                 Item::Begin(_, length) if length > SAID => {
                     return Err(Error::file(
                         path,
-                        "is no workspace bundle: a member is too large",
+                        "is not a workspace bundle: a member is too large",
                     ));
                 }
                 Item::Begin(begun, _) => member = Some(begun),
@@ -67,7 +67,7 @@ impl Said {
     pub(super) fn check(&self, path: &Path) -> Result<()> {
         let wrong = |why: String| Err(Error::file(path, why));
         if self.manifest.is_null() {
-            return wrong("is no workspace bundle: manifest.json is missing".to_owned());
+            return wrong("is not a workspace bundle: manifest.json is missing".to_owned());
         }
         let format = text(&self.manifest, "format");
         if format != bundle::FORMAT {

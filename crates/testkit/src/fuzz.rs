@@ -1,0 +1,209 @@
+//! Feeds a parser what nobody would write: seeds that are cut, spliced, repeated and flipped, for a bounded time.
+//!
+//! A parser of outside bytes may refuse everything and do nothing else: a panic, an input that takes longer than
+//! [`SLOW`] or one that takes more memory than [`LARGE`] fails the test. The inputs follow from the name of the
+//! target, so that a failure comes back; `TG_FUZZ_SEED` starts elsewhere, `TG_FUZZ_MS` says for how long.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::{Duration, Instant};
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+/// Time that one input may take; it is given twice more before it fails, as the machine may be busy.
+pub const SLOW: Duration = Duration::from_secs(1);
+/// Bytes by which one batch of inputs may raise what the process held at most.
+pub const LARGE: u64 = 512 << 20;
+/// The longest input.
+const LONGEST: usize = 64 << 10;
+/// How long a target runs where nothing else is said.
+const USUAL: Duration = Duration::from_millis(200);
+/// Inputs between two looks at the process's memory.
+const BATCH: u64 = 64;
+
+/// How long each target runs: `TG_FUZZ_MS`, else a moment.
+pub fn budget() -> Duration {
+    let given = std::env::var("TG_FUZZ_MS").ok();
+    given
+        .and_then(|text| text.parse().ok())
+        .map_or(USUAL, Duration::from_millis)
+}
+
+/// Feeds `target` for [`budget`]: first the seeds as they are, then what becomes of them.
+///
+/// # Panics
+///
+/// If the target panics, is slow or takes much memory; the input is printed before.
+pub fn run(name: &str, seeds: &[&[u8]], target: impl Fn(&[u8])) {
+    let start = std::env::var("TG_FUZZ_SEED").ok();
+    let start = start.and_then(|text| text.parse().ok());
+    let seed = start.unwrap_or_else(|| {
+        name.bytes().fold(7_u64, |hash, byte| {
+            hash.wrapping_mul(31).wrapping_add(u64::from(byte))
+        })
+    });
+    let mut random = StdRng::seed_from_u64(seed);
+    let mut peak = memory();
+    let end = Instant::now() + budget();
+    let mut count = 0_u64;
+    for seed in seeds {
+        feed(name, seed, &target);
+    }
+    while Instant::now() < end {
+        let input = mutated(seeds, &mut random);
+        feed(name, &input, &target);
+        count += 1;
+        if count.is_multiple_of(BATCH) {
+            let now = memory();
+            assert!(
+                now < peak + LARGE,
+                "{name}: one of the inputs {}..{count} took {} bytes",
+                count - BATCH,
+                now - peak
+            );
+            peak = now;
+        }
+    }
+    println!("{name}: {count} inputs from seed {seed}");
+}
+
+fn feed(name: &str, input: &[u8], target: &impl Fn(&[u8])) {
+    let mut took = Duration::ZERO;
+    for _ in 0..3 {
+        let began = Instant::now();
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| target(input))) {
+            eprintln!("{name}: panics at {}", shown(input));
+            resume_unwind(panic);
+        }
+        took = began.elapsed();
+        if took <= SLOW {
+            return;
+        }
+    }
+    panic!("{name}: takes {took:?} at {}", shown(input));
+}
+
+fn shown(input: &[u8]) -> String {
+    let hex: String = input.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!(
+        "{} bytes: {hex}\n{}",
+        input.len(),
+        String::from_utf8_lossy(input)
+    )
+}
+
+/// A seed with one to eight changes.
+fn mutated(seeds: &[&[u8]], random: &mut StdRng) -> Vec<u8> {
+    let pick = |random: &mut StdRng| match seeds.is_empty() {
+        true => &[][..],
+        false => seeds[random.random_range(0..seeds.len())],
+    };
+    let mut input = pick(random).to_vec();
+    for _ in 0..random.random_range(1..=8) {
+        let other = pick(random);
+        change(&mut input, other, random);
+    }
+    input.truncate(LONGEST);
+    input
+}
+
+fn change(input: &mut Vec<u8>, other: &[u8], random: &mut StdRng) {
+    let at = random.random_range(0..=input.len());
+    let left = input.len() - at;
+    match random.random_range(0..9) {
+        // A bit.
+        0 if left > 0 => input[at] ^= 1 << random.random_range(0..8),
+        // A byte: anything, or what parsers look for.
+        1 if left > 0 => {
+            let telling = b"\0\x01\x7f\x80\xff\"'{}[]()<>\\/:;,.&#@-+=\n\r\t {%e";
+            input[at] = match random.random_bool(0.5) {
+                true => random.random(),
+                false => telling[random.random_range(0..telling.len())],
+            };
+        }
+        // A length that is none.
+        2 if left > 0 => {
+            let width = [1, 2, 4, 8, 10][random.random_range(0..5)].min(left);
+            let fill = [0x00, 0xff, 0x7f, 0x80][random.random_range(0..4)];
+            input[at..at + width].fill(fill);
+        }
+        // The end is missing.
+        3 => input.truncate(at),
+        // A part is missing.
+        4 if left > 0 => {
+            let end = at + random.random_range(1..=left.min(32));
+            input.drain(at..end);
+        }
+        // Bytes too many.
+        5 => {
+            let more: Vec<u8> = (0..random.random_range(1..8))
+                .map(|_| random.random())
+                .collect();
+            input.splice(at..at, more);
+        }
+        // The end of another one.
+        6 => {
+            let from = random.random_range(0..=other.len());
+            input.truncate(at);
+            input.extend_from_slice(&other[from..]);
+        }
+        // A part of another one.
+        7 if !other.is_empty() => {
+            let from = random.random_range(0..other.len());
+            let to = (from + random.random_range(1..64)).min(other.len());
+            input.splice(at..at, other[from..to].iter().copied());
+        }
+        // The same again and again: nesting, long lists.
+        8 if left > 0 => {
+            let part = input[at..at + random.random_range(1..=left.min(12))].to_vec();
+            let times = [2, 16, 300, 4_000][random.random_range(0..4)];
+            let times = times.min(LONGEST / part.len());
+            input.splice(at..at, part.repeat(times));
+        }
+        _ => input.push(random.random()),
+    }
+    input.truncate(LONGEST);
+}
+
+/// What this process held at most, in bytes; zero where the system does not say.
+fn memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = line.and_then(|text| text.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    kilobytes.unwrap_or_default() << 10
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inputs_follow_from_the_seed_and_differ() {
+        let seeds: [&[u8]; 2] = [b"{\"a\": 1}", b"[1, 2]"];
+        let inputs = |seed| {
+            let mut random = StdRng::seed_from_u64(seed);
+            (0..100)
+                .map(|_| mutated(&seeds, &mut random))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(inputs(1), inputs(1));
+        assert_ne!(inputs(1), inputs(2));
+        assert!(inputs(3).iter().all(|input| input.len() <= LONGEST));
+    }
+
+    #[test]
+    #[should_panic(expected = "out of range")]
+    fn a_panic_is_found() {
+        run("a panic", &[b"abc"], |bytes| {
+            assert!(bytes.first() != Some(&b'['), "out of range");
+        });
+    }
+
+    #[test]
+    #[should_panic(expected = "takes")]
+    fn what_is_slow_is_found() {
+        run("slow", &[b"x"], |_| {
+            std::thread::sleep(SLOW + Duration::from_millis(50))
+        });
+    }
+}
