@@ -74,6 +74,23 @@ pub async fn run<S: WorkspaceStore>(mesh: Mesh, name: &'static str, store: Arc<O
     }
 }
 
+/// Why a store purges nothing now; `None`: it may. For those who tell people how a system is.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn refusal<S: WorkspaceStore>(
+    mesh: &Mesh,
+    store: &S,
+) -> Result<Option<&'static str>, Error> {
+    let config = mesh.config();
+    let Some(identity) = config.store_identity() else {
+        return Ok(None);
+    };
+    let known = store.database().config_known().await?;
+    let verdict = Verdict::of(known.as_ref(), &identity, config.version());
+    Ok(verdict.refusal())
+}
+
 async fn round<S: WorkspaceStore>(
     mesh: &Mesh,
     name: &'static str,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tg_collections::reaper;
 use tg_mesh::bus::Link;
 use tg_mesh::{Ask, Deadline, Mesh};
 use tg_schemas::msg::{FlowResponse, TextCompletionRequest, TextCompletionResponse};
@@ -23,7 +24,7 @@ impl Service {
         mesh: &Mesh,
         workspace: &WorkspaceId,
     ) -> Result<FlowResponse, Error> {
-        let mut checks = vec![bus(mesh), standby(mesh)];
+        let mut checks = vec![bus(mesh), standby(mesh), self.configuration(mesh).await?];
         let records = Config::new(mesh).values(workspace, FLOW).await?;
         if records.is_empty() {
             checks.push(check(
@@ -73,6 +74,22 @@ impl Service {
         };
         let advice = "`tg dead-letters` and `tg parked` list, show and replay them";
         Ok(check("put-aside records", !dead, &detail, advice))
+    }
+}
+
+impl Service {
+    /// Whether the configuration is the one that the stores have known.
+    async fn configuration(&self, mesh: &Mesh) -> Result<Value, Error> {
+        let store = self.store().await?;
+        Ok(match reaper::refusal(mesh, &*store).await? {
+            None => check("configuration", true, "is the one that the stores know", ""),
+            Some(why) => check(
+                "configuration",
+                false,
+                &format!("{why}; data of deleted workspaces is not purged"),
+                "bring the lost configuration back from a backup",
+            ),
+        })
     }
 }
 
