@@ -149,6 +149,16 @@ pub const USAGE_BASE: &str = "usage";
 /// Base of the system's record topic for what cannot be handled now.
 pub const PUT_ASIDE_BASE: &str = "put-aside";
 
+/// The processor that keeps put-aside records.
+pub const PUT_ASIDE_READER: &str = "flow-svc";
+
+/// System topics of records with their one reader, whose queue every process declares: what is written there waits for a
+/// reader that has not started yet.
+pub const ALWAYS_QUEUED: [(&str, &str); 2] = [
+    (PUT_ASIDE_BASE, PUT_ASIDE_READER),
+    (crate::msg::LIBRARY_TEXTS, crate::msg::RUN_TALLY_READER),
+];
+
 const fn spec(name: &'static str, role: Role, message: &'static str) -> Spec {
     Spec {
         name,

@@ -236,7 +236,12 @@ mod tests {
         view.set("w", COLLECTION, "odd", Some("["));
         let known = ["c", "plain", "odd", "none"].map(|name| view.incarnation("w", name));
         assert_eq!(known, [4, 0, 0, 0]);
-        view.set(REGISTRY, "workspace", "w", Some(r#"{"enabled":true,"generation":7}"#));
+        view.set(
+            REGISTRY,
+            "workspace",
+            "w",
+            Some(r#"{"enabled":true,"generation":7}"#),
+        );
         view.set(REGISTRY, "workspace", "first", Some(r#"{"enabled":true}"#));
         view.set(REGISTRY, GENERATION, "disabled", Some("5"));
         let stone = r#"{"generation":6,"deleted-at":1,"purge-after":2}"#;

@@ -147,12 +147,17 @@ async fn of_another_release<M: Message>(
     fingerprint: String,
 ) -> Result<M, ReadFault> {
     let later = |error| ReadFault::Retry { error, after: None };
-    if writer_schemas::learn(mesh, &fingerprint).await.map_err(later)? {
+    if writer_schemas::learn(mesh, &fingerprint)
+        .await
+        .map_err(later)?
+    {
         return record
             .read::<M>()
             .map_err(|fault| ReadFault::Dead(fault.into()));
     }
-    Err(later(CodecError::UnknownSchema { name, fingerprint }.into()))
+    Err(later(
+        CodecError::UnknownSchema { name, fingerprint }.into(),
+    ))
 }
 
 /// Why a cancelled answer ended: its deadline, or the asker.

@@ -7,17 +7,18 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tg_bus::{Bus, Consume, Consumer, Delivery, Mode, Sink, TaskKind};
 use tg_rpc::{Peer, PeerOptions, control};
-use tg_schemas::{Error, Frame, Subscription};
+use tg_schemas::processors::{ALWAYS_QUEUED, PUT_ASIDE_BASE};
+use tg_schemas::{Class, Error, Frame, Subscription, Topic};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use crate::announce;
 use crate::config_view::{COLLECTION, LIFECYCLE};
 use crate::config_watch::{self, Watched};
 use crate::mesh::Mesh;
 use crate::middleware::Middleware;
 use crate::processor::Processor;
 use crate::runtime::Runtime;
-use crate::{announce, library_texts, put_aside};
 
 /// How long each step of leaving the mesh may take.
 const LEAVE: Duration = Duration::from_secs(2);
@@ -68,11 +69,15 @@ impl Host {
             .bus()
             .consume(&control, consume, Arc::new(Control(mesh.clone())))
             .await?;
-        let mut queues = vec![put_aside::subscription()];
-        if mesh.bus().mode() == Mode::Native {
-            queues.push(library_texts::subscription());
-        }
-        mesh.bus().declare(&[put_aside::topic()], &queues).await?;
+        let foreign = mesh.bus().mode() == Mode::Interop;
+        let queues: Vec<_> = ALWAYS_QUEUED
+            .iter()
+            // Foreign libraries are asked, not written to.
+            .filter(|(base, _)| !foreign || *base == PUT_ASIDE_BASE)
+            .map(|(base, reader)| Subscription::service(Topic::system(Class::Flow, base), reader))
+            .collect();
+        let topics: Vec<_> = queues.iter().map(|queue| queue.topic.clone()).collect();
+        mesh.bus().declare(&topics, &queues).await?;
         let host = Self(Arc::new(Inner {
             mesh,
             watched: Arc::default(),

@@ -38,7 +38,6 @@ mod instance;
 mod lease_record;
 pub mod leased_store;
 mod leases;
-mod library_texts;
 pub mod mesh;
 pub mod middleware;
 pub mod presence;

@@ -8,8 +8,8 @@ use tg_rpc::Peer;
 use tokio_util::sync::CancellationToken;
 
 use crate::config_view::ConfigView;
-use crate::presence::PresenceView;
 use crate::middleware::Middleware;
+use crate::presence::PresenceView;
 
 /// A process's view of the mesh. Cheap to clone.
 #[derive(Clone)]

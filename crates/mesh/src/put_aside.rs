@@ -8,7 +8,7 @@ use tg_bus::{Envelope, Target};
 use tg_rpc::deadline::now_millis;
 use tg_schemas::codec::{self, ContentType};
 use tg_schemas::msg::PutAside;
-use tg_schemas::processors::PUT_ASIDE_BASE;
+use tg_schemas::processors::{PUT_ASIDE_BASE, PUT_ASIDE_READER};
 use tg_schemas::{Class, Error, ErrorCode, Headers, Subscription, Topic, limits};
 use tokio_util::sync::CancellationToken;
 
@@ -41,7 +41,7 @@ pub fn topic() -> Topic {
 
 /// Its one reader.
 pub fn subscription() -> Subscription {
-    Subscription::service(topic(), "flow-svc")
+    Subscription::service(topic(), PUT_ASIDE_READER)
 }
 
 /// Puts a record aside; `Ok` when the flow service's queue has it, with why if nobody will try it again.

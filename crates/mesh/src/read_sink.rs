@@ -9,8 +9,8 @@ use tg_schemas::{ErrorCode, Headers, Subscription, WorkspaceKey};
 
 use crate::erased::{ErasedRead, Outcome};
 use crate::handler::ReadFault;
-use crate::put_aside::{self, Reason};
 use crate::middleware::Follow;
+use crate::put_aside::{self, Reason};
 use crate::slot::{Done, Slot, note};
 use tg_bus::TaskKind;
 use tg_bus::{Delivery, Mode, Sink};

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use parking_lot::{Mutex, RwLock};
-use tg_schemas::{Headers, Subscription};
 use tg_schemas::msg::{HostedFlow, HostedProcessor};
+use tg_schemas::{Headers, Subscription};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 

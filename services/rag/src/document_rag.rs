@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::json;
+use tg_clients::embeddings::embed;
+use tg_clients::traces::{Text, answer_title};
 use tg_mesh::{Cx, Out, Serve};
 use tg_provenance::{
     Retrieval, SelectedChunk, SessionFacts, Synthesis, asked, explored_chunks, focused_on_chunks,
@@ -21,7 +23,6 @@ use crate::engine::documents::{Chosen, Passage, choose, in_order, pool};
 use crate::engine::plan::DocumentPlan;
 use crate::fault;
 use crate::frames::End;
-use crate::keep::answer_title;
 use crate::narrator::Narrator;
 use crate::processors::{now, trace_id};
 use crate::settings::Settings;
@@ -121,18 +122,19 @@ async fn answer(
     };
     let written = synthesis::write(cx, narrator, task).await?;
 
-    let title = answer_title("DocumentRAG", &plan.question);
     let document = names.answer_document();
+    let answer = Text {
+        id: document.clone(),
+        title: answer_title("DocumentRAG", &plan.question),
+        text: &written.text,
+    };
     let cited: Vec<usize> = written.cited.iter().copied().collect();
     let chunks: Vec<String> = cited
         .iter()
         .filter_map(|at| chosen.get(*at))
         .map(|chosen| passages[chosen.passage].chunk.clone())
         .collect();
-    let (stored, sources) = tokio::join!(
-        narrator.keeper.save(&document, title, &written.text),
-        sources(cx, plan, &chunks)
-    );
+    let (stored, sources) = tokio::join!(narrator.traces.save(&answer), sources(cx, plan, &chunks));
     let end = Synthesis {
         focused,
         stored,
@@ -162,7 +164,7 @@ async fn search(
             return Ok((Vec::new(), None));
         }
         let searches = concepts::searches(&plan.question, concepts);
-        let embedded = ask::embed(cx, searches).await?;
+        let embedded = embed(cx, searches, None).await?;
         let found = ask::by_meaning(cx, &plan.collection, &embedded, plan.pool).await?;
         Ok((found, embedded.told()))
     };

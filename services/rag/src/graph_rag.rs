@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::json;
+use tg_clients::embeddings::embed;
+use tg_clients::traces::{Text, answer_title};
 use tg_mesh::{Cx, Out, Serve};
 use tg_provenance::{
     Retrieval, SelectedEdge, SessionFacts, Synthesis, asked, explored_graph, focused_on_edges,
@@ -25,7 +27,6 @@ use crate::engine::seeds::{self, Seed};
 use crate::engine::traversal::{Kept, Scored, Walk};
 use crate::fault;
 use crate::frames::End;
-use crate::keep::answer_title;
 use crate::narrator::Narrator;
 use crate::processors::{now, trace_id};
 use crate::settings::Settings;
@@ -117,9 +118,13 @@ async fn answer(
     };
     let written = synthesis::write(cx, narrator, task).await?;
 
-    let title = answer_title("GraphRAG", &plan.question);
     let document = names.answer_document();
-    let stored = narrator.keeper.save(&document, title, &written.text).await;
+    let answer = Text {
+        id: document.clone(),
+        title: answer_title("GraphRAG", &plan.question),
+        text: &written.text,
+    };
+    let stored = narrator.traces.save(&answer).await;
     let cites: Vec<usize> = written
         .cited
         .iter()
@@ -178,7 +183,7 @@ async fn begin(
     if !ask.graph_seeds.is_empty() {
         return Ok((seeds::given(&ask.graph_seeds, limit), None));
     }
-    let embedded = ask::embed(cx, searches.to_vec()).await?;
+    let embedded = embed(cx, searches.to_vec(), None).await?;
     let found = ask::entities(cx, &plan.collection, &embedded, limit).await?;
     Ok((seeds::merge(found, limit), embedded.told()))
 }

@@ -18,7 +18,6 @@ pub mod engine;
 mod fault;
 mod frames;
 mod graph_rag;
-mod keep;
 mod narrator;
 mod processors;
 mod reranker;

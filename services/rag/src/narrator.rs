@@ -3,20 +3,20 @@
 
 use std::time::Duration;
 
+use tg_clients::traces::TraceWriter;
 use tg_mesh::{Cx, Out};
 use tg_provenance::Event;
 use tg_schemas::Error;
 use tokio::time::Instant;
 
 use crate::frames::{End, Frames};
-use crate::keep::Keeper;
 
 /// See the module.
 pub struct Narrator<R> {
     out: Out<R>,
     streaming: bool,
     /// Where things are kept.
-    pub keeper: Keeper,
+    pub traces: TraceWriter,
     trace: Vec<Event>,
     stored: usize,
     began: Instant,
@@ -29,7 +29,7 @@ impl<R: Frames> Narrator<R> {
         Self {
             out,
             streaming,
-            keeper: Keeper::new(cx, collection),
+            traces: TraceWriter::new(cx, collection),
             trace: Vec::with_capacity(5),
             stored: 0,
             began: Instant::now(),
@@ -109,7 +109,7 @@ impl<R: Frames> Narrator<R> {
     }
 
     async fn store(&mut self) -> Result<(), Error> {
-        self.keeper.publish(&self.trace[self.stored..]).await?;
+        self.traces.publish(&self.trace[self.stored..]).await?;
         self.stored = self.trace.len();
         Ok(())
     }

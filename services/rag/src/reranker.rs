@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tg_clients::embeddings::embed;
 use tg_mesh::{Cx, Deadline, Out, Serve};
 use tg_schemas::msg::{RerankerRequest, RerankerResponse, RerankerResult};
 use tg_schemas::{Error, ErrorCode};
 
 pub use endpoint::{Dialect, Endpoint};
 
-use crate::ask;
 use crate::engine::rank::{Ranked, Vectors, rank};
 use crate::fault;
 use crate::settings::Settings;
@@ -119,7 +119,7 @@ async fn vectors(
     let mut soon = cx.clone();
     soon.deadline = cx.deadline.min(Deadline::after(PATIENCE));
     let all: Vec<String> = queries.iter().chain(texts).cloned().collect();
-    match ask::embed(&soon, all).await {
+    match embed(&soon, all, None).await {
         Ok(embedded) => Ok(Some(embedded.vectors)),
         Err(error) if cx.cancel.is_cancelled() || cx.deadline.passed() => Err(error),
         Err(error) => {

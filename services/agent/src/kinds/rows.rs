@@ -2,15 +2,14 @@
 
 use serde_json::Value;
 use tg_schemas::msg::{
-    EmbeddingsRequest, EmbeddingsResponse, RowEmbeddingsRequest, RowEmbeddingsResponse,
-    RowIndexMatch, StructuredQueryRequest, StructuredQueryResponse,
+    RowEmbeddingsRequest, RowEmbeddingsResponse, RowIndexMatch, StructuredQueryRequest,
+    StructuredQueryResponse,
 };
 use tg_schemas::{Error, ErrorCode};
 
 use super::{Arguments, Call, Output, text};
 
 const QUESTIONS: &str = "structured-query-request";
-const EMBEDDINGS: &str = "embeddings-request";
 const ROWS: &str = "row-embeddings-query-request";
 
 /// Asks a question over rows.
@@ -54,17 +53,8 @@ pub(super) async fn search(
     arguments: &Arguments,
 ) -> Result<Output, Error> {
     let texts = vec![text(arguments, "query").to_owned()];
-    let request = EmbeddingsRequest {
-        texts,
-        packed: true,
-    };
-    let embedded = call.cx.ask::<_, EmbeddingsResponse>(EMBEDDINGS, &request)?;
-    let mut embedded = embedded.last().await?;
-    let vectors = embedded.take_vectors(1).unwrap_or_default();
-    let vector = vectors.into_iter().next().ok_or_else(|| {
-        let text = "the embeddings service did not return one vector for the one text";
-        Error::new(ErrorCode::Tool, text)
-    })?;
+    let embedded = tg_clients::embeddings::embed(call.cx, texts, None).await?;
+    let vector = embedded.vectors.into_iter().next().unwrap_or_default();
     let request = RowEmbeddingsRequest {
         vector,
         limit,

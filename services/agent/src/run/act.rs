@@ -1,5 +1,6 @@
 //! Uses the tool that was chosen and hands the run on to its next step.
 
+use tg_clients::traces::{Text, TraceWriter};
 use tg_mesh::Deadline;
 use tg_provenance::Reason;
 use tg_schemas::msg::{AgentRun, AgentRunStep};
@@ -9,7 +10,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::Stop;
-use super::keep::{Keeper, OBSERVATION_TITLE, Text, thought_title};
+use super::titles;
 use super::walk::Walk;
 use crate::engine::arguments;
 use crate::engine::bounds::{self, MAX_IN_VAIN, MAX_OBSERVATION, MAX_SAME, MAX_SHOWN};
@@ -31,7 +32,7 @@ impl Walk {
     ) -> Result<(), Stop> {
         let (tell, told) = oneshot::channel();
         let mut opening = self.opening();
-        let keeper = Keeper::new(&self.cx, &self.run.collection);
+        let traces = TraceWriter::outliving(&self.cx, &self.run.collection);
         let (id, step) = (self.id.clone(), self.step);
         let stored = async {
             // Without an observation the run ends here, and its end stores everything.
@@ -43,12 +44,12 @@ impl Walk {
             let texts = [
                 Text {
                     id: id.thought(step),
-                    title: thought_title(decision.action().0),
+                    title: titles::thought(decision.action().0),
                     text: &thought,
                 },
                 Text {
                     id: id.observation(step),
-                    title: OBSERVATION_TITLE.to_owned(),
+                    title: titles::OBSERVATION.to_owned(),
                     text: &seen.text,
                 },
             ];
@@ -58,7 +59,7 @@ impl Walk {
                 opening.push(trace::saw(&id, step, &seen, stored));
                 opening
             };
-            keeper.store(texts, entries).await
+            traces.store(texts, entries).await
         };
         let (walked, stored) = tokio::join!(
             self.use_tool(tools, decision, known, repeated, tell),
@@ -79,8 +80,8 @@ impl Walk {
         tell: oneshot::Sender<Observation>,
     ) -> Result<(), Stop> {
         let promised = Stored {
-            thought: self.keeper.has_library(),
-            text: self.keeper.has_library(),
+            thought: self.traces.has_library(),
+            text: self.traces.has_library(),
         };
         let mut chosen = Vec::new();
         if matches!(decision.taken, Taken::Action { .. }) {

@@ -7,7 +7,7 @@
 
 mod act;
 mod desk;
-mod keep;
+mod titles;
 mod request;
 mod step;
 mod think;

@@ -8,12 +8,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tg_clients::traces::{Text, TraceWriter};
 use tg_mesh::{Cx, Mode, Out};
 use tg_provenance::{Event, Reason, Session};
 use tg_schemas::msg::{AgentResponse, AgentRun};
 use tg_schemas::{Error, ErrorCode};
 
-use super::keep::{Keeper, OBSERVATION_TITLE, Text, answer_title, thought_title};
+use super::titles;
 use super::{Agent, Stop, now_ms};
 use crate::engine::bounds::own_steps;
 use crate::engine::chunks;
@@ -32,7 +33,7 @@ pub(super) struct Walk {
     pub(super) run: AgentRun,
     pub(super) step: u32,
     pub(super) id: Session,
-    pub(super) keeper: Keeper,
+    pub(super) traces: TraceWriter,
     /// `None` once it was given to the next step, or if the run has gone on already.
     pub(super) out: Option<Out<AgentResponse>>,
     /// The run goes on when nobody listens.
@@ -57,7 +58,7 @@ impl Walk {
     ) -> Self {
         Self {
             id: Session::new(&run.run),
-            keeper: Keeper::new(&cx, &run.collection),
+            traces: TraceWriter::outliving(&cx, &run.collection),
             agent,
             cx,
             run,
@@ -145,8 +146,8 @@ impl Walk {
     /// The end with an answer. From here on nothing but a fault of ours can turn the run.
     async fn answer(&mut self, decision: &Decision, text: &str) -> Result<(), Stop> {
         let promised = Stored {
-            thought: self.keeper.has_library(),
-            text: self.keeper.has_library(),
+            thought: self.traces.has_library(),
+            text: self.traces.has_library(),
         };
         let shown = trace::answered(&self.id, self.step, decision, promised);
         if let Some(conclusion) = shown.first() {
@@ -156,12 +157,12 @@ impl Walk {
         let texts = [
             Text {
                 id: self.id.thought(self.step),
-                title: thought_title("Final Answer"),
+                title: titles::thought("Final Answer"),
                 text: &thought,
             },
             Text {
                 id: self.id.answer_document(),
-                title: answer_title(&self.run.question),
+                title: titles::answer(&self.run.question),
                 text,
             },
         ];
@@ -171,7 +172,7 @@ impl Walk {
             events.extend(trace::answered(&self.id, self.step, decision, stored));
             events
         };
-        let stored = self.keeper.store(texts, entries).await;
+        let stored = self.traces.store(texts, entries).await;
         stored.map_err(Stop::Fault)?;
         self.earlier_steps().await;
         let mut total = self.used_before();
@@ -232,12 +233,12 @@ impl Walk {
         let texts = [
             Text {
                 id: self.id.thought(self.step),
-                title: thought_title(action),
+                title: titles::thought(action),
                 text: &thought,
             },
             Text {
                 id: self.id.observation(self.step),
-                title: OBSERVATION_TITLE.to_owned(),
+                title: titles::OBSERVATION.to_owned(),
                 text: seen.map_or("", |seen| &seen.text),
             },
         ];
@@ -251,7 +252,7 @@ impl Walk {
             events.extend(last);
             events
         };
-        let stored = self.keeper.store(texts, entries).await;
+        let stored = self.traces.store(texts, entries).await;
         stored.map_err(Stop::Fault)
     }
 

@@ -9,9 +9,10 @@ mod schema;
 
 use std::collections::HashMap;
 
-use tg_mesh::{Cx, Deadline, Mode, Processor, ReadFault};
+use tg_clients::embeddings::embed;
+use tg_mesh::{Cx, Mode, Processor, ReadFault};
 use tg_runs::RunContext;
-use tg_schemas::msg::{EmbeddingsRequest, EmbeddingsResponse, Metadata};
+use tg_schemas::msg::Metadata;
 use tg_schemas::{Error, ErrorCode};
 
 use batch::Batcher;
@@ -90,28 +91,18 @@ async fn ask(cx: &Cx, texts: &[&str]) -> Result<(Vec<Vec<f32>>, String), Error> 
     while !rest.is_empty() {
         let (now, later) = rest.split_at(portion(rest));
         rest = later;
-        let question = EmbeddingsRequest {
-            texts: now.iter().map(|text| (*text).to_owned()).collect(),
-            packed: true,
-        };
-        let mut options = cx.ask_options();
-        options.deadline = Some(Deadline::after(PATIENCE));
-        let topic = cx.topic("embeddings-request")?;
-        let asked = cx
-            .mesh
-            .ask::<_, EmbeddingsResponse>(topic, &question, options);
-        let mut answer = asked.last().await?;
-        let made = answer.take_vectors(now.len());
-        let made = made.filter(|made| made.iter().all(|vector| !vector.is_empty()));
+        let texts = now.iter().map(|text| (*text).to_owned()).collect();
+        let answer = embed(cx, texts, Some(PATIENCE)).await?;
+        let complete = answer.vectors.iter().all(|vector| !vector.is_empty());
         let same = model.as_ref().is_none_or(|model| *model == answer.model);
-        let Some(made) = made.filter(|_| same) else {
+        if !complete || !same {
             return Err(Error::typed(
                 crate::error::FAULT,
                 "the embeddings service did not answer for every text",
             ));
-        };
+        }
         model = Some(answer.model);
-        vectors.extend(made);
+        vectors.extend(answer.vectors);
     }
     let found = texts.iter().map(|text| vectors[places[text]].clone());
     let found = found.collect();

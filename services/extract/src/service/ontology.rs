@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use tg_mesh::{Ask, Cx, Deadline, Read, ReadFault};
+use tg_clients::embeddings::embed;
+use tg_mesh::{Cx, Read, ReadFault};
 use tg_runs::RunContext;
-use tg_schemas::msg::{Chunk, EmbeddingsRequest, EmbeddingsResponse, Triples};
+use tg_schemas::msg::{Chunk, Triples};
 use tg_schemas::{Error, ErrorCode};
 
 use super::chunk::{Piece, piece};
@@ -103,7 +104,7 @@ impl Along {
             return Ok((0..ontologies.elements().len()).collect());
         }
         let mut chosen = named_in(ontologies, text);
-        let sentences = embed(cx, segments(text)).await?;
+        let sentences = embed(cx, segments(text), Some(PATIENCE)).await?;
         let index = self.index(cx, ontologies, &sentences.model).await?;
         let (top_k, threshold) = (self.settings.top_k, self.settings.threshold);
         chosen.extend(index.near(sentences.vectors, top_k, threshold));
@@ -128,7 +129,7 @@ impl Along {
         let mut texts = Index::texts(ontologies);
         while !texts.is_empty() {
             let rest = texts.split_off(texts.len().min(BATCH));
-            vectors.extend(embed(cx, texts).await?.vectors);
+            vectors.extend(embed(cx, texts, Some(PATIENCE)).await?.vectors);
             texts = rest;
         }
         let index = Arc::new(Index::new(model.to_owned(), vectors));
@@ -229,30 +230,4 @@ impl Along {
         let told = ledger.tell(workspace, place, version).await;
         Ok(told.map_err(Error::from)?)
     }
-}
-
-/// The vectors of some texts, asked for at once.
-async fn embed(cx: &Cx, texts: Vec<String>) -> Result<EmbeddingsResponse, Error> {
-    let wanted = texts.len();
-    if wanted == 0 {
-        return Ok(EmbeddingsResponse::default());
-    }
-    let options = Ask {
-        deadline: Some(Deadline::after(PATIENCE)),
-        ..cx.ask_options()
-    };
-    let topic = cx.topic("embeddings-request")?;
-    let ask = EmbeddingsRequest {
-        texts,
-        packed: true,
-    };
-    let answer = cx.mesh.ask::<_, EmbeddingsResponse>(topic, &ask, options);
-    let mut answer = answer.last().await?;
-    answer.vectors = answer.take_vectors(wanted).ok_or_else(|| {
-        Error::new(
-            ErrorCode::Internal,
-            "the embeddings service gave another number of vectors than texts",
-        )
-    })?;
-    Ok(answer)
 }

@@ -14,7 +14,7 @@ pub use graph::Graph;
 pub use library::Library;
 pub use model::{Model, Spent, object};
 pub use rerank::rerank;
-pub use search::{by_meaning, by_words, embed, entities};
+pub use search::{by_meaning, by_words, entities};
 
 use futures::{StreamExt, TryStreamExt, stream};
 

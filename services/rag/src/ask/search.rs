@@ -1,59 +1,21 @@
 //! Embeddings, and look-ups of entities and chunks.
 
+pub use tg_clients::embeddings::Embedded;
 use tg_mesh::Cx;
+use tg_schemas::Error;
 use tg_schemas::msg::{
-    DocumentEmbeddingsRequest, DocumentEmbeddingsResponse, EmbeddingsRequest, EmbeddingsResponse,
-    EntityMatch, GraphEmbeddingsRequest, GraphEmbeddingsResponse, KeywordIndexRequest,
-    KeywordIndexResponse,
+    DocumentEmbeddingsRequest, DocumentEmbeddingsResponse, EntityMatch, GraphEmbeddingsRequest,
+    GraphEmbeddingsResponse, KeywordIndexRequest, KeywordIndexResponse,
 };
-use tg_schemas::{Error, ErrorCode};
 
 use super::few;
 use crate::fault;
 
-const EMBEDDINGS: &str = "embeddings-request";
 const ENTITIES: &str = "graph-embeddings-request";
 const CHUNKS: &str = "document-embeddings-request";
 const KEYWORDS: &str = "keyword-index-request";
 /// Look-ups at a time; a question has no more (see [`crate::engine::concepts::MOST`]).
 const AT_ONCE: usize = 16;
-
-/// Texts as vectors, and the model that made them.
-#[derive(Debug, Clone)]
-pub struct Embedded {
-    /// One per text.
-    pub vectors: Vec<Vec<f32>>,
-    /// Model; empty if it is not told.
-    pub model: String,
-}
-
-impl Embedded {
-    /// The model, if it is told.
-    pub fn told(&self) -> Option<String> {
-        Some(self.model.clone()).filter(|model| !model.is_empty())
-    }
-}
-
-/// Turns texts into vectors, all at once.
-pub async fn embed(cx: &Cx, texts: Vec<String>) -> Result<Embedded, Error> {
-    let count = texts.len();
-    let request = EmbeddingsRequest {
-        texts,
-        packed: true,
-    };
-    let answer = cx.ask::<_, EmbeddingsResponse>(EMBEDDINGS, &request)?;
-    let mut answer = answer.last().await?;
-    let vectors = answer.take_vectors(count).ok_or_else(|| {
-        Error::new(
-            ErrorCode::Internal,
-            "the embeddings service returned another number of vectors than texts",
-        )
-    })?;
-    Ok(Embedded {
-        vectors,
-        model: answer.model,
-    })
-}
 
 /// Entities nearest to each vector, one list per vector. Fails only when every look-up does.
 pub async fn entities(

@@ -56,8 +56,12 @@ async fn answer(
 }
 
 fn found(sample: &str) -> Result<Detected, Error> {
-    detect(sample)
-        .ok_or_else(|| Error::new(ErrorCode::BadRequest, "sample: is neither CSV, JSON nor XML"))
+    detect(sample).ok_or_else(|| {
+        Error::new(
+            ErrorCode::BadRequest,
+            "sample: is neither CSV, JSON nor XML",
+        )
+    })
 }
 
 fn kind(found: &Detected) -> StructuredDataDiagnosisResponse {

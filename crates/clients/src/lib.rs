@@ -1,0 +1,10 @@
+//! Typed clients of our services, one file per service asked. A service knows another only through one of these or
+//! as a queue.
+//!
+//! What a foreign service of the same kind needs instead (interop mode) is decided here, not in who asks.
+//!
+//! * [`embeddings`]: texts as vectors.
+//! * [`traces`]: what an answer leaves behind, its texts in the library and its entries in the graph.
+
+pub mod embeddings;
+pub mod traces;
