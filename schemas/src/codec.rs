@@ -309,4 +309,6 @@ fn without_nan(text: &str) -> Option<String> {
 }
 
 #[cfg(test)]
+mod held;
+#[cfg(test)]
 mod tests;

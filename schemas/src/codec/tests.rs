@@ -9,6 +9,7 @@ use apache_avro::writer::datum::GenericDatumWriter;
 const LEFT_OUT: &[&str] = &["keys", "page", "next", "full_rooms"];
 
 fn agree<M: Message + Default + PartialEq + std::fmt::Debug>() {
+    held::holds::<M>();
     let message = M::default();
     let avro = encode(&message, ContentType::Avro).unwrap();
     assert_eq!(
