@@ -11,12 +11,12 @@ use tg_testkit::process::{Launch, client};
 
 use crate::world::{Bus, alone, post, up};
 
-const CHUNK: usize = 8 << 20;
+const CHUNK: usize = 4 << 20;
 const CHUNKS: usize = 6;
 
 /// Content of a chunk: no two are alike.
 fn chunk(at: usize) -> Vec<u8> {
-    let word = (at as u32 * 2_654_435_761).to_le_bytes();
+    let word = (at as u32).wrapping_mul(2_654_435_761).to_le_bytes();
     word.into_iter().cycle().take(CHUNK).collect()
 }
 
@@ -113,7 +113,7 @@ async fn a_deadline_over_rabbitmq() -> Result<()> {
 async fn the_end_of_the_process() -> Result<()> {
     let data = tempfile::tempdir()?;
     let mut server = Launch::up().data(data.path()).ready().await?;
-    for (at, pause) in [30, 90, 200, 400].into_iter().enumerate() {
+    for (at, pause) in [30, 150, 400].into_iter().enumerate() {
         let id = format!("urn:doc:killed-{at}");
         let url = server.url();
         let upload = uploaded(&url, &id).await?;
