@@ -38,8 +38,7 @@ pub async fn processors(mesh: &Mesh, settings: &Settings, services: &Services) -
         all.extend(tg_flow::processors_with(mesh, dir, durability, bounds).context("flow")?);
     }
     if services.has("librarian") {
-        let librarian =
-            tg_librarian::processors_with(mesh, dir, durability, settings.library);
+        let librarian = tg_librarian::processors_with(mesh, dir, durability, settings.library);
         all.extend(librarian.context("librarian")?);
     }
     if services.has("knowledge") {
@@ -50,10 +49,17 @@ pub async fn processors(mesh: &Mesh, settings: &Settings, services: &Services) -
         all.extend(tg_ingest::processors(settings));
     }
     if services.has("graph") {
-        all.extend(tg_graph::processors(mesh, dir, durability, settings.graph.clone()).context("graph")?);
+        all.extend(
+            tg_graph::processors(mesh, dir, durability, settings.graph.clone()).context("graph")?,
+        );
     }
     if services.has("rows") {
-        all.extend(tg_rows::processors(mesh, dir, durability, settings.workspace_rows));
+        all.extend(tg_rows::processors(
+            mesh,
+            dir,
+            durability,
+            settings.workspace_rows,
+        ));
     }
     if services.has("vectors") {
         let limits = tg_vectors::Limits {

@@ -5,7 +5,13 @@ use std::net::SocketAddr;
 use crate::settings::Auth;
 
 /// The lines shown when the system is ready.
-pub fn lines(at: SocketAddr, auth: Auth, model: &str, first: bool) -> Vec<String> {
+pub fn lines(
+    at: SocketAddr,
+    auth: Auth,
+    model: &str,
+    first: bool,
+    code: Option<&str>,
+) -> Vec<String> {
     let mut lines = vec![format!("Threadgraph is ready at http://{at}/")];
     if first {
         lines.push(format!(
@@ -20,7 +26,12 @@ pub fn lines(at: SocketAddr, auth: Auth, model: &str, first: bool) -> Vec<String
     }
     if auth == Auth::Iam && first {
         lines.push(format!(
-            "  first key: tg-bootstrap-iam -u http://{at}/   (works once)"
+            "  first key: tg-bootstrap-iam -u http://{at}/   (works once, on this machine)"
+        ));
+    }
+    if let Some(code) = code {
+        lines.push(format!(
+            "             from elsewhere: tg-bootstrap-iam -u URL --code {code}"
         ));
     }
     lines.push(format!("  model:    {model}"));

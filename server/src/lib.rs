@@ -4,6 +4,7 @@
 //! first-start greeting and an orderly stop.
 
 pub mod compose;
+pub mod descriptors;
 pub mod greeting;
 pub mod process;
 pub mod seed;

@@ -1,6 +1,8 @@
 //! One process from start to orderly stop: bus, mesh, hosted services, gateway, bootstrap, signals.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +15,7 @@ use tg_storage::Durability;
 use tokio::time::Instant;
 
 use crate::settings::{AmqpUrl, Auth, BusChoice, DurabilityChoice, MeshMode, Settings};
-use crate::{compose, greeting, seed, telemetry};
+use crate::{compose, descriptors, greeting, seed, telemetry};
 
 /// Names that `threadgraph serve` knows, in the order they are started.
 pub const SERVICES: [&str; 17] = [
@@ -41,6 +43,9 @@ const BOOTSTRAP_AGAIN: Duration = Duration::from_secs(2);
 
 /// What is left to the mesh, and to the gateway over its own bound, when the drain time is used up.
 const CUT_OFF: Duration = Duration::from_secs(2);
+
+/// How long the greeting waits for the code for the first key.
+const CODE_PATIENCE: Duration = Duration::from_secs(3);
 
 /// How long a process waits for a broker that is not there yet.
 const BROKER_PATIENCE: Duration = Duration::from_secs(30);
@@ -116,6 +121,7 @@ pub async fn run(settings: Settings, services: Services) -> Result<()> {
 /// Starts a process and returns once it listens.
 pub async fn start(settings: &Settings, services: &Services) -> Result<Running> {
     let metrics = telemetry::init_metrics();
+    let files = descriptors::raise();
     std::fs::create_dir_all(&settings.data_dir)
         .with_context(|| format!("data_dir: cannot create {}", settings.data_dir.display()))?;
     let first = !settings.data_dir.join("config.sqlite").exists();
@@ -143,13 +149,15 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
             Auth::None => tg_gateway::Regime::None,
             Auth::Iam => tg_gateway::Regime::Iam,
         };
-        let options = GatewayOptions {
+        let mut options = GatewayOptions {
             metrics,
             drain: settings.drain,
             ..GatewayOptions::new(settings.listen, regime)
         };
+        let connections = descriptors::connections(files, options.limits.connections);
+        options.limits.connections = connections;
         Some(
-            tg_gateway::serve(mesh.clone(), options)
+            tg_gateway::serve(mesh.mesh().clone(), options)
                 .await
                 .context("gateway")?,
         )
@@ -157,8 +165,12 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
         None
     };
     if services.has("config") {
-        let greet = gateway.as_ref().map(|gateway| {
-            greeting::lines(gateway.local_addr(), settings.auth, &composed.model, first)
+        let greet = gateway.as_ref().map(|gateway| Greeting {
+            at: gateway.local_addr(),
+            auth: settings.auth,
+            model: composed.model.clone(),
+            first,
+            data_dir: settings.data_dir.clone(),
         });
         let inner = mesh.clone();
         mesh.spawn(TaskKind::Background, async move {
@@ -176,7 +188,31 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
     })
 }
 
-async fn bootstrap(mesh: Host, greeting: Option<Vec<String>>) {
+/// What the greeting says.
+struct Greeting {
+    at: SocketAddr,
+    auth: Auth,
+    model: String,
+    first: bool,
+    data_dir: PathBuf,
+}
+
+impl Greeting {
+    /// The code for the first key is there a moment after the service that asks for it.
+    async fn lines(self) -> Vec<String> {
+        let mut code = None;
+        if self.auth == Auth::Iam && self.first {
+            let until = Instant::now() + CODE_PATIENCE;
+            while code.is_none() && Instant::now() < until {
+                code = tg_iam::bootstrap_code(&self.data_dir);
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+        greeting::lines(self.at, self.auth, &self.model, self.first, code.as_deref())
+    }
+}
+
+async fn bootstrap(mesh: Host, greeting: Option<Greeting>) {
     let seed = match seed::seed() {
         Ok(seed) => seed,
         Err(error) => {
@@ -188,8 +224,10 @@ async fn bootstrap(mesh: Host, greeting: Option<Vec<String>>) {
         tracing::warn!(%error, "bootstrap waits for the other services");
         tokio::time::sleep(BOOTSTRAP_AGAIN).await;
     }
-    for line in greeting.unwrap_or_default() {
-        eprintln!("{line}");
+    if let Some(greeting) = greeting {
+        for line in greeting.lines().await {
+            eprintln!("{line}");
+        }
     }
 }
 

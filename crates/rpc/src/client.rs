@@ -117,12 +117,14 @@ impl RequestClient {
         }
     }
 
-    /// The reader went away: stop whoever works on it.
+    /// The reader went away: stop whoever works on it. What is detached is stopped only if it was cancelled in so
+    /// many words.
     pub(crate) fn abandon(&self, question: &InFlight) {
         self.forget(question);
         let asked = question.exchange.lock().was_asked();
-        if asked && !question.detach && !question.foreign {
-            broadcast_cancel(&self.0.port, question.id.clone());
+        let stops = !question.detach || question.cancel.is_cancelled();
+        if asked && stops && !question.foreign {
+            broadcast_cancel(&self.0.port, question.id.clone(), question.detach);
         }
     }
 

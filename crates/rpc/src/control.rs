@@ -12,12 +12,13 @@ pub fn topic() -> Topic {
     Topic::system(Class::Notify, "control")
 }
 
-/// Broadcasts a cancel: whoever works on the id stops.
-pub(crate) fn broadcast_cancel(port: &Port, id: Arc<str>) {
+/// Broadcasts a cancel: whoever works on the id stops, on a detached answer only if this is about one.
+pub(crate) fn broadcast_cancel(port: &Port, id: Arc<str>, detached: bool) {
     let headers = Headers {
         id: Some(id.to_string()),
         from: Some(port.inbox().to_owned()),
         frame: Some(Frame::Cancel),
+        detach: detached,
         ..Headers::default()
     };
     let envelope = Envelope {

@@ -394,7 +394,7 @@ impl ReplyServer {
         match frame {
             Frame::Cancel => {
                 self.told(id, Standing::Gone);
-                self.cancel(id);
+                self.cancel(id, headers.detach);
                 return;
             }
             Frame::Resend => self.told(id, Standing::Lacks(headers.seq.unwrap_or(0))),
@@ -446,10 +446,11 @@ impl ReplyServer {
         }
     }
 
-    fn cancel(&self, id: &str) {
+    /// A detached answer is stopped only if the cancel says that it is about one.
+    fn cancel(&self, id: &str, detached: bool) {
         let held = self.0.streams.lock().get(id).cloned();
         if let Some(held) = held {
-            if held.detach || held.state.lock().ended.is_some() {
+            if (held.detach && !detached) || held.state.lock().ended.is_some() {
                 return;
             }
             metrics::counter!("tg_answers_cancelled_total").increment(1);

@@ -249,7 +249,9 @@ fn text(gate: Gate) -> &'static str {
 fn as_frame(body: &Body) -> Result<(), Error> {
     let text = Value::Object(body.clone()).to_string();
     match socket_frame::parse(text.as_bytes(), true) {
-        Ok(socket_frame::Incoming::Ask(question)) => {
+        Ok(socket_frame::Incoming::Ask(_)) => {
+            let question = socket_frame::question(text.as_bytes());
+            let question = question.map_err(|fault| fault.error())?;
             translate(question.target.name(), &question.body)
         }
         Ok(_) => Ok(()),

@@ -1,23 +1,25 @@
 //! The one way from an authenticated caller to a running question: authorise, resolve workspace and
 //! flow, find the topic, count the work, ask. Every door goes through here.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt;
 use serde_json::Value;
 use tg_mesh::{Ask, Deadline};
 use tg_schemas::{Class, FlowId, Topic, WorkspaceId};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::ask::{self, Part, Parts};
-use crate::auth::{Identity, Resource};
+use crate::ask;
+use crate::auth::{Identity, Lapse, Resource};
 use crate::fault::Fault;
-use crate::flows::{self, Flow};
+use crate::flows::Flow;
 use crate::inflight::Permit;
 use crate::options::OnDisconnect;
 use crate::registry::{self, Gate, Home, Kind, Service, THRU};
+pub(crate) use crate::running::Running;
+use crate::running::count;
 use crate::scrub::scrub;
 use crate::state::App;
 use crate::translate::generic::Raw;
@@ -98,6 +100,8 @@ pub(crate) struct Meta {
     pub(crate) traceparent: Arc<str>,
     /// Which door.
     pub(crate) door: &'static str,
+    /// A program on this machine asks, from this address.
+    pub(crate) local: Option<IpAddr>,
 }
 
 /// A request as a door read it.
@@ -125,56 +129,6 @@ impl Call {
     }
 }
 
-/// A question under way. Dropping it cancels the question, as the options say.
-pub(crate) struct Running {
-    parts: Parts,
-    stopped: CancellationToken,
-    over: bool,
-    name: &'static str,
-    door: &'static str,
-    started: Instant,
-    _permit: Permit,
-}
-
-impl Running {
-    /// The next part. After the last, or a fault, `None`; there is always exactly one of these.
-    pub(crate) async fn next(&mut self) -> Option<Part> {
-        if self.over {
-            return None;
-        }
-        let part = tokio::select! {
-            biased;
-            part = self.parts.next() => part,
-            () = self.stopped.cancelled() => Some(Part::Fault(flows::stopped())),
-        };
-        let part = part.unwrap_or_else(|| {
-            Part::Fault(tg_schemas::Error::new(
-                tg_schemas::ErrorCode::Interrupted,
-                "the answer ended before its end",
-            ))
-        });
-        let outcome = match &part {
-            Part::Body { last: false, .. } => return Some(part),
-            Part::Body { failed: true, .. } => "failed",
-            Part::Body { .. } => "ok",
-            Part::Fault(error) => error.code().as_str(),
-        };
-        self.over = true;
-        count(self.door, self.name, outcome);
-        metrics::histogram!("tg_gateway_request_seconds", "door" => self.door, "service" => self.name)
-            .record(self.started.elapsed().as_secs_f64());
-        Some(part)
-    }
-}
-
-/// Counts a finished request.
-fn count(door: &'static str, service: &'static str, outcome: &'static str) {
-    metrics::counter!(
-        "tg_gateway_requests_total", "door" => door, "service" => service, "outcome" => outcome
-    )
-    .increment(1);
-}
-
 impl App {
     /// Starts a question for a caller.
     pub(crate) async fn start(
@@ -195,10 +149,19 @@ impl App {
         cancel: CancellationToken,
     ) -> Result<Running, Fault> {
         let (name, door) = (call.target.name(), call.meta.door);
+        if let Target::Service { service, .. } = &call.target
+            && service.home == Home::Gateway
+        {
+            return self.own(identity, &call);
+        }
         let way = self.admit(identity, &call).await?;
         let about = About {
             operation: call.target.operation().to_owned(),
             actor: identity.id.to_string(),
+            client_ip: call
+                .meta
+                .local
+                .map_or_else(String::new, |ip| ip.to_string()),
             fresh_id: format!("urn:uuid:{}", uuid::Uuid::new_v4()),
             kind: name,
             flow: match &call.target {
@@ -207,7 +170,16 @@ impl App {
             },
             whole: call.is_whole(),
         };
-        let ask = self.ask_options(identity, &call, &way, cancel);
+        let ask = self.ask_options(identity, &call, &way, cancel.clone());
+        let detached = match ask.detach {
+            true => {
+                let listed = self
+                    .detached
+                    .enter(identity, shown(&call, &way), cancel.clone())?;
+                Some((self.mesh.clone(), listed))
+            }
+            false => None,
+        };
         let asks = match &call.target {
             Target::Service { service, .. } => service.asks,
             Target::Kind {
@@ -219,8 +191,12 @@ impl App {
         };
         let parts = asks(&self.mesh, &way.topic, &call.body, &about, ask)
             .map_err(|error| Fault::Service(scrub(error)))?;
+        let (gate, resource) = way.admitted;
         Ok(Running {
             parts,
+            lapse: self.auth.lapse(identity, gate, resource),
+            cancel,
+            detached,
             stopped: way
                 .flow
                 .map_or_else(CancellationToken::new, |flow| flow.stopped.clone()),
@@ -228,7 +204,25 @@ impl App {
             name,
             door,
             started: Instant::now(),
-            _permit: way.permit,
+            permit: Some(way.permit),
+        })
+    }
+
+    /// Answers what is asked of the gateway itself.
+    fn own(&self, identity: &Identity, call: &Call) -> Result<Running, Fault> {
+        let operation = call.target.operation();
+        let parts = self.detached.answer(identity, operation, &call.body)?;
+        Ok(Running {
+            parts,
+            lapse: Lapse::never(),
+            cancel: CancellationToken::new(),
+            detached: None,
+            stopped: CancellationToken::new(),
+            over: false,
+            name: call.target.name(),
+            door: call.meta.door,
+            started: Instant::now(),
+            permit: None,
         })
     }
 
@@ -244,6 +238,7 @@ impl App {
                 self.auth.authorise(identity, *gate, &resource).await?;
                 Ok(Way {
                     topic: Topic::system(Class::Request, service.base),
+                    admitted: (*gate, resource),
                     epoch: None,
                     workspace: None,
                     flow: None,
@@ -256,6 +251,7 @@ impl App {
                     .await?;
                 Ok(Way {
                     topic: Topic::workspace(Class::Request, service.base, &workspace),
+                    admitted: (*gate, Resource::workspace(workspace.as_str())),
                     permit: self.enter(workspace.as_str())?,
                     epoch: None,
                     workspace: Some(workspace),
@@ -271,9 +267,11 @@ impl App {
                     true => registry::thru_gate(interface),
                     false => kind.gate,
                 };
+                let id = flow;
                 let flow = self
-                    .flow(identity, call.workspace.as_deref(), flow, gate)
+                    .flow(identity, call.workspace.as_deref(), id, gate)
                     .await?;
+                let resource = Resource::flow(flow.workspace.as_str(), id);
                 let topic = if kind.input {
                     flow.input(interface)?;
                     Topic::workspace(Class::Request, "librarian", &flow.workspace)
@@ -282,6 +280,7 @@ impl App {
                 };
                 Ok(Way {
                     topic,
+                    admitted: (gate, resource),
                     permit: self.enter(flow.workspace.as_str())?,
                     epoch: flow.epoch.filter(|_| !kind.input),
                     workspace: Some(flow.workspace.clone()),
@@ -372,11 +371,34 @@ impl App {
 /// Where an admitted call goes.
 struct Way {
     topic: Topic,
+    /// What the caller needs for it, to be looked at again.
+    admitted: (Gate, Resource),
     /// Of the flow, where the topic is one of the flow.
     epoch: Option<u64>,
     workspace: Option<WorkspaceId>,
     flow: Option<Arc<Flow>>,
     permit: Permit,
+}
+
+/// What a list of requests says of a call.
+fn shown(call: &Call, way: &Way) -> Body {
+    let mut about = Body::new();
+    let mut put = |key: &str, text: &str| {
+        if !text.is_empty() {
+            about.insert(key.to_owned(), text.into());
+        }
+    };
+    put("service", call.target.name());
+    put("operation", call.target.operation());
+    if let Target::Kind { flow, .. } = &call.target {
+        put("flow", flow);
+    }
+    put(
+        "workspace",
+        way.workspace.as_ref().map_or("", |id| id.as_str()),
+    );
+    put("request-id", &call.meta.request_id);
+    about
 }
 
 fn named(identity: &Identity, explicit: Option<&str>) -> Result<WorkspaceId, Fault> {
@@ -420,10 +442,7 @@ mod tests {
     use serde_json::json;
 
     fn identity() -> Identity {
-        Identity {
-            id: "u".into(),
-            workspace: "home".into(),
-        }
+        Identity::plain("u", "home")
     }
 
     #[test]

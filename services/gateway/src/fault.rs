@@ -8,6 +8,9 @@ use tg_schemas::{Error, ErrorCode};
 
 use crate::translate::{error_body, error_value};
 
+/// The credential may be good; it cannot be said now.
+const UNCHECKED: &str = "credentials cannot be checked at the moment; try again";
+
 /// Refusals of the doors. Errors of services come as [`Fault::Service`].
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Fault {
@@ -23,6 +26,8 @@ pub(crate) enum Fault {
     UnknownKind,
     /// Whoever asks is not known; the reason stays inside.
     AuthFailure,
+    /// Whoever asks may be known: the iam service cannot say at the moment.
+    Unchecked,
     /// Whoever asks may not.
     AccessDenied,
     /// No such workspace.
@@ -71,6 +76,7 @@ impl Fault {
                 ("unknown-service", "unknown service".into())
             }
             Self::AuthFailure => ("auth-required", "auth failure".into()),
+            Self::Unchecked => ("unavailable", UNCHECKED.into()),
             Self::AccessDenied => ("access-denied", "access denied".into()),
             Self::WorkspaceNotFound => ("workspace-not-found", "workspace not found".into()),
             Self::InvalidFlow { workspace, flow } => {
@@ -93,6 +99,7 @@ impl Fault {
     pub(crate) fn label(&self) -> &'static str {
         match self {
             Self::AuthFailure => ErrorCode::Unauthenticated.as_str(),
+            Self::Unchecked => ErrorCode::Unavailable.as_str(),
             Self::AccessDenied => ErrorCode::Forbidden.as_str(),
             Self::WorkspaceNotFound | Self::InvalidFlow { .. } | Self::UnknownKind => {
                 ErrorCode::NotFound.as_str()
@@ -139,6 +146,7 @@ impl IntoResponse for Fault {
             Self::BadMessage(why) => refusal(StatusCode::BAD_REQUEST, why),
             Self::UnknownKind => refusal(StatusCode::NOT_FOUND, "unknown kind"),
             Self::AuthFailure => refusal(StatusCode::UNAUTHORIZED, "auth failure"),
+            Self::Unchecked => refusal(StatusCode::SERVICE_UNAVAILABLE, UNCHECKED),
             Self::AccessDenied => refusal(StatusCode::FORBIDDEN, "access denied"),
             Self::WorkspaceNotFound => refusal(StatusCode::NOT_FOUND, "workspace not found"),
             Self::InvalidFlow { .. } | Self::KindNotInFlow => {
@@ -163,6 +171,7 @@ mod tests {
         assert_eq!(status(Fault::UnknownOperation), 400);
         assert_eq!(status(Fault::UnknownKind), 404);
         assert_eq!(status(Fault::AuthFailure), 401);
+        assert_eq!(status(Fault::Unchecked), 503);
         assert_eq!(status(Fault::AccessDenied), 403);
         assert_eq!(status(Fault::WorkspaceNotFound), 404);
         assert_eq!(status(Fault::KindNotInFlow), 200);

@@ -1,26 +1,30 @@
-//! Counts work in progress per workspace, so that one tenant cannot take the whole gateway.
+//! Counts work in progress per key (a workspace, a user, an address), so that one of them cannot take the whole
+//! gateway.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// Counts of all workspaces. Bounded by what is in progress.
+type Counts<K> = Arc<Mutex<HashMap<K, usize>>>;
+
+/// Counts of all keys. Bounded by what is in progress.
 #[derive(Debug, Clone)]
-pub(crate) struct InFlight {
-    counts: Arc<Mutex<HashMap<String, usize>>>,
+pub(crate) struct InFlight<K: Eq + Hash = String> {
+    counts: Counts<K>,
     limit: usize,
 }
 
 /// One piece of work; counts until dropped.
 #[derive(Debug)]
-pub(crate) struct Permit {
-    counts: Arc<Mutex<HashMap<String, usize>>>,
-    workspace: String,
+pub(crate) struct Permit<K: Eq + Hash = String> {
+    counts: Counts<K>,
+    key: K,
 }
 
-impl InFlight {
-    /// At most `limit` at once in each workspace.
+impl<K: Eq + Hash + Clone> InFlight<K> {
+    /// At most `limit` at once for each key.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             counts: Arc::default(),
@@ -28,28 +32,29 @@ impl InFlight {
         }
     }
 
-    /// Starts a piece of work, unless the workspace is at its limit.
-    pub(crate) fn enter(&self, workspace: &str) -> Option<Permit> {
+    /// Starts a piece of work, unless the key is at its limit.
+    pub(crate) fn enter(&self, key: impl Into<K>) -> Option<Permit<K>> {
+        let key = key.into();
         let mut counts = self.counts.lock();
-        let count = counts.entry(workspace.to_owned()).or_default();
+        let count = counts.entry(key.clone()).or_default();
         if *count >= self.limit {
             return None;
         }
         *count += 1;
         Some(Permit {
             counts: self.counts.clone(),
-            workspace: workspace.to_owned(),
+            key,
         })
     }
 }
 
-impl Drop for Permit {
+impl<K: Eq + Hash> Drop for Permit<K> {
     fn drop(&mut self) {
         let mut counts = self.counts.lock();
-        if let Some(count) = counts.get_mut(&self.workspace) {
+        if let Some(count) = counts.get_mut(&self.key) {
             *count -= 1;
             if *count == 0 {
-                counts.remove(&self.workspace);
+                counts.remove(&self.key);
             }
         }
     }
@@ -60,13 +65,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_workspace_leaves_others_alone() {
-        let all = InFlight::new(2);
+    fn a_workspace_has_its_limit_and_nobody_elses() {
+        let all: InFlight = InFlight::new(1);
         let first = all.enter("a");
-        let _second = all.enter("a");
-        assert!(first.is_some() && all.enter("a").is_none());
-        assert!(all.enter("b").is_some());
+        assert!(first.is_some() && all.enter("a").is_none() && all.enter("b").is_some());
         drop(first);
         assert!(all.enter("a").is_some());
+        assert!(all.counts.lock().is_empty());
     }
 }

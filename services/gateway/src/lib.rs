@@ -9,9 +9,12 @@
 
 mod ask;
 mod auth;
+mod budget;
+mod connection;
 #[cfg(test)]
 mod contract_tests;
 mod cores;
+mod detached;
 mod dispatch;
 mod doors;
 mod fault;
@@ -22,10 +25,13 @@ mod options;
 mod processors;
 mod registry;
 mod routes;
+mod running;
 mod scrub;
+mod seldom;
 mod server;
 mod state;
 pub mod translate;
+mod wire;
 
 pub use options::{GatewayError, GatewayOptions, Limits, OnDisconnect, Regime};
 pub use processors::processors;

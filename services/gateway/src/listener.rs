@@ -1,110 +1,78 @@
-//! The listener: bounded in connections, without delay for small writes.
+//! The listener: bounded in connections, over all and from each address, without delay for small writes.
+//!
+//! There are never more connections than the options say, so that descriptors are left for files; more wait in the
+//! backlog of the system. An address that has its share is turned away at once.
 
 use std::io;
-use std::net::SocketAddr;
-use std::pin::Pin;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+
+use crate::inflight::{InFlight, Permit};
+use crate::options::Limits;
+use crate::seldom::Seldom;
 
 /// Pause after a failed accept (out of descriptors, as a rule).
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Accepts at most so many connections at once; more wait in the backlog of the system.
+/// Accepts connections while there is room.
 pub(crate) struct Listener {
     inner: TcpListener,
     room: Arc<Semaphore>,
+    addresses: InFlight<IpAddr>,
+    failed: Seldom,
+    refused: Seldom,
 }
 
-/// A connection that makes room when it ends.
-pub(crate) struct Connection {
-    stream: TcpStream,
-    _room: OwnedSemaphorePermit,
-}
+/// What a connection counts against until it ends.
+pub(crate) type Held = (OwnedSemaphorePermit, Permit<IpAddr>);
 
 impl Listener {
     /// Around an open listener.
-    pub(crate) fn new(inner: TcpListener, connections: usize) -> Self {
+    pub(crate) fn new(inner: TcpListener, limits: &Limits) -> Self {
         Self {
             inner,
-            room: Arc::new(Semaphore::new(connections)),
+            room: Arc::new(Semaphore::new(limits.connections)),
+            addresses: InFlight::new(limits.connections_per_address),
+            failed: Seldom::default(),
+            refused: Seldom::default(),
         }
     }
 
-    async fn accept_one(&self) -> io::Result<(Connection, SocketAddr)> {
-        let room = self.room.clone().acquire_owned().await;
-        let room = room.map_err(io::Error::other)?;
-        let (stream, address) = self.inner.accept().await?;
-        stream.set_nodelay(true)?;
-        let connection = Connection {
-            stream,
-            _room: room,
-        };
-        Ok((connection, address))
-    }
-}
-
-impl axum::serve::Listener for Listener {
-    type Io = Connection;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Connection, SocketAddr) {
+    /// The next connection. Faults are told seldom and waited out.
+    pub(crate) async fn accept(&self) -> (TcpStream, SocketAddr, Held) {
         loop {
             match self.accept_one().await {
-                Ok(accepted) => return accepted,
+                Ok(Some(accepted)) => return accepted,
+                Ok(None) => {}
                 Err(fault) => {
-                    tracing::debug!(%fault, "a connection was not accepted");
+                    if let Some(left_out) = self.failed.now(Instant::now()) {
+                        tracing::warn!(%fault, left_out, "connections cannot be accepted");
+                    }
                     tokio::time::sleep(PAUSE).await;
                 }
             }
         }
     }
 
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.inner.local_addr()
-    }
-}
-
-impl AsyncRead for Connection {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buffer)
-    }
-}
-
-impl AsyncWrite for Connection {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+    async fn accept_one(&self) -> io::Result<Option<(TcpStream, SocketAddr, Held)>> {
+        let room = self.room.clone().acquire_owned().await;
+        let room = room.map_err(io::Error::other)?;
+        let (stream, address) = self.inner.accept().await?;
+        let Some(share) = self.addresses.enter(address.ip().to_canonical()) else {
+            if let Some(left_out) = self.refused.now(Instant::now()) {
+                tracing::warn!(
+                    left_out,
+                    "an address has too many connections; more of it are refused"
+                );
+            }
+            return Ok(None);
+        };
+        stream.set_nodelay(true)?;
+        Ok(Some((stream, address, (room, share))))
     }
 }

@@ -38,8 +38,23 @@ pub struct Limits {
     pub per_workspace: usize,
     /// Open connections; more wait to be accepted.
     pub connections: usize,
+    /// Open connections from one address; more are refused.
+    pub connections_per_address: usize,
     /// Open WebSockets, imports included.
     pub sockets: usize,
+    /// Open WebSockets from one address whose caller is not known yet; more are refused.
+    pub strangers_per_address: usize,
+    /// Largest body or frame of a caller who is not known.
+    pub stranger: usize,
+    /// Bytes of memory that all requests may need together while they are read, by an estimate that errs upwards.
+    /// One that needs more alone is refused.
+    pub parsing: usize,
+    /// Bytes of bodies that are being received.
+    pub receiving: usize,
+    /// Bytes and frames of a socket that wait for one of its questions to end; beyond, no more are read.
+    pub look_ahead: (usize, usize),
+    /// Questions of one user that go on without their caller.
+    pub detached_per_user: usize,
     /// Frames waiting to be written to one socket.
     pub outgoing: usize,
     /// Records of one import that are not confirmed yet.
@@ -51,12 +66,19 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            body: 256 << 20,
-            frame: 50 << 20,
+            body: tg_schemas::limits::REST_BODY,
+            frame: tg_schemas::limits::SOCKET_FRAME,
             per_socket: 64,
             per_workspace: 1024,
             connections: 4096,
+            connections_per_address: 2048,
             sockets: 1024,
+            strangers_per_address: 256,
+            stranger: 4 << 10,
+            parsing: 1 << 30,
+            receiving: 1 << 30,
+            look_ahead: (4 << 20, 1024),
+            detached_per_user: 32,
             outgoing: 64,
             import: 32,
             cache: 10_000,
@@ -79,6 +101,10 @@ pub struct GatewayOptions {
     pub timeout: Duration,
     /// Pause between signs of life on an event stream.
     pub heartbeat: Duration,
+    /// Pause between pings on a socket. A peer that shows no life for twice as long is gone.
+    pub ping: Duration,
+    /// How long a socket may stay open without a caller that is known.
+    pub authentication: Duration,
     /// How long running work may go on when the process stops.
     pub drain: Duration,
     /// Workspace of the anonymous caller in regime `none`.
@@ -97,6 +123,8 @@ impl GatewayOptions {
             on_disconnect: OnDisconnect::default(),
             timeout: Duration::from_secs(600),
             heartbeat: Duration::from_secs(15),
+            ping: Duration::from_secs(30),
+            authentication: Duration::from_secs(10),
             drain: Duration::from_secs(10),
             default_workspace: "default".to_owned(),
             metrics: None,

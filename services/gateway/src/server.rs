@@ -7,6 +7,7 @@ use tg_mesh::{Mesh, TaskKind};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::connection;
 use crate::listener::Listener;
 use crate::options::{GatewayError, GatewayOptions};
 use crate::routes;
@@ -37,10 +38,11 @@ impl GatewayHandle {
 /// Opens the doors. The mesh must host [`crate::processors`].
 pub async fn serve(mesh: Mesh, options: GatewayOptions) -> Result<GatewayHandle, GatewayError> {
     options.check()?;
-    let (listen, connections) = (options.listen, options.limits.connections);
+    let listen = options.listen;
     let bind = |source| GatewayError::Bind { listen, source };
     let listener = TcpListener::bind(listen).await.map_err(bind)?;
     let local_addr = listener.local_addr().map_err(bind)?;
+    let listener = Listener::new(listener, &options.limits);
     let app = Arc::new(App::new(mesh.clone(), options));
     let handle = GatewayHandle {
         local_addr,
@@ -48,34 +50,32 @@ pub async fn serve(mesh: Mesh, options: GatewayOptions) -> Result<GatewayHandle,
         closed: CancellationToken::new(),
     };
     mesh.spawn(TaskKind::Background, app.flows.clone().watch());
+    mesh.spawn(TaskKind::Background, app.auth.clone().watch());
     mesh.spawn(
         TaskKind::Connection,
-        keep_open(
-            Listener::new(listener, connections),
-            app,
-            handle.closed.clone(),
-        ),
+        keep_open(listener, app, handle.closed.clone()),
     );
     tracing::info!(%local_addr, "gateway listens");
     Ok(handle)
 }
 
 async fn keep_open(listener: Listener, app: Arc<App>, closed: CancellationToken) {
-    let closing = app.closing.clone();
-    let served = axum::serve(listener, routes::router(app.clone()))
-        .with_graceful_shutdown(closing.clone().cancelled_owned())
-        .into_future();
-    let drained = async {
-        closing.cancelled().await;
-        tokio::time::sleep(app.drain_bound()).await;
-    };
-    tokio::select! {
-        outcome = served => {
-            if let Err(fault) = outcome {
-                tracing::error!(%fault, "the listener failed");
-            }
-        }
-        () = drained => tracing::warn!("requests were cut off at the end of the drain time"),
+    let router = routes::router(app.clone());
+    loop {
+        let (stream, address, held) = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = app.closing.cancelled() => break,
+        };
+        let served = connection::serve(app.clone(), router.clone(), stream, address, held);
+        let tracked = app.connections.track_future(served);
+        app.mesh.spawn(TaskKind::Connection, tracked);
+    }
+    drop(listener);
+    app.connections.close();
+    let ended = tokio::time::timeout(app.drain_bound(), app.connections.wait()).await;
+    if ended.is_err() {
+        tracing::warn!("requests were cut off at the end of the drain time");
+        app.cut.cancel();
     }
     app.sockets_closed().await;
     closed.cancel();

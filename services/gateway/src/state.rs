@@ -1,5 +1,6 @@
 //! What all doors share.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +10,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::auth::Auth;
+use crate::budget::Budget;
+use crate::detached::Detached;
 use crate::flows::Flows;
 use crate::inflight::InFlight;
 use crate::options::GatewayOptions;
@@ -17,11 +20,21 @@ use crate::options::GatewayOptions;
 pub(crate) struct App {
     pub(crate) mesh: Mesh,
     pub(crate) options: GatewayOptions,
-    pub(crate) auth: Auth,
+    pub(crate) auth: Arc<Auth>,
     pub(crate) flows: Arc<Flows>,
     pub(crate) in_flight: InFlight,
+    /// Sockets whose caller is not known yet, by address.
+    pub(crate) strangers: InFlight<IpAddr>,
+    /// What is being read at the moment.
+    pub(crate) budget: Budget,
+    /// Work that goes on without its caller.
+    pub(crate) detached: Detached,
     /// Cancelled when the doors close.
     pub(crate) closing: CancellationToken,
+    /// Cancelled when the drain time is over.
+    pub(crate) cut: CancellationToken,
+    /// Open connections, sockets not among them.
+    pub(crate) connections: TaskTracker,
     /// Open sockets.
     pub(crate) sockets: TaskTracker,
     sockets_left: Arc<Semaphore>,
@@ -34,10 +47,15 @@ impl App {
     /// Puts the parts together.
     pub(crate) fn new(mesh: Mesh, options: GatewayOptions) -> Self {
         Self {
-            auth: Auth::new(mesh.clone(), &options),
+            auth: Arc::new(Auth::new(mesh.clone(), &options)),
             flows: Arc::new(Flows::new(mesh.config().clone())),
             in_flight: InFlight::new(options.limits.per_workspace),
+            strangers: InFlight::new(options.limits.strangers_per_address),
+            budget: Budget::new(options.limits.parsing, options.limits.receiving),
+            detached: Detached::new(options.limits.detached_per_user),
             closing: mesh.shutdown().child_token(),
+            cut: CancellationToken::new(),
+            connections: TaskTracker::new(),
             sockets: TaskTracker::new(),
             sockets_left: Arc::new(Semaphore::new(options.limits.sockets)),
             mesh,

@@ -1,43 +1,80 @@
 //! The door: one operation a question. Where a workspace opens or closes, the registry in configuration
 //! follows the directory; each such operation may be repeated after a crash and then completes.
 
+use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::Utc;
 use rand::RngCore;
 use tg_mesh::Out;
+use tg_mesh::leased_store::off_runtime;
 use tg_mesh::{Cx, OwnedStore, Serve, TaskKind};
 use tg_schemas::msg::{IamRequest, IamResponse};
 use tg_schemas::{Error, ErrorCode};
+use tg_storage::StorageError;
 use tokio::sync::oneshot;
 
+use crate::bootstrap_code::CodeFile;
 use crate::engine::{self, Call, Fresh};
 use crate::processor::Regime;
 use crate::secret::ApiKey;
 use crate::service::{Operation, Service};
 use crate::{anonymous, remote};
 
+/// Operations that only add: nobody needs to be looked at again.
+const GRANTING: [&str; 4] = [
+    "bootstrap",
+    "create-user",
+    "create-api-key",
+    "create-workspace",
+];
+/// How long an answer waits until everybody was told of a revocation.
+const TELLING: Duration = Duration::from_secs(3);
+
 /// Answers on the system queue.
 pub(crate) struct Handler {
     pub(crate) store: Arc<OwnedStore<Service>>,
     pub(crate) regime: Regime,
+    pub(crate) code: CodeFile,
 }
 
 #[async_trait]
 impl Serve<IamRequest, IamResponse> for Handler {
     async fn serve(&self, cx: Cx, ask: IamRequest, mut out: Out<IamResponse>) -> Result<(), Error> {
+        let vouched = ask.operation == "bootstrap" && self.vouched(&ask).await;
         let work = Work {
             service: self.store.get().await?,
             run: match self.regime {
                 Regime::None => anonymous::run,
                 Regime::Iam => engine::run,
             },
-            call: call(&cx),
+            call: call(&cx, vouched),
             ask: Arc::new(ask),
             cx,
         };
-        out.send(work.answer().await?).await
+        let answer = work.answer().await?;
+        if !answer.bootstrap_admin_api_key.is_empty() {
+            let code = self.code.clone();
+            let _ = off_runtime(move || Ok::<_, StorageError>(code.remove())).await;
+        }
+        out.send(answer).await
+    }
+}
+
+impl Handler {
+    /// Whether the first key may be had: by who has the code, and by a program on the gateway's own machine, which
+    /// is the only one of whom the gateway tells the address.
+    async fn vouched(&self, ask: &IamRequest) -> bool {
+        let address = ask.client_ip.parse::<IpAddr>();
+        if address.is_ok_and(|address| address.is_loopback()) {
+            return true;
+        }
+        let (code, given) = (self.code.clone(), ask.password.clone());
+        off_runtime(move || Ok::<_, StorageError>(code.is(&given)))
+            .await
+            .unwrap_or(false)
     }
 }
 
@@ -103,8 +140,23 @@ impl Work {
         }
         let (done, result) = oneshot::channel();
         let (service, call, ask) = (self.service.clone(), self.call.clone(), self.ask.clone());
+        let mesh = self.cx.mesh.clone();
         self.cx.mesh.spawn(TaskKind::Handler, async move {
-            let _ = done.send(service.change(operation, &call, &ask).await);
+            let answer = service.change(operation, &call, &ask).await;
+            let revokes = answer.is_ok() && !GRANTING.contains(&ask.operation.as_str());
+            if !revokes {
+                let _ = done.send(answer);
+                return;
+            }
+            let told = remote::tell_revocation(&mesh);
+            tokio::pin!(told);
+            // Whoever revokes something hears that it is done when it is. If nobody can be told now, they hear of it all
+            // the same, and the others as soon as that works.
+            let heard = tokio::time::timeout(TELLING, &mut told).await;
+            let _ = done.send(answer);
+            if heard.is_err() {
+                told.await;
+            }
         });
         result
             .await
@@ -113,12 +165,13 @@ impl Work {
 }
 
 /// The clock, the ids and the random key that engines do not make themselves.
-fn call(cx: &Cx) -> Call {
+fn call(cx: &Cx, vouched: bool) -> Call {
     let mut random = [0; 24];
     rand::rng().fill_bytes(&mut random);
     Call {
         now: Utc::now(),
         question: cx.id.to_string(),
+        vouched,
         fresh: Fresh {
             user_id: uuid::Uuid::new_v4().to_string(),
             key_id: uuid::Uuid::new_v4().to_string(),

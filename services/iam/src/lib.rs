@@ -11,6 +11,7 @@
 //! or shown again: only its hash is stored.
 
 mod anonymous;
+mod bootstrap_code;
 mod engine;
 mod handler;
 mod processor;
@@ -19,6 +20,7 @@ mod secret;
 mod service;
 mod store;
 
+pub use bootstrap_code::bootstrap_code;
 pub use engine::{ROLES, Role, RoleScope};
 pub use processor::{PROCESSOR, Regime, processors};
 pub use secret::ApiKey;

@@ -8,6 +8,7 @@ use tg_mesh::{OwnedStore, Processor};
 use tg_schemas::Error;
 use tg_storage::Durability;
 
+use crate::bootstrap_code::CodeFile;
 use crate::handler::Handler;
 use crate::service::Service;
 use crate::store::Store;
@@ -55,11 +56,16 @@ pub fn processors(
     durability: Durability,
 ) -> Result<Vec<Processor>, Error> {
     let file = data_dir.join(FILE);
+    let code = CodeFile::new(data_dir);
+    let opened_code = code.clone();
     let store = OwnedStore::new(PROCESSOR, move || {
-        let file = file.clone();
+        let (file, code) = (file.clone(), opened_code.clone());
         async move {
             let store = off_runtime(move || Store::open(&file, durability)).await?;
-            Ok(Service::load(store).await?)
+            let service = Service::load(store).await?;
+            let needed = regime == Regime::Iam && service.is_empty();
+            off_runtime(move || code.keep(needed)).await?;
+            Ok(service)
         }
     });
     store.kept_in(data_dir.join(FILE));
@@ -69,6 +75,7 @@ pub fn processors(
             Arc::new(Handler {
                 store: store.clone(),
                 regime,
+                code,
             }),
         )
         .concurrency(512)

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tg_mesh::Cx;
+use tg_mesh::{Answer, Ask, Cx, Deadline, Mesh};
 use tg_schemas::msg::{
     ConfigKey, ConfigRequest, ConfigResponse, ConfigValue, FlowRequest, FlowResponse,
 };
@@ -13,6 +13,12 @@ use tokio::time::Instant;
 /// The reserved workspace that holds the registry, and the type of its rows.
 const REGISTRY: &str = "__workspaces__";
 const WORKSPACE_TYPE: &str = "workspace";
+
+/// The reserved workspace of what this service tells everybody.
+const IAM: &str = "__iam__";
+
+/// Pause before a revocation that could not be told is told again.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// How long the flow service may take to serve a workspace that was registered again.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -109,6 +115,40 @@ async fn stop_flows(cx: &Cx, workspace: &str) -> Result<(), Error> {
             .await?;
     }
     Ok(())
+}
+
+/// Tells everybody who remembers decisions that something was revoked: a row of configuration changes. Goes on until it
+/// worked, or the process stops.
+pub(crate) async fn tell_revocation(mesh: &Mesh) {
+    let row = ConfigValue {
+        r#type: "iam-revocation".to_owned(),
+        key: "epoch".to_owned(),
+        value: format!("\"{}\"", uuid::Uuid::new_v4()),
+        ..ConfigValue::default()
+    };
+    let ask = ConfigRequest {
+        operation: "put".to_owned(),
+        workspace: IAM.to_owned(),
+        values: vec![row],
+        ..ConfigRequest::default()
+    };
+    let topic = Topic::system(Class::Request, "config");
+    loop {
+        let options = Ask {
+            deadline: Some(Deadline::after(PATIENCE)),
+            cancel: mesh.stopping().clone(),
+            ..Ask::default()
+        };
+        let answer: Answer<ConfigResponse> = mesh.ask(&topic, &ask, options);
+        match answer.last().await {
+            Ok(_) => return,
+            Err(_) if mesh.stopping().is_cancelled() => return,
+            Err(error) => {
+                tracing::warn!(%error, "a revocation waits to be told");
+                tokio::time::sleep(AGAIN).await;
+            }
+        }
+    }
 }
 
 async fn config(cx: &Cx, ask: &ConfigRequest) -> Result<ConfigResponse, Error> {

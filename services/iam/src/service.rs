@@ -30,6 +30,11 @@ impl Service {
         })
     }
 
+    /// Whether there is no user yet.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.directory.read().users().len() == 0
+    }
+
     /// What an operation that changes nothing answers; `None` if it would change something.
     pub(crate) fn read(
         &self,

@@ -167,8 +167,18 @@ impl System {
         .await
     }
 
+    /// What was asked of others, but for the row that tells of a revocation.
     fn log(&self) -> Vec<String> {
-        self.world.lock().log.clone()
+        let log = self.world.lock().log.clone();
+        log.into_iter()
+            .filter(|line| line != "register epoch")
+            .collect()
+    }
+
+    /// How often a revocation was told.
+    fn revocations(&self) -> usize {
+        let log = &self.world.lock().log;
+        log.iter().filter(|line| *line == "register epoch").count()
     }
 }
 
@@ -182,7 +192,13 @@ fn op(operation: &str) -> IamRequest {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_opens_its_workspace_until_that_is_deleted_with_all_that_runs_in_it() {
     let up = start(Regime::Iam).await;
-    let admin = up.ask(op("bootstrap")).await.unwrap();
+    let stranger = up.ask(op("bootstrap")).await.unwrap_err();
+    assert_eq!(stranger.kind, "auth-failed");
+    let from_here = IamRequest {
+        client_ip: "127.0.0.1".into(),
+        ..op("bootstrap")
+    };
+    let admin = up.ask(from_here).await.unwrap();
     assert!(admin.bootstrap_admin_api_key.starts_with("tg_"));
     up.workspace("create-workspace", "acme").await.unwrap();
     let user = IamRequest {
@@ -216,6 +232,7 @@ async fn a_key_opens_its_workspace_until_that_is_deleted_with_all_that_runs_in_i
     up.workspace("enable-workspace", "acme").await.unwrap();
     assert!(up.ask(resolve()).await.is_ok());
     assert_eq!(up.log(), ["register acme", "delete acme", "register acme"]);
+    assert_eq!(up.revocations(), 2);
 
     // Deleted while disabled: what still runs there is stopped before anything is removed.
     up.workspace("disable-workspace", "acme").await.unwrap();

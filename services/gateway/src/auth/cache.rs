@@ -29,6 +29,11 @@ impl<K: Eq + Hash, V: Clone> Cache<K, V> {
         (now < *until).then(|| value.clone())
     }
 
+    /// Forgets everything.
+    pub(super) fn clear(&self) {
+        self.rows.lock().clear();
+    }
+
     /// Remembers a value.
     pub(super) fn put(&self, key: K, value: V, now: Instant, memory: Duration) {
         if memory.is_zero() {

@@ -1,3 +1,5 @@
+//! What needs no key is not for web pages of others: they name their origin, and a form of theirs is no JSON.
+//!
 //! Regime `none` trusts whoever is on this machine, not what runs in its browser: a web page can reach
 //! loopback by its own origin, or by a name that it lets resolve to loopback. Both show in the headers.
 
@@ -25,6 +27,26 @@ pub(crate) fn is_local(headers: &HeaderMap, uri: &Uri) -> bool {
     }
 }
 
+/// Whether a request comes from a web page that this host did not serve, or from a form.
+pub(crate) fn is_foreign_page(headers: &HeaderMap) -> bool {
+    let text = |name: &str| {
+        let value = headers.get(name)?;
+        Some(value.to_str().unwrap_or("?").to_ascii_lowercase())
+    };
+    let cross =
+        text("sec-fetch-site").is_some_and(|site| !matches!(&*site, "same-origin" | "none"));
+    let Some(origin) = text("origin") else {
+        return cross;
+    };
+    let own = text("host").is_some_and(|host| {
+        origin
+            .split_once("://")
+            .is_some_and(|(scheme, rest)| matches!(scheme, "http" | "https") && rest == host)
+    });
+    let json = text("content-type").is_none_or(|kind| kind.starts_with("application/json"));
+    cross || !own || !json
+}
+
 /// `localhost`, `127.0.0.1` or `[::1]`, with or without a port.
 fn is_loopback_name(host: &str) -> bool {
     ["localhost", "127.0.0.1", "[::1]"].iter().any(|name| {
@@ -50,6 +72,29 @@ mod tests {
             }
         }
         is_local(&headers, &Uri::from_static("/x"))
+    }
+
+    #[test]
+    fn pages_of_others_and_forms_have_no_business_without_a_key() {
+        let foreign = |pairs: &[(&'static str, &'static str)]| {
+            let pairs = pairs.iter().map(|(name, value)| {
+                let name = axum::http::HeaderName::from_static(name);
+                (name, HeaderValue::from_static(value))
+            });
+            is_foreign_page(&pairs.collect())
+        };
+        let (host, origin) = (("host", "tg.example"), ("origin", "https://tg.example"));
+        assert!(!foreign(&[host]));
+        assert!(!foreign(&[host, origin]));
+        assert!(!foreign(&[
+            host,
+            origin,
+            ("content-type", "application/json")
+        ]));
+        assert!(foreign(&[host, origin, ("content-type", "text/plain")]));
+        assert!(foreign(&[host, ("origin", "https://evil.example")]));
+        assert!(foreign(&[host, ("origin", "null")]));
+        assert!(foreign(&[host, ("sec-fetch-site", "cross-site")]));
     }
 
     #[test]

@@ -1,9 +1,12 @@
-//! Who asks, and whether they may. The iam service decides; the gateway remembers for at most a minute.
+//! Who asks, and whether they may. The iam service decides; the gateway remembers for at most a minute, and forgets
+//! everything when iam says that something was revoked: a row of configuration changes then, so that a lost notice
+//! is noticed.
 //!
 //! A token is never kept, logged or passed on except to the iam service; every refusal looks the same.
 
 mod cache;
 pub(crate) mod guard;
+mod standing;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,16 +15,25 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use tg_mesh::{Answer, Ask, Deadline, Mesh};
 use tg_schemas::msg::{IamRequest, IamResponse};
-use tg_schemas::{Class, Topic};
+use tg_schemas::{Class, ErrorCode, Topic};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::fault::Fault;
 use crate::options::{GatewayOptions, Regime};
 use crate::registry::Gate;
+use crate::seldom::Seldom;
 use cache::Cache;
+
+pub(crate) use standing::Lapse;
+
+/// Reserved workspace, type and key of the row that iam changes when something was revoked.
+pub(crate) const REVOCATION: (&str, &str, &str) = ("__iam__", "iam-revocation", "epoch");
 
 /// Longest time a decision is remembered.
 const MEMORY: Duration = Duration::from_secs(60);
+/// How long the answer of an iam service that names no time is remembered.
+const UNNAMED: Duration = Duration::from_secs(1);
 /// Longest wait for the iam service.
 const PATIENCE: Duration = Duration::from_secs(15);
 
@@ -32,6 +44,42 @@ pub(crate) struct Identity {
     pub(crate) id: Arc<str>,
     /// Where requests go that name no workspace.
     pub(crate) workspace: Arc<str>,
+    /// What it came with, to be looked at again.
+    pub(crate) key: Key,
+    /// How long what is known of it holds.
+    pub(crate) until: Instant,
+    /// The revocations that were known when it was found.
+    pub(crate) generation: u64,
+}
+
+impl Identity {
+    /// Somebody of whom no more is known, nor needs to be.
+    pub(crate) fn plain(id: &str, workspace: &str) -> Self {
+        Self {
+            id: id.into(),
+            workspace: workspace.into(),
+            key: Key::default(),
+            until: Instant::now() + MEMORY,
+            generation: 0,
+        }
+    }
+}
+
+/// A credential. It is never shown.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(crate) struct Key(Option<Arc<str>>);
+
+impl Key {
+    /// For the iam service only.
+    pub(super) fn reveal(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+}
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("***")
+    }
 }
 
 /// What a capability is needed on.
@@ -73,6 +121,11 @@ pub(crate) struct Auth {
     anonymous: Identity,
     keys: Cache<KeyHash, Identity>,
     decisions: Cache<Decision, bool>,
+    /// Counts what was revoked.
+    generation: watch::Sender<u64>,
+    /// Held by who asks about something that goes on.
+    turns: tokio::sync::Mutex<()>,
+    refusals: Seldom,
 }
 
 impl Auth {
@@ -81,13 +134,37 @@ impl Auth {
         Self {
             mesh,
             regime: options.regime,
-            anonymous: Identity {
-                id: "anonymous".into(),
-                workspace: options.default_workspace.as_str().into(),
-            },
+            anonymous: Identity::plain("anonymous", &options.default_workspace),
             keys: Cache::new(options.limits.cache),
             decisions: Cache::new(options.limits.cache),
+            generation: watch::channel(0).0,
+            turns: tokio::sync::Mutex::default(),
+            refusals: Seldom::default(),
         }
+    }
+
+    /// Forgets everything whenever iam revokes something. Runs until the process stops.
+    pub(crate) async fn watch(self: Arc<Self>) {
+        let config = self.mesh.config().clone();
+        let mut changes = config.changes();
+        let row = || config.get(REVOCATION.0, REVOCATION.1, REVOCATION.2);
+        let mut seen = row();
+        while changes.changed().await.is_ok() {
+            let now = row();
+            if now != seen {
+                seen = now;
+                // First the count: what is on the way is older, and not remembered.
+                self.generation.send_modify(|count| *count += 1);
+                self.keys.clear();
+                self.decisions.clear();
+                // Who was told meanwhile looks at what is remembered, which is nothing.
+                self.generation.send_modify(|count| *count += 1);
+            }
+        }
+    }
+
+    fn generation(&self) -> u64 {
+        *self.generation.borrow()
     }
 
     /// Whether everybody may come in.
@@ -108,8 +185,11 @@ impl Auth {
                     return Ok(identity);
                 }
                 let identity = self.resolve("resolve-api-key", key).await?;
-                self.keys
-                    .put(hash, identity.clone(), Instant::now(), MEMORY);
+                if identity.generation == self.generation() {
+                    let now = Instant::now();
+                    let memory = identity.until.saturating_duration_since(now);
+                    self.keys.put(hash, identity.clone(), now, memory);
+                }
                 Ok(identity)
             }
             Some(_) => Err(Fault::AuthFailure),
@@ -117,6 +197,7 @@ impl Auth {
     }
 
     async fn resolve(&self, operation: &str, key: &str) -> Result<Identity, Fault> {
+        let generation = self.generation();
         let response = self
             .ask(IamRequest {
                 operation: operation.to_owned(),
@@ -129,9 +210,17 @@ impl Auth {
         if !complete {
             return Err(Fault::AuthFailure);
         }
+        // As long as the key lasts, if the service says how long that is.
+        let memory = match u64::try_from(response.decision_ttl_seconds) {
+            Ok(seconds @ 1..) => Duration::from_secs(seconds).min(MEMORY),
+            _ => UNNAMED,
+        };
         Ok(Identity {
             id: response.resolved_user_id.into(),
             workspace: response.resolved_default_workspace.into(),
+            key: Key(Some(key.into())),
+            until: Instant::now() + memory,
+            generation,
         })
     }
 
@@ -159,6 +248,7 @@ impl Auth {
     }
 
     async fn decide(&self, decision: Decision) -> Result<bool, Fault> {
+        let generation = self.generation();
         let (user, capability, resource) = &decision;
         let mut on = Map::new();
         if let Some(workspace) = &resource.workspace {
@@ -184,8 +274,10 @@ impl Auth {
             .await?;
         let seconds = u64::try_from(response.decision_ttl_seconds).unwrap_or(0);
         let memory = Duration::from_secs(seconds).min(MEMORY);
-        self.decisions
-            .put(decision, response.decision_allow, Instant::now(), memory);
+        if generation == self.generation() {
+            self.decisions
+                .put(decision, response.decision_allow, Instant::now(), memory);
+        }
         Ok(response.decision_allow)
     }
 
@@ -198,8 +290,24 @@ impl Auth {
             self.mesh
                 .ask(&Topic::system(Class::Request, "iam"), &request, ask);
         answer.last().await.map_err(|error| {
-            tracing::info!(kind = %error.kind, operation = %request.operation, "iam refused");
-            Fault::AuthFailure
+            if let Some(left_out) = self.refusals.now(Instant::now()) {
+                tracing::info!(kind = %error.kind, operation = %request.operation, left_out, "iam refused");
+            }
+            refusal(&error.kind)
         })
+    }
+}
+
+/// A credential is wrong only if iam says so; that iam cannot be asked says nothing about it.
+fn refusal(kind: &str) -> Fault {
+    match ErrorCode::from_wire(kind) {
+        ErrorCode::Busy
+        | ErrorCode::Unavailable
+        | ErrorCode::NobodyServes
+        | ErrorCode::Timeout
+        | ErrorCode::Interrupted
+        | ErrorCode::Cancelled
+        | ErrorCode::Storage => Fault::Unchecked,
+        _ => Fault::AuthFailure,
     }
 }

@@ -15,6 +15,9 @@ use crate::fault::{Fault, json_response, refusal};
 use crate::state::{App, Shared};
 use crate::translate::{Body, Fields};
 
+/// Carries the one-time code of a fresh system.
+const CODE: &str = "x-bootstrap-code";
+
 /// Password for a token.
 pub(crate) async fn login(
     State(app): State<Shared>,
@@ -23,7 +26,7 @@ pub(crate) async fn login(
     body: HttpBody,
 ) -> Response {
     let outcome = async {
-        let given = read::object(&read::bytes(&app, &headers, body, false).await?)?;
+        let given = read::body(&app, &headers, body, false).await?.0;
         let mut body = Body::new();
         for key in ["username", "password", "workspace"] {
             body.insert(key.into(), json!(Fields::new(&given).text(key)?));
@@ -35,18 +38,29 @@ pub(crate) async fn login(
     outcome.await.unwrap_or_else(Fault::into_response)
 }
 
-/// The first key of a fresh system. The body is not read.
+/// The first key of a fresh system, for who has its one-time code, in a header or the body, or asks from a program
+/// on the same machine.
 pub(crate) async fn bootstrap(
     State(app): State<Shared>,
     Extension(meta): Extension<Meta>,
+    headers: HeaderMap,
+    body: HttpBody,
 ) -> Response {
-    match ask(&app, "bootstrap", Body::new(), &stranger(), meta).await {
-        Ok(reply) => {
-            let granted = reply.contains_key("bootstrap_admin_api_key");
-            masked(reply, granted)
-        }
-        Err(fault) => fault.into_response(),
-    }
+    let outcome = async {
+        // Clients may send nothing, or what they like.
+        let given = read::body(&app, &headers, body, false).await;
+        let given = given.map_or_else(|_| Body::new(), |(body, _)| body);
+        let header = headers.get(CODE).and_then(|code| code.to_str().ok());
+        let code = match header {
+            Some(code) => code.to_owned(),
+            None => Fields::new(&given).text("code")?,
+        };
+        let asked = Body::from_iter([("code".to_owned(), json!(code))]);
+        let reply = ask(&app, "bootstrap", asked, &stranger(), meta).await?;
+        let granted = reply.contains_key("bootstrap_admin_api_key");
+        Ok(masked(reply, granted))
+    };
+    outcome.await.unwrap_or_else(Fault::into_response)
 }
 
 /// Whether a fresh system waits for its first key. The body is not read.
@@ -69,7 +83,7 @@ pub(crate) async fn change_password(
 ) -> Response {
     let outcome = async {
         let identity = app.auth.authenticate(read::bearer(&headers)).await?;
-        let given = read::object(&read::bytes(&app, &headers, body, false).await?)?;
+        let given = read::body(&app, &headers, body, false).await?.0;
         let fields = Fields::new(&given);
         let mut body = Body::new();
         body.insert("user_id".into(), json!(&*identity.id));

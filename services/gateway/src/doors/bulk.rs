@@ -17,7 +17,8 @@ use super::export::{self, Filter};
 use super::intake::Way;
 use super::socket::no_room;
 use super::{import, ndjson, read};
-use crate::auth::Identity;
+use crate::auth::{Identity, Lapse, Resource};
+use crate::connection::Peer;
 use crate::dispatch::Meta;
 use crate::fault::{Fault, json_response, refusal};
 use crate::flows::Flow;
@@ -50,6 +51,7 @@ pub(crate) async fn import(
     Path((flow, kind)): Path<(String, String)>,
     Query(wanted): Query<Wanted>,
     Extension(meta): Extension<Meta>,
+    Extension(peer): Extension<Peer>,
     headers: HeaderMap,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
@@ -71,7 +73,7 @@ pub(crate) async fn import(
         .on_upgrade(move |socket| {
             let sockets = app.sockets.clone();
             sockets.track_future(async move {
-                import::run(&app, socket, way).await;
+                import::run(&app, socket, way, peer.life).await;
                 drop(room);
             })
         })
@@ -104,22 +106,23 @@ pub(crate) async fn export(
     Path((flow, kind)): Path<(String, String)>,
     Query(wanted): Query<Wanted>,
     Extension(meta): Extension<Meta>,
+    Extension(peer): Extension<Peer>,
     headers: HeaderMap,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
     let opened = async {
         let capability = bulk(EXPORTS, &kind).ok_or(Fault::UnknownKind)?;
         let kind = BulkKind::named(&kind).ok_or(Fault::UnknownKind)?;
-        let (identity, flow) = admit(&app, capability, &flow, &wanted, &headers).await?;
+        let (identity, flow, lapse) = admit(&app, capability, &flow, &wanted, &headers).await?;
         let filter = Filter {
             stored: switch("stored", wanted.stored.as_deref())?,
             collection: wanted.collection.clone().filter(|name| !name.is_empty()),
             graph: wanted.graph.clone(),
         };
         let frames = export::open(&app, kind, flow.clone(), &identity, filter, &meta).await?;
-        Ok((frames, flow))
+        Ok((frames, flow, lapse))
     };
-    let (frames, flow) = match opened.await {
+    let (frames, flow, lapse) = match opened.await {
         Ok(opened) => opened,
         Err(fault) => return refused(fault),
     };
@@ -127,13 +130,13 @@ pub(crate) async fn export(
         return no_room();
     };
     if !headers.contains_key(header::UPGRADE) {
-        return ndjson::export(&app, frames, flow, room);
+        return ndjson::export(&app, frames, flow, lapse, room);
     }
     match upgrade {
         Ok(upgrade) => upgrade.on_upgrade(move |socket| {
             let sockets = app.sockets.clone();
             sockets.track_future(async move {
-                export::run(&app, socket, frames, flow).await;
+                export::run(&app, socket, frames, flow, lapse, peer.life).await;
                 drop(room);
             })
         }),
@@ -150,7 +153,7 @@ async fn way(
 ) -> Result<Way, Fault> {
     let capability = bulk(IMPORTS, kind).ok_or(Fault::UnknownKind)?;
     let kind = BulkKind::named(kind).ok_or(Fault::UnknownKind)?;
-    let (identity, flow) = admit(app, capability, flow, wanted, headers).await?;
+    let (identity, flow, lapse) = admit(app, capability, flow, wanted, headers).await?;
     let skips = match wanted.errors.as_deref() {
         None | Some("") => None,
         Some("stop") => Some(false),
@@ -164,6 +167,7 @@ async fn way(
         kind,
         flow,
         identity,
+        lapse,
         traceparent: meta.traceparent,
     })
 }
@@ -179,10 +183,10 @@ fn switch(name: &str, value: Option<&str>) -> Result<bool, Fault> {
 async fn admit(
     app: &App,
     capability: &'static str,
-    flow: &str,
+    id: &str,
     wanted: &Wanted,
     headers: &HeaderMap,
-) -> Result<(Identity, Arc<Flow>), Fault> {
+) -> Result<(Identity, Arc<Flow>, Lapse), Fault> {
     // There is no anonymous attempt at these doors.
     let token = wanted.token.as_deref().filter(|token| !token.is_empty());
     let token = token.or_else(|| read::bearer(headers));
@@ -194,11 +198,13 @@ async fn admit(
         .flow(
             &identity,
             wanted.workspace.as_deref(),
-            flow,
+            id,
             Gate::Needs(capability),
         )
         .await?;
-    Ok((identity, flow))
+    let resource = Resource::flow(flow.workspace.as_str(), id);
+    let lapse = app.auth.lapse(&identity, Gate::Needs(capability), resource);
+    Ok((identity, flow, lapse))
 }
 
 /// At a handshake everything has a status.

@@ -80,7 +80,11 @@ struct Taking<'a> {
 impl Taking<'_> {
     async fn run(mut self, body: HttpBody) -> Response {
         let mut records = Records::new(body, self.app.options.limits.frame);
-        let outcome = self.take_all(&mut records).await;
+        let mut lapse = self.app.auth.lapse(self.identity, GATE, Default::default());
+        let outcome = tokio::select! {
+            outcome = self.take_all(&mut records) => outcome,
+            error = &mut lapse => Err(error),
+        };
         let mut reply = std::mem::take(&mut self.counts);
         match outcome {
             Ok(()) => json_response(StatusCode::OK, &reply),

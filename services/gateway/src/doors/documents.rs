@@ -21,7 +21,7 @@ use crate::state::{App, Shared};
 use crate::translate::{Body, error_body};
 
 /// Largest chunk a caller may ask for.
-const MAX_CHUNK: i64 = 8 << 20;
+const MAX_CHUNK: i64 = tg_schemas::limits::LARGEST_PIECE as i64;
 
 /// The query string.
 #[derive(Debug, Deserialize)]
@@ -59,7 +59,7 @@ async fn open(
 ) -> Result<(Bytes, Running), Fault> {
     let identity = app.auth.authenticate(read::bearer(headers)).await?;
     let size: i64 = match wanted.chunk_size.as_deref().unwrap_or("").trim() {
-        "" => 1 << 20,
+        "" => tg_schemas::limits::STREAM_PIECE as i64,
         text => text.parse().map_err(|_| bad_size())?,
     };
     if !(1..=MAX_CHUNK).contains(&size) {

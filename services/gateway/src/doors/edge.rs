@@ -1,16 +1,17 @@
-//! What surrounds every request: an id, a span, a trace context, and in regime `none` the guard against
-//! web pages. The query string is never logged: sockets carry tokens in it.
+//! What surrounds every request: an id, a span, a trace context, and the guard against web pages. The query string is never logged: sockets carry tokens in it.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use tracing::Instrument;
 use uuid::Uuid;
 
 use crate::auth::guard;
+use crate::connection::Peer;
 use crate::dispatch::Meta;
 use crate::fault::refusal;
 use crate::state::Shared;
@@ -19,7 +20,7 @@ const REQUEST_ID: &str = "x-request-id";
 
 /// Gives the request its id and span, and the response the id.
 pub(crate) async fn trace(mut request: Request, next: Next) -> Response {
-    let meta = meta(request.headers());
+    let meta = meta(&request);
     let span = tracing::info_span!(
         "request",
         id = %meta.request_id,
@@ -36,15 +37,20 @@ pub(crate) async fn trace(mut request: Request, next: Next) -> Response {
     response
 }
 
-/// Turns web pages away when there is no other authentication.
+/// Turns web pages away when there is no other authentication, and from what everybody may do without a key.
 pub(crate) async fn guard(State(app): State<Shared>, request: Request, next: Next) -> Response {
     if app.auth.open() && !guard::is_local(request.headers(), request.uri()) {
+        return refusal(StatusCode::FORBIDDEN, "access denied");
+    }
+    let has_key = request.headers().contains_key(header::AUTHORIZATION);
+    if request.method() == Method::POST && !has_key && guard::is_foreign_page(request.headers()) {
         return refusal(StatusCode::FORBIDDEN, "access denied");
     }
     next.run(request).await
 }
 
-fn meta(headers: &HeaderMap) -> Meta {
+fn meta(request: &Request) -> Meta {
+    let headers = request.headers();
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let request_id = text(REQUEST_ID)
         .filter(|id| is_id(id))
@@ -56,7 +62,26 @@ fn meta(headers: &HeaderMap) -> Meta {
         request_id,
         traceparent,
         door: "rest",
+        local: local(request),
     }
+}
+
+/// The address of a program on this machine. A web page names its origin, or came by another name; what a proxy
+/// passes on is of somebody else.
+fn local(request: &Request) -> Option<IpAddr> {
+    let headers = request.headers();
+    let peer = request.extensions().get::<Peer>()?;
+    let address = peer.address.ip().to_canonical();
+    let told = [
+        "origin",
+        "forwarded",
+        "x-forwarded-for",
+        "x-real-ip",
+        "via",
+        "sec-fetch-site",
+    ];
+    let alone = !told.iter().any(|name| headers.contains_key(*name));
+    (alone && address.is_loopback() && guard::is_local(headers, request.uri())).then_some(address)
 }
 
 /// A new trace.

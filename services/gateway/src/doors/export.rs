@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::Bytes;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
@@ -17,8 +18,9 @@ use tg_schemas::msg::{
 };
 use tg_schemas::{Error, ErrorCode, Topic};
 
+use super::heart::{Beat, Heart};
 use super::import::reason;
-use crate::auth::Identity;
+use crate::auth::{Identity, Lapse};
 use crate::dispatch::Meta;
 use crate::fault::Fault;
 use crate::flows::{self, Flow};
@@ -29,9 +31,10 @@ use crate::translate::bulk::{
     BulkKind, show_document_embeddings, show_entity_contexts, show_graph_embeddings, show_triples,
 };
 use crate::translate::fields::fault;
+use crate::wire::Life;
 
-/// A client that takes nothing for this long is gone.
-const STUCK: Duration = Duration::from_secs(60);
+/// How long a client may take to answer a goodbye.
+const GOODBYE: Duration = Duration::from_secs(10);
 /// Triples of a frame of a stored export.
 const BATCH: i64 = 1000;
 
@@ -170,7 +173,15 @@ fn stored(mesh: &Mesh, topic: &Topic, filter: Filter, options: Ask) -> Frames {
 }
 
 /// Sends frames until they end, the client goes or the flow does. What the client sends is ignored.
-pub(super) async fn run(app: &App, mut socket: WebSocket, mut frames: Frames, flow: Arc<Flow>) {
+pub(super) async fn run(
+    app: &App,
+    mut socket: WebSocket,
+    mut frames: Frames,
+    flow: Arc<Flow>,
+    mut lapse: Lapse,
+    life: Arc<Life>,
+) {
+    let mut heart = Heart::new(life, app.options.ping);
     let mut sent = 0_u64;
     let close = loop {
         let frame = tokio::select! {
@@ -179,6 +190,14 @@ pub(super) async fn run(app: &App, mut socket: WebSocket, mut frames: Frames, fl
             () = app.closing.cancelled() => break CloseFrame {
                 code: close_code::AWAY,
                 reason: "the gateway is closing".into(),
+            },
+            error = &mut lapse => break fault_frame(close_code::POLICY, &error),
+            beat = heart.beat() => match beat {
+                Beat::Gone => return,
+                Beat::Ping => {
+                    let _ = socket.send(Message::Ping(Bytes::new())).await;
+                    continue;
+                }
             },
             message = socket.recv() => match message {
                 Some(Ok(Message::Close(_))) | Some(Err(_)) | None => return,
@@ -189,10 +208,18 @@ pub(super) async fn run(app: &App, mut socket: WebSocket, mut frames: Frames, fl
         match frame {
             Some(Ok(body)) => {
                 let text = Value::Object(body).to_string();
+                // The connection notices a client that takes nothing; one that takes a little is never cut. While it
+                // is slow, the flow may end and the caller be turned away.
                 let sending = socket.send(Message::Text(text.into()));
-                match tokio::time::timeout(STUCK, sending).await {
-                    Ok(Ok(())) => sent += 1,
-                    Ok(Err(_)) | Err(_) => return,
+                let sending = tokio::select! {
+                    sending = sending => sending,
+                    () = flow.leaving.cancelled() => return,
+                    () = app.closing.cancelled() => return,
+                    _ = &mut lapse => return,
+                };
+                match sending {
+                    Ok(()) => sent += 1,
+                    Err(_) => return,
                 }
             }
             Some(Err(error)) => break fault_frame(close_code::ERROR, &error),
@@ -202,7 +229,8 @@ pub(super) async fn run(app: &App, mut socket: WebSocket, mut frames: Frames, fl
     // No more is taken while the goodbye is under way.
     drop(frames);
     let _ = socket.send(Message::Close(Some(close))).await;
-    while let Some(Ok(_)) = socket.recv().await {}
+    let read = async { while let Some(Ok(_)) = socket.recv().await {} };
+    let _ = tokio::time::timeout(GOODBYE, read).await;
 }
 
 fn fault_frame(code: u16, error: &Error) -> CloseFrame {

@@ -46,9 +46,7 @@ async fn answer(
     let outcome = async {
         let target = target?;
         let identity = app.auth.authenticate(read::bearer(headers)).await?;
-        let bytes = read::bytes(app, headers, body, true).await?;
-        let mut body = read::object(&bytes)?;
-        drop(bytes);
+        let (mut body, share) = read::body(app, headers, body, true).await?;
         let streaming = sse::wanted(headers);
         let whole = Whole::of(target.name(), "", &body);
         let untouched = target.name() == "thru";
@@ -65,6 +63,7 @@ async fn answer(
             meta,
         };
         let running = app.start(&identity, call, CancellationToken::new()).await?;
+        drop(share);
         if streaming {
             return Ok(sse::respond(running, app.options.heartbeat));
         }

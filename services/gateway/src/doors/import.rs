@@ -1,19 +1,30 @@
 //! A running import socket: each frame becomes records, and a clean close says that all of them are safe.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Bytes;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
 use serde_json::{Value, json};
 use tg_schemas::Error;
 
+use super::heart::{Beat, Heart};
 use super::intake::{Control, Counts, Intake, Outcome, Way, control};
 use super::socket::too_big;
 use crate::flows;
 use crate::state::App;
+use crate::wire::Life;
 
 /// Longest reason of a close frame.
 const MAX_REASON: usize = 120;
 
+/// How long a client may take to answer a goodbye.
+const GOODBYE: Duration = Duration::from_secs(10);
+
 /// Reads frames until the client closes, or says that it is done. Frames before a faulty one stand.
-pub(super) async fn run(app: &App, mut socket: WebSocket, way: Way) {
+pub(super) async fn run(app: &App, mut socket: WebSocket, mut way: Way, life: Arc<Life>) {
+    let mut lapse = way.lapse.take();
+    let mut heart = Heart::new(life, app.options.ping);
     let mut intake = Intake::new(app, &way);
     let skips = way.skips.unwrap_or(false);
     let close = loop {
@@ -22,6 +33,7 @@ pub(super) async fn run(app: &App, mut socket: WebSocket, way: Way) {
             biased;
             () = way.flow.stopped.cancelled() => break Some(End::fault(close_code::AWAY, flows::stopped())),
             () = app.closing.cancelled() => break Some(End::closing()),
+            error = &mut lapse => break Some(End::fault(close_code::POLICY, error)),
             Some(outcome) = intake.next() => {
                 if let Err(error) = settle(&mut intake, outcome, &mut socket).await && !skips {
                     break Some(End::fault(close_code::ERROR, error));
@@ -29,6 +41,14 @@ pub(super) async fn run(app: &App, mut socket: WebSocket, way: Way) {
                 continue;
             }
             message = socket.recv(), if room => message,
+            beat = heart.beat() => {
+                // Who is not read cannot show that they are there.
+                if beat == Beat::Gone && room {
+                    break None;
+                }
+                let _ = socket.send(Message::Ping(Bytes::new())).await;
+                continue;
+            }
         };
         let bytes = match message {
             Some(Ok(Message::Text(text))) => text.into(),
@@ -39,7 +59,7 @@ pub(super) async fn run(app: &App, mut socket: WebSocket, way: Way) {
         };
         match control(&bytes) {
             None => {
-                if let Err(error) = intake.take(&bytes)
+                if let Err(error) = intake.take(bytes).await
                     && !skips
                 {
                     break Some(End::fault(close_code::INVALID, error));
@@ -66,7 +86,8 @@ pub(super) async fn run(app: &App, mut socket: WebSocket, way: Way) {
         let _ = socket.send(Message::Close(Some(frame))).await;
     }
     // Give the client the chance to read it.
-    while let Some(Ok(_)) = socket.recv().await {}
+    let read = async { while let Some(Ok(_)) = socket.recv().await {} };
+    let _ = tokio::time::timeout(GOODBYE, read).await;
     let counts = &intake.counts;
     tracing::debug!(
         kind = way.kind.name(),

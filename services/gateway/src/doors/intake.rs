@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 use tg_mesh::{Ask, Mesh};
 use tg_schemas::{Error, ErrorCode, Topic};
 
-use crate::auth::Identity;
+use crate::auth::{Identity, Lapse};
 use crate::flows::Flow;
 use crate::scrub::scrub;
 use crate::state::App;
@@ -30,6 +31,8 @@ pub(super) struct Way {
     pub(super) topic: Topic,
     pub(super) flow: Arc<Flow>,
     pub(super) identity: Identity,
+    /// When its caller may not write any more.
+    pub(super) lapse: Lapse,
     pub(super) traceparent: Arc<str>,
     /// Each confirmed frame is told.
     pub(super) ack: bool,
@@ -88,11 +91,18 @@ impl<'a> Intake<'a> {
         self.waiting.len() < self.app.options.limits.import && self.bytes < WINDOW
     }
 
-    /// Takes a frame. An error says what is wrong with it; it is counted already.
-    pub(super) fn take(&mut self, bytes: &[u8]) -> Result<(), Error> {
+    /// Takes a frame, when there is memory to read it. An error says what is wrong with it; it is counted already.
+    pub(super) async fn take(&mut self, bytes: Bytes) -> Result<(), Error> {
         self.counts.received += 1;
         let frame = self.counts.received;
-        let record = match read(self.way.kind, bytes) {
+        let (kind, size) = (self.way.kind, bytes.len());
+        let parsed = self.app.budget.read(bytes, move |bytes| read(kind, bytes));
+        let parsed = match parsed.await {
+            // From here on the window bounds what is held.
+            Ok((record, _share)) => record,
+            Err(fault) => Err(fault.error()),
+        };
+        let record = match parsed {
             Ok(record) => record,
             Err(error) => {
                 self.counts.failed += 1;
@@ -103,8 +113,8 @@ impl<'a> Intake<'a> {
                 ));
             }
         };
-        self.bytes += bytes.len();
-        let (mesh, way, size) = (self.app.mesh.clone(), self.way, bytes.len());
+        self.bytes += size;
+        let (mesh, way) = (self.app.mesh.clone(), self.way);
         let cancel = self.app.closing.clone();
         self.waiting.push(Box::pin(async move {
             let options = Ask {

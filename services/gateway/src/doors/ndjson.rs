@@ -13,6 +13,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::export::Frames;
 use super::intake::{Control, Intake, Way, control};
+use crate::auth::Lapse;
 use crate::fault::json_response;
 use crate::flows::{self, Flow};
 use crate::state::{App, Shared};
@@ -20,7 +21,8 @@ use crate::translate::error_value;
 
 /// Reads lines, each a frame, and answers with counters. A faulty line is passed over and told, unless the
 /// request says `errors=stop`.
-pub(super) async fn import(app: &App, body: HttpBody, way: Way) -> Response {
+pub(super) async fn import(app: &App, body: HttpBody, mut way: Way) -> Response {
+    let mut lapse = way.lapse.take();
     let mut lines = Lines::new(body, app.options.limits.frame);
     let mut intake = Intake::new(app, &way);
     let skips = way.skips.unwrap_or(true);
@@ -30,6 +32,7 @@ pub(super) async fn import(app: &App, body: HttpBody, way: Way) -> Response {
             biased;
             () = way.flow.stopped.cancelled() => break Some(flows::stopped()),
             () = app.closing.cancelled() => break Some(closing()),
+            error = &mut lapse => break Some(error),
             Some(outcome) = intake.next() => {
                 if let Err(error) = intake.settle(outcome) && !skips {
                     break Some(error);
@@ -45,7 +48,7 @@ pub(super) async fn import(app: &App, body: HttpBody, way: Way) -> Response {
         };
         match control(&line) {
             None => {
-                if let Err(error) = intake.take(&line)
+                if let Err(error) = intake.take(line).await
                     && !skips
                 {
                     break Some(error);
@@ -75,11 +78,13 @@ pub(super) fn export(
     app: &Shared,
     frames: Frames,
     flow: Arc<Flow>,
+    lapse: Lapse,
     room: OwnedSemaphorePermit,
 ) -> Response {
     let closing_down = app.closing.clone();
     let state = Sending {
         frames: Some(frames),
+        lapse,
         sent: 0,
         _room: room,
     };
@@ -91,6 +96,7 @@ pub(super) fn export(
                 biased;
                 () = flow.leaving.cancelled() => Some(Err(flows::stopped())),
                 () = closing_down.cancelled() => Some(Err(closing())),
+                error = &mut state.lapse => Some(Err(error)),
                 frame = frames.next() => frame,
             };
             let line = match frame {
@@ -118,6 +124,7 @@ pub(super) fn export(
 struct Sending {
     /// `None` after the last line.
     frames: Option<Frames>,
+    lapse: Lapse,
     sent: u64,
     _room: OwnedSemaphorePermit,
 }

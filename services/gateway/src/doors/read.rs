@@ -2,17 +2,20 @@
 
 use std::time::Duration;
 
-use axum::body::{Body as HttpBody, to_bytes};
+use axum::body::Body as HttpBody;
 use axum::http::{HeaderMap, header};
+use bytes::{Bytes, BytesMut};
+use futures::StreamExt;
 use serde_json::Value;
 
+use crate::budget::Share;
 use crate::fault::Fault;
 use crate::state::App;
 use crate::translate::Body;
 use crate::translate::fields::fault;
 
-/// Largest body of a caller who is not known.
-const STRANGER: usize = 64 << 10;
+/// Bytes of a body that are counted at once.
+const RECEIVED: usize = 64 << 10;
 
 /// The token of an `Authorization: Bearer …` header.
 pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
@@ -25,17 +28,29 @@ pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
         .filter(|token| !token.is_empty())
 }
 
-/// The bytes of a body, at most the limit; less for strangers.
-pub(super) async fn bytes(
+/// A JSON object, read when there is memory for it; it counts while the share is held. Strangers send little.
+pub(super) async fn body(
     app: &App,
     headers: &HeaderMap,
     body: HttpBody,
     known: bool,
-) -> Result<bytes::Bytes, Fault> {
-    let limit = if known {
-        app.options.limits.body
-    } else {
-        STRANGER.min(app.options.limits.body)
+) -> Result<(Body, Share), Fault> {
+    let (bytes, _received) = bytes(app, headers, body, known).await?;
+    let (body, share) = app.budget.read(bytes, object).await?;
+    Ok((body?, share))
+}
+
+/// The bytes of a body, at most the limit, with what they count.
+async fn bytes(
+    app: &App,
+    headers: &HeaderMap,
+    body: HttpBody,
+    known: bool,
+) -> Result<(Bytes, Vec<Share>), Fault> {
+    let limits = &app.options.limits;
+    let limit = match known {
+        true => limits.body,
+        false => limits.stranger.min(limits.body),
     };
     let too_large = || Fault::TooLarge { limit };
     let announced = headers
@@ -44,11 +59,25 @@ pub(super) async fn bytes(
     if announced.is_some_and(|length| length > limit as u64) {
         return Err(too_large());
     }
-    to_bytes(body, limit).await.map_err(|_| too_large())
+    let mut stream = body.into_data_stream();
+    let (mut all, mut shares) = (BytesMut::new(), Vec::new());
+    let mut counted = 0;
+    while let Some(piece) = stream.next().await {
+        let piece = piece.map_err(|_| Fault::BadMessage("the body ended before its end"))?;
+        if all.len() + piece.len() > limit {
+            return Err(too_large());
+        }
+        while counted < all.len() + piece.len() {
+            shares.push(app.budget.receive(RECEIVED)?);
+            counted += RECEIVED;
+        }
+        all.extend_from_slice(&piece);
+    }
+    Ok((all.freeze(), shares))
 }
 
 /// A JSON object.
-pub(super) fn object(bytes: &[u8]) -> Result<Body, Fault> {
+fn object(bytes: &[u8]) -> Result<Body, Fault> {
     match serde_json::from_slice(bytes) {
         Ok(Value::Object(body)) => Ok(body),
         Ok(_) => Err(Fault::NotAnObject),

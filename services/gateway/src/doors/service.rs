@@ -49,9 +49,7 @@ async fn answer(
     body: HttpBody,
 ) -> Result<Response, Fault> {
     let caller = app.auth.authenticate(read::bearer(headers)).await;
-    let bytes = read::bytes(app, headers, body, caller.is_ok()).await?;
-    let mut body = read::object(&bytes)?;
-    drop(bytes);
+    let (mut body, share) = read::body(app, headers, body, caller.is_ok()).await?;
     let target = Target::service(name, &body)?;
     let public = matches!(
         target,
@@ -77,6 +75,7 @@ async fn answer(
         meta,
     };
     let running = app.start(&identity, call, CancellationToken::new()).await?;
+    drop(share);
     if streaming {
         return Ok(sse::respond(running, app.options.heartbeat));
     }
@@ -85,8 +84,5 @@ async fn answer(
 
 /// Whoever calls a public operation.
 pub(super) fn stranger() -> Identity {
-    Identity {
-        id: "".into(),
-        workspace: "default".into(),
-    }
+    Identity::plain("", "default")
 }

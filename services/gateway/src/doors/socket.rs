@@ -1,38 +1,45 @@
 //! `GET /api/v1/socket` (and `/api/socket`): many questions on one WebSocket.
 //!
 //! One reader, one writer, and a task per question between them. The writer's queue is bounded: a
-//! client that does not read makes its own questions wait, the reader goes on. Nothing a client sends
-//! closes the socket, except a message beyond the frame limit (1009).
+//! client that does not read makes its own questions wait, the reader goes on. A client with as many questions under
+//! way as it may have is read ahead of, within a bound, and then not read until one of them ends; so that it can
+//! always cancel one, that bound is for requests, and frames that cancel are obeyed as soon as they are read.
+//! Nothing a client sends closes the socket, except a message beyond the frame limit (1009).
 
-use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
-use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
-use axum::extract::{Extension, Query, State};
+use axum::body::Bytes;
+use axum::extract::ws::{CloseFrame as AxumClose, close_code};
+use axum::extract::{Extension, Query, Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use futures::stream::{SplitSink, SplitStream};
-use futures::{SinkExt, StreamExt};
-use parking_lot::Mutex;
+use futures::StreamExt;
+use futures::stream::SplitStream;
 use serde::Deserialize;
 use serde_json::Value;
 use tg_mesh::TaskKind;
+use tg_schemas::{Error, ErrorCode};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
-use tokio_tungstenite::tungstenite::Error as WsError;
+use tokio::time::{Instant, sleep_until};
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::{Error as WsError, Message};
 use tokio_util::sync::CancellationToken;
-use tracing::Instrument;
 
 use super::edge::fresh_traceparent;
-use super::socket_frame::{self as frame, Incoming, Question};
-use crate::auth::Identity;
-use crate::dispatch::{Call, Meta};
+use super::heart::{Beat, Heart};
+use super::look_ahead::{LookAhead, Waiting};
+use super::socket_frame::{self as frame, Incoming};
+use super::socket_task::{self as task, Caller, Entry, UnderWay, text};
+use super::socket_writer::write;
+use super::upgrade::{self, FrameGate, Socket};
+use crate::auth::Lapse;
+use crate::connection::Peer;
+use crate::dispatch::Meta;
 use crate::fault::{Fault, json_response};
+use crate::registry::Gate;
 use crate::state::Shared;
 use crate::translate::error_body;
-
-/// A client that takes nothing for this long is gone.
-const STUCK: Duration = Duration::from_secs(60);
 
 /// The query string: the npm client has its token here and sends no auth frame.
 #[derive(Debug, Deserialize)]
@@ -45,24 +52,37 @@ pub(crate) async fn open(
     State(app): State<Shared>,
     Query(credentials): Query<Credentials>,
     Extension(meta): Extension<Meta>,
-    upgrade: WebSocketUpgrade,
+    Extension(peer): Extension<Peer>,
+    mut request: Request,
 ) -> Response {
-    let Some(room) = app.socket_room() else {
+    let (response, upgrade) = match upgrade::accept(&mut request) {
+        Ok(accepted) => accepted,
+        Err(refused) => return refused,
+    };
+    let address = peer.address.ip().to_canonical();
+    let stranger = app.strangers.enter(address);
+    let (Some(room), Some(stranger)) = (app.socket_room(), stranger) else {
         return no_room();
     };
-    let limit = app.options.limits.frame;
-    upgrade
-        .max_message_size(limit)
-        .max_frame_size(limit)
-        .on_upgrade(move |socket| {
-            let sockets = app.sockets.clone();
-            sockets.track_future(async move {
-                metrics::gauge!("tg_gateway_sockets").increment(1.0);
-                run(app, socket, credentials.token, meta).await;
-                metrics::gauge!("tg_gateway_sockets").decrement(1.0);
-                drop(room);
-            })
-        })
+    let sockets = app.sockets.clone();
+    let mesh = app.mesh.clone();
+    let socket = async move {
+        let Ok(upgraded) = upgrade.await else {
+            return;
+        };
+        let limits = &app.options.limits;
+        let (socket, gate) = upgrade::socket(upgraded, limits.frame, limits.stranger).await;
+        metrics::gauge!("tg_gateway_sockets").increment(1.0);
+        let admitted = Admission {
+            gate,
+            stranger: Some(stranger),
+        };
+        run(app, socket, credentials.token, meta, peer, admitted).await;
+        metrics::gauge!("tg_gateway_sockets").decrement(1.0);
+        drop(room);
+    };
+    mesh.spawn(TaskKind::Connection, sockets.track_future(socket));
+    response
 }
 
 /// Too many sockets.
@@ -73,19 +93,38 @@ pub(super) fn no_room() -> Response {
     json_response(StatusCode::SERVICE_UNAVAILABLE, &error_body(&error))
 }
 
-async fn run(app: Shared, socket: WebSocket, token: Option<String>, meta: Meta) {
+/// What holds a socket back whose caller is not known.
+struct Admission {
+    gate: Arc<FrameGate>,
+    stranger: Option<crate::inflight::Permit<std::net::IpAddr>>,
+}
+
+async fn run(
+    app: Shared,
+    socket: Socket,
+    token: Option<String>,
+    meta: Meta,
+    peer: Peer,
+    admission: Admission,
+) {
     let (sink, stream) = socket.split();
     let (outgoing, queue) = mpsc::channel(app.options.limits.outgoing);
     let gone = CancellationToken::new();
     let session = Session {
         permits: Arc::new(Semaphore::new(app.options.limits.per_socket)),
-        running: Arc::default(),
+        under_way: UnderWay::default(),
+        waiting: LookAhead::new(app.options.limits.look_ahead),
+        heart: Heart::new(peer.life.clone(), app.options.ping),
+        caller: None,
+        lapse: None,
+        admission,
         outgoing,
         gone: gone.clone(),
         meta: Meta {
             door: "socket",
             ..meta
         },
+        number: 0,
         app: app.clone(),
     };
     let written = CancellationToken::new();
@@ -97,296 +136,247 @@ async fn run(app: Shared, socket: WebSocket, token: Option<String>, meta: Meta) 
     written.cancelled().await;
 }
 
-/// Questions under way by the text of their id, each with its token.
-type Running = Arc<Mutex<HashMap<String, Vec<(u64, CancellationToken)>>>>;
-
-/// An authenticated caller, with the credential to look at again: a revoked key ends a session, too.
-#[derive(Clone)]
-struct Caller {
-    identity: Identity,
-    token: Arc<str>,
-}
-
 struct Session {
     app: Shared,
     permits: Arc<Semaphore>,
-    running: Running,
+    under_way: UnderWay,
+    waiting: LookAhead,
+    heart: Heart,
+    caller: Option<Caller>,
+    lapse: Option<Lapse>,
+    admission: Admission,
     outgoing: mpsc::Sender<Message>,
     /// The client is gone: everything ends.
     gone: CancellationToken,
     meta: Meta,
+    /// Of the last frame.
+    number: u64,
+}
+
+/// What a session does next.
+enum Event {
+    Frame(Option<Result<Message, WsError>>),
+    /// A question ended: another may begin.
+    Slot(OwnedSemaphorePermit),
+    Beat(Beat),
+    /// The caller's credential is no good any more.
+    Lapsed,
+    /// Nobody said who is there.
+    Late,
+    Closing,
+    Gone,
 }
 
 impl Session {
-    async fn serve(self, mut stream: SplitStream<WebSocket>, token: Option<String>) {
-        let mut caller = match token {
-            Some(token) => self.known(token).await,
-            None if self.app.auth.open() => self.known(String::new()).await,
-            None => None,
-        };
-        let mut number = 0;
+    async fn serve(mut self, mut stream: SplitStream<Socket>, token: Option<String>) {
+        match token {
+            Some(token) => {
+                // A wrong one leaves time to send another.
+                let _ = self.admit(token).await;
+            }
+            None if self.app.auth.open() => {
+                let _ = self.admit(String::new()).await;
+            }
+            None => {}
+        }
+        let late = Instant::now() + self.app.options.authentication;
         let close = loop {
-            let message = tokio::select! {
-                message = stream.next() => message,
-                () = self.gone.cancelled() => break None,
-                () = self.app.closing.cancelled() => break self.drain().await,
-            };
-            let bytes = match message {
-                Some(Ok(Message::Text(text))) => text.into(),
-                Some(Ok(Message::Binary(bytes))) => bytes,
-                Some(Ok(_)) => continue,
-                Some(Err(fault)) => break too_big(fault),
-                None => break None,
-            };
-            number += 1;
-            match frame::parse(&bytes, caller.is_some()) {
-                Ok(Incoming::Auth(token)) => match self.known(token).await {
-                    Some(known) => {
-                        self.say(&frame::auth_ok(&known.identity.workspace)).await;
-                        caller = Some(known);
+            match self.next(&mut stream, late).await {
+                Event::Frame(Some(Ok(message))) => self.take(message).await,
+                Event::Frame(Some(Err(fault))) => break self.broken(&fault),
+                Event::Frame(None) | Event::Gone => break None,
+                // Who is not read cannot show that they are there.
+                Event::Beat(Beat::Gone) if self.waiting.has_room() => break None,
+                Event::Slot(permit) => {
+                    if let Some(frame) = self.waiting.pop() {
+                        self.ask(frame, permit);
                     }
-                    None => self.say(&frame::auth_failed()).await,
-                },
-                Ok(Incoming::Cancel(id)) => self.cancel(&id),
-                Ok(Incoming::Ask(question)) => match &caller {
-                    Some(caller) => self.ask(caller.clone(), *question, number).await,
-                    None => self.refuse(&question.id, Fault::AuthFailure).await,
-                },
-                Err(refused) => {
-                    let frame = refused.fault.frame(refused.id.as_ref());
-                    self.say(&frame).await;
                 }
+                Event::Beat(_) => {
+                    // A full queue means that the client has enough to answer to.
+                    let _ = self.outgoing.try_send(Message::Ping(Bytes::new()));
+                }
+                Event::Lapsed => break self.lapsed().await,
+                Event::Late => break Some(goodbye(CloseCode::Policy, "no authentication in time")),
+                Event::Closing => break self.drain().await,
             }
         };
         match close {
             Some(close) => {
-                let _ = self.outgoing.send(Message::Close(Some(close))).await;
+                let closing = self.outgoing.send(Message::Close(Some(close)));
+                tokio::select! {
+                    _ = closing => {}
+                    () = self.gone.cancelled() => {}
+                }
             }
             None => self.gone.cancel(),
         }
     }
 
-    /// Who holds a token.
-    async fn known(&self, token: String) -> Option<Caller> {
-        let identity = self.app.auth.authenticate(Some(&token)).await.ok()?;
-        Some(Caller {
-            identity,
-            token: token.into(),
-        })
+    async fn next(&mut self, stream: &mut SplitStream<Socket>, late: Instant) -> Event {
+        let lapse = async {
+            match &mut self.lapse {
+                Some(lapse) => drop(lapse.await),
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = self.gone.cancelled() => Event::Gone,
+            () = self.app.closing.cancelled() => Event::Closing,
+            () = lapse => Event::Lapsed,
+            () = sleep_until(late), if self.caller.is_none() => Event::Late,
+            message = stream.next(), if self.waiting.has_room() => Event::Frame(message),
+            permit = self.permits.clone().acquire_owned(), if !self.waiting.is_empty() => {
+                permit.map_or(Event::Gone, Event::Slot)
+            }
+            beat = self.heart.beat() => Event::Beat(beat),
+        }
+    }
+
+    async fn take(&mut self, message: Message) {
+        let bytes = match message {
+            Message::Text(text) => text.into(),
+            Message::Binary(bytes) => bytes,
+            _ => return,
+        };
+        self.number += 1;
+        match frame::parse(&bytes, self.caller.is_some()) {
+            Ok(Incoming::Auth(token)) => {
+                let reply = match self.admit(token).await {
+                    Ok(workspace) => frame::auth_ok(&workspace),
+                    Err(fault @ Fault::Unchecked) => fault.frame(None),
+                    Err(_) => frame::auth_failed(),
+                };
+                self.say(&reply).await;
+            }
+            Ok(Incoming::Cancel(id)) => self.cancel(&id).await,
+            Ok(Incoming::Ask(id)) => {
+                let frame = Waiting {
+                    id,
+                    bytes,
+                    number: self.number,
+                };
+                match self.permits.clone().try_acquire_owned() {
+                    Ok(permit) if self.waiting.is_empty() => self.ask(frame, permit),
+                    _ => self.waiting.push(frame),
+                }
+            }
+            Err(refused) => {
+                let frame = refused.fault.frame(refused.id.as_ref());
+                self.say(&frame).await;
+            }
+        }
+    }
+
+    /// Who holds a token is the caller from now on; their workspace.
+    async fn admit(&mut self, token: String) -> Result<Arc<str>, Fault> {
+        let auth = &self.app.auth;
+        let identity = auth.authenticate(Some(&token)).await?;
+        let workspace = identity.workspace.clone();
+        self.lapse = Some(auth.lapse(&identity, Gate::Authenticated, Default::default()));
+        self.caller = Some(Caller(token.into()));
+        self.admission.gate.open();
+        self.admission.stranger = None;
+        Ok(workspace)
     }
 
     async fn say(&self, frame: &Value) {
-        let message = Message::Text(frame.to_string().into());
         tokio::select! {
-            _ = self.outgoing.send(message) => {}
+            _ = self.outgoing.send(text(frame)) => {}
             () = self.gone.cancelled() => {}
         }
     }
 
-    async fn refuse(&self, id: &Value, fault: Fault) {
-        self.say(&frame::failure(id, &fault)).await;
-    }
-
-    fn cancel(&self, id: &Value) {
-        let running = self.running.lock();
-        for (_, token) in running.get(&id.to_string()).into_iter().flatten() {
+    async fn cancel(&mut self, id: &Value) {
+        for (_, token) in self
+            .under_way
+            .lock()
+            .get(&id.to_string())
+            .into_iter()
+            .flatten()
+        {
             token.cancel();
+        }
+        for _ in 0..self.waiting.remove(id) {
+            let error = Error::new(ErrorCode::Cancelled, "cancelled");
+            self.say(&frame::failure(id, &Fault::Service(error))).await;
         }
     }
 
-    async fn ask(&self, caller: Caller, question: Question, number: u64) {
-        let Ok(permit) = self.permits.clone().try_acquire_owned() else {
-            self.refuse(&question.id, Fault::busy("on this socket"))
-                .await;
+    fn ask(&self, waiting: Waiting, permit: OwnedSemaphorePermit) {
+        let Some(caller) = self.caller.clone() else {
             return;
         };
         let cancel = self.gone.child_token();
-        let key = question.id.to_string();
-        let entry = Entry {
-            running: self.running.clone(),
-            key: key.clone(),
-            number,
-            _permit: permit,
-        };
-        let mut running = self.running.lock();
-        let same = running.entry(key).or_default();
-        same.push((number, cancel.clone()));
-        drop(running);
+        let Waiting { id, bytes, number } = waiting;
+        let entry = Entry::new(&self.under_way, &id, number, cancel.clone(), permit);
         let meta = Meta {
             traceparent: fresh_traceparent(),
             ..self.meta.clone()
         };
-        let span = tracing::info_span!(
-            "question",
-            request = %meta.request_id,
-            number,
-            service = question.target.name(),
-        );
-        let task = answer(Task {
+        let task = task::answer(task::Task {
             app: self.app.clone(),
             caller,
-            question,
+            id,
+            bytes,
+            number,
             meta,
             cancel,
             gone: self.gone.clone(),
             outgoing: self.outgoing.clone(),
-            _entry: entry,
+            entry,
         });
-        self.app
-            .mesh
-            .spawn(TaskKind::Connection, task.instrument(span));
+        self.app.mesh.spawn(TaskKind::Connection, task);
+    }
+
+    /// Every question is told by itself that its caller may not stay; then the socket is.
+    async fn lapsed(&self) -> Option<CloseFrame> {
+        let bound = std::time::Duration::from_secs(1);
+        let _ = tokio::time::timeout(bound, self.idle()).await;
+        Some(goodbye(
+            CloseCode::Policy,
+            "the credential was revoked or has expired",
+        ))
     }
 
     /// The process stops: what runs may end, within the drain time.
     async fn drain(&self) -> Option<CloseFrame> {
-        let all = u32::try_from(self.app.options.limits.per_socket).unwrap_or(u32::MAX);
-        let idle = self.permits.acquire_many(all);
-        if tokio::time::timeout(self.app.options.drain, idle)
+        if tokio::time::timeout(self.app.options.drain, self.idle())
             .await
             .is_err()
         {
             tracing::warn!("questions of a socket were cut off at the end of the drain time");
         }
-        Some(CloseFrame {
-            code: close_code::AWAY,
-            reason: "the gateway is closing".into(),
-        })
+        Some(goodbye(CloseCode::Away, "the gateway is closing"))
+    }
+
+    /// Waits until no question is under way.
+    async fn idle(&self) {
+        let all = u32::try_from(self.app.options.limits.per_socket).unwrap_or(u32::MAX);
+        let _ = self.permits.acquire_many(all).await;
+    }
+
+    /// A message beyond the limit closes the socket; any other fault says that the client is gone.
+    fn broken(&self, fault: &WsError) -> Option<CloseFrame> {
+        let capacity = matches!(fault, WsError::Capacity(_)) || self.admission.gate.refused();
+        capacity.then(|| goodbye(CloseCode::Size, "the message is larger than the limit"))
     }
 }
 
-/// A message beyond the limit closes the socket; any other fault says that the client is gone.
-pub(super) fn too_big(fault: axum::Error) -> Option<CloseFrame> {
+fn goodbye(code: CloseCode, reason: &'static str) -> CloseFrame {
+    CloseFrame {
+        code,
+        reason: reason.into(),
+    }
+}
+
+/// The same for sockets of bulk data.
+pub(super) fn too_big(fault: axum::Error) -> Option<AxumClose> {
     let inner = fault.into_inner();
     let capacity = matches!(inner.downcast_ref::<WsError>(), Some(WsError::Capacity(_)));
-    capacity.then(|| CloseFrame {
+    capacity.then(|| AxumClose {
         code: close_code::SIZE,
         reason: "the message is larger than the limit".into(),
     })
-}
-
-/// A question in the list of those under way; leaves it when dropped.
-struct Entry {
-    running: Running,
-    key: String,
-    number: u64,
-    _permit: OwnedSemaphorePermit,
-}
-
-impl Drop for Entry {
-    fn drop(&mut self) {
-        let mut running = self.running.lock();
-        if let Some(same) = running.get_mut(&self.key) {
-            same.retain(|(number, _)| *number != self.number);
-            if same.is_empty() {
-                running.remove(&self.key);
-            }
-        }
-    }
-}
-
-struct Task {
-    app: Shared,
-    caller: Caller,
-    question: Question,
-    meta: Meta,
-    cancel: CancellationToken,
-    gone: CancellationToken,
-    outgoing: mpsc::Sender<Message>,
-    _entry: Entry,
-}
-
-/// Carries the parts of one answer to the writer. Ends with the socket.
-async fn answer(task: Task) {
-    let gone = task.gone.clone();
-    tokio::select! {
-        () = forward(task) => {}
-        () = gone.cancelled() => {}
-    }
-}
-
-async fn forward(task: Task) {
-    let Question {
-        id,
-        target,
-        body,
-        workspace,
-        timeout,
-        detach,
-    } = task.question;
-    let call = Call {
-        target,
-        body,
-        workspace,
-        timeout,
-        detach,
-        whole: false,
-        meta: task.meta,
-    };
-    let started = async {
-        let token = Some(&*task.caller.token);
-        let identity = task.app.auth.authenticate(token).await?;
-        task.app.start(&identity, call, task.cancel).await
-    };
-    let mut running = match started.await {
-        Ok(running) => running,
-        Err(fault) => {
-            let frame = frame::failure(&id, &fault);
-            let _ = task.outgoing.send(text(&frame)).await;
-            return;
-        }
-    };
-    while let Some(part) = running.next().await {
-        if task
-            .outgoing
-            .send(text(&frame::part(&id, part)))
-            .await
-            .is_err()
-        {
-            return;
-        }
-    }
-}
-
-fn text(frame: &Value) -> Message {
-    Message::Text(frame.to_string().into())
-}
-
-/// Writes until everybody who could send is gone, or the client is. Whatever is ready goes out in one
-/// flush.
-async fn write(
-    mut sink: SplitSink<WebSocket, Message>,
-    mut queue: mpsc::Receiver<Message>,
-    gone: CancellationToken,
-    written: CancellationToken,
-) {
-    let _done = written.drop_guard();
-    loop {
-        let message = tokio::select! {
-            message = queue.recv() => message,
-            () = gone.cancelled() => None,
-        };
-        let Some(mut message) = message else { break };
-        let batch = async {
-            loop {
-                let last = matches!(message, Message::Close(_));
-                sink.feed(message).await?;
-                match queue.try_recv() {
-                    Ok(next) if !last => message = next,
-                    _ => {
-                        sink.flush().await?;
-                        return Ok::<bool, axum::Error>(last);
-                    }
-                }
-            }
-        };
-        match tokio::time::timeout(STUCK, batch).await {
-            Ok(Ok(false)) => {}
-            Ok(Ok(true)) => break,
-            Ok(Err(_)) | Err(_) => break,
-        }
-    }
-    gone.cancel();
-    // Whoever still waits for room in the queue learns that nobody reads it.
-    drop(queue);
-    let _ = tokio::time::timeout(Duration::from_secs(1), sink.close()).await;
 }

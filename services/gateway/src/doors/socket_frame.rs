@@ -1,7 +1,13 @@
 //! Frames of the multiplexed socket: what clients send, what they get. Pure.
+//!
+//! A frame is read in two steps: its envelope, which costs nothing however large the frame is, and, once there is
+//! memory for it, the request inside.
 
 use std::time::Duration;
 
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::read;
@@ -10,20 +16,58 @@ use crate::dispatch::Target;
 use crate::fault::{Fault, error_frame};
 use crate::translate::{Body, Fields, error_body};
 
-/// A frame from a client.
+/// Longest id of a request, as JSON.
+const MAX_ID: usize = 4 << 10;
+/// Longest token, as JSON, and longest other field of an envelope.
+const MAX_FIELD: usize = 64 << 10;
+
+/// A field that is there, even if it is `null`.
+#[derive(Default)]
+struct Raw<'a>(Option<&'a RawValue>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Raw<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        <&RawValue>::deserialize(from).map(|raw| Self(Some(raw)))
+    }
+}
+
+/// The keys of a frame; what they hold is not looked at.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Envelope<'a> {
+    #[serde(borrow)]
+    r#type: Raw<'a>,
+    #[serde(borrow)]
+    token: Raw<'a>,
+    #[serde(borrow)]
+    id: Raw<'a>,
+    #[serde(borrow)]
+    service: Raw<'a>,
+    #[serde(borrow)]
+    flow: Raw<'a>,
+    #[serde(borrow)]
+    workspace: Raw<'a>,
+    #[serde(borrow)]
+    timeout: Raw<'a>,
+    #[serde(borrow)]
+    detach: Raw<'a>,
+    #[serde(borrow)]
+    request: Raw<'a>,
+}
+
+/// What a frame is.
+#[derive(Debug)]
 pub(crate) enum Incoming {
     /// `{"type": "auth", "token"}`.
     Auth(String),
     /// `{"type": "cancel", "id"}`: ends every request with that id.
     Cancel(Value),
-    /// A request.
-    Ask(Box<Question>),
+    /// A request, by its id; the rest is read by [`question`].
+    Ask(Value),
 }
 
 /// A request of the envelope.
 pub(crate) struct Question {
-    /// Echoed, whatever it is.
-    pub(crate) id: Value,
     pub(crate) target: Target,
     pub(crate) body: Body,
     pub(crate) workspace: Option<String>,
@@ -37,48 +81,57 @@ pub(crate) struct Refused {
     pub(crate) fault: Fault,
 }
 
-/// Reads a frame. `known` says whether the caller is: to strangers every request gets the same answer.
+/// Reads a frame's envelope. `known` says whether the caller is: to strangers every request gets the same answer.
 pub(crate) fn parse(bytes: &[u8], known: bool) -> Result<Incoming, Box<Refused>> {
-    let mut frame = match serde_json::from_slice(bytes) {
-        Ok(Value::Object(frame)) => frame,
-        Ok(_) => return Err(refused(None, Fault::NotAnObject)),
-        Err(detail) => return Err(refused(None, Fault::InvalidJson(detail.to_string()))),
+    let frame = envelope(bytes).map_err(|fault| refused(None, fault))?;
+    // A type that is no text is none.
+    let kind: Option<String> = frame
+        .r#type
+        .0
+        .filter(|raw| raw.get().len() <= MAX_ID)
+        .and_then(|raw| serde_json::from_str(raw.get()).ok());
+    let id = match frame.id.0 {
+        Some(raw) if raw.get().len() > MAX_ID => {
+            let why = "id: must not be longer than 4096 bytes";
+            return Err(refused(None, Fault::BadMessage(why)));
+        }
+        Some(raw) => serde_json::from_str::<Value>(raw.get()).ok(),
+        None => None,
     };
-    match frame.get("type").and_then(Value::as_str) {
-        Some("auth") => {
-            let token = Fields::new(&frame).text("token");
-            return token
+    match (kind.as_deref(), id) {
+        (Some("auth"), _) => {
+            let token = small([("token", &frame.token)])
+                .and_then(|fields| Ok(Fields::new(&fields).text("token")?));
+            token
                 .map(Incoming::Auth)
-                .map_err(|error| refused(None, error.into()));
+                .map_err(|fault| refused(None, fault))
         }
-        Some("cancel") => {
-            return match frame.remove("id") {
-                Some(id) => Ok(Incoming::Cancel(id)),
-                None => Err(refused(None, Fault::BadMessage("id: is required"))),
-            };
-        }
-        _ => {}
+        (_, None) => Err(refused(None, Fault::BadMessage("id: is required"))),
+        (Some("cancel"), Some(id)) => Ok(Incoming::Cancel(id)),
+        (_, Some(id)) if !known => Err(refused(Some(id), Fault::AuthFailure)),
+        (_, Some(id)) => Ok(Incoming::Ask(id)),
     }
-    let Some(id) = frame.remove("id") else {
-        return Err(refused(None, Fault::BadMessage("id: is required")));
-    };
-    if !known {
-        return Err(refused(Some(id), Fault::AuthFailure));
-    }
-    question(id.clone(), frame).map_err(|fault| refused(Some(id), fault))
 }
 
-fn refused(id: Option<Value>, fault: Fault) -> Box<Refused> {
-    Box::new(Refused { id, fault })
-}
-
-fn question(id: Value, mut frame: Body) -> Result<Incoming, Fault> {
-    let body = match frame.remove("request") {
-        Some(Value::Object(body)) => body,
-        Some(_) => return Err(Fault::BadMessage("request: must be an object")),
+/// Reads the request of a frame.
+pub(crate) fn question(bytes: &[u8]) -> Result<Question, Fault> {
+    let frame = envelope(bytes)?;
+    let body = match frame.request.0 {
         None => return Err(Fault::BadMessage("request: is required")),
+        Some(raw) => match serde_json::from_str(raw.get()) {
+            Ok(Value::Object(body)) => body,
+            Err(detail) => return Err(Fault::InvalidJson(detail.to_string())),
+            Ok(_) => return Err(Fault::BadMessage("request: must be an object")),
+        },
     };
-    let fields = Fields::new(&frame);
+    let fields = small([
+        ("service", &frame.service),
+        ("flow", &frame.flow),
+        ("workspace", &frame.workspace),
+        ("timeout", &frame.timeout),
+        ("detach", &frame.detach),
+    ])?;
+    let fields = Fields::new(&fields);
     let service = fields.text("service")?;
     let flow = fields.text("flow")?;
     let workspace = fields.opt_text("workspace")?;
@@ -89,14 +142,43 @@ fn question(id: Value, mut frame: Body) -> Result<Incoming, Fault> {
     } else {
         Target::kind(&service, &flow)?
     };
-    Ok(Incoming::Ask(Box::new(Question {
-        id,
+    Ok(Question {
         target,
         body,
         workspace,
         timeout,
         detach,
-    })))
+    })
+}
+
+fn envelope(bytes: &[u8]) -> Result<Envelope<'_>, Fault> {
+    let invalid = |detail: serde_json::Error| Fault::InvalidJson(detail.to_string());
+    if bytes.trim_ascii_start().first() == Some(&b'{') {
+        return serde_json::from_slice(bytes).map_err(invalid);
+    }
+    serde_json::from_slice::<IgnoredAny>(bytes).map_err(invalid)?;
+    Err(Fault::NotAnObject)
+}
+
+/// Fields that are short, as values.
+fn small<const N: usize>(fields: [(&'static str, &Raw<'_>); N]) -> Result<Body, Fault> {
+    let mut body = Body::new();
+    for (name, raw) in fields {
+        let Some(raw) = raw.0 else { continue };
+        if raw.get().len() > MAX_FIELD {
+            return Err(Fault::BadMessage("a field of the envelope is too long"));
+        }
+        let value = serde_json::from_str(raw.get());
+        body.insert(
+            name.to_owned(),
+            value.map_err(|detail| Fault::InvalidJson(detail.to_string()))?,
+        );
+    }
+    Ok(body)
+}
+
+fn refused(id: Option<Value>, fault: Fault) -> Box<Refused> {
+    Box::new(Refused { id, fault })
 }
 
 /// A part of an answer.
@@ -133,8 +215,16 @@ mod tests {
     use super::*;
     use tg_schemas::{Error, ErrorCode};
 
-    fn ask(frame: Value) -> Result<Incoming, Value> {
-        parse(frame.to_string().as_bytes(), true).map_err(|one| one.fault.frame(one.id.as_ref()))
+    fn ask(frame: Value) -> Result<(Value, Question), Value> {
+        let bytes = frame.to_string();
+        let read = parse(bytes.as_bytes(), true);
+        match read.map_err(|one| one.fault.frame(one.id.as_ref()))? {
+            Incoming::Ask(id) => match question(bytes.as_bytes()) {
+                Ok(question) => Ok((id, question)),
+                Err(fault) => Err(failure(&id, &fault)),
+            },
+            other => panic!("{other:?}"),
+        }
     }
 
     fn error(frame: Value) -> Value {
@@ -149,10 +239,10 @@ mod tests {
         for id in [json!("req-1"), json!(0), json!(null), json!({"a": [1]})] {
             let frame = json!({"id": id, "service": "agent", "flow": "f", "workspace": null,
                                "request": {"question": "q"}, "timeout": 30});
-            let Ok(Incoming::Ask(question)) = ask(frame) else {
+            let Ok((echoed, question)) = ask(frame) else {
                 panic!("refused");
             };
-            assert_eq!(question.id, id);
+            assert_eq!(echoed, id);
             assert_eq!(question.timeout, Some(Duration::from_secs(30)));
             assert_eq!(question.target.name(), "agent");
         }
@@ -194,6 +284,19 @@ mod tests {
             assert_eq!(frame["error"]["type"], "error");
             assert_eq!(frame["complete"], true);
         }
+    }
+
+    #[test]
+    fn an_envelope_is_read_without_what_it_holds() {
+        let long = "[0],".repeat(2000);
+        let frame = format!("{{\"id\": [{long}0], \"request\": {{}}}}");
+        let refused = parse(frame.as_bytes(), true).err().unwrap();
+        assert!(refused.id.is_none() && refused.fault.error().message.contains("id: "));
+        let frame = format!("{{\"type\": \"cancel\", \"id\": 7, \"x\": [{long}0]}}");
+        assert!(matches!(
+            parse(frame.as_bytes(), true),
+            Ok(Incoming::Cancel(id)) if id == 7
+        ));
     }
 
     #[test]

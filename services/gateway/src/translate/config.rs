@@ -82,6 +82,7 @@ impl Translate for Config {
             keys,
             r#type: body.text("type")?,
             values,
+            page: None,
         })
     }
 

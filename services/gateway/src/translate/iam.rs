@@ -26,7 +26,11 @@ impl Translate for Iam {
             username: body.text("username")?,
             key_id: body.text("key_id")?,
             api_key: body.text("api_key")?,
-            password: body.text("password")?,
+            password: match about.operation.as_str() {
+                // The one-time code of a fresh system travels where a secret of the caller's does.
+                "bootstrap" => body.text("code")?,
+                _ => body.text("password")?,
+            },
             new_password: body.text("new_password")?,
             user: user(body)?,
             workspace_record: workspace(body)?,
@@ -37,7 +41,7 @@ impl Translate for Iam {
             group: group(body)?,
             grant: grant(body)?,
             request_id: about.fresh_id.clone(),
-            client_ip: String::new(),
+            client_ip: about.client_ip.clone(),
             user_context_json: body.text("user_context_json")?,
             capability: body.text("capability")?,
             resource_json: body.text("resource_json")?,

@@ -40,6 +40,8 @@ pub struct About {
     pub operation: String,
     /// Id of the authenticated caller.
     pub actor: String,
+    /// A loopback address, if it is a program on the gateway's own machine that asks.
+    pub client_ip: String,
     /// An id that was never used before, for what the caller did not name.
     pub fresh_id: String,
     /// The flow, for kinds of flow services.

@@ -422,6 +422,7 @@ impl Serve<IamRequest, IamResponse> for FakeIam {
                 };
                 response.resolved_user_id = user.into();
                 response.resolved_default_workspace = home.into();
+                response.decision_ttl_seconds = 60;
             }
             "authorise" => {
                 let resource: serde_json::Value =

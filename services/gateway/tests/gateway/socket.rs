@@ -190,18 +190,96 @@ async fn duplicate_ids_are_independent() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_full_socket_says_busy() {
+async fn a_full_socket_is_read_more_slowly_and_a_cancel_gets_through() {
     let world = World::with(Regime::None, |options| options.limits.per_socket = 2).await;
     let mut socket = raw(&world, "/api/v1/socket").await;
     for id in 0..2 {
         say(&mut socket, agent(json!(id), "hang")).await;
         assert_eq!(hear(&mut socket).await["id"], id);
     }
-    say(&mut socket, agent(json!("third"), "q")).await;
+    for id in ["third", "fourth", "fifth"] {
+        say(&mut socket, agent(json!(id), "q")).await;
+    }
+    // Nothing of these is heard before one of the others ends; what waits can be cancelled, too.
+    say(&mut socket, json!({"type": "cancel", "id": "fourth"})).await;
     let frame = hear(&mut socket).await;
-    assert_eq!(frame["id"], "third");
-    assert_eq!(frame["error"]["type"], "busy");
-    assert_eq!(frame["complete"], true);
+    assert_eq!(
+        (&frame["id"], &frame["complete"]),
+        (&json!("fourth"), &json!(true))
+    );
+    assert_eq!(frame["error"]["type"], "cancelled");
+    say(&mut socket, json!({"type": "cancel", "id": 0})).await;
+    let mut ended = Vec::new();
+    while ended.len() < 3 {
+        let frame = hear(&mut socket).await;
+        assert_ne!(frame["error"]["type"], "busy");
+        if frame["complete"] == true {
+            ended.push(frame["id"].clone());
+        }
+    }
+    assert_eq!(ended, [json!(0), json!("third"), json!("fifth")]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_hundred_requests_at_once_are_all_answered() {
+    let world = World::start(Regime::None).await;
+    let mut socket = raw(&world, "/api/v1/socket").await;
+    for id in 0..200 {
+        say(&mut socket, agent(json!(id), &format!("nonce-{id}"))).await;
+    }
+    let mut answered = std::collections::BTreeSet::new();
+    while answered.len() < 200 {
+        let frame = hear(&mut socket).await;
+        assert!(frame.get("error").is_none(), "{frame}");
+        if frame["complete"] == true {
+            answered.insert(frame["id"].as_i64().unwrap());
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn strangers_send_little_and_say_who_they_are_in_time() {
+    let world = World::with(Regime::Iam, |options| {
+        options.authentication = Duration::from_millis(500);
+    })
+    .await;
+    let code = async |socket: &mut Raw| loop {
+        let message = tokio::time::timeout(BOUND, socket.next()).await.unwrap();
+        if let Message::Close(Some(close)) = message.unwrap().unwrap() {
+            return u16::from(close.code);
+        }
+    };
+    let mut large = raw(&world, "/api/v1/socket").await;
+    large.send(Message::text("x".repeat(5000))).await.unwrap();
+    assert_eq!(code(&mut large).await, 1009);
+    let mut silent = raw(&world, "/api/v1/socket").await;
+    assert_eq!(code(&mut silent).await, 1008);
+    // Who is known may take their time, and send what they like.
+    let mut known = raw(&world, "/api/v1/socket").await;
+    say(&mut known, json!({"type": "auth", "token": "tg_admin"})).await;
+    assert_eq!(hear(&mut known).await["type"], "auth-ok");
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let question = "long ".repeat(20_000);
+    say(&mut known, agent(json!("a"), &question)).await;
+    assert_eq!(hear(&mut known).await["id"], "a");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_frame_that_would_need_too_much_memory_is_refused_before_it_takes_it() {
+    let world = World::with(Regime::None, |options| options.limits.parsing = 8 << 20).await;
+    let mut socket = raw(&world, "/api/v1/socket").await;
+    let bomb = format!(
+        r#"{{"id": 1, "service": "agent", "flow": "default", "request": {{"x": [{}0]}}}}"#,
+        "[0],".repeat(500_000)
+    );
+    socket.send(Message::text(bomb)).await.unwrap();
+    let frame = hear(&mut socket).await;
+    assert_eq!(
+        (&frame["id"], &frame["error"]["type"]),
+        (&json!(1), &json!("too-large"))
+    );
+    say(&mut socket, agent(json!(2), "q")).await;
+    assert_eq!(hear(&mut socket).await["id"], 2);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

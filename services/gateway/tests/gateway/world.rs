@@ -129,7 +129,9 @@ impl World {
         }
         let mut options = GatewayOptions::new("127.0.0.1:0".parse().unwrap(), regime);
         change(&mut options);
-        let handle = tg_gateway::serve(mesh.clone(), options).await.unwrap();
+        let handle = tg_gateway::serve(mesh.mesh().clone(), options)
+            .await
+            .unwrap();
         let world = Self {
             mesh,
             fakes,

@@ -6,7 +6,7 @@ use tg_schemas::{Error, ErrorCode};
 
 use super::check::{auth_failed, expiry, invalid, not_found, not_permitted, required};
 use super::users::{find, in_workspace};
-use super::{Call, Change, Directory, Effect, Key, key_record};
+use super::{Call, Change, DECISION_TTL, Directory, Effect, Key, key_record};
 use crate::secret::ApiKey;
 
 /// Most keys of one user.
@@ -95,7 +95,10 @@ pub(super) fn resolve(
         .user(&key.user_id)
         .filter(|user| directory.is_active(user))
         .ok_or_else(auth_failed)?;
+    // As long as this holds, in seconds begun: who remembers it longer lets an expired key in.
+    let left = key.expires.map(|end| (end - now).num_seconds() + 1);
     Ok(IamResponse {
+        decision_ttl_seconds: left.map_or(DECISION_TTL, |left| left.clamp(1, DECISION_TTL)),
         resolved_user_id: user.id.clone(),
         resolved_default_workspace: user.home.clone(),
         resolved_roles: user.roles.iter().cloned().collect(),

@@ -25,6 +25,8 @@ pub(crate) struct Call {
     pub(crate) now: DateTime<Utc>,
     /// Id of the question; asked again under it, nothing is made twice.
     pub(crate) question: String,
+    /// Whoever asks has the one-time code, or asks from a program on the machine itself.
+    pub(crate) vouched: bool,
     /// Ids and a key that nobody else has.
     pub(crate) fresh: Fresh,
 }

@@ -39,6 +39,7 @@ impl World {
         let call = Call {
             now: self.now,
             question: question.into(),
+            vouched: true,
             fresh: Fresh {
                 user_id: format!("user-{}", self.made),
                 key_id: format!("key-{}", self.made),
@@ -435,6 +436,7 @@ fn without_users_everybody_is_one_administrator() {
         let call = Call {
             now: at("2026-08-01T12:00:00Z"),
             question: "q".into(),
+            vouched: true,
             fresh: Fresh {
                 user_id: "u".into(),
                 key_id: "k".into(),

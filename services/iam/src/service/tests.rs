@@ -12,6 +12,7 @@ fn call(n: u8) -> Call {
     Call {
         now: DateTime::from_timestamp(1_800_000_000, 0).unwrap(),
         question: format!("q{n}"),
+        vouched: true,
         fresh: Fresh {
             user_id: format!("u{n}"),
             key_id: format!("k{n}"),

@@ -1,0 +1,167 @@
+//! One question of a socket, from its frame to its last part.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use parking_lot::Mutex;
+use serde_json::Value;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio_tungstenite::tungstenite::Message;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+use super::socket_frame as frame;
+use crate::dispatch::{Call, Meta, Running};
+use crate::fault::Fault;
+use crate::options::OnDisconnect;
+use crate::state::Shared;
+
+/// Questions under way by the text of their id, each with its token.
+pub(super) type UnderWay = Arc<Mutex<HashMap<String, Vec<(u64, CancellationToken)>>>>;
+
+/// The credential of a caller who is known; it is looked at again with every question.
+#[derive(Clone)]
+pub(super) struct Caller(pub(super) Arc<str>);
+
+/// A question in the list of those under way; leaves it when dropped.
+pub(super) struct Entry {
+    list: UnderWay,
+    key: String,
+    number: u64,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Entry {
+    /// Puts a question on the list.
+    pub(super) fn new(
+        list: &UnderWay,
+        id: &Value,
+        number: u64,
+        token: CancellationToken,
+        permit: OwnedSemaphorePermit,
+    ) -> Self {
+        let key = id.to_string();
+        let mut all = list.lock();
+        all.entry(key.clone()).or_default().push((number, token));
+        drop(all);
+        Self {
+            list: list.clone(),
+            key,
+            number,
+            _permit: permit,
+        }
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        let mut all = self.list.lock();
+        if let Some(same) = all.get_mut(&self.key) {
+            same.retain(|(number, _)| *number != self.number);
+            if same.is_empty() {
+                all.remove(&self.key);
+            }
+        }
+    }
+}
+
+/// What a question needs.
+pub(super) struct Task {
+    pub(super) app: Shared,
+    pub(super) caller: Caller,
+    pub(super) id: Value,
+    pub(super) bytes: Bytes,
+    pub(super) number: u64,
+    pub(super) meta: Meta,
+    /// The client wants this question no more.
+    pub(super) cancel: CancellationToken,
+    /// The client is gone.
+    pub(super) gone: CancellationToken,
+    pub(super) outgoing: mpsc::Sender<Message>,
+    pub(super) entry: Entry,
+}
+
+/// Carries the parts of one answer to the writer. Ends with the socket.
+pub(super) async fn answer(task: Task) {
+    let span = tracing::info_span!(
+        "question",
+        request = %task.meta.request_id,
+        number = task.number,
+        service = tracing::field::Empty,
+    );
+    let gone = task.gone.clone();
+    let work = async {
+        tokio::select! {
+            () = forward(task) => {}
+            () = gone.cancelled() => {}
+        }
+    };
+    work.instrument(span).await;
+}
+
+async fn forward(task: Task) {
+    let mut running = match start(&task).await {
+        Ok(running) => running,
+        Err(fault) => {
+            let frame = frame::failure(&task.id, &fault);
+            let _ = task.outgoing.send(text(&frame)).await;
+            return;
+        }
+    };
+    while let Some(part) = running.next().await {
+        let message = text(&frame::part(&task.id, part));
+        if task.outgoing.send(message).await.is_err() {
+            return;
+        }
+    }
+    drop(task.entry);
+}
+
+/// Reads the request when there is memory for it, and asks.
+async fn start(task: &Task) -> Result<Running, Fault> {
+    let (app, bytes) = (&task.app, task.bytes.clone());
+    let (question, _share) = app.budget.read(bytes, frame::question).await?;
+    let question = question?;
+    tracing::Span::current().record("service", question.target.name());
+    let goes_on = question.detach || app.options.on_disconnect == OnDisconnect::Finish;
+    let cancel = match goes_on {
+        false => task.cancel.clone(),
+        // Only the client's own word ends it, not that the client went.
+        true => detached_from(task),
+    };
+    let call = Call {
+        target: question.target,
+        body: question.body,
+        workspace: question.workspace,
+        timeout: question.timeout,
+        detach: question.detach,
+        whole: false,
+        meta: task.meta.clone(),
+    };
+    let token = Some(&*task.caller.0);
+    let identity = app.auth.authenticate(token).await?;
+    app.start(&identity, call, cancel).await
+}
+
+/// A token that is cancelled with the question's, but not because the socket went.
+fn detached_from(task: &Task) -> CancellationToken {
+    let own = CancellationToken::new();
+    let (asked, gone, token) = (task.cancel.clone(), task.gone.clone(), own.clone());
+    task.app
+        .mesh
+        .spawn(tg_mesh::TaskKind::Background, async move {
+            tokio::select! {
+                biased;
+                () = gone.cancelled() => {}
+                () = token.cancelled() => {}
+                () = asked.cancelled() => token.cancel(),
+            }
+        });
+    own
+}
+
+/// A frame as a message.
+pub(super) fn text(frame: &Value) -> Message {
+    Message::text(frame.to_string())
+}

@@ -1,0 +1,110 @@
+//! An answer under way, as all doors read it.
+
+use futures::{StreamExt, stream};
+use tg_mesh::{Mesh, TaskKind};
+use tg_schemas::{Error, ErrorCode};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::ask::{Part, Parts};
+use crate::auth::Lapse;
+use crate::detached::Listed;
+use crate::flows;
+use crate::inflight::Permit;
+
+/// A question under way. Dropping it cancels the question, or it goes on here, as call and options say. It ends,
+/// too, when its caller may not ask it any more.
+pub(crate) struct Running {
+    pub(crate) parts: Parts,
+    pub(crate) lapse: Lapse,
+    /// What cancels it.
+    pub(crate) cancel: CancellationToken,
+    /// It goes on without its caller, and counts.
+    pub(crate) detached: Option<(Mesh, Listed)>,
+    pub(crate) stopped: CancellationToken,
+    pub(crate) over: bool,
+    pub(crate) name: &'static str,
+    pub(crate) door: &'static str,
+    pub(crate) started: Instant,
+    pub(crate) permit: Option<Permit>,
+}
+
+impl Running {
+    /// The next part. After the last, or a fault, `None`; there is always exactly one of these.
+    pub(crate) async fn next(&mut self) -> Option<Part> {
+        if self.over {
+            return None;
+        }
+        let part = tokio::select! {
+            biased;
+            part = self.parts.next() => part,
+            () = self.stopped.cancelled() => Some(Part::Fault(flows::stopped())),
+            error = &mut self.lapse => {
+                self.cancel.cancel();
+                Some(Part::Fault(error))
+            }
+            () = self.cancel.cancelled(), if self.detached.is_some() => Some(Part::Fault(cancelled())),
+        };
+        let part = part.unwrap_or_else(|| {
+            Part::Fault(Error::new(
+                ErrorCode::Interrupted,
+                "the answer ended before its end",
+            ))
+        });
+        let outcome = match &part {
+            Part::Body { last: false, .. } => return Some(part),
+            Part::Body { failed: true, .. } => "failed",
+            Part::Body { .. } => "ok",
+            Part::Fault(error) => error.code().as_str(),
+        };
+        self.over = true;
+        count(self.door, self.name, outcome);
+        metrics::histogram!("tg_gateway_request_seconds", "door" => self.door, "service" => self.name)
+            .record(self.started.elapsed().as_secs_f64());
+        Some(part)
+    }
+}
+
+/// What was detached goes on to its end, and is looked after until then.
+impl Drop for Running {
+    fn drop(&mut self) {
+        let Some((mesh, listed)) = self.detached.take() else {
+            return;
+        };
+        if self.over {
+            return;
+        }
+        let mut rest = Self {
+            parts: std::mem::replace(&mut self.parts, stream::empty().boxed()),
+            lapse: self.lapse.take(),
+            cancel: self.cancel.clone(),
+            detached: None,
+            stopped: self.stopped.clone(),
+            over: false,
+            name: self.name,
+            door: self.door,
+            started: self.started,
+            permit: self.permit.take(),
+        };
+        mesh.spawn(TaskKind::Background, async move {
+            let cancel = rest.cancel.clone();
+            tokio::select! {
+                () = async { while rest.next().await.is_some() {} } => {}
+                () = cancel.cancelled() => {}
+            }
+            drop((rest, listed));
+        });
+    }
+}
+
+fn cancelled() -> Error {
+    Error::new(ErrorCode::Cancelled, "the request was cancelled")
+}
+
+/// Counts a finished request.
+pub(crate) fn count(door: &'static str, service: &'static str, outcome: &'static str) {
+    metrics::counter!(
+        "tg_gateway_requests_total", "door" => door, "service" => service, "outcome" => outcome
+    )
+    .increment(1);
+}
