@@ -25,7 +25,7 @@ async fn starts(bus: Bus) -> Result<()> {
         model,
         node,
     };
-    let sum = json!({"name": "calculator", "parameters": {"expression": "6*7"}});
+    let sum = json!({"name": "builtin:calculator", "parameters": {"expression": "6*7"}});
     let (status, answer) = world.post(TOOL, sum).await?;
     assert_eq!((status, &answer["text"]), (200, &json!("42")), "{answer}");
 
