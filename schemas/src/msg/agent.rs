@@ -14,16 +14,16 @@ use crate::rdf::Triple;
 #[serde(default)]
 pub struct PlanStep {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `goal`.
+    /// What this step of a plan is to find out.
     pub goal: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `tool_hint`.
+    /// Name of the tool that fits; empty: any.
     pub tool_hint: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `depends_on`.
+    /// Numbers of the steps that come first, from 0.
     pub depends_on: Vec<i64>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `status`.
+    /// Where the step stands: `pending` at first.
     pub status: String,
     #[serde(deserialize_with = "nullable")]
     /// Wire field `result`.
@@ -49,16 +49,16 @@ message!(PlanStep);
 #[serde(default)]
 pub struct AgentStep {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `thought`.
+    /// What the model said before it decided.
     pub thought: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `action`.
+    /// Name of the tool that was chosen.
     pub action: String,
     #[serde(deserialize_with = "string_map")]
     /// Wire field `arguments`.
     pub arguments: BTreeMap<String, String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `observation`.
+    /// What the tool returned.
     pub observation: String,
     #[serde(deserialize_with = "nullable")]
     /// Wire field `step_type`.
@@ -78,27 +78,27 @@ message!(AgentStep);
 #[serde(default)]
 pub struct AgentRequest {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `question`.
+    /// What is asked, as text.
     pub question: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `state`.
+    /// State of a tool group, which decides what tools are available; empty at the start.
     pub state: String,
-    /// Wire field `group`.
+    /// Groups of tools to choose from
     pub group: Option<Vec<String>>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `history`.
+    /// Steps of this run so far, oldest first.
     pub history: Vec<AgentStep>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `collection`.
+    /// The collection that tools ask by default.
     pub collection: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `streaming`.
+    /// Whether thoughts and the answer are wanted piece by piece.
     pub streaming: bool,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `session_id`.
+    /// Id of the run, which names its trace.
     pub session_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `conversation_id`.
+    /// Id of the conversation that the run belongs to; empty: none.
     pub conversation_id: String,
     #[serde(deserialize_with = "nullable")]
     /// Wire field `pattern`.
@@ -110,16 +110,16 @@ pub struct AgentRequest {
     /// Wire field `framing`.
     pub framing: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `correlation_id`.
+    /// Ties the answers of parallel runs to what asked for them.
     pub correlation_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `parent_session_id`.
+    /// Id of the run that delegated this one; empty: none.
     pub parent_session_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `subagent_goal`.
+    /// What the parent run wants to know.
     pub subagent_goal: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `expected_siblings`.
+    /// How many runs the parent started side by side.
     pub expected_siblings: i64,
 }
 
@@ -152,34 +152,34 @@ message!(AgentRequest);
 #[serde(default)]
 pub struct AgentResponse {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `message_type`.
+    /// Kind of part: `thought`, `action`, `observation`, `answer`, `explain` or `error`.
     pub message_type: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `content`.
+    /// The text of this part; what was sent before is not repeated.
     pub content: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `end_of_message`.
+    /// Whether this part is the last of its message.
     pub end_of_message: bool,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `end_of_dialog`.
+    /// Whether nothing follows.
     pub end_of_dialog: bool,
-    /// Wire field `explain_id`.
+    /// IRI of the event in the trace that `explain_triples` describe.
     pub explain_id: Option<String>,
-    /// Wire field `explain_graph`.
+    /// IRI of the graph that holds the trace.
     pub explain_graph: Option<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `explain_triples`.
+    /// The triples of the event.
     pub explain_triples: Vec<Triple>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `message_id`.
+    /// Id of the message that this part belongs to.
     pub message_id: String,
-    /// Wire field `error`.
+    /// What went wrong; `None`: nothing.
     pub error: Option<Error>,
-    /// Wire field `in_token`.
+    /// Tokens that the model read; `None` where it did not say.
     pub in_token: Option<i64>,
-    /// Wire field `out_token`.
+    /// Tokens that the model wrote; `None` where it did not say.
     pub out_token: Option<i64>,
-    /// Wire field `model`.
+    /// The model that answered; `None` where it did not say.
     pub model: Option<String>,
 }
 
@@ -203,13 +203,13 @@ message!(ToolServiceRequest);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct ToolServiceResponse {
-    /// Wire field `error`.
+    /// What went wrong; `None`: nothing.
     pub error: Option<Error>,
     #[serde(deserialize_with = "nullable")]
     /// Wire field `response`.
     pub response: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `end_of_stream`.
+    /// Whether nothing follows.
     pub end_of_stream: bool,
 }
 
@@ -233,7 +233,7 @@ pub struct PassthroughResponse {
     #[serde(deserialize_with = "nullable")]
     /// Wire field `payload`.
     pub payload: serde_json::Map<String, serde_json::Value>,
-    /// Wire field `error`.
+    /// What went wrong; `None`: nothing.
     pub error: Option<Error>,
     #[serde(deserialize_with = "nullable")]
     /// Wire field `is_final`.

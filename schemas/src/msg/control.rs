@@ -36,7 +36,7 @@ pub struct ConfigValue {
     /// Wire field `value`.
     pub value: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `workspace`.
+    /// The workspace.
     pub workspace: String,
 }
 
@@ -50,7 +50,7 @@ pub struct ConfigRequest {
     /// Wire field `operation`.
     pub operation: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `workspace`.
+    /// The workspace.
     pub workspace: String,
     #[serde(deserialize_with = "nullable")]
     /// Wire field `keys`.
@@ -74,7 +74,7 @@ message!(ConfigRequest);
 #[serde(default)]
 pub struct ConfigResponse {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `version`.
+    /// Number of the configuration; every change raises it.
     pub version: i64,
     #[serde(deserialize_with = "nullable")]
     /// Wire field `values`.
@@ -99,10 +99,10 @@ message!(ConfigResponse);
 #[serde(default)]
 pub struct WorkspaceChanges {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `created`.
+    /// Workspaces that came into being.
     pub created: Vec<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `deleted`.
+    /// Workspaces that are gone.
     pub deleted: Vec<String>,
 }
 
@@ -113,7 +113,7 @@ message!(WorkspaceChanges);
 #[serde(default)]
 pub struct ConfigPush {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `version`.
+    /// Number of the configuration; every change raises it.
     pub version: i64,
     #[serde(deserialize_with = "nullable")]
     /// Wire field `changes`.
@@ -138,13 +138,13 @@ pub struct FlowRequest {
     /// Wire field `blueprint_name`.
     pub blueprint_name: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `blueprint_definition`.
+    /// The blueprint, as JSON text.
     pub blueprint_definition: String,
     #[serde(deserialize_with = "nullable")]
     /// Wire field `description`.
     pub description: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `flow_id`.
+    /// Id of the flow, unique in its workspace.
     pub flow_id: String,
     #[serde(deserialize_with = "string_map")]
     /// Wire field `parameters`.
@@ -164,7 +164,7 @@ pub struct FlowResponse {
     /// Wire field `flow_ids`.
     pub flow_ids: Vec<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `blueprint_definition`.
+    /// The blueprint, as JSON text.
     pub blueprint_definition: String,
     #[serde(deserialize_with = "nullable")]
     /// Wire field `flow`.
@@ -212,7 +212,7 @@ pub struct CollectionManagementRequest {
     /// Wire field `collection`.
     pub collection: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `timestamp`.
+    /// When it was made, as text in RFC 3339.
     pub timestamp: String,
     #[serde(deserialize_with = "nullable")]
     /// Wire field `name`.
@@ -240,7 +240,7 @@ pub struct CollectionManagementResponse {
     /// Wire field `error`.
     pub error: Option<Error>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `timestamp`.
+    /// When it was made, as text in RFC 3339.
     pub timestamp: String,
     #[serde(deserialize_with = "nullable")]
     /// Wire field `collections`.

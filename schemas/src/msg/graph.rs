@@ -20,7 +20,7 @@ pub struct EntityContext {
     /// Wire field `context`.
     pub context: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `chunk_id`.
+    /// Id of the chunk that says so; empty: none.
     pub chunk_id: String,
     #[serde(deserialize_with = "nullable")]
     /// Wire field `rdf_type`.
@@ -65,22 +65,22 @@ pub struct TriplesQueryRequest {
     #[serde(deserialize_with = "nullable")]
     /// Wire field `collection`.
     pub collection: String,
-    /// Wire field `s`.
+    /// Subject; `None` matches every one.
     pub s: Option<Term>,
-    /// Wire field `p`.
+    /// Predicate; `None` matches every one.
     pub p: Option<Term>,
-    /// Wire field `o`.
+    /// Object; `None` matches every one.
     pub o: Option<Term>,
     /// Wire field `g`.
     pub g: Option<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `limit`.
+    /// Most results.
     pub limit: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `streaming`.
+    /// Whether results are wanted in batches.
     pub streaming: bool,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `batch_size`.
+    /// Most results of a batch.
     pub batch_size: i64,
     /// Wire field `user_context`.
     pub user_context: Option<UserContext>,
@@ -114,7 +114,7 @@ pub struct TriplesQueryResponse {
     /// Wire field `triples`.
     pub triples: Vec<Triple>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `is_final`.
+    /// Whether nothing follows.
     pub is_final: bool,
 }
 
@@ -152,13 +152,13 @@ pub struct SparqlQueryRequest {
     /// Wire field `query`.
     pub query: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `limit`.
+    /// Most results.
     pub limit: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `streaming`.
+    /// Whether results are wanted in batches.
     pub streaming: bool,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `batch_size`.
+    /// Most results of a batch.
     pub batch_size: i64,
     /// Wire field `user_context`.
     pub user_context: Option<UserContext>,
@@ -201,7 +201,7 @@ pub struct SparqlQueryResponse {
     /// Wire field `triples`.
     pub triples: Vec<Triple>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `is_final`.
+    /// Whether nothing follows.
     pub is_final: bool,
 }
 

@@ -49,7 +49,7 @@ pub struct Chunk {
     /// Wire field `metadata`.
     pub metadata: Option<Metadata>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `chunk`.
+    /// A piece of the content, in base64.
     pub chunk: String,
     #[serde(deserialize_with = "nullable")]
     /// Wire field `document_id`.
@@ -69,10 +69,10 @@ pub struct DocumentMetadata {
     /// Wire field `id`.
     pub id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `time`.
+    /// When it was made, in seconds since 1970.
     pub time: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `kind`.
+    /// Media type of the content, such as `text/plain`.
     pub kind: String,
     #[serde(deserialize_with = "nullable")]
     /// Wire field `title`.
@@ -87,7 +87,7 @@ pub struct DocumentMetadata {
     /// Wire field `tags`.
     pub tags: Vec<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `parent_id`.
+    /// Id of the document that this one was made of; empty: none.
     pub parent_id: String,
     #[serde(deserialize_with = "nullable")]
     /// Wire field `document_type`.
@@ -140,7 +140,7 @@ pub struct ProcessingMetadata {
     /// Wire field `document_id`.
     pub document_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `time`.
+    /// When it was made, in seconds since 1970.
     pub time: i64,
     #[serde(deserialize_with = "nullable")]
     /// Wire field `flow`.
@@ -195,13 +195,13 @@ pub struct UploadProgress {
     /// Wire field `chunks_received`.
     pub chunks_received: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `total_chunks`.
+    /// Number of pieces.
     pub total_chunks: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `bytes_received`.
+    /// Bytes that are safe.
     pub bytes_received: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `total_bytes`.
+    /// Bytes of the whole content.
     pub total_bytes: i64,
 }
 
@@ -221,19 +221,19 @@ pub struct UploadSession {
     /// Wire field `document_metadata_json`.
     pub document_metadata_json: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `total_size`.
+    /// Bytes of the whole content.
     pub total_size: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `chunk_size`.
+    /// Bytes of each piece but the last.
     pub chunk_size: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `total_chunks`.
+    /// Number of pieces.
     pub total_chunks: i64,
     #[serde(deserialize_with = "nullable")]
     /// Wire field `chunks_received`.
     pub chunks_received: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `created_at`.
+    /// When it was made, as text in RFC 3339.
     pub created_at: String,
 }
 
@@ -257,7 +257,7 @@ pub struct LibrarianRequest {
     /// Wire field `processing_metadata`.
     pub processing_metadata: Option<ProcessingMetadata>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `content`.
+    /// The content, in base64.
     pub content: String,
     #[serde(deserialize_with = "nullable")]
     /// Wire field `collection`.
@@ -266,16 +266,16 @@ pub struct LibrarianRequest {
     /// Wire field `criteria`.
     pub criteria: Vec<Criteria>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `total_size`.
+    /// Bytes of the whole content.
     pub total_size: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `chunk_size`.
+    /// Bytes of each piece but the last.
     pub chunk_size: i64,
     #[serde(deserialize_with = "nullable")]
     /// Wire field `upload_id`.
     pub upload_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `chunk_index`.
+    /// Number of the piece, from 0.
     pub chunk_index: i64,
     #[serde(deserialize_with = "nullable")]
     /// Wire field `include_children`.
@@ -318,7 +318,7 @@ pub struct LibrarianResponse {
     /// Wire field `document_metadata`.
     pub document_metadata: Option<DocumentMetadata>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `content`.
+    /// The content, in base64.
     pub content: String,
     #[serde(deserialize_with = "nullable")]
     /// Wire field `document_metadatas`.
@@ -330,22 +330,22 @@ pub struct LibrarianResponse {
     /// Wire field `upload_id`.
     pub upload_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `chunk_size`.
+    /// Bytes of each piece but the last.
     pub chunk_size: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `total_chunks`.
+    /// Number of pieces.
     pub total_chunks: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `chunk_index`.
+    /// Number of the piece, from 0.
     pub chunk_index: i64,
     #[serde(deserialize_with = "nullable")]
     /// Wire field `chunks_received`.
     pub chunks_received: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `bytes_received`.
+    /// Bytes that are safe.
     pub bytes_received: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `total_bytes`.
+    /// Bytes of the whole content.
     pub total_bytes: i64,
     #[serde(deserialize_with = "nullable")]
     /// Wire field `document_id`.
@@ -357,16 +357,16 @@ pub struct LibrarianResponse {
     /// Wire field `upload_state`.
     pub upload_state: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `received_chunks`.
+    /// Numbers of the pieces that are safe.
     pub received_chunks: Vec<i64>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `missing_chunks`.
+    /// Numbers of the pieces that are still to come.
     pub missing_chunks: Vec<i64>,
     #[serde(deserialize_with = "nullable")]
     /// Wire field `upload_sessions`.
     pub upload_sessions: Vec<UploadSession>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `is_final`.
+    /// Whether nothing follows.
     pub is_final: bool,
     /// `get-contents`: content of each document asked for, base64; empty where there is none. Ours.
     #[serde(deserialize_with = "nullable")]

@@ -16,17 +16,17 @@ pub struct TextCompletionRequest {
     /// Wire field `operation`.
     pub operation: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `system`.
+    /// Instructions for the model; empty: none.
     pub system: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `prompt`.
+    /// What is asked.
     pub prompt: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `streaming`.
+    /// Whether the answer is wanted piece by piece.
     pub streaming: bool,
-    /// Wire field `response_format`.
+    /// `json` where the answer is to be JSON; `None`: text.
     pub response_format: Option<String>,
-    /// Wire field `schema`.
+    /// JSON Schema that the answer is to fit; `None`: any.
     pub schema: Option<serde_json::Map<String, serde_json::Value>>,
 }
 
@@ -56,13 +56,13 @@ pub struct ModelInfo {
     pub name: Option<String>,
     /// Wire field `owned_by`.
     pub owned_by: Option<String>,
-    /// Wire field `created`.
+    /// When it was made, in seconds since 1970.
     pub created: Option<i64>,
     /// Wire field `description`.
     pub description: Option<String>,
-    /// Wire field `context_length`.
+    /// Tokens that the model can look at together.
     pub context_length: Option<i64>,
-    /// Wire field `max_output_length`.
+    /// Most tokens of an answer.
     pub max_output_length: Option<i64>,
     #[serde(deserialize_with = "nullable")]
     /// Wire field `input_modalities`.
@@ -98,14 +98,14 @@ pub struct TextCompletionResponse {
     #[serde(deserialize_with = "nullable")]
     /// Wire field `response`.
     pub response: String,
-    /// Wire field `in_token`.
+    /// Tokens that the model read; `None` where it did not say.
     pub in_token: Option<i64>,
-    /// Wire field `out_token`.
+    /// Tokens that the model wrote; `None` where it did not say.
     pub out_token: Option<i64>,
-    /// Wire field `model`.
+    /// The model that answered; `None` where it did not say.
     pub model: Option<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `end_of_stream`.
+    /// Whether nothing follows.
     pub end_of_stream: bool,
     #[serde(deserialize_with = "nullable")]
     /// Wire field `models`.
@@ -135,10 +135,10 @@ pub struct ToolResponse {
     /// Wire field `error`.
     pub error: Option<Error>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `text`.
+    /// The answer as text; empty where `object` has it.
     pub text: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `object`.
+    /// The answer as JSON text; empty where `text` has it.
     pub object: String,
 }
 
@@ -152,10 +152,10 @@ pub struct PromptRequest {
     /// Wire field `id`.
     pub id: String,
     #[serde(deserialize_with = "string_map")]
-    /// Wire field `terms`.
+    /// Values of the template by name, each as JSON text.
     pub terms: BTreeMap<String, String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `streaming`.
+    /// Whether the answer is wanted piece by piece.
     pub streaming: bool,
 }
 
@@ -168,19 +168,19 @@ pub struct PromptResponse {
     /// Wire field `error`.
     pub error: Option<Error>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `text`.
+    /// The answer as text; empty where `object` has it.
     pub text: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `object`.
+    /// The answer as JSON text; empty where `text` has it.
     pub object: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `end_of_stream`.
+    /// Whether nothing follows.
     pub end_of_stream: bool,
-    /// Wire field `in_token`.
+    /// Tokens that the model read; `None` where it did not say.
     pub in_token: Option<i64>,
-    /// Wire field `out_token`.
+    /// Tokens that the model wrote; `None` where it did not say.
     pub out_token: Option<i64>,
-    /// Wire field `model`.
+    /// The model that answered; `None` where it did not say.
     pub model: Option<String>,
     /// Lines of a JSONL reply that could not be used. Ours: foreign peers ignore it.
     #[serde(deserialize_with = "nullable")]

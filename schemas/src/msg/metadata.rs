@@ -10,13 +10,13 @@ use super::message;
 #[serde(default)]
 pub struct Metadata {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `id`.
+    /// Identifies what the record is of; repeats carry the same one.
     pub id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `root`.
+    /// Id of the document at the root of the chain; empty where there is none.
     pub root: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `collection`.
+    /// The collection that the data goes to.
     pub collection: String,
 }
 
