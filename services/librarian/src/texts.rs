@@ -21,6 +21,10 @@ impl Read<LibraryTexts> for Texts {
         let generation = cx.headers.generation;
         let generation = generation.unwrap_or_else(|| cx.config().generation(&record.workspace));
         let key = WorkspaceKey::new(&record.workspace, generation);
+        if cx.config().has_ended(&key) {
+            // It came after the workspace was deleted.
+            return Ok(());
+        }
         let outcome = async { self.0.get().await?.take_in(&key, record).await };
         outcome.await.map_err(|error: Error| match error.code() {
             ErrorCode::BadRequest => ReadFault::Dead(error),

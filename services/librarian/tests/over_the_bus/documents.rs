@@ -11,7 +11,7 @@ use tg_schemas::msg::{
 use tg_schemas::{Class, ErrorCode, Topic};
 use tg_storage::rusqlite::{Connection, OpenFlags};
 
-use crate::world::{SOON, World, about};
+use crate::world::{Rows, SOON, World, about};
 
 #[tokio::test]
 async fn a_document_is_added_streamed_and_removed() {
@@ -202,7 +202,10 @@ async fn texts_of_a_trace_are_taken_in_once() {
 
 #[tokio::test]
 async fn texts_of_a_workspace_that_is_gone_are_forgotten() {
-    let world = World::start().await;
+    let stone = r#"{"generation":5,"deleted-at":1,"purge-after":2}"#;
+    let key = ["__workspaces__", "tombstone", "gone"].map(str::to_owned);
+    let deleted = Rows::from([(key.into(), stone.to_owned())]);
+    let world = World::start_with(tempfile::tempdir().unwrap().into(), deleted).await;
     let rows = || {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let file = world.dir.path().join("librarian.sqlite");
@@ -212,8 +215,8 @@ async fn texts_of_a_workspace_that_is_gone_are_forgotten() {
         (count(ever), count("SELECT count(*) FROM document"))
     };
     assert_eq!(rows(), (0, 0));
-    let record = LibraryTexts {
-        workspace: "gone".into(),
+    let texts = |workspace: &str| LibraryTexts {
+        workspace: workspace.into(),
         texts: vec![LibraryText {
             id: "urn:t:late".into(),
             text: "late".into(),
@@ -221,13 +224,20 @@ async fn texts_of_a_workspace_that_is_gone_are_forgotten() {
         }],
     };
     let topic = Topic::system(Class::Flow, LIBRARY_TEXTS);
-    let sent = world.mesh.record(&topic, &record, Ask::default());
-    sent.await.unwrap();
-    let forgotten = async {
-        // It was there, and is not any more.
-        while rows() != (1, 0) {
+    for workspace in ["gone", "default"] {
+        let sent = world
+            .mesh
+            .record(&topic, &texts(workspace), Ask::default())
+            .await;
+        sent.unwrap();
+    }
+    let taken_in = async {
+        while rows() == (0, 0) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(SOON, forgotten).await.unwrap();
+    tokio::time::timeout(SOON, taken_in).await.unwrap();
+    let late = about("get-document-content", "urn:t:late");
+    assert!(world.library(late).await.is_ok());
+    assert_eq!(rows(), (1, 1));
 }
