@@ -104,9 +104,19 @@ impl Database {
         &self,
         f: impl FnOnce(&Connection) -> Result<T, StorageError> + Send + 'static,
     ) -> Result<T, StorageError> {
+        self.read_for("", f).await
+    }
+
+    /// As [`Self::read`], for an owner, e.g. a workspace: owners take turns, and one that reads much leaves half of
+    /// the threads to the others.
+    pub async fn read_for<T: Send + 'static>(
+        &self,
+        owner: &str,
+        f: impl FnOnce(&Connection) -> Result<T, StorageError> + Send + 'static,
+    ) -> Result<T, StorageError> {
         let (read, _hold, result) = reader::pack(f);
         match &self.inner.readers {
-            Some(readers) => readers.push(read).await?,
+            Some(readers) => readers.push(owner, read).await?,
             None => self.send(Job::Read(read)).await?,
         }
         receive(result).await

@@ -1,7 +1,8 @@
-//! A small pool of reader threads over one bounded queue. Each read sees one consistent state. A read whose caller
+//! A small pool of reader threads over one bounded queue. Owners of reads take turns, and none has more than half of the
+//! threads. Each read sees one consistent state. A read whose caller
 //! went is not begun, and interrupted if it is running.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
@@ -16,6 +17,8 @@ use crate::{StorageError, connection};
 
 /// Threads of a pool.
 const READERS: usize = 4;
+/// Threads that one owner may have.
+const SHARE: usize = READERS / 2;
 /// Steps of SQLite's machine between two looks at whether a read is called off: well below a millisecond.
 const STEPS: i32 = 10_000;
 /// Reads that may wait.
@@ -70,8 +73,48 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    queue: VecDeque<Read>,
+    /// What waits, by owner; the owner at the front is next.
+    queues: VecDeque<(Arc<str>, VecDeque<Read>)>,
+    /// Threads that an owner has, if it has any.
+    running: HashMap<Arc<str>, usize>,
     closed: bool,
+}
+
+impl State {
+    fn push(&mut self, owner: &str, read: Read) {
+        let known = self.queues.iter_mut().find(|(of, _)| **of == *owner);
+        match known {
+            Some((_, queue)) => queue.push_back(read),
+            None => self
+                .queues
+                .push_back((owner.into(), VecDeque::from([read]))),
+        }
+    }
+
+    /// The next read of the first owner that has not its share of threads already. That owner is last then.
+    fn take(&mut self) -> Option<(Arc<str>, Read)> {
+        let running = |owner: &Arc<str>| self.running.get(owner).copied().unwrap_or(0);
+        let at = self
+            .queues
+            .iter()
+            .position(|(owner, _)| owner.is_empty() || running(owner) < SHARE)?;
+        let (owner, mut queue) = self.queues.remove(at)?;
+        let read = queue.pop_front()?;
+        if !queue.is_empty() {
+            self.queues.push_back((owner.clone(), queue));
+        }
+        *self.running.entry(owner.clone()).or_default() += 1;
+        Some((owner, read))
+    }
+
+    fn done(&mut self, owner: &Arc<str>) {
+        if let Some(running) = self.running.get_mut(owner) {
+            *running -= 1;
+            if *running == 0 {
+                self.running.remove(owner);
+            }
+        }
+    }
 }
 
 /// Handle of the pool; the threads end when it is closed.
@@ -105,11 +148,11 @@ impl Readers {
         Ok(readers)
     }
 
-    /// Queues a read; waits while the queue is full.
-    pub(crate) async fn push(&self, read: Read) -> Result<(), StorageError> {
+    /// Queues a read of an owner; waits while the queue is full. What has no owner has no share either.
+    pub(crate) async fn push(&self, owner: &str, read: Read) -> Result<(), StorageError> {
         let permit = self.shared.room.acquire().await;
         permit.map_err(|_| StorageError::Closed)?.forget();
-        self.shared.state.lock().queue.push_back(read);
+        self.shared.state.lock().push(owner, read);
         self.shared.wake.notify_one();
         Ok(())
     }
@@ -134,18 +177,22 @@ impl Drop for Readers {
 
 impl Shared {
     fn work(&self, conn: &Connection, call_off: &CallOff) {
-        while let Some(read) = self.next() {
+        while let Some((owner, read)) = self.next() {
             self.room.add_permits(1);
             read(conn, call_off);
+            self.state.lock().done(&owner);
+            // Another of that owner may be waiting for its share.
+            self.wake.notify_one();
         }
     }
 
-    fn next(&self) -> Option<Read> {
+    fn next(&self) -> Option<(Arc<str>, Read)> {
         let mut state = self.state.lock();
         loop {
-            if let Some(read) = state.queue.pop_front() {
-                return Some(read);
+            if let Some(next) = state.take() {
+                return Some(next);
             }
+            // What waits for its owner's share is taken by the thread that works for it.
             if state.closed {
                 return None;
             }

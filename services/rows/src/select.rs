@@ -56,3 +56,16 @@ pub struct Select {
     /// Most rows, after ordering.
     pub limit: usize,
 }
+
+impl Select {
+    /// Whether no index can help: a condition looks inside of texts.
+    pub fn searches(&self) -> bool {
+        let inside = |one: &Condition| {
+            matches!(
+                one.test,
+                Test::Contains(_) | Test::StartsWith(_) | Test::EndsWith(_)
+            )
+        };
+        self.conditions.iter().any(inside)
+    }
+}

@@ -151,9 +151,35 @@ async fn readers_cannot_write_and_a_file_that_is_no_database_is_corrupt() {
 }
 
 #[tokio::test]
+async fn an_owner_that_reads_much_leaves_half_of_the_threads() {
+    let dir = tempdir().unwrap();
+    let db = Database::open(&dir.path().join("store.db"), SCHEMA, Durability::Process).unwrap();
+    let endless = (0..64).map(|_| {
+        db.read_for("much", |conn| {
+            Ok(conn.query_row(ENDLESS, [], |row| row.get::<_, i64>(0))?)
+        })
+    });
+    let endless = futures::future::join_all(endless);
+    let other = async {
+        for _ in 0..20 {
+            let one = db.read_for("other", |conn| {
+                Ok(conn.query_row("SELECT 1", [], |row| row.get::<_, i64>(0))?)
+            });
+            assert_eq!(one.await, Ok(1));
+        }
+        count(&db).await
+    };
+    let first = futures::future::select(Box::pin(endless), Box::pin(other));
+    let first = tokio::time::timeout(std::time::Duration::from_secs(20), first).await;
+    let heard = first.expect("the other owner is served");
+    assert!(matches!(heard, futures::future::Either::Right((0, _))));
+}
+
+const ENDLESS: &str = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) \
+                       SELECT count(*) FROM n";
+
+#[tokio::test]
 async fn reads_nobody_waits_for_are_ended_and_those_not_begun_never_run() {
-    const ENDLESS: &str = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) \
-                           SELECT count(*) FROM n";
     let dir = tempdir().unwrap();
     for db in [
         Database::in_memory(SCHEMA).unwrap(),

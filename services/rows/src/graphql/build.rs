@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use async_graphql::dynamic::{
     Enum, Field, FieldFuture, FieldValue, InputObject, InputValue, Object, Schema, SchemaError,
@@ -22,6 +23,8 @@ use crate::value::Value;
 const DEPTH: usize = 16;
 /// Most fields of a query, counted with repeats.
 const COMPLEXITY: usize = 2_000;
+/// Most fields of a query that search inside texts.
+const SEARCHES: usize = 20;
 /// Name of the query type and of the types that every schema has.
 const QUERY: &str = "Query";
 const DIRECTION: &str = "SortDirection";
@@ -174,6 +177,10 @@ fn table_field(name: &str, row: &str, filter: &str, named: Arc<Named>) -> Field 
         FieldFuture::new(async move {
             let select = arguments::select(&named, &cx)?;
             let target = cx.data::<Target>()?;
+            if select.searches() && target.searches.fetch_add(1, Ordering::Relaxed) >= SEARCHES {
+                let text = format!("at most {SEARCHES} fields of a query may search inside texts");
+                return Err(async_graphql::Error::new(text));
+            }
             let rows = target.store.select(&target.key, &named.table, select).await;
             let rows = rows.map_err(|fault| {
                 tracing::error!(%fault, "rows cannot be read");

@@ -5,6 +5,7 @@ mod build;
 mod names;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use async_graphql::{PathSegment, Request, Variables};
 use serde_json::{Map, Value};
@@ -47,6 +48,8 @@ pub struct Outcome {
 pub(crate) struct Target {
     pub(crate) key: CollectionKey,
     pub(crate) store: Arc<Store>,
+    /// Fields so far that search inside texts: each goes through a whole table.
+    pub(crate) searches: AtomicUsize,
 }
 
 impl Built {
@@ -54,7 +57,11 @@ impl Built {
     pub async fn run(&self, store: Arc<Store>, key: CollectionKey, query: Query) -> Outcome {
         let mut request = Request::new(query.text)
             .variables(Variables::from_json(Value::Object(query.variables)))
-            .data(Target { key, store });
+            .data(Target {
+                key,
+                store,
+                searches: AtomicUsize::new(0),
+            });
         if let Some(operation) = query.operation {
             request = request.operation_name(operation);
         }

@@ -142,6 +142,19 @@ async fn bad_and_boundless_queries_are_refused() {
         "a: my_orders { id } ".repeat(2_000).replacen("a:", "", 1)
     );
     assert!(!ask(&rows, &many, Json::Null).await.errors.is_empty());
+    let tables = [(
+        "cities",
+        r#"{"fields": [{"name": "name", "type": "string"}]}"#,
+    )];
+    let search = |count: usize| {
+        let one =
+            |n: usize| format!("a{n}: cities(where: {{name: {{contains: \"z\"}}}}) {{ name }} ");
+        format!("{{ {} }}", (0..count).map(one).collect::<String>())
+    };
+    assert_eq!(ask(&tables, &search(20), Json::Null).await.errors, []);
+    let told = ask(&tables, &search(21), Json::Null).await.errors;
+    let text = "at most 20 fields of a query may search inside texts";
+    assert!(told.len() == 1 && told[0].message == text, "{told:?}");
     let introspection =
         "{ __schema { types { name fields { name type { name ofType { name } } } } } }";
     assert_eq!(ask(&rows, introspection, Json::Null).await.errors, []);

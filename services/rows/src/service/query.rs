@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use tg_mesh::{Cx, Out, OwnedStore, Serve};
@@ -15,6 +16,9 @@ use crate::store::Store;
 
 /// Longest query in bytes.
 const LONGEST: usize = 256 << 10;
+
+/// Longest run of a query. What it still reads is ended then.
+const LONGEST_RUN: Duration = Duration::from_secs(30);
 
 /// See the module.
 pub(super) struct Querier {
@@ -61,6 +65,9 @@ impl Serve<RowsQueryRequest, RowsQueryResponse> for Querier {
         let outcome = tokio::select! {
             outcome = schema.run(store, of(&cx, &ask.collection), query) => outcome,
             () = cx.cancel.cancelled() => return Ok(()),
+            () = tokio::time::sleep(cx.deadline.left().min(LONGEST_RUN)) => {
+                return Err(Error::new(ErrorCode::Timeout, "the time limit of a query was reached"));
+            }
         };
         out.send(RowsQueryResponse {
             error: None,

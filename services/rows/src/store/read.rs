@@ -42,6 +42,7 @@ impl Store {
         select: &Select,
     ) -> Result<Option<Vec<Vec<Value>>>, StorageError> {
         let (key, table, select) = (key.clone(), table.clone(), select.clone());
+        let workspace = key.workspace.clone();
         let read = move |conn: &Connection| {
             let Some(set) = shape::find(conn, &key, &table.key)? else {
                 return Ok(Some(Vec::new()));
@@ -59,7 +60,7 @@ impl Store {
             })?;
             Ok(Some(rows.collect::<Result<_, _>>()?))
         };
-        self.database.read(read).await
+        self.database.read_for(&workspace, read).await
     }
 }
 
