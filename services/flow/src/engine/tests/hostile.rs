@@ -68,7 +68,10 @@ fn topics_that_reach_too_far() {
             "flow:tg:triples-store:victim:default",
             "'{workspace}' is missing",
         ),
-        ("flow:tg:triples-store", "no known global service"),
+        (
+            "flow:tg:triples-store",
+            "not the topic of a known global service",
+        ),
         (
             "flow:tg:triples-store:{model}:{id}",
             "'{workspace}' is missing",
