@@ -1,12 +1,13 @@
 //! How many rows a workspace may keep. Looked at in the transaction that would add some.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use rusqlite::{Transaction, params};
 use tg_schemas::{Error, ErrorCode};
 use tg_storage::StorageError;
+use tokio::time::Instant;
 
 /// Counting goes through all rows: a workspace at its limit has that done no more often.
 const EVERY: Duration = Duration::from_secs(10);
