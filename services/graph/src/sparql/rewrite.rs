@@ -99,6 +99,7 @@ impl Rewrite {
         self.extended(pattern)
     }
 
+    #[expect(clippy::boxed_local, reason = "the algebra boxes its parts")]
     fn boxed(&mut self, pattern: Box<GraphPattern>) -> Box<GraphPattern> {
         Box::new(self.whole(*pattern))
     }
@@ -291,6 +292,7 @@ impl Rewrite {
         all.into_iter().map(|one| self.expression(one)).collect()
     }
 
+    #[expect(clippy::boxed_local, reason = "the algebra boxes its parts")]
     fn sub(&mut self, expression: Box<Expression>) -> Box<Expression> {
         Box::new(self.expression(*expression))
     }
