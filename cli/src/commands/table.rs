@@ -43,6 +43,8 @@ pub static ALL: &[Row] = &[
     Row::of::<status::verify::VerifySystemStatus>(),
     Row::of::<status::doctor::Doctor>(),
     Row::of::<status::why::Why>(),
+    Row::of::<status::requests::ListRequests>(),
+    Row::of::<status::requests::CancelRequest>(),
     Row::of::<status::put_aside::DeadLetters>(),
     Row::of::<status::put_aside::Parked>(),
     Row::of::<agent::invoke::InvokeAgent>(),

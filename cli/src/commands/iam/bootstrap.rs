@@ -23,6 +23,9 @@ pub struct BootstrapIam {
         value_name = "URL"
     )]
     url: String,
+    /// One-time code that the first start printed; needed from another machine
+    #[arg(long, env = "TRUSTGRAPH_BOOTSTRAP_CODE", hide_env_values = true)]
+    code: Option<String>,
     /// Print JSON instead of text
     #[arg(long)]
     json: bool,
@@ -41,10 +44,11 @@ impl Command for BootstrapIam {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let reply = session
-            .http()?
-            .post("api/v1/auth/bootstrap", &json!({}))
-            .await?;
+        let body = match &self.code {
+            Some(code) => json!({"code": code}),
+            None => json!({}),
+        };
+        let reply = session.http()?.post("api/v1/auth/bootstrap", &body).await?;
         let key = text(&reply, "bootstrap_admin_api_key");
         if key.is_empty() {
             return Err(Error::Service {

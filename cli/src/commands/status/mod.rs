@@ -3,6 +3,7 @@
 pub mod doctor;
 pub mod processors;
 pub mod put_aside;
+pub mod requests;
 pub(crate) mod samples;
 pub mod token_rate;
 pub mod verify;

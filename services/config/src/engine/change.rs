@@ -10,7 +10,7 @@ use tg_schemas::{Error, ErrorCode, WorkspaceId};
 use super::lifecycle::{self, Given, Trash};
 use super::limits::{check_count, check_key, check_name, check_room, check_value};
 use super::read::bad_operation;
-use super::{REGISTRY, Row, RowKey, Rows, Scope, TEMPLATE, WORKSPACE_TYPE, is_reserved};
+use super::{REGISTRY, Row, RowKey, Rows, Scope, TEMPLATE, TOLD, WORKSPACE_TYPE, is_reserved};
 
 /// More changed keys than this are not named in a notice; readers then read whole types.
 const MAX_NAMED_KEYS: usize = 512;
@@ -314,7 +314,8 @@ impl Draft {
             .puts
             .keys()
             .chain(&self.removes)
-            .filter(|at| !is_reserved(&at.workspace))
+            // What iam tells in its own is for everybody.
+            .filter(|at| !is_reserved(&at.workspace) || &*at.workspace == TOLD)
             .collect();
         let mut changes: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for at in &told {

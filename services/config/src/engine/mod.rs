@@ -18,6 +18,8 @@ pub(crate) use rows::{Row, RowKey, Rows};
 pub(crate) const REGISTRY: &str = tg_schemas::workspace_key::REGISTRY;
 /// Reserved: what a new workspace starts with.
 pub(crate) const TEMPLATE: &str = "__template__";
+/// Reserved: what iam tells everybody, as rows whose changes are told like a workspace's.
+pub(crate) const TOLD: &str = "__iam__";
 /// The type of a row in the registry; its key is the workspace.
 pub(crate) const WORKSPACE_TYPE: &str = "workspace";
 

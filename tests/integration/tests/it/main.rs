@@ -2,6 +2,7 @@
 //! protocol, and the official clients. One file per promise to the user.
 
 mod bad_files;
+mod edge;
 mod traces;
 mod workspaces;
 mod world;
@@ -15,10 +16,12 @@ mod a_torn_blob_is_mended;
 mod an_upload_survives;
 mod answers_hide_topology;
 mod bad_documents_are_told;
+mod bootstrap_needs_a_code;
 mod builtin_reads_any_dataset;
 mod bundles_carry_workspaces;
 mod configuration_of_any_size;
 mod cores_move_between_systems;
+mod detached_runs_count;
 mod disabling_keeps_everything;
 mod documents_become_answers;
 mod files_become_rows;
@@ -34,11 +37,14 @@ mod outage_is_survived;
 mod poison_is_put_aside_once;
 mod python_processors_take_over;
 mod question_walks;
+mod revocation_is_immediate;
 mod second_owner_stands_by;
 mod sparql_agrees_with_oracle;
 mod starts_without_certificates;
+mod slow_clients_are_bounded;
 mod slow_readers_hold_no_permit;
 mod sparql_is_bounded;
+mod strangers_get_four_kilobytes;
 mod stops_when_told;
 mod the_library_has_bounds;
 mod vectors_are_kept_in_files;

@@ -1,0 +1,94 @@
+//! `tg list-requests` and `cancel-request`: one's own requests that go on without their caller.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::args::{Gateway, Options};
+use crate::client::Result;
+use crate::fields::{list, text};
+use crate::layout::table;
+use crate::registry::Command;
+use crate::session::Session;
+
+/// Arguments of `tg list-requests`.
+#[derive(Debug, Args)]
+pub struct ListRequests {
+    #[command(flatten)]
+    gateway: Gateway,
+}
+
+impl Command for ListRequests {
+    const NAME: &'static str = "list-requests";
+    const ABOUT: &'static str = "List your requests that go on without their caller";
+
+    fn options(&self) -> Options {
+        Options::from(&self.gateway)
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        let request = json!({"operation": "list-requests"});
+        let reply = session.http()?.service("requests", request).await?;
+        session.out.show(&reply, || render(&reply))
+    }
+}
+
+fn render(reply: &Value) -> String {
+    let rows: Vec<_> = list(reply, "requests")
+        .iter()
+        .map(|row| {
+            let seconds = row.get("seconds").and_then(Value::as_u64).unwrap_or(0);
+            [
+                text(row, "id"),
+                text(row, "service"),
+                text(row, "flow"),
+                text(row, "workspace"),
+                seconds.to_string(),
+            ]
+        })
+        .collect();
+    if rows.is_empty() {
+        return "No request goes on without its caller.".to_owned();
+    }
+    table(["id", "service", "flow", "workspace", "seconds"], rows)
+}
+
+/// Arguments of `tg cancel-request`.
+#[derive(Debug, Args)]
+pub struct CancelRequest {
+    #[command(flatten)]
+    gateway: Gateway,
+    /// Id of the request, from `list-requests`
+    #[arg(long, value_name = "ID")]
+    id: String,
+}
+
+impl Command for CancelRequest {
+    const NAME: &'static str = "cancel-request";
+    const ABOUT: &'static str = "Cancel a request of yours that goes on without its caller";
+
+    fn options(&self) -> Options {
+        Options::from(&self.gateway)
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        let request = json!({"operation": "cancel-request", "id": self.id});
+        let reply = session.http()?.service("requests", request).await?;
+        session.out.show(&reply, || {
+            format!("Cancelled: {}", text(&reply, "cancelled"))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_a_table() {
+        let reply = json!({"requests": [{"id": "r1", "service": "agent", "flow": "default",
+            "workspace": "acme", "seconds": 7}]});
+        let shown = render(&reply);
+        assert!(shown.contains("r1") && shown.contains("agent") && shown.contains("7"));
+        assert!(render(&json!({"requests": []})).starts_with("No request"));
+    }
+}

@@ -1,0 +1,77 @@
+//! The first key is for who sits at the terminal or has the one-time code: no web page and no scanner gets it, and
+//! none can burn it.
+
+use std::os::unix::fs::PermissionsExt;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use tg_testkit::process::{Server, client, official, tg};
+
+use crate::edge::with_keys;
+
+async fn ask(server: &Server, headers: &[(&str, &str)]) -> Result<(u16, Value)> {
+    let mut request = client()?.post(format!("{}api/v1/auth/bootstrap", server.url()));
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let response = request.send().await?;
+    let status = response.status().as_u16();
+    Ok((status, response.json().await.unwrap_or_default()))
+}
+
+#[tokio::test]
+async fn pages_and_scanners_get_nothing_and_the_code_opens_once() -> Result<()> {
+    let server = with_keys().ready().await?;
+    let evil = ("Origin", "http://evil.example");
+    let rebound = [
+        ("Host", "evil.example:80"),
+        ("Origin", "http://evil.example:80"),
+    ];
+    for headers in [
+        &[evil][..],
+        &rebound,
+        &[("Host", "evil.example:80")],
+        &[("X-Forwarded-For", "203.0.113.7")],
+        &[("Origin", "null"), ("Content-Type", "text/plain")],
+    ] {
+        let (status, reply) = ask(&server, headers).await?;
+        ensure!(matches!(status, 401 | 403), "{headers:?}: {status} {reply}");
+    }
+    let file = server.data().join("bootstrap-code");
+    let mode = std::fs::metadata(&file)?.permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let code = std::fs::read_to_string(&file)?.trim().to_owned();
+    for _ in 0..100 {
+        if server.log().contains(&code) {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    assert!(server.log().contains(&code), "the greeting does not say it");
+    let from_elsewhere = ("Host", "tg.example");
+    let (status, _) = ask(&server, &[from_elsewhere, ("X-Bootstrap-Code", "wrong")]).await?;
+    assert_eq!(status, 401);
+    let (status, reply) = ask(&server, &[from_elsewhere, ("X-Bootstrap-Code", &code)]).await?;
+    let key = reply["bootstrap_admin_api_key"].as_str();
+    ensure!(status == 200 && key.is_some(), "{status} {reply}");
+    assert!(!file.exists());
+    let (status, _) = ask(&server, &[from_elsewhere, ("X-Bootstrap-Code", &code)]).await?;
+    assert_eq!(status, 401);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_commands_work_from_the_terminal() -> Result<()> {
+    let server = with_keys().ready().await?;
+    let ran = official(&server.url(), "tg-bootstrap-iam", &[]).await?;
+    ran.expect("tg_")?;
+    let server = with_keys().ready().await?;
+    let code = std::fs::read_to_string(server.data().join("bootstrap-code"))?;
+    let args = ["bootstrap-iam", "--code", code.trim()];
+    let ran = tg(&server.url(), &args).await?;
+    let key = ran.expect("tg_")?.stdout.trim().to_owned();
+    ensure!(key.starts_with("tg_"), "{key}");
+    let ran = tg(&server.url(), &["bootstrap-iam"]).await?;
+    ran.code.filter(|code| *code != 0).context("a second key")?;
+    Ok(())
+}

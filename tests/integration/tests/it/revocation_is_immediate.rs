@@ -1,0 +1,144 @@
+//! A key that was revoked, or has expired, opens nothing a second later, and what it had opened is closed: requests,
+//! exports and sockets.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use futures::StreamExt;
+use serde_json::{Value, json};
+use tg_testkit::process::{Server, client};
+use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::socket::Socket;
+
+use crate::edge::{first_key, iam, with_keys};
+use crate::world::{Bus, alone};
+
+/// From the answer of the revocation on.
+const BOUND: Duration = Duration::from_secs(1);
+
+async fn status(server: &Server, key: &str) -> Result<u16> {
+    let url = format!("{}api/v1/config", server.url());
+    let ask = json!({"operation": "list", "type": "flow"});
+    let response = client()?
+        .post(url)
+        .bearer_auth(key)
+        .json(&ask)
+        .send()
+        .await?;
+    Ok(response.status().as_u16())
+}
+
+async fn key_of(
+    server: &Server,
+    admin: &str,
+    user: &str,
+    expires: &str,
+) -> Result<(String, String)> {
+    let key = json!({"operation": "create-api-key", "workspace": "default",
+        "key": {"user_id": user, "name": "k", "expires": expires}});
+    let made = iam(server, admin, key).await?;
+    let text = |value: &Value| value.as_str().map(str::to_owned).context("no key");
+    Ok((
+        text(&made["api_key_plaintext"])?,
+        text(&made["api_key"]["id"])?,
+    ))
+}
+
+/// The last line of an export that is open when it ends.
+async fn export(
+    server: &Server,
+    key: &str,
+) -> Result<impl Future<Output = Result<String>> + use<>> {
+    let url = format!(
+        "{}api/v1/flow/default/export/triples?workspace=default",
+        server.url()
+    );
+    let response = client()?.get(url).bearer_auth(key).send().await?;
+    ensure!(response.status().is_success(), "no export");
+    let mut lines = response.bytes_stream();
+    Ok(async move {
+        let mut all = Vec::new();
+        while let Some(bytes) = lines.next().await {
+            all.extend_from_slice(&bytes?);
+        }
+        Ok(String::from_utf8_lossy(&all).into_owned())
+    })
+}
+
+async fn ends(bus: Bus) -> Result<()> {
+    let _machine = alone().await;
+    let (launch, _node) = match bus {
+        Bus::Embedded => (with_keys(), None),
+        Bus::Rabbit => {
+            let node = RabbitNode::start().await?;
+            (with_keys().arg("--bus").arg(node.url()), Some(node))
+        }
+    };
+    let server = launch.ready().await?;
+    let admin = first_key(&server).await?;
+    let user = json!({"operation": "create-user", "workspace": "default",
+        "user": {"username": "bob", "roles": ["writer"]}});
+    let user = iam(&server, &admin, user).await?["user"]["id"].clone();
+    let user = user.as_str().context("no user")?;
+
+    let (key, id) = key_of(&server, &admin, user, "").await?;
+    assert_eq!(status(&server, &key).await?, 200);
+    let stream = export(&server, &key).await?;
+    let socket = Socket::connect(&server.url(), &key).await?;
+    let revoke = json!({"operation": "revoke-api-key", "workspace": "default", "key_id": id});
+    iam(&server, &admin, revoke).await?;
+    let revoked = Instant::now();
+    let last = tokio::time::timeout(BOUND, stream)
+        .await
+        .context("the export goes on after a revocation")??;
+    ensure!(last.contains("revoked or has expired"), "{last}");
+    while socket.open() {
+        ensure!(revoked.elapsed() < BOUND, "the socket is open");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(status(&server, &key).await?, 401);
+    assert_eq!(status(&server, &admin).await?, 200);
+
+    // The clock ends one as well.
+    let soon = std::time::SystemTime::now() + Duration::from_secs(3);
+    let seconds = soon.duration_since(std::time::UNIX_EPOCH)?.as_secs_f64();
+    let (key, _) = key_of(&server, &admin, user, &stamp(seconds)).await?;
+    let stream = export(&server, &key).await?;
+    let bound = Duration::from_secs(3) + BOUND;
+    let last = tokio::time::timeout(bound, stream)
+        .await
+        .context("the export goes on after its key expired")??;
+    ensure!(last.contains("revoked or has expired"), "{last}");
+    assert_eq!(status(&server, &key).await?, 401);
+    Ok(())
+}
+
+/// A moment as ISO 8601, by the civil calendar.
+fn stamp(seconds: f64) -> String {
+    let whole = seconds as i64;
+    let (days, rest) = (whole / 86_400, whole % 86_400);
+    let z = days + 719_468;
+    let (era, doe) = (z / 146_097, z % 146_097);
+    let yoe = (doe - doe / 1_460 + doe / 36_524 - doe / 146_096) / 365;
+    let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+    let mp = (5 * doy + 2) / 153;
+    let month = if mp < 10 { mp + 3 } else { mp - 9 };
+    let year = yoe + era * 400 + i64::from(month <= 2);
+    format!(
+        "{year:04}-{month:02}-{:02}T{:02}:{:02}:{:02}+00:00",
+        doy - (153 * mp + 2) / 5 + 1,
+        rest / 3600,
+        rest % 3600 / 60,
+        rest % 60
+    )
+}
+
+#[tokio::test]
+async fn on_the_embedded_bus() -> Result<()> {
+    ends(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn on_rabbitmq() -> Result<()> {
+    ends(Bus::Rabbit).await
+}
