@@ -164,7 +164,9 @@ fn kept_headers(headers: Headers) -> String {
 
 /// A text, or the beginning of one that is longer.
 fn cut(text: &str, longest: usize) -> &str {
-    &text[..text.floor_char_boundary(longest)]
+    let mut ends = (0..=longest.min(text.len())).rev();
+    let end = ends.find(|at| text.is_char_boundary(*at));
+    &text[..end.unwrap_or(0)]
 }
 
 #[cfg(test)]

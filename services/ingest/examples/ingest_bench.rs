@@ -13,7 +13,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use tg_ingest::IngestSettings;
 use tg_mesh::embedded::EmbeddedBus;
-use tg_mesh::{Ask, Cx, Host, MeshOptions, Out, Processor, Read, ReadFault, Serve};
+use tg_mesh::{Ask, Cx, MeshOptions, Out, Processor, Read, ReadFault, Serve};
 use tg_schemas::msg::{
     Chunk, ConfigRequest, ConfigResponse, ConfigValue, LibrarianRequest, LibrarianResponse,
     Metadata, TextDocument, Triples,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
-use tg_testkit::model::ScriptedModel;
+use tg_testkit::model::{Reply, Rule, ScriptedModel};
 use tg_testkit::process::{Launch, Server};
 use tg_testkit::rabbitmq::RabbitNode;
 use tg_testkit::socket::Socket;
@@ -98,7 +98,7 @@ async fn put(rest: &Server, count: usize) -> Result<()> {
     let triples: Vec<_> = (0..count).map(triple).collect();
     let line = json!({"metadata": {"id": "x", "collection": "default"}, "triples": triples});
     let url = format!(
-        "{}/api/v1/flow/default/import/triples?workspace=default",
+        "{}api/v1/flow/default/import/triples?workspace=default",
         rest.url()
     );
     let sent = tg_testkit::process::client()?
@@ -117,7 +117,7 @@ async fn put(rest: &Server, count: usize) -> Result<()> {
 async fn seen(rest: &Server) -> Result<usize> {
     let ask = json!({"p": {"t": "i", "i": "urn:p"}, "limit": 1000});
     let (status, body) =
-        crate::world::post(&rest.url(), "/api/v1/flow/default/service/triples", ask).await?;
+        crate::world::post(&rest.url(), "api/v1/flow/default/service/triples", ask).await?;
     ensure!(status == 200 && body["error"].is_null(), "{status} {body}");
     Ok(body["response"].as_array().map_or(0, Vec::len))
 }
@@ -133,7 +133,7 @@ async fn and_takes_over_with_the_same_data_when_the_first_is_killed() -> Result<
     stands_by(&second).await?;
     put(&rest, 40).await?;
     let config = json!({"operation": "list", "type": "flow"});
-    let flows = crate::world::post(&rest.url(), "/api/v1/config", config.clone()).await?;
+    let flows = crate::world::post(&rest.url(), "api/v1/config", config.clone()).await?;
 
     owners.kill9().await?;
     let killed = Instant::now();
@@ -141,7 +141,7 @@ async fn and_takes_over_with_the_same_data_when_the_first_is_killed() -> Result<
         ensure!(killed.elapsed() < TAKE_OVER, "{}", second.log());
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    let again = crate::world::post(&rest.url(), "/api/v1/config", config).await?;
+    let again = crate::world::post(&rest.url(), "api/v1/config", config).await?;
     ensure!(killed.elapsed() < TAKE_OVER, "{:?}", killed.elapsed());
     assert_eq!(flows, again);
     Ok(())
@@ -161,7 +161,7 @@ async fn and_refuses_with_an_empty_store_of_its_own() -> Result<()> {
     until("each of the four stores is refused", refuses).await?;
     let (status, body) = crate::world::post(
         &rest.url(),
-        "/api/v1/config",
+        "api/v1/config",
         json!({"operation": "list", "type": "flow"}),
     )
     .await?;
@@ -183,7 +183,10 @@ async fn and_a_question_to_a_killed_process_ends_within_a_second() -> Result<()>
     let _alone = crate::world::alone().await;
     let node = RabbitNode::start().await?;
     // A model that is silent for long: the question is under way when its process is killed.
-    let model = ScriptedModel::start(crate::traces::slow(Duration::from_secs(20))).await?;
+    let model = ScriptedModel::start(vec![Rule::always(
+        Reply::text("late").delayed(Duration::from_secs(20)),
+    )])
+    .await?;
     let mut rest = Launch::serve(
         &[
             "config",
@@ -212,7 +215,7 @@ async fn and_a_question_to_a_killed_process_ends_within_a_second() -> Result<()>
     let url = rest.url();
     let asked = tokio::spawn(async move {
         let ask = json!({"system": "s", "prompt": "p"});
-        let path = "/api/v1/flow/default/service/text-completion";
+        let path = "api/v1/flow/default/service/text-completion";
         (crate::world::post(&url, path, ask).await, Instant::now())
     });
     ensure!(
