@@ -12,6 +12,7 @@ mod frame;
 mod fuzz;
 mod live;
 mod log;
+mod options;
 mod queue;
 mod record;
 mod recovery;
@@ -32,40 +33,13 @@ use tokio::sync::watch;
 use self::consumer::{EmbeddedClaim, EmbeddedConsumer, Source};
 use self::core::{Core, Kind, Reader};
 use self::frame::Entry;
+pub use self::options::EmbeddedOptions;
 use self::queue::Queue;
 use self::store::Store;
-use crate::bus::MAX_BODY;
 use crate::bus::{
     Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link, Mode,
     Promise, QueueState, Routed, Sink, Target,
 };
-
-/// How an embedded bus behaves.
-#[derive(Debug, Clone, Copy)]
-pub struct EmbeddedOptions {
-    /// Native, or interop (questions wait for a server instead of coming back).
-    pub mode: Mode,
-    /// How hard a confirmed record is.
-    pub durability: Durability,
-    /// Largest body in bytes.
-    pub max_body: usize,
-    /// Bytes of waiting records held in memory; more wait on disk, or are refused without one.
-    pub memory: usize,
-    /// Bytes on disk beyond which records are refused.
-    pub disk: u64,
-}
-
-impl Default for EmbeddedOptions {
-    fn default() -> Self {
-        Self {
-            mode: Mode::Native,
-            durability: Durability::Process,
-            max_body: MAX_BODY,
-            memory: 128 << 20,
-            disk: 16 << 30,
-        }
-    }
-}
 
 /// The embedded bus. Clones share it.
 #[derive(Clone)]

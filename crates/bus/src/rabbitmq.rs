@@ -8,7 +8,9 @@
 mod claims;
 mod connected;
 mod consumers;
+mod core;
 mod lanes;
+mod options;
 mod session;
 mod supervisor;
 mod topology;
@@ -29,58 +31,17 @@ use tokio_util::sync::CancellationToken;
 use self::claims::{Claims, Held};
 use self::connected::Connected;
 use self::consumers::{Entry, Registry, Source};
-use self::lanes::Address;
-use self::session::Session;
-use self::wire::short;
-use crate::bus::MAX_BODY;
+use self::core::Core;
+pub use self::options::RabbitOptions;
 use crate::bus::{
     Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link, Mode,
     Promise, QueueState, Routed, Sink, Target,
 };
 use crate::task::{TaskKind, Tasks};
 
-/// How this process uses a broker.
-#[derive(Debug, Clone, Copy)]
-pub struct RabbitOptions {
-    /// Seconds without a sign of life after which a connection is given up (twice this, on either side).
-    pub heartbeat: u16,
-    /// Largest body in bytes.
-    pub max_body: usize,
-    /// Channels with confirms, for questions and for records each.
-    pub publishers: usize,
-}
-
-impl RabbitOptions {
-    /// The defaults of a mode.
-    pub fn of(mode: Mode) -> Self {
-        Self {
-            heartbeat: match mode {
-                Mode::Native => 15,
-                Mode::Interop => 60,
-            },
-            max_body: MAX_BODY,
-            publishers: 4,
-        }
-    }
-}
-
 /// The bus on a broker. Dropping it disconnects.
 pub struct RabbitBus {
     core: Arc<Core>,
-}
-
-struct Core {
-    mode: Mode,
-    options: RabbitOptions,
-    uri: AMQPUri,
-    session: RwLock<Option<Arc<Connected>>>,
-    link: watch::Sender<Link>,
-    generation: AtomicU64,
-    consumers: Registry,
-    claims: Claims,
-    tasks: Tasks,
-    runtime: Handle,
-    closing: CancellationToken,
 }
 
 impl RabbitBus {
@@ -121,115 +82,24 @@ impl RabbitBus {
         core.tasks.spawn(TaskKind::Connection, supervisor);
         Ok(Self { core })
     }
+
+    async fn add(
+        &self,
+        source: Source,
+        sink: Arc<dyn Sink>,
+    ) -> Result<Box<dyn Consumer>, BusError> {
+        let session = self.core.session()?;
+        let entry = self.core.consumers.add(&session, source, sink).await?;
+        Ok(Box::new(RabbitConsumer {
+            core: self.core.clone(),
+            entry: Some(entry),
+        }))
+    }
 }
 
 impl Drop for RabbitBus {
     fn drop(&mut self) {
         self.core.closing.cancel();
-    }
-}
-
-impl Core {
-    /// The session, if there is one now.
-    fn session(&self) -> Result<Arc<Connected>, BusError> {
-        if self.closing.is_cancelled() {
-            return Err(BusError::Closed);
-        }
-        let session = self.session.read().clone().ok_or(BusError::Down)?;
-        match session.connected() {
-            true => Ok(session),
-            false => Err(BusError::Down),
-        }
-    }
-
-    /// Waits while the broker takes no messages.
-    async fn publishing_session(&self) -> Result<Arc<Connected>, BusError> {
-        let session = self.session()?;
-        if *self.link.borrow() == Link::Blocked {
-            let mut link = self.link.subscribe();
-            let _ = link.wait_for(|link| *link != Link::Blocked).await;
-            return self.session();
-        }
-        Ok(session)
-    }
-
-    /// A session is in place.
-    fn raise(&self, session: Arc<Connected>) {
-        let generation = session.generation;
-        *self.session.write() = Some(session);
-        self.link.send_replace(Link::Up { generation });
-    }
-
-    /// The session is over.
-    fn lower(&self) {
-        *self.session.write() = None;
-        self.claims.suspend();
-        self.link.send_replace(Link::Down);
-    }
-
-    fn exchange(&self, topic: &Topic) -> String {
-        topic.exchange(self.mode.prefix())
-    }
-
-    fn queue(&self, of: &Subscription) -> String {
-        of.queue(self.mode.prefix())
-    }
-
-    async fn add(
-        self: &Arc<Self>,
-        source: Source,
-        sink: Arc<dyn Sink>,
-    ) -> Result<Box<dyn Consumer>, BusError> {
-        let session = self.session()?;
-        let entry = self.consumers.add(&session, source, sink).await?;
-        Ok(Box::new(RabbitConsumer {
-            core: self.clone(),
-            entry: Some(entry),
-        }))
-    }
-
-    async fn stop(&self, entry: &Entry) {
-        let session = self.session().ok();
-        self.consumers
-            .stop(session.as_deref().map(|connected| &**connected), entry)
-            .await;
-    }
-
-    /// Where a message goes; `None` if the topic does not exist.
-    async fn address(
-        &self,
-        session: &Session,
-        target: &Target,
-    ) -> Result<Option<Address>, BusError> {
-        Ok(Some(match target {
-            Target::Topic(topic) => {
-                let exchange = self.exchange(topic);
-                // Publishing to an exchange that does not exist would kill the channel for all.
-                if !session.exchange_exists(&exchange, false).await? {
-                    return Ok(None);
-                }
-                Address {
-                    exchange: short(exchange)?,
-                    key: "".into(),
-                    record: topic.class() == Class::Flow,
-                }
-            }
-            Target::Subscription(of) => Address {
-                exchange: "".into(),
-                key: short(self.queue(of))?,
-                record: of.topic.class() == Class::Flow,
-            },
-            Target::Inbox(name) => Address {
-                exchange: "".into(),
-                key: short(name.to_string())?,
-                record: false,
-            },
-            Target::Liveness(inbox) => Address {
-                exchange: "".into(),
-                key: short(topology::liveness(inbox))?,
-                record: false,
-            },
-        }))
     }
 }
 
@@ -279,7 +149,7 @@ impl Bus for RabbitBus {
         sink: Arc<dyn Sink>,
     ) -> Result<Box<dyn Consumer>, BusError> {
         let source = Source::Subscription(subscription.clone(), how);
-        self.core.add(source, sink).await
+        self.add(source, sink).await
     }
 
     async fn observe(
@@ -287,7 +157,7 @@ impl Bus for RabbitBus {
         topic: &Topic,
         sink: Arc<dyn Sink>,
     ) -> Result<Box<dyn Consumer>, BusError> {
-        self.core.add(Source::Observer(topic.clone()), sink).await
+        self.add(Source::Observer(topic.clone()), sink).await
     }
 
     async fn open_inbox(
@@ -295,7 +165,7 @@ impl Bus for RabbitBus {
         name: &str,
         sink: Arc<dyn Sink>,
     ) -> Result<Box<dyn Consumer>, BusError> {
-        self.core.add(Source::Inbox(name.to_owned()), sink).await
+        self.add(Source::Inbox(name.to_owned()), sink).await
     }
 
     async fn queue_state(&self, of: &Subscription) -> Result<Option<QueueState>, BusError> {

@@ -214,7 +214,12 @@ mod tests {
             (entry.outcome.as_str(), entry.detail.as_str()),
             ("failed", "no good")
         );
-        let asked = Track::of(&Arc::default(), &record(Some(run.as_str()), Some("q")), None).unwrap();
+        let asked = Track::of(
+            &Arc::default(),
+            &record(Some(run.as_str()), Some("q")),
+            None,
+        )
+        .unwrap();
         assert!(asked.entry(Ok(())).is_none());
     }
 

@@ -13,6 +13,8 @@ use crate::rdf::Triple;
 
 /// Base of the system topic that [`RunTally`] records travel on.
 pub const RUN_TALLY: &str = "run-tally";
+/// The processor that reads it.
+pub const RUN_TALLY_READER: &str = "librarian";
 /// Base of the system topic that [`LibraryTexts`] records travel on.
 pub const LIBRARY_TEXTS: &str = "library-texts";
 /// Base of the topic of [`Retract`] records, which the mesh adds to every flow.

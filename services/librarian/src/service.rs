@@ -50,8 +50,12 @@ impl Librarian {
 
 /// A workspace by the key that its things are kept under.
 pub(crate) fn workspace(key: &str) -> Result<WorkspaceId, Error> {
-    WorkspaceId::new(WorkspaceKey::parse(key).name())
-        .map_err(|_| Error::new(ErrorCode::Internal, "workspace: is not a valid workspace id"))
+    WorkspaceId::new(WorkspaceKey::parse(key).name()).map_err(|_| {
+        Error::new(
+            ErrorCode::Internal,
+            "workspace: is not a valid workspace id",
+        )
+    })
 }
 
 /// The key that a workspace's things are kept under now.

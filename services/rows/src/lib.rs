@@ -13,8 +13,8 @@
 mod error;
 pub mod graphql;
 mod key;
-pub mod select;
 mod reaped;
+pub mod select;
 mod service;
 pub mod store;
 pub mod value;

@@ -9,9 +9,9 @@ use tg_schemas::topic::Class;
 use tg_schemas::{Subscription, Topic};
 use tokio::sync::watch;
 
-use super::EmbeddedOptions;
 use super::frame::Entry;
 use super::live::{Group, Tap};
+use super::options::EmbeddedOptions;
 use super::queue::Queue;
 use super::record::Record;
 use super::store::{Store, queue_entry};

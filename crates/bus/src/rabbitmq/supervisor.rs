@@ -8,9 +8,9 @@ use std::time::Duration;
 use futures::StreamExt;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
-use super::Core;
 use super::connected::Connected;
 use super::consumers::{Entry, Source};
+use super::core::Core;
 use super::session::Session;
 use super::topology;
 use super::wire::Fault;

@@ -277,7 +277,10 @@ fn of_another_release(id: &str) -> (String, String, Vec<u8>) {
     use apache_avro::rabin::Rabin;
     let further = r#""fields": [{"name": "region", "type": "string", "default": ""},"#;
     let text = <Triples as tg_schemas::Message>::AVRO.replacen("\"fields\": [", further, 1);
-    let mark = Schema::parse_str(&text).unwrap().fingerprint::<Rabin>().bytes;
+    let mark = Schema::parse_str(&text)
+        .unwrap()
+        .fingerprint::<Rabin>()
+        .bytes;
     let hex = mark.iter().map(|byte| format!("{byte:02x}")).collect();
     let ours = codec::encode(&triples(id), ContentType::Avro).unwrap();
     let mut body = vec![0xC3, 0x01];

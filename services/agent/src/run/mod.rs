@@ -7,10 +7,10 @@
 
 mod act;
 mod desk;
-mod titles;
 mod request;
 mod step;
 mod think;
+mod titles;
 mod tools;
 mod walk;
 

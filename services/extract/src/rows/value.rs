@@ -11,7 +11,8 @@ pub(super) fn read(field: &Field, value: &Value) -> Result<String, String> {
         // Lists and objects are kept as they are written.
         other => other.to_string(),
     };
-    let text = of_kind(field.kind, &text).ok_or_else(|| format!("is not a {}", name(field.kind)))?;
+    let text =
+        of_kind(field.kind, &text).ok_or_else(|| format!("is not a {}", name(field.kind)))?;
     if field.size > 0 && text.chars().count() > field.size {
         return Err(format!("is longer than {} characters", field.size));
     }

@@ -57,7 +57,11 @@ impl Address {
         let service = SERVICE_BASES.contains(base);
         let reach = match rest {
             [] if service => Reach::System,
-            [] => return Err("is a literal topic that is not the topic of a known global service".into()),
+            [] => {
+                return Err(
+                    "is a literal topic that is not the topic of a known global service".into(),
+                );
+            }
             ["{workspace}"] if service => Reach::Service,
             ["{workspace}", "{id}", ..] => Reach::Flow,
             ["{workspace}", ..] => Reach::Workspace,

@@ -142,7 +142,10 @@ impl Serve<RowEmbeddingsRequest, RowEmbeddingsResponse> for Querier {
         mut out: Out<RowEmbeddingsResponse>,
     ) -> Result<(), Error> {
         if ask.schema_name.is_empty() {
-            return Err(Error::new(ErrorCode::BadRequest, "schema_name: is required"));
+            return Err(Error::new(
+                ErrorCode::BadRequest,
+                "schema_name: is required",
+            ));
         }
         let mut conditions = vec![Condition::of_schema(&ask.schema_name)];
         let index = ask.index_name.as_deref().filter(|name| !name.is_empty());
