@@ -129,12 +129,10 @@ mod tests {
     use super::*;
     use serde_json::Value;
 
-    fn read(budget: &Budget, text: String) -> impl Future<Output = Result<usize, Fault>> + '_ {
-        async move {
-            let parse = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).is_ok();
-            let read = budget.read(Bytes::from(text), parse).await;
-            read.map(|(_, share)| share.num_permits())
-        }
+    async fn read(budget: &Budget, text: String) -> Result<usize, Fault> {
+        let parse = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).is_ok();
+        let read = budget.read(Bytes::from(text), parse).await;
+        read.map(|(_, share)| share.num_permits())
     }
 
     #[tokio::test]

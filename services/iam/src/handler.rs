@@ -57,7 +57,11 @@ impl Serve<IamRequest, IamResponse> for Handler {
         let answer = work.answer().await?;
         if !answer.bootstrap_admin_api_key.is_empty() {
             let code = self.code.clone();
-            let _ = off_runtime(move || Ok::<_, StorageError>(code.remove())).await;
+            let removed = off_runtime(move || {
+                code.remove();
+                Ok::<_, StorageError>(())
+            });
+            let _ = removed.await;
         }
         out.send(answer).await
     }

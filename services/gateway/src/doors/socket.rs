@@ -12,7 +12,7 @@ use axum::body::Bytes;
 use axum::extract::ws::{CloseFrame as AxumClose, close_code};
 use axum::extract::{Extension, Query, Request, State};
 use axum::http::StatusCode;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
 use futures::stream::SplitStream;
 use serde::Deserialize;
@@ -57,7 +57,7 @@ pub(crate) async fn open(
 ) -> Response {
     let (response, upgrade) = match upgrade::accept(&mut request) {
         Ok(accepted) => accepted,
-        Err(refused) => return refused,
+        Err(refused) => return refused.into_response(),
     };
     let address = peer.address.ip().to_canonical();
     let stranger = app.strangers.enter(address);

@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -23,10 +23,13 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 /// A socket.
 pub(super) type Socket = WebSocketStream<Narrow<TokioIo<Upgraded>>>;
 
+/// Why a request does not become one.
+pub(super) type Refusal = (StatusCode, &'static str);
+
 /// The response that turns a request into a socket, and what becomes one.
-pub(super) fn accept(request: &mut Request) -> Result<(Response, OnUpgrade), Response> {
+pub(super) fn accept(request: &mut Request) -> Result<(Response, OnUpgrade), Refusal> {
     let headers = request.headers();
-    let refused = |status: StatusCode, text: &'static str| Err((status, text).into_response());
+    let refused = |status: StatusCode, text: &'static str| Err((status, text));
     if !has_word(headers, header::CONNECTION, "upgrade")
         || !has_word(headers, header::UPGRADE, "websocket")
     {
