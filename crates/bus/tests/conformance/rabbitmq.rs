@@ -419,7 +419,7 @@ async fn a_vanished_queue_comes_back_unless_it_was_durable() {
 /// Whoever lets go last of a consumer while the connection closes: the closing must not wait for itself.
 #[test]
 fn consumers_may_go_while_the_bus_closes() {
-    let (done, ended) = std::sync::mpsc::channel();
+    let (done, ended) = std::sync::mpsc::sync_channel(1);
     // On a thread of its own: a lock that waits for itself would keep the runtime from ever ending.
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread()

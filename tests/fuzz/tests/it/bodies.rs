@@ -133,8 +133,8 @@ fn schemas_of_others() {
 fn headers() {
     let seeds: [&[u8]; 6] = [
         b"id\0x-1",
-        b"deadline\01700000000000",
-        b"seq\018446744073709551615",
+        b"deadline\x001700000000000",
+        b"seq\x0018446744073709551615",
         b"frame\0part",
         b"tg-epoch\0-1",
         b"thread\0\xc3\xbc",
