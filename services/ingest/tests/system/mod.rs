@@ -16,7 +16,7 @@ use tg_mesh::{
 };
 use tg_schemas::msg::{
     Chunk, ConfigRequest, ConfigResponse, ConfigValue, Document, DocumentMetadata,
-    LibrarianRequest, LibrarianResponse, Metadata, TextDocument, Triples,
+    LibrarianRequest, LibrarianResponse, Metadata, PutAside, TextDocument, Triples,
 };
 use tg_schemas::{Class, Error, ErrorCode, FlowId, Term, Topic, Triple, WorkspaceId};
 use tokio::sync::Notify;
@@ -382,8 +382,9 @@ impl System {
         let delivery = tokio::time::timeout(SOON, taken)
             .await
             .expect("a record is put aside");
-        let text = String::from_utf8_lossy(&delivery.envelope.body).into_owned();
+        let record: PutAside = delivery.envelope.read().expect("a record");
+        let told = serde_json::to_string(&record).expect("a record is JSON");
         delivery.ack();
-        text
+        told
     }
 }

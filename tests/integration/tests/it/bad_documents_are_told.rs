@@ -205,7 +205,7 @@ fn bad() -> Vec<(&'static str, &'static str, Vec<u8>, &'static str)> {
             "urn:bad:no-docx",
             DOCX,
             b"Only words.".to_vec(),
-            "is declared as a Word document but is none",
+            "is declared as a Word document but is not a Word document",
         ),
         (
             "urn:bad:image",
