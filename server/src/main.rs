@@ -123,8 +123,8 @@ fn main() -> ExitCode {
             (Flags::from(common), Services::some(services))
         }
         Command::Settings => {
-            for (key, default) in tg_server::settings::KEYS {
-                println!("{key} = {default:?}");
+            for key in tg_server::settings::keys::KEYS {
+                println!("# {}\n{} = {:?}\n", key.meaning, key.name, key.default);
             }
             return ExitCode::SUCCESS;
         }

@@ -1,6 +1,9 @@
 //! Settings: defaults, `threadgraph.toml`, environment `THREADGRAPH_…` (`__` for nesting), flags; later
 //! ones win. All mistakes are reported at once, each with its key.
 
+pub mod keys;
+
+use self::keys::KEYS;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -148,42 +151,6 @@ pub struct Mistake {
     pub text: String,
 }
 
-/// Every key with its default.
-pub const KEYS: &[(&str, &str)] = &[
-    ("listen", "127.0.0.1:8888"),
-    ("data_dir", ""),
-    ("bus", "embedded"),
-    ("mode", "native"),
-    ("auth", "none"),
-    ("durability", "process"),
-    ("log.filter", "info,lapin=off"),
-    ("log.format", "text"),
-    ("drain_seconds", "20"),
-    ("agent.max_iterations", "10"),
-    ("extract.parallel", "16"),
-    ("embeddings.provider", "lexical"),
-    ("embeddings.model", ""),
-    ("embeddings.path", ""),
-    ("embeddings.url", ""),
-    ("embeddings.key", ""),
-    ("embeddings.dimensions", ""),
-    ("embeddings.batch", "64"),
-    ("embeddings.concurrency", "4"),
-    ("embeddings.cache_mb", "64"),
-    ("vectors.memory_mb", "4096"),
-    ("graph.memory_mb", "0"),
-    ("graph.query_memory_mb", "256"),
-    ("graph.queries_memory_mb", "1024"),
-    ("graph.workspace_quads", "50000000"),
-    ("graph.workspace_mb", "16384"),
-    ("rows.workspace_rows", "20000000"),
-    ("config.restore_hours", "168"),
-    ("flow.put_aside_records", "500000"),
-    ("flow.put_aside_mb", "2048"),
-    ("library.documents", "10000000"),
-    ("library.content_mb", "262144"),
-];
-
 const ENV_PREFIX: &str = "THREADGRAPH";
 /// What the keys of retrieval begin with; the rest of their names is the service's (`tg_rag::KEYS`).
 const RAG: &str = "rag.";
@@ -299,7 +266,7 @@ fn collect(
         .map_err(|fault| unreadable("threadgraph.toml", fault.to_string()))?;
     let mut values: BTreeMap<String, String> = KEYS
         .iter()
-        .map(|(key, default)| ((*key).to_owned(), (*default).to_owned()))
+        .map(|key| (key.name.to_owned(), key.default.to_owned()))
         .collect();
     flatten("", config.cache, &mut values);
     let given = [
@@ -339,7 +306,7 @@ fn flatten(prefix: &str, value: Value, into: &mut BTreeMap<String, String>) {
 fn unknown_keys(values: &BTreeMap<String, String>) -> Vec<Mistake> {
     values
         .keys()
-        .filter(|key| !KEYS.iter().any(|(known, _)| known == key))
+        .filter(|key| !KEYS.iter().any(|known| known.name == key.as_str()))
         .filter(|key| {
             let own = key.strip_prefix(RAG);
             !own.is_some_and(|own| tg_rag::KEYS.contains(&own))
@@ -349,7 +316,7 @@ fn unknown_keys(values: &BTreeMap<String, String>) -> Vec<Mistake> {
             text: format!(
                 "is not a setting; known ones: {}",
                 KEYS.iter()
-                    .map(|(known, _)| *known)
+                    .map(|known| known.name)
                     .collect::<Vec<_>>()
                     .join(", ")
             ),
@@ -543,8 +510,8 @@ mod tests {
 
     #[test]
     fn the_settings_of_embeddings_are_listed() {
-        for known in tg_embeddings::KEYS {
-            assert!(KEYS.contains(&known), "{known:?}");
+        for (name, default) in tg_embeddings::KEYS {
+            assert_eq!(keys::default_of(name), Some(default), "{name}");
         }
         let settings = Settings::load(&Flags::default(), BTreeMap::new()).unwrap();
         assert_eq!(settings.embeddings, EmbeddingSettings::default());
