@@ -34,6 +34,18 @@ impl Verdict {
     }
 }
 
+/// How long after its time a tombstone is acted upon, in milliseconds: whoever restores a workspace at the last moment
+/// has another clock than who purges it, and who purges sees the restoration a moment later.
+const MARGIN: i64 = 10 * 60 * 1000;
+
+/// When a tombstone's data may go. One that left no time to restore leaves nothing to wait for.
+fn purged_from(stone: &WorkspaceTombstone) -> i64 {
+    if stone.purge_after <= stone.deleted_at {
+        return stone.purge_after;
+    }
+    stone.purge_after.saturating_add(MARGIN)
+}
+
 /// A tombstone with the name it stands for.
 pub(crate) type Stone = (String, WorkspaceTombstone);
 
@@ -41,8 +53,8 @@ pub(crate) type Stone = (String, WorkspaceTombstone);
 pub(crate) fn due(stones: Vec<Stone>, now: i64) -> (Vec<Stone>, Option<i64>) {
     let (due, later): (Vec<Stone>, Vec<Stone>) = stones
         .into_iter()
-        .partition(|(_, stone)| stone.purge_after <= now);
-    let next = later.iter().map(|(_, stone)| stone.purge_after).min();
+        .partition(|(_, stone)| purged_from(stone) <= now);
+    let next = later.iter().map(|(_, stone)| purged_from(stone)).min();
     (due, next)
 }
 
@@ -77,8 +89,8 @@ mod tests {
 
     #[test]
     fn only_what_a_due_tombstone_names_has_ended() {
-        let (due, next) = due(vec![stone("a", 5, 10), stone("b", 5, 30)], 20);
-        assert_eq!((due.len(), next), (1, Some(30)));
+        let (due, next) = due(vec![stone("a", 5, 10), stone("b", 5, 30)], 20 + MARGIN);
+        assert_eq!((due.len(), next), (1, Some(30 + MARGIN)));
         let key = WorkspaceKey::new;
         let keys = vec![
             key("a", 0),
@@ -89,6 +101,13 @@ mod tests {
         ];
         let ended: Vec<_> = ended(keys, &due).into_iter().map(|(key, _)| key).collect();
         assert_eq!(ended, [key("a", 0), key("a", 5)]);
+    }
+
+    #[test]
+    fn what_could_be_restored_waits_a_moment_longer_and_what_could_not_goes_at_once() {
+        let (now, never) = (stone("a", 5, 0), stone("b", 5, 1));
+        assert_eq!(due(vec![now.clone(), never.clone()], 1).0, [now]);
+        assert_eq!(due(vec![never.clone()], 1 + MARGIN).0, [never]);
     }
 
     #[test]

@@ -35,6 +35,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(150);
 /// After its deadline a question waits this long for the server's own last words.
 const LAST_WORDS: Duration = Duration::from_millis(250);
 
+/// Servers remembered as found; then memory starts over.
+const FOUND: usize = 4096;
+
 /// What [`RequestClient::next`] found.
 pub(crate) enum Got {
     /// A part, and whether its number is the last.
@@ -68,6 +71,19 @@ struct Inner {
     responses: tokio::sync::Mutex<HashMap<Topic, Box<dyn Consumer>>>,
     /// Silent servers that are being looked for.
     suspects: Mutex<HashSet<Arc<str>>>,
+    /// Servers that were found connected once. Of others nothing is concluded: a process of an earlier release
+    /// cannot be looked for.
+    found: Mutex<HashSet<Arc<str>>>,
+}
+
+impl Inner {
+    fn note_found(&self, server: &Arc<str>) {
+        let mut found = self.found.lock();
+        if found.len() >= FOUND {
+            found.clear();
+        }
+        found.insert(server.clone());
+    }
 }
 
 pub(crate) struct NewQuestion {
@@ -88,6 +104,7 @@ impl RequestClient {
             in_flight: Mutex::default(),
             responses: tokio::sync::Mutex::default(),
             suspects: Mutex::default(),
+            found: Mutex::default(),
         }))
     }
 
@@ -355,7 +372,7 @@ impl RequestClient {
                     (exchange.look(now, reconnected), exchange.silent_server(now))
                 };
                 if let Some((server, silence)) = silent
-                    && silence > SUSPECT
+                    && (silence > SUSPECT || !self.0.found.lock().contains(&server))
                 {
                     self.look_for(server);
                 }
@@ -389,8 +406,12 @@ impl RequestClient {
                 let look = Envelope::default();
                 let found = this.0.port.publish(&target, look, Promise::Confirmed).await;
                 gone &= found == Ok(Routed::Nowhere);
+                if found == Ok(Routed::Queued) {
+                    this.0.note_found(&server);
+                }
                 tokio::time::sleep(LOOK_AGAIN).await;
             }
+            gone &= this.0.found.lock().contains(&server);
             this.0.suspects.lock().remove(&server);
             if gone && !this.0.port.reconnected_within(UNSERVED_AFTER_RECONNECT) {
                 this.server_died(&server);

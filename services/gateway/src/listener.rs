@@ -19,6 +19,23 @@ use crate::seldom::Seldom;
 /// Pause after a failed accept (out of descriptors, as a rule).
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// After this silence the system asks whether the other side is there, ...
+const KEEP_IDLE: Duration = Duration::from_secs(60);
+/// ... again after this, ...
+const KEEP_EVERY: Duration = Duration::from_secs(15);
+/// ... and after so many without an answer it is gone. A client that is busy or stopped is still there.
+const KEEP_TRIES: u32 = 4;
+
+/// Has the system find out when the other side is gone.
+fn keep_alive(stream: &TcpStream) -> io::Result<()> {
+    use rustix::net::sockopt;
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, KEEP_IDLE)?;
+    sockopt::set_tcp_keepintvl(stream, KEEP_EVERY)?;
+    sockopt::set_tcp_keepcnt(stream, KEEP_TRIES)?;
+    Ok(())
+}
+
 /// Accepts connections while there is room.
 pub(crate) struct Listener {
     inner: TcpListener,
@@ -73,6 +90,7 @@ impl Listener {
             return Ok(None);
         };
         stream.set_nodelay(true)?;
+        keep_alive(&stream)?;
         Ok(Some((stream, address, (room, share))))
     }
 }

@@ -101,7 +101,7 @@ pub struct GatewayOptions {
     pub timeout: Duration,
     /// Pause between signs of life on an event stream.
     pub heartbeat: Duration,
-    /// Pause between pings on a socket. A peer that shows no life for twice as long is gone.
+    /// Pause between pings on a socket. That one is not answered means nothing: some clients answer none while they work.
     pub ping: Duration,
     /// How long a socket may stay open without a caller that is known.
     pub authentication: Duration,

@@ -36,14 +36,15 @@ impl Running {
             return None;
         }
         let part = tokio::select! {
+            // Parts come last: an answer that always has one ready must not hide that it may not be read any more.
             biased;
-            part = self.parts.next() => part,
-            () = self.stopped.cancelled() => Some(Part::Fault(flows::stopped())),
             error = &mut self.lapse => {
                 self.cancel.cancel();
                 Some(Part::Fault(error))
             }
             () = self.cancel.cancelled(), if self.detached.is_some() => Some(Part::Fault(cancelled())),
+            part = self.parts.next() => part,
+            () = self.stopped.cancelled() => Some(Part::Fault(flows::stopped())),
         };
         let part = part.unwrap_or_else(|| {
             Part::Fault(Error::new(

@@ -36,7 +36,6 @@ pub(crate) struct Life(Mutex<State>);
 struct State {
     waits: Waits,
     since: Instant,
-    heard: Instant,
 }
 
 impl Life {
@@ -44,7 +43,6 @@ impl Life {
         Self(Mutex::new(State {
             waits: Waits::Head,
             since: now,
-            heard: now,
         }))
     }
 
@@ -58,28 +56,17 @@ impl Life {
         self.set(Waits::Next);
     }
 
-    /// When the peer last showed that it is there: it sent something, or took something that waited for it.
-    pub(crate) fn heard(&self) -> Instant {
-        self.0.lock().heard
-    }
-
     fn set(&self, waits: Waits) {
         let mut state = self.0.lock();
         state.waits = waits;
         state.since = Instant::now();
     }
 
-    fn took(&self) {
-        self.0.lock().heard = Instant::now();
-    }
-
     fn came(&self) {
         let mut state = self.0.lock();
-        let now = Instant::now();
-        state.heard = now;
         if state.waits == Waits::Next {
             state.waits = Waits::Head;
-            state.since = now;
+            state.since = Instant::now();
         }
     }
 
@@ -150,9 +137,7 @@ impl<H: Unpin> Wire<H> {
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<usize>> {
         if outcome.is_ready() {
-            if self.write.0.take().is_some() {
-                self.life.took();
-            }
+            self.write.0 = None;
             return outcome;
         }
         let until = match &self.write.0 {

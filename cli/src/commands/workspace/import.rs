@@ -26,6 +26,8 @@ use crate::session::Session;
 
 /// Most bytes of configuration in one request.
 const TOGETHER: usize = 4 << 20;
+/// Items of configuration sent together; the service takes 4,096.
+const ITEMS: usize = 1000;
 /// Documents named in a text.
 const NAMED: usize = 20;
 
@@ -204,11 +206,12 @@ impl ImportWorkspace {
             done.items += 1;
             // Stored as JSON text, as everybody does.
             let value = item["value"].to_string();
-            if bytes + value.len() > TOGETHER {
+            let size = kind.len() + key.len() + value.len();
+            if bytes + size > TOGETHER || values.len() >= ITEMS {
                 self.put(http, std::mem::take(&mut values)).await?;
                 bytes = 0;
             }
-            bytes += value.len();
+            bytes += size;
             values.push(json!({"type": kind, "key": key, "value": value}));
         }
         self.put(http, values).await

@@ -36,6 +36,8 @@ const MEMORY: Duration = Duration::from_secs(60);
 const UNNAMED: Duration = Duration::from_secs(1);
 /// Longest wait for the iam service.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// How many of those who go on are asked about at a time.
+const TURNS: usize = 32;
 
 /// An authenticated caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,7 +126,7 @@ pub(crate) struct Auth {
     /// Counts what was revoked.
     generation: watch::Sender<u64>,
     /// Held by who asks about something that goes on.
-    turns: tokio::sync::Mutex<()>,
+    turns: tokio::sync::Semaphore,
     refusals: Seldom,
 }
 
@@ -138,7 +140,7 @@ impl Auth {
             keys: Cache::new(options.limits.cache),
             decisions: Cache::new(options.limits.cache),
             generation: watch::channel(0).0,
-            turns: tokio::sync::Mutex::default(),
+            turns: tokio::sync::Semaphore::new(TURNS),
             refusals: Seldom::default(),
         }
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use tg_schemas::{Error, ErrorCode};
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::{Auth, Identity, Resource};
 use crate::fault::Fault;
@@ -78,19 +78,20 @@ impl Auth {
                     () = sleep_until(identity.until) => {}
                 }
             }
-            // The first of many asks, the others find its answer remembered.
-            let turn = self.turns.lock().await;
-            let again = async {
+            // The wait for a turn counts, too: who is behind many others may not stay longer for it.
+            let since = *unknown.get_or_insert_with(Instant::now);
+            let left = TRUST.saturating_sub(since.elapsed());
+            let again = timeout(left, async {
+                // The first of many ask, the others find their answer remembered.
+                let _turn = self.turns.acquire().await.map_err(|_| Fault::Unchecked)?;
                 let found = self.authenticate(identity.key.reveal()).await?;
                 if found.id != identity.id {
                     return Err(Fault::AuthFailure);
                 }
                 self.authorise(&found, gate, &resource).await?;
                 Ok(found)
-            };
-            let again = again.await;
-            drop(turn);
-            match again {
+            });
+            match again.await.unwrap_or(Err(Fault::Unchecked)) {
                 Ok(found) => {
                     identity = found;
                     unknown = None;
@@ -98,8 +99,7 @@ impl Auth {
                 Err(Fault::AuthFailure) => return ended(ErrorCode::Unauthenticated),
                 Err(Fault::AccessDenied) => return ended(ErrorCode::Forbidden),
                 Err(_) => {
-                    let since = *unknown.get_or_insert_with(Instant::now);
-                    if since.elapsed() > TRUST {
+                    if since.elapsed() >= TRUST {
                         return ended(ErrorCode::Unauthenticated);
                     }
                     sleep(AGAIN).await;

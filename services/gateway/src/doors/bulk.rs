@@ -18,7 +18,6 @@ use super::intake::Way;
 use super::socket::no_room;
 use super::{import, ndjson, read};
 use crate::auth::{Identity, Lapse, Resource};
-use crate::connection::Peer;
 use crate::dispatch::Meta;
 use crate::fault::{Fault, json_response, refusal};
 use crate::flows::Flow;
@@ -51,7 +50,6 @@ pub(crate) async fn import(
     Path((flow, kind)): Path<(String, String)>,
     Query(wanted): Query<Wanted>,
     Extension(meta): Extension<Meta>,
-    Extension(peer): Extension<Peer>,
     headers: HeaderMap,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
@@ -73,7 +71,7 @@ pub(crate) async fn import(
         .on_upgrade(move |socket| {
             let sockets = app.sockets.clone();
             sockets.track_future(async move {
-                import::run(&app, socket, way, peer.life).await;
+                import::run(&app, socket, way).await;
                 drop(room);
             })
         })
@@ -106,7 +104,6 @@ pub(crate) async fn export(
     Path((flow, kind)): Path<(String, String)>,
     Query(wanted): Query<Wanted>,
     Extension(meta): Extension<Meta>,
-    Extension(peer): Extension<Peer>,
     headers: HeaderMap,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
@@ -136,7 +133,7 @@ pub(crate) async fn export(
         Ok(upgrade) => upgrade.on_upgrade(move |socket| {
             let sockets = app.sockets.clone();
             sockets.track_future(async move {
-                export::run(&app, socket, frames, flow, lapse, peer.life).await;
+                export::run(&app, socket, frames, flow, lapse).await;
                 drop(room);
             })
         }),

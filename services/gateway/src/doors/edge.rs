@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, Version, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use tracing::Instrument;
@@ -67,7 +67,10 @@ fn meta(request: &Request) -> Meta {
 }
 
 /// The address of a program on this machine. A web page names its origin, or came by another name; what a proxy
-/// passes on is of somebody else.
+/// passes on is of somebody else. HTTP/1.0 is what proxies speak to what stands behind them if not told otherwise.
+///
+/// A proxy on this machine that passes on bytes only makes everybody look local: behind one, the first key is to be made
+/// at the terminal before the proxy starts, or with the one-time code.
 fn local(request: &Request) -> Option<IpAddr> {
     let headers = request.headers();
     let peer = request.extensions().get::<Peer>()?;
@@ -80,7 +83,8 @@ fn local(request: &Request) -> Option<IpAddr> {
         "via",
         "sec-fetch-site",
     ];
-    let alone = !told.iter().any(|name| headers.contains_key(*name));
+    let alone = request.version() > Version::HTTP_10
+        && !told.iter().any(|name| headers.contains_key(*name));
     (alone && address.is_loopback() && guard::is_local(headers, request.uri())).then_some(address)
 }
 

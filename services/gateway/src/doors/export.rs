@@ -18,7 +18,7 @@ use tg_schemas::msg::{
 };
 use tg_schemas::{Error, ErrorCode, Topic};
 
-use super::heart::{Beat, Heart};
+use super::heart::Heart;
 use super::import::reason;
 use crate::auth::{Identity, Lapse};
 use crate::dispatch::Meta;
@@ -31,7 +31,6 @@ use crate::translate::bulk::{
     BulkKind, show_document_embeddings, show_entity_contexts, show_graph_embeddings, show_triples,
 };
 use crate::translate::fields::fault;
-use crate::wire::Life;
 
 /// How long a client may take to answer a goodbye.
 const GOODBYE: Duration = Duration::from_secs(10);
@@ -179,9 +178,8 @@ pub(super) async fn run(
     mut frames: Frames,
     flow: Arc<Flow>,
     mut lapse: Lapse,
-    life: Arc<Life>,
 ) {
-    let mut heart = Heart::new(life, app.options.ping);
+    let mut heart = Heart::new(app.options.ping);
     let mut sent = 0_u64;
     let close = loop {
         let frame = tokio::select! {
@@ -192,13 +190,10 @@ pub(super) async fn run(
                 reason: "the gateway is closing".into(),
             },
             error = &mut lapse => break fault_frame(close_code::POLICY, &error),
-            beat = heart.beat() => match beat {
-                Beat::Gone => return,
-                Beat::Ping => {
-                    let _ = socket.send(Message::Ping(Bytes::new())).await;
-                    continue;
-                }
-            },
+            () = heart.beat() => {
+                let _ = socket.send(Message::Ping(Bytes::new())).await;
+                continue;
+            }
             message = socket.recv() => match message {
                 Some(Ok(Message::Close(_))) | Some(Err(_)) | None => return,
                 Some(Ok(_)) => continue,

@@ -1,6 +1,5 @@
 //! A running import socket: each frame becomes records, and a clean close says that all of them are safe.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Bytes;
@@ -8,12 +7,11 @@ use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
 use serde_json::{Value, json};
 use tg_schemas::Error;
 
-use super::heart::{Beat, Heart};
+use super::heart::Heart;
 use super::intake::{Control, Counts, Intake, Outcome, Way, control};
 use super::socket::too_big;
 use crate::flows;
 use crate::state::App;
-use crate::wire::Life;
 
 /// Longest reason of a close frame.
 const MAX_REASON: usize = 120;
@@ -22,9 +20,9 @@ const MAX_REASON: usize = 120;
 const GOODBYE: Duration = Duration::from_secs(10);
 
 /// Reads frames until the client closes, or says that it is done. Frames before a faulty one stand.
-pub(super) async fn run(app: &App, mut socket: WebSocket, mut way: Way, life: Arc<Life>) {
+pub(super) async fn run(app: &App, mut socket: WebSocket, mut way: Way) {
     let mut lapse = way.lapse.take();
-    let mut heart = Heart::new(life, app.options.ping);
+    let mut heart = Heart::new(app.options.ping);
     let mut intake = Intake::new(app, &way);
     let skips = way.skips.unwrap_or(false);
     let close = loop {
@@ -41,11 +39,7 @@ pub(super) async fn run(app: &App, mut socket: WebSocket, mut way: Way, life: Ar
                 continue;
             }
             message = socket.recv(), if room => message,
-            beat = heart.beat() => {
-                // Who is not read cannot show that they are there.
-                if beat == Beat::Gone && room {
-                    break None;
-                }
+            () = heart.beat() => {
                 let _ = socket.send(Message::Ping(Bytes::new())).await;
                 continue;
             }

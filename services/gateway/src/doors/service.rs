@@ -49,7 +49,14 @@ async fn answer(
     body: HttpBody,
 ) -> Result<Response, Fault> {
     let caller = app.auth.authenticate(read::bearer(headers)).await;
-    let (mut body, share) = read::body(app, headers, body, caller.is_ok()).await?;
+    let read = read::body(app, headers, body, caller.is_ok()).await;
+    let (mut body, share) = match (read, &caller) {
+        // Of a key that was refused, or could not be looked at, that is what is said, not how little strangers may send.
+        (Err(Fault::TooLarge { .. }), Err(fault)) if read::bearer(headers).is_some() => {
+            return Err(fault.clone());
+        }
+        (read, _) => read?,
+    };
     let target = Target::service(name, &body)?;
     let public = matches!(
         target,

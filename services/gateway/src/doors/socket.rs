@@ -27,7 +27,7 @@ use tokio_tungstenite::tungstenite::{Error as WsError, Message};
 use tokio_util::sync::CancellationToken;
 
 use super::edge::fresh_traceparent;
-use super::heart::{Beat, Heart};
+use super::heart::Heart;
 use super::look_ahead::{LookAhead, Waiting};
 use super::socket_frame::{self as frame, Incoming};
 use super::socket_task::{self as task, Caller, Entry, UnderWay, text};
@@ -77,7 +77,7 @@ pub(crate) async fn open(
             gate,
             stranger: Some(stranger),
         };
-        run(app, socket, credentials.token, meta, peer, admitted).await;
+        run(app, socket, credentials.token, meta, admitted).await;
         metrics::gauge!("tg_gateway_sockets").decrement(1.0);
         drop(room);
     };
@@ -99,14 +99,7 @@ struct Admission {
     stranger: Option<crate::inflight::Permit<std::net::IpAddr>>,
 }
 
-async fn run(
-    app: Shared,
-    socket: Socket,
-    token: Option<String>,
-    meta: Meta,
-    peer: Peer,
-    admission: Admission,
-) {
+async fn run(app: Shared, socket: Socket, token: Option<String>, meta: Meta, admission: Admission) {
     let (sink, stream) = socket.split();
     let (outgoing, queue) = mpsc::channel(app.options.limits.outgoing);
     let gone = CancellationToken::new();
@@ -114,7 +107,7 @@ async fn run(
         permits: Arc::new(Semaphore::new(app.options.limits.per_socket)),
         under_way: UnderWay::default(),
         waiting: LookAhead::new(app.options.limits.look_ahead),
-        heart: Heart::new(peer.life.clone(), app.options.ping),
+        heart: Heart::new(app.options.ping),
         caller: None,
         lapse: None,
         admission,
@@ -158,7 +151,7 @@ enum Event {
     Frame(Option<Result<Message, WsError>>),
     /// A question ended: another may begin.
     Slot(OwnedSemaphorePermit),
-    Beat(Beat),
+    Beat,
     /// The caller's credential is no good any more.
     Lapsed,
     /// Nobody said who is there.
@@ -185,14 +178,12 @@ impl Session {
                 Event::Frame(Some(Ok(message))) => self.take(message).await,
                 Event::Frame(Some(Err(fault))) => break self.broken(&fault),
                 Event::Frame(None) | Event::Gone => break None,
-                // Who is not read cannot show that they are there.
-                Event::Beat(Beat::Gone) if self.waiting.has_room() => break None,
                 Event::Slot(permit) => {
                     if let Some(frame) = self.waiting.pop() {
                         self.ask(frame, permit);
                     }
                 }
-                Event::Beat(_) => {
+                Event::Beat => {
                     // A full queue means that the client has enough to answer to.
                     let _ = self.outgoing.try_send(Message::Ping(Bytes::new()));
                 }
@@ -230,7 +221,7 @@ impl Session {
             permit = self.permits.clone().acquire_owned(), if !self.waiting.is_empty() => {
                 permit.map_or(Event::Gone, Event::Slot)
             }
-            beat = self.heart.beat() => Event::Beat(beat),
+            () = self.heart.beat() => Event::Beat,
         }
     }
 

@@ -101,7 +101,10 @@ pub(super) async fn answer(task: Task) {
 }
 
 async fn forward(task: Task) {
-    let mut running = match start(&task).await {
+    // What looks after a detached question here ends with it.
+    let over = CancellationToken::new();
+    let _over = over.clone().drop_guard();
+    let mut running = match start(&task, over).await {
         Ok(running) => running,
         Err(fault) => {
             let frame = frame::failure(&task.id, &fault);
@@ -119,7 +122,7 @@ async fn forward(task: Task) {
 }
 
 /// Reads the request when there is memory for it, and asks.
-async fn start(task: &Task) -> Result<Running, Fault> {
+async fn start(task: &Task, over: CancellationToken) -> Result<Running, Fault> {
     let (app, bytes) = (&task.app, task.bytes.clone());
     let (question, _share) = app.budget.read(bytes, frame::question).await?;
     let question = question?;
@@ -128,7 +131,7 @@ async fn start(task: &Task) -> Result<Running, Fault> {
     let cancel = match goes_on {
         false => task.cancel.clone(),
         // Only the client's own word ends it, not that the client went.
-        true => detached_from(task),
+        true => detached_from(task, over),
     };
     let call = Call {
         target: question.target,
@@ -144,8 +147,9 @@ async fn start(task: &Task) -> Result<Running, Fault> {
     app.start(&identity, call, cancel).await
 }
 
-/// A token that is cancelled with the question's, but not because the socket went.
-fn detached_from(task: &Task) -> CancellationToken {
+/// A token that is cancelled with the question's, but not because the socket went. Nothing waits for that any more
+/// when the question is over.
+fn detached_from(task: &Task, over: CancellationToken) -> CancellationToken {
     let own = CancellationToken::new();
     let (asked, gone, token) = (task.cancel.clone(), task.gone.clone(), own.clone());
     task.app
@@ -154,6 +158,7 @@ fn detached_from(task: &Task) -> CancellationToken {
             tokio::select! {
                 biased;
                 () = gone.cancelled() => {}
+                () = over.cancelled() => {}
                 () = token.cancelled() => {}
                 () = asked.cancelled() => token.cancel(),
             }

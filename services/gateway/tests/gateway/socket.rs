@@ -34,6 +34,18 @@ fn agent(id: Value, question: &str) -> Value {
     json!({"id": id, "service": "agent", "flow": "default", "request": {"question": question}})
 }
 
+/// The official Python clients answer no ping while they parse a file, or between two calls.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_answers_no_ping_is_still_served() {
+    let ping = Duration::from_millis(20);
+    let world = World::with(Regime::None, |options| options.ping = ping).await;
+    let mut socket = raw(&world, "/api/v1/socket").await;
+    // Nothing is read, so nothing is answered, for twenty beats.
+    tokio::time::sleep(ping * 20).await;
+    say(&mut socket, agent(json!("late"), "nonce-late")).await;
+    assert_eq!(hear(&mut socket).await["id"], "late");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fifty_streams_on_one_socket_keep_their_answers() {
     let world = World::start(Regime::None).await;
