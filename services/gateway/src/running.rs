@@ -43,6 +43,7 @@ impl Running {
                 Some(Part::Fault(error))
             }
             () = self.cancel.cancelled(), if self.detached.is_some() => Some(Part::Fault(cancelled())),
+            // A stopped flow ends its answers itself; this is for one that does not.
             part = self.parts.next() => part,
             () = self.stopped.cancelled() => Some(Part::Fault(flows::stopped())),
         };

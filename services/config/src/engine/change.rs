@@ -303,7 +303,16 @@ impl Draft {
             lifecycle::at(GENERATION, workspace),
             generation.to_string().into(),
         );
-        self.removes.insert(lifecycle::at(TOMBSTONE, workspace));
+        let tombstone = lifecycle::at(TOMBSTONE, workspace);
+        match lifecycle::earlier(rows, workspace) {
+            Some(stone) => {
+                let value = serde_json::to_string(&stone).unwrap_or_default();
+                self.puts.insert(tombstone, value.into());
+            }
+            None => {
+                self.removes.insert(tombstone);
+            }
+        }
         self.trash = Trash::Forgets(workspace.clone());
         self.created.insert(workspace.to_string());
         Ok(())

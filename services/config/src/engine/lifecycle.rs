@@ -134,6 +134,16 @@ pub(crate) fn superfluous(rows: &Rows, now: i64) -> Vec<RowKey> {
         .collect()
 }
 
+/// What stays of a tombstone when its workspace is restored: the proof that the generations before the restored one
+/// ended. The first generation has none before it.
+pub(crate) fn earlier(rows: &Rows, workspace: &str) -> Option<WorkspaceTombstone> {
+    let stone = tombstone(rows, workspace)?;
+    (stone.generation > 0).then(|| WorkspaceTombstone {
+        generation: stone.generation - 1,
+        ..stone
+    })
+}
+
 /// The rows with which a deleted workspace comes back, and its generation.
 pub(crate) fn restored(
     rows: &Rows,

@@ -454,7 +454,9 @@ fn a_deleted_workspace_comes_back_as_it_was_until_it_is_purged_or_its_name_is_ta
     assert_eq!(workspace_changes.created, ["acme"]);
     change.apply(&mut rows);
     assert_eq!(lifecycle::generation(&rows, "acme"), Some(70));
-    assert_eq!(lifecycle::tombstone(&rows, "acme"), None);
+    // What was deleted before it under the name stays so.
+    let stone = lifecycle::tombstone(&rows, "acme").unwrap();
+    assert_eq!((stone.generation, stone.deleted_at), (69, 100));
     assert!(rows.get("acme", "prompt", "p").is_some());
     assert!(rows.get("acme", "flow", "f").is_none());
     assert!(rows.get("acme", "processor:a", "f").is_none());
