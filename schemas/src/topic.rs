@@ -82,7 +82,8 @@ impl Topic {
         if text.chars().any(char::is_control) {
             return Err(invalid("control characters are not allowed"));
         }
-        if text.len() > MAX_NAME {
+        // Of the full name, which a bare one is not: what is read here can be written and read again.
+        if class.as_str().len() + space.len() + topic.len() + 2 > MAX_NAME {
             return Err(invalid("is longer than 255 bytes"));
         }
         Ok(Self {
