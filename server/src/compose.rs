@@ -20,8 +20,12 @@ pub async fn processors(mesh: &Mesh, settings: &Settings, services: &Services) -
     let durability = durability(settings);
     let mut all = Vec::new();
     if services.has("config") {
-        let grace = settings.restore_within;
-        all.extend(tg_config::processors(mesh, dir, durability, grace).context("config")?);
+        let options = tg_config::Options {
+            data_dir: dir.to_owned(),
+            durability,
+            grace: settings.restore_within,
+        };
+        all.extend(tg_config::processors(mesh, options).context("config")?);
     }
     if services.has("iam") {
         let regime = match settings.auth {

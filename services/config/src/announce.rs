@@ -11,7 +11,7 @@ use tg_schemas::msg::{ConfigRequest, ConfigResponse, HostedProcessor};
 use tg_schemas::{Class, Error, Topic};
 use tokio::sync::Notify;
 
-use crate::processor::PROCESSOR;
+use crate::processors::PROCESSOR;
 
 /// The operation, on the system queue only.
 pub(crate) const OPERATION: &str = "announce";

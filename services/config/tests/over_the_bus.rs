@@ -60,7 +60,12 @@ async fn start(bus: Arc<dyn Bus>, dir: &Path) -> System {
 }
 
 async fn host(mesh: &Host, dir: &Path) {
-    for processor in tg_config::processors(mesh, dir, Durability::Process, GRACE).unwrap() {
+    let options = tg_config::Options {
+        data_dir: dir.to_owned(),
+        durability: Durability::Process,
+        grace: GRACE,
+    };
+    for processor in tg_config::processors(mesh, options).unwrap() {
         mesh.host(processor).await.unwrap();
     }
 }

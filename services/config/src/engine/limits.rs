@@ -33,7 +33,7 @@ pub(crate) fn check_key(field: &str, text: &str) -> Result<(), Error> {
 
 fn check_text(field: &str, text: &str, longest: usize) -> Result<(), Error> {
     if text.is_empty() {
-        return Err(bad(field, "must not be empty"));
+        return Err(bad(field, "is required"));
     }
     if text.len() > longest {
         return Err(bad(field, &format!("is longer than {longest} bytes")));
@@ -49,7 +49,7 @@ pub(crate) fn check_count(field: &str, count: usize) -> Result<(), Error> {
     if count > MAX_ITEMS {
         return Err(Error::new(
             ErrorCode::TooLarge,
-            format!("{field}: more than {MAX_ITEMS} entries"),
+            format!("{field}: must not have more than {MAX_ITEMS} entries"),
         ));
     }
     Ok(())
@@ -106,7 +106,7 @@ pub(crate) fn check_workspace(workspace: &str) -> Result<(), Error> {
         return if plain && workspace.len() < tg_schemas::ids::MAX_PAIR {
             Ok(())
         } else {
-            Err(bad("workspace", "is not a workspace"))
+            Err(bad("workspace", "is not a valid workspace id"))
         };
     }
     WorkspaceId::new(workspace).map(|_| ())

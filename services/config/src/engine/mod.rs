@@ -4,6 +4,7 @@ mod change;
 mod lifecycle;
 mod limits;
 mod read;
+mod reply;
 mod rows;
 #[cfg(test)]
 mod tests;
@@ -12,6 +13,7 @@ pub(crate) use change::{Change, Write, announcement, plan};
 pub(crate) use lifecycle::{Given, Trash};
 pub(crate) use limits::check_workspace;
 pub(crate) use read::{Scope, answer};
+pub(crate) use reply::ConfigReply;
 pub(crate) use rows::{Row, RowKey, Rows};
 
 /// Reserved: the registry of workspaces.

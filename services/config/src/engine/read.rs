@@ -8,7 +8,7 @@ use tg_schemas::{Error, ErrorCode, limits};
 
 use super::Rows;
 use super::limits::{check_count, check_name};
-use crate::reply::{ConfigReply, ReplyValue};
+use super::reply::{ConfigReply, ReplyValue};
 
 /// What a question may see.
 #[derive(Debug, Clone, Copy)]
@@ -97,7 +97,10 @@ impl<'a> Page<'a> {
         match (text, text.split_once('\n')) {
             ("", _) => Ok(Self(None)),
             (_, Some(start)) => Ok(Self(Some(start))),
-            _ => Err(Error::new(ErrorCode::BadRequest, "page: is not known")),
+            _ => Err(Error::new(
+                ErrorCode::BadRequest,
+                "page: is not the 'next' of an earlier answer",
+            )),
         }
     }
 }

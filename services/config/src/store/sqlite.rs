@@ -1,14 +1,15 @@
-//! The rows on disk. All SQL of the service is here.
+//! The rows in one SQLite file. All SQL of the service is here.
 
 use std::path::Path;
 
+use async_trait::async_trait;
 use tg_storage::rusqlite::{Connection, Transaction, params};
 use tg_storage::{Database, Durability, StorageError};
 
-use crate::engine::{Change, Row, RowKey, Rows, Trash};
+use super::{ConfigStore, MAX_TRASH};
+use crate::engine::{Change, Row, RowKey, Trash};
 
-/// A store that starts anew counts from the clock, so that it never falls behind versions that running
-/// processors have seen.
+/// Scripts in the order they are run; only ever appended.
 const MIGRATIONS: &[&str] = &[
     "
     CREATE TABLE config (
@@ -41,16 +42,13 @@ const MIGRATIONS: &[&str] = &[
 ",
 ];
 
-/// Deleted workspaces whose rows are kept at most; those that were to be purged first go first.
-const MAX_TRASH: i64 = 1000;
-
 /// The service's file.
 #[derive(Debug, Clone)]
-pub(crate) struct Store {
+pub(crate) struct SqliteStore {
     db: Database,
 }
 
-impl Store {
+impl SqliteStore {
     /// Opens the file and takes its lock. Blocks.
     pub(crate) fn open(file: &Path, durability: Durability) -> Result<Self, StorageError> {
         Ok(Self {
@@ -65,20 +63,28 @@ impl Store {
             db: Database::in_memory(MIGRATIONS)?,
         })
     }
+}
 
-    /// Reads everything.
-    pub(crate) async fn load(&self) -> Result<Rows, StorageError> {
-        self.db.read(load).await
+#[async_trait]
+impl ConfigStore for SqliteStore {
+    async fn version(&self) -> Result<i64, StorageError> {
+        self.db
+            .read(|conn| Ok(conn.query_row("SELECT version FROM version", [], |row| row.get(0))?))
+            .await
     }
 
-    /// What is kept of a deleted workspace; `None`: nothing.
-    pub(crate) async fn trash(&self, workspace: &str) -> Result<Option<Vec<Row>>, StorageError> {
+    async fn page(&self, after: Option<RowKey>, most: u32) -> Result<Vec<Row>, StorageError> {
+        self.db
+            .read(move |conn| page(conn, after.as_ref(), most))
+            .await
+    }
+
+    async fn trash(&self, workspace: &str) -> Result<Option<Vec<Row>>, StorageError> {
         let workspace = workspace.to_owned();
         self.db.read(move |conn| trash(conn, &workspace)).await
     }
 
-    /// Makes a change durable, whole or not at all.
-    pub(crate) async fn commit(&self, change: &Change) -> Result<(), StorageError> {
+    async fn commit(&self, change: &Change, now: i64) -> Result<(), StorageError> {
         let change = change.clone();
         self.db
             .write(move |tx| {
@@ -95,7 +101,7 @@ impl Store {
                 for at in &change.removes {
                     remove.execute(params![&*at.workspace, &*at.kind, &*at.key])?;
                 }
-                throw_away(tx, &change.trash)?;
+                throw_away(tx, &change.trash, now)?;
                 tx.prepare_cached("UPDATE version SET version = ?1")?
                     .execute([change.version])?;
                 Ok(())
@@ -104,7 +110,7 @@ impl Store {
     }
 }
 
-fn throw_away(tx: &Transaction<'_>, trash: &Trash) -> Result<(), StorageError> {
+fn throw_away(tx: &Transaction<'_>, trash: &Trash, now: i64) -> Result<(), StorageError> {
     let forgotten = match trash {
         Trash::Stays => return Ok(()),
         Trash::Keeps(workspace, ..) | Trash::Forgets(workspace) => workspace,
@@ -123,10 +129,10 @@ fn throw_away(tx: &Transaction<'_>, trash: &Trash) -> Result<(), StorageError> {
         keep.execute(params![&*at.workspace, &*at.kind, &*at.key, &**value])?;
     }
     let over = "SELECT workspace FROM trash
-         WHERE purge_after <= unixepoch() * 1000
+         WHERE purge_after <= ?2
             OR workspace NOT IN (SELECT workspace FROM trash ORDER BY purge_after DESC LIMIT ?1)";
     let mut gone = tx.prepare_cached(over)?;
-    let gone = gone.query_map([MAX_TRASH], |row| row.get::<_, String>(0))?;
+    let gone = gone.query_map(params![MAX_TRASH, now], |row| row.get::<_, String>(0))?;
     for workspace in gone.collect::<Result<Vec<_>, _>>()? {
         tx.prepare_cached("DELETE FROM trash_row WHERE workspace = ?1")?
             .execute([&workspace])?;
@@ -157,16 +163,23 @@ fn trash(conn: &Connection, workspace: &str) -> Result<Option<Vec<Row>>, Storage
     Ok(Some(rows.collect::<Result<_, _>>()?))
 }
 
-fn load(conn: &Connection) -> Result<Rows, StorageError> {
-    let version = conn.query_row("SELECT version FROM version", [], |row| row.get(0))?;
-    let mut select =
-        conn.prepare("SELECT workspace, type, key, value FROM config ORDER BY workspace, type")?;
-    let mut rows = select.query([])?;
+fn page(conn: &Connection, after: Option<&RowKey>, most: u32) -> Result<Vec<Row>, StorageError> {
+    let mut select = conn.prepare_cached(
+        "SELECT workspace, type, key, value FROM config
+         WHERE ?1 IS NULL OR (workspace, type, key) > (?1, ?2, ?3)
+         ORDER BY workspace, type, key LIMIT ?4",
+    )?;
+    let mut rows = select.query(params![
+        after.map(|at| &*at.workspace),
+        after.map(|at| &*at.kind),
+        after.map(|at| &*at.key),
+        most
+    ])?;
     let mut all: Vec<Row> = Vec::new();
     while let Some(row) = rows.next()? {
         let (workspace, kind): (String, String) = (row.get(0)?, row.get(1)?);
         // Neighbours share their names.
-        let last = all.last().map(|row| &row.at);
+        let last = all.last().map(|row| &row.at).or(after);
         let at = RowKey {
             workspace: match last {
                 Some(last) if *last.workspace == *workspace => last.workspace.clone(),
@@ -184,5 +197,5 @@ fn load(conn: &Connection) -> Result<Rows, StorageError> {
             value: value.into(),
         });
     }
-    Ok(Rows::new(version, all))
+    Ok(all)
 }

@@ -1,4 +1,4 @@
-//! The two doors: the system queue (workspace in the body) and each workspace's own (from the queue).
+//! The two queues of `config-svc`: the system queue (workspace in the body) and each workspace's own (from the queue).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,16 +11,15 @@ use tg_schemas::{Class, Error, ErrorCode, Topic};
 use tokio::sync::{Notify, oneshot};
 
 use crate::announce;
-use crate::engine::{Scope, Write};
-use crate::reply::ConfigReply;
-use crate::service::{Notices, Service};
+use crate::cached::{CachedConfig, Notices};
+use crate::engine::{ConfigReply, Scope, Write};
 
 /// How long a write waits for its notice to leave; writes are told one after the other.
 const TELL: Duration = Duration::from_secs(2);
 
 /// Answers on both queues.
 pub(crate) struct Handler {
-    pub(crate) store: Arc<OwnedStore<Service>>,
+    pub(crate) store: Arc<OwnedStore<CachedConfig>>,
     /// Told when a notice was not sent.
     pub(crate) lost: Arc<Notify>,
 }
@@ -72,7 +71,7 @@ impl Handler {
 /// Runs the write in a task of its own: an asker that gives up must not stop it half-way.
 async fn detached(
     mesh: &Mesh,
-    service: Arc<Service>,
+    service: Arc<CachedConfig>,
     write: Write,
     notices: Bus,
 ) -> Result<(), Error> {

@@ -1,18 +1,22 @@
-//! The rows of this process: reads from memory, writes to disk, then memory, then notice, one at a time.
+//! The rows of this process: reads from memory, writes to the store, then memory, then notice, one at a time.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::RwLock;
 use tg_mesh::deadline::now_millis;
+use tg_schemas::Error;
 use tg_schemas::msg::{ConfigPush, ConfigRequest};
-use tg_schemas::{Error, ErrorCode};
 use tg_storage::StorageError;
 use tokio::sync::Mutex;
 
-use crate::engine::{self, Given, Rows, Scope, Write};
-use crate::reply::ConfigReply;
-use crate::store::Store;
+use crate::engine::{self, ConfigReply, Given, Rows, Scope, Write};
+use crate::error::wire;
+use crate::store::ConfigStore;
+
+/// Rows read at once when the store is opened.
+const PAGE: u32 = 4096;
 
 /// Where notices go. A lost one heals with the next announcement.
 #[async_trait]
@@ -22,8 +26,8 @@ pub(crate) trait Notices: Send + Sync {
 }
 
 /// The open store and its rows in memory.
-pub(crate) struct Service {
-    store: Store,
+pub(crate) struct CachedConfig {
+    store: Arc<dyn ConfigStore>,
     /// How long a deleted workspace can be restored, in milliseconds.
     grace: i64,
     rows: RwLock<Rows>,
@@ -31,10 +35,23 @@ pub(crate) struct Service {
     writing: Mutex<()>,
 }
 
-impl Service {
+impl CachedConfig {
     /// Reads the store into memory.
-    pub(crate) async fn load(store: Store, grace: Duration) -> Result<Self, StorageError> {
-        let rows = store.load().await?;
+    pub(crate) async fn load(
+        store: Arc<dyn ConfigStore>,
+        grace: Duration,
+    ) -> Result<Self, StorageError> {
+        let mut rows = Rows::new(store.version().await?, []);
+        let mut after = None;
+        loop {
+            let page = store.page(after.take(), PAGE).await?;
+            let whole = page.len() < PAGE as usize;
+            after = page.last().map(|row| row.at.clone());
+            page.into_iter().for_each(|row| rows.insert(row));
+            if whole {
+                break;
+            }
+        }
         Ok(Self {
             store,
             grace: i64::try_from(grace.as_millis()).unwrap_or(i64::MAX),
@@ -64,7 +81,7 @@ impl Service {
             trash,
         };
         let change = engine::plan(&self.rows.read(), write, &given)?;
-        self.store.commit(&change).await.map_err(wire)?;
+        self.store.commit(&change, given.now).await.map_err(wire)?;
         change.apply(&mut self.rows.write());
         notices.tell(change.push).await;
         Ok(())
@@ -75,16 +92,6 @@ impl Service {
         let _turn = self.writing.lock().await;
         let push = engine::announcement(&self.rows.read());
         notices.tell(push).await;
-    }
-}
-
-/// A failing store is a `config-error`; one that is busy elsewhere says so.
-pub(crate) fn wire(fault: StorageError) -> Error {
-    tracing::error!(error = %fault, "config store");
-    let error = Error::from(fault);
-    match error.code() {
-        ErrorCode::Storage => Error::typed("config-error", error.message),
-        _ => error,
     }
 }
 

@@ -1,9 +1,10 @@
-//! The service with its store: restarts and writes at the same time.
+//! The rows in memory with their store: restarts and writes at the same time.
 
 use parking_lot::Mutex as Shared;
 use tg_schemas::msg::{ConfigKey, ConfigValue};
 
 use super::*;
+use crate::store::SqliteStore;
 
 const GRACE: Duration = Duration::from_secs(60);
 
@@ -30,7 +31,7 @@ fn put(workspace: &str, rows: &[(&str, &str, &str)]) -> Write {
     Write::Put(workspace.into(), values)
 }
 
-fn config(service: &Service, workspace: &str) -> ConfigReply {
+fn config(service: &CachedConfig, workspace: &str) -> ConfigReply {
     let ask = ConfigRequest {
         operation: "config".into(),
         ..ConfigRequest::default()
@@ -43,8 +44,8 @@ async fn what_was_written_is_there_after_a_restart_and_the_version_goes_on() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("config.sqlite");
     let told = Told::default();
-    let open = || Store::open(&file, tg_storage::Durability::Process).unwrap();
-    let service = Service::load(open(), GRACE).await.unwrap();
+    let open = || Arc::new(SqliteStore::open(&file, tg_storage::Durability::Process).unwrap());
+    let service = CachedConfig::load(open(), GRACE).await.unwrap();
     service
         .write(
             put("acme", &[("tool", "a", "1"), ("tool", "b", "2")]),
@@ -62,7 +63,7 @@ async fn what_was_written_is_there_after_a_restart_and_the_version_goes_on() {
     service.write(delete, &told).await.unwrap();
     let before = config(&service, "acme");
     drop(service);
-    let service = Service::load(open(), GRACE).await.unwrap();
+    let service = CachedConfig::load(open(), GRACE).await.unwrap();
     assert_eq!(config(&service, "acme"), before);
     let versions: Vec<i64> = told.0.lock().iter().map(|push| push.version).collect();
     assert_eq!(versions, [before.version - 1, before.version]);
@@ -70,7 +71,7 @@ async fn what_was_written_is_there_after_a_restart_and_the_version_goes_on() {
 
 #[tokio::test]
 async fn concurrent_writes_are_told_once_each_in_order() {
-    let service = Service::load(Store::in_memory().unwrap(), GRACE)
+    let service = CachedConfig::load(Arc::new(SqliteStore::in_memory().unwrap()), GRACE)
         .await
         .unwrap();
     let told = Told::default();

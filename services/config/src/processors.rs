@@ -1,0 +1,56 @@
+//! The processor `config-svc`, and the store that this process opens when it becomes its owner.
+
+use std::sync::Arc;
+
+use tg_mesh::leased_store::off_runtime;
+use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
+use tg_schemas::Error;
+use tokio::sync::Notify;
+
+use crate::announce;
+use crate::cached::CachedConfig;
+use crate::handlers::Handler;
+use crate::options::Options;
+use crate::store::SqliteStore;
+
+/// Id of the processor.
+pub const PROCESSOR: &str = "config-svc";
+
+/// Where the service keeps its rows below the data directory.
+const FILE: &str = "config.sqlite";
+
+/// Requests in progress at once.
+const CONCURRENCY: usize = 512;
+
+/// The config service over a file in the data directory. A process that stands by leaves the file alone.
+///
+/// Also starts the task that announces the version whenever a process begins to serve and after each reconnect.
+///
+/// # Errors
+///
+/// If the processor cannot be put together. A store that cannot be opened is told when the processor is hosted.
+pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Error> {
+    let file = options.data_dir.join(FILE);
+    let (durability, grace) = (options.durability, options.grace);
+    let opened = file.clone();
+    let store = OwnedStore::new(PROCESSOR, move || {
+        let file = opened.clone();
+        async move {
+            let store = off_runtime(move || SqliteStore::open(&file, durability)).await?;
+            Ok(CachedConfig::load(Arc::new(store), grace).await?)
+        }
+    });
+    store.kept_in(file);
+    let lost = Arc::new(Notify::new());
+    let handler = Arc::new(Handler {
+        store: store.clone(),
+        lost: lost.clone(),
+    });
+    mesh.spawn(TaskKind::Background, announce::run(mesh.clone(), lost));
+    let processor = Processor::new(PROCESSOR)
+        .serves_system("config", handler.clone())
+        .serves_workspace("config", handler)
+        .concurrency(CONCURRENCY)
+        .owns(store);
+    Ok(vec![processor])
+}
