@@ -12,6 +12,7 @@ const LADDER: &[&str] = &[
     "crates/provenance",
     "crates/core-file",
     "crates/counted-alloc",
+    "crates/settings",
     "crates/provider-http",
     "crates/storage",
     "crates/bus",
