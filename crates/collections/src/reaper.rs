@@ -1,7 +1,8 @@
 //! Purges what deleted workspaces left in a store: what a due tombstone of the config service names, and nothing else.
 //!
 //! It goes by states, so it also works for what was deleted while the store was closed. A store remembers which config
-//! store it has known and at which version; from another one, or an older one, it takes no tombstone.
+//! store it has known and at which version; from another one, or an older one, it takes no tombstone. Both are looked
+//! at again just before each purge: what was restored meanwhile stays.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,11 +10,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tg_mesh::deadline::now_millis;
 use tg_mesh::{Mesh, Mode, OwnedStore};
-use tg_schemas::workspace_key::{REGISTRY, TOMBSTONE};
 use tg_schemas::{Error, WorkspaceKey, WorkspaceTombstone};
-use tg_storage::{ConfigKnown, Database};
+use tg_storage::ConfigKnown;
 use tokio::time::Instant;
 
+use crate::known_config::KnownConfig;
+use crate::registry::Registry;
 use crate::verdict::{self, Stone, Verdict};
 
 /// Longest pause between two looks, and how often the known version is written down.
@@ -28,20 +30,27 @@ pub trait WorkspaceStore: Send + Sync + 'static {
     const AT_ONCE: bool = false;
 
     /// Every workspace that it keeps anything for, in the text form of its key.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
     async fn workspaces(&self) -> Result<Vec<String>, Error>;
 
     /// Forgets everything of a workspace, for good: what `deleted` proves has ended. Doing it again changes nothing.
+    ///
+    /// # Errors
+    /// When the store failed; it is tried again.
     async fn purge(&self, key: &WorkspaceKey, deleted: &WorkspaceTombstone) -> Result<(), Error>;
 
     /// Where it remembers which configuration it has known.
-    fn database(&self) -> &Database;
+    fn known_config(&self) -> &dyn KnownConfig;
 }
 
 /// What was seen last: looked for again only when that changed.
 #[derive(Default)]
 struct Seen {
     refused: Option<&'static str>,
-    noted: Option<Instant>,
+    /// The configuration that the store knows, and when that was read from the store or written there.
+    known: Option<(ConfigKnown, Instant)>,
     purged: Option<(Vec<Stone>, Instant)>,
 }
 
@@ -57,14 +66,28 @@ pub async fn run<S: WorkspaceStore>(mesh: Mesh, name: &'static str, store: Arc<O
         changes.borrow_and_update();
         // Not held while nothing is done: the store must be free to go.
         let pause = match store.opened() {
-            Some(store) => match round(&mesh, name, &*store, &mut seen).await {
-                Ok(pause) => pause,
-                Err(error) => {
-                    tracing::warn!(store = name, %error, "deleted workspaces are not purged yet");
-                    AGAIN
+            Some(store) => {
+                let round = Round {
+                    name,
+                    store: &*store,
+                    registry: mesh.config(),
+                    clock: &clock,
+                    look: LOOK,
+                };
+                let stopping = || mesh.stopping().is_cancelled();
+                match round.run(&mut seen, stopping).await {
+                    Ok(pause) => pause,
+                    Err(error) => {
+                        tracing::warn!(store = name, %error, "deleted workspaces are not purged yet");
+                        AGAIN
+                    }
                 }
-            },
-            None => AGAIN,
+            }
+            None => {
+                // Whoever has it meanwhile may know more.
+                seen.known = None;
+                AGAIN
+            }
         };
         tokio::select! {
             changed = changes.changed() => if changed.is_err() { return },
@@ -82,96 +105,132 @@ pub async fn refusal<S: WorkspaceStore>(
     mesh: &Mesh,
     store: &S,
 ) -> Result<Option<&'static str>, Error> {
-    let config = mesh.config();
-    let Some(identity) = config.store_identity() else {
+    let Some(config) = mesh.config().config() else {
         return Ok(None);
     };
-    let known = store.database().config_known().await?;
-    let verdict = Verdict::of(known.as_ref(), &identity, config.version());
-    Ok(verdict.refusal())
+    let known = store.known_config().config_known().await?;
+    Ok(Verdict::of(known.as_ref(), &config).refusal())
 }
 
-async fn round<S: WorkspaceStore>(
-    mesh: &Mesh,
+/// Milliseconds since the Unix epoch.
+fn clock() -> i64 {
+    i64::try_from(now_millis()).unwrap_or(i64::MAX)
+}
+
+/// One look at one store.
+struct Round<'a, S, R> {
     name: &'static str,
-    store: &S,
-    seen: &mut Seen,
-) -> Result<Duration, Error> {
-    let config = mesh.config();
-    let (version, Some(identity)) = (config.version(), config.store_identity()) else {
-        return Ok(LOOK);
-    };
-    if version < 0 {
-        return Ok(LOOK);
-    }
-    let verdict = verify(store, &identity, version, seen).await?;
-    let refusal = verdict.refusal();
-    if refusal != seen.refused {
-        seen.refused = refusal;
-        metrics::gauge!("tg_purging_refused", "store" => name)
-            .set(f64::from(u8::from(refusal.is_some())));
-        match refusal {
-            Some(why) => tracing::error!(store = name, why, "nothing is purged"),
-            None => tracing::info!(store = name, "the configuration is the known one again"),
-        }
-    }
-    if refusal.is_some() {
-        return Ok(LOOK);
-    }
-    let now = i64::try_from(now_millis()).unwrap_or(i64::MAX);
-    let (due, next) = match S::AT_ONCE {
-        true => (stones(mesh), None),
-        false => verdict::due(stones(mesh), now),
-    };
-    let pause = next.map_or(LOOK, |next| {
-        Duration::from_millis((next - now).unsigned_abs()).min(LOOK)
-    });
-    let looked = |(what, when): &(Vec<Stone>, Instant)| *what == due && when.elapsed() < LOOK;
-    if due.is_empty() || seen.purged.as_ref().is_some_and(looked) {
-        return Ok(pause);
-    }
-    let keys = store.workspaces().await?;
-    let keys = keys.iter().map(|text| WorkspaceKey::parse(text)).collect();
-    for (key, stone) in verdict::ended(keys, &due) {
-        if mesh.stopping().is_cancelled() {
-            return Ok(AGAIN);
-        }
-        store.purge(&key, &stone).await?;
-        tracing::info!(store = name, workspace = %key, "a deleted workspace was purged");
-    }
-    seen.purged = Some((due, Instant::now()));
-    Ok(pause)
+    store: &'a S,
+    registry: &'a R,
+    clock: &'a (dyn Fn() -> i64 + Sync),
+    look: Duration,
 }
 
-/// Compares the configuration with the one that the store has known, and remembers it.
-async fn verify<S: WorkspaceStore>(
-    store: &S,
-    identity: &str,
-    version: i64,
-    seen: &mut Seen,
-) -> Result<Verdict, Error> {
-    let lately = seen.noted.is_some_and(|noted| noted.elapsed() < LOOK);
-    if lately && seen.refused.is_none() {
-        return Ok(Verdict::Known);
+impl<S: WorkspaceStore, R: Registry> Round<'_, S, R> {
+    /// Purges what is due. How long nothing more is to be done, unless configuration changes.
+    async fn run(
+        &self,
+        seen: &mut Seen,
+        stopping: impl Fn() -> bool + Send,
+    ) -> Result<Duration, Error> {
+        if !self.may_purge(seen).await? {
+            return Ok(self.look);
+        }
+        let (due, next) = self.due();
+        let pause = next.map_or(self.look, |next| {
+            let left = next.saturating_sub((self.clock)()).max(0);
+            Duration::from_millis(left.unsigned_abs()).min(self.look)
+        });
+        let looked =
+            |(what, when): &(Vec<Stone>, Instant)| *what == due && when.elapsed() < self.look;
+        if due.is_empty() || seen.purged.as_ref().is_some_and(looked) {
+            return Ok(pause);
+        }
+        let keys = self.store.workspaces().await?;
+        let keys = keys.iter().map(|text| WorkspaceKey::parse(text)).collect();
+        for (key, _) in verdict::ended(keys, &due) {
+            if stopping() {
+                return Ok(AGAIN);
+            }
+            // Looking takes its time, and so do other purges.
+            if !self.may_purge(seen).await? {
+                return Ok(self.look);
+            }
+            let still = verdict::ended(vec![key], &self.due().0);
+            let Some((key, stone)) = still.into_iter().next() else {
+                continue;
+            };
+            self.store.purge(&key, &stone).await?;
+            tracing::info!(store = self.name, workspace = %key, "a deleted workspace was purged");
+        }
+        seen.purged = Some((due, Instant::now()));
+        Ok(pause)
     }
-    let known = store.database().config_known().await?;
-    let verdict = Verdict::of(known.as_ref(), identity, version);
-    if verdict == Verdict::Known {
-        let now = ConfigKnown {
-            identity: identity.to_owned(),
-            version,
+
+    /// The tombstones that may be acted upon now, and when the next one may be.
+    fn due(&self) -> (Vec<Stone>, Option<i64>) {
+        let stones = self.registry.stones();
+        match S::AT_ONCE {
+            true => (stones, None),
+            false => verdict::due(stones, (self.clock)()),
+        }
+    }
+
+    /// Whether the configuration is the one that the store has known. Reports when that changes.
+    async fn may_purge(&self, seen: &mut Seen) -> Result<bool, Error> {
+        let Some(config) = self.registry.config() else {
+            return Ok(false);
         };
-        if known.as_ref() != Some(&now) {
-            store.database().remember_config(now).await?;
+        let refusal = self.verify(config, seen).await?.refusal();
+        if refusal != seen.refused {
+            seen.refused = refusal;
+            metrics::gauge!("tg_purging_refused", "store" => self.name)
+                .set(f64::from(u8::from(refusal.is_some())));
+            match refusal {
+                Some(why) => tracing::error!(store = self.name, why, "nothing is purged"),
+                None => tracing::info!(
+                    store = self.name,
+                    "the configuration is the known one again"
+                ),
+            }
         }
-        seen.noted = Some(Instant::now());
+        Ok(refusal.is_none())
     }
-    Ok(verdict)
+
+    /// Compares the configuration with the one that the store has known, always; and remembers it, now and then.
+    async fn verify(&self, config: ConfigKnown, seen: &mut Seen) -> Result<Verdict, Error> {
+        if let Some((known, noted)) = &mut seen.known
+            && noted.elapsed() < self.look
+        {
+            let verdict = Verdict::of(Some(known), &config);
+            if verdict == Verdict::Known {
+                *known = config;
+            }
+            return Ok(verdict);
+        }
+        let memory = self.store.known_config();
+        let stored = memory.config_known().await?;
+        let known = match (stored.clone(), seen.known.take()) {
+            // Seen since it was written down.
+            (Some(stored), Some((seen, _)))
+                if seen.identity == stored.identity && seen.version > stored.version =>
+            {
+                Some(seen)
+            }
+            (stored, _) => stored,
+        };
+        let verdict = Verdict::of(known.as_ref(), &config);
+        if verdict == Verdict::Known {
+            if stored.as_ref() != Some(&config) {
+                memory.remember_config(config.clone()).await?;
+            }
+            seen.known = Some((config, Instant::now()));
+        } else {
+            seen.known = known.map(|known| (known, Instant::now()));
+        }
+        Ok(verdict)
+    }
 }
 
-fn stones(mesh: &Mesh) -> Vec<Stone> {
-    let rows = mesh.config().values(REGISTRY, TOMBSTONE);
-    rows.iter()
-        .filter_map(|(name, value)| Some((name.clone(), serde_json::from_str(value).ok()?)))
-        .collect()
-}
+#[cfg(test)]
+mod tests;

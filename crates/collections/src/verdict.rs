@@ -15,11 +15,11 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
-    pub(crate) fn of(known: Option<&ConfigKnown>, identity: &str, version: i64) -> Self {
+    pub(crate) fn of(known: Option<&ConfigKnown>, now: &ConfigKnown) -> Self {
         match known {
             None => Self::Known,
-            Some(known) if known.identity != identity => Self::Another,
-            Some(known) if known.version > version => Self::Older,
+            Some(known) if known.identity != now.identity => Self::Another,
+            Some(known) if known.version > now.version => Self::Older,
             Some(_) => Self::Known,
         }
     }
@@ -112,15 +112,15 @@ mod tests {
 
     #[test]
     fn another_or_an_older_configuration_is_refused() {
-        let known = ConfigKnown {
-            identity: "x".into(),
-            version: 7,
+        let at = |identity: &str, version| ConfigKnown {
+            identity: identity.into(),
+            version,
         };
-        let of = |identity, version| Verdict::of(Some(&known), identity, version);
+        let of = |identity, version| Verdict::of(Some(&at("x", 7)), &at(identity, version));
         assert_eq!(of("x", 7), Verdict::Known);
         assert_eq!(of("x", 6), Verdict::Older);
         assert_eq!(of("y", 8), Verdict::Another);
-        assert_eq!(Verdict::of(None, "y", 1), Verdict::Known);
+        assert_eq!(Verdict::of(None, &at("y", 1)), Verdict::Known);
         assert!(Verdict::Known.refusal().is_none());
     }
 }

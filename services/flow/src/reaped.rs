@@ -2,9 +2,8 @@
 //! stopped, so none of it comes back with a restored workspace.
 
 use async_trait::async_trait;
-use tg_collections::WorkspaceStore;
+use tg_collections::{KnownConfig, WorkspaceStore};
 use tg_schemas::{Error, WorkspaceKey, WorkspaceTombstone};
-use tg_storage::Database;
 
 use crate::store::Store;
 
@@ -20,7 +19,7 @@ impl WorkspaceStore for Store {
         Ok(Self::purge(self, key.name(), deleted.deleted_at).await?)
     }
 
-    fn database(&self) -> &Database {
+    fn known_config(&self) -> &dyn KnownConfig {
         self.file()
     }
 }

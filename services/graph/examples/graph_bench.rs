@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use tg_graph::{Asked, Batch, DatasetKey, Engine, Limits, Pattern, convert};
+use tg_graph::{Asked, Batch, CollectionKey, Engine, Limits, Pattern, convert};
 use tg_schemas::{Term, Triple};
 use tg_storage::Durability;
 
@@ -30,7 +30,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let dir = tempfile::tempdir()?;
     let path = dir.path().join("graph.db");
     let engine = Engine::open(&path, durability, Limits::default())?;
-    let key = DatasetKey::new("bench", "default");
+    let key = CollectionKey::new("bench", "default");
     let mut done = 0;
     for size in SIZES {
         let started = Instant::now();
@@ -86,7 +86,7 @@ fn triple(n: usize) -> Triple {
 
 async fn fill(
     engine: &Engine,
-    key: &DatasetKey,
+    key: &CollectionKey,
     from: usize,
     to: usize,
 ) -> Result<(), Box<dyn std::error::Error>> {
@@ -128,7 +128,7 @@ fn read(s: Option<&Term>, p: Option<&Term>, o: Option<&Term>) -> Pattern {
 
 async fn find(
     engine: &Engine,
-    key: &DatasetKey,
+    key: &CollectionKey,
     pattern: Pattern,
     limit: Option<usize>,
 ) -> Result<usize, tg_graph::GraphError> {
@@ -137,7 +137,7 @@ async fn find(
 
 async fn lookups(
     engine: &Engine,
-    key: &DatasetKey,
+    key: &CollectionKey,
     size: usize,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let nodes = size / 10;
@@ -206,7 +206,7 @@ fn report(name: &str, runs: &[Duration], lanes: usize) {
 
 async fn sparql(
     engine: &Engine,
-    key: &DatasetKey,
+    key: &CollectionKey,
     query: &str,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let mut answer = engine

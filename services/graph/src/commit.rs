@@ -13,11 +13,11 @@ use crate::ended::{self, End, Ended};
 use crate::engine::Shared;
 use crate::entry::Entry;
 use crate::error::GraphError;
-use crate::key::{DatasetKey, Origin};
 use crate::merge;
 use crate::retract::{self, Wanted};
 use crate::store::{self, Appended, NewRow};
 use crate::tally::Tally;
+use tg_collections::{CollectionKey, WriteKind};
 
 /// Changes that share a commit.
 const GROUP: usize = 128;
@@ -30,16 +30,16 @@ type Done<T> = oneshot::Sender<Result<T, GraphError>>;
 pub(crate) enum Change {
     /// Quads come and go. `false`: too late.
     Write {
-        key: DatasetKey,
+        key: CollectionKey,
         batch: Batch,
-        origin: Origin,
+        kind: WriteKind,
         done: Done<bool>,
     },
     /// What came from chunks goes. `None`: the dataset is not in memory.
     Retract {
-        key: DatasetKey,
+        key: CollectionKey,
         wanted: Wanted,
-        origin: Origin,
+        kind: WriteKind,
         done: Done<Option<usize>>,
     },
     /// Datasets end. How many quads they named.
@@ -47,7 +47,7 @@ pub(crate) enum Change {
 }
 
 struct Write {
-    key: DatasetKey,
+    key: CollectionKey,
     batch: Batch,
     done: Done<bool>,
 }
@@ -63,9 +63,9 @@ pub(crate) fn run(shared: &Arc<Shared>, mut gone: Ended, mut changes: mpsc::Rece
                 Change::Write {
                     key,
                     batch,
-                    origin,
+                    kind,
                     done,
-                } => match gone.refuses(&key, origin) {
+                } => match gone.refuses(&key, kind) {
                     // Nobody may be waiting any more, here and below.
                     true => drop(done.send(Ok(false))),
                     false => writes.push(Write { key, batch, done }),
@@ -73,11 +73,11 @@ pub(crate) fn run(shared: &Arc<Shared>, mut gone: Ended, mut changes: mpsc::Rece
                 Change::Retract {
                     key,
                     wanted,
-                    origin,
+                    kind,
                     done,
                 } => {
                     commit(shared, &mut tally, std::mem::take(&mut writes));
-                    let _ = done.send(match gone.refuses(&key, origin) {
+                    let _ = done.send(match gone.refuses(&key, kind) {
                         true => Ok(Some(0)),
                         false => take_back(shared, &mut tally, key, &wanted),
                     });
@@ -97,7 +97,7 @@ pub(crate) fn run(shared: &Arc<Shared>, mut gone: Ended, mut changes: mpsc::Rece
 fn take_back(
     shared: &Arc<Shared>,
     tally: &mut Tally,
-    key: DatasetKey,
+    key: CollectionKey,
     wanted: &Wanted,
 ) -> Result<Option<usize>, GraphError> {
     let entry = shared.entries.lock().get(&key).cloned();
@@ -163,7 +163,7 @@ fn append(shared: &Shared, writes: &[Write]) -> Result<Vec<Appended>, GraphError
 /// Runs of the same dataset and operation that follow each other share a row.
 fn rows(writes: &[Write]) -> Result<Vec<NewRow>, GraphError> {
     struct Open<'a> {
-        key: &'a DatasetKey,
+        key: &'a CollectionKey,
         op: Op,
         quads: usize,
         text: Vec<u8>,
@@ -201,7 +201,7 @@ fn rows(writes: &[Write]) -> Result<Vec<NewRow>, GraphError> {
 
 /// Brings the datasets in memory up to the journal.
 fn apply(shared: &Arc<Shared>, writes: &[Write], places: &[Appended]) -> Result<(), GraphError> {
-    let mut last: HashMap<&DatasetKey, (&Appended, u64)> = HashMap::new();
+    let mut last: HashMap<&CollectionKey, (&Appended, u64)> = HashMap::new();
     for place in places {
         let slot = last.entry(&place.key).or_insert((place, 0));
         *slot = (place, slot.1 + 1);

@@ -89,7 +89,7 @@ fn checked_triple(triple: &Triple, depth: usize) -> Checked<RdfTriple> {
 }
 
 fn present(term: &Option<Term>) -> Checked<&Term> {
-    term.as_ref().map_or_else(|| fault("is missing"), Ok)
+    term.as_ref().map_or_else(|| fault("is required"), Ok)
 }
 
 fn checked_subject(term: &Term) -> Checked<NamedOrBlankNode> {
@@ -132,7 +132,7 @@ fn checked_term(term: &Term, depth: usize) -> Checked<RdfTerm> {
 fn checked_iri(text: &str) -> Checked<NamedNode> {
     match NamedNode::new(text) {
         Ok(node) => Ok(node),
-        Err(_) if text.is_empty() => fault("an IRI must not be empty"),
+        Err(_) if text.is_empty() => fault("an IRI is required"),
         Err(error) => fault(format!("not an absolute IRI: {error}")),
     }
 }

@@ -11,8 +11,8 @@ use crate::commit::Change;
 use crate::engine::{Engine, Shared};
 use crate::entry::Entry;
 use crate::error::GraphError;
-use crate::key::{DatasetKey, Origin};
 use crate::store;
+use tg_collections::{CollectionKey, WriteKind};
 
 /// Journal rows given back in one transaction.
 const ROWS: usize = 16;
@@ -20,14 +20,14 @@ const ROWS: usize = 16;
 /// What ends.
 #[derive(Debug, Clone)]
 pub(crate) enum End {
-    /// A collection up to a life, for good: late changes of its runs are dropped.
-    Collection(DatasetKey),
+    /// A collection up to a generation, for good: late changes of its runs are dropped.
+    Collection(CollectionKey),
     /// Everything of a workspace; one that is made again under the name begins anew.
     Workspace(String),
 }
 
 impl End {
-    fn holds(&self, key: &DatasetKey) -> bool {
+    fn holds(&self, key: &CollectionKey) -> bool {
         match self {
             Self::Collection(last) => key.ends_with(last),
             Self::Workspace(workspace) => key.workspace() == workspace,
@@ -35,7 +35,7 @@ impl End {
     }
 }
 
-/// The last life that ended of each name, as the journal has it.
+/// The last generation that ended of each name, as the journal has it.
 #[derive(Debug, Default)]
 pub(crate) struct Ended(HashMap<(String, String), i64>);
 
@@ -50,22 +50,22 @@ impl Ended {
     }
 
     /// Whether a change comes too late.
-    pub(crate) fn refuses(&self, key: &DatasetKey, origin: Origin) -> bool {
+    pub(crate) fn refuses(&self, key: &CollectionKey, kind: WriteKind) -> bool {
         let name = || (key.workspace().to_owned(), key.collection().to_owned());
-        origin == Origin::Run
+        kind == WriteKind::Tracked
             && !self.0.is_empty()
             && self
                 .0
                 .get(&name())
-                .is_some_and(|last| key.incarnation() <= *last)
+                .is_some_and(|last| key.generation() <= *last)
     }
 
     fn note(&mut self, end: &End) {
         match end {
             End::Collection(key) => {
                 let name = (key.workspace().to_owned(), key.collection().to_owned());
-                let last = self.0.entry(name).or_insert(key.incarnation());
-                *last = key.incarnation().max(*last);
+                let last = self.0.entry(name).or_insert(key.generation());
+                *last = key.generation().max(*last);
             }
             End::Workspace(workspace) => self.0.retain(|(of, _), _| of != workspace),
         }
@@ -120,9 +120,9 @@ pub(crate) fn reclaim(shared: Arc<Shared>, gone: Vec<Arc<Entry>>) {
 }
 
 impl Engine {
-    /// Forgets a collection in this life and those before, for good: what runs of these lives still write is
+    /// Forgets a collection in this generation and those before, for good: what runs of these still write is
     /// dropped. Returns about how many quads there were. Doing it again changes nothing.
-    pub async fn drop_collection(&self, last: &DatasetKey) -> Result<u64, GraphError> {
+    pub async fn drop_collection(&self, last: &CollectionKey) -> Result<u64, GraphError> {
         self.end(End::Collection(last.clone())).await
     }
 

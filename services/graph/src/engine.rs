@@ -21,7 +21,6 @@ use crate::dataset::Dataset;
 use crate::ended::{self, Ended};
 use crate::entry::Entry;
 use crate::error::GraphError;
-use crate::key::{DatasetKey, Origin};
 use crate::limits::Limits;
 use crate::load;
 use crate::pattern::Pattern;
@@ -31,6 +30,7 @@ use crate::scan::Scan;
 use crate::sparql::memory::Memory;
 use crate::sparql::{self, SparqlAnswer, SparqlAsk};
 use crate::store;
+use tg_collections::{CollectionKey, WriteKind};
 
 /// Changes that may wait for the commit thread.
 const QUEUE: usize = 256;
@@ -60,7 +60,7 @@ impl Drop for Committer {
 /// What the engine's threads share.
 pub(crate) struct Shared {
     pub(crate) journal: Database,
-    pub(crate) entries: Mutex<HashMap<DatasetKey, Arc<Entry>>>,
+    pub(crate) entries: Mutex<HashMap<CollectionKey, Arc<Entry>>>,
     pub(crate) limits: Limits,
     pub(crate) scans: Arc<Semaphore>,
     pub(crate) queries: Arc<Permits>,
@@ -126,16 +126,18 @@ impl Engine {
 
     /// Makes a change durable and visible, in this order; on an error neither. Changes that wait together
     /// share a commit. A change that was taken is made even when the future is dropped.
-    pub async fn write(&self, key: &DatasetKey, batch: Batch) -> Result<(), GraphError> {
-        self.write_from(key, batch, Origin::Open).await.map(|_| ())
+    pub async fn write(&self, key: &CollectionKey, batch: Batch) -> Result<(), GraphError> {
+        self.write_from(key, batch, WriteKind::Direct)
+            .await
+            .map(|_| ())
     }
 
     /// As [`Engine::write`]. `false` if it came too late: the collection has ended, and nothing was done.
     pub async fn write_from(
         &self,
-        key: &DatasetKey,
+        key: &CollectionKey,
         batch: Batch,
-        origin: Origin,
+        kind: WriteKind,
     ) -> Result<bool, GraphError> {
         if batch.is_empty() {
             return Ok(true);
@@ -144,19 +146,19 @@ impl Engine {
         let change = Change::Write {
             key: key.clone(),
             batch,
-            origin,
+            kind,
             done,
         };
         self.send(change, result).await
     }
 
     /// Adds quads; see [`Engine::write`].
-    pub async fn insert(&self, key: &DatasetKey, quads: Vec<Quad>) -> Result<(), GraphError> {
+    pub async fn insert(&self, key: &CollectionKey, quads: Vec<Quad>) -> Result<(), GraphError> {
         self.write(key, Batch::insert(quads)).await
     }
 
     /// Takes quads out; see [`Engine::write`].
-    pub async fn delete(&self, key: &DatasetKey, quads: Vec<Quad>) -> Result<(), GraphError> {
+    pub async fn delete(&self, key: &CollectionKey, quads: Vec<Quad>) -> Result<(), GraphError> {
         self.write(key, Batch::delete(quads)).await
     }
 
@@ -173,7 +175,7 @@ impl Engine {
     /// no limit.
     pub async fn find(
         &self,
-        key: &DatasetKey,
+        key: &CollectionKey,
         pattern: Pattern,
         limit: Option<usize>,
     ) -> Result<Vec<tg_schemas::Triple>, GraphError> {
@@ -190,7 +192,7 @@ impl Engine {
     /// What matches, chunk by chunk, from one state of the dataset.
     pub async fn scan(
         &self,
-        key: &DatasetKey,
+        key: &CollectionKey,
         pattern: Pattern,
         limit: Option<usize>,
     ) -> Result<Scan, GraphError> {
@@ -205,7 +207,7 @@ impl Engine {
     /// Starts a SPARQL query.
     pub async fn sparql(
         &self,
-        key: &DatasetKey,
+        key: &CollectionKey,
         ask: SparqlAsk,
     ) -> Result<SparqlAnswer, GraphError> {
         sparql::start(self, key, ask).await
@@ -214,7 +216,7 @@ impl Engine {
     /// The dataset, loaded; `None` if there is none.
     pub(crate) async fn dataset(
         &self,
-        key: &DatasetKey,
+        key: &CollectionKey,
     ) -> Result<Option<Arc<Dataset>>, GraphError> {
         let known = self.shared.entries.lock().get(key).cloned();
         let entry = match known {
@@ -227,7 +229,7 @@ impl Engine {
         Ok(Some(entry.ready().await?))
     }
 
-    async fn find_or_load(&self, key: &DatasetKey) -> Result<Option<Arc<Entry>>, GraphError> {
+    async fn find_or_load(&self, key: &CollectionKey) -> Result<Option<Arc<Entry>>, GraphError> {
         let wanted = key.clone();
         let journal = &self.shared.journal;
         let found = journal.read(move |conn| store::find(conn, &wanted)).await?;
@@ -265,7 +267,7 @@ impl Engine {
 
 impl Shared {
     /// Whether there is memory for one more dataset, or for more in one, beside what is loaded.
-    pub(crate) fn room_for(&self, key: &DatasetKey, more: Usage) -> Result<(), GraphError> {
+    pub(crate) fn room_for(&self, key: &CollectionKey, more: Usage) -> Result<(), GraphError> {
         let limit = self.limits.memory;
         if limit == u64::MAX || more == Usage::default() {
             return Ok(());
@@ -296,7 +298,7 @@ impl Shared {
     }
 
     /// Lets go of a dataset in memory: the next reader loads it from the journal.
-    pub(crate) fn evict(&self, key: &DatasetKey, entry: &Arc<Entry>) {
+    pub(crate) fn evict(&self, key: &CollectionKey, entry: &Arc<Entry>) {
         let mut entries = self.entries.lock();
         if entries
             .get(key)

@@ -8,8 +8,8 @@ use oxigraph::model::{GraphName, NamedNode, Quad};
 use crate::engine::Engine;
 use crate::error::GraphError;
 use crate::formats::{self, Format};
-use crate::key::DatasetKey;
 use crate::pattern::Pattern;
+use tg_collections::CollectionKey;
 
 /// Quads of one change.
 const BATCH: usize = 5_000;
@@ -32,7 +32,7 @@ impl Engine {
     /// the file and load it again under the same name.
     pub async fn import<R: Read + Send + 'static>(
         &self,
-        key: &DatasetKey,
+        key: &CollectionKey,
         source: R,
         import: Import,
     ) -> Result<usize, GraphError> {
@@ -59,7 +59,7 @@ impl Engine {
     /// One graph, or all of them, as a file.
     pub async fn export(
         &self,
-        key: &DatasetKey,
+        key: &CollectionKey,
         format: Format,
         graph: Option<GraphName>,
     ) -> Result<Vec<u8>, GraphError> {
@@ -107,7 +107,7 @@ mod tests {
     #[tokio::test]
     async fn a_file_comes_in_once_and_goes_out() {
         let engine = Engine::in_memory(Limits::default()).unwrap();
-        let key = DatasetKey::new("w", "");
+        let key = CollectionKey::new("w", "");
         let lines = async |graph| {
             let out = engine.export(&key, Format::NTriples, graph).await.unwrap();
             String::from_utf8(out).unwrap().lines().count()

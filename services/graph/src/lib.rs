@@ -1,6 +1,6 @@
 //! RDF store, pattern queries and SPARQL.
 //!
-//! [`Engine`] keeps one dataset per workspace, collection and life of its name in memory (oxigraph), with a journal in
+//! [`Engine`] keeps one dataset per workspace, collection and generation of its name in memory (oxigraph), with a journal in
 //! SQLite that every change is committed to before it is applied. It knows no bus; the handlers do.
 //! A dataset is chosen by name, never filtered out of a larger one.
 
@@ -14,7 +14,6 @@ mod entry;
 mod error;
 mod exchange;
 pub mod formats;
-mod key;
 mod label_cache;
 mod limits;
 mod load;
@@ -36,7 +35,6 @@ pub use batch::{Batch, Op};
 pub use engine::Engine;
 pub use error::GraphError;
 pub use exchange::Import;
-pub use key::{DatasetKey, Origin};
 pub use limits::Limits;
 pub use oxigraph;
 pub use pattern::{Asked, Pattern};
@@ -44,6 +42,7 @@ pub use quota::{Quota, Usage};
 pub use scan::Scan;
 pub use service::processors;
 pub use sparql::{Part, SparqlAnswer, SparqlAsk};
+pub use tg_collections::{CollectionKey, WriteKind};
 
 /// So that tests of what a query may use see what it uses.
 #[cfg(test)]

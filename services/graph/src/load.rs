@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use futures::executor::block_on;
 
-use crate::DatasetKey;
 use crate::batch::{self, Op, Run};
 use crate::dataset::Dataset;
 use crate::engine::Shared;
@@ -12,12 +11,13 @@ use crate::entry::{Entry, Published, Weight};
 use crate::error::GraphError;
 use crate::quota::Usage;
 use crate::store::{self, Row};
+use tg_collections::CollectionKey;
 
 /// Rows read at once.
 const ROWS: usize = 64;
 
 /// Starts loading.
-pub(crate) fn start(shared: Arc<Shared>, key: DatasetKey, entry: Arc<Entry>) {
+pub(crate) fn start(shared: Arc<Shared>, key: CollectionKey, entry: Arc<Entry>) {
     tokio::task::spawn_blocking(move || {
         let loaded = fits(&shared, &key, &entry).and_then(|()| load(&shared, &entry));
         if let Err(error) = loaded {
@@ -30,7 +30,7 @@ pub(crate) fn start(shared: Arc<Shared>, key: DatasetKey, entry: Arc<Entry>) {
 
 /// Refuses a dataset that would need more memory than is left for graphs: loading it would end the process, and again
 /// each time somebody asks.
-fn fits(shared: &Shared, key: &DatasetKey, entry: &Entry) -> Result<(), GraphError> {
+fn fits(shared: &Shared, key: &CollectionKey, entry: &Entry) -> Result<(), GraphError> {
     let id = entry.id();
     let held = block_on(shared.journal.read(move |conn| store::held(conn, id)))?;
     shared.room_for(key, held)

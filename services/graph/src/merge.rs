@@ -6,7 +6,6 @@ use std::sync::Arc;
 use futures::executor::block_on;
 use oxigraph::store::QuadIter;
 
-use crate::DatasetKey;
 use crate::batch;
 use crate::commit::ROW_QUADS;
 use crate::engine::Shared;
@@ -14,9 +13,10 @@ use crate::entry::{Entry, Weight};
 use crate::error::GraphError;
 use crate::quota::Usage;
 use crate::store::{self, Snapshot};
+use tg_collections::CollectionKey;
 
 /// Starts a merge unless one is running; the next change asks again.
-pub(crate) fn start(shared: Arc<Shared>, key: DatasetKey, entry: Arc<Entry>) {
+pub(crate) fn start(shared: Arc<Shared>, key: CollectionKey, entry: Arc<Entry>) {
     if shared.merging.is_locked() {
         return;
     }

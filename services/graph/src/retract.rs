@@ -14,8 +14,8 @@ use crate::commit::Change;
 use crate::dataset::Dataset;
 use crate::engine::Engine;
 use crate::error::GraphError;
-use crate::key::{DatasetKey, Origin};
 use crate::pattern::Pattern;
+use tg_collections::{CollectionKey, WriteKind};
 
 /// Chunks taken back in one change: others may write between two of them.
 const AT_ONCE: usize = 16;
@@ -58,10 +58,10 @@ impl Engine {
     /// Returns how many quads went. Facts that other chunks support stay. Doing it again changes nothing.
     pub async fn retract(
         &self,
-        key: &DatasetKey,
+        key: &CollectionKey,
         parts: &[String],
         quads: Vec<Quad>,
-        origin: Origin,
+        kind: WriteKind,
     ) -> Result<usize, GraphError> {
         let parts: Vec<NamedNode> = parts
             .iter()
@@ -77,7 +77,7 @@ impl Engine {
         });
         let mut count = 0;
         for wanted in of_parts.chain(of_quads) {
-            match self.take_back(key, wanted, origin).await? {
+            match self.take_back(key, wanted, kind).await? {
                 Some(gone) => count += gone,
                 None => return Ok(count),
             }
@@ -88,9 +88,9 @@ impl Engine {
     /// `None` if there is no such dataset.
     async fn take_back(
         &self,
-        key: &DatasetKey,
+        key: &CollectionKey,
         wanted: Wanted,
-        origin: Origin,
+        kind: WriteKind,
     ) -> Result<Option<usize>, GraphError> {
         for _ in 0..TRIES {
             if self.dataset(key).await?.is_none() {
@@ -100,7 +100,7 @@ impl Engine {
             let change = Change::Retract {
                 key: key.clone(),
                 wanted: wanted.clone(),
-                origin,
+                kind,
                 done,
             };
             if let Some(count) = self.send(change, result).await? {

@@ -14,13 +14,13 @@ use tokio_util::sync::CancellationToken;
 use crate::dataset::Dataset;
 use crate::engine::Engine;
 use crate::error::GraphError;
-use crate::key::DatasetKey;
+use tg_collections::CollectionKey;
 
 impl Engine {
     /// The edges around nodes; see [`NeighbourhoodRequest`].
     pub async fn neighbours(
         &self,
-        key: &DatasetKey,
+        key: &CollectionKey,
         ask: NeighbourhoodRequest,
         cancel: CancellationToken,
     ) -> Result<NeighbourhoodResponse, GraphError> {
@@ -31,7 +31,7 @@ impl Engine {
     /// Where facts and parts of documents come from; see [`SourcesRequest`].
     pub async fn sources(
         &self,
-        key: &DatasetKey,
+        key: &CollectionKey,
         ask: SourcesRequest,
         cancel: CancellationToken,
     ) -> Result<SourcesResponse, GraphError> {
@@ -42,7 +42,7 @@ impl Engine {
     /// Runs a bounded read on a thread of its own. Without a dataset the answer is the empty one.
     async fn look<R: Default + Send + 'static>(
         &self,
-        key: &DatasetKey,
+        key: &CollectionKey,
         read: impl FnOnce(&Dataset) -> Result<R, GraphError> + Send + 'static,
     ) -> Result<R, GraphError> {
         let Some(dataset) = self.dataset(key).await? else {

@@ -2,7 +2,7 @@
 //!
 //! A row holds one run of quads. A snapshot is nothing special: the same rows with their past merged
 //! into plain insertions at the number of the last change they contain. A dataset that ends is moved to the
-//! table `dropped`; its rows go later, a few at a time. The table `ended` remembers the last life of a name
+//! table `dropped`; its rows go later, a few at a time. The table `ended` remembers the last generation of a name
 //! that was dropped.
 
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use std::sync::Arc;
 use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, OptionalExtension, Row as SqlRow, Transaction, params};
 
-use crate::DatasetKey;
 use crate::batch::Op;
 use crate::quota::Usage;
+use tg_collections::CollectionKey;
 
 pub(crate) const MIGRATIONS: &[&str] = &[
     "
@@ -76,7 +76,7 @@ INSERT INTO held SELECT dataset, sum(quads), sum(120 * quads + 4 * length(body))
 
 /// A row to append.
 pub(crate) struct NewRow {
-    pub(crate) key: DatasetKey,
+    pub(crate) key: CollectionKey,
     pub(crate) op: Op,
     pub(crate) quads: usize,
     pub(crate) body: Arc<[u8]>,
@@ -87,7 +87,7 @@ pub(crate) struct NewRow {
 /// Where a row ended up.
 #[derive(Debug, Clone)]
 pub(crate) struct Appended {
-    pub(crate) key: DatasetKey,
+    pub(crate) key: CollectionKey,
     pub(crate) id: i64,
     pub(crate) seq: i64,
     /// The dataset did not exist before.
@@ -149,7 +149,7 @@ pub(crate) fn append(tx: &Transaction<'_>, rows: &[NewRow]) -> Result<Vec<Append
 }
 
 /// Id of a dataset.
-pub(crate) fn find(conn: &Connection, key: &DatasetKey) -> Result<Option<i64>, StorageError> {
+pub(crate) fn find(conn: &Connection, key: &CollectionKey) -> Result<Option<i64>, StorageError> {
     Ok(conn
         .prepare_cached(
             "SELECT id FROM dataset WHERE workspace = ?1 AND collection = ?2 AND incarnation = ?3",
@@ -158,7 +158,7 @@ pub(crate) fn find(conn: &Connection, key: &DatasetKey) -> Result<Option<i64>, S
         .optional()?)
 }
 
-fn create(conn: &Connection, key: &DatasetKey) -> Result<i64, StorageError> {
+fn create(conn: &Connection, key: &CollectionKey) -> Result<i64, StorageError> {
     conn.prepare_cached(
         "INSERT INTO dataset (workspace, collection, incarnation) VALUES (?1, ?2, ?3)",
     )?
@@ -284,19 +284,22 @@ fn usage(row: &SqlRow<'_>, at: usize) -> Result<Usage, tg_storage::rusqlite::Err
     })
 }
 
-fn named(key: &DatasetKey) -> (&str, &str, i64) {
-    (key.workspace(), key.collection(), key.incarnation())
+fn named(key: &CollectionKey) -> (&str, &str, i64) {
+    (key.workspace(), key.collection(), key.generation())
 }
 
-/// The last life that was dropped of each name.
+/// The last generation that was dropped of each name.
 pub(crate) fn ended(conn: &Connection) -> Result<Vec<(String, String, i64)>, StorageError> {
     let mut query = conn.prepare_cached("SELECT workspace, collection, incarnation FROM ended")?;
     let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Ends a collection up to a life. Returns about how many quads it had.
-pub(crate) fn end_collection(tx: &Transaction<'_>, last: &DatasetKey) -> Result<u64, StorageError> {
+/// Ends a collection up to a generation. Returns about how many quads it had.
+pub(crate) fn end_collection(
+    tx: &Transaction<'_>,
+    last: &CollectionKey,
+) -> Result<u64, StorageError> {
     tx.prepare_cached(
         "INSERT INTO ended VALUES (?1, ?2, ?3) ON CONFLICT (workspace, collection)
          DO UPDATE SET incarnation = max(incarnation, excluded.incarnation)",

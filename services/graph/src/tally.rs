@@ -11,9 +11,9 @@ use tokio::time::Instant;
 
 use crate::engine::Shared;
 use crate::error::GraphError;
-use crate::key::DatasetKey;
 use crate::quota::Usage;
 use crate::store;
+use tg_collections::CollectionKey;
 
 /// Counting goes through a graph: a workspace at its limit has that done no more often.
 const EVERY: Duration = Duration::from_secs(10);
@@ -32,7 +32,7 @@ impl Tally {
     pub(crate) fn admit(
         &mut self,
         shared: &Shared,
-        key: &DatasetKey,
+        key: &CollectionKey,
         adds: Usage,
     ) -> Result<(), GraphError> {
         let is_loaded = shared.entries.lock().contains_key(key);

@@ -352,7 +352,7 @@ async fn dropped_collections_are_gone_and_others_of_like_names_stay() {
     system.holds("unregistered", 5).await;
     let again = drop_of(&system, "default", "docs", 0).await;
     assert_eq!(again.removed.get("triples"), Some(&0));
-    // Made again: the next life sees nothing of the one before, even of what was never dropped.
+    // Made again: the next generation sees nothing of the one before, even of what was never dropped.
     system.set_collections(&[("docs_2024", 1)]).await;
     system.holds("docs_2024", 0).await;
     system.write("docs_2024", triples(2)).await;

@@ -1,9 +1,8 @@
 //! What the reaper of deleted workspaces does here: their cores end.
 
 use async_trait::async_trait;
-use tg_collections::WorkspaceStore;
+use tg_collections::{KnownConfig, WorkspaceStore};
 use tg_schemas::{Error, WorkspaceKey, WorkspaceTombstone};
-use tg_storage::Database;
 
 use crate::store::Cores;
 
@@ -18,7 +17,7 @@ impl WorkspaceStore for Cores {
         Ok(())
     }
 
-    fn database(&self) -> &Database {
+    fn known_config(&self) -> &dyn KnownConfig {
         self.file()
     }
 }

@@ -1,11 +1,10 @@
 //! What the reaper of deleted workspaces does here: their library goes.
 
 use async_trait::async_trait;
-use tg_collections::WorkspaceStore;
+use tg_collections::{KnownConfig, WorkspaceStore};
 use tg_schemas::{Error, WorkspaceKey, WorkspaceTombstone};
-use tg_storage::Database;
 
-use crate::service::Librarian;
+use crate::librarian::Librarian;
 
 #[async_trait]
 impl WorkspaceStore for Librarian {
@@ -17,7 +16,7 @@ impl WorkspaceStore for Librarian {
         self.library.purge(key.as_str()).await
     }
 
-    fn database(&self) -> &Database {
-        self.library.database()
+    fn known_config(&self) -> &dyn KnownConfig {
+        self.library.rows()
     }
 }

@@ -12,7 +12,6 @@
 
 mod error;
 pub mod graphql;
-mod key;
 mod reaped;
 pub mod select;
 mod service;
@@ -20,5 +19,5 @@ pub mod store;
 pub mod value;
 
 pub use error::RowsError;
-pub use key::CollectionKey;
 pub use service::processors;
+pub use tg_collections::CollectionKey;

@@ -1,9 +1,10 @@
-//! What the reaper of deleted workspaces does here: their rows go out of use, and off the disk little by little.
+//! The life cycle of what is kept here: what is taken back, and the end of collections and workspaces. Rows go out of
+//! use at once, and off the disk little by little.
 
 use async_trait::async_trait;
-use tg_collections::WorkspaceStore;
+use tg_collections::{CollectionKey, CollectionStore, KnownConfig, WorkspaceStore, WriteKind};
+use tg_schemas::msg::Retract;
 use tg_schemas::{Error, WorkspaceKey, WorkspaceTombstone};
-use tg_storage::Database;
 
 use crate::store::Store;
 
@@ -18,7 +19,29 @@ impl WorkspaceStore for Store {
         Ok(())
     }
 
-    fn database(&self) -> &Database {
+    fn known_config(&self) -> &dyn KnownConfig {
         self.file()
+    }
+}
+
+#[async_trait]
+impl CollectionStore for Store {
+    const ITEMS: &'static str = "rows";
+    const RETRACTED: &'static str = "tg_rows_retracted_total";
+    type Part = ();
+
+    async fn retract(
+        &self,
+        key: &CollectionKey,
+        _: WriteKind,
+        (): (),
+        what: Retract,
+    ) -> Result<u64, Error> {
+        Ok(Self::retract(self, key, what.chunks).await? as u64)
+    }
+
+    async fn drop_collection(&self, last: &CollectionKey) -> Result<u64, Error> {
+        let rows = Self::drop_collection(self, last).await?;
+        Ok(rows.unsigned_abs())
     }
 }

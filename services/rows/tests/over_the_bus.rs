@@ -199,7 +199,7 @@ async fn bad_queries_say_what_is_wrong() {
         .unwrap_err();
     assert_eq!(
         (refused.code(), refused.message.as_str()),
-        (ErrorCode::BadRequest, "query: must not be empty")
+        (ErrorCode::BadRequest, "query: is required")
     );
 }
 

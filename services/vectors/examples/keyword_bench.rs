@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tg_storage::Durability;
 use tg_vectors::keywords::{ChunkText, Keywords};
-use tg_vectors::{CollectionKey, Origin};
+use tg_vectors::{CollectionKey, WriteKind};
 
 const WRITERS: usize = 256;
 const SEARCHES: usize = 100;
@@ -33,7 +33,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let dir = tempfile::tempdir()?;
     let path = dir.path().join("keywords.sqlite");
     let index = Arc::new(Keywords::open(&path, durability)?);
-    let key = CollectionKey::new("bench", "default", 0);
+    let key = CollectionKey::new("bench", "default");
     let started = Instant::now();
     let mut bytes = 0;
     let mut tasks = tokio::task::JoinSet::new();
@@ -47,7 +47,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         };
         bytes += chunk.text.len();
         let (index, key) = (index.clone(), key.clone());
-        tasks.spawn(async move { index.put(&key, Origin::Open, chunk).await });
+        tasks.spawn(async move { index.put(&key, WriteKind::Direct, chunk).await });
     }
     while tasks.join_next().await.is_some() {}
     let took = started.elapsed().as_secs_f64();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tg_storage::Durability;
 use tg_vectors::{
-    CollectionKey, Engine, Facets, Kind, Limits, Origin, Point, Search, Subject, Write,
+    CollectionKey, Engine, Facets, Kind, Limits, WriteKind, Point, Search, Subject, Write,
 };
 
 const BATCH: usize = 64;
@@ -36,7 +36,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let dir = tempfile::tempdir()?;
     let path = dir.path().join("vectors.sqlite");
     let open = || Engine::open(&path, durability, Limits::default());
-    let key = CollectionKey::new("bench", "default", 0);
+    let key = CollectionKey::new("bench", "default");
 
     let engine = std::sync::Arc::new(open()?);
     let started = Instant::now();
@@ -125,7 +125,7 @@ async fn write(
                 key,
                 kind: Kind::Chunk,
                 model: "bench".into(),
-                origin: Origin::Open,
+                write_kind: WriteKind::Direct,
                 points: points.collect(),
             };
             if let Err(error) = engine.put(write).await {

@@ -11,13 +11,14 @@ use tokio::sync::oneshot;
 use crate::cache::Cache;
 use crate::commits::Commits;
 use crate::error::VectorError;
-use crate::key::{CollectionKey, Kind};
+use crate::key::Kind;
 use crate::point::{Condition, Facets, Subject};
 use crate::scan::{self, Query};
 use crate::scans::Scans;
 use crate::store::write::{self, Done, Write};
 use crate::store::{self, read, reap};
 use crate::top::Candidate;
+use tg_collections::CollectionKey;
 
 /// Most subjects a search returns.
 pub const MAX_LIMIT: usize = 10_000;
@@ -134,7 +135,7 @@ impl Engine {
         self.change(Job::Retract { key, kind, chunks }).await
     }
 
-    /// Ends all lives of a collection up to the key's, at once; the number of points it held.
+    /// Ends all generations of a collection up to the key's, at once; the number of points it held.
     pub async fn drop_collection(&self, key: &CollectionKey) -> Result<usize, VectorError> {
         self.change(Job::Drop(key.clone())).await
     }

@@ -27,7 +27,8 @@ pub mod top;
 
 pub use engine::{Engine, Hit, Limits, MAX_LIMIT, Search};
 pub use error::VectorError;
-pub use key::{CollectionKey, Kind, Origin};
+pub use key::Kind;
 pub use point::{Condition, Facets, MAX_DIMENSION, Point, Subject, check_vector};
 pub use service::processors;
 pub use store::write::Write;
+pub use tg_collections::{CollectionKey, WriteKind};

@@ -1,11 +1,12 @@
-//! What the reaper of deleted workspaces does here: their vectors and words end.
+//! The life cycle of what is kept here: what is taken back, and the end of collections and workspaces.
 
 use async_trait::async_trait;
-use tg_collections::WorkspaceStore;
+use tg_collections::{CollectionKey, CollectionStore, KnownConfig, WorkspaceStore, WriteKind};
+use tg_schemas::msg::Retract;
 use tg_schemas::{Error, WorkspaceKey, WorkspaceTombstone};
-use tg_storage::Database;
 
 use crate::engine::Engine;
+use crate::key::Kind;
 use crate::keywords::Keywords;
 use crate::store;
 
@@ -20,8 +21,30 @@ impl WorkspaceStore for Engine {
         Ok(())
     }
 
-    fn database(&self) -> &Database {
+    fn known_config(&self) -> &dyn KnownConfig {
         self.db()
+    }
+}
+
+#[async_trait]
+impl CollectionStore for Engine {
+    const ITEMS: &'static str = "vectors";
+    const RETRACTED: &'static str = "tg_vectors_retracted_total";
+    /// Each writer retracts what it wrote.
+    type Part = Kind;
+
+    async fn retract(
+        &self,
+        key: &CollectionKey,
+        _: WriteKind,
+        part: Kind,
+        what: Retract,
+    ) -> Result<u64, Error> {
+        Ok(Self::retract(self, key, part, what.chunks).await? as u64)
+    }
+
+    async fn drop_collection(&self, last: &CollectionKey) -> Result<u64, Error> {
+        Ok(Self::drop_collection(self, last).await? as u64)
     }
 }
 
@@ -36,7 +59,28 @@ impl WorkspaceStore for Keywords {
         Ok(())
     }
 
-    fn database(&self) -> &Database {
+    fn known_config(&self) -> &dyn KnownConfig {
         self.db()
+    }
+}
+
+#[async_trait]
+impl CollectionStore for Keywords {
+    const ITEMS: &'static str = "keywords";
+    const RETRACTED: &'static str = "tg_keywords_retracted_total";
+    type Part = ();
+
+    async fn retract(
+        &self,
+        key: &CollectionKey,
+        _: WriteKind,
+        (): (),
+        what: Retract,
+    ) -> Result<u64, Error> {
+        Ok(Self::retract(self, key, what.chunks).await? as u64)
+    }
+
+    async fn drop_collection(&self, last: &CollectionKey) -> Result<u64, Error> {
+        Ok(Self::drop_collection(self, last).await? as u64)
     }
 }

@@ -290,7 +290,7 @@ async fn a_dropped_collection_is_gone_and_its_next_life_is_empty() {
         asked.last().await.unwrap().removed[store]
     };
     for store in ["vectors", "keywords"] {
-        assert_eq!(dropped(store, 2).await, 0, "an earlier life only");
+        assert_eq!(dropped(store, 2).await, 0, "an earlier generation only");
         assert_eq!(dropped(store, 3).await, 1);
         assert_eq!(dropped(store, 3).await, 0, "confirmed again");
     }

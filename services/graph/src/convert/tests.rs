@@ -52,7 +52,7 @@ fn faults_name_the_field() {
     let subject = |term| Triple::new(term, p.clone(), s.clone());
     assert!(why(&subject(quoted.clone())).starts_with("triples[7].s: a quoted triple"));
     assert!(why(&subject(Term::literal("x"))).starts_with("triples[7].s: a literal"));
-    assert!(why(&subject(Term::iri(""))).starts_with("triples[7].s: an IRI must not be empty"));
+    assert!(why(&subject(Term::iri(""))).starts_with("triples[7].s: an IRI is required"));
     assert!(why(&subject(Term::iri("no scheme"))).starts_with("triples[7].s: not an absolute IRI"));
     let predicate = Triple::new(s.clone(), Term::Blank("b".into()), s.clone());
     assert!(why(&predicate).starts_with("triples[7].p: a predicate must be an IRI"));
@@ -63,7 +63,7 @@ fn faults_name_the_field() {
     assert!(why(&with_object(literal("x", "", "no tag"))).starts_with("triples[7].o.ln: "));
     assert!(why(&with_object(Term::Blank("a b".into()))).starts_with("triples[7].o: not a blank"));
     assert!(why(&with_object(s.clone()).in_graph("*")).starts_with("triples[7].g: "));
-    assert_eq!(why(&Triple::default()), "triples[7].s: is missing");
+    assert_eq!(why(&Triple::default()), "triples[7].s: is required");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Lives of collections: their end, and the space they held.
+//! Generations of collections: their end, and the space they held.
 
 use std::time::Instant;
 
@@ -20,7 +20,7 @@ fn quads(numbers: std::ops::Range<usize>) -> Vec<Quad> {
         .collect()
 }
 
-async fn count(engine: &Engine, key: &DatasetKey) -> usize {
+async fn count(engine: &Engine, key: &CollectionKey) -> usize {
     engine
         .find(key, Pattern::default(), None)
         .await
@@ -46,38 +46,50 @@ fn open(dir: &TempDir) -> Engine {
 async fn lives_of_a_name_are_apart_and_end_one_after_the_other() {
     let dir = tempdir().unwrap();
     let engine = open(&dir);
-    let lives = [0, 1, 2].map(|life| DatasetKey::new("w", "c").in_life(life));
+    let generations = [0, 1, 2].map(|n| CollectionKey::new("w", "c").in_generation(n));
     let hostile = [("w", "c "), ("w", "C"), ("w:c", "0"), ("w", "c_0")];
-    let others = hostile.map(|(workspace, collection)| DatasetKey::new(workspace, collection));
-    for (n, key) in lives.iter().chain(&others).enumerate() {
+    let others = hostile.map(|(workspace, collection)| CollectionKey::new(workspace, collection));
+    for (n, key) in generations.iter().chain(&others).enumerate() {
         engine.insert(key, quads(0..n + 1)).await.unwrap();
     }
-    assert_eq!(engine.drop_collection(&lives[1]).await.unwrap(), 3);
+    assert_eq!(engine.drop_collection(&generations[1]).await.unwrap(), 3);
     assert_eq!(
-        engine.drop_collection(&lives[1]).await.unwrap(),
+        engine.drop_collection(&generations[1]).await.unwrap(),
         0,
         "again changes nothing"
     );
     let state = async |engine: &Engine| {
         let mut counts = Vec::new();
-        for key in lives.iter().chain(&others) {
+        for key in generations.iter().chain(&others) {
             counts.push(count(engine, key).await);
         }
         counts
     };
     assert_eq!(state(&engine).await, [0, 0, 3, 4, 5, 6, 7]);
-    let late = engine.write_from(&lives[1], Batch::insert(quads(0..9)), Origin::Run);
-    assert!(!late.await.unwrap(), "a run of that life is over");
-    let now = engine.write_from(&lives[2], Batch::insert(quads(0..4)), Origin::Run);
+    let late = engine.write_from(
+        &generations[1],
+        Batch::insert(quads(0..9)),
+        WriteKind::Tracked,
+    );
+    assert!(!late.await.unwrap(), "a run of that generation is over");
+    let now = engine.write_from(
+        &generations[2],
+        Batch::insert(quads(0..4)),
+        WriteKind::Tracked,
+    );
     assert!(now.await.unwrap());
     drop(engine);
     let engine = open(&dir);
     assert_eq!(state(&engine).await, [0, 0, 4, 4, 5, 6, 7]);
-    let late = engine.write_from(&lives[0], Batch::insert(quads(0..9)), Origin::Run);
+    let late = engine.write_from(
+        &generations[0],
+        Batch::insert(quads(0..9)),
+        WriteKind::Tracked,
+    );
     assert!(!late.await.unwrap(), "remembered");
-    engine.insert(&lives[0], quads(0..1)).await.unwrap();
+    engine.insert(&generations[0], quads(0..1)).await.unwrap();
     assert_eq!(
-        count(&engine, &lives[0]).await,
+        count(&engine, &generations[0]).await,
         1,
         "from outside it begins again"
     );
@@ -87,7 +99,10 @@ async fn lives_of_a_name_are_apart_and_end_one_after_the_other() {
 async fn a_large_collection_ends_at_once_and_its_space_is_given_back() {
     let dir = tempdir().unwrap();
     let engine = open(&dir);
-    let (gone, kept) = (DatasetKey::new("w", "gone"), DatasetKey::new("w", "kept"));
+    let (gone, kept) = (
+        CollectionKey::new("w", "gone"),
+        CollectionKey::new("w", "kept"),
+    );
     engine.insert(&kept, quads(0..100)).await.unwrap();
     for start in (0..60_000).step_by(1_000) {
         engine
@@ -138,7 +153,7 @@ async fn journals_from_before_lives_are_kept() {
     .unwrap();
     drop(old);
     let engine = open(&dir);
-    let key = DatasetKey::new("w", "c");
+    let key = CollectionKey::new("w", "c");
     engine.insert(&key, quads(5..8)).await.unwrap();
     assert_eq!(count(&engine, &key).await, 8);
     assert_eq!(engine.drop_collection(&key).await.unwrap(), 8);

@@ -29,8 +29,8 @@ fn open(dir: &TempDir) -> Engine {
     }
 }
 
-fn key() -> DatasetKey {
-    DatasetKey::new("w", "c")
+fn key() -> CollectionKey {
+    CollectionKey::new("w", "c")
 }
 
 fn triple(n: usize) -> Triple {
@@ -48,7 +48,7 @@ fn quads(numbers: impl IntoIterator<Item = usize>) -> Vec<Quad> {
         .collect()
 }
 
-async fn all(engine: &Engine, key: &DatasetKey) -> BTreeSet<Triple> {
+async fn all(engine: &Engine, key: &CollectionKey) -> BTreeSet<Triple> {
     let found = engine.find(key, Pattern::default(), None).await.unwrap();
     let count = found.len();
     let set: BTreeSet<Triple> = found.into_iter().collect();
@@ -182,7 +182,7 @@ async fn a_snapshot_with_its_tail_is_the_same_dataset() {
 async fn many_small_changes_share_commits() {
     let dir = tempdir().unwrap();
     let engine = open(&dir);
-    let (one, two) = (key(), DatasetKey::new("w", "other"));
+    let (one, two) = (key(), CollectionKey::new("w", "other"));
     let changes = (0..500).map(|n| {
         let key = if n % 2 == 0 { &one } else { &two };
         engine.insert(key, quads([n]))
@@ -203,7 +203,7 @@ async fn datasets_are_apart_and_can_be_dropped() {
     let engine = open(&dir);
     // Names that would collide if they were joined.
     let keys = [("a", "b:c"), ("a:b", "c"), ("a", "b"), ("a", "")];
-    let keys = keys.map(|(workspace, collection)| DatasetKey::new(workspace, collection));
+    let keys = keys.map(|(workspace, collection)| CollectionKey::new(workspace, collection));
     for (n, key) in keys.iter().enumerate() {
         engine.insert(key, quads([n])).await.unwrap();
     }

@@ -61,8 +61,8 @@ fn of_chunk(chunk: &str, facts: &[Triple]) -> Vec<Triple> {
     all
 }
 
-fn key() -> DatasetKey {
-    DatasetKey::new("w", "c")
+fn key() -> CollectionKey {
+    CollectionKey::new("w", "c")
 }
 
 async fn write(engine: &Engine, triples: &[Triple]) {
@@ -80,7 +80,7 @@ async fn all(engine: &Engine) -> BTreeSet<Triple> {
 async fn retract(engine: &Engine, parts: &[&str]) -> usize {
     let parts: Vec<String> = parts.iter().map(|part| (*part).to_owned()).collect();
     let key = key();
-    let gone = engine.retract(&key, &parts, Vec::new(), Origin::Open);
+    let gone = engine.retract(&key, &parts, Vec::new(), WriteKind::Direct);
     gone.await.unwrap()
 }
 
@@ -141,12 +141,12 @@ async fn exact_triples_go_whatever_they_came_from() {
     let triples = [fact("a", "b", "c"), fact("d", "e", "f")];
     write(&engine, &triples).await;
     let quads = vec![convert::quad("", &triples[0]).unwrap()];
-    let gone = engine.retract(&key(), &[], quads, Origin::Open).await;
+    let gone = engine.retract(&key(), &[], quads, WriteKind::Direct).await;
     assert_eq!(gone.unwrap(), 1);
     assert_eq!(all(&engine).await, BTreeSet::from([triples[1].clone()]));
-    let nowhere = DatasetKey::new("w", "nowhere");
+    let nowhere = CollectionKey::new("w", "nowhere");
     let parts = ["urn:chunk:1".to_owned()];
-    let none = engine.retract(&nowhere, &parts, Vec::new(), Origin::Open);
+    let none = engine.retract(&nowhere, &parts, Vec::new(), WriteKind::Direct);
     assert_eq!(none.await.unwrap(), 0);
 }
 

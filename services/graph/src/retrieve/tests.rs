@@ -21,9 +21,9 @@ fn tagged(value: &str, language: &str) -> Term {
     }
 }
 
-async fn filled(triples: &[Triple]) -> (Engine, DatasetKey) {
+async fn filled(triples: &[Triple]) -> (Engine, CollectionKey) {
     let engine = Engine::in_memory(Limits::default()).unwrap();
-    let key = DatasetKey::new("w", "c");
+    let key = CollectionKey::new("w", "c");
     let quads = triples
         .iter()
         .map(|triple| convert::quad("", triple).unwrap());
@@ -42,7 +42,7 @@ fn asked(nodes: &[&str]) -> NeighbourhoodRequest {
 }
 
 /// The edges as sorted lines of labels.
-async fn lines(engine: &Engine, key: &DatasetKey, ask: NeighbourhoodRequest) -> Vec<String> {
+async fn lines(engine: &Engine, key: &CollectionKey, ask: NeighbourhoodRequest) -> Vec<String> {
     let cancel = CancellationToken::new();
     let found = engine.neighbours(key, ask, cancel).await.unwrap();
     let name = |place: i64| text(&found.terms[usize::try_from(place).unwrap()]);
@@ -123,9 +123,13 @@ async fn a_frontier_is_looked_around_in_all_directions_with_labels() {
         ["Ada | knows | b", "c | knows | Ada"]
     );
     assert!(
-        lines(&engine, &DatasetKey::new("w", "other"), asked(&["urn:x:a"]))
-            .await
-            .is_empty()
+        lines(
+            &engine,
+            &CollectionKey::new("w", "other"),
+            asked(&["urn:x:a"])
+        )
+        .await
+        .is_empty()
     );
 }
 

@@ -1,9 +1,7 @@
 //! The engine as processors of the mesh: thin handlers, one engine for all of them.
 
-mod forget;
 mod neighbours;
 mod query;
-mod run;
 mod sparql;
 mod tidy;
 mod write;
@@ -11,7 +9,7 @@ mod write;
 use std::path::Path;
 use std::sync::Arc;
 
-use tg_collections::reaper;
+use tg_collections::{Dropper, Retractor, reaper};
 use tg_mesh::{Mesh, OpenFault, OwnedStore, Processor, TaskKind};
 use tg_schemas::msg::{RETRACT, drop_topic};
 use tg_schemas::{Error, ErrorCode};
@@ -45,11 +43,8 @@ pub fn processors(
     );
     let writer = Processor::new("triples-write")
         .reads("input", Arc::new(write::Writer(owned.clone())))
-        .reads_own(RETRACT, Arc::new(forget::Retractor(owned.clone())))
-        .serves_system(
-            &drop_topic("graph"),
-            Arc::new(forget::Dropper(owned.clone())),
-        )
+        .reads_own(RETRACT, Arc::new(Retractor::new(owned.clone(), ())))
+        .serves_system(&drop_topic("graph"), Arc::new(Dropper::new(owned.clone())))
         .concurrency(128)
         .watches(&[tidy::COLLECTIONS])
         .owns(owned.clone());

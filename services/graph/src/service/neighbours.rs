@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use tg_collections::CollectionKey;
 use tg_mesh::{Cx, Out, OwnedStore, Serve};
 use tg_schemas::Error;
 use tg_schemas::msg::{
     NeighbourhoodRequest, NeighbourhoodResponse, SourcesRequest, SourcesResponse,
 };
 
-use super::run;
 use crate::Engine;
 
 /// Wire type of faults while querying.
@@ -27,7 +27,7 @@ impl Serve<NeighbourhoodRequest, NeighbourhoodResponse> for Neighbours {
         mut out: Out<NeighbourhoodResponse>,
     ) -> Result<(), Error> {
         let engine = self.0.get().await?;
-        let key = run::asked(&cx, &ask.collection);
+        let key = CollectionKey::of(&cx, &ask.collection);
         let found = engine.neighbours(&key, ask, cx.cancel.clone()).await;
         out.send(found.map_err(|error| error.to_wire(FAULT))?).await
     }
@@ -44,7 +44,7 @@ impl Serve<SourcesRequest, SourcesResponse> for Sources {
         mut out: Out<SourcesResponse>,
     ) -> Result<(), Error> {
         let engine = self.0.get().await?;
-        let key = run::asked(&cx, &ask.collection);
+        let key = CollectionKey::of(&cx, &ask.collection);
         let found = engine.sources(&key, ask, cx.cancel.clone()).await;
         out.send(found.map_err(|error| error.to_wire(FAULT))?).await
     }

@@ -7,8 +7,8 @@ use tg_mesh::{Cx, Out, OwnedStore, Serve};
 use tg_schemas::msg::{TriplesQueryRequest, TriplesQueryResponse};
 use tg_schemas::{Error, Triple};
 
-use super::{batch, limit, run};
-use crate::{Asked, DatasetKey, Engine, GraphError, Pattern};
+use super::{batch, limit};
+use crate::{Asked, CollectionKey, Engine, GraphError, Pattern};
 
 /// Wire type of faults while querying.
 const FAULT: &str = "triples-query-error";
@@ -26,7 +26,7 @@ impl Serve<TriplesQueryRequest, TriplesQueryResponse> for Querier {
         out: Out<TriplesQueryResponse>,
     ) -> Result<(), Error> {
         let engine = self.0.get().await?;
-        let key = run::asked(&cx, &ask.collection);
+        let key = CollectionKey::of(&cx, &ask.collection);
         let answered = async {
             let asked = Pattern::read(
                 ask.s.as_ref(),
@@ -66,7 +66,7 @@ async fn send(mut out: Out<TriplesQueryResponse>, triples: Vec<Triple>) -> Resul
 /// Batches of the asked size; one is held back until it is known whether it is the last.
 async fn stream(
     engine: &Engine,
-    key: &DatasetKey,
+    key: &CollectionKey,
     pattern: Pattern,
     ask: &TriplesQueryRequest,
     mut out: Out<TriplesQueryResponse>,

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use tg_collections::CollectionKey;
 use tg_mesh::{Cx, Out, OwnedStore, Serve};
 use tg_schemas::Error;
 use tg_schemas::msg::{SparqlBinding, SparqlQueryRequest, SparqlQueryResponse};
 
-use super::run;
 use super::{batch, limit};
 use crate::{Engine, GraphError, Limits, Part, SparqlAnswer, SparqlAsk};
 
@@ -25,7 +25,7 @@ impl Serve<SparqlQueryRequest, SparqlQueryResponse> for Sparql {
         out: Out<SparqlQueryResponse>,
     ) -> Result<(), Error> {
         let engine = self.0.get().await?;
-        let key = run::asked(&cx, &ask.collection);
+        let key = CollectionKey::of(&cx, &ask.collection);
         let asked = SparqlAsk {
             query: ask.query,
             limit: limit(ask.limit),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tg_mesh::{Mesh, Mode, OwnedStore};
 
-use crate::{DatasetKey, Engine};
+use crate::{CollectionKey, Engine};
 
 /// Config type that lists collections.
 pub(super) const COLLECTIONS: &str = "collection";
@@ -59,7 +59,7 @@ async fn forget(owned: &OwnedStore<Engine>, workspace: &str, collection: &str) {
     let Some(engine) = owned.opened() else {
         return;
     };
-    let key = DatasetKey::new(workspace, collection);
+    let key = CollectionKey::new(workspace, collection);
     match engine.drop_collection(&key).await {
         Ok(_) => tracing::info!(workspace, collection, "triples forgotten"),
         Err(error) => {

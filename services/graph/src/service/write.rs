@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use oxigraph::model::Quad;
+use tg_collections::Target;
 use tg_mesh::{Cx, OwnedStore, Read, ReadFault};
 use tg_runs::RunContext;
 use tg_schemas::msg::Triples;
 use tg_schemas::{Error, ErrorCode, Triple};
 
-use super::run;
 use crate::{Batch, Engine, GraphError, convert};
 
 /// From so many triples on, preparing a record leaves the runtime's threads.
@@ -20,10 +20,9 @@ pub(super) struct Writer(pub(super) Arc<OwnedStore<Engine>>);
 #[async_trait]
 impl Read<Triples> for Writer {
     async fn read(&self, cx: Cx, record: Triples) -> Result<(), ReadFault> {
-        let key = run::key(&cx, &record.metadata);
-        if !run::is_current(&cx, &key) {
+        let Some(target) = Target::of(&cx, record.metadata.as_ref()) else {
             return Ok(());
-        }
+        };
         let engine = self.0.get().await?;
         let triples = record.triples;
         let prepared = if triples.len() < LARGE {
@@ -34,7 +33,7 @@ impl Read<Triples> for Writer {
         };
         let count = prepared.batch.len();
         let written = engine
-            .write_from(&key, prepared.batch, run::origin(&cx))
+            .write_from(&target.key, prepared.batch, target.kind)
             .await;
         if written.map_err(|error| error.to_wire(ErrorCode::Storage.as_str()))? {
             metrics::counter!("tg_graph_triples_written_total").increment(count as u64);
@@ -49,7 +48,7 @@ impl Read<Triples> for Writer {
 
 struct Prepared {
     batch: Batch,
-    /// Why some triples are no RDF. The others are written all the same.
+    /// Why some triples are not RDF. The others are written all the same.
     refused: Option<Error>,
 }
 

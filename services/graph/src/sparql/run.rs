@@ -18,9 +18,9 @@ use super::shape::Shape;
 use super::{Part, Said, rewrite, syntax, texts};
 use crate::convert;
 use crate::error::GraphError;
-use crate::key::DatasetKey;
 use crate::limits::Limits;
 use crate::permits::{Permit, Permits};
+use tg_collections::CollectionKey;
 
 /// Up to so many graphs are listed before the query instead of while it runs: the store's list of
 /// graphs is locked against writers as long as somebody walks it.
@@ -42,7 +42,7 @@ pub(super) struct Work {
 /// The place at which a query is evaluated. It is given up while the reader is awaited.
 pub(super) struct Place {
     pub(super) permits: Arc<Permits>,
-    pub(super) key: DatasetKey,
+    pub(super) key: CollectionKey,
     pub(super) permit: Option<Permit>,
     /// The reader went.
     pub(super) gone: CancellationToken,

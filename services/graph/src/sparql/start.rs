@@ -10,8 +10,8 @@ use super::run::{Place, Work};
 use super::{Said, SparqlAnswer, SparqlAsk, nesting};
 use crate::engine::Engine;
 use crate::error::GraphError;
-use crate::key::DatasetKey;
 use crate::permits::Permit;
+use tg_collections::CollectionKey;
 
 /// Parser, optimiser and evaluator recurse over the query; what [`nesting`] and [`super::shape`] let through fits in
 /// this.
@@ -22,7 +22,7 @@ const GRACE: std::time::Duration = std::time::Duration::from_secs(2);
 /// Starts a query.
 pub(crate) async fn start(
     engine: &Engine,
-    key: &DatasetKey,
+    key: &CollectionKey,
     ask: SparqlAsk,
 ) -> Result<SparqlAnswer, GraphError> {
     nesting::check(&ask.query)?;

@@ -8,7 +8,7 @@ use crate::error::GraphError;
 pub(super) fn parse(text: &str) -> Result<Query, GraphError> {
     let refused = |why: &str| Err(GraphError::QuerySyntax(why.to_owned()));
     if text.trim().is_empty() {
-        return refused("query: must not be empty");
+        return refused("query: is required");
     }
     let error = match SparqlParser::new().parse_query(text) {
         Ok(query) => return Ok(query),
@@ -50,7 +50,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_told_with_its_place() {
         assert!(parse("SELECT ?s WHERE { ?s ?p ?o }").is_ok());
-        assert_eq!(fault(" \n"), "query: must not be empty");
+        assert_eq!(fault(" \n"), "query: is required");
         let update = "query: is an update; only queries are answered here";
         for text in ["DROP ALL", "INSERT DATA { <urn:a> <urn:b> 1 }"] {
             assert_eq!(fault(text), update);

@@ -4,8 +4,8 @@ use oxigraph::model::Quad;
 
 use super::*;
 use crate::formats::{self, Format};
-use crate::key::DatasetKey;
 use crate::{Batch, Engine, Limits};
+use tg_collections::CollectionKey;
 
 const DATA: &str = r#"
     @prefix : <http://example.org/> .
@@ -17,9 +17,9 @@ const DATA: &str = r#"
     GRAPH <urn:g2> { :b :size 20 . }
 "#;
 
-async fn engine() -> (Engine, DatasetKey) {
+async fn engine() -> (Engine, CollectionKey) {
     let engine = Engine::in_memory(Limits::default()).unwrap();
-    let key = DatasetKey::new("w", "c");
+    let key = CollectionKey::new("w", "c");
     let quads = formats::read(DATA.as_bytes(), Format::TriG, None, "x").unwrap();
     let quads: Vec<Quad> = quads.collect::<Result<_, _>>().unwrap();
     engine.write(&key, Batch::insert(quads)).await.unwrap();
@@ -134,7 +134,7 @@ async fn faults_are_told_apart() {
         .unwrap_err();
     assert!(matches!(service, GraphError::Evaluation(_)), "{service}");
     let (engine, _) = engine().await;
-    let nothing = DatasetKey::new("w", "nothing");
+    let nothing = CollectionKey::new("w", "nothing");
     let mut answer = engine
         .sparql(&nothing, ask("SELECT * { ?s ?p ?o }"))
         .await
@@ -226,7 +226,7 @@ async fn bounded(query: &str) -> GraphError {
         ..Limits::default()
     };
     let engine = Engine::in_memory(limits).unwrap();
-    let key = DatasetKey::new("w", "c");
+    let key = CollectionKey::new("w", "c");
     let lines: String = (0..300)
         .map(|n| format!("<urn:s{n}> <urn:p> 'v' .\n"))
         .collect();
@@ -342,7 +342,7 @@ async fn a_long_answer_is_not_counted_once_it_was_read() {
         ..Limits::default()
     };
     let engine = Engine::in_memory(limits).unwrap();
-    let key = DatasetKey::new("w", "c");
+    let key = CollectionKey::new("w", "c");
     let lines: String = (0..60)
         .map(|n| format!("<urn:s{n}> <urn:p> 'v' .\n"))
         .collect();
@@ -369,7 +369,7 @@ async fn slow_readers_hold_no_place_and_are_not_waited_for_without_end() {
         ..Limits::default()
     };
     let engine = Engine::in_memory(limits).unwrap();
-    let key = DatasetKey::new("w", "c");
+    let key = CollectionKey::new("w", "c");
     let mut slow = Vec::new();
     for _ in 0..3 {
         let mut asked = ask("SELECT * { VALUES ?a { 1 2 3 4 5 6 7 8 9 } }");

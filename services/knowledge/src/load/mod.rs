@@ -52,13 +52,13 @@ impl Loader<'_> {
         }
         let collection = or(collection, DEFAULT);
         self.ensure(collection).await?;
-        let incarnation = self.incarnation(collection);
-        let run = self.run("load", collection, incarnation);
+        let generation = self.generation(collection);
+        let run = self.run("load", collection, generation);
         let load = Load {
             core: self.core.clone(),
             flow: self.flow.clone(),
             collection: collection.to_owned(),
-            incarnation,
+            generation,
             run: run.to_string(),
         };
         self.cores.note_load(&load).await?;
@@ -80,8 +80,8 @@ impl Loader<'_> {
         let mut counts = Counts::from([("records".to_owned(), 0)]);
         for load in loads.await? {
             // One that was deleted since took everything with it.
-            if self.incarnation(&load.collection) == load.incarnation {
-                let run = self.run("unload", &load.collection, load.incarnation);
+            if self.generation(&load.collection) == load.generation {
+                let run = self.run("unload", &load.collection, load.generation);
                 let metadata = self.metadata(&load.collection);
                 let make = |piece: &Piece| {
                     let record = retract(piece, &metadata)?;
@@ -146,7 +146,7 @@ impl Loader<'_> {
     }
 
     /// The same for the same question, so that one which is asked again goes on where it was.
-    fn run(&self, what: &str, collection: &str, incarnation: i64) -> RunId {
+    fn run(&self, what: &str, collection: &str, generation: i64) -> RunId {
         let named = [
             what,
             self.core.kind.as_str(),
@@ -159,10 +159,10 @@ impl Loader<'_> {
             .iter()
             .map(|part| format!("{}:{part}", part.len()))
             .collect();
-        RunId::new(incarnation, self.cx.workspace_key().as_str(), &named)
+        RunId::new(generation, self.cx.workspace_key().as_str(), &named)
     }
 
-    fn incarnation(&self, collection: &str) -> i64 {
+    fn generation(&self, collection: &str) -> i64 {
         self.cx
             .config()
             .incarnation(self.cx.workspace(), collection)

@@ -12,8 +12,8 @@ pub(crate) struct Load {
     pub(crate) core: CoreKey,
     pub(crate) flow: String,
     pub(crate) collection: String,
-    /// Which life of the collection's name.
-    pub(crate) incarnation: i64,
+    /// Which generation of the collection.
+    pub(crate) generation: i64,
     /// The run of the last load.
     pub(crate) run: String,
 }
@@ -33,7 +33,7 @@ impl Cores {
                     load.core.kind.code(),
                     load.flow,
                     load.collection,
-                    load.incarnation,
+                    load.generation,
                     load.run
                 ])?;
                 Ok(())
@@ -61,7 +61,7 @@ impl Cores {
                         core: core.clone(),
                         flow: flow.clone(),
                         collection: row.get(0)?,
-                        incarnation: row.get(1)?,
+                        generation: row.get(1)?,
                         run: row.get(2)?,
                     })
                 })?;

@@ -104,7 +104,7 @@ async fn what_a_load_brings_by_is_not_kept_again() {
         core: key("w", "urn:doc"),
         flow: "f".into(),
         collection: "c".into(),
-        incarnation: 3,
+        generation: 3,
         run: "run.3.x".into(),
     };
     cores.note_load(&load).await.unwrap();
@@ -126,7 +126,7 @@ async fn loads_are_known_by_flow_and_collection() {
         core: key("w", "urn:doc"),
         flow: "f".into(),
         collection: collection.into(),
-        incarnation: 0,
+        generation: 0,
         run: run.into(),
     };
     for one in [load("a", "1"), load("b", "2"), load("a", "3")] {

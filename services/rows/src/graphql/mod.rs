@@ -10,8 +10,8 @@ use std::sync::atomic::AtomicUsize;
 use async_graphql::{PathSegment, Request, Variables};
 use serde_json::{Map, Value};
 
-use crate::key::CollectionKey;
 use crate::store::Store;
+use tg_collections::CollectionKey;
 
 pub use build::{Built, build};
 

@@ -36,7 +36,7 @@ async fn store() -> Arc<Store> {
         let own = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
         row(&table, &pairs.iter().map(own).collect::<BTreeMap<_, _>>()).unwrap()
     });
-    let key = CollectionKey::new("w", "c", 0);
+    let key = CollectionKey::new("w", "c");
     store
         .write(&key, table.clone(), rows.collect(), String::new())
         .await
@@ -52,7 +52,7 @@ async fn ask(rows: &[(&str, &str)], text: &str, variables: Json) -> Outcome {
         operation: None,
     };
     built
-        .run(store().await, CollectionKey::new("w", "c", 0), query)
+        .run(store().await, CollectionKey::new("w", "c"), query)
         .await
 }
 

@@ -8,16 +8,13 @@ mod write;
 use std::path::Path;
 use std::sync::Arc;
 
-use tg_collections::reaper;
-use tg_mesh::{Cx, Mesh, OwnedStore, Processor, TaskKind};
-use tg_runs::RunContext;
-use tg_schemas::msg::{ExtractedObject, Metadata, RETRACT, drop_topic};
+use tg_collections::{Dropper, Retractor, reaper};
+use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
+use tg_schemas::msg::{ExtractedObject, RETRACT, drop_topic};
 use tg_schemas::table::TABLE;
 use tg_storage::Durability;
 
-use crate::key::CollectionKey;
 use crate::store::Store;
-use forget::Forgetter;
 use query::Querier;
 use write::Writer;
 
@@ -53,11 +50,10 @@ pub fn processors(
         TaskKind::Background,
         reaper::run(mesh.clone(), STORE, store.clone()),
     );
-    let forgetter = Arc::new(Forgetter(store.clone()));
     let writer = Processor::new("rows-write")
         .reads::<ExtractedObject>("input", Arc::new(Writer(store.clone())))
-        .reads_own(RETRACT, forgetter.clone())
-        .serves_system(&drop_topic(STORE), forgetter)
+        .reads_own(RETRACT, Arc::new(Retractor::new(store.clone(), ())))
+        .serves_system(&drop_topic(STORE), Arc::new(Dropper::new(store.clone())))
         .watches(&[TABLE])
         .concurrency(WRITES)
         .owns(store.clone());
@@ -67,20 +63,4 @@ pub fn processors(
         .concurrency(QUESTIONS)
         .owns(store);
     vec![writer, query]
-}
-
-/// The collection that a record is for.
-fn key(cx: &Cx, metadata: Option<&Metadata>) -> CollectionKey {
-    let collection = metadata.map_or("", |metadata| metadata.collection.as_str());
-    of(cx, collection)
-}
-
-/// A collection in its present life.
-fn of(cx: &Cx, collection: &str) -> CollectionKey {
-    let named = CollectionKey::new(cx.workspace_key().as_str(), collection, 0);
-    let incarnation = cx.incarnation(&named.collection);
-    CollectionKey {
-        incarnation,
-        ..named
-    }
 }

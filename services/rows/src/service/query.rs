@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tg_collections::CollectionKey;
 use tg_mesh::{Cx, Out, OwnedStore, Serve};
 use tg_schemas::msg::{GraphQLError, RowsQueryRequest, RowsQueryResponse};
 use tg_schemas::{Error, ErrorCode};
 
-use super::of;
 use super::schemas::Schemas;
 use crate::graphql::{Fault, Query};
 use crate::store::Store;
@@ -44,10 +44,7 @@ impl Serve<RowsQueryRequest, RowsQueryResponse> for Querier {
         mut out: Out<RowsQueryResponse>,
     ) -> Result<(), Error> {
         if ask.query.trim().is_empty() {
-            return Err(Error::new(
-                ErrorCode::BadRequest,
-                "query: must not be empty",
-            ));
+            return Err(Error::new(ErrorCode::BadRequest, "query: is required"));
         }
         if ask.query.len() > LONGEST {
             return Err(Error::new(
@@ -63,7 +60,7 @@ impl Serve<RowsQueryRequest, RowsQueryResponse> for Querier {
             operation: ask.operation_name.filter(|name| !name.is_empty()),
         };
         let outcome = tokio::select! {
-            outcome = schema.run(store, of(&cx, &ask.collection), query) => outcome,
+            outcome = schema.run(store, CollectionKey::of(&cx, &ask.collection), query) => outcome,
             () = cx.cancel.cancelled() => return Ok(()),
             () = tokio::time::sleep(cx.deadline.left().min(LONGEST_RUN)) => {
                 return Err(Error::new(ErrorCode::Timeout, "the time limit of a query was reached"));

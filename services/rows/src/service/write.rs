@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use tg_collections::Target;
 use tg_mesh::{Cx, OwnedStore, Read, ReadFault};
 use tg_runs::RunContext;
 use tg_schemas::msg::ExtractedObject;
 use tg_schemas::table::{TABLE, Table};
 use tg_schemas::{Error, ErrorCode};
 
-use super::key;
 use crate::error::RowsError;
 use crate::store::Store;
 use crate::value;
@@ -20,10 +20,9 @@ pub(super) struct Writer(pub(super) Arc<OwnedStore<Store>>);
 #[async_trait]
 impl Read<ExtractedObject> for Writer {
     async fn read(&self, cx: Cx, record: ExtractedObject) -> Result<(), ReadFault> {
-        let key = key(&cx, record.metadata.as_ref());
-        if !cx.is_current(&key.collection) {
+        let Some(Target { key, .. }) = Target::of(&cx, record.metadata.as_ref()) else {
             return Ok(());
-        }
+        };
         let table = table(&cx, &record.schema_name).map_err(Error::from)?;
         let chunk = chunk(&record);
         cx.subject(&chunk);

@@ -2,6 +2,7 @@
 
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Transaction};
+use tg_collections::CollectionKey;
 use tg_storage::StorageError;
 
 use super::Store;
@@ -10,17 +11,12 @@ use super::Store;
 const STRIP: usize = 5_000;
 
 impl Store {
-    /// Takes every life of a collection up to `incarnation` out of use. Returns how many rows that were.
-    pub async fn drop_collection(
-        &self,
-        workspace: &str,
-        collection: &str,
-        incarnation: i64,
-    ) -> Result<i64, StorageError> {
+    /// Takes every generation of a collection up to the key's out of use. Returns how many rows that were.
+    pub async fn drop_collection(&self, last: &CollectionKey) -> Result<i64, StorageError> {
         let bound = vec![
-            Value::Text(workspace.to_owned()),
-            Value::Text(collection.to_owned()),
-            Value::Integer(incarnation),
+            Value::Text(last.workspace().to_owned()),
+            Value::Text(last.collection().to_owned()),
+            Value::Integer(last.generation()),
         ];
         let which = "workspace = ?1 AND collection = ?2 AND incarnation <= ?3";
         self.retire(which, bound).await

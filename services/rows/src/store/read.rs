@@ -6,9 +6,9 @@ use tg_schemas::table::{Kind, Table};
 use tg_storage::StorageError;
 
 use super::{Store, shape, sql};
-use crate::key::CollectionKey;
 use crate::select::Select;
 use crate::value::Value;
+use tg_collections::CollectionKey;
 
 impl Store {
     /// The rows that a question asks for, a value per field. A table without rows has none.
@@ -42,7 +42,7 @@ impl Store {
         select: &Select,
     ) -> Result<Option<Vec<Vec<Value>>>, StorageError> {
         let (key, table, select) = (key.clone(), table.clone(), select.clone());
-        let workspace = key.workspace.clone();
+        let workspace = key.workspace().to_owned();
         let read = move |conn: &Connection| {
             let Some(set) = shape::find(conn, &key, &table.key)? else {
                 return Ok(Some(Vec::new()));

@@ -6,8 +6,8 @@ use tg_schemas::table::Table;
 use tg_storage::StorageError;
 
 use super::sql;
-use crate::key::CollectionKey;
 use crate::value;
+use tg_collections::CollectionKey;
 
 /// A stored table of a collection.
 #[derive(Debug, Clone)]
@@ -41,7 +41,7 @@ pub(super) fn find(
          AND name = ?4 AND dropped = 0",
     )?;
     let found = statement.query_row(
-        params![key.workspace, key.collection, key.incarnation, name],
+        params![key.workspace(), key.collection(), key.generation(), name],
         |row| {
             Ok(Set {
                 id: row.get(0)?,
@@ -88,7 +88,7 @@ fn create(tx: &Transaction<'_>, key: &CollectionKey, table: &Table) -> Result<Se
     let shape = shape(table);
     tx.execute(
         "INSERT INTO sets (workspace, collection, incarnation, name, shape) VALUES (?1, ?2, ?3, ?4, ?5)",
-        params![key.workspace, key.collection, key.incarnation, table.key, shape],
+        params![key.workspace(), key.collection(), key.generation(), table.key, shape],
     )?;
     let id = tx.last_insert_rowid();
     tx.execute_batch(&sql::create(id, table))?;

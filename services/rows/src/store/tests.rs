@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use tg_schemas::table::Table;
 
 use super::*;
-use crate::key::CollectionKey;
 use crate::select::{Condition, Select, Test};
 use crate::value::{Value, row};
+use tg_collections::CollectionKey;
 
 const CITIES: &str = r#"{"fields": [
     {"name": "id", "type": "integer", "primary_key": true},
@@ -32,7 +32,7 @@ fn all() -> Select {
 }
 
 fn key(collection: &str) -> CollectionKey {
-    CollectionKey::new("w", collection, 1)
+    CollectionKey::new("w", collection).in_generation(1)
 }
 
 async fn put(store: &Store, key: &CollectionKey, chunk: &str, rows: &[&[(&str, &str)]]) {
@@ -169,10 +169,10 @@ async fn a_dropped_collection_is_gone_and_no_other_is() {
     for name in ["docs", "docs_2024", "a:b", "a"] {
         put(&store, &key(name), "", &rome).await;
     }
-    let next = CollectionKey::new("w", "docs", 2);
+    let next = CollectionKey::new("w", "docs").in_generation(2);
     put(&store, &next, "", &rome).await;
-    assert_eq!(store.drop_collection("w", "docs", 1).await.unwrap(), 1);
-    assert_eq!(store.drop_collection("w", "docs", 1).await.unwrap(), 0);
+    assert_eq!(store.drop_collection(&key("docs")).await.unwrap(), 1);
+    assert_eq!(store.drop_collection(&key("docs")).await.unwrap(), 0);
     while store.reap().await.unwrap() {}
     assert!(names(&store, &key("docs"), all()).await.is_empty());
     for still in [&key("docs_2024"), &key("a:b"), &key("a"), &next] {
@@ -204,7 +204,7 @@ async fn a_workspace_keeps_its_quota_of_rows_and_can_always_let_go() {
         error.message,
         "the tables of this workspace may hold at most 3 rows"
     );
-    let other = CollectionKey::new("other", "c", 0);
+    let other = CollectionKey::new("other", "c");
     put(&store, &other, "k1", &[&row("1")]).await;
     assert_eq!(store.retract(&key, vec!["k1".into()]).await, Ok(2));
 }

@@ -5,8 +5,8 @@ use tg_schemas::table::Table;
 use tg_storage::StorageError;
 
 use super::{Store, shape, sql};
-use crate::key::CollectionKey;
 use crate::value::Row;
+use tg_collections::CollectionKey;
 
 impl Store {
     /// Stores rows of a table, each once whatever else comes from the same chunk; `chunk` is empty for rows
@@ -20,7 +20,7 @@ impl Store {
     ) -> Result<usize, StorageError> {
         let (key, quota) = (key.clone(), self.quota.clone());
         let write = move |tx: &Transaction<'_>| {
-            quota.check(tx, &key.workspace, rows.len())?;
+            quota.check(tx, key.workspace(), rows.len())?;
             let set = shape::ensure(tx, &key, &table)?;
             let mut insert = tx.prepare_cached(&sql::upsert(set.id, &table))?;
             let mut source = tx.prepare_cached(
@@ -58,7 +58,7 @@ fn sets(tx: &Transaction<'_>, key: &CollectionKey) -> Result<Vec<i64>, StorageEr
         "SELECT id FROM sets WHERE workspace = ?1 AND collection = ?2 AND incarnation = ?3 AND dropped = 0",
     )?;
     let ids = statement.query_map(
-        params![key.workspace, key.collection, key.incarnation],
+        params![key.workspace(), key.collection(), key.generation()],
         |row| row.get(0),
     )?;
     Ok(ids.collect::<Result<_, _>>()?)

@@ -4,12 +4,12 @@ use serde_json::json;
 use tg_schemas::Term;
 
 use super::*;
-use crate::key::Origin;
 use crate::point::Point;
 use crate::store;
+use tg_collections::WriteKind;
 
 fn key(workspace: &str, collection: &str) -> CollectionKey {
-    CollectionKey::new(workspace, collection, 0)
+    CollectionKey::new(workspace, collection)
 }
 
 fn engine() -> Engine {
@@ -57,7 +57,7 @@ fn write(key: &CollectionKey, kind: Kind, model: &str, points: Vec<Point>) -> Wr
         key: key.clone(),
         kind,
         model: model.to_owned(),
-        origin: Origin::Open,
+        write_kind: WriteKind::Direct,
         points,
     }
 }
@@ -344,21 +344,29 @@ async fn equal_and_hostile_names_never_meet() {
 #[tokio::test]
 async fn a_dropped_life_stays_dead_and_is_reclaimed() {
     let engine = engine();
-    let life = |n| CollectionKey::new("w", "c", n);
+    let generation = |n| CollectionKey::new("w", "c").in_generation(n);
     for n in 0..3 {
         let points = (0..3_000)
             .map(|at| chunk(&format!("{at}"), &[1.0, at as f32]))
             .collect();
         engine
-            .keep(&life(n), Kind::Chunk, "m", points)
+            .keep(&generation(n), Kind::Chunk, "m", points)
             .await
             .unwrap();
     }
-    assert_eq!(chunks(&engine, &life(1), &[1.0, 0.0]).await.len(), 10);
-    assert_eq!(engine.drop_collection(&life(1)).await.unwrap(), 6_000);
-    assert_eq!(engine.drop_collection(&life(1)).await.unwrap(), 0, "again");
-    assert!(chunks(&engine, &life(1), &[1.0, 0.0]).await.is_empty());
-    assert_eq!(chunks(&engine, &life(2), &[1.0, 0.0]).await.len(), 10);
+    assert_eq!(chunks(&engine, &generation(1), &[1.0, 0.0]).await.len(), 10);
+    assert_eq!(engine.drop_collection(&generation(1)).await.unwrap(), 6_000);
+    assert_eq!(
+        engine.drop_collection(&generation(1)).await.unwrap(),
+        0,
+        "again"
+    );
+    assert!(
+        chunks(&engine, &generation(1), &[1.0, 0.0])
+            .await
+            .is_empty()
+    );
+    assert_eq!(chunks(&engine, &generation(2), &[1.0, 0.0]).await.len(), 10);
     let left = async {
         loop {
             let left: i64 = engine
@@ -377,16 +385,30 @@ async fn a_dropped_life_stays_dead_and_is_reclaimed() {
         .await
         .expect("space is reclaimed");
     let late = Write {
-        origin: Origin::Run,
-        ..write(&life(1), Kind::Chunk, "m", vec![chunk("late", &[1.0, 0.0])])
+        write_kind: WriteKind::Tracked,
+        ..write(
+            &generation(1),
+            Kind::Chunk,
+            "m",
+            vec![chunk("late", &[1.0, 0.0])],
+        )
     };
     assert_eq!(engine.put(late).await.unwrap(), 0, "its run came too late");
-    assert!(chunks(&engine, &life(1), &[1.0, 0.0]).await.is_empty());
+    assert!(
+        chunks(&engine, &generation(1), &[1.0, 0.0])
+            .await
+            .is_empty()
+    );
     engine
-        .keep(&life(1), Kind::Chunk, "other", vec![chunk("new", &[1.0])])
+        .keep(
+            &generation(1),
+            Kind::Chunk,
+            "other",
+            vec![chunk("new", &[1.0])],
+        )
         .await
         .unwrap();
-    assert_eq!(chunks(&engine, &life(1), &[1.0]).await, ["new"]);
+    assert_eq!(chunks(&engine, &generation(1), &[1.0]).await, ["new"]);
 }
 
 #[tokio::test]

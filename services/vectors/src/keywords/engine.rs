@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use super::{query, store};
 use crate::commits::Commits;
 use crate::error::VectorError;
-use crate::key::{CollectionKey, Origin};
+use tg_collections::{CollectionKey, WriteKind};
 
 /// Most chunks a search returns.
 const MAX_LIMIT: usize = 10_000;
@@ -35,7 +35,7 @@ pub struct KeywordHit {
 type Reply = oneshot::Sender<Result<usize, VectorError>>;
 
 enum Job {
-    Put(CollectionKey, Origin, ChunkText),
+    Put(CollectionKey, WriteKind, ChunkText),
     Retract(CollectionKey, Vec<String>),
     Drop(CollectionKey),
     DropWorkspace(String),
@@ -72,10 +72,10 @@ impl Keywords {
     pub async fn put(
         &self,
         key: &CollectionKey,
-        origin: Origin,
+        write_kind: WriteKind,
         chunk: ChunkText,
     ) -> Result<usize, VectorError> {
-        self.change(Job::Put(key.clone(), origin, chunk)).await
+        self.change(Job::Put(key.clone(), write_kind, chunk)).await
     }
 
     /// Forgets chunks; how many were there.
@@ -87,7 +87,7 @@ impl Keywords {
         self.change(Job::Retract(key.clone(), chunks)).await
     }
 
-    /// Ends all lives of a collection up to the key's; how many chunks they held.
+    /// Ends all generations of a collection up to the key's; how many chunks they held.
     pub async fn drop_collection(&self, key: &CollectionKey) -> Result<usize, VectorError> {
         self.change(Job::Drop(key.clone())).await
     }
@@ -137,7 +137,9 @@ fn commit(db: &Database, group: Vec<(Job, Reply)>) {
     let (jobs, replies): (Vec<Job>, Vec<_>) = group.into_iter().unzip();
     let done = block_on(db.write(move |tx| {
         let run = |job| match job {
-            Job::Put(key, origin, chunk) => store::put(tx, &key, origin, &chunk).map(usize::from),
+            Job::Put(key, write_kind, chunk) => {
+                store::put(tx, &key, write_kind, &chunk).map(usize::from)
+            }
             Job::Retract(key, chunks) => store::retract(tx, &key, &chunks),
             Job::Drop(key) => store::drop_collection(tx, &key),
             Job::DropWorkspace(workspace) => store::drop_workspace(tx, &workspace),

@@ -7,9 +7,9 @@ use sha2::{Digest, Sha256};
 use tg_storage::rusqlite::{Connection, OptionalExtension, Transaction, params};
 use tg_storage::{Database, Durability, StorageError};
 
-use crate::key::{CollectionKey, Origin};
 use crate::point::hash;
 use crate::store::{has_ended, note_end, number, range, row_id};
+use tg_collections::{CollectionKey, WriteKind};
 
 use super::engine::{ChunkText, KeywordHit};
 
@@ -52,7 +52,7 @@ pub(super) fn in_memory() -> Result<Database, StorageError> {
 fn space(conn: &Connection, key: &CollectionKey) -> Result<Option<(i64, i64)>, StorageError> {
     let sql = "SELECT id, chunks FROM space
                WHERE workspace = ?1 AND collection = ?2 AND incarnation = ?3";
-    let named = params![key.workspace(), key.collection(), key.incarnation()];
+    let named = params![key.workspace(), key.collection(), key.generation()];
     let found = conn
         .prepare_cached(sql)?
         .query_row(named, |row| Ok((row.get(0)?, row.get(1)?)))
@@ -68,7 +68,7 @@ fn created(tx: &Transaction<'_>, key: &CollectionKey) -> Result<i64, StorageErro
     if let Some((id, _)) = space(tx, key)? {
         return Ok(id);
     }
-    let named = params![key.workspace(), key.collection(), key.incarnation()];
+    let named = params![key.workspace(), key.collection(), key.generation()];
     let id = tx
         .prepare_cached(
             "INSERT INTO space (workspace, collection, incarnation) VALUES (?1, ?2, ?3)",
@@ -84,10 +84,10 @@ fn created(tx: &Transaction<'_>, key: &CollectionKey) -> Result<i64, StorageErro
 pub(super) fn put(
     tx: &Transaction<'_>,
     key: &CollectionKey,
-    origin: Origin,
+    write_kind: WriteKind,
     chunk: &ChunkText,
 ) -> Result<bool, StorageError> {
-    if origin == Origin::Run && has_ended(tx, key)? {
+    if write_kind == WriteKind::Tracked && has_ended(tx, key)? {
         return Ok(false);
     }
     let space = created(tx, key)?;
@@ -156,14 +156,14 @@ pub(super) fn retract(
     Ok(count)
 }
 
-/// Ends all lives of a collection up to the key's; how many chunks they held.
+/// Ends all generations of a collection up to the key's; how many chunks they held.
 pub(super) fn drop_collection(
     tx: &Transaction<'_>,
     key: &CollectionKey,
 ) -> Result<usize, StorageError> {
     let sql = "DELETE FROM space WHERE workspace = ?1 AND collection = ?2 AND incarnation <= ?3
                RETURNING id, chunks";
-    let named = params![key.workspace(), key.collection(), key.incarnation()];
+    let named = params![key.workspace(), key.collection(), key.generation()];
     let count = drop_where(tx, sql, named)?;
     note_end(tx, key)?;
     Ok(count)

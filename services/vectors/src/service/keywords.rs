@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use tg_collections::{CollectionKey, Target};
 use tg_mesh::{Cx, Out, OwnedStore, Read, ReadFault, Serve};
 use tg_runs::RunContext;
 use tg_schemas::msg::{Chunk, ChunkMatch, KeywordIndexRequest, KeywordIndexResponse};
 use tg_schemas::{Error, ErrorCode};
 
-use super::{limit, run, wire};
+use super::{limit, wire};
 use crate::keywords::{ChunkText, Keywords};
 
 /// Chunks returned when a question does not say how many.
@@ -19,10 +20,9 @@ pub(super) struct KeywordIndex(pub(super) Arc<OwnedStore<Keywords>>);
 #[async_trait]
 impl Read<Chunk> for KeywordIndex {
     async fn read(&self, cx: Cx, record: Chunk) -> Result<(), ReadFault> {
-        let key = run::key(&cx, &record.metadata);
-        if !cx.is_current(key.collection()) {
+        let Some(target) = Target::of(&cx, record.metadata.as_ref()) else {
             return Ok(());
-        }
+        };
         let id = super::chunk_id(&record);
         if id.is_empty() {
             let error = Error::new(ErrorCode::BadRequest, "metadata.id: is required");
@@ -35,7 +35,7 @@ impl Read<Chunk> for KeywordIndex {
             text: record.chunk,
         };
         index
-            .put(&key, run::origin(&cx), chunk)
+            .put(&target.key, target.kind, chunk)
             .await
             .map_err(Error::from)?;
         metrics::counter!("tg_keywords_indexed_total").increment(1);
@@ -53,7 +53,7 @@ impl Serve<KeywordIndexRequest, KeywordIndexResponse> for KeywordIndex {
         mut out: Out<KeywordIndexResponse>,
     ) -> Result<(), Error> {
         let index = self.0.get().await?;
-        let key = run::asked(&cx, &ask.collection);
+        let key = CollectionKey::of(&cx, &ask.collection);
         let hits = index.search(&key, &ask.query, limit(ask.limit, LIMIT));
         let hits = hits
             .await

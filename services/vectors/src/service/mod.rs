@@ -1,15 +1,13 @@
 //! The stores as processors of the mesh: thin handlers, one engine for all processors of a store.
 
-mod forget;
 mod keywords;
 mod query;
-mod run;
 mod write;
 
 use std::path::Path;
 use std::sync::Arc;
 
-use tg_collections::reaper;
+use tg_collections::{Dropper, Retractor, reaper};
 use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
 use tg_schemas::Error;
 use tg_schemas::msg::{
@@ -26,7 +24,6 @@ use crate::engine::{Engine, Limits};
 use crate::error::VectorError;
 use crate::key::Kind;
 use crate::keywords::Keywords;
-use forget::{DropKeywords, DropVectors, RetractKeywords, RetractVectors};
 use keywords::KeywordIndex;
 use query::Querier;
 use write::Writer;
@@ -69,23 +66,23 @@ pub fn processors(
     let querier = Arc::new(Querier(vectors.clone()));
     let index = Arc::new(KeywordIndex(words.clone()));
     let vector_store = |id: &str| Processor::new(id).owns(vectors.clone());
-    let forgets = |kind| Arc::new(RetractVectors(vectors.clone(), kind));
+    let retracts = |kind| Arc::new(Retractor::new(vectors.clone(), kind));
     vec![
         vector_store("graph-embeddings-write")
             .reads::<GraphEmbeddings>("input", writer.clone())
-            .reads_own(RETRACT, forgets(Kind::Entity))
+            .reads_own(RETRACT, retracts(Kind::Entity))
             .serves_system(
                 &drop_topic("vectors"),
-                Arc::new(DropVectors(vectors.clone())),
+                Arc::new(Dropper::new(vectors.clone())),
             )
             .concurrency(WRITES),
         vector_store("doc-embeddings-write")
             .reads::<DocumentEmbeddings>("input", writer.clone())
-            .reads_own(RETRACT, forgets(Kind::Chunk))
+            .reads_own(RETRACT, retracts(Kind::Chunk))
             .concurrency(WRITES),
         vector_store("row-embeddings-write")
             .reads::<RowEmbeddings>("input", writer)
-            .reads_own(RETRACT, forgets(Kind::Row))
+            .reads_own(RETRACT, retracts(Kind::Row))
             .concurrency(WRITES),
         vector_store("graph-embeddings-query")
             .serves::<GraphEmbeddingsRequest, GraphEmbeddingsResponse>("request", querier.clone())
@@ -103,8 +100,8 @@ pub fn processors(
             .owns(words.clone())
             .reads::<Chunk>("input", index.clone())
             .serves::<KeywordIndexRequest, KeywordIndexResponse>("request", index)
-            .reads_own(RETRACT, Arc::new(RetractKeywords(words.clone())))
-            .serves_system(&drop_topic("keywords"), Arc::new(DropKeywords(words)))
+            .reads_own(RETRACT, Arc::new(Retractor::new(words.clone(), ())))
+            .serves_system(&drop_topic("keywords"), Arc::new(Dropper::new(words)))
             .concurrency(INDEXED),
     ]
 }

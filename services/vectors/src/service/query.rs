@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
+use tg_collections::CollectionKey;
 use tg_mesh::{Cx, Out, OwnedStore, Serve};
 use tg_schemas::msg::{
     ChunkMatch, DocumentEmbeddingsRequest, DocumentEmbeddingsResponse, EntityMatch,
@@ -13,7 +14,7 @@ use tg_schemas::msg::{
 };
 use tg_schemas::{Error, ErrorCode};
 
-use super::{limit, run, wire};
+use super::{limit, wire};
 use crate::engine::{Engine, Hit, Search};
 use crate::key::Kind;
 use crate::point::{Condition, Subject, check_vector};
@@ -46,7 +47,7 @@ impl Querier {
         conditions.extend(Condition::of_attributes(asked.attributes)?);
         let engine = self.0.get().await?;
         let search = engine.search(Search {
-            key: run::asked(cx, asked.collection),
+            key: CollectionKey::of(cx, asked.collection),
             kind: asked.kind,
             vector: asked.vector,
             model: asked.model,

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use tg_collections::Target;
 use tg_mesh::{Cx, OwnedStore, Read, ReadFault};
 use tg_runs::RunContext;
 use tg_schemas::msg::{DocumentEmbeddings, GraphEmbeddings, Metadata, RowEmbeddings};
 use tg_schemas::{Error, ErrorCode, Term};
 
-use super::run;
 use crate::engine::Engine;
 use crate::error::VectorError;
 use crate::key::Kind;
@@ -28,17 +28,16 @@ impl Writer {
         model: &str,
         points: Points,
     ) -> Result<(), ReadFault> {
-        let key = run::key(cx, metadata);
-        if !cx.is_current(key.collection()) {
+        let Some(target) = Target::of(cx, metadata.as_ref()) else {
             return Ok(());
-        }
+        };
         let engine = self.0.get().await?;
         let count = points.good.len();
         let write = Write {
-            key,
+            key: target.key,
             kind,
             model: model.to_owned(),
-            origin: run::origin(cx),
+            write_kind: target.kind,
             points: points.good,
         };
         engine.put(write).await.map_err(Error::from)?;

@@ -1,9 +1,9 @@
 //! The file of vectors: the record of truth. All SQL over vectors is below this module.
 //!
-//! A *space* holds the vectors of one kind of one collection in one of its lives. Numbers of points,
+//! A *space* holds the vectors of one kind of one collection in one generation of its name. Numbers of points,
 //! subjects, sources and facet sets are counted per space; their row ids carry the space in the upper
 //! half, so that each space is one contiguous range that no query of another can touch. The table `ended`
-//! remembers the last life of each name that was dropped.
+//! remembers the last generation of each name that was dropped.
 
 mod put;
 pub mod read;
@@ -15,7 +15,8 @@ use std::path::Path;
 use tg_storage::rusqlite::{Connection, OptionalExtension, Transaction, params};
 use tg_storage::{Database, Durability, StorageError};
 
-use crate::key::{CollectionKey, Kind};
+use crate::key::Kind;
+use tg_collections::CollectionKey;
 
 const MIGRATIONS: &[&str] = &["
 CREATE TABLE space (
@@ -105,7 +106,7 @@ pub fn space(
     let named = params![
         key.workspace(),
         key.collection(),
-        key.incarnation(),
+        key.generation(),
         kind.code()
     ];
     let found = conn
@@ -122,24 +123,24 @@ pub fn space(
     Ok(found)
 }
 
-/// Whether a life of a collection was dropped.
+/// Whether a generation of a collection was dropped.
 pub(crate) fn has_ended(conn: &Connection, key: &CollectionKey) -> Result<bool, StorageError> {
     let sql = "SELECT incarnation FROM ended WHERE workspace = ?1 AND collection = ?2";
     let last: Option<i64> = conn
         .prepare_cached(sql)?
         .query_row([key.workspace(), key.collection()], |row| row.get(0))
         .optional()?;
-    Ok(last.is_some_and(|last| key.incarnation() <= last))
+    Ok(last.is_some_and(|last| key.generation() <= last))
 }
 
-/// Remembers that a collection was dropped up to a life.
+/// Remembers that a collection was dropped up to a generation.
 pub(crate) fn note_end(tx: &Transaction<'_>, key: &CollectionKey) -> Result<(), StorageError> {
     let sql = "INSERT INTO ended VALUES (?1, ?2, ?3) ON CONFLICT (workspace, collection)
                DO UPDATE SET incarnation = max(incarnation, excluded.incarnation)";
     tx.prepare_cached(sql)?.execute(params![
         key.workspace(),
         key.collection(),
-        key.incarnation()
+        key.generation()
     ])?;
     Ok(())
 }

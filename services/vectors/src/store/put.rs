@@ -11,8 +11,9 @@ use super::write::{Done, check, drop_where};
 use super::{number, pack, row_id, space};
 use crate::error::VectorError;
 use crate::index::Change;
-use crate::key::{CollectionKey, Kind};
+use crate::key::Kind;
 use crate::point::{Facets, Point, Subject, hash};
+use tg_collections::CollectionKey;
 
 /// A space while points are put.
 pub(super) struct Open {
@@ -66,7 +67,7 @@ impl Open {
                 tx.prepare_cached(sql)?.insert(params![
                     key.workspace(),
                     key.collection(),
-                    key.incarnation(),
+                    key.generation(),
                     kind.code(),
                     model,
                     dimension as i64

@@ -8,8 +8,9 @@ use super::put::Open;
 use super::{has_ended, note_end, number, space};
 use crate::error::VectorError;
 use crate::index::Change;
-use crate::key::{CollectionKey, Kind, Origin};
+use crate::key::Kind;
 use crate::point::{Point, hash};
+use tg_collections::{CollectionKey, WriteKind};
 
 /// Points to be kept.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,7 +22,7 @@ pub struct Write {
     /// Model of the vectors; empty when nobody said.
     pub model: String,
     /// How they come.
-    pub origin: Origin,
+    pub write_kind: WriteKind,
     /// The points.
     pub points: Vec<Point>,
 }
@@ -70,11 +71,11 @@ pub fn put(tx: &Transaction<'_>, write: Write) -> Result<Result<Done, VectorErro
         key,
         kind,
         model,
-        origin,
+        write_kind,
         points,
     } = write;
     let mut done = Done::default();
-    if origin == Origin::Run && has_ended(tx, &key)? {
+    if write_kind == WriteKind::Tracked && has_ended(tx, &key)? {
         return Ok(Ok(done));
     }
     let Some(dimension) = points.first().map(|point| point.vector.len()) else {
@@ -151,11 +152,11 @@ fn remove(
     Ok(())
 }
 
-/// Ends all lives of a collection up to the key's. What it held is reclaimed later.
+/// Ends all generations of a collection up to the key's. What it held is reclaimed later.
 pub fn drop_collection(tx: &Transaction<'_>, key: &CollectionKey) -> Result<Done, StorageError> {
     let sql = "DELETE FROM space WHERE workspace = ?1 AND collection = ?2 AND incarnation <= ?3
                RETURNING id, points";
-    let named = params![key.workspace(), key.collection(), key.incarnation()];
+    let named = params![key.workspace(), key.collection(), key.generation()];
     let done = drop_where(tx, sql, named)?;
     note_end(tx, key)?;
     Ok(done)

@@ -402,7 +402,7 @@ async fn schemas_and_graphql(system: &System) -> Result<()> {
             "argument \\\"limit\\\"",
         ),
         ("mutation { drop }", "not configured for mutations"),
-        ("", "query: must not be empty"),
+        ("", "query: is required"),
     ] {
         let reply = ask(query).await?;
         ensure!(reply["data"].is_null(), "{query}: {reply}");
@@ -448,7 +448,7 @@ async fn sparql(system: &System) -> Result<()> {
             "sparql-evaluation-error",
             "is not supported",
         ),
-        ("", parse, "query: must not be empty"),
+        ("", parse, "query: is required"),
     ] {
         let asked = json!({"query": query});
         let reply = system.ask_flow("default", "sparql", asked).await?;

@@ -3,7 +3,7 @@
 use super::*;
 
 fn key(workspace: &str, collection: &str) -> CollectionKey {
-    CollectionKey::new(workspace, collection, 0)
+    CollectionKey::new(workspace, collection)
 }
 
 async fn put(index: &Keywords, key: &CollectionKey, id: &str, text: &str) -> usize {
@@ -11,7 +11,7 @@ async fn put(index: &Keywords, key: &CollectionKey, id: &str, text: &str) -> usi
         id: id.to_owned(),
         text: text.to_owned(),
     };
-    index.put(key, Origin::Open, chunk).await.unwrap()
+    index.put(key, WriteKind::Direct, chunk).await.unwrap()
 }
 
 async fn ids(index: &Keywords, key: &CollectionKey, question: &str) -> Vec<String> {
@@ -105,30 +105,40 @@ async fn hostile_words_and_names_do_no_harm() {
 #[tokio::test]
 async fn a_dropped_life_stays_dead() {
     let index = Keywords::in_memory().unwrap();
-    let life = |n| CollectionKey::new("w", "c", n);
+    let generation = |n| CollectionKey::new("w", "c").in_generation(n);
     for n in 0..3 {
-        put(&index, &life(n), "x", "word").await;
+        put(&index, &generation(n), "x", "word").await;
     }
-    assert_eq!(index.drop_collection(&life(1)).await.unwrap(), 2);
-    assert_eq!(index.drop_collection(&life(1)).await.unwrap(), 0);
-    assert!(ids(&index, &life(0), "word").await.is_empty());
-    assert_eq!(ids(&index, &life(2), "word").await, ["x"]);
+    assert_eq!(index.drop_collection(&generation(1)).await.unwrap(), 2);
+    assert_eq!(index.drop_collection(&generation(1)).await.unwrap(), 0);
+    assert!(ids(&index, &generation(0), "word").await.is_empty());
+    assert_eq!(ids(&index, &generation(2), "word").await, ["x"]);
     let late = ChunkText {
         id: "late".to_owned(),
         text: "word".to_owned(),
     };
     assert_eq!(
         index
-            .put(&life(1), Origin::Run, late.clone())
+            .put(&generation(1), WriteKind::Tracked, late.clone())
             .await
             .unwrap(),
         0
     );
-    assert_eq!(index.put(&life(2), Origin::Run, late).await.unwrap(), 1);
+    assert_eq!(
+        index
+            .put(&generation(2), WriteKind::Tracked, late)
+            .await
+            .unwrap(),
+        1
+    );
     assert!(
-        ids(&index, &life(1), "word").await.is_empty(),
+        ids(&index, &generation(1), "word").await.is_empty(),
         "its run came too late"
     );
-    put(&index, &life(0), "y", "word").await;
-    assert_eq!(ids(&index, &life(0), "word").await, ["y"], "a new start");
+    put(&index, &generation(0), "y", "word").await;
+    assert_eq!(
+        ids(&index, &generation(0), "word").await,
+        ["y"],
+        "a new start"
+    );
 }

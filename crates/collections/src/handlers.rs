@@ -1,0 +1,101 @@
+//! The two handlers that every store of collections has: retraction by provenance, and the end of a collection. Both
+//! may be repeated, and are confirmed when they are durable.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tg_mesh::{Cx, Out, OwnedStore, Read, ReadFault, Serve};
+use tg_schemas::msg::{CollectionDrop, CollectionDropped, Retract};
+use tg_schemas::{Error, ErrorCode};
+
+use crate::{CollectionKey, CollectionStore, Target};
+
+/// Takes back what came from chunks that are no more.
+pub struct Retractor<S: CollectionStore> {
+    store: Arc<OwnedStore<S>>,
+    part: S::Part,
+}
+
+impl<S: CollectionStore> Retractor<S> {
+    /// The handler for one part of what a store keeps.
+    pub fn new(store: Arc<OwnedStore<S>>, part: S::Part) -> Self {
+        Self { store, part }
+    }
+}
+
+#[async_trait]
+impl<S: CollectionStore> Read<Retract> for Retractor<S> {
+    async fn read(&self, cx: Cx, record: Retract) -> Result<(), ReadFault> {
+        let Some(target) = Target::of(&cx, record.metadata.as_ref()) else {
+            return Ok(());
+        };
+        let store = self.store.get().await?;
+        let gone = store.retract(&target.key, target.kind, self.part, record);
+        metrics::counter!(S::RETRACTED).increment(gone.await?);
+        Ok(())
+    }
+}
+
+/// Ends collections when their owner asks.
+pub struct Dropper<S>(Arc<OwnedStore<S>>);
+
+impl<S> Dropper<S> {
+    /// The handler of a store.
+    pub fn new(store: Arc<OwnedStore<S>>) -> Self {
+        Self(store)
+    }
+}
+
+#[async_trait]
+impl<S: CollectionStore> Serve<CollectionDrop, CollectionDropped> for Dropper<S> {
+    async fn serve(
+        &self,
+        _: Cx,
+        ask: CollectionDrop,
+        mut out: Out<CollectionDropped>,
+    ) -> Result<(), Error> {
+        let last = named(&ask)?;
+        let count = self.0.get().await?.drop_collection(&last).await?;
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        out.send(CollectionDropped {
+            error: None,
+            removed: BTreeMap::from([(S::ITEMS.to_owned(), count)]),
+        })
+        .await
+    }
+}
+
+fn named(ask: &CollectionDrop) -> Result<CollectionKey, Error> {
+    for (field, value) in [
+        ("workspace", &ask.workspace),
+        ("collection", &ask.collection),
+    ] {
+        if value.is_empty() {
+            let text = format!("{field}: is required");
+            return Err(Error::new(ErrorCode::BadRequest, text));
+        }
+    }
+    // On the wire the generation keeps its older name.
+    Ok(CollectionKey::new(&ask.workspace, &ask.collection).in_generation(ask.incarnation))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drop_names_a_generation_and_both_names() {
+        let ask = |workspace: &str, collection: &str| CollectionDrop {
+            workspace: workspace.into(),
+            collection: collection.into(),
+            incarnation: 4,
+        };
+        let key = named(&ask("w", "c")).unwrap();
+        assert_eq!(key, CollectionKey::new("w", "c").in_generation(4));
+        for (bad, field) in [(ask("", "c"), "workspace"), (ask("w", ""), "collection")] {
+            let error = named(&bad).unwrap_err();
+            assert_eq!(error.message, format!("{field}: is required"));
+        }
+    }
+}
