@@ -47,6 +47,19 @@ pub enum ErrorCode {
     Internal,
 }
 
+/// Whether the same request may succeed when it is made again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Retry {
+    /// What stands in the way passes by itself.
+    Passes,
+    /// Whoever does the work failed at it: another try may cost as much and fail again, so only a few are made.
+    MayFailAgain,
+    /// It was refused as things are now, or what it belongs to has ended.
+    Refused,
+    /// The request itself is at fault and never succeeds.
+    Never,
+}
+
 /// One row per code: code, default wire type, HTTP status, CLI exit code.
 const TABLE: &[(ErrorCode, &str, u16, i32)] = &[
     (ErrorCode::BadRequest, "bad-request", 400, 2),
@@ -99,12 +112,38 @@ impl ErrorCode {
         self.row().3
     }
 
-    /// Whether the same request may succeed when sent again.
+    /// Whether the same request may succeed when sent again at once: what [`Retry::Passes`] without a store that
+    /// failed.
     pub fn is_transient(self) -> bool {
-        matches!(
-            self,
-            Self::Busy | Self::NobodyServes | Self::Unavailable | Self::RateLimited | Self::Timeout
-        )
+        self.retry() == Retry::Passes && self != Self::Storage
+    }
+
+    /// Whether a request that failed so is worth another try. The only place that answers this.
+    pub fn retry(self) -> Retry {
+        match self {
+            Self::Busy
+            | Self::NobodyServes
+            | Self::Timeout
+            | Self::Unavailable
+            | Self::RateLimited
+            | Self::Storage => Retry::Passes,
+            Self::Provider | Self::Tool | Self::Internal | Self::Interrupted => Retry::MayFailAgain,
+            Self::Conflict
+            | Self::Unauthenticated
+            | Self::Forbidden
+            | Self::Cancelled
+            | Self::FlowStopped => Retry::Refused,
+            Self::BadRequest
+            | Self::BadOperation
+            | Self::NotFound
+            | Self::TooLarge
+            | Self::NotImplemented => Retry::Never,
+        }
+    }
+
+    /// Whether the question that failed so is over itself, so that nothing else is to be tried for it.
+    pub fn is_over(self) -> bool {
+        matches!(self, Self::Cancelled | Self::Timeout | Self::FlowStopped)
     }
 
     /// The code behind a wire type, also of types that only one service uses.
@@ -172,6 +211,10 @@ mod tests {
         for code in ErrorCode::all() {
             assert_eq!(ErrorCode::from_wire(code.as_str()), code);
             assert!(code.status() >= 400);
+            assert_eq!(
+                code.is_transient(),
+                code.exit_code() >= 6 && code.retry() == Retry::Passes
+            );
         }
     }
 }

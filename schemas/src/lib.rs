@@ -21,7 +21,7 @@ pub mod table;
 pub mod topic;
 pub mod workspace_key;
 
-pub use error::{Error, ErrorCode};
+pub use error::{Error, ErrorCode, Retry};
 pub use headers::{Frame, Headers};
 pub use ids::{FlowId, WorkspaceId};
 pub use message::Message;

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use tg_mesh::{Cx, Deadline};
+use tg_mesh::Cx;
 use tg_schemas::msg::{EmbeddingsRequest, EmbeddingsResponse};
 use tg_schemas::{Error, ErrorCode};
+
+use crate::caller::Caller;
 
 const SPEC: &str = "embeddings-request";
 
@@ -42,15 +44,11 @@ pub async fn embed(
         texts,
         packed: true,
     };
-    let mut options = cx.ask_options();
+    let mut caller = Caller::of_flow(cx, SPEC);
     if let Some(patience) = patience {
-        options.deadline = Some(Deadline::after(patience));
+        caller = caller.patient(patience);
     }
-    let topic = cx.topic(SPEC)?;
-    let answer = cx
-        .mesh
-        .ask::<_, EmbeddingsResponse>(topic, &request, options);
-    let mut answer = answer.last().await?;
+    let mut answer: EmbeddingsResponse = caller.last(&request).await?;
     let vectors = answer.take_vectors(count).ok_or_else(|| {
         Error::new(
             ErrorCode::Internal,

@@ -6,18 +6,17 @@
 use std::time::Duration;
 
 use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use tg_mesh::{Cx, Deadline, Mode};
+use tg_mesh::{Cx, Mode};
 use tg_provenance::Event;
 use tg_schemas::msg::{
-    DocumentMetadata, LIBRARY_TEXTS, LibrarianRequest, LibrarianResponse, LibraryText,
-    LibraryTexts, Metadata, Triples,
+    DocumentMetadata, LIBRARY_TEXTS, LibraryText, LibraryTexts, Metadata, Triples,
 };
-use tg_schemas::{Class, Error, ErrorCode, Topic};
+use tg_schemas::{Class, Error, Topic};
+
+use crate::library::{self, BASE64, Library};
 
 /// Longest that a foreign library may take for one text.
 const LIBRARY: Duration = Duration::from_secs(10);
-const LIBRARIAN: &str = "librarian-request";
 const TRIPLES: &str = "explainability";
 
 /// A text to store; none if it is empty.
@@ -55,7 +54,7 @@ impl TraceWriter {
 
     /// Whether the flow has a library, so that a link to a text can be promised.
     pub fn has_library(&self) -> bool {
-        self.cx.has(LIBRARIAN)
+        self.cx.has(library::SPEC)
     }
 
     /// Stores texts under ids of the trace, and the entries that link to them: which ones follows from which texts
@@ -98,8 +97,6 @@ impl TraceWriter {
         };
         match stored {
             Ok(()) => true,
-            // The same question, or a step that is taken up again, has stored it before.
-            Err(error) if error.code() == ErrorCode::Conflict => true,
             Err(error) => {
                 metrics::counter!("tg_trace_texts_lost_total").increment(1);
                 tracing::warn!(%error, "a text of a trace was not stored");
@@ -128,24 +125,16 @@ impl TraceWriter {
 
     /// The one operation for this that a foreign librarian has, too.
     async fn add_document(&self, text: &Text<'_>) -> Result<(), Error> {
-        let request = LibrarianRequest {
-            operation: "add-document".to_owned(),
-            document_id: text.id.clone(),
-            document_metadata: Some(DocumentMetadata {
-                id: text.id.clone(),
-                time: chrono::Utc::now().timestamp(),
-                kind: "text/plain".to_owned(),
-                title: text.title.clone(),
-                document_type: "answer".to_owned(),
-                ..DocumentMetadata::default()
-            }),
-            content: STANDARD.encode(text.text),
-            ..LibrarianRequest::default()
+        let document = DocumentMetadata {
+            id: text.id.clone(),
+            time: chrono::Utc::now().timestamp(),
+            kind: "text/plain".to_owned(),
+            title: text.title.clone(),
+            document_type: "answer".to_owned(),
+            ..DocumentMetadata::default()
         };
-        let mut cx = self.cx.clone();
-        cx.deadline = Deadline::after(LIBRARY);
-        let answer = cx.ask::<_, LibrarianResponse>(LIBRARIAN, &request)?;
-        answer.last().await.map(drop)
+        let library = Library::of_flow(&self.cx).patient(LIBRARY);
+        library.add(document, BASE64.encode(text.text)).await
     }
 
     /// Writes entries of the trace as one record; durable when `Ok`.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tg_rpc::Out;
-use tg_schemas::{Error, Message, Reply};
+use tg_schemas::{Error, Message, Reply, Retry};
 
 use crate::scope::Cx;
 
@@ -40,11 +40,9 @@ pub enum ReadFault {
 impl From<Error> for ReadFault {
     /// Transient and storage errors are retried, everything else is dead.
     fn from(error: Error) -> Self {
-        let code = error.code();
-        if code.is_transient() || code == tg_schemas::ErrorCode::Storage {
-            Self::Retry { error, after: None }
-        } else {
-            Self::Dead(error)
+        match error.code().retry() {
+            Retry::Passes => Self::Retry { error, after: None },
+            Retry::MayFailAgain | Retry::Refused | Retry::Never => Self::Dead(error),
         }
     }
 }

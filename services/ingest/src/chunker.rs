@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::{StreamExt, TryStreamExt, stream};
+use tg_clients::library::{Child, Library};
 use tg_mesh::{Cx, Read, ReadFault};
 use tg_provenance::{Making, PartFacts, PartKind, part, part_alone};
 use tg_runs::RunContext;
+use tg_schemas::limits::STREAM_PIECE;
 use tg_schemas::msg::{Chunk, TextDocument, Triples};
 use tg_schemas::{Error, ErrorCode};
 use tokio::sync::Semaphore;
@@ -15,7 +17,6 @@ use crate::engine::chunks::{Cutting, Named, Naming};
 use crate::engine::text::TextDecoder;
 use crate::engine::window::Windows;
 use crate::fault::{met, refused};
-use crate::library::{Child, Library};
 use crate::now;
 use crate::source::{About, keep};
 
@@ -109,10 +110,9 @@ impl Work<'_> {
     /// Text from the library, window by window.
     async fn library(&mut self) -> Result<(), ReadFault> {
         let root = &self.about.metadata.root;
-        let library = Library { cx: self.cx };
-        let mut pieces = library
-            .read(&self.about.id)
-            .map_err(|error| self.fault(error))?;
+        let library = Library::of_flow(self.cx);
+        let content = library.stream(&self.about.id, STREAM_PIECE);
+        let mut pieces = content.map_err(|error| self.fault(error))?;
         let mut windows = Windows::new(WINDOW);
         let mut decoder = TextDecoder::default();
         let mut some = false;
@@ -176,8 +176,9 @@ impl Work<'_> {
                 text: chunk.text.clone(),
             })
             .collect();
-        let library = Library { cx: self.cx };
-        let added = library.add(&self.about.metadata, &self.about.id, "chunk", &children);
+        let library = Library::of_flow(self.cx);
+        let (about, id) = (&self.about.metadata, &self.about.id);
+        let added = library.add_children(about, id, "chunk", &children);
         let unchanged = added.await.map_err(|error| self.fault(error))?;
         let described = self.describe(&batch);
         let written = self.cx.record("triples", &described).await;

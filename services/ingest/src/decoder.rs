@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use base64::Engine;
+use tg_clients::library::{BASE64, Content, Library};
 use tg_mesh::{Cx, Read, ReadFault};
 use tg_runs::RunContext;
+use tg_schemas::limits::STREAM_PIECE;
 use tg_schemas::msg::Document;
 use tg_schemas::{Error, ErrorCode};
 
@@ -15,7 +17,6 @@ use crate::engine::kind::{self, Kind};
 use crate::engine::text::{TextDecoder, tidy};
 use crate::engine::window::Windows;
 use crate::fault::{met, refused};
-use crate::library::{BASE64, Library, Pieces};
 use crate::now;
 use crate::parts::{Parts, SECTION};
 use crate::settings::IngestSettings;
@@ -50,15 +51,15 @@ impl Read<Document> for Decoder {
             let content = content.map_err(|_| refused(&about.id, "is not base64"))?;
             let kind = mime(&content);
             let about = keep(&cx, about, kind, &content).await?;
-            (about, kind.to_owned(), Pieces::here(content))
+            (about, kind.to_owned(), Content::here(content))
         } else if about.id.is_empty() {
             let why = "data: is empty, and no document is named";
             return Err(ReadFault::Dead(Error::new(ErrorCode::BadRequest, why)));
         } else {
-            let library = Library { cx: &cx };
+            let library = Library::of_flow(&cx);
             let fault = |error| met(&about.id, error);
             let known = library.describe(&about.id).await.map_err(fault)?;
-            let pieces = library.read(&about.id).map_err(fault)?;
+            let pieces = library.stream(&about.id, STREAM_PIECE).map_err(fault)?;
             (about, known.kind, pieces)
         };
         cx.subject(&about.id);
@@ -98,7 +99,7 @@ struct Work<'a> {
     children: &'a Children,
     workspace: &'a str,
     about: &'a About,
-    pieces: &'a mut Pieces,
+    pieces: &'a mut Content,
     /// What was read to see what it is.
     head: Vec<u8>,
 }

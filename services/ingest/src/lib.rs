@@ -13,7 +13,6 @@ pub mod decode;
 mod decoder;
 mod engine;
 mod fault;
-mod library;
 mod parts;
 mod settings;
 mod source;

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use tg_clients::library::{Child, Library};
 use tg_mesh::{Cx, ReadFault};
 use tg_provenance::{
     Kind, Making, PartFacts, PartKind, part, part_alone, section_id, stable_id, text_hash,
@@ -11,7 +12,6 @@ use tg_runs::RunContext;
 use tg_schemas::msg::{TextDocument, Triples};
 
 use crate::fault::met;
-use crate::library::{Child, Library};
 use crate::source::About;
 
 /// Longest section in bytes.
@@ -129,13 +129,13 @@ impl<'a> Parts<'a> {
     async fn send(&self, kind: PartKind, parts: &[&Part]) -> Result<(), ReadFault> {
         let fault = |error| met(&self.about.metadata.root, error);
         let children: Vec<Child> = parts.iter().map(|part| part.child.clone()).collect();
-        let library = Library { cx: self.cx };
+        let library = Library::of_flow(self.cx);
         let word = match kind {
             PartKind::Page => "page",
             _ => "section",
         };
         // The chunker is told of unchanged parts too: it may be set otherwise than it was.
-        let added = library.add(&self.about.metadata, &self.about.id, word, &children);
+        let added = library.add_children(&self.about.metadata, &self.about.id, word, &children);
         added.await.map_err(fault)?;
         let described = self.describe(kind, parts);
         let written = self.cx.record("triples", &described).await;

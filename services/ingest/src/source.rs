@@ -1,13 +1,12 @@
 //! Where a record's content is: in the library, or in the record itself, whose document is then put into the
 //! library, as everything that is cited must be found there.
 
+use tg_clients::library::Library;
 use tg_mesh::{Cx, ReadFault};
 use tg_provenance::{DocumentFacts, document};
 use tg_schemas::msg::{Metadata, Triples};
 
 use crate::fault::{met, refused};
-use crate::library::{BASE64, Library};
-use base64::Engine;
 
 /// What a record is about.
 #[derive(Debug, Clone)]
@@ -64,9 +63,8 @@ pub(crate) async fn keep(
         return Err(refused(&about.id, "is empty"));
     }
     let fault = |error| met(&about.id, error);
-    let library = Library { cx };
-    let kept = library.ensure(&about.id, kind, BASE64.encode(content));
-    let id = kept.await.map_err(fault)?;
+    let kept = Library::of_flow(cx).ensure(&about.id, kind, content).await;
+    let id = kept.map_err(fault)?;
     let triples = Triples {
         metadata: Some(Metadata {
             id: id.clone(),

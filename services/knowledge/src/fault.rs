@@ -21,10 +21,10 @@ pub(crate) fn load(text: impl Into<String>) -> Error {
 }
 
 /// Something about the documents of a core.
-pub(crate) fn library(error: &Error) -> Error {
+pub(crate) fn library(error: Error) -> Error {
     // What passes keeps its code, so that the asker knows that it may ask again.
     if error.code().is_transient() {
-        return error.clone();
+        return error;
     }
-    Error::typed("librarian-error", error.message.clone())
+    Error::typed("librarian-error", error.message)
 }

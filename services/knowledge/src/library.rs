@@ -1,17 +1,14 @@
 //! The documents of a core: they are the library's, and are handed over to it and asked for there.
 
 use tg_mesh::{Cx, Out};
-use tg_schemas::msg::{
-    DocumentMetadata, KnowledgeResponse, LibrarianRequest, LibrarianResponse, LibraryBlob,
-    LibraryMetadata,
-};
-use tg_schemas::{Class, Error, ErrorCode, Topic};
+use tg_schemas::msg::{DocumentMetadata, KnowledgeResponse, LibraryBlob, LibraryMetadata};
+use tg_schemas::{Error, ErrorCode};
 
 use crate::fault;
 use crate::store::{Cores, Pending};
 
 /// Bytes of one part of a document; a multiple of three, so that base64 texts can be joined.
-const PART: i64 = 3 << 20;
+const PART: usize = 3 << 20;
 /// Documents of one core at most.
 const DOCUMENTS: usize = 1_000_000;
 /// Stands for an upload where the library has the document already.
@@ -20,36 +17,20 @@ const KNOWN: &str = "known";
 /// The library of the workspace that a question is about.
 pub(crate) struct Library<'a> {
     cx: &'a Cx,
-    topic: Topic,
+    library: tg_clients::library::Library,
 }
 
 impl<'a> Library<'a> {
-    pub(crate) fn new(cx: &'a Cx) -> Result<Self, Error> {
-        let workspace = cx.scope.workspace.as_ref();
-        let workspace = workspace.ok_or_else(|| fault::field("workspace", "is required"))?;
-        Ok(Self {
+    pub(crate) fn new(cx: &'a Cx) -> Self {
+        Self {
             cx,
-            topic: Topic::workspace(Class::Request, "librarian", workspace),
-        })
-    }
-
-    async fn ask(&self, question: &LibrarianRequest) -> Result<LibrarianResponse, Error> {
-        let answer = self.cx.ask_topic(&self.topic, question);
-        answer.last().await
+            library: tg_clients::library::Library::of_workspace(cx),
+        }
     }
 
     /// A document of the library.
     async fn document(&self, id: &str) -> Result<Option<DocumentMetadata>, Error> {
-        let question = LibrarianRequest {
-            operation: "get-document-metadata".to_owned(),
-            document_id: id.to_owned(),
-            ..LibrarianRequest::default()
-        };
-        match self.ask(&question).await {
-            Ok(reply) => Ok(reply.document_metadata),
-            Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
-            Err(error) => Err(fault::library(&error)),
-        }
+        self.library.find(id).await.map_err(fault::library)
     }
 
     /// Sends a document and all that was made of it, each after its parent. A core whose document is not in
@@ -74,44 +55,26 @@ impl<'a> Library<'a> {
             };
             out.send(reply).await?;
             self.send_content(&id, out).await?;
-            let question = LibrarianRequest {
-                operation: "list-children".to_owned(),
-                document_id: id,
-                ..LibrarianRequest::default()
-            };
-            let children = self.ask(&question).await;
-            let children = children.map_err(|error| fault::library(&error))?;
-            waiting.extend(children.document_metadatas.into_iter().rev());
+            let children = self.library.children(&id).await;
+            let children = children.map_err(fault::library)?;
+            waiting.extend(children.into_iter().rev());
         }
         Ok(())
     }
 
     async fn send_content(&self, id: &str, out: &mut Out<KnowledgeResponse>) -> Result<(), Error> {
-        let question = LibrarianRequest {
-            operation: "stream-document".to_owned(),
-            document_id: id.to_owned(),
-            chunk_size: PART,
-            ..LibrarianRequest::default()
-        };
-        let mut answer = self
-            .cx
-            .ask_topic::<_, LibrarianResponse>(&self.topic, &question);
+        let mut content = self.library.stream(id, PART)?;
         let mut offset = 0;
-        while let Some(part) = answer.next().await {
-            let part = part.map_err(|error| fault::library(&error))?;
-            if let Some(error) = &part.error {
-                return Err(fault::library(error));
-            }
-            let length = decoded_length(&part.content)?;
+        while let Some(piece) = content.next_piece().await.map_err(fault::library)? {
+            let length = decoded_length(&piece.base64)?;
             // What is one part is whole.
-            let total = if part.total_bytes > PART {
-                part.total_bytes
-            } else {
-                0
+            let total = match usize::try_from(piece.total) {
+                Ok(total) if total > PART => piece.total,
+                _ => 0,
             };
             let blob = LibraryBlob {
                 id: id.to_owned(),
-                data: part.content,
+                data: piece.base64,
                 offset,
                 total,
             };
@@ -158,22 +121,8 @@ impl<'a> Library<'a> {
     }
 
     async fn add(&self, pending: &Pending, now: i64, content: String) -> Result<(), Error> {
-        let document = document(&pending.metadata, now);
-        let operation = match document.parent_id.as_str() {
-            "" => "add-document",
-            _ => "add-child-document",
-        };
-        let question = LibrarianRequest {
-            operation: operation.to_owned(),
-            document_id: document.id.clone(),
-            document_metadata: Some(document),
-            content,
-            ..LibrarianRequest::default()
-        };
-        match self.ask(&question).await {
-            Err(error) if error.code() != ErrorCode::Conflict => Err(fault::library(&error)),
-            _ => Ok(()),
-        }
+        let added = self.library.add(document(&pending.metadata, now), content);
+        added.await.map_err(fault::library)
     }
 
     /// Takes one part; whether it was the last.
@@ -212,27 +161,12 @@ impl<'a> Library<'a> {
         if upload == KNOWN {
             return Ok(last);
         }
-        let question = LibrarianRequest {
-            operation: "upload-chunk".to_owned(),
-            upload_id: upload.clone(),
-            chunk_index: blob.offset / chunk,
-            content: blob.data.clone(),
-            ..LibrarianRequest::default()
-        };
-        let taken = self.ask(&question).await;
-        taken.map_err(|error| fault::library(&error))?;
+        let part = blob.offset / chunk;
+        let taken = self.library.upload_part(&upload, part, blob.data.clone());
+        taken.await.map_err(fault::library)?;
         if last {
-            let question = LibrarianRequest {
-                operation: "complete-upload".to_owned(),
-                upload_id: upload,
-                ..LibrarianRequest::default()
-            };
-            match self.ask(&question).await {
-                Err(error) if error.code() != ErrorCode::Conflict => {
-                    return Err(fault::library(&error));
-                }
-                _ => {}
-            }
+            let completed = self.library.complete_upload(&upload).await;
+            completed.map_err(fault::library)?;
         }
         Ok(last)
     }
@@ -246,25 +180,12 @@ impl<'a> Library<'a> {
     ) -> Result<String, Error> {
         if !pending.upload.is_empty() && pending.upload != KNOWN {
             // What an earlier try left; gone by itself in a day if this fails.
-            let question = LibrarianRequest {
-                operation: "abort-upload".to_owned(),
-                upload_id: pending.upload.clone(),
-                ..LibrarianRequest::default()
-            };
-            let _ = self.ask(&question).await;
+            let _ = self.library.abort_upload(&pending.upload).await;
         }
-        let question = LibrarianRequest {
-            operation: "begin-upload".to_owned(),
-            document_metadata: Some(document(&pending.metadata, now)),
-            total_size: total,
-            chunk_size: chunk,
-            ..LibrarianRequest::default()
-        };
-        match self.ask(&question).await {
-            Ok(begun) => Ok(begun.upload_id),
-            Err(error) if error.code() == ErrorCode::Conflict => Ok(KNOWN.to_owned()),
-            Err(error) => Err(fault::library(&error)),
-        }
+        let document = document(&pending.metadata, now);
+        let begun = self.library.begin_upload(document, total, chunk).await;
+        let begun = begun.map_err(fault::library)?;
+        Ok(begun.unwrap_or_else(|| KNOWN.to_owned()))
     }
 }
 

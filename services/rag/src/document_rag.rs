@@ -261,7 +261,7 @@ async fn sources(cx: &Cx, plan: &DocumentPlan, chunks: &[String]) -> Result<Vec<
     if !missing.is_empty() {
         let missing: Vec<String> = missing.into_iter().collect();
         let known = Library::of(cx).documents(&missing).await;
-        found.extend(known.into_values().map(|source| (source.uri, source.title)));
+        found.extend(known.into_iter().map(|source| (source.uri, source.title)));
     }
     let named = |(uri, title): (String, String)| Source {
         title: if title.is_empty() { uri.clone() } else { title },

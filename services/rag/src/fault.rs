@@ -39,8 +39,5 @@ pub fn typed(kind: &str, error: Error) -> Error {
 
 /// Whether the question itself is over, so that nothing else should be tried.
 pub fn over(error: &Error) -> bool {
-    matches!(
-        error.code(),
-        ErrorCode::Cancelled | ErrorCode::Timeout | ErrorCode::FlowStopped
-    )
+    error.code().is_over()
 }

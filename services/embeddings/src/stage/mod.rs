@@ -13,7 +13,7 @@ use tg_clients::embeddings::embed;
 use tg_mesh::{Cx, Mode, Processor, ReadFault};
 use tg_runs::RunContext;
 use tg_schemas::msg::Metadata;
-use tg_schemas::{Error, ErrorCode};
+use tg_schemas::{Error, Retry};
 
 use batch::Batcher;
 
@@ -129,10 +129,5 @@ fn fault(error: Error) -> ReadFault {
 
 /// Whether the request itself was wrong.
 fn is_final(error: &Error) -> bool {
-    let own = [
-        ErrorCode::BadRequest,
-        ErrorCode::TooLarge,
-        ErrorCode::NotImplemented,
-    ];
-    own.contains(&error.code())
+    error.code().retry() == Retry::Never
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use tg_mesh::{Ask, Cx, Deadline, OwnedStore, ReadFault};
 use tg_runs::RunContext;
 use tg_schemas::msg::{PromptRequest, PromptResponse};
-use tg_schemas::{Error, ErrorCode};
+use tg_schemas::{Error, ErrorCode, Retry};
 
 use super::keys::{self, Determined};
 use super::models::Models;
@@ -202,17 +202,9 @@ impl Desk {
 /// which the mesh bounds; a model that answers, but with failures, fewer times.
 pub(super) fn later(cx: &Cx, error: Error) -> ReadFault {
     let tried = cx.headers.attempt.unwrap_or(0) + 1;
-    match error.code() {
-        ErrorCode::BadRequest
-        | ErrorCode::BadOperation
-        | ErrorCode::NotFound
-        | ErrorCode::NotImplemented
-        | ErrorCode::TooLarge => ReadFault::Dead(error),
-        ErrorCode::Provider | ErrorCode::Tool | ErrorCode::Internal | ErrorCode::Interrupted
-            if tried >= TRIES =>
-        {
-            ReadFault::Dead(error)
-        }
+    match error.code().retry() {
+        Retry::Never => ReadFault::Dead(error),
+        Retry::MayFailAgain if tried >= TRIES => ReadFault::Dead(error),
         _ => ReadFault::Retry { error, after: None },
     }
 }

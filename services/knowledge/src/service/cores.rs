@@ -129,7 +129,7 @@ impl Call<'_> {
             }
         }
         if kind == Kind::Graph {
-            Library::new(self.cx)?.send_tree(&key.id, out).await?;
+            Library::new(self.cx).send_tree(&key.id, out).await?;
         }
         out.send(KnowledgeResponse {
             eos: true,
@@ -164,7 +164,7 @@ impl Call<'_> {
             if one.id.is_empty() {
                 return Err(fault::field("library-blob.id", "is required"));
             }
-            Library::new(self.cx)?.take(self.cores, now(), one).await?;
+            Library::new(self.cx).take(self.cores, now(), one).await?;
             any = true;
         }
         match any {

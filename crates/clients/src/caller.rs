@@ -1,0 +1,79 @@
+//! How a client asks: on which topic, and what of the message that is worked on passes down.
+
+use std::time::Duration;
+
+use tg_mesh::{Answer, Ask, Cx, Deadline, Mesh, Peer};
+use tg_schemas::{Class, Error, Message, Reply, Topic, WorkspaceId};
+
+/// Asks on one topic. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Caller {
+    peer: Peer,
+    /// Why there is nobody to ask, if there is not.
+    topic: Result<Topic, Error>,
+    ask: Ask,
+    /// How long each answer may take, where the message's own deadline does not count.
+    patience: Option<Duration>,
+}
+
+impl Caller {
+    /// Asks the service behind a spec of the instance. Deadline, cancel, thread and trace pass down.
+    pub(crate) fn of_flow(cx: &Cx, spec: &str) -> Self {
+        Self::within(cx, cx.topic(spec).cloned())
+    }
+
+    /// Asks on a topic as part of the work on a message.
+    pub(crate) fn within(cx: &Cx, topic: Result<Topic, Error>) -> Self {
+        Self {
+            peer: Peer::clone(&cx.mesh),
+            topic,
+            ask: cx.ask_options(),
+            patience: None,
+        }
+    }
+
+    /// Asks a service of the system, or of a workspace, on its own account.
+    pub(crate) fn of_process(mesh: &Mesh, base: &str, workspace: Option<&WorkspaceId>) -> Self {
+        Self {
+            peer: Peer::clone(mesh),
+            topic: Ok(match workspace {
+                Some(workspace) => Topic::workspace(Class::Request, base, workspace),
+                None => Topic::system(Class::Request, base),
+            }),
+            ask: Ask::default(),
+            patience: None,
+        }
+    }
+
+    /// Each answer may take as long, whatever is left of the message's own deadline.
+    pub(crate) fn patient(mut self, patience: Duration) -> Self {
+        self.patience = Some(patience);
+        self
+    }
+
+    /// All answers together may take as long at most.
+    pub(crate) fn at_most(mut self, patience: Duration) -> Self {
+        let end = Deadline::after(patience);
+        self.ask.deadline = Some(self.ask.deadline.map_or(end, |own| own.min(end)));
+        self
+    }
+
+    /// Questions are known by this id: who answers twice answers once.
+    pub(crate) fn known_as(mut self, id: String) -> Self {
+        self.ask.id = Some(id);
+        self
+    }
+
+    /// Asks; nothing is sent before the first part is awaited.
+    pub(crate) fn ask<Q: Message, R: Reply>(&self, question: &Q) -> Result<Answer<R>, Error> {
+        let topic = self.topic.as_ref().map_err(Clone::clone)?;
+        let mut ask = self.ask.clone();
+        ask.deadline = self.patience.map(Deadline::after).or(ask.deadline);
+        Ok(self.peer.ask(topic, question, ask))
+    }
+
+    /// Asks and reads to the end.
+    pub(crate) async fn last<Q: Message, R: Reply>(&self, question: &Q) -> Result<R, Error> {
+        self.ask(question)?.last().await
+    }
+}
