@@ -158,9 +158,9 @@ async fn wait(slot: &Slot, pause: Duration, full: bool) {
     }
 }
 
-/// Whether a record was written in a generation of its workspace that has ended. Deciding it here keeps every store
-/// from it.
-fn has_ended(slot: &Slot, headers: &Headers) -> bool {
+/// Whether a message was sent in a generation of its workspace that has ended. Deciding it in the sinks keeps every
+/// store from it.
+pub(crate) fn has_ended(slot: &Slot, headers: &Headers) -> bool {
     let (Some(workspace), Some(generation)) = (&headers.workspace, headers.generation) else {
         return false;
     };

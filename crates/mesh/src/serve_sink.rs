@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tg_schemas::{Class, Error, ErrorCode, Frame, Headers, Subscription, Topic};
 
 use crate::erased::{ErasedServe, Outcome};
+use crate::read_sink::has_ended;
 use crate::scope::Scope;
 use crate::slot::{Done, Slot, note};
 use tg_bus::TaskKind;
@@ -43,6 +44,9 @@ impl ServeSink {
                 ErrorCode::FlowStopped,
                 "the flow was stopped and started again",
             );
+        }
+        if has_ended(&self.slot, headers) {
+            return refused(ErrorCode::NotFound, "the workspace was deleted");
         }
         if self.slot.stopping.load(Ordering::Acquire) && headers.depth.unwrap_or(0) == 0 {
             return refused(ErrorCode::FlowStopped, "the flow is stopping");

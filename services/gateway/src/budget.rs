@@ -1,13 +1,16 @@
 //! How much memory requests may need while they are read. JSON of a few bytes can need a hundred times as much when
 //! it is a tree of values: what it will need is estimated before the first value is made.
+//!
+//! There are two lanes, so that small requests never wait behind large ones, and each user has a share of either.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use tg_schemas::{Error, ErrorCode};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::auth::Identity;
+use crate::fair::Pool;
 use crate::fault::Fault;
 
 /// What is larger is read off the runtime's threads.
@@ -25,60 +28,107 @@ const ITEM: usize = 150;
 /// A key of its own on the heap, and its part of the index.
 const ENTRY: usize = 200;
 
+/// What needs no more goes in the lane of the small ones.
+const SMALL: usize = 64 << 10;
+/// Of the whole, the lane of the small ones has this part.
+const SMALL_PART: usize = 8;
+/// Of a lane, one user may have this part at once; or one large request.
+const USER_PART: usize = 2;
+
 /// The memory that all requests share while they are read.
 pub(crate) struct Budget {
-    parsing: Arc<Semaphore>,
-    total: usize,
-    receiving: Arc<Semaphore>,
+    parsing: Lanes,
+    receiving: Lanes,
 }
 
 /// Bytes that count until they are dropped.
-pub(crate) type Share = OwnedSemaphorePermit;
+pub(crate) type Share = crate::fair::Share;
+
+/// Whose request is read. Strangers are one user together.
+#[derive(Debug, Clone)]
+pub(crate) struct Reader(Arc<str>);
+
+impl Reader {
+    /// Somebody who is known.
+    pub(crate) fn known(identity: &Identity) -> Self {
+        Self(identity.id.clone())
+    }
+
+    /// Somebody who is not.
+    pub(crate) fn stranger() -> Self {
+        Self("".into())
+    }
+}
+
+struct Lanes {
+    small: Pool,
+    large: Pool,
+    /// Most units of a small one.
+    bound: usize,
+}
+
+impl Lanes {
+    fn new(units: usize, small: usize) -> Self {
+        let part = (units / SMALL_PART).max(1);
+        let rest = (units - part.min(units)).max(1);
+        let share = |lane: usize| lane.div_ceil(USER_PART);
+        Self {
+            small: Pool::new(part, share(part)),
+            large: Pool::new(rest, share(rest)),
+            bound: small.min(share(part)),
+        }
+    }
+
+    fn lane(&self, units: usize) -> &Pool {
+        match units <= self.bound {
+            true => &self.small,
+            false => &self.large,
+        }
+    }
+}
 
 impl Budget {
     /// With so many bytes for reading, and so many for bodies on their way.
     pub(crate) fn new(parsing: usize, receiving: usize) -> Self {
-        let total = (parsing / UNIT).clamp(1, Semaphore::MAX_PERMITS);
         Self {
-            parsing: Arc::new(Semaphore::new(total)),
-            total,
-            receiving: Arc::new(Semaphore::new(receiving.clamp(1, Semaphore::MAX_PERMITS))),
+            parsing: Lanes::new(parsing / UNIT, SMALL / UNIT),
+            receiving: Lanes::new(receiving, SMALL),
         }
     }
 
-    /// Counts bytes of a body that is on its way.
-    pub(crate) fn receive(&self, bytes: usize) -> Result<Share, Fault> {
-        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let share = self.receiving.clone().try_acquire_many_owned(bytes);
-        share.map_err(|_| Fault::busy("here"))
+    /// Counts more bytes of a body of which so many have come.
+    pub(crate) fn receive(&self, of: &Reader, bytes: usize, before: usize) -> Result<Share, Fault> {
+        let lane = self.receiving.lane(before + bytes);
+        lane.try_take(&of.0, bytes)
+            .ok_or_else(|| Fault::busy("here"))
     }
 
     /// Reads bytes when there is memory for it. What is made of them counts while the share is held.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
+        of: &Reader,
         bytes: Bytes,
         parse: impl FnOnce(&[u8]) -> T + Send + 'static,
     ) -> Result<(T, Share), Fault> {
         if bytes.len() <= LARGE {
-            let share = self.share(need(&bytes)).await?;
+            let share = self.share(of, need(&bytes)).await?;
             return Ok((parse(&bytes), share));
         }
         let counted = bytes.clone();
         let need = off(move || need(&counted)).await?;
-        let share = self.share(need).await?;
+        let share = self.share(of, need).await?;
         Ok((off(move || parse(&bytes)).await?, share))
     }
 
-    async fn share(&self, need: usize) -> Result<Share, Fault> {
+    async fn share(&self, of: &Reader, need: usize) -> Result<Share, Fault> {
         let units = need.div_ceil(UNIT);
-        if units > self.total {
+        let lane = self.parsing.lane(units);
+        if units > lane.total() {
             return Err(too_much());
         }
-        let units = u32::try_from(units).map_err(|_| too_much())?;
-        let share = self.parsing.clone().acquire_many_owned(units);
-        match tokio::time::timeout(PATIENCE, share).await {
-            Ok(Ok(share)) => Ok(share),
-            Ok(Err(_)) | Err(_) => Err(Fault::busy("here")),
+        match tokio::time::timeout(PATIENCE, lane.take(&of.0, units)).await {
+            Ok(Some(share)) => Ok(share),
+            Ok(None) | Err(_) => Err(Fault::busy("here")),
         }
     }
 }
@@ -131,13 +181,22 @@ mod tests {
 
     async fn read(budget: &Budget, text: String) -> Result<usize, Fault> {
         let parse = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).is_ok();
-        let read = budget.read(Bytes::from(text), parse).await;
-        read.map(|(_, share)| share.num_permits())
+        let read = budget.read(&reader("ann"), Bytes::from(text), parse).await;
+        read.map(|(_, share)| share.units())
+    }
+
+    fn reader(name: &str) -> Reader {
+        Reader(name.into())
+    }
+
+    /// Needs about 0.65 MiB.
+    fn list() -> Bytes {
+        Bytes::from(format!("[{}0]", "0,".repeat(4500)))
     }
 
     #[tokio::test]
     async fn what_would_not_fit_is_never_made() {
-        let budget = Budget::new(1 << 20, 1 << 20);
+        let budget = Budget::new(2 << 20, 1 << 20);
         let bomb = format!("[{}0]", "[0],".repeat(4000));
         assert_eq!(read(&budget, bomb).await, Err(too_much()));
         let text = format!("\"{}\"", "[{,:".repeat(100_000));
@@ -147,23 +206,49 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_finds_no_room_waits_for_it() {
-        let budget = Arc::new(Budget::new(1 << 20, 10));
-        let list = || Bytes::from(format!("[{}0]", "0,".repeat(4000)));
-        let first = budget.read(list(), |_| ()).await.unwrap();
-        let second = budget.read(list(), |_| ());
-        tokio::pin!(second);
-        assert!(
-            tokio::time::timeout(Duration::from_millis(20), &mut second)
-                .await
-                .is_err()
-        );
+    async fn who_finds_no_room_waits_for_it_and_nobody_small_does() {
+        let budget = Budget::new(2 << 20, 10);
+        let (ann, bob, eve) = (reader("ann"), reader("bob"), reader("eve"));
+        let first = budget.read(&ann, list(), |_| ()).await.unwrap();
+        let _second = budget.read(&bob, list(), |_| ()).await.unwrap();
+        let third = budget.read(&eve, list(), |_| ());
+        tokio::pin!(third);
+        let moment = Duration::from_millis(20);
+        assert!(tokio::time::timeout(moment, &mut third).await.is_err());
+        // Behind it nobody waits who needs little, not even of the same user.
+        for reader in [&ann, &eve] {
+            let small = budget.read(reader, Bytes::from_static(b"{\"a\": [1]}"), |_| ());
+            let small = tokio::time::timeout(moment, small).await;
+            assert!(small.is_ok_and(|read| read.is_ok()));
+        }
         drop(first);
-        assert!(second.await.is_ok());
-        let held = budget.receive(8).unwrap();
-        assert!(budget.receive(8).is_err());
+        assert!(third.await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn one_user_never_has_it_all() {
+        let budget = Budget::new(2 << 20, 16 << 20);
+        let (ann, bob) = (reader("ann"), reader("bob"));
+        let receive = |of: &Reader| {
+            let mut shares = Vec::new();
+            while let Ok(share) = budget.receive(of, SMALL, SMALL * shares.len()) {
+                shares.push(share);
+            }
+            shares
+        };
+        let held = receive(&ann);
+        assert!((100..150).contains(&held.len()), "{}", held.len());
+        assert!(receive(&bob).len() > 100, "the other half is not hers");
+        // What is small passes even then.
+        assert!(budget.receive(&reader("eve"), SMALL, 0).is_ok());
         drop(held);
-        assert!(budget.receive(8).is_ok());
+        assert!(receive(&ann).len() > 100);
+        let _first = budget.read(&ann, list(), |_| ()).await.unwrap();
+        let second = budget.read(&ann, list(), |_| ());
+        tokio::pin!(second);
+        let moment = Duration::from_millis(20);
+        assert!(tokio::time::timeout(moment, &mut second).await.is_err());
+        assert!(budget.read(&bob, list(), |_| ()).await.is_ok());
     }
 
     #[test]

@@ -27,6 +27,8 @@ use crate::translate::{About, Body, Fields};
 
 /// Reserved workspace and type of the workspace registry in config.
 const REGISTRY: (&str, &str) = ("__workspaces__", "workspace");
+/// How often a workspace that changes under our eyes is looked at.
+const LOOKS: usize = 3;
 
 /// What is asked for.
 pub(crate) enum Target {
@@ -241,12 +243,13 @@ impl App {
                     admitted: (*gate, resource),
                     epoch: None,
                     workspace: None,
+                    generation: None,
                     flow: None,
                     permit: self.enter(&identity.workspace)?,
                 })
             }
             Target::Service { service, gate, .. } => {
-                let workspace = self
+                let (workspace, generation) = self
                     .workspace(identity, call.workspace.as_deref(), *gate)
                     .await?;
                 Ok(Way {
@@ -255,6 +258,7 @@ impl App {
                     permit: self.enter(workspace.as_str())?,
                     epoch: None,
                     workspace: Some(workspace),
+                    generation: Some(generation),
                     flow: None,
                 })
             }
@@ -268,7 +272,7 @@ impl App {
                     false => kind.gate,
                 };
                 let id = flow;
-                let flow = self
+                let (flow, generation) = self
                     .flow(identity, call.workspace.as_deref(), id, gate)
                     .await?;
                 let resource = Resource::flow(flow.workspace.as_str(), id);
@@ -284,6 +288,7 @@ impl App {
                     permit: self.enter(flow.workspace.as_str())?,
                     epoch: flow.epoch.filter(|_| !kind.input),
                     workspace: Some(flow.workspace.clone()),
+                    generation: Some(generation),
                     flow: Some(flow),
                 })
             }
@@ -297,18 +302,18 @@ impl App {
     }
 
     /// The one rule of every door: the explicit workspace, else the caller's own; allowed, then known.
-    /// In this order nobody learns which workspaces of others exist.
+    /// In this order nobody learns which workspaces of others exist. With the generation that the caller was let in
+    /// to: what is sent on their behalf later is for that one only.
     pub(crate) async fn workspace(
         &self,
         identity: &Identity,
         explicit: Option<&str>,
         gate: Gate,
-    ) -> Result<WorkspaceId, Fault> {
+    ) -> Result<(WorkspaceId, i64), Fault> {
         let workspace = named(identity, explicit)?;
         let resource = Resource::workspace(workspace.as_str());
-        self.auth.authorise(identity, gate, &resource).await?;
-        self.known(&workspace)?;
-        Ok(workspace)
+        let generation = self.allowed(identity, gate, &resource, &workspace).await?;
+        Ok((workspace, generation))
     }
 
     /// The same for a flow.
@@ -318,13 +323,33 @@ impl App {
         explicit: Option<&str>,
         flow: &str,
         gate: Gate,
-    ) -> Result<Arc<Flow>, Fault> {
+    ) -> Result<(Arc<Flow>, i64), Fault> {
         let workspace = named(identity, explicit)?;
         let id = FlowId::new(flow)?;
         let resource = Resource::flow(workspace.as_str(), id.as_str());
-        self.auth.authorise(identity, gate, &resource).await?;
-        self.known(&workspace)?;
-        self.flows.get(&workspace, &id)
+        let generation = self.allowed(identity, gate, &resource, &workspace).await?;
+        Ok((self.flows.get(&workspace, &id)?, generation))
+    }
+
+    /// The generation of a workspace in which the caller may do something.
+    async fn allowed(
+        &self,
+        identity: &Identity,
+        gate: Gate,
+        resource: &Resource,
+        workspace: &WorkspaceId,
+    ) -> Result<i64, Fault> {
+        let generation = || self.mesh.config().generation(workspace.as_str());
+        for _ in 0..LOOKS {
+            let before = generation();
+            self.auth.authorise(identity, gate, resource).await?;
+            self.known(workspace)?;
+            // One that was deleted and made again meanwhile is another one.
+            if generation() == before {
+                return Ok(before);
+            }
+        }
+        Err(Fault::WorkspaceNotFound)
     }
 
     fn known(&self, workspace: &WorkspaceId) -> Result<(), Fault> {
@@ -361,6 +386,7 @@ impl App {
             detach: call.detach || self.options.on_disconnect == OnDisconnect::Finish,
             epoch: way.epoch,
             workspace: way.workspace.clone(),
+            generation: way.generation,
             user_id: Some(identity.id.to_string()),
             traceparent: Some(call.meta.traceparent.to_string()),
             ..Ask::default()
@@ -376,6 +402,8 @@ struct Way {
     /// Of the flow, where the topic is one of the flow.
     epoch: Option<u64>,
     workspace: Option<WorkspaceId>,
+    /// Of the workspace, as the caller was let in.
+    generation: Option<i64>,
     flow: Option<Arc<Flow>>,
     permit: Permit,
 }

@@ -17,6 +17,7 @@ mod cores;
 mod detached;
 mod dispatch;
 mod doors;
+mod fair;
 mod fault;
 mod flows;
 mod inflight;
@@ -30,6 +31,7 @@ mod scrub;
 mod seldom;
 mod server;
 mod state;
+mod strangers;
 pub mod translate;
 mod wire;
 

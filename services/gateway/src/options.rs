@@ -40,16 +40,18 @@ pub struct Limits {
     pub connections: usize,
     /// Open connections from one address; more are refused.
     pub connections_per_address: usize,
-    /// Open WebSockets, imports included.
+    /// Open WebSockets of callers who are known, imports included.
     pub sockets: usize,
-    /// Open WebSockets from one address whose caller is not known yet; more are refused.
+    /// Open WebSockets whose caller is not known yet; one more takes the place of the oldest.
+    pub strangers: usize,
+    /// The same from one address.
     pub strangers_per_address: usize,
     /// Largest body or frame of a caller who is not known.
     pub stranger: usize,
     /// Bytes of memory that all requests may need together while they are read, by an estimate that errs upwards.
-    /// One that needs more alone is refused.
+    /// One that needs more than seven eighths alone is refused: the rest is for small ones.
     pub parsing: usize,
-    /// Bytes of bodies that are being received.
+    /// Bytes of bodies that are being received; less than half for one user.
     pub receiving: usize,
     /// Bytes and frames of a socket that wait for one of its questions to end; beyond, no more are read.
     pub look_ahead: (usize, usize),
@@ -73,6 +75,7 @@ impl Default for Limits {
             connections: 4096,
             connections_per_address: 2048,
             sockets: 1024,
+            strangers: 512,
             strangers_per_address: 256,
             stranger: 4 << 10,
             parsing: 1 << 30,

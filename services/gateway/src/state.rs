@@ -1,6 +1,5 @@
 //! What all doors share.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +14,7 @@ use crate::detached::Detached;
 use crate::flows::Flows;
 use crate::inflight::InFlight;
 use crate::options::GatewayOptions;
+use crate::strangers::Strangers;
 
 /// The gateway's parts.
 pub(crate) struct App {
@@ -23,8 +23,8 @@ pub(crate) struct App {
     pub(crate) auth: Arc<Auth>,
     pub(crate) flows: Arc<Flows>,
     pub(crate) in_flight: InFlight,
-    /// Sockets whose caller is not known yet, by address.
-    pub(crate) strangers: InFlight<IpAddr>,
+    /// Sockets whose caller is not known yet.
+    pub(crate) strangers: Strangers,
     /// What is being read at the moment.
     pub(crate) budget: Budget,
     /// Work that goes on without its caller.
@@ -50,7 +50,10 @@ impl App {
             auth: Arc::new(Auth::new(mesh.clone(), &options)),
             flows: Arc::new(Flows::new(mesh.config().clone())),
             in_flight: InFlight::new(options.limits.per_workspace),
-            strangers: InFlight::new(options.limits.strangers_per_address),
+            strangers: Strangers::new(
+                options.limits.strangers,
+                options.limits.strangers_per_address,
+            ),
             budget: Budget::new(options.limits.parsing, options.limits.receiving),
             detached: Detached::new(options.limits.detached_per_user),
             closing: mesh.shutdown().child_token(),
@@ -63,7 +66,7 @@ impl App {
         }
     }
 
-    /// Room for one more socket.
+    /// Room for one more socket of a caller who is known.
     pub(crate) fn socket_room(&self) -> Option<OwnedSemaphorePermit> {
         self.sockets_left.clone().try_acquire_owned().ok()
     }

@@ -17,6 +17,11 @@ pub fn bootstrap_code(data_dir: &Path) -> Option<String> {
     CodeFile::new(data_dir).read()
 }
 
+/// Where that code is, if there is one.
+pub fn bootstrap_code_file(data_dir: &Path) -> PathBuf {
+    data_dir.join(FILE)
+}
+
 /// The file with the code.
 #[derive(Debug, Clone)]
 pub(crate) struct CodeFile(PathBuf);
@@ -24,7 +29,7 @@ pub(crate) struct CodeFile(PathBuf);
 impl CodeFile {
     /// Below a data directory.
     pub(crate) fn new(data_dir: &Path) -> Self {
-        Self(data_dir.join(FILE))
+        Self(bootstrap_code_file(data_dir))
     }
 
     /// Makes a code while one is needed and none is there; removes one that is not needed any more.

@@ -20,7 +20,7 @@ mod secret;
 mod service;
 mod store;
 
-pub use bootstrap_code::bootstrap_code;
+pub use bootstrap_code::{bootstrap_code, bootstrap_code_file};
 pub use engine::{ROLES, Role, RoleScope};
 pub use processor::{PROCESSOR, Regime, processors};
 pub use secret::ApiKey;

@@ -26,7 +26,7 @@ pub(crate) async fn login(
     body: HttpBody,
 ) -> Response {
     let outcome = async {
-        let given = read::body(&app, &headers, body, false).await?.0;
+        let given = read::body(&app, &headers, body, None).await?.0;
         let mut body = Body::new();
         for key in ["username", "password", "workspace"] {
             body.insert(key.into(), json!(Fields::new(&given).text(key)?));
@@ -48,7 +48,7 @@ pub(crate) async fn bootstrap(
 ) -> Response {
     let outcome = async {
         // Clients may send nothing, or what they like.
-        let given = read::body(&app, &headers, body, false).await;
+        let given = read::body(&app, &headers, body, None).await;
         let given = given.map_or_else(|_| Body::new(), |(body, _)| body);
         let header = headers.get(CODE).and_then(|code| code.to_str().ok());
         let code = match header {
@@ -83,7 +83,7 @@ pub(crate) async fn change_password(
 ) -> Response {
     let outcome = async {
         let identity = app.auth.authenticate(read::bearer(&headers)).await?;
-        let given = read::body(&app, &headers, body, false).await?.0;
+        let given = read::body(&app, &headers, body, None).await?.0;
         let fields = Fields::new(&given);
         let mut body = Body::new();
         body.insert("user_id".into(), json!(&*identity.id));

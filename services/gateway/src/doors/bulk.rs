@@ -110,13 +110,23 @@ pub(crate) async fn export(
     let opened = async {
         let capability = bulk(EXPORTS, &kind).ok_or(Fault::UnknownKind)?;
         let kind = BulkKind::named(&kind).ok_or(Fault::UnknownKind)?;
-        let (identity, flow, lapse) = admit(&app, capability, &flow, &wanted, &headers).await?;
+        let Admitted {
+            identity,
+            flow,
+            generation,
+            lapse,
+        } = admit(&app, capability, &flow, &wanted, &headers).await?;
         let filter = Filter {
             stored: switch("stored", wanted.stored.as_deref())?,
             collection: wanted.collection.clone().filter(|name| !name.is_empty()),
             graph: wanted.graph.clone(),
         };
-        let frames = export::open(&app, kind, flow.clone(), &identity, filter, &meta).await?;
+        let from = export::Source {
+            flow: flow.clone(),
+            generation,
+            identity,
+        };
+        let frames = export::open(&app, kind, from, filter, &meta).await?;
         Ok((frames, flow, lapse))
     };
     let (frames, flow, lapse) = match opened.await {
@@ -150,7 +160,7 @@ async fn way(
 ) -> Result<Way, Fault> {
     let capability = bulk(IMPORTS, kind).ok_or(Fault::UnknownKind)?;
     let kind = BulkKind::named(kind).ok_or(Fault::UnknownKind)?;
-    let (identity, flow, lapse) = admit(app, capability, flow, wanted, headers).await?;
+    let admitted = admit(app, capability, flow, wanted, headers).await?;
     let skips = match wanted.errors.as_deref() {
         None | Some("") => None,
         Some("stop") => Some(false),
@@ -158,13 +168,14 @@ async fn way(
         Some(_) => return Err(fault("errors", "must be stop or skip").into()),
     };
     Ok(Way {
-        topic: flow.input(kind.interface())?,
+        topic: admitted.flow.input(kind.interface())?,
         ack: switch("ack", wanted.ack.as_deref())?,
         skips,
         kind,
-        flow,
-        identity,
-        lapse,
+        flow: admitted.flow,
+        generation: admitted.generation,
+        identity: admitted.identity,
+        lapse: admitted.lapse,
         traceparent: meta.traceparent,
     })
 }
@@ -177,13 +188,22 @@ fn switch(name: &str, value: Option<&str>) -> Result<bool, Fault> {
     }
 }
 
+/// Who came in, and where to.
+struct Admitted {
+    identity: Identity,
+    flow: Arc<Flow>,
+    /// Of the workspace.
+    generation: i64,
+    lapse: Lapse,
+}
+
 async fn admit(
     app: &App,
     capability: &'static str,
     id: &str,
     wanted: &Wanted,
     headers: &HeaderMap,
-) -> Result<(Identity, Arc<Flow>, Lapse), Fault> {
+) -> Result<Admitted, Fault> {
     // There is no anonymous attempt at these doors.
     let token = wanted.token.as_deref().filter(|token| !token.is_empty());
     let token = token.or_else(|| read::bearer(headers));
@@ -191,7 +211,7 @@ async fn admit(
         return Err(Fault::AuthFailure);
     }
     let identity = app.auth.authenticate(token).await?;
-    let flow = app
+    let (flow, generation) = app
         .flow(
             &identity,
             wanted.workspace.as_deref(),
@@ -201,7 +221,12 @@ async fn admit(
         .await?;
     let resource = Resource::flow(flow.workspace.as_str(), id);
     let lapse = app.auth.lapse(&identity, Gate::Needs(capability), resource);
-    Ok((identity, flow, lapse))
+    Ok(Admitted {
+        identity,
+        flow,
+        generation,
+        lapse,
+    })
 }
 
 /// At a handshake everything has a status.

@@ -47,15 +47,23 @@ pub(super) struct Filter {
     pub(super) graph: Option<String>,
 }
 
+/// Where it comes from, and for whom.
+pub(super) struct Source {
+    pub(super) flow: Arc<Flow>,
+    /// Of the workspace, as the caller was let in.
+    pub(super) generation: i64,
+    pub(super) identity: Identity,
+}
+
 /// Opens an export.
 pub(super) async fn open(
     app: &App,
     kind: BulkKind,
-    flow: Arc<Flow>,
-    identity: &Identity,
+    from: Source,
     filter: Filter,
     meta: &Meta,
 ) -> Result<Frames, Fault> {
+    let flow = from.flow;
     if filter.stored {
         if kind != BulkKind::Triples {
             return Err(fault("stored", "is for triples only").into());
@@ -66,7 +74,8 @@ pub(super) async fn open(
             cancel: app.closing.clone(),
             epoch: flow.epoch,
             workspace: Some(flow.workspace.clone()),
-            user_id: Some(identity.id.to_string()),
+            generation: Some(from.generation),
+            user_id: Some(from.identity.id.to_string()),
             traceparent: Some(meta.traceparent.to_string()),
             ..Ask::default()
         };

@@ -46,7 +46,7 @@ async fn answer(
     let outcome = async {
         let target = target?;
         let identity = app.auth.authenticate(read::bearer(headers)).await?;
-        let (mut body, share) = read::body(app, headers, body, true).await?;
+        let (mut body, share) = read::body(app, headers, body, Some(&identity)).await?;
         let streaming = sse::wanted(headers);
         let whole = Whole::of(target.name(), "", &body);
         let untouched = target.name() == "thru";

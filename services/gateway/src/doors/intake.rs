@@ -14,6 +14,7 @@ use tg_mesh::{Ask, Mesh};
 use tg_schemas::{Error, ErrorCode, Topic};
 
 use crate::auth::{Identity, Lapse};
+use crate::budget::Reader;
 use crate::flows::Flow;
 use crate::scrub::scrub;
 use crate::state::App;
@@ -30,6 +31,8 @@ pub(super) struct Way {
     pub(super) kind: BulkKind,
     pub(super) topic: Topic,
     pub(super) flow: Arc<Flow>,
+    /// Of the workspace, as the caller was let in.
+    pub(super) generation: i64,
     pub(super) identity: Identity,
     /// When its caller may not write any more.
     pub(super) lapse: Lapse,
@@ -96,7 +99,11 @@ impl<'a> Intake<'a> {
         self.counts.received += 1;
         let frame = self.counts.received;
         let (kind, size) = (self.way.kind, bytes.len());
-        let parsed = self.app.budget.read(bytes, move |bytes| read(kind, bytes));
+        let reader = Reader::known(&self.way.identity);
+        let parsed = self
+            .app
+            .budget
+            .read(&reader, bytes, move |bytes| read(kind, bytes));
         let parsed = match parsed.await {
             // From here on the window bounds what is held.
             Ok((record, _share)) => record,
@@ -120,6 +127,7 @@ impl<'a> Intake<'a> {
             let options = Ask {
                 epoch: way.flow.epoch,
                 workspace: Some(way.flow.workspace.clone()),
+                generation: Some(way.generation),
                 user_id: Some(way.identity.id.to_string()),
                 traceparent: Some(way.traceparent.to_string()),
                 cancel,

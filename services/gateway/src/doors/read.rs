@@ -8,7 +8,8 @@ use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
 use serde_json::Value;
 
-use crate::budget::Share;
+use crate::auth::Identity;
+use crate::budget::{Reader, Share};
 use crate::fault::Fault;
 use crate::state::App;
 use crate::translate::Body;
@@ -33,10 +34,11 @@ pub(super) async fn body(
     app: &App,
     headers: &HeaderMap,
     body: HttpBody,
-    known: bool,
+    known: Option<&Identity>,
 ) -> Result<(Body, Share), Fault> {
-    let (bytes, _received) = bytes(app, headers, body, known).await?;
-    let (body, share) = app.budget.read(bytes, object).await?;
+    let reader = known.map_or_else(Reader::stranger, Reader::known);
+    let (bytes, _received) = bytes(app, headers, body, known.is_some(), &reader).await?;
+    let (body, share) = app.budget.read(&reader, bytes, object).await?;
     Ok((body?, share))
 }
 
@@ -46,6 +48,7 @@ async fn bytes(
     headers: &HeaderMap,
     body: HttpBody,
     known: bool,
+    reader: &Reader,
 ) -> Result<(Bytes, Vec<Share>), Fault> {
     let limits = &app.options.limits;
     let limit = match known {
@@ -68,7 +71,7 @@ async fn bytes(
             return Err(too_large());
         }
         while counted < all.len() + piece.len() {
-            shares.push(app.budget.receive(RECEIVED)?);
+            shares.push(app.budget.receive(reader, RECEIVED, counted)?);
             counted += RECEIVED;
         }
         all.extend_from_slice(&piece);

@@ -49,7 +49,7 @@ async fn answer(
     body: HttpBody,
 ) -> Result<Response, Fault> {
     let caller = app.auth.authenticate(read::bearer(headers)).await;
-    let read = read::body(app, headers, body, caller.is_ok()).await;
+    let read = read::body(app, headers, body, caller.as_ref().ok()).await;
     let (mut body, share) = match (read, &caller) {
         // Of a key that was refused, or could not be looked at, that is what is said, not how little strangers may send.
         (Err(Fault::TooLarge { .. }), Err(fault)) if read::bearer(headers).is_some() => {

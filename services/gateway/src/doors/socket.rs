@@ -33,12 +33,13 @@ use super::socket_frame::{self as frame, Incoming};
 use super::socket_task::{self as task, Caller, Entry, UnderWay, text};
 use super::socket_writer::write;
 use super::upgrade::{self, FrameGate, Socket};
-use crate::auth::Lapse;
+use crate::auth::{Identity, Lapse};
 use crate::connection::Peer;
 use crate::dispatch::Meta;
 use crate::fault::{Fault, json_response};
 use crate::registry::Gate;
 use crate::state::Shared;
+use crate::strangers::Stranger;
 use crate::translate::error_body;
 
 /// The query string: the npm client has its token here and sends no auth frame.
@@ -47,7 +48,7 @@ pub(crate) struct Credentials {
     token: Option<String>,
 }
 
-/// Upgrades; always succeeds, except when there are too many sockets.
+/// Upgrades; always succeeds, except when those who are known have too many sockets.
 pub(crate) async fn open(
     State(app): State<Shared>,
     Query(credentials): Query<Credentials>,
@@ -59,10 +60,21 @@ pub(crate) async fn open(
         Ok(accepted) => accepted,
         Err(refused) => return refused.into_response(),
     };
-    let address = peer.address.ip().to_canonical();
-    let stranger = app.strangers.enter(address);
-    let (Some(room), Some(stranger)) = (app.socket_room(), stranger) else {
-        return no_room();
+    // A wrong token leaves time to send another.
+    let token = credentials.token.or(app.auth.open().then(String::new));
+    let known = match &token {
+        Some(token) => app.auth.authenticate(Some(token)).await.ok(),
+        None => None,
+    };
+    let (place, known) = match known.zip(token) {
+        Some(known) => match app.socket_room() {
+            Some(_room) => (Place::Known { _room }, Some(known)),
+            None => return no_room(),
+        },
+        None => {
+            let address = peer.address.ip().to_canonical();
+            (Place::Stranger(app.strangers.enter(address)), None)
+        }
     };
     let sockets = app.sockets.clone();
     let mesh = app.mesh.clone();
@@ -73,13 +85,8 @@ pub(crate) async fn open(
         let limits = &app.options.limits;
         let (socket, gate) = upgrade::socket(upgraded, limits.frame, limits.stranger).await;
         metrics::gauge!("tg_gateway_sockets").increment(1.0);
-        let admitted = Admission {
-            gate,
-            stranger: Some(stranger),
-        };
-        run(app, socket, credentials.token, meta, admitted).await;
+        run(app, socket, known, meta, Admission { gate, place }).await;
         metrics::gauge!("tg_gateway_sockets").decrement(1.0);
-        drop(room);
     };
     mesh.spawn(TaskKind::Connection, sockets.track_future(socket));
     response
@@ -96,10 +103,19 @@ pub(super) fn no_room() -> Response {
 /// What holds a socket back whose caller is not known.
 struct Admission {
     gate: Arc<FrameGate>,
-    stranger: Option<crate::inflight::Permit<std::net::IpAddr>>,
+    place: Place,
 }
 
-async fn run(app: Shared, socket: Socket, token: Option<String>, meta: Meta, admission: Admission) {
+/// What a socket counts against.
+enum Place {
+    Stranger(Stranger),
+    Known { _room: OwnedSemaphorePermit },
+}
+
+/// Who is known from the start, and their token.
+type Known = Option<(Identity, String)>;
+
+async fn run(app: Shared, socket: Socket, known: Known, meta: Meta, admission: Admission) {
     let (sink, stream) = socket.split();
     let (outgoing, queue) = mpsc::channel(app.options.limits.outgoing);
     let gone = CancellationToken::new();
@@ -125,7 +141,7 @@ async fn run(app: Shared, socket: Socket, token: Option<String>, meta: Meta, adm
         TaskKind::Connection,
         write(sink, queue, gone.clone(), written.clone()),
     );
-    session.serve(stream, token).await;
+    session.serve(stream, known).await;
     written.cancelled().await;
 }
 
@@ -156,21 +172,16 @@ enum Event {
     Lapsed,
     /// Nobody said who is there.
     Late,
+    /// Nobody did yet, and another needs the place.
+    PushedOut,
     Closing,
     Gone,
 }
 
 impl Session {
-    async fn serve(mut self, mut stream: SplitStream<Socket>, token: Option<String>) {
-        match token {
-            Some(token) => {
-                // A wrong one leaves time to send another.
-                let _ = self.admit(token).await;
-            }
-            None if self.app.auth.open() => {
-                let _ = self.admit(String::new()).await;
-            }
-            None => {}
+    async fn serve(mut self, mut stream: SplitStream<Socket>, known: Known) {
+        if let Some((identity, token)) = known {
+            self.is(&identity, token);
         }
         let late = Instant::now() + self.app.options.authentication;
         let close = loop {
@@ -188,6 +199,10 @@ impl Session {
                     let _ = self.outgoing.try_send(Message::Ping(Bytes::new()));
                 }
                 Event::Lapsed => break self.lapsed().await,
+                Event::PushedOut => {
+                    let reason = "too many sockets without authentication; try again";
+                    break Some(goodbye(CloseCode::Again, reason));
+                }
                 Event::Late => break Some(goodbye(CloseCode::Policy, "no authentication in time")),
                 Event::Closing => break self.drain().await,
             }
@@ -211,11 +226,18 @@ impl Session {
                 None => std::future::pending().await,
             }
         };
+        let pushed_out = async {
+            match &self.admission.place {
+                Place::Stranger(stranger) => stranger.pushed_out().cancelled().await,
+                Place::Known { .. } => std::future::pending().await,
+            }
+        };
         tokio::select! {
             biased;
             () = self.gone.cancelled() => Event::Gone,
             () = self.app.closing.cancelled() => Event::Closing,
             () = lapse => Event::Lapsed,
+            () = pushed_out => Event::PushedOut,
             () = sleep_until(late), if self.caller.is_none() => Event::Late,
             message = stream.next(), if self.waiting.has_room() => Event::Frame(message),
             permit = self.permits.clone().acquire_owned(), if !self.waiting.is_empty() => {
@@ -236,7 +258,7 @@ impl Session {
             Ok(Incoming::Auth(token)) => {
                 let reply = match self.admit(token).await {
                     Ok(workspace) => frame::auth_ok(&workspace),
-                    Err(fault @ Fault::Unchecked) => fault.frame(None),
+                    Err(fault @ (Fault::Unchecked | Fault::Service(_))) => fault.frame(None),
                     Err(_) => frame::auth_failed(),
                 };
                 self.say(&reply).await;
@@ -262,14 +284,21 @@ impl Session {
 
     /// Who holds a token is the caller from now on; their workspace.
     async fn admit(&mut self, token: String) -> Result<Arc<str>, Fault> {
-        let auth = &self.app.auth;
-        let identity = auth.authenticate(Some(&token)).await?;
-        let workspace = identity.workspace.clone();
-        self.lapse = Some(auth.lapse(&identity, Gate::Authenticated, Default::default()));
+        let identity = self.app.auth.authenticate(Some(&token)).await?;
+        if matches!(self.admission.place, Place::Stranger(_)) {
+            let _room = self.app.socket_room().ok_or_else(|| Fault::busy("here"))?;
+            self.admission.place = Place::Known { _room };
+        }
+        self.is(&identity, token);
+        Ok(identity.workspace)
+    }
+
+    /// Who is there, from now on.
+    fn is(&mut self, identity: &Identity, token: String) {
+        let lapse = (self.app.auth).lapse(identity, Gate::Authenticated, Default::default());
+        self.lapse = Some(lapse);
         self.caller = Some(Caller(token.into()));
         self.admission.gate.open();
-        self.admission.stranger = None;
-        Ok(workspace)
     }
 
     async fn say(&self, frame: &Value) {

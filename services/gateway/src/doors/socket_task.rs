@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::socket_frame as frame;
+use crate::budget::Reader;
 use crate::dispatch::{Call, Meta, Running};
 use crate::fault::Fault;
 use crate::options::OnDisconnect;
@@ -124,7 +125,9 @@ async fn forward(task: Task) {
 /// Reads the request when there is memory for it, and asks.
 async fn start(task: &Task, over: CancellationToken) -> Result<Running, Fault> {
     let (app, bytes) = (&task.app, task.bytes.clone());
-    let (question, _share) = app.budget.read(bytes, frame::question).await?;
+    let identity = app.auth.authenticate(Some(&*task.caller.0)).await?;
+    let reader = Reader::known(&identity);
+    let (question, _share) = app.budget.read(&reader, bytes, frame::question).await?;
     let question = question?;
     tracing::Span::current().record("service", question.target.name());
     let goes_on = question.detach || app.options.on_disconnect == OnDisconnect::Finish;
@@ -142,8 +145,6 @@ async fn start(task: &Task, over: CancellationToken) -> Result<Running, Fault> {
         whole: false,
         meta: task.meta.clone(),
     };
-    let token = Some(&*task.caller.0);
-    let identity = app.auth.authenticate(token).await?;
     app.start(&identity, call, cancel).await
 }
 

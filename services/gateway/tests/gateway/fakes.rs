@@ -171,7 +171,8 @@ impl Serve<AgentRequest, AgentResponse> for FakeAgent {
     }
 }
 
-/// Pattern queries: as many batches as `limit` says, one triple each.
+/// Pattern queries: as many batches as `limit` says, one triple each. The predicate `urn:generation` asks which one the
+/// question was sent in.
 pub struct FakeTriples;
 
 #[async_trait]
@@ -187,11 +188,19 @@ impl Serve<TriplesQueryRequest, TriplesQueryResponse> for FakeTriples {
             (true, limit) => limit.min(5),
             _ => 1,
         };
+        let generation = tg_schemas::Term::iri("urn:generation");
+        let said = match ask.p == Some(generation) {
+            true => cx
+                .headers
+                .generation
+                .map_or_else(String::new, |n| n.to_string()),
+            false => cx.workspace().to_owned(),
+        };
         for at in 1..=batches {
             let triple = tg_schemas::Triple::new(
                 tg_schemas::Term::iri("urn:workspace"),
                 tg_schemas::Term::iri("urn:is"),
-                tg_schemas::Term::literal(cx.workspace()),
+                tg_schemas::Term::literal(&said),
             );
             out.send(TriplesQueryResponse {
                 triples: vec![triple],

@@ -2,6 +2,9 @@
 
 use serde_json::json;
 use tg_gateway::Regime;
+use tg_mesh::{Answer, Ask};
+use tg_schemas::msg::{TriplesQueryRequest, TriplesQueryResponse};
+use tg_schemas::{ErrorCode, Topic, WorkspaceId};
 
 use crate::world::{BOUND, World, record};
 
@@ -124,4 +127,30 @@ async fn closing_lets_running_work_end_within_the_drain_time() {
             .await
             .is_err()
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_question_is_for_the_workspace_that_its_caller_was_let_into() {
+    let world = World::start(Regime::Iam).await;
+    let registered = ("__workspaces__", "workspace", "acme");
+    let born = |generation: i64| json!({"enabled": true, "generation": generation});
+    world.put(registered, Some(born(7))).await;
+    let body = json!({"workspace": "acme", "p": {"t": "i", "i": "urn:generation"}});
+    let path = "/api/v1/flow/default/service/triples";
+    let (_, reply) = world.post(path, "tg_admin", body).await;
+    assert_eq!(reply["response"][0]["o"]["v"], "7");
+    // One that is late for it is refused.
+    let topic = Topic::parse("request:tg:triples:acme:default").unwrap();
+    let late = |generation| {
+        let ask = Ask {
+            workspace: Some(WorkspaceId::new("acme").unwrap()),
+            generation: Some(generation),
+            ..Ask::default()
+        };
+        let question = TriplesQueryRequest::default();
+        let answer: Answer<TriplesQueryResponse> = world.mesh.mesh().ask(&topic, &question, ask);
+        answer.last()
+    };
+    assert_eq!(late(6).await.unwrap_err().code(), ErrorCode::NotFound);
+    assert!(late(7).await.is_ok());
 }

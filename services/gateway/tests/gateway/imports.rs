@@ -245,3 +245,51 @@ async fn text_is_loaded_through_the_library_of_its_workspace() {
         (200, json!({"error": "This kind not supported by flow"}))
     );
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_import_is_for_the_workspace_that_it_began_in() {
+    let world = World::start(Regime::Iam).await;
+    let registered = ("__workspaces__", "workspace", "acme");
+    let born = |generation: i64| json!({"enabled": true, "generation": generation});
+    world.put(registered, Some(born(7))).await;
+    let path = format!("{}?token=tg_admin&workspace=acme&ack=1", import("triples"));
+    let (mut socket, _) = tokio_tungstenite::connect_async(url(&world, &path))
+        .await
+        .unwrap();
+    let mut write = async || {
+        let frame = Message::text(batch(vec![triple(1)]).to_string());
+        socket.send(frame).await.unwrap();
+        let acked = tokio::time::timeout(BOUND, socket.next()).await.unwrap();
+        assert!(acked.unwrap().unwrap().is_text());
+    };
+    write().await;
+    let store = &world.fakes.store.batches;
+    tokio::time::timeout(BOUND, async {
+        while store.lock().len() < 1 {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    })
+    .await
+    .unwrap();
+    // Deleted and made again under its name: what the old one's import still writes is not for the new one.
+    world.put(registered, Some(born(9))).await;
+    write().await;
+    let late = format!("{}?workspace=acme", import("triples"));
+    let (_, reply) = world.post(&late, "tg_admin", batch(vec![triple(2)])).await;
+    assert_eq!(reply["stored"], 1);
+    tokio::time::timeout(BOUND, async {
+        while store.lock().len() < 2 {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    })
+    .await
+    .unwrap();
+    // The late one was on its way before: it had time to arrive.
+    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    let stored: Vec<_> = store.lock().iter().map(|one| one.triples.clone()).collect();
+    assert_eq!(stored.len(), 2);
+    assert_ne!(
+        stored[0], stored[1],
+        "the old one's write reached the new one"
+    );
+}

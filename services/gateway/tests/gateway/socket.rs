@@ -277,6 +277,46 @@ async fn strangers_send_little_and_say_who_they_are_in_time() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn strangers_take_no_place_of_those_who_are_known() {
+    let world = World::with(Regime::Iam, |options| {
+        options.limits.sockets = 2;
+        options.limits.strangers = 4;
+    })
+    .await;
+    let mut crowd = Vec::new();
+    for _ in 0..12 {
+        crowd.push(raw(&world, "/api/v1/socket").await);
+    }
+    // With the credential in the address, or in the first frame.
+    let _first = raw(&world, "/api/v1/socket?token=tg_admin").await;
+    let mut second = raw(&world, "/api/v1/socket").await;
+    say(&mut second, json!({"type": "auth", "token": "tg_admin"})).await;
+    assert_eq!(hear(&mut second).await["type"], "auth-ok");
+    // The oldest stranger had to go; it may come again.
+    let close = loop {
+        let message = tokio::time::timeout(BOUND, crowd[0].next()).await.unwrap();
+        if let Message::Close(Some(close)) = message.unwrap().unwrap() {
+            break u16::from(close.code);
+        }
+    };
+    assert_eq!(close, 1013);
+    // Those who are known have their own bound: one more is told, and may try again.
+    let mut third = raw(&world, "/api/v1/socket").await;
+    say(&mut third, json!({"type": "auth", "token": "tg_admin"})).await;
+    assert_eq!(hear(&mut third).await["error"]["type"], "busy");
+    drop(second);
+    let freed = async {
+        loop {
+            say(&mut third, json!({"type": "auth", "token": "tg_admin"})).await;
+            if hear(&mut third).await["type"] == "auth-ok" {
+                break;
+            }
+        }
+    };
+    tokio::time::timeout(BOUND, freed).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_frame_that_would_need_too_much_memory_is_refused_before_it_takes_it() {
     let world = World::with(Regime::None, |options| options.limits.parsing = 8 << 20).await;
     let mut socket = raw(&world, "/api/v1/socket").await;

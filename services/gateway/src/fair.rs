@@ -1,0 +1,198 @@
+//! A pool of bytes that users share fairly: each may hold a part of it only, and who waits for their own share to come
+//! back is in nobody else's way.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+/// The pool.
+#[derive(Debug, Clone)]
+pub(crate) struct Pool(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    total: usize,
+    /// What one user may hold.
+    each: usize,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    used: usize,
+    users: HashMap<Arc<str>, usize>,
+    /// In the order in which they came. Bounded by the requests that are being read.
+    waiting: VecDeque<Waiting>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    user: Arc<str>,
+    units: usize,
+    granted: oneshot::Sender<Share>,
+}
+
+/// What somebody holds, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Share {
+    pool: Arc<Shared>,
+    user: Arc<str>,
+    units: usize,
+}
+
+impl Pool {
+    /// So much in all, and for one user.
+    pub(crate) fn new(total: usize, each: usize) -> Self {
+        Self(Arc::new(Shared {
+            state: Mutex::default(),
+            total,
+            each: each.min(total),
+        }))
+    }
+
+    /// The most that can be had at once.
+    pub(crate) fn total(&self) -> usize {
+        self.0.total
+    }
+
+    /// Takes units that are free now. For pools that nobody waits at.
+    pub(crate) fn try_take(&self, user: &Arc<str>, units: usize) -> Option<Share> {
+        let mut state = self.0.state.lock();
+        let own = state.users.get(user).copied().unwrap_or(0);
+        let fits = own + units <= self.0.each && state.used + units <= self.0.total;
+        fits.then(|| self.0.give(&mut state, user, units))
+    }
+
+    /// Waits for units; more than [`Pool::total`] never come. Who holds nothing may have more than a user's share.
+    pub(crate) async fn take(&self, user: &Arc<str>, units: usize) -> Option<Share> {
+        let granted = {
+            let (sender, granted) = oneshot::channel();
+            let mut state = self.0.state.lock();
+            state.waiting.push_back(Waiting {
+                user: user.clone(),
+                units,
+                granted: sender,
+            });
+            granted
+        };
+        self.0.serve();
+        granted.await.ok()
+    }
+}
+
+impl Shared {
+    fn give(self: &Arc<Self>, state: &mut State, user: &Arc<str>, units: usize) -> Share {
+        state.used += units;
+        *state.users.entry(user.clone()).or_default() += units;
+        Share {
+            pool: self.clone(),
+            user: user.clone(),
+            units,
+        }
+    }
+
+    /// Serves who waits: in order, but past those who have their share already. Who only lacks room in the pool is
+    /// waited for, or small ones would keep large ones out for ever.
+    fn serve(self: &Arc<Self>) {
+        let mut granted = Vec::new();
+        {
+            let mut state = self.state.lock();
+            state.waiting.retain(|one| !one.granted.is_closed());
+            let mut at = 0;
+            while let Some(one) = state.waiting.get(at) {
+                let (user, units) = (one.user.clone(), one.units);
+                let own = state.users.get(&user).copied().unwrap_or(0);
+                if own > 0 && own + units > self.each {
+                    at += 1;
+                } else if state.used + units > self.total {
+                    break;
+                } else if let Some(one) = state.waiting.remove(at) {
+                    granted.push((one.granted, self.give(&mut state, &user, units)));
+                }
+            }
+        }
+        for (sender, share) in granted {
+            // Who went meanwhile gives back at once.
+            drop(sender.send(share));
+        }
+    }
+}
+
+impl Share {
+    /// How much it is.
+    #[cfg(test)]
+    pub(crate) fn units(&self) -> usize {
+        self.units
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        {
+            let mut state = self.pool.state.lock();
+            state.used -= self.units;
+            if let Some(own) = state.users.get_mut(&self.user) {
+                *own -= self.units;
+                if *own == 0 {
+                    state.users.remove(&self.user);
+                }
+            }
+        }
+        self.pool.serve();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::FutureExt;
+
+    #[test]
+    fn a_user_has_a_share_and_others_pass_who_waits_for_it() {
+        let pool = Pool::new(10, 6);
+        let (ann, bob) = (Arc::from("ann"), Arc::from("bob"));
+        let held = pool.try_take(&ann, 6).unwrap();
+        assert!(pool.try_take(&ann, 1).is_none());
+        let mut second = Box::pin(pool.take(&ann, 5));
+        assert!((&mut second).now_or_never().is_none());
+        let others = pool.take(&bob, 4).now_or_never().unwrap();
+        assert!(others.is_some(), "ann waits for herself only");
+        drop(held);
+        assert!(second.now_or_never().unwrap().is_some());
+    }
+
+    #[test]
+    fn who_lacks_room_is_waited_for() {
+        let pool = Pool::new(10, 10);
+        let users: Vec<Arc<str>> = vec!["a".into(), "b".into(), "c".into()];
+        let held = pool.try_take(&users[0], 4).unwrap();
+        let mut large = Box::pin(pool.take(&users[1], 8));
+        assert!((&mut large).now_or_never().is_none());
+        let mut small = Box::pin(pool.take(&users[2], 3));
+        assert!((&mut small).now_or_never().is_none());
+        drop(held);
+        let large = large.now_or_never().unwrap();
+        assert!(large.is_some() && (&mut small).now_or_never().is_none());
+        drop(large);
+        assert!(small.now_or_never().unwrap().is_some());
+    }
+
+    #[test]
+    fn who_stops_waiting_is_in_nobodys_way_and_nothing_is_lost() {
+        let pool = Pool::new(4, 4);
+        let (ann, bob) = (Arc::from("ann"), Arc::from("bob"));
+        let held = pool.try_take(&ann, 4);
+        let mut gone = Box::pin(pool.take(&bob, 4));
+        assert!((&mut gone).now_or_never().is_none());
+        let mut granted = Box::pin(pool.take(&bob, 4));
+        assert!((&mut granted).now_or_never().is_none());
+        drop(gone);
+        drop(held);
+        // Granted, but nobody looks any more.
+        drop(granted);
+        assert!(pool.try_take(&ann, 4).is_some());
+        assert!(pool.0.state.lock().users.is_empty());
+    }
+}
