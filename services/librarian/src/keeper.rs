@@ -11,7 +11,7 @@ use tg_schemas::Error;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::service::Librarian;
+use crate::librarian::Librarian;
 
 /// Longest pause between two rounds.
 const LOOK: Duration = Duration::from_secs(15);

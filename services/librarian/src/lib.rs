@@ -7,6 +7,11 @@
 //! | | `run-tally` of the system | hears how far runs are |
 //! | | `library-texts` of the system | takes in the texts that traces link to |
 //!
+//! * `handlers`: the queues. `library`, `collections`, `processing`: what is done about documents, collections and runs.
+//! * `engine`: rules over plain values. Pure.
+//! * `store`: where rows are kept: traits, the adapter over SQLite, and the suite that adapters pass.
+//! * `keeper`: what the librarian does by itself.
+//!
 //! One process owns the store; others stand by. Documents are rows in a database, large content is files
 //! named by their hash. What is accepted is done, through any crash: each step is noted before anything
 //! follows from it, and the keeper goes on with what it finds.
@@ -14,16 +19,17 @@
 mod collections;
 mod config;
 mod engine;
-mod fault;
-mod handler;
+mod error;
+mod handlers;
 mod keeper;
+mod librarian;
 mod library;
+mod options;
 mod processing;
-mod processor;
+mod processors;
 mod reaped;
-mod service;
 mod store;
-mod texts;
 
 pub use engine::quota::Quota;
-pub use processor::{PROCESSOR, processors, processors_with};
+pub use options::Options;
+pub use processors::{PROCESSOR, processors};

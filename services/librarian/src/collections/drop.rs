@@ -7,8 +7,10 @@ use tg_mesh::{Ask, Deadline, Mesh};
 use tg_schemas::msg::{COLLECTION_STORES, CollectionDrop, CollectionDropped, drop_topic};
 use tg_schemas::{Class, Error, ErrorCode, Topic, WorkspaceId};
 
-use crate::service::{Librarian, key, workspace};
-use crate::store::collection::{self, Tombstone};
+use crate::engine::workspace;
+use crate::error::wire;
+use crate::librarian::{Librarian, key};
+use crate::store::collections::Tombstone;
 
 /// How long a store may take.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -45,27 +47,16 @@ impl Librarian {
         id: &str,
         deadline: Deadline,
     ) -> Result<(), Error> {
-        let (ws, name) = (key(mesh, workspace), id.to_owned());
-        let stones = self.library.read(move |conn| {
-            let mut stones = Vec::new();
-            for store in COLLECTION_STORES {
-                let all = collection::of(conn, &ws, &name, store)?;
-                stones.extend(all);
-            }
-            Ok(stones)
-        });
-        let mut stones = stones.await?;
+        let own = key(mesh, workspace);
+        let stones = self.rows().tombstones_of(&own, id);
+        let mut stones = stones.await.map_err(wire)?;
         stones.retain(|stone| is_there(mesh, &stone.store));
         let asked = stones.iter().map(|stone| ask(mesh, stone, deadline));
         let outcomes = join_all(asked).await;
         let mut left = Vec::new();
         for (stone, outcome) in stones.into_iter().zip(outcomes) {
             match outcome {
-                Ok(()) => {
-                    self.library
-                        .write(move |tx| collection::confirmed(tx, &stone))
-                        .await?;
-                }
+                Ok(()) => self.rows().confirm(&stone).await.map_err(wire)?,
                 Err(error) => {
                     tracing::warn!(store = stone.store, %error, "a deletion is not confirmed yet");
                     left.push(stone.store);
@@ -90,16 +81,14 @@ impl Librarian {
             if !is_there(mesh, store) {
                 continue;
             }
-            let stones = self
-                .library
-                .read(move |conn| collection::pending(conn, store, BATCH));
-            for stone in stones.await? {
+            let stones = self.rows().pending_tombstones(store, BATCH);
+            for stone in stones.await.map_err(wire)? {
                 let _alone = self.alone(&stone.workspace, &stone.collection).await;
                 let Some(stone) = self.still(stone).await? else {
                     continue;
                 };
                 // Not the row of a workspace that has the name now.
-                if let Ok(workspace) = workspace(&stone.workspace)
+                if let Ok(workspace) = workspace::id(&stone.workspace)
                     && key(mesh, &workspace) == stone.workspace
                 {
                     // A crash may have come between the note and the row's end.
@@ -108,11 +97,7 @@ impl Librarian {
                         .await?;
                 }
                 match ask(mesh, &stone, Deadline::after(PATIENCE)).await {
-                    Ok(()) => {
-                        self.library
-                            .write(move |tx| collection::confirmed(tx, &stone))
-                            .await?;
-                    }
+                    Ok(()) => self.rows().confirm(&stone).await.map_err(wire)?,
                     Err(error) => {
                         tracing::debug!(store, %error, "a deletion is not confirmed yet");
                         soon = true;
@@ -126,11 +111,11 @@ impl Librarian {
 
     /// A deletion as it stands now: it may have been confirmed to who asked for it.
     async fn still(&self, stone: Tombstone) -> Result<Option<Tombstone>, Error> {
-        self.library
-            .read(move |conn| {
-                collection::of(conn, &stone.workspace, &stone.collection, &stone.store)
-            })
-            .await
+        let stones = self
+            .rows()
+            .tombstones_of(&stone.workspace, &stone.collection);
+        let mut stones = stones.await.map_err(wire)?.into_iter();
+        Ok(stones.find(|now| now.store == stone.store))
     }
 }
 

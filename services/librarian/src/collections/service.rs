@@ -1,14 +1,14 @@
 //! Making, changing and deleting collections. What happens to one happens in turn.
 
 use tg_mesh::{Deadline, Mesh};
-use tg_schemas::msg::{COLLECTION_STORES, CollectionMetadata};
+use tg_schemas::msg::CollectionMetadata;
 use tg_schemas::{Error, WorkspaceId};
 
 use crate::config::{self, COLLECTION, Config};
 use crate::engine::collection as rules;
-use crate::service::{Librarian, key};
-use crate::store::collection::{self, Known, Life, Tombstone};
-use crate::store::{made, outbox, run};
+use crate::error::wire;
+use crate::librarian::{Librarian, key};
+use crate::store::collections::Life;
 
 impl Librarian {
     pub(crate) async fn list_collections(
@@ -78,19 +78,9 @@ impl Librarian {
         id: &str,
         row: i64,
     ) -> Result<Option<i64>, Error> {
-        let (workspace, id) = (key(mesh, workspace), id.to_owned());
-        self.library
-            .write(move |tx| {
-                let known = collection::get(tx, &workspace, &id)?;
-                if is_dead(row, known) {
-                    return Ok(None);
-                }
-                if known.is_none_or(|known| known.life != Life::Live || known.incarnation != row) {
-                    collection::set(tx, &workspace, &id, row, Life::Live)?;
-                }
-                Ok(Some(row))
-            })
-            .await
+        let workspace = key(mesh, workspace);
+        let remembered = self.rows().remember_collection(&workspace, id, row);
+        remembered.await.map_err(wire)
     }
 
     async fn put_collection(
@@ -103,26 +93,9 @@ impl Librarian {
         let id = &collection.collection;
         let row = config.get(COLLECTION, id).await?;
         let row = row.map(|row| rules::incarnation(&row));
-        let (ws, name) = (key(mesh, workspace), id.clone());
-        let incarnation = self
-            .library
-            .write(move |tx| {
-                let known = collection::get(tx, &ws, &name)?;
-                let incarnation = match (row, known) {
-                    (Some(row), known) if !is_dead(row, known) => row,
-                    (_, None) => 0,
-                    (_, Some(known)) => {
-                        // Its row was taken away by another hand: what it held goes too.
-                        if known.life == Life::Live {
-                            bury(tx, &ws, &name, known.incarnation)?;
-                        }
-                        known.incarnation + 1
-                    }
-                };
-                collection::set(tx, &ws, &name, incarnation, Life::Live)?;
-                Ok(incarnation)
-            })
-            .await?;
+        let own = key(mesh, workspace);
+        let begun = self.rows().begin_collection(&own, id, row);
+        let incarnation = begun.await.map_err(wire)?;
         let value = rules::value(collection, incarnation);
         config.put(COLLECTION, id, value).await?;
         Ok(incarnation)
@@ -141,21 +114,10 @@ impl Librarian {
         let config = Config::new(mesh, workspace);
         let row = config.get(COLLECTION, id).await?;
         let row = row.map_or(0, |row| rules::incarnation(&row));
-        let (ws, name) = (key(mesh, workspace), id.to_owned());
-        let incarnation = self
-            .library
-            .write(move |tx| {
-                let known = collection::get(tx, &ws, &name)?;
-                let incarnation = known.map_or(row, |known| known.incarnation.max(row));
-                collection::set(tx, &ws, &name, incarnation, Life::Noted)?;
-                bury(tx, &ws, &name, incarnation)?;
-                let why = "the collection was deleted";
-                run::stop_collection(tx, &ws, &name, incarnation, why)?;
-                made::forget_collection(tx, &ws, &name, incarnation)?;
-                outbox::forget_collection(tx, &ws, &name, incarnation)?;
-                Ok(incarnation)
-            })
-            .await?;
+        let own = key(mesh, workspace);
+        let why = "the collection was deleted";
+        let ended = self.rows().end_collection(&own, id, row, why);
+        let incarnation = ended.await.map_err(wire)?;
         self.take_row_away(mesh, workspace, id, incarnation).await?;
         let outcome = self.drop_everywhere(mesh, workspace, id, deadline).await;
         self.wake.notify_one();
@@ -170,41 +132,13 @@ impl Librarian {
         id: &str,
         incarnation: i64,
     ) -> Result<(), Error> {
-        let (ws, name) = (key(mesh, workspace), id.to_owned());
-        let known = self
-            .library
-            .read(move |conn| collection::get(conn, &ws, &name))
-            .await?;
+        let own = key(mesh, workspace);
+        let known = self.rows().collection(&own, id).await.map_err(wire)?;
         if known.is_none_or(|known| known.life != Life::Noted) {
             return Ok(());
         }
         Config::new(mesh, workspace).delete(COLLECTION, id).await?;
-        let (ws, name) = (key(mesh, workspace), id.to_owned());
-        self.library
-            .write(move |tx| collection::set(tx, &ws, &name, incarnation, Life::Gone))
-            .await
+        let gone = self.rows().collection_gone(&own, id, incarnation);
+        gone.await.map_err(wire)
     }
-}
-
-/// Whether a row says an incarnation that was deleted: another hand put it there again.
-fn is_dead(row: i64, known: Option<Known>) -> bool {
-    known.is_some_and(|known| known.life != Life::Live && row <= known.incarnation)
-}
-
-fn bury(
-    tx: &tg_storage::rusqlite::Transaction<'_>,
-    workspace: &str,
-    id: &str,
-    incarnation: i64,
-) -> Result<(), tg_storage::StorageError> {
-    for store in COLLECTION_STORES {
-        let stone = Tombstone {
-            workspace: workspace.to_owned(),
-            collection: id.to_owned(),
-            store: store.to_owned(),
-            incarnation,
-        };
-        collection::bury(tx, &stone)?;
-    }
-    Ok(())
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use tg_schemas::msg::CollectionMetadata;
 use tg_schemas::{Error, ErrorCode};
 
-use crate::fault::invalid;
+use crate::error::invalid;
 
 /// Longest id in bytes.
 const LONGEST: usize = 1024;
@@ -65,7 +65,7 @@ pub(crate) fn complete(
             kept.push(tag);
         }
         if kept.len() > TAGS {
-            return Err(invalid(format!("tags: are more than {TAGS}")));
+            return Err(invalid(format!("tags: must not have more than {TAGS} entries")));
         }
     }
     Ok(CollectionMetadata {

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use tg_schemas::Error;
 use tg_schemas::msg::{Criteria, DocumentMetadata};
 
-use crate::fault::invalid;
+use crate::error::invalid;
 
 #[derive(Debug, Clone, Copy)]
 enum Operator {

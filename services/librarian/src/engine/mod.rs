@@ -1,5 +1,6 @@
 //! The library's rules over plain values: no bus, no store, no clock, no random ids.
 
+pub(crate) mod asker;
 pub(crate) mod collection;
 pub(crate) mod criteria;
 pub(crate) mod estimate;
@@ -10,6 +11,8 @@ pub(crate) mod pdf;
 pub(crate) mod progress;
 pub(crate) mod quota;
 pub(crate) mod readers;
+pub(crate) mod retraction;
 pub(crate) mod start;
 pub(crate) mod state;
 pub(crate) mod upload;
+pub(crate) mod workspace;

@@ -4,7 +4,7 @@
 use serde::Serialize;
 use tg_schemas::{Error, ErrorCode, limits};
 
-use crate::fault::invalid;
+use crate::error::invalid;
 
 /// Most bytes of a listing that is asked for as a whole: with what its fields are called it fits a message.
 const WHOLE: usize = limits::CONTENT;
@@ -34,7 +34,7 @@ impl Asked {
                 .parse()
                 .ok()
                 .filter(|number| *number > 0)
-                .ok_or_else(|| invalid("after: is not what a page said as next"))?,
+                .ok_or_else(|| invalid("after: is not the 'next' of an earlier page"))?,
         };
         Ok(Self {
             limit: match (limit, number) {
@@ -166,7 +166,7 @@ mod tests {
         let error = |limit, after| Asked::read(limit, after).unwrap_err().message;
         assert_eq!(error(-1, ""), "limit: must not be negative");
         for wrong in ["x", "-1", "0", "1.5"] {
-            let says = "after: is not what a page said as next";
+            let says = "after: is not the 'next' of an earlier page";
             assert_eq!(error(1, wrong), says);
         }
         assert_eq!(Asked::read(0, "7").unwrap().limit, Some(USUAL));

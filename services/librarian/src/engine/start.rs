@@ -5,7 +5,7 @@ use tg_schemas::msg::{Document, DocumentMetadata, Metadata, TextDocument, Triple
 use tg_schemas::{Error, Triple};
 
 use super::flow::Flow;
-use crate::fault::invalid;
+use crate::error::invalid;
 
 /// Triples in one record.
 const BATCH: usize = 1000;

@@ -91,6 +91,17 @@ impl Counts {
     pub(crate) fn is_still(&self) -> bool {
         self.settled >= self.expected
     }
+
+    /// What is said of a run in which something failed.
+    pub(crate) fn some_failed(&self) -> String {
+        let (failed, all) = (self.failed, self.expected);
+        format!("{failed} of {all} records failed; retry-processing tries them again")
+    }
+}
+
+/// What is said of a run that was cancelled with records under way.
+pub(crate) fn cancelled(left: i64) -> String {
+    format!("cancelled: {left} records known to be under way still arrive; what is stored stays")
 }
 
 /// What is to be done with a run.

@@ -2,7 +2,7 @@
 
 use tg_schemas::{Error, ErrorCode, limits};
 
-use crate::fault::invalid;
+use crate::error::invalid;
 
 /// Size of a chunk when the client names none.
 pub(crate) const CHUNK: u64 = limits::UPLOAD_CHUNK as u64;

@@ -2,15 +2,11 @@
 
 use tg_schemas::Error;
 use tg_schemas::msg::DocumentMetadata;
-use tg_storage::StorageError;
-use tg_storage::rusqlite::Transaction;
 
-use super::{Asker, Library, check_id, check_many, complete, hashed};
+use super::{Library, adds, check_id, check_many, complete, hashed};
+use crate::engine::asker::Asker;
 use crate::engine::ids;
-use crate::fault::{existing_document, invalid};
-use crate::store;
-use crate::store::content::{self, Prepared};
-use crate::store::document;
+use crate::error::wire;
 
 impl Library {
     /// Adds a document. Adding it again with the same content is fine when the same question asks again,
@@ -22,13 +18,11 @@ impl Library {
         content: Vec<u8>,
     ) -> Result<(), Error> {
         let document = complete(document)?;
-        self.room(&asker.workspace, &[&document], content.len())
-            .await?;
+        self.room_of(&asker.workspace, &document, &content).await?;
         let _shared = self.uses.read().await;
         let prepared = self.prepare(content).await?;
-        let asker = asker.clone();
-        self.write(move |tx| insert_new(tx, &asker, &document, &prepared))
-            .await
+        let added = self.rows.add_new(asker, (document, prepared));
+        added.await.map_err(wire)
     }
 
     /// Adds documents that are not there yet; one whose id is known stays as it is. Returns those of them
@@ -42,27 +36,14 @@ impl Library {
         check_many(&documents, &contents)?;
         let documents = documents.into_iter().map(|one| complete(Some(one)));
         let documents = documents.collect::<Result<Vec<_>, _>>()?;
-        let all: Vec<_> = documents.iter().collect();
-        let bytes = contents.iter().map(Vec::len).sum();
-        self.room(&asker.workspace, &all, bytes).await?;
+        self.room_for(&asker.workspace, &documents, adds(&documents, &contents))
+            .await?;
         let _shared = self.uses.read().await;
         let mut new = Vec::with_capacity(documents.len());
         for (document, content) in documents.into_iter().zip(contents) {
             new.push((document, self.prepare(content).await?));
         }
-        let asker = asker.clone();
-        self.write(move |tx| {
-            let mut others = Vec::new();
-            for (document, prepared) in &new {
-                match document::get(tx, &asker.workspace, &document.id)? {
-                    None => insert(tx, &asker.workspace, document, prepared)?,
-                    Some(known) if has(tx, &known, prepared)? => {}
-                    Some(known) => others.push(known.document),
-                }
-            }
-            Ok(others)
-        })
-        .await
+        self.rows.add_all(asker, new).await.map_err(wire)
     }
 
     /// Sees to it that a document that somebody sent along with its content is in the library. Without an
@@ -87,74 +68,12 @@ impl Library {
             document.time = asker.now / 1000;
         }
         let document = complete(Some(document))?;
-        self.room(&asker.workspace, &[&document], content.len())
-            .await?;
+        self.room_of(&asker.workspace, &document, &content).await?;
         let _shared = self.uses.read().await;
         let prepared = self.prepare(content).await?;
-        let (asker, id) = (asker.clone(), document.id.clone());
-        self.write(move |tx| {
-            if !store::note(tx, &asker.question)? {
-                return Ok(());
-            }
-            match document::get(tx, &asker.workspace, &document.id)? {
-                None => insert(tx, &asker.workspace, &document, &prepared),
-                Some(known) if has(tx, &known, &prepared)? => Ok(()),
-                Some(known) if known.document.kind != document.kind => {
-                    let text = "document-metadata.kind: the document exists with another kind";
-                    Err(StorageError::Refused(invalid(text)))
-                }
-                Some(known) => document::set_content(tx, &known, &prepared),
-            }
-        })
-        .await?;
+        let id = document.id.clone();
+        let ensured = self.rows.ensure(asker, (document, prepared));
+        ensured.await.map_err(wire)?;
         Ok(id)
     }
-}
-
-/// Adds a document that is not there yet.
-pub(super) fn insert_new(
-    tx: &Transaction<'_>,
-    asker: &Asker,
-    document: &DocumentMetadata,
-    prepared: &Prepared,
-) -> Result<(), StorageError> {
-    if !store::note(tx, &asker.question)? {
-        return Ok(());
-    }
-    match document::get(tx, &asker.workspace, &document.id)? {
-        None => insert(tx, &asker.workspace, document, prepared),
-        Some(known) if is_same_answer(tx, &known, document, prepared)? => Ok(()),
-        Some(_) => Err(StorageError::Refused(existing_document())),
-    }
-}
-
-pub(super) fn insert(
-    tx: &Transaction<'_>,
-    workspace: &str,
-    document: &DocumentMetadata,
-    prepared: &Prepared,
-) -> Result<(), StorageError> {
-    let number = content::acquire(tx, prepared)?;
-    document::insert(tx, workspace, document, number)
-}
-
-/// Whether a document has this content.
-pub(super) fn has(
-    tx: &Transaction<'_>,
-    known: &document::Stored,
-    prepared: &Prepared,
-) -> Result<bool, StorageError> {
-    Ok(content::hash(tx, known.content)? == Some(prepared.hash))
-}
-
-fn is_same_answer(
-    tx: &Transaction<'_>,
-    known: &document::Stored,
-    new: &DocumentMetadata,
-    prepared: &Prepared,
-) -> Result<bool, StorageError> {
-    Ok(new.document_type == "answer"
-        && known.document.document_type == "answer"
-        && known.document.kind == new.kind
-        && has(tx, known, prepared)?)
 }

@@ -1,18 +1,11 @@
 //! Changing and removing documents.
 
-use tg_provenance::DocumentFacts;
+use tg_schemas::Error;
 use tg_schemas::msg::DocumentMetadata;
-use tg_schemas::{Error, Triple};
-use tg_storage::StorageError;
-use tg_storage::rusqlite::Transaction;
 
-use super::{Asker, Library, add, named};
-use crate::engine::ids;
-use crate::engine::state::State;
-use crate::fault::missing_document;
-use crate::store::made::{self, Target};
-use crate::store::outbox::{self, Retraction};
-use crate::store::{self, document, run};
+use super::{Library, named};
+use crate::engine::asker::Asker;
+use crate::error::{missing_document, wire};
 
 impl Library {
     /// Overwrites time, title, comments, metadata and tags, and the content if some is given.
@@ -23,117 +16,30 @@ impl Library {
         content: Option<Vec<u8>>,
     ) -> Result<(), Error> {
         let document = named(document)?;
+        let workspace = &asker.workspace;
+        let known = self.rows.document(workspace, &document.id);
+        known.await.map_err(wire)?.ok_or_else(missing_document)?;
         if let Some(content) = &content {
-            self.room(&asker.workspace, &[], content.len()).await?;
+            self.room(workspace, vec![(document.id.clone(), content.len() as u64)])
+                .await?;
         }
         let _shared = self.uses.read().await;
         let prepared = match content {
             Some(content) => Some(self.prepare(content).await?),
             None => None,
         };
-        let workspace = asker.workspace.clone();
-        self.write(move |tx| {
-            if !document::update(tx, &workspace, &document)? {
-                return Err(StorageError::Refused(missing_document()));
-            }
-            let Some(prepared) = prepared else {
-                return Ok(());
-            };
-            match document::get(tx, &workspace, &document.id)? {
-                Some(known) if !add::has(tx, &known, &prepared)? => {
-                    document::set_content(tx, &known, &prepared)
-                }
-                _ => Ok(()),
-            }
-        })
-        .await
+        let updated = self.rows.update(workspace, document, prepared);
+        match updated.await.map_err(wire)? {
+            true => Ok(()),
+            false => Err(missing_document()),
+        }
     }
 
     /// Removes a document with all that was cut from it, its processing records, and, as soon as their
     /// flows run, what was processed from it.
     pub(crate) async fn remove(&self, asker: &Asker, id: &str) -> Result<(), Error> {
-        let (asker, id) = (asker.clone(), id.to_owned());
-        self.write(move |tx| {
-            if !store::note(tx, &asker.question)? {
-                return Ok(());
-            }
-            let said = document::get(tx, &asker.workspace, &id)?;
-            let said = said.map_or_else(Vec::new, |stored| described(&stored.document));
-            let gone = document::remove(tx, &asker.workspace, &id)?
-                .ok_or(StorageError::Refused(missing_document()))?;
-            let targets = made::targets_of(tx, &asker.workspace, &gone)?;
-            let under_way = end_runs(tx, &asker.workspace, &id)?;
-            for target in &targets {
-                retract(tx, &asker, target, &gone, &said, None)?;
-            }
-            // What is on its way may arrive after that: it is taken back once more at its end.
-            for run in under_way {
-                retract(tx, &asker, &run.target, &gone, &said, Some(run.number))?;
-            }
-            made::forget_documents(tx, &asker.workspace, &gone)
-        })
-        .await?;
+        self.rows.remove(asker, id).await.map_err(wire)?;
         self.remove_unused().await;
         Ok(())
     }
-}
-
-/// Ends a document's runs. Returns those that have records under way.
-fn end_runs(
-    tx: &Transaction<'_>,
-    workspace: &str,
-    document: &str,
-) -> Result<Vec<run::Run>, StorageError> {
-    let mut under_way = Vec::new();
-    for one in run::of_document(tx, workspace, document)? {
-        let moves = matches!(
-            one.state,
-            State::Starting | State::Running | State::Cancelled
-        );
-        if moves && !one.counts.is_still() {
-            run::unlist(tx, one.number)?;
-            run::set_state(tx, one.number, State::Cancelled, "the document was removed")?;
-            under_way.push(one);
-        } else {
-            run::delete(tx, one.number)?;
-        }
-    }
-    Ok(under_way)
-}
-
-/// What its processing says of a document; nothing of one that is part of another.
-fn described(document: &DocumentMetadata) -> Vec<Triple> {
-    if !document.parent_id.is_empty() {
-        return Vec::new();
-    }
-    tg_provenance::document(&DocumentFacts {
-        id: &document.id,
-        title: &document.title,
-        kind: &document.kind,
-        metadata: &document.metadata,
-    })
-}
-
-fn retract(
-    tx: &Transaction<'_>,
-    asker: &Asker,
-    target: &Target,
-    gone: &[String],
-    said: &[Triple],
-    after: Option<i64>,
-) -> Result<(), StorageError> {
-    for (at, chunks) in gone.chunks(outbox::BATCH).enumerate() {
-        let what = format!("{target:?} {after:?} {at} {}", asker.now);
-        let retraction = Retraction {
-            number: 0,
-            target: target.clone(),
-            thread: String::new(),
-            record: ids::of_question(&what, &asker.question),
-            chunks: chunks.to_vec(),
-            // What was said of the document itself goes with the first.
-            triples: if at == 0 { said.to_vec() } else { Vec::new() },
-        };
-        outbox::insert(tx, &retraction, after)?;
-    }
-    Ok(())
 }

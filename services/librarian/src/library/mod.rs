@@ -8,21 +8,19 @@ mod read;
 mod tidy;
 mod uploads;
 
-use std::path::Path;
+use std::sync::Arc;
 
 use tg_schemas::msg::DocumentMetadata;
 use tg_schemas::{Error, ErrorCode};
+use tg_storage::StorageError;
 use tg_storage::blob::{BlobId, BlobStore};
-use tg_storage::rusqlite::{Connection, Transaction};
-use tg_storage::{Database, Durability, StorageError};
 use tokio::sync::{Mutex, MutexGuard, RwLock};
 
 use crate::engine::ids;
-use crate::engine::quota::{Quota, Usage};
-use crate::fault::{invalid, wire};
-use crate::store;
-use crate::store::content::Prepared;
-use crate::store::usage;
+use crate::engine::quota::Quota;
+use crate::error::{invalid, wire};
+use crate::store::LibraryStore;
+use crate::store::documents::Prepared;
 
 pub(crate) use read::{Listed, Piece};
 pub(crate) use uploads::Standing;
@@ -40,7 +38,7 @@ const LOCKS: usize = 64;
 
 /// Documents of all workspaces.
 pub(crate) struct Library {
-    rows: Database,
+    rows: Arc<dyn LibraryStore>,
     content: BlobStore,
     quota: Quota,
     /// Files that are being added must not be removed as unused: adders share, removers are alone.
@@ -49,83 +47,55 @@ pub(crate) struct Library {
     uploads: [Mutex<()>; LOCKS],
 }
 
-/// Who asks, under which question id, as part of which thread, and when.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Asker {
-    pub(crate) workspace: String,
-    pub(crate) question: String,
-    /// Thread of the record that is handled, for runs.
-    pub(crate) thread: String,
-    /// Milliseconds since the Unix epoch.
-    pub(crate) now: i64,
-}
-
-impl Asker {
-    /// Whether the question is part of a run.
-    pub(crate) fn in_run(&self) -> bool {
-        self.thread.starts_with(ids::RUN)
-    }
-}
-
 impl Library {
-    /// Opens the library in a directory of its own. Blocks.
-    pub(crate) fn open(
-        rows: &Path,
-        content: &Path,
-        durability: Durability,
-        quota: Quota,
-    ) -> Result<Self, StorageError> {
-        // The database's lock guards the directory too.
-        let rows = Database::open(rows, store::MIGRATIONS, durability)?;
-        Ok(Self {
-            content: BlobStore::open(content, durability)?,
+    /// Over its rows, and its large content in a directory of its own.
+    pub(crate) fn new(rows: Arc<dyn LibraryStore>, content: BlobStore, quota: Quota) -> Self {
+        Self {
+            content,
             quota,
             rows,
             uses: RwLock::new(()),
             uploads: std::array::from_fn(|_| Mutex::new(())),
-        })
+        }
     }
 
-    /// The file of rows.
-    pub(crate) fn database(&self) -> &Database {
-        &self.rows
+    /// The rows.
+    pub(crate) fn rows(&self) -> &dyn LibraryStore {
+        &*self.rows
     }
 
-    /// Reads rows. All rows are seen at one moment.
-    pub(crate) async fn read<T: Send + 'static>(
-        &self,
-        f: impl FnOnce(&Connection) -> Result<T, StorageError> + Send + 'static,
-    ) -> Result<T, Error> {
-        self.rows.read(f).await.map_err(wire)
-    }
-
-    /// Changes rows, all or none.
-    pub(crate) async fn write<T: Send + 'static>(
-        &self,
-        f: impl FnOnce(&Transaction<'_>) -> Result<T, StorageError> + Send + 'static,
-    ) -> Result<T, Error> {
-        self.rows.write(f).await.map_err(wire)
-    }
-
-    /// Refuses what the workspace's quota has no room for, before anything of it is written. What others are
-    /// adding at this moment is not seen. Small answers always have room: they are trimmed by number, and a
-    /// run must not fail for its trace.
-    async fn room(
+    /// [`Self::room`] for one document, unless it is a small answer.
+    async fn room_of(
         &self,
         workspace: &str,
-        documents: &[&DocumentMetadata],
-        bytes: usize,
+        document: &DocumentMetadata,
+        content: &[u8],
+    ) -> Result<(), Error> {
+        let adds = vec![(document.id.clone(), content.len() as u64)];
+        self.room_for(workspace, std::slice::from_ref(document), adds)
+            .await
+    }
+
+    /// [`Self::room`] for documents. Small answers always have room: they are trimmed by number, and a run must not
+    /// fail for its trace.
+    async fn room_for(
+        &self,
+        workspace: &str,
+        documents: &[DocumentMetadata],
+        adds: Vec<(String, u64)>,
     ) -> Result<(), Error> {
         let answers = documents.iter().all(|one| one.document_type == "answer");
-        if !documents.is_empty() && answers && bytes <= documents.len() * SMALL {
+        let bytes: u64 = adds.iter().map(|(_, bytes)| bytes).sum();
+        if answers && bytes <= (documents.len() * SMALL) as u64 {
             return Ok(());
         }
-        let workspace = workspace.to_owned();
-        let used = self.read(move |conn| usage::of(conn, &workspace)).await?;
-        let more = Usage {
-            documents: documents.len() as u64,
-            bytes: bytes as u64,
-        };
+        self.room(workspace, adds).await
+    }
+
+    /// Refuses what the workspace's quota has no room for, before anything of it is written: ids and bytes of
+    /// content. What others are adding at this moment is not seen.
+    async fn room(&self, workspace: &str, adds: Vec<(String, u64)>) -> Result<(), Error> {
+        let (used, more) = self.rows.usage(workspace, adds).await.map_err(wire)?;
         self.quota.check(used, more)
     }
 
@@ -180,7 +150,7 @@ fn check_said(field: &str, document: &DocumentMetadata) -> Result<(), Error> {
         said += serde_json::to_vec(&document.metadata).map_or(usize::MAX, |json| json.len());
     }
     if said > SAID {
-        let text = format!("{field}: is larger than {SAID} bytes");
+        let text = format!("{field}: must not exceed {SAID} bytes");
         return Err(Error::new(ErrorCode::TooLarge, text));
     }
     Ok(())
@@ -190,7 +160,7 @@ fn check_id(field: &str, id: &str) -> Result<(), Error> {
     match id {
         "" => Err(invalid(format!("{field}: is required"))),
         long if long.len() > LONGEST_ID => Err(invalid(format!(
-            "{field}: is longer than {LONGEST_ID} bytes"
+            "{field}: must not be longer than {LONGEST_ID} bytes"
         ))),
         _ => Ok(()),
     }
@@ -200,13 +170,24 @@ fn check_id(field: &str, id: &str) -> Result<(), Error> {
 fn check_many(documents: &[DocumentMetadata], contents: &[Vec<u8>]) -> Result<(), Error> {
     let (many, given) = (documents.len(), contents.len());
     if many != given {
-        let text = format!("contents: {given} for {many} document-metadatas");
+        let text = format!(
+            "contents: must have one entry for each of {many} document-metadatas, not {given}"
+        );
         return Err(invalid(text));
     }
     if many > MOST {
-        return Err(invalid(format!("document-metadatas: are more than {MOST}")));
+        return Err(invalid(format!(
+            "document-metadatas: must not have more than {MOST} entries"
+        )));
     }
     Ok(())
+}
+
+/// What documents would keep: ids and bytes of content.
+fn adds(documents: &[DocumentMetadata], contents: &[Vec<u8>]) -> Vec<(String, u64)> {
+    let both = documents.iter().zip(contents);
+    both.map(|(document, content)| (document.id.clone(), content.len() as u64))
+        .collect()
 }
 
 fn complete(document: Option<DocumentMetadata>) -> Result<DocumentMetadata, Error> {
@@ -216,7 +197,7 @@ fn complete(document: Option<DocumentMetadata>) -> Result<DocumentMetadata, Erro
     }
     if document.parent_id == document.id {
         return Err(invalid(
-            "document-metadata.parent-id: is the document itself",
+            "document-metadata.parent-id: must not be the document itself",
         ));
     }
     if document.document_type.is_empty() {

@@ -1,20 +1,17 @@
 //! Reading documents: metadata, lists, content whole, in pieces, in batches.
 
-use std::collections::HashSet;
-
 use tg_schemas::msg::{Criteria, DocumentMetadata};
 use tg_schemas::{Error, ErrorCode, limits};
 use tg_storage::StorageError;
 use tg_storage::blob::{BlobId, BlobStore};
-use tg_storage::rusqlite::Connection;
 
-use super::{Asker, Library, damaged};
+use super::{Library, damaged};
+use crate::engine::asker::Asker;
 use crate::engine::criteria;
 use crate::engine::estimate::Measure;
 use crate::engine::page::{Asked, Page};
-use crate::fault::{invalid, missing_document, wire};
-use crate::store::content::{self, Place};
-use crate::store::document::{self, Which};
+use crate::error::{invalid, missing_document, wire};
+use crate::store::documents::{Place, Walk, Which};
 
 /// Most bytes of content that one message carries.
 const WHOLE: u64 = limits::CONTENT as u64;
@@ -24,6 +21,8 @@ const BATCH: usize = 1000;
 const BATCH_BYTES: usize = limits::CONTENT;
 /// Bytes read at once when content is only measured.
 const STEP: u64 = 1 << 20;
+/// Documents looked at in one step of a listing.
+const STRIDE: u32 = 512;
 
 /// Which documents a listing shows.
 #[derive(Debug, Clone, Default)]
@@ -66,10 +65,8 @@ impl Library {
         asker: &Asker,
         id: &str,
     ) -> Result<DocumentMetadata, Error> {
-        let (workspace, id) = (asker.workspace.clone(), id.to_owned());
-        let found = self.read(move |conn| document::get(conn, &workspace, &id));
-        let found = found.await?.ok_or_else(missing_document)?;
-        Ok(found.document)
+        let found = self.rows.document(&asker.workspace, id);
+        found.await.map_err(wire)?.ok_or_else(missing_document)
     }
 
     /// A document's content as a whole.
@@ -121,36 +118,21 @@ impl Library {
         ids: Vec<String>,
     ) -> Result<(Vec<Option<Vec<u8>>>, Vec<DocumentMetadata>), Error> {
         if ids.len() > BATCH {
-            return Err(invalid(format!("document-ids: are more than {BATCH}")));
+            return Err(invalid(format!(
+                "document-ids: must not have more than {BATCH} entries"
+            )));
         }
-        let workspace = asker.workspace.clone();
-        let found = self.read(move |conn| {
-            let mut found = Vec::with_capacity(ids.len());
-            let mut bytes = 0;
-            for id in &ids {
-                let stored = document::get(conn, &workspace, id)?;
-                let place = match &stored {
-                    Some(stored) => content::place(conn, stored.content)?,
-                    None => None,
-                };
-                if let Some(place) = &place {
-                    bytes += place.body.as_ref().map_or(0, Vec::len);
-                    bytes += place.size.map_or(0, |size| size as usize);
-                }
-                if bytes > 2 * BATCH_BYTES {
-                    return Err(StorageError::Refused(too_much()));
-                }
-                found.push(stored.map(|stored| stored.document).zip(place));
-            }
-            Ok(found)
-        });
+        let most = BATCH_BYTES as u64;
+        let found = self.rows.located(&asker.workspace, ids, most);
+        let found = found.await.map_err(wire)?.ok_or_else(too_much)?;
         let (mut contents, mut documents) = (Vec::new(), Vec::new());
         let mut bytes = 0;
-        for one in found.await? {
+        for one in found {
             let Some((document, place)) = one else {
                 contents.push(None);
                 continue;
             };
+            let place = place.ok_or_else(|| damaged(&document.id))?;
             let content = match place.body {
                 Some(body) => Some(body),
                 None => Some(self.file(&document.id, place.hash).await?),
@@ -173,25 +155,13 @@ impl Library {
         asked: Asked,
     ) -> Result<Page<DocumentMetadata>, Error> {
         let criteria = criteria::read(listed.criteria)?;
-        let workspace = asker.workspace.clone();
-        self.read(move |conn| {
-            let into: Option<HashSet<String>> = match listed.collection.as_str() {
-                "" => None,
-                into => {
-                    let into = document::processed_into(conn, &workspace, into)?;
-                    Some(into.into_iter().collect())
-                }
-            };
-            let which = match listed.everything {
-                true => Which::Everything,
-                false => Which::OnTop,
-            };
-            page(conn, &workspace, which, asked, |one| {
-                criteria.iter().all(|criterion| criterion.holds(one))
-                    && into.as_ref().is_none_or(|into| into.contains(&one.id))
-            })
-        })
-        .await
+        let which = match listed.everything {
+            true => Which::Everything,
+            false => Which::OnTop,
+        };
+        let wanted = |one: &DocumentMetadata| criteria.iter().all(|criterion| criterion.holds(one));
+        self.page(asker, which, listed.collection, asked, wanted)
+            .await
     }
 
     /// Direct parts of a document, or a page of them.
@@ -201,9 +171,44 @@ impl Library {
         parent: &str,
         asked: Asked,
     ) -> Result<Page<DocumentMetadata>, Error> {
-        let (workspace, parent) = (asker.workspace.clone(), parent.to_owned());
-        self.read(move |conn| page(conn, &workspace, Which::PartsOf(&parent), asked, |_| true))
+        let which = Which::PartsOf(parent.to_owned());
+        self.page(asker, which, String::new(), asked, |_| true)
             .await
+    }
+
+    /// The wanted documents after a number, as many as a page has room for.
+    async fn page(
+        &self,
+        asker: &Asker,
+        which: Which,
+        collection: String,
+        asked: Asked,
+        wanted: impl Fn(&DocumentMetadata) -> bool + Send,
+    ) -> Result<Page<DocumentMetadata>, Error> {
+        let mut page = Page::new(asked);
+        let mut walk = Walk {
+            which,
+            collection,
+            after: asked.after,
+            most: STRIDE,
+        };
+        loop {
+            let found = self.rows.walk(&asker.workspace, walk.clone());
+            let found = found.await.map_err(wire)?;
+            let Some((last, _)) = found.last() else {
+                return Ok(page);
+            };
+            walk.after = *last;
+            for (number, document) in found {
+                if !wanted(&document) {
+                    continue;
+                }
+                if page.is_full() {
+                    return Ok(page);
+                }
+                page.push(number, document)?;
+            }
+        }
     }
 
     /// Looks through a document to tell what processing it will cost. Returns its size and what was seen.
@@ -224,20 +229,18 @@ impl Library {
     }
 
     async fn place(&self, asker: &Asker, id: &str) -> Result<(Place, u64), Error> {
-        let named = id.to_owned();
-        let (workspace, id) = (asker.workspace.clone(), id.to_owned());
-        let place = self.read(move |conn| {
-            let stored = document::get(conn, &workspace, &id)?
-                .ok_or_else(|| StorageError::Refused(missing_document()))?;
-            content::place(conn, stored.content)
-        });
-        let place = place.await?.ok_or_else(|| damaged(&named))?;
+        let found = self
+            .rows
+            .located(&asker.workspace, vec![id.to_owned()], u64::MAX);
+        let found = found.await.map_err(wire)?.unwrap_or_default().pop();
+        let (_, place) = found.flatten().ok_or_else(missing_document)?;
+        let place = place.ok_or_else(|| damaged(id))?;
         let size = match (&place.body, place.size) {
             (Some(body), _) => body.len() as u64,
             (None, Some(size)) => size,
             (None, None) => {
                 let size = self.content.size(place.hash).await.map_err(wire)?;
-                size.ok_or_else(|| damaged(&named))?
+                size.ok_or_else(|| damaged(id))?
             }
         };
         Ok((place, size))
@@ -296,28 +299,6 @@ impl Pieces {
     fn count(&self) -> u64 {
         self.size.div_ceil(self.piece).max(1)
     }
-}
-
-/// The wanted documents after a number, as many as a page has room for.
-fn page(
-    conn: &Connection,
-    workspace: &str,
-    which: Which<'_>,
-    asked: Asked,
-    wanted: impl Fn(&DocumentMetadata) -> bool,
-) -> Result<Page<DocumentMetadata>, StorageError> {
-    let mut page = Page::new(asked);
-    document::walk(conn, workspace, which, asked.after, |stored| {
-        if !wanted(&stored.document) {
-            return Ok(true);
-        }
-        if page.is_full() {
-            return Ok(false);
-        }
-        let pushed = page.push(stored.number, stored.document);
-        pushed.map(|()| true).map_err(StorageError::Refused)
-    })?;
-    Ok(page)
 }
 
 fn too_much() -> Error {

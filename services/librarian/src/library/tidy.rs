@@ -1,27 +1,29 @@
 //! Taking away what nobody needs any more.
 
 use tg_schemas::Error;
-use tg_schemas::msg::COLLECTION_STORES;
 
 use super::Library;
-use crate::fault::wire;
-use crate::store::collection::{self, Life, Tombstone};
-use crate::store::{content, document, made, run, upload};
+use crate::error::wire;
 
 /// Files removed in one step.
 const BATCH: u32 = 256;
 /// Answers kept in a workspace; older ones go.
 const ANSWERS: u32 = 100_000;
+/// Workspaces or uploads looked at in one step.
+pub(super) const PAGE: u32 = 500;
 
 impl Library {
     /// Removes files that no document uses. What cannot be removed now is found by [`Self::remove_orphans`].
     pub(super) async fn remove_unused(&self) {
         loop {
             let _alone = self.uses.write().await;
-            let unused = match self.write(|tx| content::take_unused(tx, BATCH)).await {
+            let unused = match self.rows.take_unused(BATCH).await {
                 Ok(unused) if unused.is_empty() => return,
                 Ok(unused) => unused,
-                Err(_) => return,
+                Err(fault) => {
+                    tracing::warn!(%fault, "content that nobody uses stays for now");
+                    return;
+                }
             };
             for hash in unused {
                 if let Err(fault) = self.content.remove(hash).await {
@@ -34,11 +36,7 @@ impl Library {
     /// What time makes superfluous: uploads of yesterday, the oldest of too many answers.
     pub(crate) async fn tidy(&self, now: i64) -> Result<(), Error> {
         self.expire_uploads(now).await?;
-        while self
-            .write(|tx| document::trim_answers(tx, ANSWERS, BATCH))
-            .await?
-            > 0
-        {}
+        while self.rows.trim_answers(ANSWERS, BATCH).await.map_err(wire)? > 0 {}
         self.remove_unused().await;
         Ok(())
     }
@@ -51,10 +49,7 @@ impl Library {
             }
             let _alone = self.uses.write().await;
             let files = self.content.list(first).await.map_err(wire)?;
-            let unknown = self
-                .read(move |conn| content::unknown(conn, &files))
-                .await?;
-            for hash in unknown {
+            for hash in self.rows.unknown(files).await.map_err(wire)? {
                 self.content.remove(hash).await.map_err(wire)?;
             }
         }
@@ -63,36 +58,30 @@ impl Library {
 
     /// Workspaces that have anything here.
     pub(crate) async fn workspaces(&self) -> Result<Vec<String>, Error> {
-        self.read(document::workspaces).await
+        let (mut all, mut after) = (Vec::new(), String::new());
+        loop {
+            let page = self.rows.workspaces(&after, PAGE).await.map_err(wire)?;
+            let Some(last) = page.last() else {
+                return Ok(all);
+            };
+            after.clone_from(last);
+            all.extend(page);
+        }
     }
 
     /// Forgets a workspace that was deleted; its collections are to be dropped by every store.
     pub(crate) async fn purge(&self, workspace: &str) -> Result<(), Error> {
-        let name = workspace.to_owned();
-        let uploads = self.read(move |conn| upload::of_workspace(conn, &name));
-        for id in uploads.await? {
-            let _alone = self.upload_lock(&id).await;
-            self.drop_session(id.clone()).await?;
-        }
-        let workspace = workspace.to_owned();
-        self.write(move |tx| {
-            for (id, incarnation) in collection::live(tx, &workspace)? {
-                for store in COLLECTION_STORES {
-                    let stone = Tombstone {
-                        workspace: workspace.clone(),
-                        collection: id.clone(),
-                        store: store.to_owned(),
-                        incarnation,
-                    };
-                    collection::bury(tx, &stone)?;
-                }
-                collection::set(tx, &workspace, &id, incarnation, Life::Gone)?;
+        loop {
+            let uploads = self.rows.uploads_of(workspace, PAGE).await.map_err(wire)?;
+            if uploads.is_empty() {
+                break;
             }
-            run::purge(tx, &workspace)?;
-            made::purge(tx, &workspace)?;
-            document::purge(tx, &workspace)
-        })
-        .await?;
+            for id in uploads {
+                let _alone = self.upload_lock(&id).await;
+                self.drop_session(&id).await?;
+            }
+        }
+        self.rows.purge(workspace).await.map_err(wire)?;
         self.remove_unused().await;
         Ok(())
     }

@@ -2,19 +2,17 @@
 
 use tg_schemas::msg::{DocumentMetadata, UploadSession};
 use tg_schemas::{Error, ErrorCode};
-use tg_storage::StorageError;
 use tg_storage::blob::{BlobId, Part, StageId, Staged};
-use tg_storage::rusqlite::Transaction;
 
-use super::{Asker, Library, add, complete, hashed};
+use super::tidy::PAGE;
+use super::{Library, complete, hashed};
+use crate::engine::asker::Asker;
 use crate::engine::ids;
 use crate::engine::page::{Asked, Page};
-use crate::engine::quota::Usage;
 use crate::engine::upload::{self, Session, Wanted};
-use crate::fault::{existing_document, invalid, wire};
-use crate::store::content::Prepared;
-use crate::store::upload::{self as rows, Arrived};
-use crate::store::{document, from_json, json, usage};
+use crate::error::{existing_document, invalid, unreadable, wire};
+use crate::store::documents::Prepared;
+use crate::store::uploads::{Arrived, Listed};
 
 /// Missing chunks named in an error.
 const NAMED: usize = 10;
@@ -48,38 +46,21 @@ impl Library {
     ) -> Result<Session, Error> {
         let document = complete(document)?;
         let (size, chunk) = upload::sizes(wanted.total, wanted.chunk)?;
-        let (asker, quota) = (asker.clone(), self.quota);
-        self.write(move |tx| {
+        let session = Session {
             // The same question again has begun already.
-            let id = ids::of_question("upload", &asker.question);
-            if let Some(begun) = rows::get(tx, &id)? {
-                return Ok(begun);
-            }
-            if !wanted.replaces && document::exists(tx, &asker.workspace, &document.id)? {
-                return Err(StorageError::Refused(existing_document()));
-            }
-            let more = Usage {
-                documents: 1,
-                bytes: size,
-            };
-            let used = usage::of(tx, &asker.workspace)?;
-            quota.check(used, more).map_err(StorageError::Refused)?;
-            let session = Session {
-                id,
-                document: document.id.clone(),
-                metadata: json(&document)?,
-                workspace: asker.workspace,
-                size,
-                chunk,
-                created: asker.now,
-                object: String::new(),
-                adopting: String::new(),
-                replaces: wanted.replaces,
-            };
-            rows::insert(tx, &session)?;
-            Ok(session)
-        })
-        .await
+            id: ids::of_question("upload", &asker.question),
+            metadata: serde_json::to_string(&document).map_err(unreadable)?,
+            document: document.id,
+            workspace: asker.workspace.clone(),
+            size,
+            chunk,
+            created: asker.now,
+            object: String::new(),
+            adopting: String::new(),
+            replaces: wanted.replaces,
+        };
+        let begun = self.rows.begin_upload(session, self.quota);
+        begun.await.map_err(wire)
     }
 
     /// Takes a chunk. One that arrived already is left alone; other content replaces it.
@@ -103,20 +84,16 @@ impl Library {
             part,
         };
         let stage = stage(id)?;
-        let of = id.to_owned();
-        let known = self.read(move |conn| rows::part(conn, &of, arrived.position));
-        let known = known.await?;
+        let known = self.rows.part(id, arrived.position);
+        let known = known.await.map_err(wire)?;
         if known != Some(part.hash) {
             if known.is_some() {
-                let of = id.to_owned();
-                self.write(move |tx| rows::drop_part(tx, &of, arrived.position))
-                    .await?;
+                let dropped = self.rows.drop_part(id, arrived.position);
+                dropped.await.map_err(wire)?;
             }
             let written = self.content.stage_write(&stage, offset, content).await;
             written.map_err(wire)?;
-            let of = id.to_owned();
-            self.write(move |tx| rows::set_part(tx, &of, arrived))
-                .await?;
+            self.rows.set_part(id, arrived).await.map_err(wire)?;
         }
         self.standing(session).await
     }
@@ -138,57 +115,29 @@ impl Library {
     async fn adopt(&self, session: Session) -> Result<Session, Error> {
         let stage = stage(&session.id)?;
         let hash = self.whole(&session, &stage).await?;
-        let noted = session.clone();
-        let begun = self.write(move |tx| {
-            if is_taken(tx, &noted)? {
-                rows::remove(tx, &noted.id)?;
-                return Ok(Err(existing_document()));
-            }
-            rows::set_adopting(tx, &noted.id, &hash.to_string())?;
-            Ok(Ok(()))
-        });
-        if let Err(error) = begun.await? {
+        let begun = self.rows.begin_adopting(&session, hash);
+        if !begun.await.map_err(wire)? {
             self.content.stage_remove(&stage).await.map_err(wire)?;
-            return Err(error);
+            return Err(existing_document());
         }
         // Short: looking through the content is done.
         let _shared = self.uses.read().await;
         self.content.adopt(&stage, hash).await.map_err(wire)?;
-        self.write(move |tx| {
-            if is_taken(tx, &session)? {
-                rows::remove(tx, &session.id)?;
-                // The content stays as a file that nobody uses; it is tidied away.
-                return Ok(Err(existing_document()));
-            }
-            let new: DocumentMetadata = from_json(&session.metadata);
-            let prepared = Prepared {
-                hash,
-                size: session.size,
-                body: None,
-            };
-            match document::get(tx, &session.workspace, &new.id)? {
-                None => add::insert(tx, &session.workspace, &new, &prepared)?,
-                Some(known) => {
-                    document::update(tx, &session.workspace, &new)?;
-                    document::set_content(tx, &known, &prepared)?;
-                }
-            }
-            let object = hash.to_string();
-            rows::complete(tx, &session.id, &object)?;
-            Ok(Ok(Session {
-                adopting: object.clone(),
-                object,
-                ..session
-            }))
-        })
-        .await?
+        let document: DocumentMetadata =
+            serde_json::from_str(&session.metadata).map_err(unreadable)?;
+        let prepared = Prepared {
+            hash,
+            size: session.size,
+            body: None,
+        };
+        let completed = self.rows.complete_upload(session, (document, prepared));
+        completed.await.map_err(wire)?.ok_or_else(existing_document)
     }
 
     /// The hash of a session's content, all of which is there. Parts that are not what they should be are
     /// forgotten, and named.
     async fn whole(&self, session: &Session, stage: &StageId) -> Result<BlobId, Error> {
-        let of = session.id.clone();
-        let parts = self.read(move |conn| rows::parts(conn, &of)).await?;
+        let parts = self.rows.parts(&session.id).await.map_err(wire)?;
         let arrived: Vec<u64> = parts.iter().map(|part| part.position).collect();
         complain(&session.missing(&arrived))?;
         let wanted = parts.iter().map(|part| part.part).collect();
@@ -210,14 +159,8 @@ impl Library {
                 arrived
             }
         };
-        let (of, again) = (session.id.clone(), lost.clone());
-        self.write(move |tx| {
-            rows::set_adopting(tx, &of, "")?;
-            again
-                .iter()
-                .try_for_each(|at| rows::drop_part(tx, &of, *at))
-        })
-        .await?;
+        let reopened = self.rows.reopen_upload(&session.id, lost.clone());
+        reopened.await.map_err(wire)?;
         Err(complain(&lost).err().unwrap_or_else(no_session))
     }
 
@@ -227,7 +170,7 @@ impl Library {
         let Some(session) = self.session(asker, id).await? else {
             return Err(no_session());
         };
-        self.drop_session(session.id).await
+        self.drop_session(&session.id).await
     }
 
     /// Where an upload stands; `None` if there is none, or not any more.
@@ -248,66 +191,69 @@ impl Library {
         asker: &Asker,
         asked: Asked,
     ) -> Result<Page<UploadSession>, Error> {
-        let asker = asker.clone();
-        self.read(move |conn| {
-            let mut page = Page::new(asked);
-            for (number, session) in rows::list(conn, &asker.workspace, asked.after)? {
-                if session.expired(asker.now) {
+        let mut page = Page::new(asked);
+        let mut after = asked.after;
+        loop {
+            let found = self.rows.sessions(&asker.workspace, after, PAGE);
+            let found = found.await.map_err(wire)?;
+            let Some(last) = found.last() else {
+                return Ok(page);
+            };
+            after = last.number;
+            for listed in found {
+                if listed.session.expired(asker.now) {
                     continue;
                 }
                 if page.is_full() {
-                    break;
+                    return Ok(page);
                 }
-                let (received, _) = rows::received(conn, &session.id)?;
-                let (chunks, created) = (session.chunks() as i64, instant(session.created));
-                let shown = UploadSession {
-                    upload_id: session.id,
-                    document_id: session.document,
-                    document_metadata_json: session.metadata,
-                    total_size: session.size as i64,
-                    chunk_size: session.chunk as i64,
-                    total_chunks: chunks,
-                    chunks_received: received as i64,
-                    created_at: created,
-                };
-                page.push(number, shown).map_err(StorageError::Refused)?;
+                page.push(listed.number, shown(listed))?;
             }
-            Ok(page)
-        })
-        .await
+        }
     }
 
     /// Completes what was about to be complete when the process ended.
     async fn finish_adopting(&self) -> Result<(), Error> {
-        for id in self.read(rows::adopting).await? {
-            let _alone = self.upload_lock(&id).await;
-            let of = id.clone();
-            let session = self.read(move |conn| rows::get(conn, &of)).await?;
-            let Some(session) = session.filter(|session| session.object.is_empty()) else {
-                continue;
+        let mut after = String::new();
+        loop {
+            let found = self.rows.adopting(&after, PAGE).await.map_err(wire)?;
+            let Some(last) = found.last() else {
+                return Ok(());
             };
-            match self.adopt(session).await {
-                Ok(done) => tracing::info!(document = %done.document, "completed an upload"),
-                Err(error) => tracing::warn!(%error, "an upload cannot be completed"),
+            after.clone_from(last);
+            for id in found {
+                let _alone = self.upload_lock(&id).await;
+                let session = self.rows.session(&id).await.map_err(wire)?;
+                let Some(session) = session.filter(|session| session.object.is_empty()) else {
+                    continue;
+                };
+                match self.adopt(session).await {
+                    Ok(done) => tracing::info!(document = %done.document, "completed an upload"),
+                    Err(error) => tracing::warn!(%error, "an upload cannot be completed"),
+                }
             }
         }
-        Ok(())
     }
 
     /// Forgets sessions that are over, with their parts; completes those that were about to be.
     pub(super) async fn expire_uploads(&self, now: i64) -> Result<(), Error> {
         self.finish_adopting().await?;
         let before = now - upload::LIFE;
-        let over = self.read(move |conn| rows::begun_before(conn, before));
-        for id in over.await? {
-            let _alone = self.upload_lock(&id).await;
-            self.drop_session(id.clone()).await?;
+        loop {
+            let over = self.rows.begun_before(before, PAGE).await.map_err(wire)?;
+            if over.is_empty() {
+                break;
+            }
+            for id in over {
+                let _alone = self.upload_lock(&id).await;
+                self.drop_session(&id).await?;
+            }
         }
         // Files of sessions that no row speaks of.
         for stage in self.content.stages().await.map_err(wire)? {
             let id = stage.to_string();
             let _alone = self.upload_lock(&id).await;
-            let known = self.read(move |conn| rows::get(conn, &id)).await?;
+            let known = self.rows.session(&id).await.map_err(wire)?;
             if known.is_none_or(|session| !session.object.is_empty()) {
                 self.content.stage_remove(&stage).await.map_err(wire)?;
             }
@@ -315,9 +261,9 @@ impl Library {
         Ok(())
     }
 
-    pub(super) async fn drop_session(&self, id: String) -> Result<(), Error> {
-        let stage = stage(&id)?;
-        self.write(move |tx| rows::remove(tx, &id)).await?;
+    pub(super) async fn drop_session(&self, id: &str) -> Result<(), Error> {
+        let stage = stage(id)?;
+        self.rows.remove_upload(id).await.map_err(wire)?;
         self.content.stage_remove(&stage).await.map_err(wire)
     }
 
@@ -326,8 +272,7 @@ impl Library {
         if id.is_empty() {
             return Err(invalid("upload-id: is required"));
         }
-        let id = id.to_owned();
-        let session = self.read(move |conn| rows::get(conn, &id)).await?;
+        let session = self.rows.session(id).await.map_err(wire)?;
         Ok(session
             .filter(|session| session.workspace == asker.workspace && !session.expired(asker.now)))
     }
@@ -340,8 +285,7 @@ impl Library {
     }
 
     async fn standing(&self, session: Session) -> Result<Standing, Error> {
-        let id = session.id.clone();
-        let parts = self.read(move |conn| rows::parts(conn, &id)).await?;
+        let parts = self.rows.parts(&session.id).await.map_err(wire)?;
         let bytes = match session.object.as_str() {
             "" => parts.iter().map(|part| part.part.length).sum(),
             _ => session.size,
@@ -354,9 +298,19 @@ impl Library {
     }
 }
 
-/// Whether the document is there although the upload does not replace one.
-fn is_taken(tx: &Transaction<'_>, session: &Session) -> Result<bool, StorageError> {
-    Ok(!session.replaces && document::exists(tx, &session.workspace, &session.document)?)
+/// A session as a listing shows it.
+fn shown(listed: Listed) -> UploadSession {
+    let (session, received) = (listed.session, listed.received);
+    UploadSession {
+        total_chunks: session.chunks() as i64,
+        created_at: instant(session.created),
+        upload_id: session.id,
+        document_id: session.document,
+        document_metadata_json: session.metadata,
+        total_size: session.size as i64,
+        chunk_size: session.chunk as i64,
+        chunks_received: received as i64,
+    }
 }
 
 fn stage(id: &str) -> Result<StageId, Error> {

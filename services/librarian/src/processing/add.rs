@@ -3,15 +3,14 @@
 use tg_mesh::{Mesh, Mode};
 use tg_schemas::Error;
 use tg_schemas::msg::{DocumentMetadata, LibrarianRequest, ProcessingMetadata};
-use tg_storage::StorageError;
 
 use crate::config::{self, Snapshot};
-use crate::engine::{collection, ids};
-use crate::fault::{existing_processing, invalid, missing_document};
-use crate::library::{Asker, hashed};
-use crate::service::{Librarian, workspace};
-use crate::store::run::{self, Run, Wanted};
-use crate::store::{self, document};
+use crate::engine::asker::Asker;
+use crate::engine::{collection, ids, workspace};
+use crate::error::{invalid, wire};
+use crate::librarian::Librarian;
+use crate::library::hashed;
+use crate::store::runs::Wanted;
 
 impl Librarian {
     /// Begins to process a document. When this returns it will be done, through any crash.
@@ -31,7 +30,7 @@ impl Librarian {
             .await?;
         let snapshot = self.flow(mesh, asker, &processing.flow, &document).await?;
         check(mesh, &snapshot, &processing.flow, &document)?;
-        let space = workspace(&asker.workspace)?;
+        let space = workspace::id(&asker.workspace)?;
         let into = &processing.collection;
         let incarnation = self.ensure_collection(mesh, &space, into).await?;
         let wanted = Wanted {
@@ -39,13 +38,9 @@ impl Librarian {
             processing,
             incarnation,
         };
-        let run = self.note_run(asker, wanted).await?;
+        let run = self.rows().note_run(asker, wanted).await.map_err(wire)?;
         self.advance(mesh, run.number).await?;
-        let (workspace, id) = (asker.workspace.clone(), run.processing);
-        let shown = self
-            .library
-            .read(move |conn| super::answer::one(conn, &workspace, &id));
-        shown.await
+        self.processing_status(asker, &run.processing).await
     }
 
     /// Puts a document that came along with its content into the library, and begins to process it.
@@ -163,26 +158,6 @@ impl Librarian {
             )));
         }
         Ok(snapshot)
-    }
-
-    async fn note_run(&self, asker: &Asker, wanted: Wanted) -> Result<Run, Error> {
-        let asker = asker.clone();
-        self.library
-            .write(move |tx| {
-                let id = &wanted.processing.id;
-                let known = run::listed(tx, &asker.workspace, id)?;
-                let new = store::note(tx, &asker.question)?;
-                match known {
-                    Some(known) if !new => return Ok(known),
-                    Some(_) => return Err(StorageError::Refused(existing_processing())),
-                    None => {}
-                }
-                if !document::exists(tx, &asker.workspace, &wanted.processing.document_id)? {
-                    return Err(StorageError::Refused(missing_document()));
-                }
-                run::insert(tx, &wanted, asker.now)
-            })
-            .await
     }
 }
 

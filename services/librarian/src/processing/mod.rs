@@ -3,12 +3,9 @@
 mod add;
 mod answer;
 mod outbox;
-mod plan;
 mod remove;
 mod retry;
-mod settle;
 mod start;
-mod tally;
 mod watch;
 
-pub(crate) use tally::Tally;
+pub(crate) use start::now;

@@ -2,22 +2,18 @@
 //! the same stores.
 
 use tg_mesh::{Ask, Mesh, Mode};
-use tg_schemas::msg::{Metadata, RETRACT, Retract};
-use tg_schemas::{Class, Error, FlowId, Topic, WorkspaceKey};
+use tg_schemas::msg::{Metadata, Retract};
+use tg_schemas::{Error, WorkspaceKey};
 
 use crate::config::FLOW;
 use crate::engine::flow::Flow;
-use crate::service::{Librarian, generation, workspace};
-use crate::store::outbox::{self, Retraction};
+use crate::engine::{retraction, workspace};
+use crate::error::wire;
+use crate::librarian::Librarian;
+use crate::store::runs::Retraction;
 
 /// Retractions taken at once.
 const BATCH: u32 = 64;
-
-/// Topic of a flow's retractions.
-pub(super) fn topic(of: &str, flow: &str) -> Result<Topic, Error> {
-    let flow = FlowId::new(flow)?;
-    Ok(Topic::flow(Class::Flow, RETRACT, &workspace(of)?, &flow))
-}
 
 impl Librarian {
     /// Publishes what can be published. What finds no flow that runs stays.
@@ -28,10 +24,8 @@ impl Librarian {
         }
         let mut after = 0;
         loop {
-            let due = self
-                .library
-                .read(move |conn| outbox::due(conn, after, BATCH));
-            let due = due.await?;
+            let due = self.rows().due_retractions(after, BATCH);
+            let due = due.await.map_err(wire)?;
             let Some(last) = due.last() else {
                 return Ok(());
             };
@@ -39,9 +33,8 @@ impl Librarian {
             for retraction in due {
                 let number = retraction.number;
                 if publish(mesh, retraction).await? {
-                    self.library
-                        .write(move |tx| outbox::remove(tx, number))
-                        .await?;
+                    let removed = self.rows().remove_retraction(number);
+                    removed.await.map_err(wire)?;
                 }
             }
         }
@@ -49,17 +42,17 @@ impl Librarian {
 }
 
 /// `false` if no flow can take it now.
-async fn publish(mesh: &Mesh, retraction: Retraction) -> Result<bool, Error> {
-    let target = &retraction.target;
+async fn publish(mesh: &Mesh, due: Retraction) -> Result<bool, Error> {
+    let target = &due.target;
     let Some((flow, epoch)) = carrier(mesh, &target.workspace, &target.flow) else {
         return Ok(false);
     };
     let options = Ask {
-        id: Some(retraction.record),
-        thread: Some(retraction.thread).filter(|thread| !thread.is_empty()),
+        id: Some(due.record),
+        thread: Some(due.thread).filter(|thread| !thread.is_empty()),
         epoch: (epoch > 0).then_some(epoch),
-        workspace: Some(workspace(&target.workspace)?),
-        generation: generation(&target.workspace),
+        workspace: Some(workspace::id(&target.workspace)?),
+        generation: workspace::generation(&target.workspace),
         ..Ask::default()
     };
     let record = Retract {
@@ -68,10 +61,10 @@ async fn publish(mesh: &Mesh, retraction: Retraction) -> Result<bool, Error> {
             root: target.document.clone(),
             collection: target.collection.clone(),
         }),
-        chunks: retraction.chunks,
-        triples: retraction.triples,
+        chunks: due.chunks,
+        triples: due.triples,
     };
-    let topic = topic(&target.workspace, &flow)?;
+    let topic = retraction::topic(&target.workspace, &flow)?;
     match mesh.record(&topic, &record, options).await {
         Ok(()) => Ok(true),
         // Stores of that flow do not listen yet.
@@ -88,7 +81,7 @@ fn carrier(mesh: &Mesh, workspace: &str, flow: &str) -> Option<(String, u64)> {
     let others = rows.iter().filter(|(id, _)| *id != flow);
     own.into_iter().chain(others).find_map(|(id, row)| {
         let read = Flow::read(row).filter(Flow::runs)?;
-        let topic = topic(workspace, id).ok()?.to_string();
+        let topic = retraction::topic(workspace, id).ok()?.to_string();
         // A flow without stores takes it to nobody.
         let reaches = read.queues().iter().any(|queue| queue.topic == topic);
         reaches.then(|| (id.clone(), read.epoch))

@@ -2,14 +2,12 @@
 
 use tg_schemas::Error;
 use tg_schemas::msg::ProcessingMetadata;
-use tg_storage::StorageError;
 
 use super::answer;
-use crate::engine::state::State;
-use crate::fault::missing_processing;
-use crate::library::Asker;
-use crate::service::Librarian;
-use crate::store::{self, made, run};
+use crate::engine::asker::Asker;
+use crate::engine::state::cancelled;
+use crate::error::wire;
+use crate::librarian::Librarian;
 
 impl Librarian {
     /// Forgets a processing. One under way is cancelled: no more is cut from its document; records that are
@@ -20,39 +18,15 @@ impl Librarian {
         asker: &Asker,
         id: &str,
     ) -> Result<Option<ProcessingMetadata>, Error> {
-        let (asker, id) = (asker.clone(), id.to_owned());
-        let stood = self
-            .library
-            .write(move |tx| {
-                let known = run::listed(tx, &asker.workspace, &id)?;
-                let new = store::note(tx, &asker.question)?;
-                let Some(run) = known else {
-                    return match new {
-                        true => Err(StorageError::Refused(missing_processing())),
-                        false => Ok(None),
-                    };
-                };
-                made::undone(tx, &run.target)?;
-                let number = run.number;
-                let under_way = matches!(run.state, State::Starting | State::Running)
-                    && !run.counts.is_still();
-                let left = run.counts.expected - run.counts.settled;
-                let mut stood = answer::show(tx, run, 0)?;
-                if under_way {
-                    let why = format!(
-                        "cancelled: {left} records known to be under way still arrive; what is stored stays"
-                    );
-                    run::unlist(tx, number)?;
-                    run::set_state(tx, number, State::Cancelled, &why)?;
-                    "stopped".clone_into(&mut stood.status);
-                    stood.error = why;
-                } else {
-                    run::delete(tx, number)?;
-                }
-                Ok(Some(stood))
-            })
-            .await?;
+        let stood = self.rows().take_back(asker, id).await.map_err(wire)?;
         self.wake.notify_one();
-        Ok(stood)
+        Ok(stood.map(|(run, left)| {
+            let mut stood = answer::show(run);
+            if let Some(left) = left {
+                "stopped".clone_into(&mut stood.status);
+                stood.error = cancelled(left);
+            }
+            stood
+        }))
     }
 }

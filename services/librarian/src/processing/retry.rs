@@ -11,13 +11,12 @@ use tg_schemas::{Class, Error, ErrorCode, Headers, Topic};
 
 use super::start::now;
 use crate::config;
-use crate::engine::ids::{self, RecordKey};
+use crate::engine::asker::Asker;
 use crate::engine::state::State;
-use crate::fault::{invalid, missing_processing};
-use crate::library::Asker;
-use crate::service::{Librarian, workspace};
-use crate::store::run::{self, Run, Wanted};
-use crate::store::{again, book};
+use crate::engine::{ids, workspace};
+use crate::error::{invalid, missing_processing, wire};
+use crate::librarian::Librarian;
+use crate::store::runs::{Pair, Run, Wanted};
 
 /// How long one question to the flow service may take.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -26,7 +25,8 @@ const MOST: &str = "1000";
 /// Why records are put aside for people.
 const REASONS: [&str; 3] = ["dead", "parked", "stale"];
 
-type Pair = (RecordKey, String);
+/// Records of a run that are looked at, at most.
+const OPEN: u32 = 100_000;
 
 impl Librarian {
     /// Tries again what failed in a processing, or what a stop of its flow left.
@@ -36,20 +36,14 @@ impl Librarian {
         asker: &Asker,
         id: &str,
     ) -> Result<ProcessingMetadata, Error> {
-        let (workspace, processing) = (asker.workspace.clone(), id.to_owned());
-        let found = self.library.read(move |conn| {
-            let run = run::listed(conn, &workspace, &processing)?;
-            run.map(|run| {
-                let open = book::open_pairs(conn, run.number)?;
-                Ok((run, open))
-            })
-            .transpose()
-        });
-        let (run, open) = found.await?.ok_or_else(missing_processing)?;
+        let found = self.rows().shown(&asker.workspace, id, 0);
+        let found = found.await.map_err(wire)?;
+        let run = found.ok_or_else(missing_processing)?.run;
+        let open = self.rows().open_pairs(run.number, OPEN);
+        let open: HashSet<Pair> = open.await.map_err(wire)?.into_iter().collect();
         match run.state {
             State::Running | State::Failed => {
                 // Also one that seems to be under way, if it is put aside: sending it may have broken off.
-                let open: HashSet<Pair> = open.into_keys().collect();
                 let aside = self.aside(mesh, &run, &open).await?;
                 if aside.is_empty() && run.state == State::Failed {
                     self.start_anew(mesh, asker, run).await?;
@@ -71,7 +65,7 @@ impl Librarian {
         mesh: &Mesh,
         asker: &Asker,
         run: Run,
-        open: HashMap<Pair, bool>,
+        open: HashSet<Pair>,
     ) -> Result<(), Error> {
         let target = &run.target;
         let flow = config::snapshot(mesh, &target.workspace, &target.flow)
@@ -81,16 +75,13 @@ impl Librarian {
                 let flow = &target.flow;
                 invalid(format!("flow '{flow}' does not run: start it, then retry"))
             })?;
-        let open: HashSet<Pair> = open.into_keys().collect();
         let aside = self.aside(mesh, &run, &open).await?;
         if open.is_empty() || aside.len() < open.len() {
             self.discard(mesh, &run, aside).await;
             return self.start_anew(mesh, asker, run).await;
         }
-        let (number, epoch) = (run.number, flow.epoch);
-        self.library
-            .write(move |tx| run::revive(tx, number, epoch))
-            .await?;
+        let revived = self.rows().revive(run.number, flow.epoch);
+        revived.await.map_err(wire)?;
         self.replay(mesh, &run, aside).await
     }
 
@@ -101,19 +92,14 @@ impl Librarian {
         run: &Run,
         aside: HashMap<Pair, String>,
     ) -> Result<(), Error> {
-        for ((record, subscription), id) in aside {
+        for (pair, id) in aside {
             // First: it may fail again before the flow service's answer is here.
-            let number = run.number;
-            let reader = subscription.clone();
-            self.library
-                .write(move |tx| again::reopen(tx, number, &record, &reader))
-                .await?;
+            let reopened = self.rows().reopen_record(run.number, &pair);
+            reopened.await.map_err(wire)?;
             let sent = ask(mesh, run, "replay-put-aside", &[("put-aside-id", &id)]).await;
             if let Err(error) = sent {
-                let why = error.message.clone();
-                self.library
-                    .write(move |tx| again::close(tx, number, &record, &subscription, &why))
-                    .await?;
+                let closed = self.rows().close_record(run.number, &pair, &error.message);
+                closed.await.map_err(wire)?;
                 return Err(error);
             }
         }
@@ -131,7 +117,7 @@ impl Librarian {
     }
 
     async fn start_anew(&self, mesh: &Mesh, asker: &Asker, run: Run) -> Result<(), Error> {
-        let space = workspace(&asker.workspace)?;
+        let space = workspace::id(&asker.workspace)?;
         let target = &run.target;
         let into = &target.collection;
         let incarnation = self.ensure_collection(mesh, &space, into).await?;
@@ -148,14 +134,8 @@ impl Librarian {
             },
             incarnation,
         };
-        let (number, moment) = (run.number, now());
-        let new = self
-            .library
-            .write(move |tx| {
-                run::delete(tx, number)?;
-                run::insert(tx, &wanted, moment)
-            })
-            .await?;
+        let new = self.rows().replace_run(run.number, wanted, now());
+        let new = new.await.map_err(wire)?;
         self.advance(mesh, new.number).await
     }
 
@@ -171,7 +151,10 @@ impl Librarian {
         if wanted.is_empty() {
             return Ok(found);
         }
-        let readers: HashSet<&str> = wanted.iter().map(|(_, reader)| reader.as_str()).collect();
+        let readers: HashSet<&str> = wanted
+            .iter()
+            .map(|pair| pair.subscription.as_str())
+            .collect();
         for reason in REASONS {
             let options = [("reason", reason), ("limit", MOST)];
             let listed = ask(mesh, run, "list-put-aside", &options).await?;
@@ -192,7 +175,10 @@ impl Librarian {
                     continue;
                 }
                 let record = ids::record(headers.id.as_deref().unwrap_or_default());
-                let pair = (record, subscription);
+                let pair = Pair {
+                    record,
+                    subscription,
+                };
                 if wanted.contains(&pair) {
                     found.insert(pair, id);
                 }
@@ -221,7 +207,11 @@ async fn ask(
         deadline: Some(Deadline::after(PATIENCE)),
         ..Ask::default()
     };
-    let topic = Topic::workspace(Class::Request, "flow", &workspace(&run.target.workspace)?);
+    let topic = Topic::workspace(
+        Class::Request,
+        "flow",
+        &workspace::id(&run.target.workspace)?,
+    );
     let asked = mesh.ask::<_, FlowResponse>(&topic, &question, options);
     let answered = asked.last().await?;
     let mut read: Value = serde_json::from_str(&answered.flow).map_err(|_| {

@@ -3,13 +3,13 @@
 use tg_mesh::{Ask, Mesh, Mode};
 use tg_schemas::{Error, Topic};
 
-use super::plan::{self, Labels, Plan};
 use crate::config;
 use crate::engine::start::{Body, Record};
 use crate::engine::state::State;
-use crate::service::{Librarian, generation, workspace};
-use crate::store::collection;
-use crate::store::run::{self, Run};
+use crate::engine::workspace;
+use crate::error::wire;
+use crate::librarian::Librarian;
+use crate::store::runs::{Labels, Plan, Run, Start};
 
 /// Marks a run whose first records are being published; gone with the mark.
 struct Mark<'a>(&'a Librarian, i64);
@@ -28,8 +28,8 @@ impl Librarian {
             return Ok(());
         }
         let _mark = Mark(self, number);
-        let run = self.library.read(move |conn| run::get(conn, number));
-        let Some(run) = run.await? else {
+        let run = self.rows().run(number).await.map_err(wire)?;
+        let Some(run) = run else {
             return Ok(());
         };
         let target = &run.target;
@@ -40,65 +40,50 @@ impl Librarian {
             return Ok(());
         }
         let tracked = mesh.bus().mode() == Mode::Native;
-        let now = now();
-        let planned = self
-            .library
-            .write(move |tx| plan::plan(tx, number, &snapshot, tracked, now));
-        let Plan::Publish(run, records, labels) = planned.await? else {
+        let start = Start {
+            flow: snapshot.flow,
+            wiring: snapshot.wiring,
+            tracked,
+            now: now(),
+        };
+        let planned = self.rows().plan(number, start).await.map_err(wire)?;
+        let Plan::Publish(run, records, labels) = planned else {
             return Ok(());
         };
         match publish(mesh, &run, records).await {
-            Ok(()) => self.started(run, labels, tracked).await,
-            Err(error) => self.not_started(run, error).await,
+            Ok(()) => self.started(&run, labels, tracked).await,
+            Err(error) => self.not_started(&run, error).await,
         }
     }
 
-    async fn started(&self, run: Run, labels: Labels, tracked: bool) -> Result<(), Error> {
-        let state = if tracked {
-            State::Running
-        } else {
-            State::Submitted
+    async fn started(&self, run: &Run, labels: Labels, tracked: bool) -> Result<(), Error> {
+        let state = match tracked {
+            true => State::Running,
+            false => State::Submitted,
         };
-        self.library
-            .write(move |tx| {
-                let target = &run.target;
-                if labels.0 {
-                    let (ws, id) = (&target.workspace, &target.collection);
-                    collection::set_labelled(tx, ws, id, target.incarnation)?;
-                }
-                // It may have been taken back meanwhile.
-                let now = run::get(tx, run.number)?;
-                if now.is_some_and(|now| now.state == State::Starting) {
-                    run::set_state(tx, run.number, state, "")?;
-                }
-                Ok(())
-            })
-            .await?;
+        let started = self.rows().started(run, labels, state);
+        started.await.map_err(wire)?;
         // What was told meanwhile may have been all.
         self.wake.notify_one();
         Ok(())
     }
 
-    async fn not_started(&self, run: Run, error: Error) -> Result<(), Error> {
+    async fn not_started(&self, run: &Run, error: Error) -> Result<(), Error> {
         let passes = error.code().is_transient() || error.code() == tg_schemas::ErrorCode::Storage;
         let (state, why) = if passes {
             (State::Starting, format!("waits: {}", error.message))
         } else {
             (State::Stopped, error.message)
         };
-        self.library
-            .write(move |tx| match run::get(tx, run.number)? {
-                Some(now) if now.state == State::Starting => {
-                    run::set_state(tx, run.number, state, &why)
-                }
-                _ => Ok(()),
-            })
-            .await
+        let noted = self
+            .rows()
+            .change_state(run.number, State::Starting, state, &why);
+        noted.await.map_err(wire)
     }
 }
 
 async fn publish(mesh: &Mesh, run: &Run, records: Vec<Record>) -> Result<(), Error> {
-    let space = workspace(&run.target.workspace)?;
+    let space = workspace::id(&run.target.workspace)?;
     for record in records {
         let topic = Topic::parse(&record.topic)?;
         let options = Ask {
@@ -106,7 +91,7 @@ async fn publish(mesh: &Mesh, run: &Run, records: Vec<Record>) -> Result<(), Err
             thread: Some(run.thread.clone()),
             epoch: (run.epoch > 0).then_some(run.epoch),
             workspace: Some(space.clone()),
-            generation: generation(&run.target.workspace),
+            generation: workspace::generation(&run.target.workspace),
             ..Ask::default()
         };
         match record.body {
@@ -119,6 +104,6 @@ async fn publish(mesh: &Mesh, run: &Run, records: Vec<Record>) -> Result<(), Err
 }
 
 /// Milliseconds since the Unix epoch.
-pub(super) fn now() -> i64 {
+pub(crate) fn now() -> i64 {
     i64::try_from(tg_mesh::deadline::now_millis()).unwrap_or(i64::MAX)
 }

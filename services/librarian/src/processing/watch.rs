@@ -5,22 +5,36 @@ use std::collections::HashMap;
 use tg_mesh::{Mesh, Mode};
 use tg_schemas::{Error, WorkspaceKey};
 
-use super::plan::goes_on;
-use super::settle::settle;
 use super::start::now;
 use crate::config::{Config, FLOW};
 use crate::engine::flow::Flow;
 use crate::engine::state::State;
-use crate::service::{Librarian, workspace};
-use crate::store::run::{self, Run};
+use crate::engine::workspace;
+use crate::error::wire;
+use crate::librarian::Librarian;
+use crate::store::runs::Run;
 
 /// A cancelled run of which nothing was told for so long is forgotten, in milliseconds.
 const FORGOTTEN: i64 = 10 * 60 * 1000;
+/// Runs looked after in one step.
+const BATCH: u32 = 500;
 
 impl Librarian {
     /// One round over all runs in which something may still happen.
     pub(crate) async fn follow(&self, mesh: &Mesh) -> Result<(), Error> {
-        let live = self.library.read(run::live).await?;
+        let mut after = 0;
+        loop {
+            let live = self.rows().live_runs(after, BATCH);
+            let live = live.await.map_err(wire)?;
+            let Some(last) = live.last() else {
+                return Ok(());
+            };
+            after = last.number;
+            self.follow_all(mesh, live).await?;
+        }
+    }
+
+    async fn follow_all(&self, mesh: &Mesh, live: Vec<Run>) -> Result<(), Error> {
         let stopped = self.stopped(mesh, &live).await?;
         for run in live {
             if stopped.contains(&run.number) {
@@ -34,11 +48,8 @@ impl Librarian {
                 }
                 State::Cancelled => self.forget_cancelled(run).await?,
                 _ if run.counts.is_still() => {
-                    let number = run.number;
-                    let moment = now();
-                    self.library
-                        .write(move |tx| settle(tx, number, moment))
-                        .await?;
+                    let settled = self.rows().settle(run.number, now());
+                    settled.await.map_err(wire)?;
                 }
                 _ => {}
             }
@@ -75,16 +86,11 @@ impl Librarian {
                 None => "the flow was stopped",
                 Some(_) => "the flow was started anew",
             };
-            let (number, state) = (run.number, run.state);
-            self.library
-                .write(move |tx| match run::get(tx, number)? {
-                    Some(now) if now.state == state => {
-                        run::set_state(tx, number, State::Stopped, why)
-                    }
-                    _ => Ok(()),
-                })
-                .await?;
-            stopped.push(number);
+            let changed = self
+                .rows()
+                .change_state(run.number, run.state, State::Stopped, why);
+            changed.await.map_err(wire)?;
+            stopped.push(run.number);
         }
         Ok(stopped)
     }
@@ -93,18 +99,26 @@ impl Librarian {
         if !run.counts.is_still() && now() - run.touched < FORGOTTEN {
             return Ok(());
         }
-        self.library
-            .write(move |tx| run::delete(tx, run.number))
-            .await?;
+        let deleted = self.rows().delete_run(run.number);
+        deleted.await.map_err(wire)?;
         self.wake.notify_one();
         Ok(())
     }
 }
 
 async fn flows(mesh: &Mesh, of: &str) -> Result<HashMap<String, Flow>, Error> {
-    let rows = Config::new(mesh, &workspace(of)?).values(FLOW).await?;
+    let rows = Config::new(mesh, &workspace::id(of)?).values(FLOW).await?;
     let flows = rows
         .into_iter()
         .filter_map(|row| Some((row.key, Flow::read(&row.value)?)));
     Ok(flows.collect())
+}
+
+/// Whether a flow is the one a run started under.
+fn goes_on(run: &Run, flow: Option<&Flow>) -> bool {
+    match (run.state, flow) {
+        (_, None) => false,
+        (State::Queued, Some(_)) => true,
+        (_, Some(flow)) => flow.is_start(run.epoch),
+    }
 }

@@ -172,8 +172,12 @@ impl World {
             .serves_workspace("config", config.clone());
         mesh.host(service).await.unwrap();
         let world = Self { mesh, config, dir };
-        let librarian =
-            tg_librarian::processors(&world.mesh, world.dir.path(), Durability::Process);
+        let options = tg_librarian::Options {
+            data_dir: world.dir.path().to_owned(),
+            durability: Durability::Process,
+            quota: tg_librarian::Quota::default(),
+        };
+        let librarian = tg_librarian::processors(&world.mesh, options);
         for processor in librarian.unwrap() {
             world.mesh.host(processor).await.unwrap();
         }

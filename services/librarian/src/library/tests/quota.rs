@@ -2,10 +2,9 @@
 //! come in pages; a torn file is told and mended.
 
 use super::*;
-use crate::store::usage;
 
 async fn kept(library: &Library) -> (u64, u64) {
-    let used = library.read(|conn| usage::of(conn, "w")).await.unwrap();
+    let (used, _) = library.rows().usage("w", Vec::new()).await.unwrap();
     (used.documents, used.bytes)
 }
 
@@ -126,4 +125,44 @@ async fn a_torn_file_is_told_and_mended() {
     assert_eq!(batch.unwrap_err(), told);
     add("b").await.unwrap();
     assert_eq!(library.content(&me, "a").await.unwrap(), content);
+}
+
+#[tokio::test]
+async fn what_takes_the_place_of_a_document_is_counted_once() {
+    let dir = tempdir().unwrap();
+    let quota = Quota {
+        documents: 1,
+        bytes: 3 * SMALL as u64,
+    };
+    let library = open_with(&dir, quota);
+    let me = asker("w", "q0");
+    let size = 2 * SMALL;
+    let add = library.add(&me, document("d"), vec![b'x'; size]);
+    add.await.unwrap();
+    // As large as what is there, and a little larger.
+    for (question, size) in [("q1", size), ("q2", size + 5)] {
+        let me = asker("w", question);
+        let wanted = Wanted {
+            replaces: true,
+            ..announced(size as i64, 0)
+        };
+        let begun = library.begin_upload(&me, document("d"), wanted);
+        let id = begun.await.unwrap().id;
+        assert_eq!(kept(&library).await, (1, size as u64));
+        let whole = library.upload_chunk(&me, &id, 0, vec![b'y'; size]);
+        whole.await.unwrap();
+        library.complete_upload(&me, &id).await.unwrap();
+        assert_eq!(kept(&library).await, (1, size as u64));
+    }
+    // The same holds for a change.
+    let update = |size| library.update(&me, document("d"), Some(vec![b'z'; size]));
+    update(3 * SMALL).await.unwrap();
+    assert!(update(3 * SMALL + 1).await.is_err());
+    assert_eq!(kept(&library).await, (1, 3 * SMALL as u64));
+    // And what is new has no room.
+    let wanted = announced(1, 0);
+    let me = asker("w", "q3");
+    let begun = library.begin_upload(&me, document("e"), wanted).await;
+    let refused = begun.unwrap_err();
+    assert!(refused.message.contains("quota of documents"), "{refused}");
 }

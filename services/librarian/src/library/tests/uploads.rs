@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::engine::upload::{LIFE, Session};
-use crate::store::upload as rows;
 use tg_storage::blob::StageId;
 
 async fn listed(library: &Library, me: &Asker) -> usize {
@@ -148,9 +147,8 @@ async fn a_completion_that_broke_off_anywhere_goes_on() {
             let me = asker("w", "q1");
             let session = arrived(&library, &me, "d").await;
             let id = session.id.clone();
-            let of = id.clone();
-            let noted = library.write(move |tx| rows::set_adopting(tx, &of, &hash.to_string()));
-            noted.await.unwrap();
+            let noted = library.rows().begin_adopting(&session, hash).await;
+            assert!(noted.unwrap());
             if renamed {
                 let stage = StageId::parse(&id).unwrap();
                 library.content.adopt(&stage, hash).await.unwrap();

@@ -1,14 +1,12 @@
 //! What the books of a run say: its readers, what it did, what failed, what is open.
 
-use std::collections::HashMap;
-
 use tg_schemas::msg::ProcessingError;
 use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, params};
 
-use crate::engine::ids::RecordKey;
 use crate::engine::progress::{Effect, Reading};
 use crate::engine::readers::Reader;
+use crate::store::runs::Pair;
 
 /// What each reader did.
 pub(crate) fn readings(conn: &Connection, number: i64) -> Result<Vec<Reading>, StorageError> {
@@ -63,18 +61,22 @@ pub(crate) fn faults(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Records that were not handled well yet, by record and subscription; `true` for those that failed.
+/// Records that were not handled well yet.
 pub(crate) fn open_pairs(
     conn: &Connection,
     number: i64,
-) -> Result<HashMap<(RecordKey, String), bool>, StorageError> {
+    most: u32,
+) -> Result<Vec<Pair>, StorageError> {
     let mut query = conn.prepare_cached(
-        "SELECT record, subscription, outcome IS NOT NULL FROM run_pair
+        "SELECT record, subscription FROM run_pair
          JOIN run_reader ON run_reader.run = run_pair.run AND run_reader.number = run_pair.reader
-         WHERE run_pair.run = ?1 AND run_pair.expected = 1 AND coalesce(outcome, 2) = 2",
+         WHERE run_pair.run = ?1 AND run_pair.expected = 1 AND coalesce(outcome, 2) = 2 LIMIT ?2",
     )?;
-    let rows = query.query_map([number], |row| {
-        Ok(((row.get(0)?, row.get(1)?), row.get::<_, bool>(2)?))
+    let rows = query.query_map(params![number, most], |row| {
+        Ok(Pair {
+            record: row.get(0)?,
+            subscription: row.get(1)?,
+        })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
 }

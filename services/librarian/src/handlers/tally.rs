@@ -7,10 +7,9 @@ use tg_mesh::{Cx, OwnedStore, Read, ReadFault};
 use tg_schemas::Error;
 use tg_schemas::msg::RunTally;
 
-use super::settle::settle;
-use super::start::now;
-use crate::service::Librarian;
-use crate::store::tally;
+use crate::error::wire;
+use crate::librarian::Librarian;
+use crate::processing::now;
 
 /// Takes the tally in.
 pub(crate) struct Tally(pub(crate) Arc<OwnedStore<Librarian>>);
@@ -32,17 +31,8 @@ impl Read<RunTally> for Tally {
 impl Librarian {
     /// Enters what was told; runs that are over end.
     pub(crate) async fn hear(&self, told: RunTally) -> Result<(), Error> {
-        let now = now();
-        let changed = self
-            .library
-            .write(move |tx| {
-                let mut changed = false;
-                for number in tally::apply(tx, &told.entries, now)? {
-                    changed |= settle(tx, number, now)?;
-                }
-                Ok(changed)
-            })
-            .await?;
+        let changed = self.rows().hear(told.entries, now());
+        let changed = changed.await.map_err(wire)?;
         if changed {
             self.wake.notify_one();
         }

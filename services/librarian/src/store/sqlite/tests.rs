@@ -9,7 +9,8 @@ use tg_storage::{Database, Durability, StorageError};
 use super::*;
 use crate::engine::readers::{Reader, Wiring};
 use crate::engine::state::{Counts, State};
-use crate::store::run::{Run, Wanted};
+use crate::store::documents::{Walk, Which};
+use crate::store::runs::{Run, Target, Wanted};
 
 fn reader(processor: &str, topic: &str) -> Reader {
     Reader {
@@ -154,10 +155,11 @@ async fn a_failure_may_be_made_good() {
             (faults[0].subject.as_str(), faults[0].processor.as_str()),
             ("about r1", "kw-index")
         );
-        let open = book::open_pairs(tx, run.number)?;
+        let open = book::open_pairs(tx, run.number, 10)?;
         let key = crate::engine::ids::record("r1");
-        assert!(open[&(key, "kw-index--w--f--input".to_owned())]);
         assert_eq!(open.len(), 2);
+        let kw = |pair: &&crate::store::runs::Pair| pair.subscription == "kw-index--w--f--input";
+        assert_eq!(open.iter().find(kw).unwrap().record, key);
         again::reopen(tx, run.number, &key, "kw-index--w--f--input")?;
         assert_eq!(counts(tx, &run), (3, 1, 0));
         again::close(tx, run.number, &key, "kw-index--w--f--input", "no")?;
@@ -236,11 +238,16 @@ async fn rows_of_the_first_release_are_taken_over() {
     drop(old);
     let new = Database::open(&path, MIGRATIONS, Durability::Process).unwrap();
     new.read(move |conn| {
-        let mut all = Vec::new();
-        document::walk(conn, "w", document::Which::Everything, 0, |stored| {
-            all.push(stored.document);
-            Ok(true)
-        })?;
+        let walk = Walk {
+            which: Which::Everything,
+            collection: String::new(),
+            after: 0,
+            most: 10,
+        };
+        let all: Vec<_> = document::walk(conn, "w", &walk)?
+            .into_iter()
+            .map(|(_, document)| document)
+            .collect();
         assert_eq!((all.len(), all[0].time, all[0].tags.len()), (2, 5, 1));
         let stored = document::get(conn, "w", "e")?.unwrap();
         let place = content::place(conn, stored.content)?.unwrap();
@@ -249,4 +256,40 @@ async fn rows_of_the_first_release_are_taken_over() {
     })
     .await
     .unwrap();
+}
+
+#[tokio::test]
+async fn a_run_that_ends_late_takes_nothing_from_the_next() {
+    let gone = in_books(|tx| {
+        let target = Target {
+            workspace: "w".to_owned(),
+            document: "urn:d".to_owned(),
+            flow: "f".to_owned(),
+            collection: "c".to_owned(),
+            incarnation: 0,
+        };
+        let number = made::number(tx, &target)?;
+        let see = |run, child| {
+            let seen = made::Seen {
+                target: number,
+                child,
+                run,
+                shape: 0,
+                same: true,
+            };
+            made::see(tx, seen)
+        };
+        see(1, "urn:1")?;
+        see(1, "urn:2")?;
+        see(2, "urn:1")?;
+        see(2, "urn:3")?;
+        see(1, "urn:1")?;
+        (1..=3)
+            .map(|run| made::gone(tx, &target, run))
+            .collect::<Result<Vec<_>, _>>()
+    })
+    .await;
+    assert_eq!(gone[0], [""; 0]);
+    assert_eq!(gone[1], ["urn:2"]);
+    assert_eq!(gone[2], ["urn:1", "urn:2", "urn:3"]);
 }

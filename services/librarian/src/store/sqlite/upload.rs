@@ -5,16 +5,10 @@ use tg_storage::blob::{BlobId, Part};
 use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use crate::engine::upload::Session;
+use crate::store::uploads::{Arrived, Listed};
 
 const COLUMNS: &str =
     "id, workspace, document, metadata, size, chunk, created, object, adopting, replaces";
-
-/// A part that arrived.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Arrived {
-    pub(crate) position: u64,
-    pub(crate) part: Part,
-}
 
 fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Session> {
     let number = |at| row.get::<_, i64>(at).map(|value| value.max(0) as u64);
@@ -57,19 +51,24 @@ pub(crate) fn get(conn: &Connection, id: &str) -> Result<Option<Session>, Storag
     Ok(query.query_row([id], read).optional()?)
 }
 
-/// Sessions in progress after a number, oldest first, each with its number.
+/// Sessions in progress after a number, oldest first.
 pub(crate) fn list(
     conn: &Connection,
     workspace: &str,
     after: i64,
-) -> Result<Vec<(i64, Session)>, StorageError> {
+    most: u32,
+) -> Result<Vec<Listed>, StorageError> {
     let sql = format!(
-        "SELECT {COLUMNS}, rowid FROM upload WHERE workspace = ?1 AND object = '' AND rowid > ?2
-         ORDER BY rowid"
+        "SELECT {COLUMNS}, rowid, (SELECT count(*) FROM upload_part WHERE upload = upload.id)
+         FROM upload WHERE workspace = ?1 AND object = '' AND rowid > ?2 ORDER BY rowid LIMIT ?3"
     );
     let mut query = conn.prepare_cached(&sql)?;
-    let rows = query.query_map(params![workspace, after], |row| {
-        Ok((row.get(10)?, read(row)?))
+    let rows = query.query_map(params![workspace, after, most], |row| {
+        Ok(Listed {
+            number: row.get(10)?,
+            session: read(row)?,
+            received: row.get::<_, i64>(11)?.unsigned_abs(),
+        })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
@@ -81,11 +80,17 @@ pub(crate) fn set_adopting(tx: &Transaction<'_>, id: &str, hash: &str) -> Result
     Ok(())
 }
 
-/// Sessions whose content was about to be taken over.
-pub(crate) fn adopting(conn: &Connection) -> Result<Vec<String>, StorageError> {
-    let mut query =
-        conn.prepare_cached("SELECT id FROM upload WHERE adopting <> '' AND object = ''")?;
-    let rows = query.query_map([], |row| row.get(0))?;
+/// Sessions whose content was about to be taken over, sorted, after one.
+pub(crate) fn adopting(
+    conn: &Connection,
+    after: &str,
+    most: u32,
+) -> Result<Vec<String>, StorageError> {
+    let mut query = conn.prepare_cached(
+        "SELECT id FROM upload WHERE adopting <> '' AND object = '' AND id > ?1
+         ORDER BY id LIMIT ?2",
+    )?;
+    let rows = query.query_map(params![after, most], |row| row.get(0))?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
@@ -106,17 +111,7 @@ pub(crate) fn parts(conn: &Connection, id: &str) -> Result<Vec<Arrived>, Storage
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Number and bytes of the parts that arrived.
-pub(crate) fn received(conn: &Connection, id: &str) -> Result<(u64, u64), StorageError> {
-    let mut query = conn.prepare_cached(
-        "SELECT count(*), coalesce(sum(size), 0) FROM upload_part WHERE upload = ?1",
-    )?;
-    let counts = query.query_row([id], |row| {
-        Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
-    })?;
-    Ok((counts.0.max(0) as u64, counts.1.max(0) as u64))
-}
-
+/// Hash of a part that arrived.
 pub(crate) fn part(
     conn: &Connection,
     id: &str,
@@ -174,10 +169,14 @@ fn drop_parts(tx: &Transaction<'_>, id: &str) -> Result<(), StorageError> {
     Ok(())
 }
 
-/// Sessions begun before a moment, or of a workspace.
-pub(crate) fn begun_before(conn: &Connection, moment: i64) -> Result<Vec<String>, StorageError> {
-    let mut query = conn.prepare_cached("SELECT id FROM upload WHERE created <= ?1")?;
-    let rows = query.query_map([moment], |row| row.get(0))?;
+/// Ids of sessions begun before a moment.
+pub(crate) fn begun_before(
+    conn: &Connection,
+    moment: i64,
+    most: u32,
+) -> Result<Vec<String>, StorageError> {
+    let mut query = conn.prepare_cached("SELECT id FROM upload WHERE created <= ?1 LIMIT ?2")?;
+    let rows = query.query_map(params![moment, most], |row| row.get(0))?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
@@ -185,8 +184,9 @@ pub(crate) fn begun_before(conn: &Connection, moment: i64) -> Result<Vec<String>
 pub(crate) fn of_workspace(
     conn: &Connection,
     workspace: &str,
+    most: u32,
 ) -> Result<Vec<String>, StorageError> {
-    let mut query = conn.prepare_cached("SELECT id FROM upload WHERE workspace = ?1")?;
-    let rows = query.query_map([workspace], |row| row.get(0))?;
+    let mut query = conn.prepare_cached("SELECT id FROM upload WHERE workspace = ?1 LIMIT ?2")?;
+    let rows = query.query_map(params![workspace, most], |row| row.get(0))?;
     Ok(rows.collect::<Result<_, _>>()?)
 }

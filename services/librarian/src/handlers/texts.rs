@@ -8,8 +8,8 @@ use tg_mesh::{Cx, OwnedStore, Read, ReadFault};
 use tg_schemas::msg::{DocumentMetadata, LibraryText, LibraryTexts};
 use tg_schemas::{Error, ErrorCode, WorkspaceKey};
 
-use crate::library::Asker;
-use crate::service::Librarian;
+use crate::engine::asker::Asker;
+use crate::librarian::Librarian;
 
 /// Reads `library-texts` of the system. Whoever wrote a text has promised it in a trace: what stands in the way
 /// passes, and it comes again.

@@ -5,9 +5,13 @@ use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use super::{content, from_json, json};
+use crate::store::documents::{Prepared, Walk, Which};
 
 const COLUMNS: &str =
     "id, time, kind, title, comments, metadata, tags, parent, type, content, number";
+
+/// Bytes of what is said of documents after which a page ends.
+const PAGE_BYTES: usize = 2 << 20;
 
 /// A document with the number of its content.
 pub(crate) struct Stored {
@@ -90,7 +94,7 @@ pub(crate) fn update(
 pub(crate) fn set_content(
     tx: &Transaction<'_>,
     stored: &Stored,
-    prepared: &content::Prepared,
+    prepared: &Prepared,
 ) -> Result<(), StorageError> {
     let new = content::acquire(tx, prepared)?;
     tx.prepare_cached("UPDATE document SET content = ?2 WHERE number = ?1")?
@@ -126,55 +130,47 @@ pub(crate) fn exists(conn: &Connection, workspace: &str, id: &str) -> Result<boo
     Ok(query.exists([workspace, id])?)
 }
 
-/// Which documents of a workspace are walked.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Which<'a> {
-    /// All, with parts and answers.
-    Everything,
-    /// Those that are nobody's part and no answers.
-    OnTop,
-    /// Direct parts of a document.
-    PartsOf(&'a str),
-}
-
-/// Walks documents after a number in the order they came, as long as they are taken.
+/// Documents with their numbers in the order they came: a page, that ends where it is large.
 pub(crate) fn walk(
     conn: &Connection,
     workspace: &str,
-    which: Which<'_>,
-    after: i64,
-    mut take: impl FnMut(Stored) -> Result<bool, StorageError>,
-) -> Result<(), StorageError> {
-    let (only, parent) = match which {
+    walk: &Walk,
+) -> Result<Vec<(i64, DocumentMetadata)>, StorageError> {
+    let (only, parent) = match &walk.which {
         Which::Everything => ("?3 = ''", ""),
         Which::OnTop => ("?3 = '' AND parent = '' AND type <> 'answer'", ""),
-        Which::PartsOf(parent) => ("parent = ?3 AND parent <> ''", parent),
+        Which::PartsOf(parent) => ("parent = ?3 AND parent <> ''", parent.as_str()),
+    };
+    let into = match walk.collection.as_str() {
+        "" => "?4 = ''",
+        _ => {
+            "EXISTS (SELECT 1 FROM run WHERE run.workspace = ?1 AND run.document = document.id
+             AND run.collection = ?4 AND run.listed = 1)"
+        }
     };
     let sql = format!(
         "SELECT {COLUMNS} FROM document
-         WHERE workspace = ?1 AND number > ?2 AND {only} ORDER BY number"
+         WHERE workspace = ?1 AND number > ?2 AND {only} AND {into} ORDER BY number LIMIT ?5"
     );
     let mut query = conn.prepare_cached(&sql)?;
-    let mut rows = query.query(params![workspace, after, parent])?;
-    while let Some(row) = rows.next()? {
-        if !take(read(row)?)? {
-            break;
+    let mut rows = query.query(params![
+        workspace,
+        walk.after,
+        parent,
+        walk.collection,
+        walk.most
+    ])?;
+    let (mut found, mut bytes) = (Vec::new(), 0);
+    while bytes < PAGE_BYTES
+        && let Some(row) = rows.next()?
+    {
+        for at in 2..7 {
+            bytes += row.get_ref(at)?.as_str().map_or(0, str::len);
         }
+        let stored = read(row)?;
+        found.push((stored.number, stored.document));
     }
-    Ok(())
-}
-
-/// Ids of documents that were processed into a collection.
-pub(crate) fn processed_into(
-    conn: &Connection,
-    workspace: &str,
-    collection: &str,
-) -> Result<Vec<String>, StorageError> {
-    let mut query = conn.prepare_cached(
-        "SELECT DISTINCT document FROM run WHERE workspace = ?1 AND collection = ?2 AND listed = 1",
-    )?;
-    let rows = query.query_map([workspace, collection], |row| row.get(0))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    Ok(found)
 }
 
 /// Removes a document with all its descendants. Returns the ids of what is gone, the document's first;
@@ -245,14 +241,21 @@ pub(crate) fn trim_answers(
     Ok(removed)
 }
 
-/// Workspaces with anything of ours.
-pub(crate) fn workspaces(conn: &Connection) -> Result<Vec<String>, StorageError> {
+/// Workspaces with anything of ours, sorted, after one.
+pub(crate) fn workspaces(
+    conn: &Connection,
+    after: &str,
+    most: u32,
+) -> Result<Vec<String>, StorageError> {
     let mut query = conn.prepare_cached(
-        "SELECT workspace FROM document UNION SELECT workspace FROM run
-         UNION SELECT workspace FROM target UNION SELECT workspace FROM upload UNION SELECT workspace FROM outbox
-         UNION SELECT workspace FROM collection WHERE deleted = 0",
+        "SELECT workspace FROM (
+             SELECT workspace FROM document UNION SELECT workspace FROM run
+             UNION SELECT workspace FROM target UNION SELECT workspace FROM upload
+             UNION SELECT workspace FROM outbox
+             UNION SELECT workspace FROM collection WHERE deleted = 0
+         ) WHERE workspace > ?1 ORDER BY workspace LIMIT ?2",
     )?;
-    let rows = query.query_map([], |row| row.get(0))?;
+    let rows = query.query_map(params![after, most], |row| row.get(0))?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 

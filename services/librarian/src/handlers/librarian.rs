@@ -12,10 +12,11 @@ use tg_schemas::msg::{LibrarianRequest, LibrarianResponse};
 use tg_schemas::{Error, limits};
 
 use self::base64::{decode, encode};
+use crate::engine::asker::Asker;
 use crate::engine::page::Asked;
-use crate::fault::invalid;
-use crate::library::{Asker, Listed};
-use crate::service::Librarian;
+use crate::error::invalid;
+use crate::librarian::Librarian;
+use crate::library::Listed;
 
 /// Bytes of a streamed piece when the asker names none.
 const PIECE: u64 = limits::STREAM_PIECE as u64;

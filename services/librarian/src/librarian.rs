@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tg_mesh::Mesh;
-use tg_schemas::{Error, ErrorCode, WorkspaceId, WorkspaceKey};
+use tg_schemas::{WorkspaceId, WorkspaceKey};
 use tokio::sync::{MutexGuard, Notify};
 
 use crate::engine::ids;
 use crate::keeper::Chores;
 use crate::library::Library;
+use crate::store::LibraryStore;
 
 /// Locks that collections share.
 const LOCKS: usize = 64;
@@ -39,6 +40,11 @@ impl Librarian {
         }
     }
 
+    /// The library's rows.
+    pub(crate) fn rows(&self) -> &dyn LibraryStore {
+        self.library.rows()
+    }
+
     /// Alone with a collection.
     pub(crate) async fn alone(&self, workspace: &str, collection: &str) -> MutexGuard<'_, ()> {
         let workspace = WorkspaceKey::parse(workspace);
@@ -48,22 +54,7 @@ impl Librarian {
     }
 }
 
-/// A workspace by the key that its things are kept under.
-pub(crate) fn workspace(key: &str) -> Result<WorkspaceId, Error> {
-    WorkspaceId::new(WorkspaceKey::parse(key).name()).map_err(|_| {
-        Error::new(
-            ErrorCode::Internal,
-            "workspace: is not a valid workspace id",
-        )
-    })
-}
-
 /// The key that a workspace's things are kept under now.
 pub(crate) fn key(mesh: &Mesh, workspace: &WorkspaceId) -> String {
     mesh.config().workspace_key(workspace.as_str()).to_string()
-}
-
-/// The generation that a key names, for what is written on its behalf.
-pub(crate) fn generation(key: &str) -> Option<i64> {
-    Some(WorkspaceKey::parse(key).generation())
 }

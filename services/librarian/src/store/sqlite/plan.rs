@@ -3,33 +3,13 @@
 use tg_storage::StorageError;
 use tg_storage::rusqlite::Transaction;
 
-use crate::config::Snapshot;
-use crate::engine::flow::Flow;
-use crate::engine::start::{self, Record, Subject};
+use super::{collection, document, run, tally};
+use crate::engine::start::{self, Subject};
 use crate::engine::state::State;
-use crate::store::run::{self, Run};
-use crate::store::{collection, document, tally};
+use crate::store::runs::{Labels, Plan, Start};
 
-/// What a run needs to start.
-pub(super) enum Plan {
-    /// These records are to be published.
-    Publish(Run, Vec<Record>, Labels),
-    /// Nothing: it waits, or it is over.
-    Nothing,
-}
-
-/// Whether the first records name the vocabulary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Labels(pub(super) bool);
-
-/// Plans a run that is queued or was starting. `tracked` says whether anybody will tell how far it is.
-pub(super) fn plan(
-    tx: &Transaction<'_>,
-    number: i64,
-    snapshot: &Snapshot,
-    tracked: bool,
-    now: i64,
-) -> Result<Plan, StorageError> {
+/// Plans a run that is queued or was starting.
+pub(super) fn plan(tx: &Transaction<'_>, number: i64, on: &Start) -> Result<Plan, StorageError> {
     let Some(run) = run::get(tx, number)? else {
         return Ok(Plan::Nothing);
     };
@@ -43,7 +23,7 @@ pub(super) fn plan(
         run::set_state(tx, number, State::Queued, why)?;
         return Ok(Plan::Nothing);
     }
-    if !begins && run.epoch != snapshot.flow.epoch {
+    if !begins && run.epoch != on.flow.epoch {
         run::set_state(tx, number, State::Stopped, "the flow was started anew")?;
         return Ok(Plan::Nothing);
     }
@@ -60,7 +40,7 @@ pub(super) fn plan(
         collection: &target.collection,
         labels,
     };
-    let records = match start::records(subject, &snapshot.flow, &target.flow) {
+    let records = match start::records(subject, &on.flow, &target.flow) {
         Ok(records) => records,
         Err(error) => {
             run::set_state(tx, number, State::Stopped, &error.message)?;
@@ -68,23 +48,14 @@ pub(super) fn plan(
         }
     };
     if begins {
-        run::begin(tx, number, snapshot.flow.epoch, &snapshot.wiring)?;
-        if tracked {
+        run::begin(tx, number, on.flow.epoch, &on.wiring)?;
+        if on.tracked {
             let written = records
                 .iter()
                 .map(|record| (record.id.as_str(), record.topic.as_str()));
-            tally::expect(tx, &run.thread, written, now)?;
+            tally::expect(tx, &run.thread, written, on.now)?;
         }
     }
     let run = run::get(tx, number)?.ok_or(StorageError::NoRow)?;
-    Ok(Plan::Publish(run, records, Labels(labels)))
-}
-
-/// Whether a flow is the one a run started under.
-pub(super) fn goes_on(run: &Run, flow: Option<&Flow>) -> bool {
-    match (run.state, flow) {
-        (_, None) => false,
-        (State::Queued, Some(_)) => true,
-        (_, Some(flow)) => flow.is_start(run.epoch),
-    }
+    Ok(Plan::Publish(Box::new(run), records, Labels(labels)))
 }

@@ -5,23 +5,7 @@ use tg_storage::StorageError;
 use tg_storage::blob::BlobId;
 use tg_storage::rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-/// Content that is ready to be used: a small body, or the name of a file that is there.
-#[derive(Clone)]
-pub(crate) struct Prepared {
-    pub(crate) hash: BlobId,
-    pub(crate) size: u64,
-    /// `None`: in a file.
-    pub(crate) body: Option<Vec<u8>>,
-}
-
-/// Where content is.
-pub(crate) struct Place {
-    pub(crate) hash: BlobId,
-    /// `None`: the file knows.
-    pub(crate) size: Option<u64>,
-    /// `None`: in a file.
-    pub(crate) body: Option<Vec<u8>>,
-}
+use crate::store::documents::{Place, Prepared};
 
 /// One more use of content. Returns its number.
 pub(crate) fn acquire(tx: &Transaction<'_>, content: &Prepared) -> Result<i64, StorageError> {

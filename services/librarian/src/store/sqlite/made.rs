@@ -5,16 +5,7 @@ use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::{content, document};
-
-/// What a document is processed into.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Target {
-    pub(crate) workspace: String,
-    pub(crate) document: String,
-    pub(crate) flow: String,
-    pub(crate) collection: String,
-    pub(crate) incarnation: i64,
-}
+use crate::store::runs::Target;
 
 fn find(conn: &Connection, target: &Target) -> Result<Option<i64>, StorageError> {
     let mut query = conn.prepare_cached(

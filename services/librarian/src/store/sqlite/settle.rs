@@ -1,14 +1,14 @@
 //! What becomes of a run in which nothing moves any more.
 
 use tg_storage::StorageError;
-use tg_storage::rusqlite::Transaction;
+use tg_storage::rusqlite::{Connection, Transaction};
 
-use super::answer;
+use super::{book, json, made, outbox, run, tally};
 use crate::engine::ids;
+use crate::engine::progress::progress;
+use crate::engine::retraction;
 use crate::engine::state::{Next, State, next};
-use crate::store::outbox::{self, Retraction};
-use crate::store::run::{self, Run};
-use crate::store::{book, json, made, tally};
+use crate::store::runs::{RETRACTED, Retraction, Run, Shown};
 
 /// Ends a run whose records were all handled. What earlier runs made of the document and this one did not is
 /// retracted first, as part of the run: it is over when that is confirmed too.
@@ -35,13 +35,19 @@ pub(super) fn settle(tx: &Transaction<'_>, number: i64, now: i64) -> Result<bool
                 sweep(tx, &run, now)?;
             }
             Next::End(State::Complete) => {
-                let numbers = json(&answer::numbers(tx, &run)?)?;
+                let Shown {
+                    readings,
+                    effects,
+                    unchanged,
+                    ..
+                } = shown(tx, run.clone(), 0)?;
+                let numbers = json(&progress(run.counts, &readings, &effects, unchanged))?;
                 made::done(tx, &run.target, number)?;
                 run::finish(tx, number, &numbers)?;
                 return Ok(true);
             }
             Next::End(state) => {
-                let why = answer::some_failed(&run);
+                let why = run.counts.some_failed();
                 run::set_state(tx, number, state, &why)?;
                 return Ok(true);
             }
@@ -55,8 +61,8 @@ fn sweep(tx: &Transaction<'_>, run: &Run, now: i64) -> Result<(), StorageError> 
     if gone.is_empty() {
         return Ok(());
     }
-    let topic = super::outbox::topic(&run.target.workspace, &run.target.flow);
-    for (at, chunks) in gone.chunks(outbox::BATCH).enumerate() {
+    let topic = retraction::topic(&run.target.workspace, &run.target.flow);
+    for (at, chunks) in gone.chunks(RETRACTED).enumerate() {
         let record = ids::of_question("sweep", &format!("{}/{at}", run.thread));
         if let Ok(topic) = &topic {
             let topic = topic.to_string();
@@ -73,4 +79,24 @@ fn sweep(tx: &Transaction<'_>, run: &Run, now: i64) -> Result<(), StorageError> 
         outbox::insert(tx, &retraction, None)?;
     }
     made::forget(tx, &run.target, &gone)
+}
+
+/// A run with what its books say; nothing of one whose books are closed or not open yet.
+pub(super) fn shown(conn: &Connection, run: Run, faults: u32) -> Result<Shown, StorageError> {
+    let number = run.number;
+    let (readings, effects, unchanged) = match run.state {
+        State::Complete | State::Queued | State::Submitted => Default::default(),
+        _ => (
+            book::readings(conn, number)?,
+            book::effects(conn, number)?,
+            made::unchanged(conn, &run.target, number)?,
+        ),
+    };
+    Ok(Shown {
+        readings,
+        effects,
+        unchanged,
+        faults: book::faults(conn, number, faults)?,
+        run,
+    })
 }

@@ -1,28 +1,10 @@
 //! Retractions that are still to be published.
 
-use tg_schemas::Triple;
 use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, Row, Transaction, params};
 
-use super::made::Target;
 use super::{from_json, json};
-
-/// Ids in one record.
-pub(crate) const BATCH: usize = 500;
-
-/// A retraction.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Retraction {
-    pub(crate) number: i64,
-    pub(crate) target: Target,
-    /// Run it is part of; empty outside runs.
-    pub(crate) thread: String,
-    /// Id of the record.
-    pub(crate) record: String,
-    pub(crate) chunks: Vec<String>,
-    /// Triples that go whatever they came from.
-    pub(crate) triples: Vec<Triple>,
-}
+use crate::store::runs::{Retraction, Target};
 
 fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Retraction> {
     let (chunks, triples): (String, String) = (row.get(8)?, row.get(9)?);

@@ -1,38 +1,9 @@
-//! What the library remembers of collections beside their config rows: the last incarnation of each name,
-//! and which stores still have to drop which.
+//! Rows of collections, and of deletions that stores have not confirmed.
 
 use tg_storage::StorageError;
-use tg_storage::rusqlite::{Connection, OptionalExtension, Transaction, params};
+use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
-/// Where the last incarnation of a name is in its life.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Life {
-    /// It is there.
-    Live = 0,
-    /// It is deleted; its config row may still be there.
-    Noted = 1,
-    /// It is deleted, and its row is gone.
-    Gone = 2,
-}
-
-/// What is remembered of a name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Known {
-    /// Its last incarnation.
-    pub(crate) incarnation: i64,
-    pub(crate) life: Life,
-    /// Incarnation that has the names of the vocabulary; -1 for none.
-    pub(crate) labelled: i64,
-}
-
-/// A store that has not confirmed a deletion yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Tombstone {
-    pub(crate) workspace: String,
-    pub(crate) collection: String,
-    pub(crate) store: String,
-    pub(crate) incarnation: i64,
-}
+use crate::store::collections::{Known, Life, Tombstone};
 
 pub(crate) fn get(
     conn: &Connection,
@@ -85,19 +56,22 @@ pub(crate) fn set_labelled(
     Ok(())
 }
 
-/// A store is to drop incarnations up to one.
-pub(crate) fn bury(tx: &Transaction<'_>, stone: &Tombstone) -> Result<(), StorageError> {
-    tx.prepare_cached(
+/// Stores are to drop incarnations up to one.
+pub(crate) fn bury(
+    tx: &Transaction<'_>,
+    workspace: &str,
+    id: &str,
+    incarnation: i64,
+    stores: &[&str],
+) -> Result<(), StorageError> {
+    let mut insert = tx.prepare_cached(
         "INSERT INTO tombstone (workspace, collection, store, incarnation) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT (workspace, collection, store)
          DO UPDATE SET incarnation = max(incarnation, ?4)",
-    )?
-    .execute(params![
-        stone.workspace,
-        stone.collection,
-        stone.store,
-        stone.incarnation
-    ])?;
+    )?;
+    for store in stores {
+        insert.execute(params![workspace, id, store, incarnation])?;
+    }
     Ok(())
 }
 
@@ -116,23 +90,33 @@ pub(crate) fn confirmed(tx: &Transaction<'_>, stone: &Tombstone) -> Result<(), S
     Ok(())
 }
 
-/// A store's deletion of one collection, if it has not confirmed it.
-pub(crate) fn of(
+/// The row of a deleted incarnation is gone.
+pub(crate) fn gone(
+    tx: &Transaction<'_>,
+    workspace: &str,
+    id: &str,
+    incarnation: i64,
+) -> Result<(), StorageError> {
+    tx.prepare_cached(
+        "UPDATE collection SET deleted = 2
+         WHERE workspace = ?1 AND id = ?2 AND incarnation = ?3 AND deleted = 1",
+    )?
+    .execute(params![workspace, id, incarnation])?;
+    Ok(())
+}
+
+/// Deletions of one collection that stores have not confirmed.
+pub(crate) fn stones(
     conn: &Connection,
     workspace: &str,
     id: &str,
-    store: &str,
-) -> Result<Option<Tombstone>, StorageError> {
+) -> Result<Vec<Tombstone>, StorageError> {
     let mut query = conn.prepare_cached(
-        "SELECT incarnation FROM tombstone WHERE workspace = ?1 AND collection = ?2 AND store = ?3",
+        "SELECT workspace, collection, store, incarnation FROM tombstone
+         WHERE workspace = ?1 AND collection = ?2 ORDER BY store",
     )?;
-    let incarnation = query.query_row([workspace, id, store], |row| row.get(0));
-    Ok(incarnation.optional()?.map(|incarnation| Tombstone {
-        workspace: workspace.to_owned(),
-        collection: id.to_owned(),
-        store: store.to_owned(),
-        incarnation,
-    }))
+    let rows = query.query_map([workspace, id], stone)?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// Deletions that a store has not confirmed.
@@ -144,14 +128,7 @@ pub(crate) fn pending(
     let mut query = conn.prepare_cached(
         "SELECT workspace, collection, store, incarnation FROM tombstone WHERE store = ?1 LIMIT ?2",
     )?;
-    let rows = query.query_map(params![store, most], |row| {
-        Ok(Tombstone {
-            workspace: row.get(0)?,
-            collection: row.get(1)?,
-            store: row.get(2)?,
-            incarnation: row.get(3)?,
-        })
-    })?;
+    let rows = query.query_map(params![store, most], stone)?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
@@ -162,4 +139,13 @@ pub(crate) fn live(conn: &Connection, workspace: &str) -> Result<Vec<(String, i6
     )?;
     let rows = query.query_map([workspace], |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn stone(row: &Row<'_>) -> tg_storage::rusqlite::Result<Tombstone> {
+    Ok(Tombstone {
+        workspace: row.get(0)?,
+        collection: row.get(1)?,
+        store: row.get(2)?,
+        incarnation: row.get(3)?,
+    })
 }

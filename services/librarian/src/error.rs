@@ -31,6 +31,11 @@ pub(crate) fn existing_processing() -> Error {
     Error::new(ErrorCode::Conflict, "Processing already exists")
 }
 
+/// What the library itself wrote cannot be read, or not be written.
+pub(crate) fn unreadable(fault: serde_json::Error) -> Error {
+    wire(StorageError::Corrupt(fault.to_string()))
+}
+
 /// A failure of the store as clients see it; the details go to the log.
 pub(crate) fn wire(fault: StorageError) -> Error {
     if !matches!(fault, StorageError::Refused(_)) {

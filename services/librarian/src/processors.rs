@@ -1,6 +1,5 @@
 //! The processor `librarian`, and the library that this process opens when it becomes its owner.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use tg_collections::reaper;
@@ -8,18 +7,17 @@ use tg_mesh::leased_store::off_runtime;
 use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
 use tg_schemas::Error;
 use tg_schemas::msg::{LIBRARY_TEXTS, LibraryTexts, RUN_TALLY, RunTally};
-use tg_storage::Durability;
+use tg_storage::StorageError;
+use tg_storage::blob::BlobStore;
 use tokio::sync::Notify;
 
-use crate::collections::Collections;
 use crate::config;
-use crate::engine::quota::Quota;
-use crate::handler::Handler;
+use crate::handlers::{Collections, Handler, Tally, Texts};
 use crate::keeper;
+use crate::librarian::Librarian;
 use crate::library::Library;
-use crate::processing::Tally;
-use crate::service::Librarian;
-use crate::texts::Texts;
+use crate::options::Options;
+use crate::store::SqliteLibrary;
 
 /// Id of the processor.
 pub const PROCESSOR: &str = "librarian";
@@ -31,43 +29,32 @@ const CONTENT: &str = "content";
 /// Requests in progress at once: each run of an agent stores a text or two at its end.
 const CONCURRENCY: usize = 512;
 
-/// The librarian over `data_dir`, with the usual quota for each workspace.
+/// The librarian over its data directory. A process that stands by leaves its files alone.
 ///
 /// # Errors
 ///
-/// As [`processors_with`].
-pub fn processors(
-    mesh: &Mesh,
-    data_dir: &Path,
-    durability: Durability,
-) -> Result<Vec<Processor>, Error> {
-    processors_with(mesh, data_dir, durability, Quota::default())
-}
-
-/// The librarian over `data_dir`. A process that stands by leaves its files alone.
-///
-/// # Errors
-///
-/// If the processor cannot be put together.
-pub fn processors_with(
-    mesh: &Mesh,
-    data_dir: &Path,
-    durability: Durability,
-    quota: Quota,
-) -> Result<Vec<Processor>, Error> {
-    let (rows, content) = (data_dir.join(FILE), data_dir.join(CONTENT));
+/// If the processor cannot be put together. A store that cannot be opened is told when the processor is hosted.
+pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Error> {
+    let file = options.data_dir.join(FILE);
+    let (rows, content) = (file.clone(), options.data_dir.join(CONTENT));
+    let (durability, quota) = (options.durability, options.quota);
     let wake = Arc::new(Notify::new());
     let told = wake.clone();
     let store = OwnedStore::new(PROCESSOR, move || {
         let (rows, content, wake) = (rows.clone(), content.clone(), told.clone());
         async move {
-            let open = move || Library::open(&rows, &content, durability, quota);
+            let open = move || {
+                // The lock of the rows guards the content too.
+                let rows = Arc::new(SqliteLibrary::open(&rows, durability)?);
+                let content = BlobStore::open(&content, durability)?;
+                Ok::<_, StorageError>(Library::new(rows, content, quota))
+            };
             let library = off_runtime(open).await?;
             wake.notify_one();
             Ok(Librarian::new(library, wake))
         }
     });
-    store.kept_in(data_dir.join(FILE));
+    store.kept_in(file);
     let kept = keeper::run(mesh.clone(), store.clone(), wake);
     mesh.spawn(TaskKind::Background, kept);
     let reaped = reaper::run(mesh.clone(), "librarian", store.clone());

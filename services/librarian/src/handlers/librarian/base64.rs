@@ -5,7 +5,7 @@ use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use tg_schemas::Error;
 
-use crate::fault::invalid;
+use crate::error::invalid;
 
 /// Encoders disagree about padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(

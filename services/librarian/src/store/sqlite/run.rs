@@ -1,41 +1,17 @@
-//! Runs: documents being processed. What is in their books is in [`super::book`] and [`super::tally`].
+//! Rows of runs. What is in their books is in [`super::book`] and [`super::tally`].
 
-use tg_schemas::msg::ProcessingMetadata;
 use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, Row, Transaction, params};
 
-use super::made::Target;
 use super::{from_json, json};
 use crate::engine::ids;
 use crate::engine::readers::Wiring;
 use crate::engine::state::{Counts, State};
+use crate::store::runs::{Run, Target, Wanted};
 
 const COLUMNS: &str = "number, thread, workspace, processing, document, flow, collection, incarnation, \
                        time, tags, state, why, epoch, shape, swept, expected, settled, failed, summary, \
                        touched";
-
-/// A run.
-#[derive(Debug, Clone)]
-pub(crate) struct Run {
-    pub(crate) number: i64,
-    /// Header of its records.
-    pub(crate) thread: String,
-    pub(crate) processing: String,
-    pub(crate) target: Target,
-    /// As the client gave it, seconds.
-    pub(crate) time: i64,
-    pub(crate) tags: Vec<String>,
-    pub(crate) state: State,
-    pub(crate) why: String,
-    pub(crate) epoch: u64,
-    pub(crate) shape: i64,
-    pub(crate) swept: bool,
-    pub(crate) counts: Counts,
-    /// Progress of a complete run, as JSON.
-    pub(crate) summary: String,
-    /// When something was last told of it, milliseconds since the Unix epoch.
-    pub(crate) touched: i64,
-}
 
 fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Run> {
     let (tags, state): (String, String) = (row.get(9)?, row.get(10)?);
@@ -76,14 +52,6 @@ fn select(
     let mut query = conn.prepare_cached(&sql)?;
     let rows = query.query_map(values, read)?;
     Ok(rows.collect::<Result<_, _>>()?)
-}
-
-/// What a client asks for.
-#[derive(Debug, Clone)]
-pub(crate) struct Wanted {
-    pub(crate) workspace: String,
-    pub(crate) processing: ProcessingMetadata,
-    pub(crate) incarnation: i64,
 }
 
 /// Adds a run that waits for its turn.
@@ -136,25 +104,27 @@ pub(crate) fn listed(
     Ok(select(conn, wanted, &[&workspace, &processing])?.pop())
 }
 
-/// All that clients see after a number, in the order they came.
+/// What clients see after a number, in the order they came.
 pub(crate) fn list(
     conn: &Connection,
     workspace: &str,
     after: i64,
+    most: u32,
 ) -> Result<Vec<Run>, StorageError> {
     select(
         conn,
-        "workspace = ?1 AND number > ?2 AND listed = 1 ORDER BY number",
-        &[&workspace, &after],
+        "workspace = ?1 AND number > ?2 AND listed = 1 ORDER BY number LIMIT ?3",
+        &[&workspace, &after, &most],
     )
 }
 
-/// Those in which something may still happen.
-pub(crate) fn live(conn: &Connection) -> Result<Vec<Run>, StorageError> {
+/// Those after a number in which something may still happen.
+pub(crate) fn live(conn: &Connection, after: i64, most: u32) -> Result<Vec<Run>, StorageError> {
     select(
         conn,
-        "state IN ('queued', 'starting', 'running', 'cancelled') ORDER BY number",
-        &[],
+        "state IN ('queued', 'starting', 'running', 'cancelled') AND number > ?1
+         ORDER BY number LIMIT ?2",
+        &[&after, &most],
     )
 }
 

@@ -1,0 +1,114 @@
+//! Adding documents.
+
+use tg_schemas::msg::DocumentMetadata;
+use tg_storage::StorageError;
+use tg_storage::rusqlite::Transaction;
+
+use super::{content, document, note};
+use crate::engine::asker::Asker;
+use crate::error::{existing_document, invalid};
+use crate::store::documents::{New, Prepared};
+
+/// Adds a document that is not there yet.
+pub(super) fn add_new(
+    tx: &Transaction<'_>,
+    asker: &Asker,
+    (document, prepared): &New,
+) -> Result<(), StorageError> {
+    if !note(tx, &asker.question)? {
+        return Ok(());
+    }
+    match document::get(tx, &asker.workspace, &document.id)? {
+        None => insert(tx, &asker.workspace, document, prepared),
+        Some(known) if is_same_answer(tx, &known, document, prepared)? => Ok(()),
+        Some(_) => Err(StorageError::Refused(existing_document())),
+    }
+}
+
+/// Adds those that are not there. Returns those of the others that have other content.
+pub(super) fn add_all(
+    tx: &Transaction<'_>,
+    workspace: &str,
+    new: &[New],
+) -> Result<Vec<DocumentMetadata>, StorageError> {
+    let mut others = Vec::new();
+    for (document, prepared) in new {
+        match document::get(tx, workspace, &document.id)? {
+            None => insert(tx, workspace, document, prepared)?,
+            Some(known) if has(tx, &known, prepared)? => {}
+            Some(known) => others.push(known.document),
+        }
+    }
+    Ok(others)
+}
+
+/// Adds a document, or gives the one that is there its content.
+pub(super) fn ensure(
+    tx: &Transaction<'_>,
+    asker: &Asker,
+    (document, prepared): &New,
+) -> Result<(), StorageError> {
+    if !note(tx, &asker.question)? {
+        return Ok(());
+    }
+    match document::get(tx, &asker.workspace, &document.id)? {
+        None => insert(tx, &asker.workspace, document, prepared),
+        Some(known) if has(tx, &known, prepared)? => Ok(()),
+        Some(known) if known.document.kind != document.kind => {
+            let text = "document-metadata.kind: the document exists with another kind";
+            Err(StorageError::Refused(invalid(text)))
+        }
+        Some(known) => document::set_content(tx, &known, prepared),
+    }
+}
+
+/// Overwrites a document's metadata, and its content if some is given. `false`: there is none.
+pub(super) fn update(
+    tx: &Transaction<'_>,
+    workspace: &str,
+    document: &DocumentMetadata,
+    content: Option<&Prepared>,
+) -> Result<bool, StorageError> {
+    if !document::update(tx, workspace, document)? {
+        return Ok(false);
+    }
+    if let Some(prepared) = content
+        && let Some(known) = document::get(tx, workspace, &document.id)?
+        && !has(tx, &known, prepared)?
+    {
+        document::set_content(tx, &known, prepared)?;
+    }
+    Ok(true)
+}
+
+/// Adds a row with its content.
+pub(super) fn insert(
+    tx: &Transaction<'_>,
+    workspace: &str,
+    document: &DocumentMetadata,
+    prepared: &Prepared,
+) -> Result<(), StorageError> {
+    let number = content::acquire(tx, prepared)?;
+    document::insert(tx, workspace, document, number)
+}
+
+/// Whether a document has this content.
+pub(super) fn has(
+    tx: &Transaction<'_>,
+    known: &document::Stored,
+    prepared: &Prepared,
+) -> Result<bool, StorageError> {
+    Ok(content::hash(tx, known.content)? == Some(prepared.hash))
+}
+
+fn is_same_answer(
+    tx: &Transaction<'_>,
+    known: &document::Stored,
+    new: &DocumentMetadata,
+    prepared: &Prepared,
+) -> Result<bool, StorageError> {
+    Ok(new.document_type == "answer"
+        && known.document.document_type == "answer"
+        && known.document.kind == new.kind
+        && has(tx, known, prepared)?)
+}

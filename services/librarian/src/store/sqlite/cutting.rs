@@ -1,0 +1,178 @@
+//! Parts of documents. Their ids follow from their text, so a part that comes again is known, and one whose earlier
+//! run is complete costs nothing.
+
+use std::collections::HashSet;
+
+use tg_schemas::msg::DocumentMetadata;
+use tg_storage::StorageError;
+use tg_storage::rusqlite::Transaction;
+
+use super::made::Seen;
+use super::{adding, document, made, note, run};
+use crate::engine::asker::Asker;
+use crate::engine::flow::Flow;
+use crate::error::{existing_document, invalid, missing_parent};
+use crate::store::documents::New;
+use crate::store::runs::Run;
+
+/// Adds one part; another of its id is refused.
+pub(super) fn add_child(
+    tx: &Transaction<'_>,
+    asker: &Asker,
+    new: &New,
+) -> Result<(), StorageError> {
+    if !note(tx, &asker.question)? {
+        return Ok(());
+    }
+    let (document, prepared) = new;
+    if let Some(known) = document::get(tx, &asker.workspace, &document.id)?
+        && !(adding::has(tx, &known, prepared)? && known.document.parent_id == document.parent_id)
+    {
+        return Err(StorageError::Refused(existing_document()));
+    }
+    let run = run_of(tx, asker)?;
+    Cutting::new(tx, asker, run.as_ref())?
+        .take(0, new)
+        .map(|_| ())
+}
+
+/// Adds parts. Returns those about which nothing more is to be done.
+pub(super) fn add_children(
+    tx: &Transaction<'_>,
+    asker: &Asker,
+    new: Vec<New>,
+) -> Result<Vec<DocumentMetadata>, StorageError> {
+    let run = run_of(tx, asker)?;
+    if asker.in_run() && !run.as_ref().is_some_and(|run| run.state.makes()) {
+        return Ok(new.into_iter().map(|(document, _)| document).collect());
+    }
+    let mut cutting = Cutting::new(tx, asker, run.as_ref())?;
+    let mut unchanged = Vec::new();
+    for (at, child) in new.iter().enumerate() {
+        if cutting.take(at, child)? {
+            unchanged.push(child.0.clone());
+        }
+    }
+    Ok(unchanged)
+}
+
+/// Forgets parts whose retraction is confirmed; with none, finds those that are gone, where that is certain.
+pub(super) fn finish_children(
+    tx: &Transaction<'_>,
+    asker: &Asker,
+    id: &str,
+    confirmed: Vec<String>,
+) -> Result<Vec<DocumentMetadata>, StorageError> {
+    let Some(run) = run_of(tx, asker)?.filter(|run| run.state.makes()) else {
+        return Ok(Vec::new());
+    };
+    let target = &run.target;
+    let gone = made::gone(tx, target, run.number)?;
+    if !confirmed.is_empty() {
+        let gone: HashSet<String> = gone.into_iter().collect();
+        let forget: Vec<_> = confirmed
+            .into_iter()
+            .filter(|child| gone.contains(child))
+            .collect();
+        made::forget(tx, target, &forget)?;
+        return Ok(Vec::new());
+    }
+    let root = document::get(tx, &target.workspace, &target.document)?;
+    let whole =
+        target.document == id && root.is_some_and(|root| Flow::enters_as_text(&root.document.kind));
+    if !whole {
+        return Ok(Vec::new());
+    }
+    let mut found = Vec::with_capacity(gone.len());
+    for child in gone {
+        let stored = document::get(tx, &target.workspace, &child)?;
+        found.push(stored.map_or_else(
+            || DocumentMetadata {
+                id: child,
+                ..DocumentMetadata::default()
+            },
+            |stored| stored.document,
+        ));
+    }
+    Ok(found)
+}
+fn run_of(tx: &Transaction<'_>, asker: &Asker) -> Result<Option<Run>, StorageError> {
+    if !asker.in_run() {
+        return Ok(None);
+    }
+    let run = run::by_thread(tx, &asker.thread)?;
+    Ok(run.filter(|run| run.target.workspace == asker.workspace))
+}
+
+/// Takes children of one request.
+struct Cutting<'a, 'b> {
+    tx: &'a Transaction<'b>,
+    workspace: &'a str,
+    run: Option<(&'a Run, i64)>,
+    parents: HashSet<String>,
+}
+
+impl<'a, 'b> Cutting<'a, 'b> {
+    fn new(
+        tx: &'a Transaction<'b>,
+        asker: &'a Asker,
+        run: Option<&'a Run>,
+    ) -> Result<Self, StorageError> {
+        let run = match run {
+            Some(run) => Some((run, made::number(tx, &run.target)?)),
+            None => None,
+        };
+        Ok(Self {
+            tx,
+            workspace: &asker.workspace,
+            run,
+            parents: HashSet::new(),
+        })
+    }
+
+    /// Takes one. `true` if nothing more is to be done about it.
+    fn take(&mut self, at: usize, (document, prepared): &New) -> Result<bool, StorageError> {
+        let (tx, workspace) = (self.tx, self.workspace);
+        if !self.parents.contains(&document.parent_id) {
+            if !document::exists(tx, workspace, &document.parent_id)? {
+                return Err(StorageError::Refused(missing_parent()));
+            }
+            self.parents.insert(document.parent_id.clone());
+        }
+        let mut same = false;
+        match document::get(tx, workspace, &document.id)? {
+            None => adding::insert(tx, workspace, document, prepared)?,
+            Some(known) if known.document.parent_id.is_empty() => {
+                let text = format!("document-metadatas[{at}].id: is a document of its own");
+                return Err(StorageError::Refused(invalid(text)));
+            }
+            Some(known) => {
+                same = adding::has(tx, &known, prepared)?;
+                if !same {
+                    document::set_content(tx, &known, prepared)?;
+                }
+                if known.document.title != document.title
+                    || known.document.metadata != document.metadata
+                {
+                    document::update(tx, workspace, document)?;
+                }
+                if known.document.parent_id != document.parent_id {
+                    document::set_parent(tx, known.number, &document.parent_id)?;
+                }
+            }
+        }
+        let Some((run, target)) = self.run else {
+            return Ok(false);
+        };
+        made::see(
+            tx,
+            Seen {
+                target,
+                child: &document.id,
+                run: run.number,
+                shape: run.shape,
+                same,
+            },
+        )
+    }
+}

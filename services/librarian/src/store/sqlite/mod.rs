@@ -1,0 +1,139 @@
+//! The library's tables in one SQLite file. All SQL of this crate is below this module: a file of statements for each
+//! table, and one for each trait or part of one that puts them together to transactions.
+
+mod adding;
+mod again;
+mod book;
+mod collection;
+mod collections;
+mod content;
+mod cutting;
+mod document;
+mod documents;
+mod made;
+mod outbox;
+mod plan;
+mod removing;
+mod run;
+mod runs;
+mod schema;
+mod settle;
+mod tally;
+mod upload;
+mod uploads;
+mod usage;
+
+use std::path::Path;
+
+use async_trait::async_trait;
+use tg_collections::KnownConfig;
+use tg_schemas::Error;
+use tg_schemas::msg::COLLECTION_STORES;
+use tg_storage::rusqlite::{Connection, Transaction};
+use tg_storage::{ConfigKnown, Database, Durability, StorageError};
+
+use self::schema::MIGRATIONS;
+use super::LibraryStore;
+use super::collections::Life;
+
+/// The library in one file.
+#[derive(Debug, Clone)]
+pub(crate) struct SqliteLibrary {
+    db: Database,
+}
+
+impl SqliteLibrary {
+    /// Opens the file and takes its lock. Blocks.
+    pub(crate) fn open(file: &Path, durability: Durability) -> Result<Self, StorageError> {
+        Ok(Self {
+            db: Database::open(file, MIGRATIONS, durability)?,
+        })
+    }
+
+    /// A library that ends with the process.
+    #[cfg(test)]
+    pub(crate) fn in_memory() -> Result<Self, StorageError> {
+        Ok(Self {
+            db: Database::in_memory(MIGRATIONS)?,
+        })
+    }
+
+    async fn read<T: Send + 'static>(
+        &self,
+        f: impl FnOnce(&Connection) -> Result<T, StorageError> + Send + 'static,
+    ) -> Result<T, StorageError> {
+        self.db.read(f).await
+    }
+
+    async fn write<T: Send + 'static>(
+        &self,
+        f: impl FnOnce(&Transaction<'_>) -> Result<T, StorageError> + Send + 'static,
+    ) -> Result<T, StorageError> {
+        self.db.write(f).await
+    }
+}
+
+#[async_trait]
+impl LibraryStore for SqliteLibrary {
+    async fn workspaces(&self, after: &str, most: u32) -> Result<Vec<String>, StorageError> {
+        let after = after.to_owned();
+        self.read(move |conn| document::workspaces(conn, &after, most))
+            .await
+    }
+
+    async fn purge(&self, workspace: &str) -> Result<(), StorageError> {
+        let workspace = workspace.to_owned();
+        self.write(move |tx| {
+            for (id, incarnation) in collection::live(tx, &workspace)? {
+                collection::bury(tx, &workspace, &id, incarnation, &COLLECTION_STORES)?;
+                collection::set(tx, &workspace, &id, incarnation, Life::Gone)?;
+            }
+            run::purge(tx, &workspace)?;
+            made::purge(tx, &workspace)?;
+            document::purge(tx, &workspace)
+        })
+        .await
+    }
+}
+
+#[async_trait]
+impl KnownConfig for SqliteLibrary {
+    async fn config_known(&self) -> Result<Option<ConfigKnown>, Error> {
+        KnownConfig::config_known(&self.db).await
+    }
+
+    async fn remember_config(&self, known: ConfigKnown) -> Result<(), Error> {
+        KnownConfig::remember_config(&self.db, known).await
+    }
+}
+
+/// Questions that changed something are remembered, so that a repeat changes nothing.
+const REMEMBERED: i64 = 10_000;
+
+/// Notes a question. `false` if it was noted before: its change is made already.
+fn note(tx: &Transaction<'_>, question: &str) -> Result<bool, StorageError> {
+    if question.is_empty() {
+        return Ok(true);
+    }
+    let new = tx
+        .prepare_cached("INSERT INTO request (id) VALUES (?1) ON CONFLICT DO NOTHING")?
+        .execute([question])?;
+    if new > 0 {
+        tx.prepare_cached("DELETE FROM request WHERE number <= ?1")?
+            .execute([tx.last_insert_rowid() - REMEMBERED])?;
+    }
+    Ok(new > 0)
+}
+
+/// A value as JSON text.
+fn json<T: serde::Serialize>(value: &T) -> Result<String, StorageError> {
+    serde_json::to_string(value).map_err(|error| StorageError::Sql(error.to_string()))
+}
+
+/// JSON text as a value; what cannot be read is empty.
+fn from_json<T: serde::de::DeserializeOwned + Default>(text: &str) -> T {
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+//! Upload sessions in their tables.
+
+use async_trait::async_trait;
+use tg_storage::StorageError;
+use tg_storage::blob::BlobId;
+use tg_storage::rusqlite::Connection;
+
+use super::{SqliteLibrary, adding, document, upload, usage};
+use crate::engine::quota::Quota;
+use crate::engine::upload::Session;
+use crate::error::existing_document;
+use crate::store::documents::New;
+use crate::store::uploads::{Arrived, Listed, UploadStore};
+
+#[async_trait]
+impl UploadStore for SqliteLibrary {
+    async fn begin_upload(&self, session: Session, quota: Quota) -> Result<Session, StorageError> {
+        self.write(move |tx| {
+            if let Some(begun) = upload::get(tx, &session.id)? {
+                return Ok(begun);
+            }
+            if is_taken(tx, &session)? {
+                return Err(StorageError::Refused(existing_document()));
+            }
+            let adds = [(session.document.clone(), session.size)];
+            let more = usage::more(tx, &session.workspace, &adds)?;
+            let used = usage::of(tx, &session.workspace)?;
+            quota.check(used, more).map_err(StorageError::Refused)?;
+            upload::insert(tx, &session)?;
+            Ok(session)
+        })
+        .await
+    }
+
+    async fn session(&self, id: &str) -> Result<Option<Session>, StorageError> {
+        let id = id.to_owned();
+        self.read(move |conn| upload::get(conn, &id)).await
+    }
+
+    async fn sessions(
+        &self,
+        workspace: &str,
+        after: i64,
+        most: u32,
+    ) -> Result<Vec<Listed>, StorageError> {
+        let workspace = workspace.to_owned();
+        self.read(move |conn| upload::list(conn, &workspace, after, most))
+            .await
+    }
+
+    async fn adopting(&self, after: &str, most: u32) -> Result<Vec<String>, StorageError> {
+        let after = after.to_owned();
+        self.read(move |conn| upload::adopting(conn, &after, most))
+            .await
+    }
+
+    async fn begun_before(&self, moment: i64, most: u32) -> Result<Vec<String>, StorageError> {
+        self.read(move |conn| upload::begun_before(conn, moment, most))
+            .await
+    }
+
+    async fn uploads_of(&self, workspace: &str, most: u32) -> Result<Vec<String>, StorageError> {
+        let workspace = workspace.to_owned();
+        self.read(move |conn| upload::of_workspace(conn, &workspace, most))
+            .await
+    }
+
+    async fn parts(&self, id: &str) -> Result<Vec<Arrived>, StorageError> {
+        let id = id.to_owned();
+        self.read(move |conn| upload::parts(conn, &id)).await
+    }
+
+    async fn part(&self, id: &str, position: u64) -> Result<Option<BlobId>, StorageError> {
+        let id = id.to_owned();
+        self.read(move |conn| upload::part(conn, &id, position))
+            .await
+    }
+
+    async fn set_part(&self, id: &str, arrived: Arrived) -> Result<(), StorageError> {
+        let id = id.to_owned();
+        self.write(move |tx| upload::set_part(tx, &id, arrived))
+            .await
+    }
+
+    async fn drop_part(&self, id: &str, position: u64) -> Result<(), StorageError> {
+        let id = id.to_owned();
+        self.write(move |tx| upload::drop_part(tx, &id, position))
+            .await
+    }
+
+    async fn reopen_upload(&self, id: &str, lost: Vec<u64>) -> Result<(), StorageError> {
+        let id = id.to_owned();
+        self.write(move |tx| {
+            upload::set_adopting(tx, &id, "")?;
+            lost.iter()
+                .try_for_each(|at| upload::drop_part(tx, &id, *at))
+        })
+        .await
+    }
+
+    async fn begin_adopting(&self, session: &Session, hash: BlobId) -> Result<bool, StorageError> {
+        let session = session.clone();
+        self.write(move |tx| {
+            if is_taken(tx, &session)? {
+                upload::remove(tx, &session.id)?;
+                return Ok(false);
+            }
+            upload::set_adopting(tx, &session.id, &hash.to_string())?;
+            Ok(true)
+        })
+        .await
+    }
+
+    async fn complete_upload(
+        &self,
+        session: Session,
+        new: New,
+    ) -> Result<Option<Session>, StorageError> {
+        self.write(move |tx| {
+            if is_taken(tx, &session)? {
+                // The content stays as a file that nobody uses; it is tidied away.
+                upload::remove(tx, &session.id)?;
+                return Ok(None);
+            }
+            let (document, prepared) = &new;
+            match document::get(tx, &session.workspace, &document.id)? {
+                None => adding::insert(tx, &session.workspace, document, prepared)?,
+                Some(known) => {
+                    document::update(tx, &session.workspace, document)?;
+                    document::set_content(tx, &known, prepared)?;
+                }
+            }
+            let object = prepared.hash.to_string();
+            upload::complete(tx, &session.id, &object)?;
+            Ok(Some(Session {
+                adopting: object.clone(),
+                object,
+                ..session
+            }))
+        })
+        .await
+    }
+
+    async fn remove_upload(&self, id: &str) -> Result<(), StorageError> {
+        let id = id.to_owned();
+        self.write(move |tx| upload::remove(tx, &id)).await
+    }
+}
+
+/// Whether the document is there although the upload does not replace one.
+fn is_taken(conn: &Connection, session: &Session) -> Result<bool, StorageError> {
+    Ok(!session.replaces && document::exists(conn, &session.workspace, &session.document)?)
+}
