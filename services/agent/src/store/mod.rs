@@ -1,5 +1,189 @@
-//! What the agent keeps: the ledger of its runs. The only place with SQL.
+//! What the agent keeps: the referee of repeated work. Which run a question began, and what each step decided, saw, or
+//! how it ended. It is not the run's memory: that travels in the step records.
+//!
+//! [`LedgerStore`] is what an adapter does; each method is one transaction, and the second time changes nothing.
 
-mod ledger;
+mod sqlite;
 
-pub use ledger::{Began, Ledger, Piece, PieceKind, StepRow};
+#[cfg(test)]
+mod conformance;
+
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tg_storage::{Durability, StorageError};
+
+use self::sqlite::SqliteLedger;
+use crate::engine::decision::{Decision, Ending, Observation};
+
+/// Rows are kept this long, in milliseconds: well past any deadline.
+const KEEP_MS: i64 = 48 * 3600 * 1000;
+/// Every so many runs, old rows are removed: where the time of a run's begin is divisible by it.
+const PURGE_EVERY: i64 = 256;
+
+/// A run and when it began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Began {
+    /// Its id.
+    pub run: String,
+    /// Its start, as the trace shows it.
+    pub started_at: String,
+}
+
+/// What a piece of a model's text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PieceKind {
+    /// Of the thought.
+    Thought,
+    /// Of the thought, and its last.
+    ThoughtEnd,
+    /// Of the answer.
+    Answer,
+}
+
+impl PieceKind {
+    const ALL: [Self; 3] = [Self::Thought, Self::ThoughtEnd, Self::Answer];
+}
+
+/// A piece of a model's text that was passed on before the step was decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    /// What it is.
+    pub kind: PieceKind,
+    /// The piece.
+    pub text: String,
+}
+
+/// What is known of a step.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct StepRow {
+    /// What was decided.
+    pub decision: Option<Decision>,
+    /// What the tool returned.
+    pub observation: Option<Observation>,
+    /// How the run ended here, without an answer.
+    pub ending: Option<Ending>,
+    /// Everything that follows from this step was done.
+    pub done: bool,
+    /// A later step of the run was begun: only the trace can still lack this one.
+    pub later: bool,
+}
+
+/// The ledger, where it lasts. Times are milliseconds since the Unix epoch.
+///
+/// # Errors
+/// Every method: when the store failed; nothing is changed then.
+#[async_trait]
+pub trait LedgerStore: Send + Sync + 'static {
+    /// The run that a question began: `new` unless the same question has one already. Now and then also removes
+    /// some rows that are older than two days.
+    async fn begin(
+        &self,
+        question: String,
+        text: String,
+        new: Began,
+        now_ms: i64,
+    ) -> Result<Began, StorageError>;
+
+    /// Whether a question has begun a run that is not over.
+    async fn is_open(&self, question: String) -> Result<bool, StorageError>;
+
+    /// What is known of a step.
+    async fn load(&self, run: String, step: u32) -> Result<StepRow, StorageError>;
+
+    /// Notes pieces that are about to be passed on as the parts from `seq` on, for a run that goes on whatever happens
+    /// to this process.
+    async fn say(
+        &self,
+        run: &str,
+        step: u32,
+        seq: u64,
+        pieces: Vec<Piece>,
+        now_ms: i64,
+    ) -> Result<(), StorageError>;
+
+    /// Pieces of an undecided step that were passed on as the parts from `from` to before `until`; later ones are
+    /// forgotten. `None` if one of them is not known.
+    async fn heard(
+        &self,
+        run: &str,
+        step: u32,
+        from: u64,
+        until: u64,
+    ) -> Result<Option<Vec<Piece>>, StorageError>;
+
+    /// Commits a decision; the first one stands. The pieces that were noted before it are forgotten.
+    async fn decide(
+        &self,
+        run: &str,
+        step: u32,
+        decision: &Decision,
+        now_ms: i64,
+    ) -> Result<(), StorageError>;
+
+    /// Commits what a tool returned; the first observation of a step that was decided stands.
+    async fn observe(
+        &self,
+        run: &str,
+        step: u32,
+        observation: &Observation,
+    ) -> Result<(), StorageError>;
+
+    /// Commits that the run ends here without an answer; the first ending stands.
+    async fn end(
+        &self,
+        run: &str,
+        step: u32,
+        ending: &Ending,
+        now_ms: i64,
+    ) -> Result<(), StorageError>;
+
+    /// Notes that everything that follows from a step was done.
+    async fn finish_step(&self, run: &str, step: u32) -> Result<(), StorageError>;
+
+    /// Notes that everything that follows from a run's last step was done.
+    async fn finish_run(&self, run: &str, step: u32) -> Result<(), StorageError>;
+}
+
+/// The ledger that this process has open.
+#[derive(Clone)]
+pub struct Ledger(Arc<dyn LedgerStore>);
+
+impl Ledger {
+    /// Over an adapter.
+    pub fn new(store: Arc<dyn LedgerStore>) -> Self {
+        Self(store)
+    }
+
+    /// Opens or creates the ledger in a directory. Blocks.
+    ///
+    /// # Errors
+    /// When the file cannot be opened, is damaged, of a newer release or in use by another process.
+    pub fn open(dir: &Path, durability: Durability) -> Result<Self, StorageError> {
+        let store = SqliteLedger::open(&Self::file(dir), durability)?;
+        Ok(Self::new(Arc::new(store)))
+    }
+
+    /// The ledger's file in a directory.
+    pub fn file(dir: &Path) -> PathBuf {
+        dir.join("agent.db")
+    }
+
+    /// A ledger that ends with the process.
+    ///
+    /// # Errors
+    /// When there is no memory for it.
+    pub fn in_memory() -> Result<Self, StorageError> {
+        Ok(Self::new(Arc::new(SqliteLedger::in_memory()?)))
+    }
+}
+
+impl Deref for Ledger {
+    type Target = dyn LedgerStore;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}

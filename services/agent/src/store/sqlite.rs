@@ -1,15 +1,17 @@
-//! The referee of repeated work: which run a question began, and what each step decided, saw, or how it
-//! ended. It is not the run's memory: that travels in the step records.
+//! The ledger in one SQLite file. The only place with SQL.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use async_trait::async_trait;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tg_storage::rusqlite::{OptionalExtension, Transaction, params};
 use tg_storage::{Database, Durability, StorageError};
 
+use super::{Began, KEEP_MS, LedgerStore, PURGE_EVERY, Piece, PieceKind, StepRow};
 use crate::engine::decision::{Decision, Ending, Observation};
 
+/// Scripts in the order they are run; only ever appended.
 const MIGRATIONS: &[&str] = &[
     "
 CREATE TABLE run (
@@ -46,87 +48,34 @@ CREATE INDEX said_created ON said (created_ms);
 ",
 ];
 
-/// Rows are kept this long: well past any deadline.
-const KEEP_MS: i64 = 48 * 3600 * 1000;
 /// Rows removed at once.
 const PURGE: i64 = 512;
-/// Every so many runs, old rows are removed.
-const PURGE_EVERY: i64 = 256;
 
-/// A run and when it began.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Began {
-    /// Its id.
-    pub run: String,
-    /// Its start, as the trace shows it.
-    pub started_at: String,
-}
-
-/// What a piece of a model's text is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PieceKind {
-    /// Of the thought.
-    Thought,
-    /// Of the thought, and its last.
-    ThoughtEnd,
-    /// Of the answer.
-    Answer,
-}
-
-impl PieceKind {
-    const ALL: [Self; 3] = [Self::Thought, Self::ThoughtEnd, Self::Answer];
-}
-
-/// A piece of a model's text that was passed on before the step was decided.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Piece {
-    /// What it is.
-    pub kind: PieceKind,
-    /// The piece.
-    pub text: String,
-}
-
-/// What is known of a step.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct StepRow {
-    /// What was decided.
-    pub decision: Option<Decision>,
-    /// What the tool returned.
-    pub observation: Option<Observation>,
-    /// How the run ended here, without an answer.
-    pub ending: Option<Ending>,
-    /// Everything that follows from this step was done.
-    pub done: bool,
-    /// A later step of the run was begun: only the trace can still lack this one.
-    pub later: bool,
-}
-
-/// The ledger.
+/// The ledger's file.
 #[derive(Debug, Clone)]
-pub struct Ledger {
+pub(super) struct SqliteLedger {
     db: Database,
 }
 
-impl Ledger {
-    /// Opens or creates the ledger in a directory.
-    pub fn open(dir: &Path, durability: Durability) -> Result<Self, StorageError> {
-        let db = Database::open(&Self::file(dir), MIGRATIONS, durability)?;
-        Ok(Self { db })
-    }
-
-    /// The ledger's file in a directory.
-    pub fn file(dir: &Path) -> PathBuf {
-        dir.join("agent.db")
+impl SqliteLedger {
+    /// Opens or creates the file and takes its lock. Blocks.
+    pub(super) fn open(file: &Path, durability: Durability) -> Result<Self, StorageError> {
+        Ok(Self {
+            db: Database::open(file, MIGRATIONS, durability)?,
+        })
     }
 
     /// A ledger that ends with the process.
-    pub fn in_memory() -> Result<Self, StorageError> {
-        let db = Database::in_memory(MIGRATIONS)?;
-        Ok(Self { db })
+    pub(super) fn in_memory() -> Result<Self, StorageError> {
+        Ok(Self {
+            db: Database::in_memory(MIGRATIONS)?,
+        })
     }
+}
 
-    /// The run that a question began: `new` unless the same question has one already.
-    pub async fn begin(
+#[async_trait]
+impl LedgerStore for SqliteLedger {
+    async fn begin(
         &self,
         question: String,
         text: String,
@@ -168,8 +117,7 @@ impl Ledger {
             .await
     }
 
-    /// Whether a question has begun a run that is not over.
-    pub async fn is_open(&self, question: String) -> Result<bool, StorageError> {
+    async fn is_open(&self, question: String) -> Result<bool, StorageError> {
         self.db
             .read(move |conn| {
                 let open = conn
@@ -184,8 +132,7 @@ impl Ledger {
             .await
     }
 
-    /// What is known of a step.
-    pub async fn load(&self, run: String, step: u32) -> Result<StepRow, StorageError> {
+    async fn load(&self, run: String, step: u32) -> Result<StepRow, StorageError> {
         self.db
             .read(move |conn| {
                 let later = conn
@@ -221,9 +168,7 @@ impl Ledger {
             .await
     }
 
-    /// Notes pieces that are about to be passed on as the parts from `seq` on, for a run that goes on
-    /// whatever happens to this process.
-    pub async fn say(
+    async fn say(
         &self,
         run: &str,
         step: u32,
@@ -247,9 +192,7 @@ impl Ledger {
             .await
     }
 
-    /// Pieces of an undecided step that were passed on as the parts from `from` to before `until`; later ones
-    /// are forgotten. `None` if one of them is not known.
-    pub async fn heard(
+    async fn heard(
         &self,
         run: &str,
         step: u32,
@@ -282,8 +225,7 @@ impl Ledger {
             .await
     }
 
-    /// Commits a decision.
-    pub async fn decide(
+    async fn decide(
         &self,
         run: &str,
         step: u32,
@@ -306,8 +248,7 @@ impl Ledger {
             .await
     }
 
-    /// Commits what a tool returned.
-    pub async fn observe(
+    async fn observe(
         &self,
         run: &str,
         step: u32,
@@ -326,8 +267,7 @@ impl Ledger {
             .await
     }
 
-    /// Commits that the run ends here without an answer.
-    pub async fn end(
+    async fn end(
         &self,
         run: &str,
         step: u32,
@@ -348,16 +288,16 @@ impl Ledger {
             .await
     }
 
-    /// Notes that everything that follows from a step was done.
-    pub async fn finish_step(&self, run: &str, step: u32) -> Result<(), StorageError> {
+    async fn finish_step(&self, run: &str, step: u32) -> Result<(), StorageError> {
         self.mark(run, step, 1).await
     }
 
-    /// Notes that everything that follows from a run's last step was done.
-    pub async fn finish_run(&self, run: &str, step: u32) -> Result<(), StorageError> {
+    async fn finish_run(&self, run: &str, step: u32) -> Result<(), StorageError> {
         self.mark(run, step, 2).await
     }
+}
 
+impl SqliteLedger {
     async fn mark(&self, run: &str, step: u32, done: u8) -> Result<(), StorageError> {
         let run = run.to_owned();
         self.db
@@ -397,6 +337,3 @@ fn read_json<T: DeserializeOwned>(text: Option<String>) -> Result<Option<T>, Sto
         .transpose()
         .map_err(|error| StorageError::Corrupt(error.to_string()))
 }
-
-#[cfg(test)]
-mod tests;
