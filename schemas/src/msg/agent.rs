@@ -9,7 +9,7 @@ use super::message;
 use crate::error::Error;
 use crate::rdf::Triple;
 
-/// The `PlanStep` message body.
+/// One step of a plan. Made by foreign agents only; ours does not plan ahead.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PlanStep {
@@ -26,7 +26,7 @@ pub struct PlanStep {
     /// Where the step stands: `pending` at first.
     pub status: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `result`.
+    /// What the step found out; empty until `status` is `completed`.
     pub result: String,
 }
 
@@ -44,7 +44,7 @@ impl Default for PlanStep {
 
 message!(PlanStep);
 
-/// The `AgentStep` message body.
+/// One earlier step of an agent's dialog, as a question may bring it along.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct AgentStep {
@@ -55,25 +55,26 @@ pub struct AgentStep {
     /// Name of the tool that was chosen.
     pub action: String,
     #[serde(deserialize_with = "string_map")]
-    /// Wire field `arguments`.
+    /// What the tool was given, by argument name; what is not text is JSON text.
     pub arguments: BTreeMap<String, String>,
     #[serde(deserialize_with = "nullable")]
     /// What the tool returned.
     pub observation: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `step_type`.
+    /// Part that the step plays in a pattern of a foreign agent: `plan`, `execute`, `decompose`, `synthesise` or
+    /// `subagent-completion`. Empty in a ReAct step; ours does not look at it.
     pub step_type: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `plan`.
+    /// The plan, in a step that made one. Understood only by foreign agents.
     pub plan: Vec<PlanStep>,
     #[serde(deserialize_with = "string_map")]
-    /// Wire field `subagent_results`.
+    /// Answer of each subagent by its goal. Understood only by foreign agents.
     pub subagent_results: BTreeMap<String, String>,
 }
 
 message!(AgentStep);
 
-/// The `AgentRequest` message body.
+/// A question to the agent, answered by parts of type [`AgentResponse`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentRequest {
@@ -83,7 +84,7 @@ pub struct AgentRequest {
     #[serde(deserialize_with = "nullable")]
     /// State of a tool group, which decides what tools are available; empty at the start.
     pub state: String,
-    /// Groups of tools to choose from
+    /// Groups of tools to choose from; `*` is all of them. `None`: the group `default`. An empty list: no tools.
     pub group: Option<Vec<String>>,
     #[serde(deserialize_with = "nullable")]
     /// Steps of this run so far, oldest first.
@@ -101,13 +102,14 @@ pub struct AgentRequest {
     /// Id of the conversation that the run belongs to; empty: none.
     pub conversation_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `pattern`.
+    /// How the agent is to work. Empty or `react`: thought, tool, observation, until there is an answer.
+    /// `plan-then-execute` and `supervisor` are refused by ours; what else is given counts as `react`.
     pub pattern: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `task_type`.
+    /// Kind of task, filled in by a foreign router. Ours does not look at it.
     pub task_type: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `framing`.
+    /// Text about the domain that is put into the model's prompt; empty: none.
     pub framing: String,
     #[serde(deserialize_with = "nullable")]
     /// Ties the answers of parallel runs to what asked for them.
@@ -147,7 +149,7 @@ impl Default for AgentRequest {
 
 message!(AgentRequest);
 
-/// The `AgentResponse` message body.
+/// One part of an agent's answer. A dialog is a sequence of messages, each in one or more parts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct AgentResponse {
@@ -158,7 +160,7 @@ pub struct AgentResponse {
     /// The text of this part; what was sent before is not repeated.
     pub content: String,
     #[serde(deserialize_with = "nullable")]
-    /// Whether this part is the last of its message.
+    /// Whether this part is the last of its message: the next one begins another thought, observation or answer.
     pub end_of_message: bool,
     #[serde(deserialize_with = "nullable")]
     /// Whether nothing follows.
@@ -185,28 +187,28 @@ pub struct AgentResponse {
 
 message!(AgentResponse);
 
-/// The `ToolServiceRequest` message body.
+/// A call of a tool that is a service of its own (config type `tool-service`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct ToolServiceRequest {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `config`.
+    /// Settings of the tool, as a JSON object in text.
     pub config: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `arguments`.
+    /// Arguments of the call, as a JSON object in text.
     pub arguments: String,
 }
 
 message!(ToolServiceRequest);
 
-/// The `ToolServiceResponse` message body.
+/// What such a tool returned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct ToolServiceResponse {
     /// What went wrong; `None`: nothing.
     pub error: Option<Error>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `response`.
+    /// The result; what is not text is JSON text. Empty with an `error`.
     pub response: String,
     #[serde(deserialize_with = "nullable")]
     /// Whether nothing follows.
@@ -215,28 +217,28 @@ pub struct ToolServiceResponse {
 
 message!(ToolServiceResponse);
 
-/// The `PassthroughRequest` message body.
+/// A body that the gateway passes on as it is, to an interface that it has no translation for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct PassthroughRequest {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `payload`.
+    /// The client's JSON object.
     pub payload: serde_json::Map<String, serde_json::Value>,
 }
 
 message!(PassthroughRequest);
 
-/// The `PassthroughResponse` message body.
+/// What came back from such an interface.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PassthroughResponse {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `payload`.
+    /// The service's JSON object, with its own names.
     pub payload: serde_json::Map<String, serde_json::Value>,
     /// What went wrong; `None`: nothing.
     pub error: Option<Error>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `is_final`.
+    /// Whether nothing follows; true where the service does not say.
     pub is_final: bool,
 }
 

@@ -5,27 +5,27 @@ use serde::{Deserialize, Serialize};
 use super::lenient::nullable;
 use super::message;
 
-/// The `AuditEvent` message body.
+/// Something that is to be kept for an audit. Ours writes none and reads none; for foreign peers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AuditEvent {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `schema_version`.
+    /// Version of this form; 1.
     pub schema_version: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `event_id`.
+    /// Id of the event, a UUID.
     pub event_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `event_type`.
+    /// What happened, as a name with dots, such as `authorise.denied`.
     pub event_type: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `timestamp`.
+    /// When it happened, as text in RFC 3339.
     pub timestamp: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `producer`.
+    /// The service that says so.
     pub producer: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `payload_json`.
+    /// What else is known, as a JSON object in text; which keys it has depends on `event_type`.
     pub payload_json: String,
 }
 

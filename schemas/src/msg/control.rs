@@ -8,32 +8,32 @@ use super::lenient::{nullable, string_map};
 use super::message;
 use crate::error::Error;
 
-/// The `ConfigKey` message body.
+/// Names one row of a workspace's configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct ConfigKey {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `type`.
+    /// Type of the row, such as `prompt`, `tool` or `flow`.
     pub r#type: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `key`.
+    /// Name of the row within its type.
     pub key: String,
 }
 
 message!(ConfigKey);
 
-/// The `ConfigValue` message body.
+/// One row of configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct ConfigValue {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `type`.
+    /// Type of the row, such as `prompt`, `tool` or `flow`.
     pub r#type: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `key`.
+    /// Name of the row within its type.
     pub key: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `value`.
+    /// Content, JSON text as a rule. Empty in `getkeys-all-ws` and in a change notice.
     pub value: String,
     #[serde(deserialize_with = "nullable")]
     /// The workspace.
@@ -42,24 +42,25 @@ pub struct ConfigValue {
 
 message!(ConfigValue);
 
-/// The `ConfigRequest` message body.
+/// A question to the config service.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct ConfigRequest {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `operation`.
+    /// `get`, `list`, `getvalues`, `put`, `delete` or `config`; inside the system also `getvalues-all-ws` and
+    /// `getkeys-all-ws`.
     pub operation: String,
     #[serde(deserialize_with = "nullable")]
     /// The workspace.
     pub workspace: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `keys`.
+    /// `get` and `delete`: which rows.
     pub keys: Vec<ConfigKey>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `type`.
+    /// `list`, `getvalues` and those for all workspaces: which type.
     pub r#type: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `values`.
+    /// `put`: the rows to write. Their `workspace` is not looked at.
     pub values: Vec<ConfigValue>,
     /// Asks for one page: empty for the first, then what `next` of the page before says. Absent: the whole answer
     /// in one part, or an error where that is too large. Native only.
@@ -69,7 +70,7 @@ pub struct ConfigRequest {
 
 message!(ConfigRequest);
 
-/// The `ConfigResponse` message body.
+/// What the config service answers. What an operation does not answer is empty.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct ConfigResponse {
@@ -77,15 +78,16 @@ pub struct ConfigResponse {
     /// Number of the configuration; every change raises it.
     pub version: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `values`.
+    /// `get`: the rows in the order asked for, with no `value` where there is none. `getvalues`: all rows of the
+    /// type.
     pub values: Vec<ConfigValue>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `directory`.
+    /// `list`: the names of the type's rows.
     pub directory: Vec<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `config`.
+    /// `config`: every row of the workspace, content by name by type.
     pub config: BTreeMap<String, BTreeMap<String, String>>,
-    /// Wire field `error`.
+    /// What went wrong; `None`: nothing.
     pub error: Option<Error>,
     /// Which page is next; absent on the last one, and where no page was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,7 +96,7 @@ pub struct ConfigResponse {
 
 message!(ConfigResponse);
 
-/// The `WorkspaceChanges` message body.
+/// Workspaces that came or went with a change of configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct WorkspaceChanges {
@@ -108,7 +110,7 @@ pub struct WorkspaceChanges {
 
 message!(WorkspaceChanges);
 
-/// The `ConfigPush` message body.
+/// Notice on `notify:tg:config` that configuration has changed. It carries no values: who needs them reads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct ConfigPush {
@@ -116,9 +118,9 @@ pub struct ConfigPush {
     /// Number of the configuration; every change raises it.
     pub version: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `changes`.
+    /// Workspaces with a change, by type.
     pub changes: BTreeMap<String, Vec<String>>,
-    /// Wire field `workspace_changes`.
+    /// Workspaces that came or went; `None`: none.
     pub workspace_changes: Option<WorkspaceChanges>,
     /// Keys that changed (native notices only; no values). Empty means: re-read the changed types.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
@@ -127,123 +129,125 @@ pub struct ConfigPush {
 
 message!(ConfigPush);
 
-/// The `FlowRequest` message body.
+/// A question to the flow service.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct FlowRequest {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `operation`.
+    /// `list-blueprints`, `get-blueprint`, `put-blueprint`, `delete-blueprint`, `list-flows`, `get-flow`,
+    /// `start-flow`, `stop-flow`, or one of ours on flows, dead letters and the state of the system.
     pub operation: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `blueprint_name`.
+    /// Name of the blueprint, unique in its workspace.
     pub blueprint_name: String,
     #[serde(deserialize_with = "nullable")]
     /// The blueprint, as JSON text.
     pub blueprint_definition: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `description`.
+    /// `start-flow`: what the flow is for, in the words of who starts it.
     pub description: String,
     #[serde(deserialize_with = "nullable")]
     /// Id of the flow, unique in its workspace.
     pub flow_id: String,
     #[serde(deserialize_with = "string_map")]
-    /// Wire field `parameters`.
+    /// `start-flow`: values of the blueprint's parameters by name. One that is left out has its default; one without
+    /// a default is required. Ours read options of other operations here, too.
     pub parameters: BTreeMap<String, String>,
 }
 
 message!(FlowRequest);
 
-/// The `FlowResponse` message body.
+/// What the flow service answers. What an operation does not answer is empty.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct FlowResponse {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `blueprint_names`.
+    /// `list-blueprints`: the names.
     pub blueprint_names: Vec<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `flow_ids`.
+    /// `list-flows`: the ids.
     pub flow_ids: Vec<String>,
     #[serde(deserialize_with = "nullable")]
     /// The blueprint, as JSON text.
     pub blueprint_definition: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `flow`.
+    /// `get-flow`: the flow's record, as a JSON object in text. Operations of ours answer here, too.
     pub flow: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `description`.
+    /// `get-flow`: what the flow is for.
     pub description: String,
     #[serde(deserialize_with = "string_map")]
-    /// Wire field `parameters`.
+    /// `get-flow`: the values that the flow was started with, by name.
     pub parameters: BTreeMap<String, String>,
-    /// Wire field `error`.
+    /// What went wrong; `None`: nothing.
     pub error: Option<Error>,
 }
 
 message!(FlowResponse);
 
-/// The `CollectionMetadata` message body.
+/// What is known of a collection.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct CollectionMetadata {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `collection`.
+    /// Id, unique in its workspace.
     pub collection: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `name`.
+    /// Name for people; the id where none was given.
     pub name: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `description`.
+    /// What is in it; may be empty.
     pub description: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `tags`.
+    /// Tags, in the order given.
     pub tags: Vec<String>,
 }
 
 message!(CollectionMetadata);
 
-/// The `CollectionManagementRequest` message body.
+/// A question about collections.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct CollectionManagementRequest {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `operation`.
+    /// `list-collections`, `update-collection` or `delete-collection`.
     pub operation: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `collection`.
+    /// Id of the collection to write or delete.
     pub collection: String,
     #[serde(deserialize_with = "nullable")]
     /// When it was made, as text in RFC 3339.
     pub timestamp: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `name`.
+    /// `update-collection`: name for people; empty: the id.
     pub name: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `description`.
+    /// `update-collection`: what is in it. Empty takes the old one away.
     pub description: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `tags`.
+    /// `update-collection`: all tags. None take the old ones away.
     pub tags: Vec<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `tag_filter`.
+    /// `list-collections`: only those with one of these tags; none: all.
     pub tag_filter: Vec<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `limit`.
+    /// `list-collections`: most collections of the answer; 0 or less: all.
     pub limit: i64,
 }
 
 message!(CollectionManagementRequest);
 
-/// The `CollectionManagementResponse` message body.
+/// What was found or written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct CollectionManagementResponse {
-    /// Wire field `error`.
+    /// What went wrong; `None`: nothing.
     pub error: Option<Error>,
     #[serde(deserialize_with = "nullable")]
     /// When it was made, as text in RFC 3339.
     pub timestamp: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `collections`.
+    /// Those listed, or the one written.
     pub collections: Vec<CollectionMetadata>,
 }
 

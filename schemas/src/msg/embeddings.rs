@@ -10,36 +10,36 @@ use super::metadata::Metadata;
 use crate::error::Error;
 use crate::rdf::Term;
 
-/// The `EntityEmbeddings` message body.
+/// An entity of the graph with its vector.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct EntityEmbeddings {
-    /// Wire field `entity`.
+    /// The entity, an IRI as a rule; required.
     pub entity: Option<Term>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `vector`.
+    /// The vector; all of one collection and model have the same length. Required.
     pub vector: Vec<f32>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `chunk_id`.
+    /// Id of the chunk that mentions the entity; empty: the id in the record's metadata.
     pub chunk_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `rdf_type`.
+    /// IRIs of the entity's types, to filter by.
     pub rdf_type: Vec<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `attributes`.
+    /// What searches may filter by: text, number or truth value, or a list of these, by name.
     pub attributes: serde_json::Map<String, serde_json::Value>,
 }
 
 message!(EntityEmbeddings);
 
-/// The `GraphEmbeddings` message body.
+/// Vectors of entities, for the vector store.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct GraphEmbeddings {
-    /// Wire field `metadata`.
+    /// What the vectors are of, and the collection they go to.
     pub metadata: Option<Metadata>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `entities`.
+    /// The entities.
     pub entities: Vec<EntityEmbeddings>,
     /// Model that made the vectors; empty when the sender does not say. Ours: foreign peers ignore it.
     #[serde(deserialize_with = "nullable")]
@@ -48,31 +48,31 @@ pub struct GraphEmbeddings {
 
 message!(GraphEmbeddings);
 
-/// The `ChunkEmbeddings` message body.
+/// A chunk of a document with its vector.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct ChunkEmbeddings {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `chunk_id`.
+    /// Id of the chunk in the library; required.
     pub chunk_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `vector`.
+    /// The vector; all of one collection and model have the same length. Required.
     pub vector: Vec<f32>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `attributes`.
+    /// What searches may filter by: text, number or truth value, or a list of these, by name.
     pub attributes: serde_json::Map<String, serde_json::Value>,
 }
 
 message!(ChunkEmbeddings);
 
-/// The `DocumentEmbeddings` message body.
+/// Vectors of chunks, for the vector store.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct DocumentEmbeddings {
-    /// Wire field `metadata`.
+    /// What the vectors are of, and the collection they go to.
     pub metadata: Option<Metadata>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `chunks`.
+    /// The chunks.
     pub chunks: Vec<ChunkEmbeddings>,
     /// Model that made the vectors; empty when the sender does not say. Ours: foreign peers ignore it.
     #[serde(deserialize_with = "nullable")]
@@ -81,40 +81,40 @@ pub struct DocumentEmbeddings {
 
 message!(DocumentEmbeddings);
 
-/// The `RowIndexEmbedding` message body.
+/// The vector of one value of a row's index.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct RowIndexEmbedding {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `index_name`.
+    /// Name of the index: the field, or fields with commas between them. Required.
     pub index_name: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `index_value`.
+    /// The values of the index's fields, in its order.
     pub index_value: Vec<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `text`.
+    /// The text that the vector was made of.
     pub text: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `vector`.
+    /// The vector; all of one collection and model have the same length. Required.
     pub vector: Vec<f32>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `attributes`.
+    /// What searches may filter by: text, number or truth value, or a list of these, by name.
     pub attributes: serde_json::Map<String, serde_json::Value>,
 }
 
 message!(RowIndexEmbedding);
 
-/// The `RowEmbeddings` message body.
+/// Vectors of rows, for the vector store.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct RowEmbeddings {
-    /// Wire field `metadata`.
+    /// What the vectors are of, and the collection they go to.
     pub metadata: Option<Metadata>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `schema_name`.
+    /// Schema of the rows (config type `schema`).
     pub schema_name: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `embeddings`.
+    /// One for each index of each row.
     pub embeddings: Vec<RowIndexEmbedding>,
     /// Model that made the vectors; empty when the sender does not say. Ours: foreign peers ignore it.
     #[serde(deserialize_with = "nullable")]
@@ -123,12 +123,12 @@ pub struct RowEmbeddings {
 
 message!(RowEmbeddings);
 
-/// The `EmbeddingsRequest` message body.
+/// Asks for vectors of texts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct EmbeddingsRequest {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `texts`.
+    /// The texts; the answer keeps their order.
     pub texts: Vec<String>,
     /// The asker reads [`EmbeddingsResponse::packed`]. Ours: foreign peers ignore it and answer with `vectors`.
     #[serde(deserialize_with = "nullable")]
@@ -137,14 +137,14 @@ pub struct EmbeddingsRequest {
 
 message!(EmbeddingsRequest);
 
-/// The `EmbeddingsResponse` message body.
+/// The vectors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct EmbeddingsResponse {
-    /// Wire field `error`.
+    /// What went wrong; `None`: nothing.
     pub error: Option<Error>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `vectors`.
+    /// One for each text, in the order asked for. Empty where `packed` has them.
     pub vectors: Vec<Vec<f32>>,
     /// Model that made the vectors; empty when the sender does not say. Ours: foreign peers ignore it.
     #[serde(deserialize_with = "nullable")]
@@ -219,24 +219,24 @@ mod tests {
     }
 }
 
-/// The `GraphEmbeddingsRequest` message body.
+/// Asks for the entities whose vectors are nearest to one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct GraphEmbeddingsRequest {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `vector`.
+    /// The vector to search with. Empty: nothing is found.
     pub vector: Vec<f32>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `limit`.
+    /// Most entities of the answer; 0 or less: 10.
     pub limit: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `collection`.
+    /// Collection to search in.
     pub collection: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `rdf_type`.
+    /// Only entities of this type, an IRI; empty: of all.
     pub rdf_type: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `attributes`.
+    /// Only those that have all of these; a list means that each of its values is there. Empty: all.
     pub attributes: serde_json::Map<String, serde_json::Value>,
     /// Model that made the vectors; empty when the sender does not say. Ours: foreign peers ignore it.
     #[serde(deserialize_with = "nullable")]
@@ -245,53 +245,53 @@ pub struct GraphEmbeddingsRequest {
 
 message!(GraphEmbeddingsRequest);
 
-/// The `EntityMatch` message body.
+/// An entity that was found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct EntityMatch {
-    /// Wire field `entity`.
+    /// The entity.
     pub entity: Option<Term>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `score`.
+    /// Cosine of the two vectors, from -1 to 1; the best come first.
     pub score: f64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `rdf_type`.
+    /// IRIs of its types, as they were stored.
     pub rdf_type: Vec<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `attributes`.
+    /// Its attributes, as they were stored.
     pub attributes: serde_json::Map<String, serde_json::Value>,
 }
 
 message!(EntityMatch);
 
-/// The `GraphEmbeddingsResponse` message body.
+/// The entities that were found, each once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct GraphEmbeddingsResponse {
-    /// Wire field `error`.
+    /// What went wrong; `None`: nothing.
     pub error: Option<Error>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `entities`.
+    /// The best first.
     pub entities: Vec<EntityMatch>,
 }
 
 message!(GraphEmbeddingsResponse);
 
-/// The `DocumentEmbeddingsRequest` message body.
+/// Asks for the chunks whose vectors are nearest to one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct DocumentEmbeddingsRequest {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `vector`.
+    /// The vector to search with. Empty: nothing is found.
     pub vector: Vec<f32>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `limit`.
+    /// Most chunks of the answer; 0 or less: 10.
     pub limit: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `collection`.
+    /// Collection to search in.
     pub collection: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `attributes`.
+    /// Only those that have all of these; a list means that each of its values is there. Empty: all.
     pub attributes: serde_json::Map<String, serde_json::Value>,
     /// Model that made the vectors; empty when the sender does not say. Ours: foreign peers ignore it.
     #[serde(deserialize_with = "nullable")]
@@ -300,109 +300,110 @@ pub struct DocumentEmbeddingsRequest {
 
 message!(DocumentEmbeddingsRequest);
 
-/// The `ChunkMatch` message body.
+/// A chunk that was found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct ChunkMatch {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `chunk_id`.
+    /// Id of the chunk in the library.
     pub chunk_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `score`.
+    /// How well it fits; the larger the better. Of vectors: their cosine, from -1 to 1. Of keywords: the BM25 weight,
+    /// without an upper bound.
     pub score: f64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `attributes`.
+    /// Its attributes, as they were stored; none from the keyword index.
     pub attributes: serde_json::Map<String, serde_json::Value>,
 }
 
 message!(ChunkMatch);
 
-/// The `DocumentEmbeddingsResponse` message body.
+/// The chunks that were found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct DocumentEmbeddingsResponse {
-    /// Wire field `error`.
+    /// What went wrong; `None`: nothing.
     pub error: Option<Error>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `chunks`.
+    /// The best first.
     pub chunks: Vec<ChunkMatch>,
 }
 
 message!(DocumentEmbeddingsResponse);
 
-/// The `KeywordIndexRequest` message body.
+/// Asks for the chunks that have the words of a question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct KeywordIndexRequest {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `query`.
+    /// The question in any words; its signs have no meaning. A chunk with one of the words is found.
     pub query: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `limit`.
+    /// Most chunks of the answer; 0 or less: 20.
     pub limit: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `collection`.
+    /// Collection to search in.
     pub collection: String,
 }
 
 message!(KeywordIndexRequest);
 
-/// The `KeywordIndexResponse` message body.
+/// The chunks that were found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct KeywordIndexResponse {
-    /// Wire field `error`.
+    /// What went wrong; `None`: nothing.
     pub error: Option<Error>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `chunks`.
+    /// The best first.
     pub chunks: Vec<ChunkMatch>,
 }
 
 message!(KeywordIndexResponse);
 
-/// The `RowIndexMatch` message body.
+/// An index value of a row that was found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct RowIndexMatch {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `index_name`.
+    /// Name of the index: the field, or fields with commas between them.
     pub index_name: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `index_value`.
+    /// The values of the index's fields, by which the row can be asked for.
     pub index_value: Vec<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `text`.
+    /// The text that the vector was made of.
     pub text: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `score`.
+    /// Cosine of the two vectors, from -1 to 1; the best come first.
     pub score: f64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `attributes`.
+    /// Its attributes, as they were stored.
     pub attributes: serde_json::Map<String, serde_json::Value>,
 }
 
 message!(RowIndexMatch);
 
-/// The `RowEmbeddingsRequest` message body.
+/// Asks for the rows whose vectors are nearest to one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RowEmbeddingsRequest {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `vector`.
+    /// The vector to search with. Empty: nothing is found.
     pub vector: Vec<f32>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `limit`.
+    /// Most matches of the answer; 0 or less: 10, which is also what is meant if it is left out.
     pub limit: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `collection`.
+    /// Collection to search in.
     pub collection: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `schema_name`.
+    /// Schema of the rows; required.
     pub schema_name: String,
-    /// Wire field `index_name`.
+    /// Only this index; `None` or empty: all.
     pub index_name: Option<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `attributes`.
+    /// Only those that have all of these; a list means that each of its values is there. Empty: all.
     pub attributes: serde_json::Map<String, serde_json::Value>,
     /// Model that made the vectors; empty when the sender does not say. Ours: foreign peers ignore it.
     #[serde(deserialize_with = "nullable")]
@@ -425,59 +426,59 @@ impl Default for RowEmbeddingsRequest {
 
 message!(RowEmbeddingsRequest);
 
-/// The `RowEmbeddingsResponse` message body.
+/// The index values that were found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct RowEmbeddingsResponse {
-    /// Wire field `error`.
+    /// What went wrong; `None`: nothing.
     pub error: Option<Error>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `matches`.
+    /// The best first.
     pub matches: Vec<RowIndexMatch>,
 }
 
 message!(RowEmbeddingsResponse);
 
-/// The `RerankerQuery` message body.
+/// What texts are compared with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct RerankerQuery {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `query_id`.
+    /// Name of the query in this request.
     pub query_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `query_text`.
+    /// The query.
     pub query_text: String,
 }
 
 message!(RerankerQuery);
 
-/// The `RerankerDocument` message body.
+/// A text to be put in order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct RerankerDocument {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `document_id`.
+    /// Name of the text in this request.
     pub document_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `document_text`.
+    /// The text.
     pub document_text: String,
 }
 
 message!(RerankerDocument);
 
-/// The `RerankerRequest` message body.
+/// Asks which texts fit the queries best.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RerankerRequest {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `queries`.
+    /// The queries; a text counts with the one it fits best.
     pub queries: Vec<RerankerQuery>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `documents`.
+    /// The texts.
     pub documents: Vec<RerankerDocument>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `limit`.
+    /// Most results of the answer; 0 or less: 10, which is also what is meant if it is left out.
     pub limit: i64,
 }
 
@@ -493,31 +494,31 @@ impl Default for RerankerRequest {
 
 message!(RerankerRequest);
 
-/// The `RerankerResult` message body.
+/// How well one text fits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct RerankerResult {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `document_id`.
+    /// Name of the text in the request.
     pub document_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `query_id`.
+    /// Name of the query that it fits best.
     pub query_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `score`.
+    /// How well; the larger the better. Comparable only within one answer; from 0 to 1 from our own reranker.
     pub score: f64,
 }
 
 message!(RerankerResult);
 
-/// The `RerankerResponse` message body.
+/// The texts that fit best.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct RerankerResponse {
-    /// Wire field `error`.
+    /// What went wrong; `None`: nothing.
     pub error: Option<Error>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `results`.
+    /// The best first.
     pub results: Vec<RerankerResult>,
 }
 

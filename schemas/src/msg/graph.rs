@@ -10,60 +10,60 @@ use crate::error::Error;
 use crate::rdf::Term;
 use crate::rdf::Triple;
 
-/// The `EntityContext` message body.
+/// What a text says of an entity, to make a vector of.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct EntityContext {
-    /// Wire field `entity`.
+    /// The entity, an IRI as a rule.
     pub entity: Option<Term>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `context`.
+    /// The words.
     pub context: String,
     #[serde(deserialize_with = "nullable")]
     /// Id of the chunk that says so; empty: none.
     pub chunk_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `rdf_type`.
+    /// IRIs of the entity's types; they go with the vector.
     pub rdf_type: Vec<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `attributes`.
+    /// What searches may filter by; it goes with the vector.
     pub attributes: serde_json::Map<String, serde_json::Value>,
 }
 
 message!(EntityContext);
 
-/// The `EntityContexts` message body.
+/// Entities with what texts say of them, for the embeddings stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct EntityContexts {
-    /// Wire field `metadata`.
+    /// What they were found in, and the collection they go to.
     pub metadata: Option<Metadata>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `entities`.
+    /// The entities.
     pub entities: Vec<EntityContext>,
 }
 
 message!(EntityContexts);
 
-/// The `Triples` message body.
+/// Triples to be stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct Triples {
-    /// Wire field `metadata`.
+    /// What they come from, and the collection they go to; a collection that is not there begins with them.
     pub metadata: Option<Metadata>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `triples`.
+    /// The triples, each in the graph that it names.
     pub triples: Vec<Triple>,
 }
 
 message!(Triples);
 
-/// The `TriplesQueryRequest` message body.
+/// Asks for the triples that fit a pattern.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TriplesQueryRequest {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `collection`.
+    /// Collection to look in.
     pub collection: String,
     /// Subject; `None` matches every one.
     pub s: Option<Term>,
@@ -71,18 +71,19 @@ pub struct TriplesQueryRequest {
     pub p: Option<Term>,
     /// Object; `None` matches every one.
     pub o: Option<Term>,
-    /// Wire field `g`.
+    /// Graph; `None` or `*`: all, the default graph too. Empty text: the default graph.
     pub g: Option<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Most results.
+    /// Most results; 0 or less: no limit of the asker's.
     pub limit: i64,
     #[serde(deserialize_with = "nullable")]
     /// Whether results are wanted in batches.
     pub streaming: bool,
     #[serde(deserialize_with = "nullable")]
-    /// Most results of a batch.
+    /// Most results of a part, where the answer is streamed; 0 or less: 20, at most 5,000.
     pub batch_size: i64,
-    /// Wire field `user_context`.
+    /// For whom, where policies filter the answer. Our own store has no policies and does not look at it; it is
+    /// passed on to one that has.
     pub user_context: Option<UserContext>,
 }
 
@@ -104,14 +105,14 @@ impl Default for TriplesQueryRequest {
 
 message!(TriplesQueryRequest);
 
-/// The `TriplesQueryResponse` message body.
+/// Triples that were found, in no order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TriplesQueryResponse {
-    /// Wire field `error`.
+    /// What went wrong; `None`: nothing.
     pub error: Option<Error>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `triples`.
+    /// The triples of this part.
     pub triples: Vec<Triple>,
     #[serde(deserialize_with = "nullable")]
     /// Whether nothing follows.
@@ -130,37 +131,37 @@ impl Default for TriplesQueryResponse {
 
 message!(TriplesQueryResponse);
 
-/// The `SparqlBinding` message body.
+/// One solution of a SELECT.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct SparqlBinding {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `values`.
+    /// One term for each of `variables`, in their order; `None` where the variable has none.
     pub values: Vec<Option<Term>>,
 }
 
 message!(SparqlBinding);
 
-/// The `SparqlQueryRequest` message body.
+/// Asks a SPARQL 1.1 query of a collection. Updates and SERVICE are refused.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SparqlQueryRequest {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `collection`.
+    /// Collection to look in.
     pub collection: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `query`.
+    /// The query.
     pub query: String,
     #[serde(deserialize_with = "nullable")]
-    /// Most results.
+    /// Most results; 0 or less: no limit of the asker's, 10,000 if left out.
     pub limit: i64,
     #[serde(deserialize_with = "nullable")]
     /// Whether results are wanted in batches.
     pub streaming: bool,
     #[serde(deserialize_with = "nullable")]
-    /// Most results of a batch.
+    /// Most results of a part, where the answer is streamed; 0 or less: 20, at most 5,000.
     pub batch_size: i64,
-    /// Wire field `user_context`.
+    /// For whom, where policies filter the answer. Our own store has no policies and does not look at it.
     pub user_context: Option<UserContext>,
 }
 
@@ -179,26 +180,26 @@ impl Default for SparqlQueryRequest {
 
 message!(SparqlQueryRequest);
 
-/// The `SparqlQueryResponse` message body.
+/// What a query yields; which field has it follows from its kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SparqlQueryResponse {
-    /// Wire field `error`.
+    /// What went wrong; `None`: nothing.
     pub error: Option<Error>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `query_type`.
+    /// `select`, `ask`, `construct` or `describe`; empty with an `error`.
     pub query_type: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `variables`.
+    /// SELECT: the names without `?`, in the order of each solution.
     pub variables: Vec<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `bindings`.
+    /// SELECT: the solutions of this part.
     pub bindings: Vec<SparqlBinding>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `ask_result`.
+    /// ASK: the answer.
     pub ask_result: bool,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `triples`.
+    /// CONSTRUCT and DESCRIBE: the triples of this part.
     pub triples: Vec<Triple>,
     #[serde(deserialize_with = "nullable")]
     /// Whether nothing follows.

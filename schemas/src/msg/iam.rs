@@ -6,30 +6,31 @@ use super::lenient::nullable;
 use super::message;
 use crate::error::Error;
 
-/// The `UserInput` message body.
+/// What a user is to be, in a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct UserInput {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `username`.
+    /// Name to log in with, unique over all workspaces; cannot be changed.
     pub username: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `name`.
+    /// Name for people; empty: the `username`, in an update the old one.
     pub name: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `email`.
+    /// Address; empty: none, in an update the old one.
     pub email: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `password`.
+    /// Password. Only foreign IAM services have passwords; ours has API keys.
     pub password: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `roles`.
+    /// `reader`, `writer` or `admin`; none: in an update the old ones.
     pub roles: Vec<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `enabled`.
+    /// Whether the user may come in; true if left out. An update only switches off: `enable-user` switches on.
     pub enabled: bool,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `must_change_password`.
+    /// Whether the password is for one login only. Kept and told, of no effect in ours; an update only switches it
+    /// on.
     pub must_change_password: bool,
 }
 
@@ -49,36 +50,36 @@ impl Default for UserInput {
 
 message!(UserInput);
 
-/// The `UserRecord` message body.
+/// A user.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct UserRecord {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `id`.
+    /// Id, a UUID as a rule.
     pub id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `default_workspace`.
+    /// Where requests go that name no workspace; the workspace that the user belongs to.
     pub default_workspace: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `username`.
+    /// Name to log in with, unique over all workspaces.
     pub username: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `name`.
+    /// Name for people.
     pub name: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `email`.
+    /// Address; empty: none.
     pub email: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `roles`.
+    /// `reader`, `writer` or `admin`.
     pub roles: Vec<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `enabled`.
+    /// Whether the user may come in.
     pub enabled: bool,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `must_change_password`.
+    /// Whether the password is for one login only. Of no effect in ours.
     pub must_change_password: bool,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `created`.
+    /// When it was made, as text in RFC 3339.
     pub created: String,
 }
 
@@ -100,18 +101,19 @@ impl Default for UserRecord {
 
 message!(UserRecord);
 
-/// The `WorkspaceInput` message body.
+/// What a workspace is to be, in a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WorkspaceInput {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `id`.
+    /// Id: letters, digits, `.`, `_` and `-`; begins with a letter or a digit, has no `--`.
     pub id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `name`.
+    /// Name for people; empty: the id, in an update the old one.
     pub name: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `enabled`.
+    /// Whether it serves; true if left out. An update only switches off: `enable-workspace` switches on. Switched
+    /// off, nothing of it is lost.
     pub enabled: bool,
 }
 
@@ -127,21 +129,21 @@ impl Default for WorkspaceInput {
 
 message!(WorkspaceInput);
 
-/// The `WorkspaceRecord` message body.
+/// A workspace.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WorkspaceRecord {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `id`.
+    /// Id.
     pub id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `name`.
+    /// Name for people.
     pub name: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `enabled`.
+    /// Whether it serves.
     pub enabled: bool,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `created`.
+    /// When it was made, as text in RFC 3339.
     pub created: String,
 }
 
@@ -158,64 +160,64 @@ impl Default for WorkspaceRecord {
 
 message!(WorkspaceRecord);
 
-/// The `ApiKeyInput` message body.
+/// What a key is to be, in a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct ApiKeyInput {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `user_id`.
+    /// User whom the key speaks for.
     pub user_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `name`.
+    /// Name for people; required.
     pub name: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `expires`.
+    /// When it ends: RFC 3339, or a date or a time without offset, which are UTC. Empty: never.
     pub expires: String,
 }
 
 message!(ApiKeyInput);
 
-/// The `ApiKeyRecord` message body.
+/// What is known of a key. The key itself is told once, when it is made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct ApiKeyRecord {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `id`.
+    /// Id, by which it is revoked.
     pub id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `user_id`.
+    /// User whom the key speaks for.
     pub user_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `name`.
+    /// Name for people.
     pub name: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `prefix`.
+    /// The first seven characters of the key, to know it by.
     pub prefix: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `expires`.
+    /// When it ends, as text in RFC 3339; empty: never.
     pub expires: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `created`.
+    /// When it was made, as text in RFC 3339.
     pub created: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `last_used`.
+    /// When it was last used. Always empty in ours: uses are not written down.
     pub last_used: String,
 }
 
 message!(ApiKeyRecord);
 
-/// The `GroupInput` message body.
+/// What a group is to be. Understood only by foreign IAM services.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GroupInput {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `name`.
+    /// Name for people.
     pub name: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `description`.
+    /// What it is for.
     pub description: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `enabled`.
+    /// Whether its grants count; true if left out.
     pub enabled: bool,
 }
 
@@ -231,172 +233,176 @@ impl Default for GroupInput {
 
 message!(GroupInput);
 
-/// The `GrantInput` message body.
+/// What may be done where. Understood only by foreign IAM services.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct GrantInput {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `capability`.
+    /// The capability, such as `graph:read`.
     pub capability: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `workspace`.
+    /// Where; empty: everywhere.
     pub workspace: String,
 }
 
 message!(GrantInput);
 
-/// The `IamRequest` message body.
+/// A question to the IAM service. Which fields count follows from the operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct IamRequest {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `operation`.
+    /// What to do: `whoami`, `create-user`, `list-api-keys`, `disable-workspace` and so on; inside the system also
+    /// `resolve-api-key`, `authorise` and `authorise-many`.
     pub operation: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `workspace`.
+    /// Workspace of the user or key; in a listing only those of this one, empty: of all.
     pub workspace: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `actor`.
+    /// Id of the user who asks, as the gateway knows it. What clients say of it is not passed on.
     pub actor: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `user_id`.
+    /// User that the operation is about.
     pub user_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `username`.
+    /// `login`, `mint-token`: name of the user. Understood only by foreign IAM services.
     pub username: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `key_id`.
+    /// `revoke-api-key`: which.
     pub key_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `api_key`.
+    /// `resolve-api-key`: the key in clear text. Never logged.
     pub api_key: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `password`.
+    /// The user's present password, where a foreign IAM service asks for it; in `bootstrap` the one-time code of a
+    /// fresh system. Never logged.
     pub password: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `new_password`.
+    /// `change-password`: the new one. Understood only by foreign IAM services.
     pub new_password: String,
-    /// Wire field `user`.
+    /// `create-user` and `update-user`: what the user is to be.
     pub user: Option<UserInput>,
-    /// Wire field `workspace_record`.
+    /// Operations on workspaces: which, and what it is to be.
     pub workspace_record: Option<WorkspaceInput>,
-    /// Wire field `key`.
+    /// `create-api-key`: what the key is to be; `list-api-keys` names its user in `user_id`.
     pub key: Option<ApiKeyInput>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `group_id`.
+    /// Group that the operation is about. Understood only by foreign IAM services.
     pub group_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `member_type`.
+    /// `user` or `group`: kind of the member. Understood only by foreign IAM services.
     pub member_type: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `member_id`.
+    /// Member of a group. Understood only by foreign IAM services.
     pub member_id: String,
-    /// Wire field `group`.
+    /// What the group is to be. Understood only by foreign IAM services.
     pub group: Option<GroupInput>,
-    /// Wire field `grant`.
+    /// What is granted or taken back. Understood only by foreign IAM services.
     pub grant: Option<GrantInput>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `request_id`.
+    /// Id that the gateway gives each request, for the audit of a foreign IAM service.
     pub request_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `client_ip`.
+    /// Address of who asks. The gateway tells it only of a program on its own machine, who may have the first key;
+    /// empty: somebody else.
     pub client_ip: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `user_context_json`.
+    /// `mint-token`: what policies know of the user, as a JSON object in text. Understood only by foreign IAM
+    /// services.
     pub user_context_json: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `capability`.
+    /// `authorise`: what is to be done, such as `graph:read`.
     pub capability: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `resource_json`.
+    /// `authorise`: on what, as a JSON object in text with `workspace` and `flow`; neither: on the system.
     pub resource_json: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `parameters_json`.
+    /// `authorise`: what the operation is about, as a JSON object in text, maybe with `workspace`.
     pub parameters_json: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `authorise_checks`.
+    /// `authorise-many`: a JSON list of `{capability, resource, parameters}` in text, at most 1,024.
     pub authorise_checks: String,
 }
 
 message!(IamRequest);
 
-/// The `IamResponse` message body.
+/// What the IAM service answers. What an operation does not answer is empty.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct IamResponse {
-    /// Wire field `user`.
+    /// The user asked for or written.
     pub user: Option<UserRecord>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `users`.
+    /// `list-users`: all of them.
     pub users: Vec<UserRecord>,
-    /// Wire field `workspace`.
+    /// The workspace asked for or written.
     pub workspace: Option<WorkspaceRecord>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `workspaces`.
+    /// `list-workspaces` and `list-my-workspaces`: all of them.
     pub workspaces: Vec<WorkspaceRecord>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `api_key_plaintext`.
+    /// `create-api-key`: the key in clear text, `tg_` and 32 characters. It cannot be told again.
     pub api_key_plaintext: String,
-    /// Wire field `api_key`.
+    /// `create-api-key`: what is known of the key from now on.
     pub api_key: Option<ApiKeyRecord>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `api_keys`.
+    /// `list-api-keys`: the keys of the user.
     pub api_keys: Vec<ApiKeyRecord>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `jwt`.
+    /// A signed token. Only from foreign IAM services.
     pub jwt: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `jwt_expires`.
+    /// When the token ends, as text in RFC 3339. Only from foreign IAM services.
     pub jwt_expires: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `signing_key_public`.
+    /// Public key of the tokens, in PEM. Only from foreign IAM services.
     pub signing_key_public: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `resolved_user_id`.
+    /// `resolve-api-key`: user whom the key speaks for.
     pub resolved_user_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `resolved_default_workspace`.
+    /// `resolve-api-key`: where requests of the key go that name no workspace.
     pub resolved_default_workspace: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `resolved_roles`.
+    /// `resolve-api-key`: the user's roles.
     pub resolved_roles: Vec<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `temporary_password`.
+    /// `reset-password`: the new one. Only from foreign IAM services.
     pub temporary_password: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `bootstrap_admin_user_id`.
+    /// `bootstrap`: id of the first administrator.
     pub bootstrap_admin_user_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `bootstrap_admin_api_key`.
+    /// `bootstrap`: the first key in clear text. It cannot be told again.
     pub bootstrap_admin_api_key: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `bootstrap_available`.
+    /// `bootstrap-status`: whether the system still waits for its first key.
     pub bootstrap_available: bool,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `decision_allow`.
+    /// `authorise`: whether it is allowed.
     pub decision_allow: bool,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `decision_ttl_seconds`.
+    /// How long the answer of `authorise` or `resolve-api-key` may be remembered, in seconds; 0: not at all.
     pub decision_ttl_seconds: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `decisions_json`.
+    /// `authorise-many`: a JSON list of `{allow, ttl}` in text, in the order of the checks; `ttl` in seconds.
     pub decisions_json: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `group_json`.
+    /// The group, as JSON text. Only from foreign IAM services.
     pub group_json: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `groups_json`.
+    /// The groups, as JSON text. Only from foreign IAM services.
     pub groups_json: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `members_json`.
+    /// The members of a group, as JSON text. Only from foreign IAM services.
     pub members_json: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `grants_json`.
+    /// The grants of a group or user, as JSON text. Only from foreign IAM services.
     pub grants_json: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `effective_permissions_json`.
+    /// What a user may do after all grants, as JSON text. Only from foreign IAM services.
     pub effective_permissions_json: String,
-    /// Wire field `error`.
+    /// What went wrong; `None`: nothing.
     pub error: Option<Error>,
 }
 

@@ -6,40 +6,40 @@ use super::lenient::nullable;
 use super::message;
 use crate::error::Error;
 
-/// The `ImageToTextRequest` message body.
+/// Asks what an image shows. Served only by foreign processors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct ImageToTextRequest {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `image`.
+    /// The image, in base64.
     pub image: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `mime_type`.
+    /// Its media type, such as `image/png`.
     pub mime_type: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `prompt`.
+    /// What is asked; empty: a description.
     pub prompt: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `system`.
+    /// Instructions for the model; empty: none.
     pub system: String,
 }
 
 message!(ImageToTextRequest);
 
-/// The `ImageToTextResponse` message body.
+/// What an image shows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct ImageToTextResponse {
-    /// Wire field `error`.
+    /// What went wrong; `None`: nothing.
     pub error: Option<Error>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `description`.
+    /// The answer as text.
     pub description: String,
-    /// Wire field `in_token`.
+    /// Tokens that the model read; `None` where it did not say.
     pub in_token: Option<i64>,
-    /// Wire field `out_token`.
+    /// Tokens that the model wrote; `None` where it did not say.
     pub out_token: Option<i64>,
-    /// Wire field `model`.
+    /// The model that answered; `None` where it did not say.
     pub model: Option<String>,
 }
 

@@ -11,44 +11,44 @@ use super::lenient::nullable;
 use super::message;
 use crate::error::Error;
 
-/// The `LibraryMetadata` message body.
+/// A document of the library in a knowledge core.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct LibraryMetadata {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `id`.
+    /// Id of the document, an IRI as a rule.
     pub id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `kind`.
+    /// Media type of the content, such as `text/plain`.
     pub kind: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `title`.
+    /// Title; may be empty.
     pub title: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `parent_id`.
+    /// Id of the document that this one was made of; empty: none.
     pub parent_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `document_type`.
+    /// `source`, `page`, `chunk`, `section`, `image`, `extracted` or `answer`; `source` if left out.
     pub document_type: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `comments`.
+    /// Comments; may be empty.
     pub comments: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `tags`.
+    /// Tags, in the order given.
     pub tags: Vec<String>,
 }
 
 message!(LibraryMetadata);
 
-/// The `LibraryBlob` message body.
+/// The content of a document in a knowledge core. Follows its [`LibraryMetadata`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct LibraryBlob {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `id`.
+    /// Id of the document.
     pub id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `data`.
+    /// The content, or a part of it, in base64 (RFC 4648) without line ends.
     pub data: String,
     /// Where `data` starts in the content, in bytes. Ours, as all that follows.
     #[serde(deserialize_with = "nullable")]
@@ -60,56 +60,57 @@ pub struct LibraryBlob {
 
 message!(LibraryBlob);
 
-/// The `KnowledgeRequest` message body.
+/// A question to the knowledge service. A core is a part of a workspace's knowledge under one id.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct KnowledgeRequest {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `operation`.
+    /// `list-kg-cores`, `get-kg-core`, `put-kg-core`, `delete-kg-core`, `load-kg-core`, `unload-kg-core`, and the
+    /// same with `de` for cores of chunk vectors.
     pub operation: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `id`.
+    /// Id of the core; required for all but the lists.
     pub id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `flow`.
+    /// `load-…` and `unload-…`: flow whose stores take it.
     pub flow: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `collection`.
+    /// `load-…` and `unload-…`: collection that it goes to; empty: `default`.
     pub collection: String,
-    /// Wire field `triples`.
+    /// `put-kg-core`: triples to add.
     pub triples: Option<Triples>,
-    /// Wire field `graph_embeddings`.
+    /// `put-kg-core`: entities with vectors to add.
     pub graph_embeddings: Option<GraphEmbeddings>,
-    /// Wire field `document_embeddings`.
+    /// `put-de-core`: chunks with vectors to add.
     pub document_embeddings: Option<DocumentEmbeddings>,
-    /// Wire field `library_metadata`.
+    /// `put-kg-core`: a document to add.
     pub library_metadata: Option<LibraryMetadata>,
-    /// Wire field `library_blob`.
+    /// `put-kg-core`: the content of a document that was added before, or a part of it.
     pub library_blob: Option<LibraryBlob>,
 }
 
 message!(KnowledgeRequest);
 
-/// The `KnowledgeResponse` message body.
+/// One part of what the knowledge service answers; at most one field is filled.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct KnowledgeResponse {
-    /// Wire field `error`.
+    /// What went wrong; `None`: nothing.
     pub error: Option<Error>,
-    /// Wire field `ids`.
+    /// A list: the ids of the cores.
     pub ids: Option<Vec<String>>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `eos`.
+    /// Whether the core is complete and nothing follows.
     pub eos: bool,
-    /// Wire field `triples`.
+    /// `get-kg-core`: some triples of the core.
     pub triples: Option<Triples>,
-    /// Wire field `graph_embeddings`.
+    /// `get-kg-core`: some entities with vectors.
     pub graph_embeddings: Option<GraphEmbeddings>,
-    /// Wire field `document_embeddings`.
+    /// `get-de-core`: some chunks with vectors.
     pub document_embeddings: Option<DocumentEmbeddings>,
-    /// Wire field `library_metadata`.
+    /// `get-kg-core`: a document of the core.
     pub library_metadata: Option<LibraryMetadata>,
-    /// Wire field `library_blob`.
+    /// `get-kg-core`: the content of the document before it, or a part of it.
     pub library_blob: Option<LibraryBlob>,
     /// What a load or an unload did, by kind: `triples`, `entities`, `chunks`, `records`. Ours.
     #[serde(deserialize_with = "nullable")]

@@ -10,63 +10,63 @@ use super::metadata::Metadata;
 use crate::error::Error;
 use crate::rdf::Triple;
 
-/// The `Document` message body.
+/// A document to be decoded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct Document {
-    /// Wire field `metadata`.
+    /// What it is, and the collection its data goes to.
     pub metadata: Option<Metadata>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `data`.
+    /// The content, in base64; empty where the library has it under `document_id`.
     pub data: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `document_id`.
+    /// Id of the document in the library; empty where `data` has the content.
     pub document_id: String,
 }
 
 message!(Document);
 
-/// The `TextDocument` message body.
+/// A text to be cut into chunks: a plain document, or a page of another one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct TextDocument {
-    /// Wire field `metadata`.
+    /// What it is, and the collection its data goes to.
     pub metadata: Option<Metadata>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `text`.
+    /// The text in UTF-8, in base64; empty where the library has it under `document_id`.
     pub text: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `document_id`.
+    /// Id of the text in the library; empty where `text` has the content.
     pub document_id: String,
 }
 
 message!(TextDocument);
 
-/// The `Chunk` message body.
+/// A piece of a text that is small enough for a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct Chunk {
-    /// Wire field `metadata`.
+    /// What it is, and the collection its data goes to.
     pub metadata: Option<Metadata>,
     #[serde(deserialize_with = "nullable")]
     /// A piece of the content, in base64.
     pub chunk: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `document_id`.
+    /// Id of the chunk in the library; empty where it is not kept there.
     pub document_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `attributes`.
+    /// What searches may filter by; it goes with the chunk's vector.
     pub attributes: serde_json::Map<String, serde_json::Value>,
 }
 
 message!(Chunk);
 
-/// The `DocumentMetadata` message body.
+/// A document of the library.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DocumentMetadata {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `id`.
+    /// Id, unique in its workspace; an IRI as a rule.
     pub id: String,
     #[serde(deserialize_with = "nullable")]
     /// When it was made, in seconds since 1970.
@@ -75,22 +75,22 @@ pub struct DocumentMetadata {
     /// Media type of the content, such as `text/plain`.
     pub kind: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `title`.
+    /// Title; may be empty.
     pub title: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `comments`.
+    /// Comments; may be empty.
     pub comments: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `metadata`.
+    /// What else is said of the document, as triples; processing puts them into the default graph.
     pub metadata: Vec<Triple>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `tags`.
+    /// Tags, in the order given.
     pub tags: Vec<String>,
     #[serde(deserialize_with = "nullable")]
     /// Id of the document that this one was made of; empty: none.
     pub parent_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `document_type`.
+    /// `source` (if left out), `page`, `chunk`, `section`, `image`, `extracted` or `answer`.
     pub document_type: String,
 }
 
@@ -129,27 +129,27 @@ pub struct ProcessingError {
 
 message!(ProcessingError);
 
-/// The `ProcessingMetadata` message body.
+/// A processing: a document on its way through a flow into a collection.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct ProcessingMetadata {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `id`.
+    /// Id, unique in its workspace.
     pub id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `document_id`.
+    /// Id of the document in the library.
     pub document_id: String,
     #[serde(deserialize_with = "nullable")]
     /// When it was made, in seconds since 1970.
     pub time: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `flow`.
+    /// Id of the flow.
     pub flow: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `collection`.
+    /// Collection that the data goes to; required, and made if it is not there.
     pub collection: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `tags`.
+    /// Tags, in the order given.
     pub tags: Vec<String>,
     /// `processing`, `complete`, `failed` or `stopped`. Ours, as all that follows.
     #[serde(deserialize_with = "nullable")]
@@ -167,32 +167,32 @@ pub struct ProcessingMetadata {
 
 message!(ProcessingMetadata);
 
-/// The `Criteria` message body.
+/// What documents of a listing have in common. Ours follow them, other releases do not.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct Criteria {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `key`.
+    /// `id`, `title`, `comments`, `kind`, `document-type`, `parent-id`, `time` or `tags`.
     pub key: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `value`.
+    /// What it is compared with; `time` in seconds since 1970.
     pub value: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `operator`.
+    /// `eq` (also if empty), `ne`, `contains` (whatever the case), `starts-with`, `lt` or `gt`.
     pub operator: String,
 }
 
 message!(Criteria);
 
-/// The `UploadProgress` message body.
+/// How far an upload has come.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct UploadProgress {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `upload_id`.
+    /// Id of the upload.
     pub upload_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `chunks_received`.
+    /// Number of pieces that are safe.
     pub chunks_received: i64,
     #[serde(deserialize_with = "nullable")]
     /// Number of pieces.
@@ -207,18 +207,18 @@ pub struct UploadProgress {
 
 message!(UploadProgress);
 
-/// The `UploadSession` message body.
+/// An upload that is not complete. It ends by itself after 24 hours.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct UploadSession {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `upload_id`.
+    /// Id of the upload.
     pub upload_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `document_id`.
+    /// Id that the document will have.
     pub document_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `document_metadata_json`.
+    /// What the document will be, as a JSON object in text.
     pub document_metadata_json: String,
     #[serde(deserialize_with = "nullable")]
     /// Bytes of the whole content.
@@ -230,7 +230,7 @@ pub struct UploadSession {
     /// Number of pieces.
     pub total_chunks: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `chunks_received`.
+    /// Number of pieces that are safe.
     pub chunks_received: i64,
     #[serde(deserialize_with = "nullable")]
     /// When it was made, as text in RFC 3339.
@@ -239,31 +239,32 @@ pub struct UploadSession {
 
 message!(UploadSession);
 
-/// The `LibrarianRequest` message body.
+/// A question to the librarian. Which fields count follows from the operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct LibrarianRequest {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `operation`.
+    /// What to do: `add-document`, `get-document-content`, `list-documents`, `add-processing`, `begin-upload` and so
+    /// on.
     pub operation: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `document_id`.
+    /// Document that the operation is about.
     pub document_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `processing_id`.
+    /// Processing that the operation is about.
     pub processing_id: String,
-    /// Wire field `document_metadata`.
+    /// `add-document`, `add-child-document`, `update-document`, `begin-upload`: what the document is to be.
     pub document_metadata: Option<DocumentMetadata>,
-    /// Wire field `processing_metadata`.
+    /// `add-processing`: which document, through which flow, into which collection.
     pub processing_metadata: Option<ProcessingMetadata>,
     #[serde(deserialize_with = "nullable")]
     /// The content, in base64.
     pub content: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `collection`.
+    /// `list-documents`: only those that were processed into this collection; empty: all.
     pub collection: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `criteria`.
+    /// `list-documents`: only documents that fit all of these.
     pub criteria: Vec<Criteria>,
     #[serde(deserialize_with = "nullable")]
     /// Bytes of the whole content.
@@ -272,13 +273,13 @@ pub struct LibrarianRequest {
     /// Bytes of each piece but the last.
     pub chunk_size: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `upload_id`.
+    /// Upload that the operation is about.
     pub upload_id: String,
     #[serde(deserialize_with = "nullable")]
     /// Number of the piece, from 0.
     pub chunk_index: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `include_children`.
+    /// `list-documents`: also documents that were made of others, and answers.
     pub include_children: bool,
     /// `add-processing`: only say what it would cost. Ours, as all that follows.
     #[serde(deserialize_with = "nullable")]
@@ -309,25 +310,25 @@ pub struct LibrarianRequest {
 
 message!(LibrarianRequest);
 
-/// The `LibrarianResponse` message body.
+/// What the librarian answers. What an operation does not answer is empty or 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LibrarianResponse {
-    /// Wire field `error`.
+    /// What went wrong; `None`: nothing.
     pub error: Option<Error>,
-    /// Wire field `document_metadata`.
+    /// The document asked for.
     pub document_metadata: Option<DocumentMetadata>,
     #[serde(deserialize_with = "nullable")]
     /// The content, in base64.
     pub content: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `document_metadatas`.
+    /// `list-documents`, `list-children`, `add-documents`, `add-children`: the documents.
     pub document_metadatas: Vec<DocumentMetadata>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `processing_metadatas`.
+    /// `list-processing`: the processings.
     pub processing_metadatas: Vec<ProcessingMetadata>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `upload_id`.
+    /// Id of the upload.
     pub upload_id: String,
     #[serde(deserialize_with = "nullable")]
     /// Bytes of each piece but the last.
@@ -339,7 +340,7 @@ pub struct LibrarianResponse {
     /// Number of the piece, from 0.
     pub chunk_index: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `chunks_received`.
+    /// Number of pieces that are safe, or were sent so far in a stream.
     pub chunks_received: i64,
     #[serde(deserialize_with = "nullable")]
     /// Bytes that are safe.
@@ -348,13 +349,13 @@ pub struct LibrarianResponse {
     /// Bytes of the whole content.
     pub total_bytes: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `document_id`.
+    /// Id of the document that was added.
     pub document_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `object_id`.
+    /// `complete-upload`: hash of the content that it is kept under.
     pub object_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `upload_state`.
+    /// `get-upload-status`: `in-progress`, `completed`, or `expired` of one that is not known.
     pub upload_state: String,
     #[serde(deserialize_with = "nullable")]
     /// Numbers of the pieces that are safe.
@@ -363,7 +364,7 @@ pub struct LibrarianResponse {
     /// Numbers of the pieces that are still to come.
     pub missing_chunks: Vec<i64>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `upload_sessions`.
+    /// `list-uploads`: the uploads that are not complete.
     pub upload_sessions: Vec<UploadSession>,
     #[serde(deserialize_with = "nullable")]
     /// Whether nothing follows.

@@ -8,12 +8,12 @@ use super::lenient::{nullable, string_map};
 use super::message;
 use crate::error::Error;
 
-/// The `TextCompletionRequest` message body.
+/// A question to a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TextCompletionRequest {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `operation`.
+    /// `completion` (also if left out), or `list-models`.
     pub operation: String,
     #[serde(deserialize_with = "nullable")]
     /// Instructions for the model; empty: none.
@@ -45,58 +45,58 @@ impl Default for TextCompletionRequest {
 
 message!(TextCompletionRequest);
 
-/// The `ModelInfo` message body.
+/// What a provider says of a model; `None` or empty where it does not say.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct ModelInfo {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `id`.
+    /// Id by which the model is asked for.
     pub id: String,
-    /// Wire field `name`.
+    /// Name for people.
     pub name: Option<String>,
-    /// Wire field `owned_by`.
+    /// Who offers it.
     pub owned_by: Option<String>,
     /// When it was made, in seconds since 1970.
     pub created: Option<i64>,
-    /// Wire field `description`.
+    /// What it is good at.
     pub description: Option<String>,
     /// Tokens that the model can look at together.
     pub context_length: Option<i64>,
     /// Most tokens of an answer.
     pub max_output_length: Option<i64>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `input_modalities`.
+    /// What it reads: `text`, `image` and so on.
     pub input_modalities: Vec<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `output_modalities`.
+    /// What it writes.
     pub output_modalities: Vec<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `supported_features`.
+    /// What it can do besides, in the provider's words.
     pub supported_features: Vec<String>,
-    /// Wire field `input_price`.
+    /// Price of a token that it reads, in dollars. Ours does not fill it in.
     pub input_price: Option<f64>,
-    /// Wire field `output_price`.
+    /// Price of a token that it writes, in dollars. Ours does not fill it in.
     pub output_price: Option<f64>,
-    /// Wire field `family`.
+    /// Family of models that it belongs to.
     pub family: Option<String>,
-    /// Wire field `parameter_size`.
+    /// Number of its parameters, as text such as `8B`.
     pub parameter_size: Option<String>,
-    /// Wire field `quantization`.
+    /// How its numbers are stored, such as `Q4_K_M`.
     pub quantization: Option<String>,
-    /// Wire field `format`.
+    /// File format, such as `gguf`.
     pub format: Option<String>,
 }
 
 message!(ModelInfo);
 
-/// The `TextCompletionResponse` message body.
+/// One part of a model's answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct TextCompletionResponse {
-    /// Wire field `error`.
+    /// What went wrong; `None`: nothing.
     pub error: Option<Error>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `response`.
+    /// The text of this part; in a stream only what is new.
     pub response: String,
     /// Tokens that the model read; `None` where it did not say.
     pub in_token: Option<i64>,
@@ -108,31 +108,31 @@ pub struct TextCompletionResponse {
     /// Whether nothing follows.
     pub end_of_stream: bool,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `models`.
+    /// `list-models`: the models.
     pub models: Vec<ModelInfo>,
 }
 
 message!(TextCompletionResponse);
 
-/// The `ToolRequest` message body.
+/// A call of a tool on an MCP server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct ToolRequest {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `name`.
+    /// Name of the tool: the key of its row of type `mcp`.
     pub name: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `parameters`.
+    /// Arguments as a JSON object in text; empty: none.
     pub parameters: String,
 }
 
 message!(ToolRequest);
 
-/// The `ToolResponse` message body.
+/// What the tool returned: text or an object.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct ToolResponse {
-    /// Wire field `error`.
+    /// What went wrong; `None`: nothing.
     pub error: Option<Error>,
     #[serde(deserialize_with = "nullable")]
     /// The answer as text; empty where `object` has it.
@@ -144,12 +144,12 @@ pub struct ToolResponse {
 
 message!(ToolResponse);
 
-/// The `PromptRequest` message body.
+/// Asks a model with a prompt of the configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct PromptRequest {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `id`.
+    /// Name of the prompt: the key `template.<id>` of type `prompt`.
     pub id: String,
     #[serde(deserialize_with = "string_map")]
     /// Values of the template by name, each as JSON text.
@@ -161,11 +161,11 @@ pub struct PromptRequest {
 
 message!(PromptRequest);
 
-/// The `PromptResponse` message body.
+/// One part of the model's answer: text or an object, as the prompt says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct PromptResponse {
-    /// Wire field `error`.
+    /// What went wrong; `None`: nothing.
     pub error: Option<Error>,
     #[serde(deserialize_with = "nullable")]
     /// The answer as text; empty where `object` has it.

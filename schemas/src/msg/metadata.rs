@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::lenient::nullable;
 use super::message;
 
-/// The `Metadata` message body.
+/// What a record of the pipeline is about, and where its data goes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct Metadata {

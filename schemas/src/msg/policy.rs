@@ -7,106 +7,107 @@ use serde::{Deserialize, Serialize};
 use super::lenient::{nullable, string_map};
 use super::message;
 
-/// The `Assignment` message body.
+/// Something that a user is assigned to. Understood only by stores that filter by policy.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct Assignment {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `resource`.
+    /// What the user is assigned to.
     pub resource: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `scope`.
+    /// How far the assignment reaches.
     pub scope: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `status`.
+    /// Where it stands, such as `active`.
     pub status: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `valid_from`.
+    /// When it begins, as text in RFC 3339; empty: always.
     pub valid_from: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `valid_to`.
+    /// When it ends, as text in RFC 3339; empty: never.
     pub valid_to: String,
     #[serde(deserialize_with = "string_map")]
-    /// Wire field `qualifiers`.
+    /// What else policies may ask for, by name.
     pub qualifiers: BTreeMap<String, String>,
 }
 
 message!(Assignment);
 
-/// The `Entitlement` message body.
+/// Something that a user may see. Understood only by stores that filter by policy.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct Entitlement {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `resource_scope`.
+    /// Which resources.
     pub resource_scope: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `access_level`.
+    /// How far the access goes, in the words of the policy.
     pub access_level: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `valid_from`.
+    /// When it begins, as text in RFC 3339; empty: always.
     pub valid_from: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `valid_to`.
+    /// When it ends, as text in RFC 3339; empty: never.
     pub valid_to: String,
 }
 
 message!(Entitlement);
 
-/// The `OverrideAuthority` message body.
+/// A right to pass over a policy. Understood only by stores that filter by policy.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct OverrideAuthority {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `policy_area`.
+    /// Which policies.
     pub policy_area: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `condition`.
+    /// When, in the words of the policy.
     pub condition: String,
 }
 
 message!(OverrideAuthority);
 
-/// The `Delegation` message body.
+/// For whom a user acts. Understood only by stores that filter by policy.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct Delegation {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `delegator_id`.
+    /// Id of the user for whom.
     pub delegator_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `scope`.
+    /// How far the delegation reaches.
     pub scope: String,
 }
 
 message!(Delegation);
 
-/// The `UserContext` message body.
+/// What policies know of the user for whom a question is asked. Ours passes it on; a store that filters by policy
+/// reads it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct UserContext {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `user_id`.
+    /// Id of the user.
     pub user_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `roles`.
+    /// Roles, in the words of the policies.
     pub roles: Vec<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `assignments`.
+    /// What the user is assigned to.
     pub assignments: Vec<Assignment>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `entitlements`.
+    /// What the user may see.
     pub entitlements: Vec<Entitlement>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `organisational_units`.
+    /// Units of the organisation that the user belongs to.
     pub organisational_units: Vec<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `override_authorities`.
+    /// Rights to pass over policies.
     pub override_authorities: Vec<OverrideAuthority>,
-    /// Wire field `delegation`.
+    /// For whom the user acts; `None`: only for themselves.
     pub delegation: Option<Delegation>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `purpose`.
+    /// What the question is for, in the words of the policies; empty: not said.
     pub purpose: String,
 }
 

@@ -8,127 +8,127 @@ use super::policy::UserContext;
 use crate::error::Error;
 use crate::rdf::Triple;
 
-/// The `TraversalStep` message body.
+/// What holds for one hop through the graph.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct TraversalStep {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `types`.
+    /// Only nodes of one of these types, as IRIs, are expanded; none: all.
     pub types: Vec<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `relationships`.
+    /// Only these predicates, as IRIs, are followed; none: all.
     pub relationships: Vec<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `graphs`.
+    /// Graphs looked in; `*`: all. None: as the question says.
     pub graphs: Vec<String>,
 }
 
 message!(TraversalStep);
 
-/// The `GraphRagQuery` message body.
+/// A question that is answered from the graph. A limit of 0 or less is what the service is set to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct GraphRagQuery {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `query`.
+    /// The question.
     pub query: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `collection`.
+    /// Collection to look in; empty: `default`.
     pub collection: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `entity_limit`.
+    /// Entities that the search begins with; usually 50.
     pub entity_limit: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `triple_limit`.
+    /// Edges of one node in one direction; usually 30.
     pub triple_limit: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `max_subgraph_size`.
+    /// Kept edges of all hops that the model is given; usually 1,000.
     pub max_subgraph_size: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `max_path_length`.
+    /// Hops; usually 2, at most 6.
     pub max_path_length: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `edge_score_limit`.
+    /// Reranked edges of one hop that the kept ones are chosen from; usually 30.
     pub edge_score_limit: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `edge_limit`.
+    /// Edges kept of one hop; usually 25.
     pub edge_limit: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `max_reranker_input`.
+    /// Edges of one hop that are reranked; usually 350.
     pub max_reranker_input: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `streaming`.
+    /// Whether the answer is wanted piece by piece.
     pub streaming: bool,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `parent_uri`.
+    /// IRI that the question belongs to, for its trace; empty: none.
     pub parent_uri: String,
-    /// Wire field `user_context`.
+    /// For whom, where policies filter what is found; passed on to the store.
     pub user_context: Option<UserContext>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `grounding_seeds`.
+    /// Concepts to search with; none: the model names them. Not together with `graph_seeds`.
     pub grounding_seeds: Vec<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `graph_seeds`.
+    /// IRIs of entities to begin with; none: they are searched for. Not together with `grounding_seeds`.
     pub graph_seeds: Vec<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `languages`.
+    /// Language tags: texts with one count only in these, and labels are chosen in their order; none: all.
     pub languages: Vec<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `traversal_instructions`.
+    /// What holds for each hop, the first for the first; none: no restriction.
     pub traversal_instructions: Vec<TraversalStep>,
-    /// Wire field `graph`.
+    /// The one graph looked in; `*`: all. `None`: all but those of traces, sources and policies.
     pub graph: Option<String>,
 }
 
 message!(GraphRagQuery);
 
-/// The `Source` message body.
+/// A document that an answer rests on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct Source {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `uri`.
+    /// IRI of the document.
     pub uri: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `title`.
+    /// Its title, else its label, else empty.
     pub title: String,
 }
 
 message!(Source);
 
-/// The `GraphRagResponse` message body.
+/// One part of an answer from the graph.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct GraphRagResponse {
-    /// Wire field `error`.
+    /// What went wrong; `None`: nothing.
     pub error: Option<Error>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `response`.
+    /// The text of this part; in a stream only what is new.
     pub response: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `end_of_stream`.
+    /// Whether the text is complete; the trace may still follow.
     pub end_of_stream: bool,
-    /// Wire field `explain_id`.
+    /// IRI of the step of the trace that `explain_triples` describe; `None` where there is none.
     pub explain_id: Option<String>,
-    /// Wire field `explain_graph`.
+    /// IRI of the graph that holds the trace.
     pub explain_graph: Option<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `explain_triples`.
+    /// The triples of the step.
     pub explain_triples: Vec<Triple>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `message_type`.
+    /// `chunk`: text; `explain`: a step of the trace.
     pub message_type: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `end_of_session`.
+    /// Whether nothing follows.
     pub end_of_session: bool,
-    /// Wire field `in_token`.
+    /// Tokens that the model read, in the last part; `None` where it did not say.
     pub in_token: Option<i64>,
-    /// Wire field `out_token`.
+    /// Tokens that the model wrote, in the last part; `None` where it did not say.
     pub out_token: Option<i64>,
-    /// Wire field `model`.
+    /// The model that answered, in the last part; `None` where it did not say.
     pub model: Option<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `sources`.
+    /// Documents behind the facts that the answer cites, in the last part.
     pub sources: Vec<Source>,
     /// Model whose vectors were searched; nothing if none were. Ours.
     pub embeddings_model: Option<String>,
@@ -136,24 +136,24 @@ pub struct GraphRagResponse {
 
 message!(GraphRagResponse);
 
-/// The `DocumentRagQuery` message body.
+/// A question that is answered from chunks of documents. A limit of 0 or less is what the service is set to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct DocumentRagQuery {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `query`.
+    /// The question.
     pub query: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `collection`.
+    /// Collection to look in; empty: `default`.
     pub collection: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `doc_limit`.
+    /// Chunks that the model is given; usually 20.
     pub doc_limit: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `fetch_limit`.
+    /// Chunks that these are chosen from; usually three times `doc_limit`.
     pub fetch_limit: i64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `streaming`.
+    /// Whether the answer is wanted piece by piece.
     pub streaming: bool,
     /// What the question belongs to, for the trace. Ours, as all that follows.
     #[serde(deserialize_with = "nullable")]
@@ -177,35 +177,35 @@ pub struct DocumentRagQuery {
 
 message!(DocumentRagQuery);
 
-/// The `DocumentRagResponse` message body.
+/// One part of an answer from chunks of documents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct DocumentRagResponse {
-    /// Wire field `error`.
+    /// What went wrong; `None`: nothing.
     pub error: Option<Error>,
-    /// Wire field `response`.
+    /// The text of this part; in a stream only what is new. `None` in the part that closes a stream.
     pub response: Option<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `end_of_stream`.
+    /// Whether the text is complete; the trace may still follow.
     pub end_of_stream: bool,
-    /// Wire field `explain_id`.
+    /// IRI of the step of the trace that `explain_triples` describe; `None` where there is none.
     pub explain_id: Option<String>,
-    /// Wire field `explain_graph`.
+    /// IRI of the graph that holds the trace.
     pub explain_graph: Option<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `explain_triples`.
+    /// The triples of the step.
     pub explain_triples: Vec<Triple>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `message_type`.
+    /// `chunk`: text; `explain`: a step of the trace; `end`: closes a stream. Empty in an answer in one part.
     pub message_type: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `end_of_session`.
+    /// Whether nothing follows.
     pub end_of_session: bool,
-    /// Wire field `in_token`.
+    /// Tokens that the model read, in the last part; `None` where it did not say.
     pub in_token: Option<i64>,
-    /// Wire field `out_token`.
+    /// Tokens that the model wrote, in the last part; `None` where it did not say.
     pub out_token: Option<i64>,
-    /// Wire field `model`.
+    /// The model that answered, in the last part; `None` where it did not say.
     pub model: Option<String>,
     /// Documents that the cited chunks come from. Ours.
     #[serde(deserialize_with = "nullable")]

@@ -9,195 +9,196 @@ use super::message;
 use super::metadata::Metadata;
 use crate::error::Error;
 
-/// The `ExtractedObject` message body.
+/// Rows of one schema, found in a text or imported.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct ExtractedObject {
-    /// Wire field `metadata`.
+    /// What they come from, and the collection they go to.
     pub metadata: Option<Metadata>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `schema_name`.
+    /// Schema of the rows (config type `schema`).
     pub schema_name: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `values`.
+    /// The rows, text by field name; numbers and dates are text, too.
     pub values: Vec<BTreeMap<String, String>>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `confidence`.
+    /// How sure the sender is, from 0 to 1: ours says 0.8 of what a model found and 1 of what was imported. Not
+    /// stored.
     pub confidence: f64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `source_span`.
+    /// The beginning of the text that the rows were found in; may be empty. Not stored.
     pub source_span: String,
 }
 
 message!(ExtractedObject);
 
-/// The `StructuredDataDiagnosisRequest` message body.
+/// Asks what a sample of data is, and how it fits a schema.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct StructuredDataDiagnosisRequest {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `operation`.
+    /// `detect-type`, `generate-descriptor`, `diagnose` (both) or `schema-selection`.
     pub operation: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `sample`.
+    /// The beginning of the data, as text.
     pub sample: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `type`.
+    /// `csv`, `json` or `xml`; empty: found out where the operation allows it.
     pub r#type: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `schema_name`.
+    /// Schema that the data is for; `diagnose` takes the first one if empty.
     pub schema_name: String,
     #[serde(deserialize_with = "string_map")]
-    /// Wire field `options`.
+    /// What is known of the format, by name: `delimiter`, `has_header`, `encoding`.
     pub options: BTreeMap<String, String>,
 }
 
 message!(StructuredDataDiagnosisRequest);
 
-/// The `StructuredDataDiagnosisResponse` message body.
+/// What the sample is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct StructuredDataDiagnosisResponse {
-    /// Wire field `error`.
+    /// What went wrong; `None`: nothing.
     pub error: Option<Error>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `operation`.
+    /// The operation that was asked for.
     pub operation: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `detected_type`.
+    /// `csv`, `json` or `xml`; empty where it was not asked for.
     pub detected_type: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `confidence`.
+    /// How sure the answer is, from 0 to 1.
     pub confidence: f64,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `descriptor`.
+    /// How the data is mapped to the schema, as a JSON object in text for `tg-load-structured-data`.
     pub descriptor: String,
     #[serde(deserialize_with = "string_map")]
-    /// Wire field `metadata`.
+    /// What was found out of the format: `csv_options` as a JSON object in text.
     pub metadata: BTreeMap<String, String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `schema_matches`.
+    /// `schema-selection`: names of schemas that fit.
     pub schema_matches: Vec<String>,
 }
 
 message!(StructuredDataDiagnosisResponse);
 
-/// The `GraphQLError` message body.
+/// What is wrong with a query or a part of its result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct GraphQLError {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `message`.
+    /// What is wrong.
     pub message: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `path`.
+    /// Where in the result, from the outermost name on; list positions as text. Empty: the whole query.
     pub path: Vec<String>,
     #[serde(deserialize_with = "string_map")]
-    /// Wire field `extensions`.
+    /// What else is known, by name.
     pub extensions: BTreeMap<String, String>,
 }
 
 message!(GraphQLError);
 
-/// The `RowsQueryRequest` message body.
+/// A GraphQL query of a collection's rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct RowsQueryRequest {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `collection`.
+    /// Collection to look in.
     pub collection: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `query`.
+    /// The query; each schema of the workspace is a field of `Query`.
     pub query: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `variables`; values keep their JSON types.
+    /// Values of the query's variables by name; they keep their JSON types.
     pub variables: serde_json::Map<String, serde_json::Value>,
-    /// Wire field `operation_name`.
+    /// Which operation, where the query has several; `None`: the only one.
     pub operation_name: Option<String>,
 }
 
 message!(RowsQueryRequest);
 
-/// The `RowsQueryResponse` message body.
+/// The result of a query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct RowsQueryResponse {
-    /// Wire field `error`.
+    /// What kept the query from being tried; `None`: nothing. What is wrong with the query itself is in `errors`.
     pub error: Option<Error>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `data`.
+    /// The result as JSON text; empty or `null`: none.
     pub data: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `errors`.
+    /// What is wrong with the query, or with parts of the result.
     pub errors: Vec<GraphQLError>,
     #[serde(deserialize_with = "string_map")]
-    /// Wire field `extensions`.
+    /// What else is known, by name.
     pub extensions: BTreeMap<String, String>,
 }
 
 message!(RowsQueryResponse);
 
-/// The `QuestionToStructuredQueryRequest` message body.
+/// Asks for a GraphQL query that answers a question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct QuestionToStructuredQueryRequest {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `question`.
+    /// The question.
     pub question: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `max_results`.
+    /// Most rows that the query is to yield; 0 or less, and 100: as the model wrote it.
     pub max_results: i64,
 }
 
 message!(QuestionToStructuredQueryRequest);
 
-/// The `QuestionToStructuredQueryResponse` message body.
+/// The query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct QuestionToStructuredQueryResponse {
-    /// Wire field `error`.
+    /// What went wrong; `None`: nothing.
     pub error: Option<Error>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `graphql_query`.
+    /// The query, for [`RowsQueryRequest`].
     pub graphql_query: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `variables`; values keep their JSON types.
+    /// Values of its variables by name; they keep their JSON types.
     pub variables: serde_json::Map<String, serde_json::Value>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `detected_schemas`.
+    /// Schemas that it asks.
     pub detected_schemas: Vec<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `confidence`.
+    /// How sure the model is, from 0 to 1.
     pub confidence: f64,
 }
 
 message!(QuestionToStructuredQueryResponse);
 
-/// The `StructuredQueryRequest` message body.
+/// A question that is answered from rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct StructuredQueryRequest {
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `question`.
+    /// The question.
     pub question: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `collection`.
+    /// Collection to look in; empty: `default`.
     pub collection: String,
 }
 
 message!(StructuredQueryRequest);
 
-/// The `StructuredQueryResponse` message body.
+/// The rows that answer it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct StructuredQueryResponse {
-    /// Wire field `error`.
+    /// What went wrong; `None`: nothing.
     pub error: Option<Error>,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `data`.
+    /// The result as JSON text; empty or `null`: none.
     pub data: String,
     #[serde(deserialize_with = "nullable")]
-    /// Wire field `errors`.
+    /// What is wrong with the query that was made, one line each.
     pub errors: Vec<String>,
 }
 
