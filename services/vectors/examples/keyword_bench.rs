@@ -5,9 +5,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tg_collections::CollectionStore;
 use tg_storage::Durability;
-use tg_vectors::keywords::{ChunkText, Keywords};
-use tg_vectors::{CollectionKey, WriteKind};
+use tg_vectors::{ChunkText, CollectionKey, KeywordStore, SqliteKeywords, WriteKind};
 
 const WRITERS: usize = 256;
 const SEARCHES: usize = 100;
@@ -32,7 +32,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     );
     let dir = tempfile::tempdir()?;
     let path = dir.path().join("keywords.sqlite");
-    let index = Arc::new(Keywords::open(&path, durability)?);
+    let index = Arc::new(SqliteKeywords::open(&path, durability)?);
     let key = CollectionKey::new("bench", "default");
     let started = Instant::now();
     let mut bytes = 0;
@@ -73,7 +73,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 async fn search(
-    index: &Keywords,
+    index: &SqliteKeywords,
     key: &CollectionKey,
     what: &str,
     question: impl Fn(u64) -> String,

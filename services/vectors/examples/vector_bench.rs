@@ -4,9 +4,11 @@
 
 use std::time::{Duration, Instant};
 
+use tg_collections::CollectionStore;
 use tg_storage::Durability;
 use tg_vectors::{
-    CollectionKey, Engine, Facets, Kind, Limits, WriteKind, Point, Search, Subject, Write,
+    CollectionKey, Facets, Kind, Limits, Point, PointStore, Search, SqlitePoints, Subject, Write,
+    WriteKind,
 };
 
 const BATCH: usize = 64;
@@ -35,7 +37,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let dir = tempfile::tempdir()?;
     let path = dir.path().join("vectors.sqlite");
-    let open = || Engine::open(&path, durability, Limits::default());
+    let open = || SqlitePoints::open(&path, durability, Limits::default());
     let key = CollectionKey::new("bench", "default");
 
     let engine = std::sync::Arc::new(open()?);
@@ -103,7 +105,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 async fn write(
-    engine: &std::sync::Arc<Engine>,
+    engine: &std::sync::Arc<SqlitePoints>,
     key: &CollectionKey,
     count: usize,
     dimension: usize,

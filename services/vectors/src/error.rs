@@ -4,7 +4,7 @@ use tg_mesh::OpenFault;
 use tg_schemas::{Error, ErrorCode};
 use tg_storage::StorageError;
 
-use crate::key::Kind;
+use crate::engine::kind::Kind;
 
 /// Why a store did not do what it was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,34 +1,27 @@
 //! Vector and keyword search: the embeddings stores and the keyword index.
 //!
-//! * [`Engine`] keeps vectors in one SQLite file and searches them in memory, exactly: every row's cosine
-//!   with the query, the best of each subject. [`scan`], [`top`], [`matrix`], [`fixed`] and [`index`] are pure.
-//! * [`keywords`] keeps a full-text index per collection, ranked by BM25.
+//! * [`engine`] has the rules. Pure: exact search in memory, every row's cosine with the query, the best of each
+//!   subject; what is kept of a vector; the words of a question.
+//! * [`store`] is what adapters keep: [`PointStore`] and [`KeywordStore`]. The present ones are [`SqlitePoints`], one
+//!   SQLite file searched in memory, and [`SqliteKeywords`], a full-text index per collection, ranked by BM25.
 //! * [`processors`] are the hosted processors: writers and queries for entities, chunks and rows, and
 //!   `kw-index`.
 //!
 //! Data is selected by [`CollectionKey`], a struct; no name is ever made of two others.
 
-mod cache;
-mod commits;
-mod engine;
+pub mod engine;
 mod error;
-pub mod fixed;
-pub mod index;
-mod key;
-pub mod keywords;
-pub mod matrix;
-mod point;
-mod reaped;
-pub mod scan;
-mod scans;
-mod service;
+mod handlers;
+mod options;
+mod processors;
 pub mod store;
-pub mod top;
 
-pub use engine::{Engine, Hit, Limits, MAX_LIMIT, Search};
+pub use engine::kind::Kind;
+pub use engine::point::{Condition, Facets, MAX_DIMENSION, Point, Subject, check_vector};
 pub use error::VectorError;
-pub use key::Kind;
-pub use point::{Condition, Facets, MAX_DIMENSION, Point, Subject, check_vector};
-pub use service::processors;
-pub use store::write::Write;
+pub use options::Limits;
+pub use processors::processors;
+pub use store::keywords::SqliteKeywords;
+pub use store::points::SqlitePoints;
+pub use store::{ChunkText, Hit, KeywordHit, KeywordStore, MAX_LIMIT, PointStore, Search, Write};
 pub use tg_collections::{CollectionKey, WriteKind};

@@ -5,8 +5,8 @@ use async_graphql::{Error, Value as Gql};
 use tg_schemas::table::{Field as Column, Kind};
 
 use super::build::{Named, entries};
-use crate::select::{Condition, MOST, Select, Test, USUAL};
-use crate::value::Value;
+use crate::engine::select::{Condition, MOST, Select, Test, USUAL};
+use crate::engine::value::Value;
 
 /// Most values of an `in` or `not_in`.
 const VALUES: usize = 1_000;

@@ -16,8 +16,8 @@ use tg_schemas::table::{Field as Column, Kind, Table};
 
 use super::names::{Names, capitalised};
 use super::{Target, arguments};
-use crate::select::USUAL;
-use crate::value::Value;
+use crate::engine::select::USUAL;
+use crate::engine::value::Value;
 
 /// Deepest nesting of a query; introspection needs 13.
 const DEPTH: usize = 16;

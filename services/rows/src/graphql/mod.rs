@@ -10,8 +10,9 @@ use std::sync::atomic::AtomicUsize;
 use async_graphql::{PathSegment, Request, Variables};
 use serde_json::{Map, Value};
 
-use crate::store::Store;
 use tg_collections::CollectionKey;
+
+use crate::store::RowStore;
 
 pub use build::{Built, build};
 
@@ -47,14 +48,14 @@ pub struct Outcome {
 /// What resolvers need: which rows, and where they are.
 pub(crate) struct Target {
     pub(crate) key: CollectionKey,
-    pub(crate) store: Arc<Store>,
+    pub(crate) store: Arc<dyn RowStore>,
     /// Fields so far that search inside texts: each goes through a whole table.
     pub(crate) searches: AtomicUsize,
 }
 
 impl Built {
     /// Runs a query over the rows of a collection.
-    pub async fn run(&self, store: Arc<Store>, key: CollectionKey, query: Query) -> Outcome {
+    pub async fn run(&self, store: Arc<dyn RowStore>, key: CollectionKey, query: Query) -> Outcome {
         let mut request = Request::new(query.text)
             .variables(Variables::from_json(Value::Object(query.variables)))
             .data(Target {

@@ -7,7 +7,8 @@ use serde_json::{Value as Json, json};
 use tg_schemas::table::Table;
 
 use super::*;
-use crate::value::row;
+use crate::engine::value::row;
+use crate::store::sqlite::SqliteRows;
 
 const ORDERS: &str = r#"{"fields": [
     {"name": "id", "type": "integer", "primary_key": true},
@@ -15,8 +16,8 @@ const ORDERS: &str = r#"{"fields": [
     {"name": "due", "type": "date"},
     {"name": "net weight", "type": "float"}]}"#;
 
-async fn store() -> Arc<Store> {
-    let store = Store::in_memory().unwrap();
+async fn store() -> Arc<SqliteRows> {
+    let store = SqliteRows::in_memory().unwrap();
     let table = Table::read("my-orders", ORDERS).unwrap();
     let rows = [
         [

@@ -1,89 +1,54 @@
-//! Rows on disk: one SQLite table per table of a collection, with a typed column per field and an index per
-//! indexed field. All SQL of this service is here and below.
+//! Where rows are kept: what an adapter does, and the one over SQLite.
+//!
+//! Retraction and the end of collections and workspaces are [`tg_collections::CollectionStore`]'s; what is here is what
+//! only rows need.
 
-mod drop;
-mod quota;
-mod read;
-mod shape;
-mod sql;
-mod write;
-
-use std::path::Path;
-use std::sync::Arc;
-
-use quota::Quota;
-use tg_storage::{Database, Durability, StorageError};
-
-/// Schema of the catalogue; the tables of rows are made as they are needed.
-const MIGRATIONS: &[&str] = &["
-    CREATE TABLE sets (
-        id INTEGER PRIMARY KEY AUTOINCREMENT,
-        workspace TEXT NOT NULL,
-        collection TEXT NOT NULL,
-        incarnation INTEGER NOT NULL,
-        name TEXT NOT NULL,
-        shape TEXT NOT NULL,
-        dropped INTEGER NOT NULL DEFAULT 0
-    );
-    CREATE UNIQUE INDEX sets_live ON sets (workspace, collection, incarnation, name) WHERE dropped = 0;
-    CREATE TABLE sources (
-        set_id INTEGER NOT NULL,
-        key BLOB NOT NULL,
-        chunk TEXT NOT NULL,
-        PRIMARY KEY (set_id, key, chunk)
-    ) WITHOUT ROWID;
-    CREATE INDEX sources_chunk ON sources (chunk, set_id);
-"];
-
-/// The rows of this process. Clones share it.
-#[derive(Debug, Clone)]
-pub struct Store {
-    database: Database,
-    quota: Arc<Quota>,
-}
-
-impl Store {
-    /// Opens or creates the file and takes its lock. Blocks.
-    pub fn open(file: &Path, durability: Durability) -> Result<Self, StorageError> {
-        Ok(Self {
-            database: Database::open(file, MIGRATIONS, durability)?,
-            quota: Arc::default(),
-        })
-    }
-
-    /// The same store, in which a workspace may keep so many rows.
-    pub fn holding(self, most: u64) -> Self {
-        Self {
-            quota: Arc::new(Quota::of(most)),
-            ..self
-        }
-    }
-
-    /// The file below.
-    pub(crate) fn file(&self) -> &Database {
-        &self.database
-    }
-
-    /// Workspaces that have rows.
-    pub(crate) async fn known_workspaces(&self) -> Result<Vec<String>, StorageError> {
-        self.database
-            .read(|conn| {
-                let sql = "SELECT DISTINCT workspace FROM sets WHERE dropped = 0";
-                let mut query = conn.prepare_cached(sql)?;
-                let rows = query.query_map([], |row| row.get(0))?;
-                Ok(rows.collect::<Result<_, _>>()?)
-            })
-            .await
-    }
-
-    /// A store without a file.
-    pub fn in_memory() -> Result<Self, StorageError> {
-        Ok(Self {
-            database: Database::in_memory(MIGRATIONS)?,
-            quota: Arc::default(),
-        })
-    }
-}
+pub mod sqlite;
 
 #[cfg(test)]
-mod tests;
+mod conformance;
+
+use async_trait::async_trait;
+use tg_collections::CollectionKey;
+use tg_schemas::table::Table;
+
+use crate::engine::select::Select;
+use crate::engine::value::{Row, Value};
+use crate::error::RowsError;
+
+/// The rows of all collections. Each method is one transaction; repeating one changes nothing more.
+#[async_trait]
+pub trait RowStore: Send + Sync + 'static {
+    /// Stores rows of a table, each once whatever else comes from the same chunk; `chunk` is empty for rows that come
+    /// from nowhere. A table whose configuration changed is brought into its new shape first, and keeps its rows.
+    /// Durable when `Ok`; how many rows are stored, new or not.
+    ///
+    /// # Errors
+    /// [`RowsError::Storage`] when the store failed, and when the workspace may not keep so many rows; nothing of the
+    /// write was kept then.
+    async fn write(
+        &self,
+        key: &CollectionKey,
+        table: Table,
+        rows: Vec<Row>,
+        chunk: String,
+    ) -> Result<usize, RowsError>;
+
+    /// The rows that a question asks for, a value per field of the table. A table without rows has none.
+    ///
+    /// # Errors
+    /// [`RowsError::Storage`] when the store failed. A future that is dropped ends its read.
+    async fn select(
+        &self,
+        key: &CollectionKey,
+        table: &Table,
+        select: Select,
+    ) -> Result<Vec<Vec<Value>>, RowsError>;
+
+    /// Takes some of what is out of use off the disk: little, so that others need not wait long. `false` when nothing
+    /// is left.
+    ///
+    /// # Errors
+    /// [`RowsError::Storage`] when the store failed.
+    async fn purge_some(&self) -> Result<bool, RowsError>;
+}

@@ -1,0 +1,4 @@
+//! The rules: what values are, and what is asked of a table. Pure.
+
+pub mod select;
+pub mod value;

@@ -1,0 +1,58 @@
+//! The rows as processors of the mesh: thin handlers, one store for both.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tg_collections::{Dropper, Retractor, reaper};
+use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
+use tg_schemas::msg::{ExtractedObject, RETRACT, drop_topic};
+use tg_schemas::table::TABLE;
+use tg_storage::Durability;
+
+use crate::handlers::{Querier, Writer};
+use crate::options::{QUESTIONS, WRITES};
+use crate::purge;
+use crate::store::sqlite::SqliteRows;
+
+/// Where the rows are below the data directory.
+const FILE: &str = "rows.sqlite";
+/// Name by which processes agree on the owner.
+const STORE: &str = "rows";
+
+/// The processors that keep and query rows, over one file in `data_dir`. A process that stands by leaves the
+/// file alone. Also starts the task that removes what was dropped.
+///
+/// A workspace may keep `most` rows.
+pub fn processors(
+    mesh: &Mesh,
+    data_dir: &Path,
+    durability: Durability,
+    most: u64,
+) -> Vec<Processor> {
+    let file = data_dir.join(FILE);
+    let store = OwnedStore::blocking(STORE, move || {
+        Ok::<_, tg_storage::StorageError>(SqliteRows::open(&file, durability)?.holding(most))
+    });
+    store.kept_in(data_dir.join(FILE));
+    mesh.spawn(
+        TaskKind::Background,
+        purge::run(mesh.clone(), store.clone()),
+    );
+    mesh.spawn(
+        TaskKind::Background,
+        reaper::run(mesh.clone(), STORE, store.clone()),
+    );
+    let writer = Processor::new("rows-write")
+        .reads::<ExtractedObject>("input", Arc::new(Writer(store.clone())))
+        .reads_own(RETRACT, Arc::new(Retractor::new(store.clone(), ())))
+        .serves_system(&drop_topic(STORE), Arc::new(Dropper::new(store.clone())))
+        .watches(&[TABLE])
+        .concurrency(WRITES)
+        .owns(store.clone());
+    let query = Processor::new("rows-query")
+        .serves("request", Arc::new(Querier::new(store.clone())))
+        .watches(&[TABLE])
+        .concurrency(QUESTIONS)
+        .owns(store);
+    vec![writer, query]
+}

@@ -1,0 +1,127 @@
+//! Rows in SQLite: one SQLite table per table of a collection, with a typed column per field and an index per
+//! indexed field. All SQL of this service is here and below.
+
+mod drop;
+mod lifecycle;
+mod quota;
+mod read;
+mod shape;
+mod sql;
+mod write;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use quota::Quota;
+use tg_collections::CollectionKey;
+use tg_schemas::table::Table;
+use tg_storage::{Database, Durability, StorageError};
+
+use super::RowStore;
+use crate::engine::select::Select;
+use crate::engine::value::{Row, Value};
+use crate::error::RowsError;
+
+/// Schema of the catalogue; the tables of rows are made as they are needed.
+const MIGRATIONS: &[&str] = &["
+    CREATE TABLE sets (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        workspace TEXT NOT NULL,
+        collection TEXT NOT NULL,
+        incarnation INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        shape TEXT NOT NULL,
+        dropped INTEGER NOT NULL DEFAULT 0
+    );
+    CREATE UNIQUE INDEX sets_live ON sets (workspace, collection, incarnation, name) WHERE dropped = 0;
+    CREATE TABLE sources (
+        set_id INTEGER NOT NULL,
+        key BLOB NOT NULL,
+        chunk TEXT NOT NULL,
+        PRIMARY KEY (set_id, key, chunk)
+    ) WITHOUT ROWID;
+    CREATE INDEX sources_chunk ON sources (chunk, set_id);
+"];
+
+/// The rows of this process. Clones share it.
+#[derive(Debug, Clone)]
+pub struct SqliteRows {
+    database: Database,
+    quota: Arc<Quota>,
+}
+
+impl SqliteRows {
+    /// Opens or creates the file and takes its lock. Blocks.
+    ///
+    /// # Errors
+    /// [`StorageError::InUse`] while another process has it; otherwise what is wrong with the file.
+    pub fn open(file: &Path, durability: Durability) -> Result<Self, StorageError> {
+        Ok(Self {
+            database: Database::open(file, MIGRATIONS, durability)?,
+            quota: Arc::default(),
+        })
+    }
+
+    /// The same store, in which a workspace may keep so many rows.
+    pub fn holding(self, most: u64) -> Self {
+        Self {
+            quota: Arc::new(Quota::of(most)),
+            ..self
+        }
+    }
+
+    /// The file below.
+    pub(crate) fn file(&self) -> &Database {
+        &self.database
+    }
+
+    /// Workspaces that have rows.
+    pub(crate) async fn known_workspaces(&self) -> Result<Vec<String>, StorageError> {
+        self.database
+            .read(|conn| {
+                let sql = "SELECT DISTINCT workspace FROM sets WHERE dropped = 0";
+                let mut query = conn.prepare_cached(sql)?;
+                let rows = query.query_map([], |row| row.get(0))?;
+                Ok(rows.collect::<Result<_, _>>()?)
+            })
+            .await
+    }
+
+    /// A store without a file.
+    ///
+    /// # Errors
+    /// When there is no memory for it.
+    pub fn in_memory() -> Result<Self, StorageError> {
+        Ok(Self {
+            database: Database::in_memory(MIGRATIONS)?,
+            quota: Arc::default(),
+        })
+    }
+}
+
+#[async_trait]
+impl RowStore for SqliteRows {
+    async fn write(
+        &self,
+        key: &CollectionKey,
+        table: Table,
+        rows: Vec<Row>,
+        chunk: String,
+    ) -> Result<usize, RowsError> {
+        Ok(self.write_rows(key, table, rows, chunk).await?)
+    }
+
+    async fn select(
+        &self,
+        key: &CollectionKey,
+        table: &Table,
+        select: Select,
+    ) -> Result<Vec<Vec<Value>>, RowsError> {
+        Ok(self.select_rows(key, table, select).await?)
+    }
+
+    async fn purge_some(&self) -> Result<bool, RowsError> {
+        Ok(self.purge_step().await?)
+    }
+}

@@ -1,0 +1,87 @@
+//! Writing rows, and taking back those that came from a chunk.
+
+use rusqlite::{Transaction, params};
+use tg_schemas::table::Table;
+use tg_storage::StorageError;
+
+use super::{SqliteRows, shape, sql};
+use crate::engine::value::Row;
+use tg_collections::CollectionKey;
+
+impl SqliteRows {
+    /// Stores rows of a table, each once whatever else comes from the same chunk; `chunk` is empty for rows
+    /// that come from nowhere. Returns how many rows are stored, new or not.
+    pub(super) async fn write_rows(
+        &self,
+        key: &CollectionKey,
+        table: Table,
+        rows: Vec<Row>,
+        chunk: String,
+    ) -> Result<usize, StorageError> {
+        let (key, quota) = (key.clone(), self.quota.clone());
+        let write = move |tx: &Transaction<'_>| {
+            quota.check(tx, key.workspace(), rows.len())?;
+            let set = shape::ensure(tx, &key, &table)?;
+            let mut insert = tx.prepare_cached(&sql::upsert(set.id, &table))?;
+            let mut source = tx.prepare_cached(
+                "INSERT OR IGNORE INTO sources (set_id, key, chunk) VALUES (?1, ?2, ?3)",
+            )?;
+            for row in &rows {
+                insert.execute(rusqlite::params_from_iter(sql::bound(row)))?;
+                source.execute(params![set.id, row.key.as_slice(), chunk])?;
+            }
+            Ok(rows.len())
+        };
+        self.database.write(write).await
+    }
+
+    /// Forgets what came only from these chunks. Returns how many rows are gone.
+    pub(super) async fn retract_rows(
+        &self,
+        key: &CollectionKey,
+        chunks: Vec<String>,
+    ) -> Result<usize, StorageError> {
+        let key = key.clone();
+        let retract = move |tx: &Transaction<'_>| {
+            let mut gone = 0;
+            for id in sets(tx, &key)? {
+                gone += retract_from(tx, id, &chunks)?;
+            }
+            Ok(gone)
+        };
+        self.database.write(retract).await
+    }
+}
+
+fn sets(tx: &Transaction<'_>, key: &CollectionKey) -> Result<Vec<i64>, StorageError> {
+    let mut statement = tx.prepare_cached(
+        "SELECT id FROM sets WHERE workspace = ?1 AND collection = ?2 AND incarnation = ?3 AND dropped = 0",
+    )?;
+    let ids = statement.query_map(
+        params![key.workspace(), key.collection(), key.generation()],
+        |row| row.get(0),
+    )?;
+    Ok(ids.collect::<Result<_, _>>()?)
+}
+
+fn retract_from(tx: &Transaction<'_>, id: i64, chunks: &[String]) -> Result<usize, StorageError> {
+    let mut of_chunk =
+        tx.prepare_cached("SELECT key FROM sources WHERE chunk = ?1 AND set_id = ?2")?;
+    let mut forget =
+        tx.prepare_cached("DELETE FROM sources WHERE set_id = ?1 AND key = ?2 AND chunk = ?3")?;
+    let remove = format!(
+        "DELETE FROM r{id} WHERE key = ?1 AND NOT EXISTS \
+         (SELECT 1 FROM sources WHERE set_id = {id} AND key = ?1)"
+    );
+    let mut remove = tx.prepare_cached(&remove)?;
+    let mut gone = 0;
+    for chunk in chunks {
+        let keys = of_chunk.query_map(params![chunk, id], |row| row.get(0))?;
+        let keys: Vec<Vec<u8>> = keys.collect::<Result<_, _>>()?;
+        for key in keys {
+            forget.execute(params![id, key, chunk])?;
+            gone += remove.execute(params![key])?;
+        }
+    }
+    Ok(gone)
+}

@@ -1,0 +1,94 @@
+//! The stores as processors of the mesh: thin handlers, one engine for all processors of a store.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tg_collections::{Dropper, Retractor, reaper};
+use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
+use tg_schemas::msg::{
+    Chunk, DocumentEmbeddings, GraphEmbeddings, RETRACT, RowEmbeddings, drop_topic,
+};
+use tg_schemas::msg::{
+    DocumentEmbeddingsRequest, DocumentEmbeddingsResponse, GraphEmbeddingsRequest,
+    GraphEmbeddingsResponse, KeywordIndexRequest, KeywordIndexResponse, RowEmbeddingsRequest,
+    RowEmbeddingsResponse,
+};
+use tg_storage::Durability;
+
+use crate::engine::kind::Kind;
+use crate::handlers::{KeywordIndex, Querier, Writer};
+use crate::options::{INDEXED, Limits, QUESTIONS, WRITES};
+use crate::store::keywords::SqliteKeywords;
+use crate::store::points::SqlitePoints;
+
+/// Where the vectors are below the data directory.
+const VECTORS: &str = "vectors.sqlite";
+/// Where the keyword index is.
+const KEYWORDS: &str = "keywords.sqlite";
+
+/// The processors that keep and search vectors and words, over two files in `data_dir`. A file is opened,
+/// and its lock taken, when this process is asked first: a process that stands by leaves it alone.
+///
+/// Also starts the tasks that purge what belonged to deleted workspaces.
+pub fn processors(
+    mesh: &Mesh,
+    data_dir: &Path,
+    durability: Durability,
+    limits: Limits,
+) -> Vec<Processor> {
+    let file = data_dir.join(VECTORS);
+    let open = move || SqlitePoints::open(&file, durability, limits);
+    let vectors = OwnedStore::blocking("vectors", open);
+    vectors.kept_in(data_dir.join(VECTORS));
+    let file = data_dir.join(KEYWORDS);
+    let open = move || SqliteKeywords::open(&file, durability);
+    let words = OwnedStore::blocking("keywords", open);
+    words.kept_in(data_dir.join(KEYWORDS));
+    let vectors_reaper = reaper::run(mesh.clone(), "vectors", vectors.clone());
+    mesh.spawn(TaskKind::Background, vectors_reaper);
+    let words_reaper = reaper::run(mesh.clone(), "keywords", words.clone());
+    mesh.spawn(TaskKind::Background, words_reaper);
+
+    let writer = Arc::new(Writer(vectors.clone()));
+    let querier = Arc::new(Querier(vectors.clone()));
+    let index = Arc::new(KeywordIndex(words.clone()));
+    let vector_store = |id: &str| Processor::new(id).owns(vectors.clone());
+    let retracts = |kind| Arc::new(Retractor::new(vectors.clone(), kind));
+    vec![
+        vector_store("graph-embeddings-write")
+            .reads::<GraphEmbeddings>("input", writer.clone())
+            .reads_own(RETRACT, retracts(Kind::Entity))
+            .serves_system(
+                &drop_topic("vectors"),
+                Arc::new(Dropper::new(vectors.clone())),
+            )
+            .concurrency(WRITES),
+        vector_store("doc-embeddings-write")
+            .reads::<DocumentEmbeddings>("input", writer.clone())
+            .reads_own(RETRACT, retracts(Kind::Chunk))
+            .concurrency(WRITES),
+        vector_store("row-embeddings-write")
+            .reads::<RowEmbeddings>("input", writer)
+            .reads_own(RETRACT, retracts(Kind::Row))
+            .concurrency(WRITES),
+        vector_store("graph-embeddings-query")
+            .serves::<GraphEmbeddingsRequest, GraphEmbeddingsResponse>("request", querier.clone())
+            .concurrency(QUESTIONS),
+        vector_store("doc-embeddings-query")
+            .serves::<DocumentEmbeddingsRequest, DocumentEmbeddingsResponse>(
+                "request",
+                querier.clone(),
+            )
+            .concurrency(QUESTIONS),
+        vector_store("row-embeddings-query")
+            .serves::<RowEmbeddingsRequest, RowEmbeddingsResponse>("request", querier)
+            .concurrency(QUESTIONS),
+        Processor::new("kw-index")
+            .owns(words.clone())
+            .reads::<Chunk>("input", index.clone())
+            .serves::<KeywordIndexRequest, KeywordIndexResponse>("request", index)
+            .reads_own(RETRACT, Arc::new(Retractor::new(words.clone(), ())))
+            .serves_system(&drop_topic("keywords"), Arc::new(Dropper::new(words)))
+            .concurrency(INDEXED),
+    ]
+}

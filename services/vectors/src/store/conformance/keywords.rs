@@ -1,0 +1,151 @@
+//! What every adapter of [`KeywordStore`] does: order, hostile words, and ends of collections.
+
+use tg_collections::{CollectionKey, CollectionStore, WriteKind};
+
+use crate::store::{ChunkText, KeywordStore};
+
+/// What the suite needs of an adapter.
+pub(in crate::store) trait Words:
+    KeywordStore + CollectionStore<Part = ()>
+{
+}
+
+impl<S: KeywordStore + CollectionStore<Part = ()>> Words for S {}
+
+fn key(workspace: &str, collection: &str) -> CollectionKey {
+    CollectionKey::new(workspace, collection)
+}
+
+async fn put(store: &impl Words, key: &CollectionKey, id: &str, text: &str) -> usize {
+    let chunk = ChunkText {
+        id: id.to_owned(),
+        text: text.to_owned(),
+    };
+    store.put(key, WriteKind::Direct, chunk).await.unwrap()
+}
+
+async fn ids(store: &impl Words, key: &CollectionKey, question: &str) -> Vec<String> {
+    let hits = store.search(key, question, 20).await.unwrap();
+    assert!(hits.windows(2).all(|pair| pair[0].score >= pair[1].score));
+    hits.into_iter().map(|hit| hit.id).collect()
+}
+
+pub(super) async fn better_matches_come_first_and_a_chunk_is_replaced(store: &impl Words) {
+    let c = key("w", "c");
+    put(
+        store,
+        &c,
+        "one",
+        "the pump feeds the boiler; the boiler heats the hall",
+    )
+    .await;
+    put(store, &c, "two", "a boiler").await;
+    put(store, &c, "three", "nothing of the kind").await;
+    assert_eq!(ids(store, &c, "pump boiler?").await[0], "one");
+    assert_eq!(ids(store, &c, "BOILER").await.len(), 2);
+    assert!(store.search(&c, "boiler", 20).await.unwrap()[0].score > 0.0);
+
+    assert_eq!(put(store, &c, "one", "a turbine").await, 1);
+    assert_eq!(
+        put(store, &c, "one", "a turbine").await,
+        0,
+        "again: nothing"
+    );
+    assert_eq!(ids(store, &c, "boiler").await, ["two"]);
+    assert_eq!(ids(store, &c, "turbine").await, ["one"]);
+    assert_eq!(store.count(&c).await.unwrap(), 3);
+
+    for left in [1, 0] {
+        let what = super::retraction(&["one", "none"]);
+        let gone = store.retract(&c, WriteKind::Tracked, (), what);
+        assert_eq!(gone.await.unwrap(), left);
+    }
+    assert!(ids(store, &c, "turbine").await.is_empty());
+}
+
+pub(super) async fn hostile_words_and_names_do_no_harm(store: &impl Words) {
+    let names = [
+        "a",
+        "a_b",
+        "a:b",
+        "\"; DROP TABLE space; --",
+        "ü",
+        &"n".repeat(300),
+    ];
+    for workspace in names {
+        for collection in names {
+            let k = key(workspace, collection);
+            put(
+                store,
+                &k,
+                "same id",
+                &format!("shared mark{}x{}", workspace.len(), collection.len()),
+            )
+            .await;
+        }
+    }
+    for workspace in names {
+        for collection in names {
+            let k = key(workspace, collection);
+            assert_eq!(ids(store, &k, "shared").await.len(), 1);
+        }
+    }
+    for question in [
+        "AND",
+        "\"",
+        "a\"b OR *",
+        "NEAR(",
+        "body:x",
+        "^-",
+        "(",
+        "x*",
+        "\u{0}",
+    ] {
+        ids(store, &key("a", "a"), question).await;
+    }
+    store.drop_collection(&key("a", "a_b")).await.unwrap();
+    assert!(ids(store, &key("a", "a_b"), "shared").await.is_empty());
+    assert_eq!(ids(store, &key("a_b", "a"), "shared").await.len(), 1);
+    super::end_workspace(store, "a").await;
+    assert!(ids(store, &key("a", "a:b"), "shared").await.is_empty());
+    assert_eq!(ids(store, &key("a_b", "a"), "shared").await.len(), 1);
+}
+
+pub(super) async fn a_dropped_generation_stays_dead(store: &impl Words) {
+    let generation = |n| CollectionKey::new("w", "c").in_generation(n);
+    for n in 0..3 {
+        put(store, &generation(n), "x", "word").await;
+    }
+    assert_eq!(store.drop_collection(&generation(1)).await.unwrap(), 2);
+    assert_eq!(store.drop_collection(&generation(1)).await.unwrap(), 0);
+    assert!(ids(store, &generation(0), "word").await.is_empty());
+    assert_eq!(ids(store, &generation(2), "word").await, ["x"]);
+    let late = ChunkText {
+        id: "late".to_owned(),
+        text: "word".to_owned(),
+    };
+    assert_eq!(
+        store
+            .put(&generation(1), WriteKind::Tracked, late.clone())
+            .await
+            .unwrap(),
+        0
+    );
+    assert_eq!(
+        store
+            .put(&generation(2), WriteKind::Tracked, late)
+            .await
+            .unwrap(),
+        1
+    );
+    assert!(
+        ids(store, &generation(1), "word").await.is_empty(),
+        "its run came too late"
+    );
+    put(store, &generation(0), "y", "word").await;
+    assert_eq!(
+        ids(store, &generation(0), "word").await,
+        ["y"],
+        "a new start"
+    );
+}

@@ -1,0 +1,78 @@
+//! What every adapter does. A new one is added by one line at the end.
+
+mod keywords;
+mod points;
+
+use tg_collections::WorkspaceStore;
+use tg_schemas::msg::Retract;
+use tg_schemas::{WorkspaceKey, WorkspaceTombstone};
+
+use super::keywords::SqliteKeywords;
+use super::points::SqlitePoints;
+use crate::options::Limits;
+
+fn retraction(chunks: &[&str]) -> Retract {
+    Retract {
+        chunks: chunks.iter().map(|chunk| (*chunk).to_owned()).collect(),
+        ..Retract::default()
+    }
+}
+
+/// Ends a workspace, twice, and it is known no more.
+async fn end_workspace(store: &impl WorkspaceStore, name: &str) {
+    let key = WorkspaceKey::new(name, 0);
+    let proof = WorkspaceTombstone {
+        generation: 0,
+        deleted_at: 1,
+        purge_after: 1,
+    };
+    let known = async || store.workspaces().await.unwrap().contains(&name.to_owned());
+    assert!(known().await);
+    for _ in 0..2 {
+        store.purge(&key, &proof).await.unwrap();
+    }
+    assert!(!known().await);
+}
+
+macro_rules! promises {
+    ($suite:ident, $adapter:ident, $make:expr; $($promise:ident),* $(,)?) => {
+        mod $adapter {
+            use super::*;
+
+            $(#[tokio::test]
+            async fn $promise() {
+                $suite::$promise(&$make).await;
+            })*
+        }
+    };
+}
+
+macro_rules! point_store {
+    ($adapter:ident, $make:expr) => {
+        promises!(points, $adapter, $make;
+            what_is_kept_is_found_and_may_come_again,
+            entities_are_distinct_and_keep_their_kind_of_term,
+            filters_are_exact,
+            models_do_not_mix,
+            equal_and_hostile_names_never_meet,
+            a_dropped_generation_stays_dead,
+            searches_and_writes_at_once_lose_nothing,
+        );
+    };
+}
+
+macro_rules! keyword_store {
+    ($adapter:ident, $make:expr) => {
+        promises!(keywords, $adapter, $make;
+            better_matches_come_first_and_a_chunk_is_replaced,
+            hostile_words_and_names_do_no_harm,
+            a_dropped_generation_stays_dead,
+        );
+    };
+}
+
+point_store!(
+    sqlite_points,
+    SqlitePoints::in_memory(Limits::default()).unwrap()
+);
+keyword_store!(sqlite_keywords, SqliteKeywords::in_memory().unwrap());

@@ -1,0 +1,390 @@
+//! What every adapter of [`PointStore`] does: what is found, kept apart, dropped. A new one is added by one line at the
+//! end of the module above.
+
+use serde_json::json;
+use tg_collections::{CollectionKey, CollectionStore, WriteKind};
+use tg_schemas::Term;
+
+use crate::engine::kind::Kind;
+use crate::engine::point::{Condition, Facets, Point, Subject};
+use crate::error::VectorError;
+use crate::store::{PointStore, Search, Write};
+
+fn key(workspace: &str, collection: &str) -> CollectionKey {
+    CollectionKey::new(workspace, collection)
+}
+
+fn chunk(id: &str, vector: &[f32]) -> Point {
+    let subject = Subject::Chunk(id.to_owned());
+    Point::new(
+        "chunks[0]",
+        subject,
+        id.to_owned(),
+        Facets::default(),
+        vector.to_vec(),
+    )
+    .unwrap()
+}
+
+fn entity(term: Term, from: &str, vector: &[f32]) -> Point {
+    let subject = Subject::Entity(term);
+    Point::new(
+        "entities[0]",
+        subject,
+        from.to_owned(),
+        Facets::default(),
+        vector.to_vec(),
+    )
+    .unwrap()
+}
+
+/// What the suite needs of an adapter.
+pub(in crate::store) trait Points:
+    PointStore + CollectionStore<Part = Kind>
+{
+}
+
+impl<S: PointStore + CollectionStore<Part = Kind>> Points for S {}
+
+async fn keep(
+    store: &impl Points,
+    key: &CollectionKey,
+    kind: Kind,
+    model: &str,
+    points: Vec<Point>,
+) -> Result<usize, VectorError> {
+    store.put(write(key, kind, model, points)).await
+}
+
+async fn retract(store: &impl Points, key: &CollectionKey, kind: Kind, chunks: &[&str]) -> u64 {
+    let gone = store.retract(key, WriteKind::Tracked, kind, super::retraction(chunks));
+    gone.await.unwrap()
+}
+
+fn write(key: &CollectionKey, kind: Kind, model: &str, points: Vec<Point>) -> Write {
+    Write {
+        key: key.clone(),
+        kind,
+        model: model.to_owned(),
+        write_kind: WriteKind::Direct,
+        points,
+    }
+}
+
+fn ask(key: &CollectionKey, kind: Kind, vector: &[f32], limit: usize) -> Search {
+    Search {
+        key: key.clone(),
+        kind,
+        vector: vector.to_vec(),
+        model: String::new(),
+        limit,
+        conditions: Vec::new(),
+    }
+}
+
+async fn chunks(store: &impl Points, key: &CollectionKey, vector: &[f32]) -> Vec<String> {
+    let hits = store
+        .search(ask(key, Kind::Chunk, vector, 10))
+        .await
+        .unwrap();
+    hits.into_iter()
+        .map(|hit| match hit.subject {
+            Subject::Chunk(id) => id,
+            other => panic!("{other:?}"),
+        })
+        .collect()
+}
+
+pub(super) async fn what_is_kept_is_found_and_may_come_again(store: &impl Points) {
+    let c = key("w", "c");
+    assert!(
+        chunks(store, &c, &[1.0, 0.0]).await.is_empty(),
+        "nothing yet"
+    );
+    let points = vec![chunk("a", &[1.0, 0.1]), chunk("b", &[0.0, 2.0])];
+    assert_eq!(
+        keep(store, &c, Kind::Chunk, "m", points.clone())
+            .await
+            .unwrap(),
+        2
+    );
+    assert_eq!(chunks(store, &c, &[1.0, 0.0]).await, ["a", "b"]);
+    // Loaded by now: changes must reach memory.
+    assert_eq!(
+        keep(store, &c, Kind::Chunk, "m", points).await.unwrap(),
+        0,
+        "redelivered"
+    );
+    let moved = vec![chunk("b", &[3.0, 0.0]), chunk("c", &[-1.0, 0.0])];
+    assert_eq!(keep(store, &c, Kind::Chunk, "m", moved).await.unwrap(), 2);
+    assert_eq!(chunks(store, &c, &[1.0, 0.0]).await, ["b", "a", "c"]);
+    assert_eq!(retract(store, &c, Kind::Chunk, &["a"]).await, 1);
+    assert_eq!(chunks(store, &c, &[1.0, 0.0]).await, ["b", "c"]);
+}
+
+pub(super) async fn entities_are_distinct_and_keep_their_kind_of_term(store: &impl Points) {
+    let c = key("w", "c");
+    let urn = Term::iri("urn:x:1");
+    let text = Term::literal("urn:x:1");
+    let mut points: Vec<Point> = (0..50)
+        .map(|n| entity(urn.clone(), &format!("chunk{n}"), &[1.0, 0.001 * n as f32]))
+        .collect();
+    points.push(entity(text.clone(), "chunk0", &[0.5, 0.5]));
+    points.push(entity(Term::Blank("b".into()), "chunk0", &[0.0, 1.0]));
+    // Two contexts of one entity in one chunk are two vectors.
+    points.push(entity(text.clone(), "chunk0", &[0.1, 0.9]));
+    keep(store, &c, Kind::Entity, "m", points.clone())
+        .await
+        .unwrap();
+    keep(store, &c, Kind::Entity, "m", points).await.unwrap();
+    assert_eq!(store.count(&c, Kind::Entity).await.unwrap(), 53);
+    let hits = store
+        .search(ask(&c, Kind::Entity, &[1.0, 0.0], 3))
+        .await
+        .unwrap();
+    let found: Vec<_> = hits.iter().map(|hit| hit.subject.clone()).collect();
+    let wanted = [urn, text, Term::Blank("b".into())].map(Subject::Entity);
+    assert_eq!(found, wanted);
+    assert!((hits[0].score - 1.0).abs() < 1e-6);
+    // Of a chunk, exactly what came from it goes.
+    retract(store, &c, Kind::Entity, &["chunk0"]).await;
+    let hits = store
+        .search(ask(&c, Kind::Entity, &[1.0, 0.0], 3))
+        .await
+        .unwrap();
+    assert_eq!(hits.len(), 1);
+    assert_eq!(store.count(&c, Kind::Entity).await.unwrap(), 49);
+}
+
+pub(super) async fn filters_are_exact(store: &impl Points) {
+    let c = key("w", "c");
+    let facets = |types: &[&str], attributes: serde_json::Value| Facets {
+        types: types.iter().map(|of| (*of).to_owned()).collect(),
+        ..Facets::with(attributes.as_object().cloned().unwrap_or_default())
+    };
+    let point = |id: &str, near: f32, facets| Point {
+        facets,
+        ..entity(Term::iri(id), "k", &[1.0, near])
+    };
+    let points = vec![
+        point("urn:1", 0.0, Facets::default()),
+        point(
+            "urn:2",
+            0.1,
+            facets(&["urn:T"], json!({"tag": ["a", "b"], "year": 2020})),
+        ),
+        point(
+            "urn:3",
+            0.2,
+            facets(&["urn:T", "urn:U"], json!({"tag": ["a"]})),
+        ),
+    ];
+    keep(store, &c, Kind::Entity, "m", points).await.unwrap();
+    let find = async |conditions: Vec<Condition>| {
+        let search = Search {
+            conditions,
+            ..ask(&c, Kind::Entity, &[1.0, 0.0], 1)
+        };
+        let hits = store.search(search).await.unwrap();
+        hits.into_iter().next().map(|hit| match hit.subject {
+            Subject::Entity(Term::Iri(iri)) => iri,
+            other => panic!("{other:?}"),
+        })
+    };
+    let attributes =
+        |value: serde_json::Value| Condition::of_attributes(value.as_object().unwrap()).unwrap();
+    assert_eq!(find(vec![]).await.unwrap(), "urn:1");
+    assert_eq!(
+        find(vec![Condition::of_type("urn:T")]).await.unwrap(),
+        "urn:2"
+    );
+    assert_eq!(
+        find(vec![Condition::of_type("urn:U")]).await.unwrap(),
+        "urn:3"
+    );
+    assert_eq!(
+        find(attributes(json!({"tag": ["a", "b"]}))).await.unwrap(),
+        "urn:2"
+    );
+    assert_eq!(
+        find(attributes(json!({"tag": "a", "year": 2020.0})))
+            .await
+            .unwrap(),
+        "urn:2"
+    );
+    assert_eq!(find(attributes(json!({"tag": "c"}))).await, None);
+}
+
+pub(super) async fn models_do_not_mix(store: &impl Points) {
+    let c = key("w", "c");
+    keep(store, &c, Kind::Chunk, "", vec![chunk("a", &[1.0, 0.0])])
+        .await
+        .unwrap();
+    keep(store, &c, Kind::Chunk, "m", vec![chunk("b", &[1.0, 0.0])])
+        .await
+        .unwrap();
+    let other = keep(store, &c, Kind::Chunk, "n", vec![chunk("c", &[1.0, 0.0])]).await;
+    assert!(
+        matches!(&other, Err(VectorError::OtherModel { held, .. }) if held == "m"),
+        "{other:?}"
+    );
+    let longer = keep(
+        store,
+        &c,
+        Kind::Chunk,
+        "m",
+        vec![chunk("c", &[1.0, 0.0, 0.0])],
+    )
+    .await;
+    assert!(matches!(longer, Err(VectorError::OtherDimension { .. })));
+    let mixed = vec![chunk("c", &[1.0, 0.0]), chunk("d", &[1.0])];
+    assert!(keep(store, &c, Kind::Chunk, "m", mixed).await.is_err());
+    let search = Search {
+        model: "n".into(),
+        ..ask(&c, Kind::Chunk, &[1.0, 0.0], 5)
+    };
+    let error = tg_schemas::Error::from(store.search(search).await.unwrap_err());
+    assert_eq!(error.code(), tg_schemas::ErrorCode::Conflict);
+    assert!(
+        error
+            .message
+            .starts_with("model: this collection's chunk vectors were made by 'm'")
+    );
+    let short = store.search(ask(&c, Kind::Chunk, &[1.0], 5)).await;
+    assert!(matches!(
+        short,
+        Err(VectorError::OtherDimension { given: 1, .. })
+    ));
+    // Other kinds and collections are free to differ, and so is an emptied one.
+    keep(
+        store,
+        &c,
+        Kind::Entity,
+        "n",
+        vec![entity(Term::iri("urn:e"), "a", &[1.0; 3])],
+    )
+    .await
+    .unwrap();
+    keep(
+        store,
+        &key("w", "d"),
+        Kind::Chunk,
+        "n",
+        vec![chunk("a", &[1.0])],
+    )
+    .await
+    .unwrap();
+    retract(store, &c, Kind::Chunk, &["a", "b"]).await;
+    keep(
+        store,
+        &c,
+        Kind::Chunk,
+        "n",
+        vec![chunk("z", &[0.0, 1.0, 0.0])],
+    )
+    .await
+    .unwrap();
+    assert_eq!(chunks(store, &c, &[0.0, 1.0, 0.0]).await, ["z"]);
+}
+
+pub(super) async fn equal_and_hostile_names_never_meet(store: &impl Points) {
+    let names = [
+        "a",
+        "a_b",
+        "a:b",
+        "a_b_c",
+        "ü",
+        "'; DROP TABLE point; --",
+        &"n".repeat(300),
+    ];
+    for workspace in names {
+        for collection in names {
+            let id = format!("{workspace}|{collection}");
+            keep(
+                store,
+                &key(workspace, collection),
+                Kind::Chunk,
+                "m",
+                vec![chunk(&id, &[1.0, 0.0])],
+            )
+            .await
+            .unwrap();
+        }
+    }
+    for workspace in names {
+        for collection in names {
+            let found = chunks(store, &key(workspace, collection), &[1.0, 0.0]).await;
+            assert_eq!(found, [format!("{workspace}|{collection}")]);
+        }
+    }
+    assert_eq!(store.drop_collection(&key("a", "a")).await.unwrap(), 1);
+    assert!(chunks(store, &key("a", "a"), &[1.0, 0.0]).await.is_empty());
+    assert_eq!(chunks(store, &key("a", "a_b"), &[1.0, 0.0]).await.len(), 1);
+    super::end_workspace(store, "a").await;
+    assert!(
+        chunks(store, &key("a", "a_b"), &[1.0, 0.0])
+            .await
+            .is_empty()
+    );
+    assert_eq!(chunks(store, &key("a_b", "a"), &[1.0, 0.0]).await.len(), 1);
+}
+
+pub(super) async fn a_dropped_generation_stays_dead(store: &impl Points) {
+    let generation = |n| CollectionKey::new("w", "c").in_generation(n);
+    for n in 0..3 {
+        let points = (0..3_000)
+            .map(|at| chunk(&format!("{at}"), &[1.0, at as f32]))
+            .collect();
+        keep(store, &generation(n), Kind::Chunk, "m", points)
+            .await
+            .unwrap();
+    }
+    assert_eq!(chunks(store, &generation(1), &[1.0, 0.0]).await.len(), 10);
+    assert_eq!(store.drop_collection(&generation(1)).await.unwrap(), 6_000);
+    assert_eq!(
+        store.drop_collection(&generation(1)).await.unwrap(),
+        0,
+        "again"
+    );
+    assert!(chunks(store, &generation(1), &[1.0, 0.0]).await.is_empty());
+    assert_eq!(chunks(store, &generation(2), &[1.0, 0.0]).await.len(), 10);
+    let late = Write {
+        write_kind: WriteKind::Tracked,
+        ..write(
+            &generation(1),
+            Kind::Chunk,
+            "m",
+            vec![chunk("late", &[1.0, 0.0])],
+        )
+    };
+    assert_eq!(store.put(late).await.unwrap(), 0, "its run came too late");
+    assert!(chunks(store, &generation(1), &[1.0, 0.0]).await.is_empty());
+    keep(
+        store,
+        &generation(1),
+        Kind::Chunk,
+        "other",
+        vec![chunk("new", &[1.0])],
+    )
+    .await
+    .unwrap();
+    assert_eq!(chunks(store, &generation(1), &[1.0]).await, ["new"]);
+}
+
+pub(super) async fn searches_and_writes_at_once_lose_nothing(store: &impl Points) {
+    let c = key("w", "c");
+    let writers = (0..20).map(|part| {
+        let c = &c;
+        async move {
+            for n in 0..20 {
+                let id = format!("{part}-{n}");
+                let point = chunk(&id, &[1.0, part as f32 + n as f32]);
+                keep(store, c, Kind::Chunk, "m", vec![point]).await.unwrap();
+                chunks(store, c, &[1.0, 0.0]).await;
+            }
+        }
+    });
+    futures::future::join_all(writers).await;
+    let all = store.search(ask(&c, Kind::Chunk, &[1.0, 0.0], 1_000));
+    assert_eq!(all.await.unwrap().len(), 400);
+}

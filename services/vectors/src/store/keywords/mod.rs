@@ -1,0 +1,153 @@
+//! The words of chunks in SQLite, ranked by BM25. One file; each collection has a full-text table of its own. The texts
+//! themselves are not kept. A change is durable and visible when it is reported.
+
+mod schema;
+
+use std::path::Path;
+
+use async_trait::async_trait;
+use futures::executor::block_on;
+use tg_storage::{Database, Durability};
+use tokio::sync::oneshot;
+
+use super::commits::Commits;
+use super::{ChunkText, KeywordHit, KeywordStore, MAX_LIMIT};
+use crate::engine::words;
+use crate::error::VectorError;
+use tg_collections::{CollectionKey, WriteKind};
+
+type Reply = oneshot::Sender<Result<usize, VectorError>>;
+
+enum Job {
+    Put(CollectionKey, WriteKind, ChunkText),
+    Retract(CollectionKey, Vec<String>),
+    Drop(CollectionKey),
+    DropWorkspace(String),
+}
+
+/// The index of one file. Dropped, it commits what waits and closes the file.
+pub struct SqliteKeywords {
+    db: Database,
+    commits: Commits<(Job, Reply)>,
+}
+
+impl SqliteKeywords {
+    /// Opens or creates the file and takes its lock. Blocks: call it at start-up.
+    ///
+    /// # Errors
+    /// [`VectorError::Storage`] while another process has it, and when the file cannot be used.
+    pub fn open(path: &Path, durability: Durability) -> Result<Self, VectorError> {
+        Self::start(schema::open(path, durability)?)
+    }
+
+    /// An index without a file.
+    ///
+    /// # Errors
+    /// When there is no memory or no thread for it.
+    pub fn in_memory() -> Result<Self, VectorError> {
+        Self::start(schema::in_memory()?)
+    }
+
+    fn start(db: Database) -> Result<Self, VectorError> {
+        let (writing, reclaiming) = (db.clone(), db.clone());
+        let commits = Commits::start(
+            "keywords-commit",
+            move |group| commit(&writing, group),
+            move || block_on(reclaiming.write(schema::reap)).unwrap_or(false),
+        )?;
+        Ok(Self { db, commits })
+    }
+
+    /// Forgets chunks; how many were there.
+    pub(crate) async fn retract_chunks(
+        &self,
+        key: &CollectionKey,
+        chunks: Vec<String>,
+    ) -> Result<usize, VectorError> {
+        self.change(Job::Retract(key.clone(), chunks)).await
+    }
+
+    /// Ends all generations of a collection up to the key's; how many chunks they held.
+    pub(crate) async fn end_collection(&self, key: &CollectionKey) -> Result<usize, VectorError> {
+        self.change(Job::Drop(key.clone())).await
+    }
+
+    /// The file below.
+    pub(crate) fn db(&self) -> &Database {
+        &self.db
+    }
+
+    /// Ends everything of a workspace.
+    pub(crate) async fn end_workspace(&self, workspace: &str) -> Result<usize, VectorError> {
+        self.change(Job::DropWorkspace(workspace.to_owned())).await
+    }
+
+    async fn change(&self, job: Job) -> Result<usize, VectorError> {
+        let (reply, done) = oneshot::channel();
+        self.commits.push((job, reply)).await?;
+        done.await.map_err(|_| VectorError::Closed)?
+    }
+}
+
+#[async_trait]
+impl KeywordStore for SqliteKeywords {
+    async fn put(
+        &self,
+        key: &CollectionKey,
+        kind: WriteKind,
+        chunk: ChunkText,
+    ) -> Result<usize, VectorError> {
+        self.change(Job::Put(key.clone(), kind, chunk)).await
+    }
+
+    async fn search(
+        &self,
+        key: &CollectionKey,
+        question: &str,
+        limit: usize,
+    ) -> Result<Vec<KeywordHit>, VectorError> {
+        let Some(expression) = words::expression(question) else {
+            return Ok(Vec::new());
+        };
+        let (key, limit) = (key.clone(), limit.min(MAX_LIMIT));
+        let found = self
+            .db
+            .read(move |conn| schema::search(conn, &key, &expression, limit));
+        Ok(found.await?)
+    }
+
+    async fn count(&self, key: &CollectionKey) -> Result<usize, VectorError> {
+        let key = key.clone();
+        Ok(self.db.read(move |conn| schema::count(conn, &key)).await?)
+    }
+}
+
+/// One transaction for jobs that waited together: the full-text table then writes one segment for all.
+fn commit(db: &Database, group: Vec<(Job, Reply)>) {
+    let (jobs, replies): (Vec<Job>, Vec<_>) = group.into_iter().unzip();
+    let done = block_on(db.write(move |tx| {
+        let run = |job| match job {
+            Job::Put(key, write_kind, chunk) => {
+                schema::put(tx, &key, write_kind, &chunk).map(usize::from)
+            }
+            Job::Retract(key, chunks) => schema::retract(tx, &key, &chunks),
+            Job::Drop(key) => schema::drop_collection(tx, &key),
+            Job::DropWorkspace(workspace) => schema::drop_workspace(tx, &workspace),
+        };
+        jobs.into_iter().map(run).collect::<Result<Vec<_>, _>>()
+    }));
+    match done {
+        Ok(counts) => {
+            for (count, reply) in counts.into_iter().zip(replies) {
+                // Nobody may be waiting any more.
+                let _ = reply.send(Ok(count));
+            }
+        }
+        Err(error) => {
+            tracing::warn!(%error, changes = replies.len(), "changes of the keyword index failed");
+            for reply in replies {
+                let _ = reply.send(Err(error.clone().into()));
+            }
+        }
+    }
+}

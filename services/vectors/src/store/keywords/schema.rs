@@ -1,0 +1,246 @@
+//! The file of the keyword index. All SQL over it is here. A collection's full-text table is named by the
+//! collection's number, never by its name.
+
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+use tg_storage::rusqlite::{Connection, OptionalExtension, Transaction, params};
+use tg_storage::{Database, Durability, StorageError};
+
+use crate::engine::point::hash;
+use crate::store::points::schema::{has_ended, note_end, number, range, row_id};
+use tg_collections::{CollectionKey, WriteKind};
+
+use crate::store::{ChunkText, KeywordHit};
+
+const MIGRATIONS: &[&str] = &["
+CREATE TABLE space (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    workspace TEXT NOT NULL,
+    collection TEXT NOT NULL,
+    incarnation INTEGER NOT NULL,
+    chunks INTEGER NOT NULL DEFAULT 0,
+    next INTEGER NOT NULL DEFAULT 1,
+    UNIQUE (workspace, collection, incarnation)
+) STRICT;
+CREATE TABLE ended (
+    workspace TEXT NOT NULL,
+    collection TEXT NOT NULL,
+    incarnation INTEGER NOT NULL,
+    PRIMARY KEY (workspace, collection)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE dropped (space INTEGER PRIMARY KEY) STRICT;
+CREATE TABLE chunk (
+    id INTEGER PRIMARY KEY,
+    hash BLOB NOT NULL UNIQUE,
+    chunk TEXT NOT NULL,
+    digest BLOB NOT NULL
+) STRICT;
+"];
+
+/// Rows of a dropped collection that are removed in a step.
+const STEP: i64 = 2_000;
+
+pub(super) fn open(path: &Path, durability: Durability) -> Result<Database, StorageError> {
+    Database::open(path, MIGRATIONS, durability)
+}
+
+pub(super) fn in_memory() -> Result<Database, StorageError> {
+    Database::in_memory(MIGRATIONS)
+}
+
+fn space(conn: &Connection, key: &CollectionKey) -> Result<Option<(i64, i64)>, StorageError> {
+    let sql = "SELECT id, chunks FROM space
+               WHERE workspace = ?1 AND collection = ?2 AND incarnation = ?3";
+    let named = params![key.workspace(), key.collection(), key.generation()];
+    let found = conn
+        .prepare_cached(sql)?
+        .query_row(named, |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    Ok(found)
+}
+
+pub(super) fn count(conn: &Connection, key: &CollectionKey) -> Result<usize, StorageError> {
+    Ok(space(conn, key)?.map_or(0, |(_, chunks)| chunks.max(0) as usize))
+}
+
+fn created(tx: &Transaction<'_>, key: &CollectionKey) -> Result<i64, StorageError> {
+    if let Some((id, _)) = space(tx, key)? {
+        return Ok(id);
+    }
+    let named = params![key.workspace(), key.collection(), key.generation()];
+    let id = tx
+        .prepare_cached(
+            "INSERT INTO space (workspace, collection, incarnation) VALUES (?1, ?2, ?3)",
+        )?
+        .insert(named)?;
+    tx.execute_batch(&format!(
+        "CREATE VIRTUAL TABLE words_{id} USING fts5(body, content='', contentless_delete=1)"
+    ))?;
+    Ok(id)
+}
+
+/// Indexes a chunk; one of the same id is replaced. `false` when it is there already, just so.
+pub(super) fn put(
+    tx: &Transaction<'_>,
+    key: &CollectionKey,
+    write_kind: WriteKind,
+    chunk: &ChunkText,
+) -> Result<bool, StorageError> {
+    if write_kind == WriteKind::Tracked && has_ended(tx, key)? {
+        return Ok(false);
+    }
+    let space = created(tx, key)?;
+    let hash = hash(space, &chunk.id);
+    let digest: [u8; 32] = Sha256::digest(chunk.text.as_bytes()).into();
+    let known: Option<(i64, bool)> = tx
+        .prepare_cached("SELECT id, digest = ?2 FROM chunk WHERE hash = ?1")?
+        .query_row(params![&hash[..], &digest[..]], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+        .optional()?;
+    let id = match known {
+        Some((_, true)) => return Ok(false),
+        Some((id, false)) => {
+            forget_words(tx, space, id)?;
+            tx.prepare_cached("UPDATE chunk SET digest = ?2 WHERE id = ?1")?
+                .execute(params![id, &digest[..]])?;
+            id
+        }
+        None => {
+            let sql = "UPDATE space SET next = next + 1, chunks = chunks + 1 WHERE id = ?1
+                       RETURNING next - 1";
+            let next: u32 = tx
+                .prepare_cached(sql)?
+                .query_row([space], |row| row.get(0))?;
+            let id = row_id(space, next);
+            tx.prepare_cached("INSERT INTO chunk VALUES (?1, ?2, ?3, ?4)")?
+                .execute(params![id, &hash[..], chunk.id, &digest[..]])?;
+            id
+        }
+    };
+    let sql = format!("INSERT INTO words_{space} (rowid, body) VALUES (?1, ?2)");
+    tx.prepare_cached(&sql)?
+        .execute(params![number(id), chunk.text])?;
+    Ok(true)
+}
+
+fn forget_words(tx: &Transaction<'_>, space: i64, id: i64) -> Result<(), StorageError> {
+    let sql = format!("DELETE FROM words_{space} WHERE rowid = ?1");
+    tx.prepare_cached(&sql)?.execute([number(id)])?;
+    Ok(())
+}
+
+/// Forgets chunks; how many were there.
+pub(super) fn retract(
+    tx: &Transaction<'_>,
+    key: &CollectionKey,
+    chunks: &[String],
+) -> Result<usize, StorageError> {
+    let Some((space, _)) = space(tx, key)? else {
+        return Ok(0);
+    };
+    let mut count = 0;
+    for chunk in chunks {
+        let id: Option<i64> = tx
+            .prepare_cached("DELETE FROM chunk WHERE hash = ?1 RETURNING id")?
+            .query_row([&hash(space, chunk)[..]], |row| row.get(0))
+            .optional()?;
+        if let Some(id) = id {
+            forget_words(tx, space, id)?;
+            count += 1;
+        }
+    }
+    tx.prepare_cached("UPDATE space SET chunks = chunks - ?2 WHERE id = ?1")?
+        .execute(params![space, count as i64])?;
+    Ok(count)
+}
+
+/// Ends all generations of a collection up to the key's; how many chunks they held.
+pub(super) fn drop_collection(
+    tx: &Transaction<'_>,
+    key: &CollectionKey,
+) -> Result<usize, StorageError> {
+    let sql = "DELETE FROM space WHERE workspace = ?1 AND collection = ?2 AND incarnation <= ?3
+               RETURNING id, chunks";
+    let named = params![key.workspace(), key.collection(), key.generation()];
+    let count = drop_where(tx, sql, named)?;
+    note_end(tx, key)?;
+    Ok(count)
+}
+
+/// Ends everything of a workspace.
+pub(super) fn drop_workspace(tx: &Transaction<'_>, workspace: &str) -> Result<usize, StorageError> {
+    let sql = "DELETE FROM space WHERE workspace = ?1 RETURNING id, chunks";
+    let count = drop_where(tx, sql, params![workspace])?;
+    tx.prepare_cached("DELETE FROM ended WHERE workspace = ?1")?
+        .execute([workspace])?;
+    Ok(count)
+}
+
+fn drop_where(
+    tx: &Transaction<'_>,
+    sql: &str,
+    named: &[&dyn tg_storage::rusqlite::ToSql],
+) -> Result<usize, StorageError> {
+    let ended: Vec<(i64, i64)> = tx
+        .prepare_cached(sql)?
+        .query_map(named, |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<Result<_, _>>()?;
+    let mut count = 0;
+    for (space, chunks) in ended {
+        tx.prepare_cached("INSERT INTO dropped VALUES (?1)")?
+            .execute([space])?;
+        count += chunks.max(0) as usize;
+    }
+    Ok(count)
+}
+
+/// The best chunks for an expression, best first.
+pub(super) fn search(
+    conn: &Connection,
+    key: &CollectionKey,
+    expression: &str,
+    limit: usize,
+) -> Result<Vec<KeywordHit>, StorageError> {
+    let Some((space, _)) = space(conn, key)? else {
+        return Ok(Vec::new());
+    };
+    let sql = format!(
+        "SELECT rowid, rank FROM words_{space} WHERE words_{space} MATCH ?1
+         ORDER BY rank, rowid LIMIT ?2"
+    );
+    let found: Vec<(u32, f64)> = conn
+        .prepare_cached(&sql)?
+        .query_map(params![expression, limit as i64], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?
+        .collect::<Result<_, _>>()?;
+    let mut name = conn.prepare_cached("SELECT chunk FROM chunk WHERE id = ?1")?;
+    found
+        .into_iter()
+        .map(|(row, rank)| {
+            let id = name.query_row([row_id(space, row)], |row| row.get(0))?;
+            Ok(KeywordHit { id, score: -rank })
+        })
+        .collect()
+}
+
+/// Reclaims a little of what dropped collections held; `false` when nothing is left.
+pub(super) fn reap(tx: &Transaction<'_>) -> Result<bool, StorageError> {
+    let space: Option<i64> = tx
+        .prepare_cached("SELECT min(space) FROM dropped")?
+        .query_row([], |row| row.get(0))?;
+    let Some(space) = space else {
+        return Ok(false);
+    };
+    let (from, to) = range(space);
+    let sql = "DELETE FROM chunk WHERE id IN
+               (SELECT id FROM chunk WHERE id >= ?1 AND id < ?2 LIMIT ?3)";
+    if tx.prepare_cached(sql)?.execute(params![from, to, STEP])? == 0 {
+        tx.execute_batch(&format!("DROP TABLE IF EXISTS words_{space}"))?;
+        tx.prepare_cached("DELETE FROM dropped WHERE space = ?1")?
+            .execute([space])?;
+    }
+    Ok(true)
+}

@@ -1,0 +1,240 @@
+//! Vectors in one SQLite file, searched in memory. A change is first committed, then applied to what is in memory, then
+//! reported, so who is told sees it, whole.
+
+mod cache;
+mod purge;
+mod put;
+mod read;
+mod scans;
+pub(crate) mod schema;
+mod write;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::executor::block_on;
+use tg_storage::{Database, Durability};
+use tokio::sync::oneshot;
+
+use super::commits::Commits;
+use super::{Hit, MAX_LIMIT, PointStore, Search, Write};
+use crate::engine::kind::Kind;
+use crate::engine::scan::{self, Query};
+use crate::engine::top::Candidate;
+use crate::error::VectorError;
+use crate::options::Limits;
+use cache::Cache;
+use scans::Scans;
+use tg_collections::CollectionKey;
+use write::Done;
+
+type Reply<T> = oneshot::Sender<Result<T, VectorError>>;
+
+enum Job {
+    Put(Write),
+    Retract {
+        key: CollectionKey,
+        kind: Kind,
+        chunks: Vec<String>,
+    },
+    Drop(CollectionKey),
+    DropWorkspace(String),
+}
+
+/// The vectors of one file. Dropped, it commits what waits and closes the file.
+pub struct SqlitePoints {
+    db: Database,
+    cache: Arc<Cache>,
+    scans: Scans,
+    commits: Commits<(Job, Reply<usize>)>,
+}
+
+impl SqlitePoints {
+    /// Opens or creates the file and takes its lock. Blocks: call it at start-up.
+    ///
+    /// # Errors
+    /// [`VectorError::Storage`] while another process has it, and when the file cannot be used.
+    pub fn open(path: &Path, durability: Durability, limits: Limits) -> Result<Self, VectorError> {
+        Self::start(schema::open(path, durability)?, limits)
+    }
+
+    /// Vectors without a file.
+    ///
+    /// # Errors
+    /// When there is no memory or no thread for it.
+    pub fn in_memory(limits: Limits) -> Result<Self, VectorError> {
+        Self::start(schema::in_memory()?, limits)
+    }
+
+    fn start(db: Database, limits: Limits) -> Result<Self, VectorError> {
+        let cache = Arc::new(Cache::new(limits.memory));
+        let (writing, reclaiming, applied) = (db.clone(), db.clone(), cache.clone());
+        let commits = Commits::start(
+            "vectors-commit",
+            move |group| commit(&writing, &applied, group),
+            move || block_on(reclaiming.write(purge::step)).unwrap_or(false),
+        )?;
+        Ok(Self {
+            db,
+            cache,
+            scans: Scans::new(limits.threads),
+            commits,
+        })
+    }
+
+    /// Forgets what came from chunks.
+    pub(crate) async fn retract_points(
+        &self,
+        key: &CollectionKey,
+        kind: Kind,
+        chunks: Vec<String>,
+    ) -> Result<usize, VectorError> {
+        let key = key.clone();
+        self.change(Job::Retract { key, kind, chunks }).await
+    }
+
+    /// Ends all generations of a collection up to the key's, at once; the number of points it held.
+    pub(crate) async fn end_collection(&self, key: &CollectionKey) -> Result<usize, VectorError> {
+        self.change(Job::Drop(key.clone())).await
+    }
+
+    /// The file below.
+    pub(crate) fn db(&self) -> &Database {
+        &self.db
+    }
+
+    /// Ends everything of a workspace.
+    pub(crate) async fn end_workspace(&self, workspace: &str) -> Result<usize, VectorError> {
+        self.change(Job::DropWorkspace(workspace.to_owned())).await
+    }
+
+    async fn change(&self, job: Job) -> Result<usize, VectorError> {
+        let (reply, done) = oneshot::channel();
+        self.commits.push((job, reply)).await?;
+        done.await.map_err(|_| VectorError::Closed)?
+    }
+
+    async fn tell(&self, space: i64, best: Vec<Candidate>) -> Result<Vec<Hit>, VectorError> {
+        if best.is_empty() {
+            return Ok(Vec::new());
+        }
+        let told = self.db.read(move |conn| {
+            let mut hits = Vec::with_capacity(best.len());
+            for one in best {
+                // Gone since the search: no longer an answer.
+                if let Some(subject) = read::subject(conn, space, one.group)? {
+                    hits.push(Hit {
+                        subject,
+                        score: f64::from(one.score),
+                        facets: read::facets(conn, space, one.facet)?,
+                    });
+                }
+            }
+            Ok(hits)
+        });
+        Ok(told.await?)
+    }
+
+    /// Bytes of vectors in memory, with what belongs to them.
+    pub fn memory(&self) -> usize {
+        self.cache.bytes()
+    }
+}
+
+#[async_trait]
+impl PointStore for SqlitePoints {
+    async fn put(&self, write: Write) -> Result<usize, VectorError> {
+        self.change(Job::Put(write)).await
+    }
+
+    async fn search(&self, search: Search) -> Result<Vec<Hit>, VectorError> {
+        let Search {
+            key,
+            kind,
+            vector: mut query,
+            model,
+            limit,
+            conditions,
+        } = search;
+        let found = self.db.read(move |conn| {
+            let Some(space) = schema::space(conn, &key, kind)? else {
+                return Ok(None);
+            };
+            let allowed = read::allowed(conn, space.id, &conditions)?;
+            Ok(Some((space, allowed)))
+        });
+        let Some((space, allowed)) = found.await? else {
+            return Ok(Vec::new());
+        };
+        write::check(&space, kind, &model, query.len())?;
+        let limit = limit.min(MAX_LIMIT);
+        if limit == 0 || space.points == 0 || !scan::normalise(&mut query) {
+            return Ok(Vec::new());
+        }
+        let (id, dimension) = (space.id, space.dimension);
+        let load = || async {
+            let loaded = self.db.read(move |conn| read::load(conn, id, dimension));
+            Ok(loaded.await?)
+        };
+        let index = self.cache.get(id, load).await?;
+        let query = Query {
+            vector: query,
+            limit,
+            allowed,
+        };
+        let best = self.scans.search(&space, index, query).await?;
+        self.tell(id, best).await
+    }
+
+    async fn count(&self, key: &CollectionKey, kind: Kind) -> Result<usize, VectorError> {
+        let key = key.clone();
+        let found = self.db.read(move |conn| schema::space(conn, &key, kind));
+        Ok(found.await?.map_or(0, |space| space.points.max(0) as usize))
+    }
+}
+
+/// Commits jobs together, brings memory up to it and tells everybody. Runs on the commit thread.
+fn commit(db: &Database, cache: &Cache, group: Vec<(Job, Reply<usize>)>) {
+    let (jobs, replies): (Vec<Job>, Vec<_>) = group.into_iter().unzip();
+    let done = block_on(db.write(move |tx| {
+        let run = |job| match job {
+            Job::Put(points) => write::put(tx, points),
+            Job::Retract { key, kind, chunks } => write::retract(tx, &key, kind, &chunks).map(Ok),
+            Job::Drop(key) => write::drop_collection(tx, &key).map(Ok),
+            Job::DropWorkspace(workspace) => write::drop_workspace(tx, &workspace).map(Ok),
+        };
+        jobs.into_iter().map(run).collect::<Result<Vec<_>, _>>()
+    }));
+    metrics::counter!("tg_vectors_commits_total").increment(1);
+    match done {
+        Ok(done) => {
+            for (done, reply) in done.into_iter().zip(replies) {
+                let told = done.map(|done| apply(cache, done));
+                // Nobody may be waiting any more.
+                let _ = reply.send(told);
+            }
+        }
+        Err(error) => {
+            tracing::warn!(%error, changes = replies.len(), "changes of the vectors failed");
+            for reply in replies {
+                let _ = reply.send(Err(error.clone().into()));
+            }
+        }
+    }
+}
+
+fn apply(cache: &Cache, done: Done) -> usize {
+    let mut changes = done.changes.into_iter().peekable();
+    while let Some((space, _)) = changes.peek() {
+        let space = *space;
+        let of_space = std::iter::from_fn(|| changes.next_if(|(id, _)| *id == space));
+        let of_space: Vec<_> = of_space.map(|(_, change)| change).collect();
+        cache.apply(space, of_space.into_iter());
+    }
+    done.gone.into_iter().for_each(|space| cache.remove(space));
+    done.count
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,168 @@
+//! The file of vectors: the record of truth. All SQL over vectors is below this module.
+//!
+//! A *space* holds the vectors of one kind of one collection in one generation of its name. Numbers of points,
+//! subjects, sources and facet sets are counted per space; their row ids carry the space in the upper
+//! half, so that each space is one contiguous range that no query of another can touch. The table `ended`
+//! remembers the last generation of each name that was dropped.
+
+use std::path::Path;
+
+use tg_storage::rusqlite::{Connection, OptionalExtension, Transaction, params};
+use tg_storage::{Database, Durability, StorageError};
+
+use crate::engine::kind::Kind;
+use tg_collections::CollectionKey;
+
+const MIGRATIONS: &[&str] = &["
+CREATE TABLE space (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    workspace TEXT NOT NULL,
+    collection TEXT NOT NULL,
+    incarnation INTEGER NOT NULL,
+    kind INTEGER NOT NULL,
+    model TEXT NOT NULL,
+    dimension INTEGER NOT NULL,
+    points INTEGER NOT NULL DEFAULT 0,
+    next_point INTEGER NOT NULL DEFAULT 1,
+    next_subject INTEGER NOT NULL DEFAULT 1,
+    next_source INTEGER NOT NULL DEFAULT 1,
+    next_facet INTEGER NOT NULL DEFAULT 1,
+    UNIQUE (workspace, collection, incarnation, kind)
+) STRICT;
+CREATE TABLE ended (
+    workspace TEXT NOT NULL,
+    collection TEXT NOT NULL,
+    incarnation INTEGER NOT NULL,
+    PRIMARY KEY (workspace, collection)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE dropped (space INTEGER PRIMARY KEY) STRICT;
+CREATE TABLE subject (id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, body TEXT NOT NULL) STRICT;
+CREATE TABLE source (id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE) STRICT;
+CREATE TABLE facet (id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, body TEXT NOT NULL) STRICT;
+CREATE TABLE facet_entry (
+    space INTEGER NOT NULL,
+    field INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    value TEXT NOT NULL,
+    facet INTEGER NOT NULL,
+    PRIMARY KEY (space, field, name, value, facet)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE point (
+    id INTEGER PRIMARY KEY,
+    subject INTEGER NOT NULL,
+    source INTEGER NOT NULL,
+    tag INTEGER NOT NULL,
+    facet INTEGER NOT NULL,
+    vector BLOB NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX point_key ON point (subject, source, tag);
+CREATE INDEX point_source ON point (source);
+"];
+
+/// Opens or creates the file.
+pub fn open(path: &Path, durability: Durability) -> Result<Database, StorageError> {
+    Database::open(path, MIGRATIONS, durability)
+}
+
+/// A file that exists only in memory.
+pub fn in_memory() -> Result<Database, StorageError> {
+    Database::in_memory(MIGRATIONS)
+}
+
+/// Workspaces that have anything in a file of vectors or of words.
+pub fn workspaces(conn: &Connection) -> Result<Vec<String>, StorageError> {
+    let mut query =
+        conn.prepare_cached("SELECT workspace FROM space UNION SELECT workspace FROM ended")?;
+    let rows = query.query_map([], |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// A space as recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Space {
+    /// Its number.
+    pub id: i64,
+    /// Model of its vectors; empty when nobody said.
+    pub model: String,
+    /// Numbers of a vector.
+    pub dimension: usize,
+    /// Vectors in it.
+    pub points: i64,
+}
+
+/// The space of a collection, if it has one.
+pub fn space(
+    conn: &Connection,
+    key: &CollectionKey,
+    kind: Kind,
+) -> Result<Option<Space>, StorageError> {
+    let sql = "SELECT id, model, dimension, points FROM space
+               WHERE workspace = ?1 AND collection = ?2 AND incarnation = ?3 AND kind = ?4";
+    let named = params![
+        key.workspace(),
+        key.collection(),
+        key.generation(),
+        kind.code()
+    ];
+    let found = conn
+        .prepare_cached(sql)?
+        .query_row(named, |row| {
+            Ok(Space {
+                id: row.get(0)?,
+                model: row.get(1)?,
+                dimension: row.get::<_, i64>(2)?.max(0) as usize,
+                points: row.get(3)?,
+            })
+        })
+        .optional()?;
+    Ok(found)
+}
+
+/// Whether a generation of a collection was dropped.
+pub(crate) fn has_ended(conn: &Connection, key: &CollectionKey) -> Result<bool, StorageError> {
+    let sql = "SELECT incarnation FROM ended WHERE workspace = ?1 AND collection = ?2";
+    let last: Option<i64> = conn
+        .prepare_cached(sql)?
+        .query_row([key.workspace(), key.collection()], |row| row.get(0))
+        .optional()?;
+    Ok(last.is_some_and(|last| key.generation() <= last))
+}
+
+/// Remembers that a collection was dropped up to a generation.
+pub(crate) fn note_end(tx: &Transaction<'_>, key: &CollectionKey) -> Result<(), StorageError> {
+    let sql = "INSERT INTO ended VALUES (?1, ?2, ?3) ON CONFLICT (workspace, collection)
+               DO UPDATE SET incarnation = max(incarnation, excluded.incarnation)";
+    tx.prepare_cached(sql)?.execute(params![
+        key.workspace(),
+        key.collection(),
+        key.generation()
+    ])?;
+    Ok(())
+}
+
+/// Row id of a number within a space.
+pub(crate) fn row_id(space: i64, number: u32) -> i64 {
+    space << 32 | i64::from(number)
+}
+
+/// Number of a row id within its space.
+pub(crate) fn number(id: i64) -> u32 {
+    (id & 0xffff_ffff) as u32
+}
+
+/// Row ids of a space: from, to (not included).
+pub(crate) fn range(space: i64) -> (i64, i64) {
+    (space << 32, (space + 1) << 32)
+}
+
+/// A vector as bytes: little-endian `f32`, as its model made it.
+pub(crate) fn pack(vector: &[f32]) -> Vec<u8> {
+    vector.iter().flat_map(|part| part.to_le_bytes()).collect()
+}
+
+/// Reads bytes of [`pack`] into `vector`.
+pub(crate) fn unpack(bytes: &[u8], vector: &mut Vec<f32>) {
+    vector.clear();
+    let parts = bytes.chunks_exact(4);
+    vector.extend(parts.map(|part| f32::from_le_bytes([part[0], part[1], part[2], part[3]])));
+}

@@ -1,0 +1,156 @@
+//! What only this adapter promises: its file is found again, space is given back, memory is bounded.
+
+use super::*;
+use crate::engine::point::{Facets, Point, Subject};
+use tg_collections::WriteKind;
+
+fn key(collection: &str) -> CollectionKey {
+    CollectionKey::new("w", collection)
+}
+
+fn chunk(id: &str, vector: &[f32]) -> Point {
+    let subject = Subject::Chunk(id.to_owned());
+    let facets = Facets::default();
+    Point::new("chunks[0]", subject, id.to_owned(), facets, vector.to_vec()).unwrap()
+}
+
+async fn keep(store: &SqlitePoints, key: &CollectionKey, points: Vec<Point>) {
+    let write = Write {
+        key: key.clone(),
+        kind: Kind::Chunk,
+        model: "m".to_owned(),
+        write_kind: WriteKind::Direct,
+        points,
+    };
+    store.put(write).await.unwrap();
+}
+
+async fn chunks(store: &SqlitePoints, key: &CollectionKey, vector: &[f32]) -> Vec<String> {
+    let search = Search {
+        key: key.clone(),
+        kind: Kind::Chunk,
+        vector: vector.to_vec(),
+        model: String::new(),
+        limit: 10,
+        conditions: Vec::new(),
+    };
+    let hits = store.search(search).await.unwrap();
+    hits.into_iter()
+        .map(|hit| match hit.subject {
+            Subject::Chunk(id) => id,
+            other => panic!("{other:?}"),
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn what_was_kept_is_found_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("v.sqlite");
+    let open = || SqlitePoints::open(&path, Durability::Process, Limits::default()).unwrap();
+    let (store, c) = (open(), key("c"));
+    let points = vec![chunk("a", &[1.0, 0.1]), chunk("b", &[0.0, 2.0])];
+    keep(&store, &c, points).await;
+    keep(&store, &c, vec![chunk("b", &[3.0, 0.0])]).await;
+    let gone = store.retract_points(&c, Kind::Chunk, vec!["a".into()]);
+    assert_eq!(gone.await.unwrap(), 1);
+    drop(store);
+    let store = open();
+    assert_eq!(chunks(&store, &c, &[1.0, 0.0]).await, ["b"]);
+    assert_eq!(store.count(&c, Kind::Chunk).await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn the_space_of_what_was_dropped_is_given_back() {
+    let store = SqlitePoints::in_memory(Limits::default()).unwrap();
+    for n in 0..2 {
+        let points = (0..3_000)
+            .map(|at| chunk(&format!("{at}"), &[1.0, at as f32]))
+            .collect();
+        keep(&store, &key("c").in_generation(n), points).await;
+    }
+    assert_eq!(store.end_collection(&key("c")).await.unwrap(), 3_000);
+    let left = async {
+        loop {
+            let sql = "SELECT count(*) FROM point";
+            let left = store
+                .db
+                .read(move |conn| Ok(conn.query_row(sql, [], |row| row.get::<_, i64>(0))?));
+            if left.await.unwrap() == 3_000 {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(20), left)
+        .await
+        .expect("space is given back");
+}
+
+#[tokio::test]
+async fn memory_is_bounded_and_comes_back() {
+    let store = SqlitePoints::in_memory(Limits {
+        memory: 600 * 1_024,
+        threads: 2,
+    })
+    .unwrap();
+    let keys: Vec<_> = (0..5).map(|n| key(&n.to_string())).collect();
+    for key in &keys {
+        let points = (0..200)
+            .map(|n| chunk(&n.to_string(), &[n as f32 + 1.0; 256]))
+            .collect();
+        keep(&store, key, points).await;
+    }
+    for _ in 0..2 {
+        for key in &keys {
+            assert_eq!(chunks(&store, key, &[1.0; 256]).await.len(), 10);
+            assert!(store.memory() <= 600 * 1_024, "{}", store.memory());
+        }
+    }
+    let few = SqlitePoints::in_memory(Limits {
+        memory: 1,
+        threads: 1,
+    })
+    .unwrap();
+    keep(&few, &keys[0], vec![chunk("a", &[1.0])]).await;
+    assert_eq!(
+        chunks(&few, &keys[0], &[1.0]).await,
+        ["a"],
+        "larger than the bound: alone"
+    );
+}
+
+#[tokio::test]
+async fn after_searches_and_writes_at_once_the_file_agrees_with_memory() {
+    let store = Arc::new(SqlitePoints::in_memory(Limits::default()).unwrap());
+    let c = key("c");
+    let mut tasks = tokio::task::JoinSet::new();
+    for part in 0..20 {
+        let (store, c) = (store.clone(), c.clone());
+        tasks.spawn(async move {
+            for n in 0..20 {
+                let id = format!("{part}-{n}");
+                keep(&store, &c, vec![chunk(&id, &[1.0, part as f32 + n as f32])]).await;
+                chunks(&store, &c, &[1.0, 0.0]).await;
+            }
+        });
+    }
+    while let Some(done) = tasks.join_next().await {
+        done.unwrap();
+    }
+    assert_eq!(store.count(&c, Kind::Chunk).await.unwrap(), 400);
+    let space = {
+        let c = c.clone();
+        store
+            .db
+            .read(move |conn| schema::space(conn, &c, Kind::Chunk))
+            .await
+            .unwrap()
+            .unwrap()
+    };
+    let again = store
+        .db
+        .read(move |conn| read::load(conn, space.id, 2))
+        .await
+        .unwrap();
+    assert_eq!(again.len(), 400, "the file agrees with memory");
+}

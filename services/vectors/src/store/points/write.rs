@@ -1,0 +1,172 @@
+//! Changes of the file: points come and go, collections end. Every function runs inside the writer's
+//! transaction and reports what changed, so that what is in memory can follow.
+
+use tg_storage::StorageError;
+use tg_storage::rusqlite::{OptionalExtension, Transaction, params};
+
+use super::put::Open;
+use super::schema::{Space, has_ended, note_end, number, space};
+use crate::engine::index::Change;
+use crate::engine::kind::Kind;
+use crate::engine::point::hash;
+use crate::error::VectorError;
+use crate::store::Write;
+use tg_collections::{CollectionKey, WriteKind};
+
+/// What a change did to a space.
+#[derive(Debug, Default, PartialEq)]
+pub struct Done {
+    /// Changes by space, in order.
+    pub changes: Vec<(i64, Change)>,
+    /// Spaces that are no more.
+    pub gone: Vec<i64>,
+    /// Points that are new or changed, or were removed.
+    pub count: usize,
+}
+
+/// Whether vectors may join those of a space. An empty model is not compared.
+pub fn check(held: &Space, kind: Kind, model: &str, dimension: usize) -> Result<(), VectorError> {
+    if held.points == 0 {
+        return Ok(());
+    }
+    if !held.model.is_empty() && !model.is_empty() && held.model != model {
+        return Err(VectorError::OtherModel {
+            kind,
+            held: held.model.clone(),
+            given: model.to_owned(),
+        });
+    }
+    if held.dimension != dimension {
+        return Err(VectorError::OtherDimension {
+            kind,
+            held: held.dimension,
+            given: dimension,
+        });
+    }
+    Ok(())
+}
+
+/// Puts points. An error of the inner kind means that nothing was changed.
+pub fn put(tx: &Transaction<'_>, write: Write) -> Result<Result<Done, VectorError>, StorageError> {
+    let Write {
+        key,
+        kind,
+        model,
+        write_kind,
+        points,
+    } = write;
+    let mut done = Done::default();
+    if write_kind == WriteKind::Tracked && has_ended(tx, &key)? {
+        return Ok(Ok(done));
+    }
+    let Some(dimension) = points.first().map(|point| point.vector.len()) else {
+        return Ok(Ok(done));
+    };
+    if let Some(other) = points.iter().find(|point| point.vector.len() != dimension) {
+        return Ok(Err(VectorError::OtherDimension {
+            kind,
+            held: dimension,
+            given: other.vector.len(),
+        }));
+    }
+    let mut open = match Open::find(tx, &key, kind, &model, dimension, &mut done)? {
+        Ok(open) => open,
+        Err(refused) => return Ok(Err(refused)),
+    };
+    for point in points {
+        if let Some(change) = open.put(tx, point)? {
+            done.changes.push((open.id, change));
+            done.count += 1;
+        }
+    }
+    open.save(tx)?;
+    Ok(Ok(done))
+}
+
+/// Removes what came from chunks.
+pub fn retract(
+    tx: &Transaction<'_>,
+    key: &CollectionKey,
+    kind: Kind,
+    chunks: &[String],
+) -> Result<Done, StorageError> {
+    let mut done = Done::default();
+    let Some(held) = space(tx, key, kind)? else {
+        return Ok(done);
+    };
+    for chunk in chunks {
+        let hash = hash(held.id, chunk);
+        let source: Option<i64> = tx
+            .prepare_cached("SELECT id FROM source WHERE hash = ?1")?
+            .query_row([&hash[..]], |row| row.get(0))
+            .optional()?;
+        if let Some(source) = source {
+            remove(tx, held.id, source, &mut done)?;
+        }
+    }
+    tx.prepare_cached("UPDATE space SET points = points - ?2 WHERE id = ?1")?
+        .execute(params![held.id, done.count as i64])?;
+    Ok(done)
+}
+
+fn remove(
+    tx: &Transaction<'_>,
+    space: i64,
+    source: i64,
+    done: &mut Done,
+) -> Result<(), StorageError> {
+    let gone: Vec<(i64, i64)> = tx
+        .prepare_cached("SELECT id, subject FROM point WHERE source = ?1")?
+        .query_map([source], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<Result<_, _>>()?;
+    tx.prepare_cached("DELETE FROM point WHERE source = ?1")?
+        .execute([source])?;
+    tx.prepare_cached("DELETE FROM source WHERE id = ?1")?
+        .execute([source])?;
+    for (point, subject) in gone {
+        let orphan = "DELETE FROM subject WHERE id = ?1
+                      AND NOT EXISTS (SELECT 1 FROM point WHERE subject = ?1)";
+        tx.prepare_cached(orphan)?.execute([subject])?;
+        done.changes.push((space, Change::Remove(number(point))));
+        done.count += 1;
+    }
+    Ok(())
+}
+
+/// Ends all generations of a collection up to the key's. What it held is reclaimed later.
+pub fn drop_collection(tx: &Transaction<'_>, key: &CollectionKey) -> Result<Done, StorageError> {
+    let sql = "DELETE FROM space WHERE workspace = ?1 AND collection = ?2 AND incarnation <= ?3
+               RETURNING id, points";
+    let named = params![key.workspace(), key.collection(), key.generation()];
+    let done = drop_where(tx, sql, named)?;
+    note_end(tx, key)?;
+    Ok(done)
+}
+
+/// Ends everything of a workspace.
+pub fn drop_workspace(tx: &Transaction<'_>, workspace: &str) -> Result<Done, StorageError> {
+    let sql = "DELETE FROM space WHERE workspace = ?1 RETURNING id, points";
+    let done = drop_where(tx, sql, params![workspace])?;
+    tx.prepare_cached("DELETE FROM ended WHERE workspace = ?1")?
+        .execute([workspace])?;
+    Ok(done)
+}
+
+pub(super) fn drop_where(
+    tx: &Transaction<'_>,
+    sql: &str,
+    named: &[&dyn tg_storage::rusqlite::ToSql],
+) -> Result<Done, StorageError> {
+    let ended: Vec<(i64, i64)> = tx
+        .prepare_cached(sql)?
+        .query_map(named, |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<Result<_, _>>()?;
+    let mut done = Done::default();
+    for (space, points) in ended {
+        tx.prepare_cached("INSERT INTO dropped VALUES (?1)")?
+            .execute([space])?;
+        done.gone.push(space);
+        done.count += points.max(0) as usize;
+    }
+    Ok(done)
+}
