@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use tg_schemas::{Error, Topic};
 
-use crate::fault;
-use crate::piece::Part;
+use crate::engine::piece::Part;
+use crate::error;
 
 /// A flow as config keeps it, as far as it matters here.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -28,11 +28,11 @@ enum Interface {
 impl Flow {
     /// Reads the record of a flow that is to be loaded into.
     pub(crate) fn read(id: &str, row: Option<&str>) -> Result<Self, Error> {
-        let row = row.ok_or_else(|| fault::load(format!("flow: there is no flow '{id}'")))?;
+        let row = row.ok_or_else(|| error::load(format!("flow: there is no flow '{id}'")))?;
         let flow: Self = serde_json::from_str(row)
-            .map_err(|_| fault::load(format!("flow: the record of '{id}' cannot be read")))?;
+            .map_err(|_| error::load(format!("flow: the record of '{id}' cannot be read")))?;
         if matches!(flow.status.as_str(), "starting" | "stopping") {
-            return Err(fault::load(format!("flow: '{id}' does not run now")));
+            return Err(error::load(format!("flow: '{id}' does not run now")));
         }
         Ok(flow)
     }
@@ -54,7 +54,7 @@ impl Flow {
             Some(Interface::Topics(topics)) => topics.get("flow"),
             None => None,
         };
-        let topic = topic.ok_or_else(|| fault::load(format!("flow: it has no '{name}'")))?;
+        let topic = topic.ok_or_else(|| error::load(format!("flow: it has no '{name}'")))?;
         Topic::parse(topic)
     }
 }

@@ -13,14 +13,15 @@
 //! Nothing here belongs to a collection: deleting one leaves its cores alone. Nothing is held whole in
 //! memory but single pieces.
 
-mod fault;
+mod engine;
+mod error;
 mod flow;
-mod key;
+mod handlers;
 mod library;
 mod load;
-mod piece;
-mod reaped;
-mod service;
+mod options;
+mod processors;
+mod purge;
 mod store;
 
-pub use service::processors;
+pub use processors::processors;

@@ -4,7 +4,7 @@ use tg_mesh::{Cx, Out};
 use tg_schemas::msg::{DocumentMetadata, KnowledgeResponse, LibraryBlob, LibraryMetadata};
 use tg_schemas::{Error, ErrorCode};
 
-use crate::fault;
+use crate::error;
 use crate::store::{Cores, Pending};
 
 /// Bytes of one part of a document; a multiple of three, so that base64 texts can be joined.
@@ -30,7 +30,7 @@ impl<'a> Library<'a> {
 
     /// A document of the library.
     async fn document(&self, id: &str) -> Result<Option<DocumentMetadata>, Error> {
-        self.library.find(id).await.map_err(fault::library)
+        self.library.find(id).await.map_err(error::library)
     }
 
     /// Sends a document and all that was made of it, each after its parent. A core whose document is not in
@@ -56,7 +56,7 @@ impl<'a> Library<'a> {
             out.send(reply).await?;
             self.send_content(&id, out).await?;
             let children = self.library.children(&id).await;
-            let children = children.map_err(fault::library)?;
+            let children = children.map_err(error::library)?;
             waiting.extend(children.into_iter().rev());
         }
         Ok(())
@@ -65,7 +65,7 @@ impl<'a> Library<'a> {
     async fn send_content(&self, id: &str, out: &mut Out<KnowledgeResponse>) -> Result<(), Error> {
         let mut content = self.library.stream(id, PART)?;
         let mut offset = 0;
-        while let Some(piece) = content.next_piece().await.map_err(fault::library)? {
+        while let Some(piece) = content.next_piece().await.map_err(error::library)? {
             let length = decoded_length(&piece.base64)?;
             // What is one part is whole.
             let total = match usize::try_from(piece.total) {
@@ -101,7 +101,7 @@ impl<'a> Library<'a> {
             // It came twice, or another hand brought it.
             return match self.document(&blob.id).await? {
                 Some(_) => Ok(()),
-                None => Err(fault::field(
+                None => Err(error::field(
                     "library-blob.id",
                     "the metadata of a document goes before its content",
                 )),
@@ -122,7 +122,7 @@ impl<'a> Library<'a> {
 
     async fn add(&self, pending: &Pending, now: i64, content: String) -> Result<(), Error> {
         let added = self.library.add(document(&pending.metadata, now), content);
-        added.await.map_err(fault::library)
+        added.await.map_err(error::library)
     }
 
     /// Takes one part; whether it was the last.
@@ -145,9 +145,9 @@ impl<'a> Library<'a> {
             (pending.upload, pending.chunk)
         };
         if upload.is_empty() || chunk <= 0 {
-            return Err(fault::field(
+            return Err(error::field(
                 "library-blob.offset",
-                "the first part is missing",
+                "the part from 0 on is required first",
             ));
         }
         let fits = blob.offset >= 0
@@ -156,17 +156,17 @@ impl<'a> Library<'a> {
             && (last || length == chunk);
         if !fits {
             let why = "parts of a document must be of one size, but for the last";
-            return Err(fault::field("library-blob.offset", why));
+            return Err(error::field("library-blob.offset", why));
         }
         if upload == KNOWN {
             return Ok(last);
         }
         let part = blob.offset / chunk;
         let taken = self.library.upload_part(&upload, part, blob.data.clone());
-        taken.await.map_err(fault::library)?;
+        taken.await.map_err(error::library)?;
         if last {
             let completed = self.library.complete_upload(&upload).await;
-            completed.map_err(fault::library)?;
+            completed.map_err(error::library)?;
         }
         Ok(last)
     }
@@ -184,7 +184,7 @@ impl<'a> Library<'a> {
         }
         let document = document(&pending.metadata, now);
         let begun = self.library.begin_upload(document, total, chunk).await;
-        let begun = begun.map_err(fault::library)?;
+        let begun = begun.map_err(error::library)?;
         Ok(begun.unwrap_or_else(|| KNOWN.to_owned()))
     }
 }
@@ -218,7 +218,7 @@ fn document(told: &LibraryMetadata, now: i64) -> DocumentMetadata {
 /// Bytes behind a base64 text without line ends.
 fn decoded_length(text: &str) -> Result<i64, Error> {
     if !text.len().is_multiple_of(4) {
-        return Err(fault::field(
+        return Err(error::field(
             "library-blob.data",
             "must be base64 in one line",
         ));

@@ -18,10 +18,10 @@ use tg_schemas::msg::{
 };
 use tg_schemas::{Class, Error, FlowId, Topic, WorkspaceId};
 
-use crate::fault;
+use crate::engine::key::{CoreKey, Kind};
+use crate::engine::piece::{Carried, Part, Piece};
+use crate::error;
 use crate::flow::Flow;
-use crate::key::{CoreKey, Kind};
-use crate::piece::{Carried, Part, Piece};
 use crate::store::{Cores, Load};
 use pump::{Pump, Record};
 
@@ -116,12 +116,12 @@ impl Loader<'_> {
 
     async fn number(&self) -> Result<i64, Error> {
         let found = self.cores.find(&self.core).await?;
-        found.ok_or_else(fault::no_such_core)
+        found.ok_or_else(error::no_such_core)
     }
 
     async fn flow(&self) -> Result<Flow, Error> {
         if self.flow.is_empty() {
-            return Err(fault::load("flow: is required"));
+            return Err(error::load("flow: is required"));
         }
         let row = || {
             let config = self.cx.config();
@@ -205,7 +205,7 @@ impl Loader<'_> {
 
     fn retract_topic(&self) -> Result<Topic, Error> {
         let flow = FlowId::new(&self.flow)
-            .map_err(|_| fault::load(format!("flow: there is no flow '{}'", self.flow)))?;
+            .map_err(|_| error::load(format!("flow: there is no flow '{}'", self.flow)))?;
         Ok(Topic::flow(
             Class::Flow,
             RETRACT,
@@ -257,7 +257,7 @@ fn workspace(cx: &Cx) -> Result<WorkspaceId, Error> {
     cx.scope
         .workspace
         .clone()
-        .ok_or_else(|| fault::field("workspace", "is required"))
+        .ok_or_else(|| error::field("workspace", "is required"))
 }
 
 /// Waits (bounded) until the view of the configuration shows something.

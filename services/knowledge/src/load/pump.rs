@@ -10,8 +10,8 @@ use tokio::time::Instant;
 
 use super::Counts;
 use super::tally::{Heard, OnTheirWay, Sent};
-use crate::fault;
-use crate::piece::{Carried, Part, Piece};
+use crate::engine::piece::{Carried, Part, Piece};
+use crate::error;
 use crate::store::{Cores, Stored};
 
 /// Pieces on their way at most.
@@ -94,7 +94,7 @@ impl Pump<'_> {
             Some((failed, why)) => {
                 let of = counts.get("records").copied().unwrap_or(0) + failed as i64;
                 let text = format!("{failed} of {of} records were refused; the first: {why}");
-                Err(fault::load(text))
+                Err(error::load(text))
             }
         }
     }
@@ -165,7 +165,7 @@ impl Pump<'_> {
     ) -> Result<(), Error> {
         for one in sent.all() {
             let piece = self.cores.piece(self.core, one.id).await?;
-            let piece = piece.ok_or_else(fault::no_such_core)?;
+            let piece = piece.ok_or_else(error::no_such_core)?;
             if let Some((topic, record)) = make(&piece)? {
                 self.publish(one.id, &topic, record).await?;
             }

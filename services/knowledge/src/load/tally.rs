@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use tg_schemas::msg::RunTallyEntry;
 
+use crate::engine::piece::{Part, Piece};
 use crate::flow::keeper;
-use crate::piece::{Part, Piece};
 
 /// A piece on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,112 +1,144 @@
-//! The file of cores. All SQL of this service is below this module.
+//! Where cores are kept: what an adapter does, and the one over SQLite.
 //!
-//! Pieces hang on the number of their core. A deleted core loses its row at once; the pieces are reclaimed
-//! step by step, by number, so that a new core of the same name never meets them.
+//! Each method is one transaction, and repeating one changes nothing more. A core that was deleted is out of reach at
+//! once; what it held is purged step by step, and a new core of the same name never meets it. A method fails when the
+//! store failed, and has changed nothing then; what else it may refuse is said where it is.
 
-mod cores;
-mod loads;
-mod pending;
-
-use std::path::Path;
-
-use tg_storage::{Database, Durability, StorageError};
-
-pub(crate) use cores::Stored;
-pub(crate) use loads::Load;
-pub(crate) use pending::Pending;
-
-const MIGRATIONS: &[&str] = &["
-CREATE TABLE core (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    workspace TEXT NOT NULL,
-    name TEXT NOT NULL,
-    kind INTEGER NOT NULL,
-    UNIQUE (workspace, name, kind)
-) STRICT;
-CREATE TABLE dropped (core INTEGER PRIMARY KEY) STRICT;
-CREATE TABLE piece (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    core INTEGER NOT NULL,
-    part INTEGER NOT NULL,
-    digest BLOB NOT NULL,
-    model TEXT NOT NULL,
-    items INTEGER NOT NULL,
-    body BLOB NOT NULL,
-    UNIQUE (core, digest)
-) STRICT;
-CREATE INDEX piece_order ON piece (core, part, id);
-CREATE TABLE load (
-    workspace TEXT NOT NULL,
-    core TEXT NOT NULL,
-    kind INTEGER NOT NULL,
-    flow TEXT NOT NULL,
-    collection TEXT NOT NULL,
-    incarnation INTEGER NOT NULL,
-    run TEXT NOT NULL,
-    PRIMARY KEY (workspace, core, kind, flow, collection)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX load_run ON load (run);
-CREATE TABLE pending (
-    workspace TEXT NOT NULL,
-    document TEXT NOT NULL,
-    metadata TEXT NOT NULL,
-    upload TEXT NOT NULL,
-    chunk INTEGER NOT NULL,
-    at INTEGER NOT NULL,
-    PRIMARY KEY (workspace, document)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX pending_at ON pending (at);
-"];
-
-/// The open file.
-pub(crate) struct Cores {
-    db: Database,
-}
-
-impl Cores {
-    /// Opens or creates the file and takes its lock. Blocks: call it off the runtime.
-    pub(crate) fn open(path: &Path, durability: Durability) -> Result<Self, StorageError> {
-        let db = Database::open(path, MIGRATIONS, durability)?;
-        Ok(Self { db })
-    }
-
-    /// A file that exists only in memory.
-    #[cfg(test)]
-    pub(crate) fn in_memory() -> Result<Self, StorageError> {
-        let db = Database::in_memory(MIGRATIONS)?;
-        Ok(Self { db })
-    }
-
-    /// The file below.
-    pub(crate) fn file(&self) -> &Database {
-        &self.db
-    }
-
-    /// Workspaces that have anything here.
-    pub(crate) async fn known_workspaces(&self) -> Result<Vec<String>, StorageError> {
-        self.db
-            .read(|conn| {
-                let sql = "SELECT workspace FROM core UNION SELECT workspace FROM load
-                           UNION SELECT workspace FROM pending";
-                let mut query = conn.prepare_cached(sql)?;
-                let rows = query.query_map([], |row| row.get(0))?;
-                Ok(rows.collect::<Result<_, _>>()?)
-            })
-            .await
-    }
-
-    /// Forgets everything of a workspace.
-    pub(crate) async fn drop_workspace(&self, workspace: &str) -> Result<(), StorageError> {
-        let workspace = workspace.to_owned();
-        self.db
-            .write(move |tx| {
-                cores::drop_workspace(tx, &workspace)?;
-                loads::drop_workspace(tx, &workspace)?;
-                pending::drop_workspace(tx, &workspace)
-            })
-            .await
-    }
-}
+pub(crate) mod sqlite;
 
 #[cfg(test)]
-mod tests;
+mod conformance;
+
+use async_trait::async_trait;
+use tg_schemas::msg::LibraryMetadata;
+use tg_storage::StorageError;
+
+use crate::engine::key::{CoreKey, Kind};
+use crate::engine::piece::{Part, Piece};
+
+/// Documents that may wait for their content in one workspace.
+pub(crate) const MAX_PENDING: i64 = 100_000;
+/// How long they may, in milliseconds.
+pub(crate) const PENDING_MILLIS: i64 = 24 * 60 * 60 * 1000;
+
+/// A piece that is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stored {
+    /// Grows in the order in which pieces came.
+    pub(crate) id: i64,
+    pub(crate) piece: Piece,
+}
+
+/// A core that was loaded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Load {
+    pub(crate) core: CoreKey,
+    pub(crate) flow: String,
+    pub(crate) collection: String,
+    /// Which generation of the collection.
+    pub(crate) generation: i64,
+    /// The run of the last load.
+    pub(crate) run: String,
+}
+
+/// A document whose content is still to come.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Pending {
+    pub(crate) metadata: LibraryMetadata,
+    /// The upload that takes its parts; empty before the first.
+    pub(crate) upload: String,
+    /// Bytes of a part.
+    pub(crate) chunk: i64,
+}
+
+/// Cores and their pieces.
+#[async_trait]
+pub(crate) trait CoreStore: Send + Sync {
+    /// Names of the cores of a workspace, in order.
+    async fn list(&self, workspace: &str, kind: Kind) -> Result<Vec<String>, StorageError>;
+
+    /// The number of a core, if there is one.
+    async fn find(&self, key: &CoreKey) -> Result<Option<i64>, StorageError>;
+
+    /// Keeps pieces; those that are there already are left alone. Durable when `Ok`; the number of new ones.
+    /// What comes of a load from here is there already, and of a core that was deleted meanwhile it stays
+    /// away: pieces of such a `run` are not kept.
+    async fn keep(
+        &self,
+        key: CoreKey,
+        pieces: Vec<Piece>,
+        run: Option<String>,
+    ) -> Result<usize, StorageError>;
+
+    /// Pieces of a core that came after another, as many as fit a page; empty at the end.
+    async fn page(&self, core: i64, part: Part, after: i64) -> Result<Vec<Stored>, StorageError>;
+
+    /// One piece, unless its core was deleted meanwhile.
+    async fn piece(&self, core: i64, id: i64) -> Result<Option<Piece>, StorageError>;
+
+    /// Deletes cores. Whether there was one. Their pieces are out of reach at once and purged later.
+    async fn delete(&self, keys: Vec<CoreKey>) -> Result<bool, StorageError>;
+
+    /// Purges some of what deleted cores held, little, so that others need not wait long. Whether there is more to do.
+    async fn purge_some(&self) -> Result<bool, StorageError>;
+}
+
+/// What was loaded where: an unload takes out what a load brought in.
+#[async_trait]
+pub(crate) trait LoadStore: Send + Sync {
+    /// Notes a load before any of it is published.
+    async fn note_load(&self, load: &Load) -> Result<(), StorageError>;
+
+    /// Loads of a core through a flow; into one collection if one is named.
+    async fn loads(
+        &self,
+        core: &CoreKey,
+        flow: &str,
+        collection: &str,
+    ) -> Result<Vec<Load>, StorageError>;
+
+    /// Forgets a load that was taken back.
+    async fn forget_load(&self, load: &Load) -> Result<(), StorageError>;
+}
+
+/// Documents on their way into the library: what is said of them waits for their content.
+#[async_trait]
+pub(crate) trait PendingStore: Send + Sync {
+    /// Notes what is said of a document. Takes the place of what was said before.
+    ///
+    /// # Errors
+    /// [`StorageError::Refused`] while too many documents of the workspace wait; otherwise when the store failed.
+    async fn announce(
+        &self,
+        workspace: &str,
+        metadata: LibraryMetadata,
+        now: i64,
+    ) -> Result<(), StorageError>;
+
+    /// A document that was announced.
+    async fn announced(
+        &self,
+        workspace: &str,
+        document: &str,
+    ) -> Result<Option<Pending>, StorageError>;
+
+    /// Notes where the parts of a document go.
+    async fn uploading(
+        &self,
+        workspace: &str,
+        document: &str,
+        upload: String,
+        chunk: i64,
+    ) -> Result<(), StorageError>;
+
+    /// Forgets a document that arrived.
+    async fn arrived(&self, workspace: &str, document: &str) -> Result<(), StorageError>;
+}
+
+/// Everything that the service keeps.
+pub(crate) trait KnowledgeStore: CoreStore + LoadStore + PendingStore + 'static {}
+
+impl<S: CoreStore + LoadStore + PendingStore + 'static> KnowledgeStore for S {}
+
+/// What the service keeps, wherever that is.
+pub(crate) type Cores = dyn KnowledgeStore;

@@ -87,7 +87,7 @@ async fn content_that_nobody_announced_is_refused() {
     let error = world.ask(content("urn:x", "aGVs", 3, 9)).await.unwrap_err();
     assert_eq!(
         error.message,
-        "library-blob.offset: the first part is missing"
+        "library-blob.offset: the part from 0 on is required first"
     );
     // A child whose parent is not there: the library's own words.
     world.one(announce(said("urn:y", "urn:nobody"))).await;

@@ -1,13 +1,13 @@
-//! What the reaper of deleted workspaces does here: their cores end.
+//! The end of workspaces: their cores, loads and waiting documents go.
 
 use async_trait::async_trait;
 use tg_collections::{KnownConfig, WorkspaceStore};
 use tg_schemas::{Error, WorkspaceKey, WorkspaceTombstone};
 
-use crate::store::Cores;
+use super::SqliteCores;
 
 #[async_trait]
-impl WorkspaceStore for Cores {
+impl WorkspaceStore for SqliteCores {
     async fn workspaces(&self) -> Result<Vec<String>, Error> {
         Ok(self.known_workspaces().await?)
     }

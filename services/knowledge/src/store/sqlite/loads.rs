@@ -1,26 +1,16 @@
 //! What was loaded where: an unload takes out what a load brought in.
 
+use async_trait::async_trait;
 use tg_storage::StorageError;
 use tg_storage::rusqlite::{OptionalExtension, Transaction, params};
 
-use super::Cores;
-use crate::key::CoreKey;
+use super::SqliteCores;
+use crate::engine::key::CoreKey;
+use crate::store::{Load, LoadStore};
 
-/// A core that was loaded.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Load {
-    pub(crate) core: CoreKey,
-    pub(crate) flow: String,
-    pub(crate) collection: String,
-    /// Which generation of the collection.
-    pub(crate) generation: i64,
-    /// The run of the last load.
-    pub(crate) run: String,
-}
-
-impl Cores {
-    /// Notes a load before any of it is published.
-    pub(crate) async fn note_load(&self, load: &Load) -> Result<(), StorageError> {
+#[async_trait]
+impl LoadStore for SqliteCores {
+    async fn note_load(&self, load: &Load) -> Result<(), StorageError> {
         let load = load.clone();
         let sql = "INSERT INTO load VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
                    ON CONFLICT (workspace, core, kind, flow, collection)
@@ -41,8 +31,7 @@ impl Cores {
             .await
     }
 
-    /// Loads of a core through a flow; into one collection if one is named.
-    pub(crate) async fn loads(
+    async fn loads(
         &self,
         core: &CoreKey,
         flow: &str,
@@ -70,8 +59,7 @@ impl Cores {
             .await
     }
 
-    /// Forgets a load that was taken back.
-    pub(crate) async fn forget_load(&self, load: &Load) -> Result<(), StorageError> {
+    async fn forget_load(&self, load: &Load) -> Result<(), StorageError> {
         let load = load.clone();
         let sql = "DELETE FROM load WHERE workspace = ?1 AND core = ?2 AND kind = ?3
                    AND flow = ?4 AND collection = ?5 AND run = ?6";

@@ -2,7 +2,7 @@
 
 use tg_schemas::{Error, ErrorCode};
 
-use crate::fault;
+use crate::error;
 
 /// Longest name in bytes.
 const LONGEST: usize = 1024;
@@ -46,7 +46,7 @@ impl CoreKey {
     /// Names a core; `path` is told when it cannot be one.
     pub(crate) fn new(workspace: &str, kind: Kind, id: &str, path: &str) -> Result<Self, Error> {
         if id.is_empty() {
-            return Err(fault::field(path, "is required"));
+            return Err(error::field(path, "is required"));
         }
         if id.len() > LONGEST {
             let text = format!("{path}: is longer than {LONGEST} bytes");

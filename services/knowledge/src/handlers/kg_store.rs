@@ -9,17 +9,17 @@ use tg_runs::{RunContext, RunId};
 use tg_schemas::msg::{GraphEmbeddings, Metadata, Triples};
 use tg_schemas::{Error, Triple};
 
-use crate::key::{CoreKey, Kind};
-use crate::piece::{self, Piece};
-use crate::store::Cores;
+use crate::engine::key::{CoreKey, Kind};
+use crate::engine::piece::{self, Piece};
+use crate::store::KnowledgeStore;
 
 /// What questions left behind is no knowledge of a document.
 const TRACES: &str = "urn:graph:retrieval";
 
 /// Keeps what passes.
-pub(super) struct Keeper(pub(super) Arc<OwnedStore<Cores>>);
+pub(crate) struct Recorder<S>(pub(crate) Arc<OwnedStore<S>>);
 
-impl Keeper {
+impl<S: KnowledgeStore> Recorder<S> {
     async fn keep(&self, cx: &Cx, key: CoreKey, pieces: Vec<Piece>) -> Result<(), ReadFault> {
         if pieces.is_empty() {
             return Ok(());
@@ -47,7 +47,7 @@ fn core(cx: &Cx, metadata: &Option<Metadata>) -> Result<Option<CoreKey>, ReadFau
 }
 
 #[async_trait]
-impl Read<Triples> for Keeper {
+impl<S: KnowledgeStore> Read<Triples> for Recorder<S> {
     async fn read(&self, cx: Cx, record: Triples) -> Result<(), ReadFault> {
         let Some(key) = core(&cx, &record.metadata)? else {
             return Ok(());
@@ -64,7 +64,7 @@ fn is_trace(triple: &Triple) -> bool {
 }
 
 #[async_trait]
-impl Read<GraphEmbeddings> for Keeper {
+impl<S: KnowledgeStore> Read<GraphEmbeddings> for Recorder<S> {
     async fn read(&self, cx: Cx, record: GraphEmbeddings) -> Result<(), ReadFault> {
         let Some(key) = core(&cx, &record.metadata)? else {
             return Ok(());

@@ -1,32 +1,22 @@
 //! Cores and their pieces.
 
+use async_trait::async_trait;
 use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use super::{Cores, loads};
-use crate::key::{CoreKey, Kind};
-use crate::piece::{Part, Piece};
+use super::{SqliteCores, loads};
+use crate::engine::key::{CoreKey, Kind};
+use crate::engine::piece::{Part, Piece};
+use crate::store::{CoreStore, Stored};
 
 /// Bytes of pieces read at once, unless the first has more.
 const PAGE: usize = 1 << 20;
 /// Pieces of deleted cores that are reclaimed in one step.
-const RECLAIMED: i64 = 64;
+const PURGED: i64 = 64;
 
-/// A piece that is stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Stored {
-    /// Grows in the order in which pieces came.
-    pub(crate) id: i64,
-    pub(crate) piece: Piece,
-}
-
-impl Cores {
-    /// Names of the cores of a workspace, in order.
-    pub(crate) async fn list(
-        &self,
-        workspace: &str,
-        kind: Kind,
-    ) -> Result<Vec<String>, StorageError> {
+#[async_trait]
+impl CoreStore for SqliteCores {
+    async fn list(&self, workspace: &str, kind: Kind) -> Result<Vec<String>, StorageError> {
         let workspace = workspace.to_owned();
         let sql = "SELECT name FROM core WHERE workspace = ?1 AND kind = ?2 ORDER BY name";
         self.db
@@ -38,16 +28,12 @@ impl Cores {
             .await
     }
 
-    /// The number of a core, if there is one.
-    pub(crate) async fn find(&self, key: &CoreKey) -> Result<Option<i64>, StorageError> {
+    async fn find(&self, key: &CoreKey) -> Result<Option<i64>, StorageError> {
         let key = key.clone();
         self.db.read(move |conn| find(conn, &key)).await
     }
 
-    /// Keeps pieces; those that are there already are left alone. Durable when `Ok`; the number of new ones.
-    /// What comes of a load from here is there already, and of a core that was deleted meanwhile it stays
-    /// away: pieces of such a `run` are not kept.
-    pub(crate) async fn keep(
+    async fn keep(
         &self,
         key: CoreKey,
         pieces: Vec<Piece>,
@@ -84,13 +70,7 @@ impl Cores {
             .await
     }
 
-    /// Pieces of a core that came after another, as many as fit a page; empty at the end.
-    pub(crate) async fn page(
-        &self,
-        core: i64,
-        part: Part,
-        after: i64,
-    ) -> Result<Vec<Stored>, StorageError> {
+    async fn page(&self, core: i64, part: Part, after: i64) -> Result<Vec<Stored>, StorageError> {
         let sql = "SELECT id, part, model, items, body FROM piece
                    WHERE core = ?1 AND part = ?2 AND id > ?3 ORDER BY id";
         self.db
@@ -111,8 +91,7 @@ impl Cores {
             .await
     }
 
-    /// One piece, unless its core was deleted meanwhile.
-    pub(crate) async fn piece(&self, core: i64, id: i64) -> Result<Option<Piece>, StorageError> {
+    async fn piece(&self, core: i64, id: i64) -> Result<Option<Piece>, StorageError> {
         let sql = "SELECT id, part, model, items, body FROM piece WHERE core = ?1 AND id = ?2";
         self.db
             .read(move |conn| {
@@ -125,8 +104,7 @@ impl Cores {
             .await
     }
 
-    /// Deletes cores. Whether there was one. Their pieces are out of reach at once and reclaimed later.
-    pub(crate) async fn delete(&self, keys: Vec<CoreKey>) -> Result<bool, StorageError> {
+    async fn delete(&self, keys: Vec<CoreKey>) -> Result<bool, StorageError> {
         self.db
             .write(move |tx| {
                 let mut any = false;
@@ -142,8 +120,7 @@ impl Cores {
             .await
     }
 
-    /// Reclaims some of what deleted cores held. Whether there is more to do.
-    pub(crate) async fn reclaim(&self) -> Result<bool, StorageError> {
+    async fn purge_some(&self) -> Result<bool, StorageError> {
         self.db
             .write(|tx| {
                 let next = "SELECT core FROM dropped LIMIT 1";
@@ -156,7 +133,7 @@ impl Cores {
                 };
                 let sql = "DELETE FROM piece WHERE id IN
                            (SELECT id FROM piece WHERE core = ?1 LIMIT ?2)";
-                let gone = tx.prepare_cached(sql)?.execute([core, RECLAIMED])?;
+                let gone = tx.prepare_cached(sql)?.execute([core, PURGED])?;
                 if gone == 0 {
                     tx.prepare_cached("DELETE FROM dropped WHERE core = ?1")?
                         .execute([core])?;
@@ -217,4 +194,31 @@ pub(super) fn drop_workspace(tx: &Transaction<'_>, workspace: &str) -> Result<()
         .query_map([workspace], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
     gone.into_iter().try_for_each(|core| drop_core(tx, core))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_pieces_of_a_deleted_core_are_purged() {
+        let cores = SqliteCores::in_memory().unwrap();
+        let core = CoreKey::new("w", Kind::Graph, "urn:doc", "id").unwrap();
+        for number in 0..100 {
+            let piece = Piece {
+                part: Part::Triples,
+                model: String::new(),
+                items: 1,
+                body: vec![number],
+            };
+            cores.keep(core.clone(), vec![piece], None).await.unwrap();
+        }
+        assert_eq!(cores.delete(vec![core]).await, Ok(true));
+        while cores.purge_some().await.unwrap() {}
+        let sql = "SELECT count(*) FROM piece";
+        let left = cores
+            .db
+            .read(move |conn| Ok(conn.query_row(sql, [], |row| row.get::<_, i64>(0))?));
+        assert_eq!(left.await, Ok(0));
+    }
 }

@@ -9,22 +9,22 @@ use tg_schemas::msg::{KnowledgeRequest, KnowledgeResponse, Metadata};
 use tg_schemas::{Error, ErrorCode};
 use tokio::sync::Notify;
 
-use crate::fault;
-use crate::key::{CoreKey, Kind};
+use crate::engine::key::{CoreKey, Kind};
+use crate::engine::piece::{self, Piece};
+use crate::error;
 use crate::library::Library;
 use crate::load::{self, Counts, Loader};
-use crate::piece::{self, Piece};
-use crate::store::{Cores, Stored};
+use crate::store::{Cores, KnowledgeStore, Stored};
 
-/// The door of a workspace's cores.
-pub(super) struct Door {
-    pub(super) store: Arc<OwnedStore<Cores>>,
+/// Answers what is asked of a workspace's cores.
+pub(crate) struct Knowledge<S> {
+    pub(crate) store: Arc<OwnedStore<S>>,
     /// Something was deleted.
-    pub(super) wake: Arc<Notify>,
+    pub(crate) wake: Arc<Notify>,
 }
 
 #[async_trait]
-impl Serve<KnowledgeRequest, KnowledgeResponse> for Door {
+impl<S: KnowledgeStore> Serve<KnowledgeRequest, KnowledgeResponse> for Knowledge<S> {
     async fn serve(
         &self,
         cx: Cx,
@@ -34,7 +34,7 @@ impl Serve<KnowledgeRequest, KnowledgeResponse> for Door {
         let cores = self.store.get().await?;
         let call = Call {
             cx: &cx,
-            cores: &cores,
+            cores: &*cores,
         };
         let reply = match ask.operation.as_str() {
             "list-kg-cores" => call.list(Kind::Graph).await?,
@@ -52,7 +52,7 @@ impl Serve<KnowledgeRequest, KnowledgeResponse> for Door {
             "load-de-core" => call.load(Kind::Document, ask).await?,
             "unload-kg-core" => call.unload(Kind::Graph, ask).await?,
             "unload-de-core" => call.unload(Kind::Document, ask).await?,
-            "" => return Err(fault::field("operation", "is required")),
+            "" => return Err(error::field("operation", "is required")),
             _ => {
                 let text = "operation: is not known to the knowledge service";
                 return Err(Error::new(ErrorCode::BadOperation, text));
@@ -62,7 +62,7 @@ impl Serve<KnowledgeRequest, KnowledgeResponse> for Door {
     }
 }
 
-impl Door {
+impl<S: KnowledgeStore> Knowledge<S> {
     /// Deletes the cores of a name. One of them is enough.
     async fn delete(
         &self,
@@ -111,7 +111,7 @@ impl Call<'_> {
     ) -> Result<(), Error> {
         let key = self.key(kind, id)?;
         let found = self.cores.find(&key).await?;
-        let core = found.ok_or_else(fault::no_such_core)?;
+        let core = found.ok_or_else(error::no_such_core)?;
         let metadata = Metadata {
             id: key.id.clone(),
             root: String::new(),
@@ -154,7 +154,7 @@ impl Call<'_> {
         }
         if let Some(one) = ask.library_metadata {
             if one.id.is_empty() {
-                return Err(fault::field("library-metadata.id", "is required"));
+                return Err(error::field("library-metadata.id", "is required"));
             }
             let workspace = self.cx.workspace_key();
             self.cores.announce(workspace.as_str(), one, now()).await?;
@@ -162,20 +162,20 @@ impl Call<'_> {
         }
         if let Some(one) = ask.library_blob {
             if one.id.is_empty() {
-                return Err(fault::field("library-blob.id", "is required"));
+                return Err(error::field("library-blob.id", "is required"));
             }
             Library::new(self.cx).take(self.cores, now(), one).await?;
             any = true;
         }
         match any {
             true => Ok(KnowledgeResponse::default()),
-            false => Err(fault::field("triples", "is required")),
+            false => Err(error::field("triples", "is required")),
         }
     }
 
     async fn put_document(&self, ask: KnowledgeRequest) -> Result<KnowledgeResponse, Error> {
         let one = ask.document_embeddings;
-        let one = one.ok_or_else(|| fault::field("document-embeddings", "is required"))?;
+        let one = one.ok_or_else(|| error::field("document-embeddings", "is required"))?;
         let path = "document-embeddings.metadata";
         let key = self.put_key(Kind::Document, &one.metadata, path)?;
         let pieces = piece::of_chunks(&one.model, one.chunks)?;
@@ -187,7 +187,7 @@ impl Call<'_> {
     fn put_key(&self, kind: Kind, of: &Option<Metadata>, path: &str) -> Result<CoreKey, Error> {
         let of = of
             .as_ref()
-            .ok_or_else(|| fault::field(path, "is required"))?;
+            .ok_or_else(|| error::field(path, "is required"))?;
         let (id, field) = match of.root.as_str() {
             "" => (of.id.as_str(), "id"),
             root => (root, "root"),

@@ -1,11 +1,19 @@
-//! Cores on disk: names, pages, deletion and waiting documents.
+//! What every adapter does: names, pages, deletion, loads and waiting documents. A new one is added by one line at the
+//! end.
 
+use tg_collections::WorkspaceStore;
 use tg_schemas::msg::LibraryMetadata;
-use tg_schemas::{Term, Triple};
+use tg_schemas::{Term, Triple, WorkspaceKey, WorkspaceTombstone};
 
-use super::*;
-use crate::key::{CoreKey, Kind};
-use crate::piece::{Part, Piece, of_triples};
+use super::sqlite::SqliteCores;
+use super::{KnowledgeStore, Load};
+use crate::engine::key::{CoreKey, Kind};
+use crate::engine::piece::{Part, Piece, of_triples};
+
+/// What the suite needs of an adapter.
+trait Adapter: KnowledgeStore + WorkspaceStore {}
+
+impl<S: KnowledgeStore + WorkspaceStore> Adapter for S {}
 
 fn key(workspace: &str, id: &str) -> CoreKey {
     CoreKey::new(workspace, Kind::Graph, id, "id").unwrap()
@@ -16,7 +24,7 @@ fn pieces(name: &str) -> Vec<Piece> {
     of_triples(&[triple]).unwrap()
 }
 
-async fn held(cores: &Cores, key: &CoreKey) -> Vec<Piece> {
+async fn held(cores: &impl Adapter, key: &CoreKey) -> Vec<Piece> {
     let Some(core) = cores.find(key).await.unwrap() else {
         return Vec::new();
     };
@@ -24,20 +32,16 @@ async fn held(cores: &Cores, key: &CoreKey) -> Vec<Piece> {
     page.into_iter().map(|stored| stored.piece).collect()
 }
 
-#[tokio::test]
-async fn what_comes_again_doubles_nothing() {
-    let cores = Cores::in_memory().unwrap();
+async fn what_comes_again_doubles_nothing(cores: &impl Adapter) {
     let core = key("w", "urn:doc");
     assert_eq!(cores.keep(core.clone(), pieces("urn:a"), None).await, Ok(1));
     assert_eq!(cores.keep(core.clone(), pieces("urn:a"), None).await, Ok(0));
     assert_eq!(cores.keep(core.clone(), pieces("urn:b"), None).await, Ok(1));
     let both = [pieces("urn:a"), pieces("urn:b")].concat();
-    assert_eq!(held(&cores, &core).await, both);
+    assert_eq!(held(cores, &core).await, both);
 }
 
-#[tokio::test]
-async fn names_never_meet() {
-    let cores = Cores::in_memory().unwrap();
+async fn names_never_meet(cores: &impl Adapter) {
     for (workspace, id) in [("a", "b:c"), ("a:b", "c"), ("a", "b_c"), ("a_b", "c")] {
         let name = format!("urn:{workspace}/{id}");
         let kept = cores.keep(key(workspace, id), pieces(&name), None).await;
@@ -45,14 +49,19 @@ async fn names_never_meet() {
     }
     assert_eq!(cores.list("a", Kind::Graph).await.unwrap(), ["b:c", "b_c"]);
     assert!(cores.list("a", Kind::Document).await.unwrap().is_empty());
-    cores.drop_workspace("a").await.unwrap();
+    let proof = WorkspaceTombstone {
+        generation: 0,
+        deleted_at: 1,
+        purge_after: 1,
+    };
+    let workspace = WorkspaceKey::new("a", 0);
+    cores.purge(&workspace, &proof).await.unwrap();
+    assert_eq!(cores.workspaces().await.unwrap(), ["a:b", "a_b"]);
     assert!(cores.list("a", Kind::Graph).await.unwrap().is_empty());
-    assert_eq!(held(&cores, &key("a_b", "c")).await, pieces("urn:a_b/c"));
+    assert_eq!(held(cores, &key("a_b", "c")).await, pieces("urn:a_b/c"));
 }
 
-#[tokio::test]
-async fn a_deleted_core_is_out_of_reach_at_once_and_reclaimed_later() {
-    let cores = Cores::in_memory().unwrap();
+async fn a_deleted_core_is_out_of_reach_at_once_and_purged_later(cores: &impl Adapter) {
     let core = key("w", "urn:doc");
     for number in 0..100 {
         let pieces = pieces(&format!("urn:{number}"));
@@ -60,25 +69,17 @@ async fn a_deleted_core_is_out_of_reach_at_once_and_reclaimed_later() {
     }
     assert_eq!(cores.delete(vec![core.clone()]).await, Ok(true));
     assert_eq!(cores.delete(vec![core.clone()]).await, Ok(false));
-    assert!(held(&cores, &core).await.is_empty());
+    assert!(held(cores, &core).await.is_empty());
     // One of the same name starts empty.
     cores
         .keep(core.clone(), pieces("urn:new"), None)
         .await
         .unwrap();
-    while cores.reclaim().await.unwrap() {}
-    assert_eq!(held(&cores, &core).await, pieces("urn:new"));
-    let left: i64 = cores
-        .db
-        .read(|conn| Ok(conn.query_row("SELECT count(*) FROM piece", [], |row| row.get(0))?))
-        .await
-        .unwrap();
-    assert_eq!(left, 1);
+    while cores.purge_some().await.unwrap() {}
+    assert_eq!(held(cores, &core).await, pieces("urn:new"));
 }
 
-#[tokio::test]
-async fn pages_are_bounded_and_go_on_where_the_last_ended() {
-    let cores = Cores::in_memory().unwrap();
+async fn pages_are_bounded_and_go_on_where_the_last_ended(cores: &impl Adapter) {
     let core = key("w", "urn:doc");
     let large = "x".repeat(200 << 10);
     for number in 0..20 {
@@ -97,9 +98,7 @@ async fn pages_are_bounded_and_go_on_where_the_last_ended() {
     assert_eq!(seen, 20);
 }
 
-#[tokio::test]
-async fn what_a_load_brings_by_is_not_kept_again() {
-    let cores = Cores::in_memory().unwrap();
+async fn what_a_load_brings_by_is_not_kept_again(cores: &impl Adapter) {
     let load = Load {
         core: key("w", "urn:doc"),
         flow: "f".into(),
@@ -119,9 +118,7 @@ async fn what_a_load_brings_by_is_not_kept_again() {
     assert_eq!(kept, Ok(1));
 }
 
-#[tokio::test]
-async fn loads_are_known_by_flow_and_collection() {
-    let cores = Cores::in_memory().unwrap();
+async fn loads_are_known_by_flow_and_collection(cores: &impl Adapter) {
     let load = |collection: &str, run: &str| Load {
         core: key("w", "urn:doc"),
         flow: "f".into(),
@@ -143,9 +140,9 @@ async fn loads_are_known_by_flow_and_collection() {
     assert!(cores.loads(&core, "f", "a").await.unwrap().is_empty());
 }
 
-#[tokio::test]
-async fn a_document_waits_for_its_content_in_its_own_workspace_and_not_for_ever() {
-    let cores = Cores::in_memory().unwrap();
+async fn a_document_waits_for_its_content_in_its_own_workspace_and_not_for_ever(
+    cores: &impl Adapter,
+) {
     let metadata = LibraryMetadata {
         id: "urn:d".into(),
         title: "T".into(),
@@ -167,3 +164,29 @@ async fn a_document_waits_for_its_content_in_its_own_workspace_and_not_for_ever(
     cores.arrived("w", "urn:e").await.unwrap();
     assert_eq!(cores.announced("w", "urn:e").await, Ok(None));
 }
+
+/// Holds an adapter to all of it.
+macro_rules! conformance {
+    ($adapter:ident, $make:expr) => {
+        conformance!($adapter, $make;
+            what_comes_again_doubles_nothing,
+            names_never_meet,
+            a_deleted_core_is_out_of_reach_at_once_and_purged_later,
+            pages_are_bounded_and_go_on_where_the_last_ended,
+            what_a_load_brings_by_is_not_kept_again,
+            loads_are_known_by_flow_and_collection,
+            a_document_waits_for_its_content_in_its_own_workspace_and_not_for_ever);
+    };
+    ($adapter:ident, $make:expr; $($promise:ident),*) => {
+        mod $adapter {
+            use super::*;
+
+            $(#[tokio::test]
+            async fn $promise() {
+                super::$promise(&$make).await;
+            })*
+        }
+    };
+}
+
+conformance!(sqlite, SqliteCores::in_memory().unwrap());

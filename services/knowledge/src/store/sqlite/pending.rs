@@ -1,30 +1,17 @@
 //! Documents on their way into the library: what is said of them waits for their content.
 
+use async_trait::async_trait;
 use tg_schemas::msg::LibraryMetadata;
 use tg_schemas::{Error, ErrorCode};
 use tg_storage::StorageError;
 use tg_storage::rusqlite::{OptionalExtension, Transaction, params};
 
-use super::Cores;
+use super::SqliteCores;
+use crate::store::{MAX_PENDING, PENDING_MILLIS, Pending, PendingStore};
 
-/// Documents that may wait for their content in one workspace.
-const MOST: i64 = 100_000;
-/// How long they may, in milliseconds.
-const LONGEST: i64 = 24 * 60 * 60 * 1000;
-
-/// A document whose content is still to come.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Pending {
-    pub(crate) metadata: LibraryMetadata,
-    /// The upload that takes its parts; empty before the first.
-    pub(crate) upload: String,
-    /// Bytes of a part.
-    pub(crate) chunk: i64,
-}
-
-impl Cores {
-    /// Notes what is said of a document. Takes the place of what was said before.
-    pub(crate) async fn announce(
+#[async_trait]
+impl PendingStore for SqliteCores {
+    async fn announce(
         &self,
         workspace: &str,
         metadata: LibraryMetadata,
@@ -36,11 +23,11 @@ impl Cores {
         self.db
             .write(move |tx| {
                 tx.prepare_cached("DELETE FROM pending WHERE at < ?1")?
-                    .execute([now - LONGEST])?;
+                    .execute([now - PENDING_MILLIS])?;
                 let count: i64 = tx
                     .prepare_cached("SELECT count(*) FROM pending WHERE workspace = ?1")?
                     .query_row([&workspace], |row| row.get(0))?;
-                if count >= MOST {
+                if count >= MAX_PENDING {
                     return Err(StorageError::Refused(Error::new(
                         ErrorCode::Busy,
                         "library-metadata: too many documents wait for their content",
@@ -53,8 +40,7 @@ impl Cores {
             .await
     }
 
-    /// A document that was announced.
-    pub(crate) async fn announced(
+    async fn announced(
         &self,
         workspace: &str,
         document: &str,
@@ -80,8 +66,7 @@ impl Cores {
             .await
     }
 
-    /// Notes where the parts of a document go.
-    pub(crate) async fn uploading(
+    async fn uploading(
         &self,
         workspace: &str,
         document: &str,
@@ -100,12 +85,7 @@ impl Cores {
             .await
     }
 
-    /// Forgets a document that arrived.
-    pub(crate) async fn arrived(
-        &self,
-        workspace: &str,
-        document: &str,
-    ) -> Result<(), StorageError> {
+    async fn arrived(&self, workspace: &str, document: &str) -> Result<(), StorageError> {
         let named = [workspace.to_owned(), document.to_owned()];
         let sql = "DELETE FROM pending WHERE workspace = ?1 AND document = ?2";
         self.db

@@ -1,22 +1,23 @@
-//! Reclaims what was deleted.
+//! Purges what deleted cores held, step by step.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tg_mesh::{Mesh, OwnedStore};
 use tokio::sync::Notify;
 
-use crate::store::Cores;
-
-/// Longest pause between two looks.
-const LOOK: Duration = Duration::from_secs(60);
+use crate::options::LOOK;
+use crate::store::{CoreStore, KnowledgeStore};
 
 /// Runs until the process stops.
-pub(super) async fn run(mesh: Mesh, store: Arc<OwnedStore<Cores>>, wake: Arc<Notify>) {
+pub(crate) async fn run<S: KnowledgeStore>(
+    mesh: Mesh,
+    store: Arc<OwnedStore<S>>,
+    wake: Arc<Notify>,
+) {
     loop {
         // A process that stands by must not open the store, nor hold it while nothing is done.
         if let Some(cores) = store.opened() {
-            reclaim(&mesh, &cores).await;
+            purge(&mesh, &*cores).await;
         }
         tokio::select! {
             () = wake.notified() => {}
@@ -26,13 +27,13 @@ pub(super) async fn run(mesh: Mesh, store: Arc<OwnedStore<Cores>>, wake: Arc<Not
     }
 }
 
-async fn reclaim(mesh: &Mesh, cores: &Cores) {
+async fn purge(mesh: &Mesh, cores: &impl CoreStore) {
     while !mesh.stopping().is_cancelled() {
-        match cores.reclaim().await {
+        match cores.purge_some().await {
             Ok(true) => tokio::task::yield_now().await,
             Ok(false) => return,
             Err(error) => {
-                tracing::warn!(%error, "deleted knowledge cores could not be reclaimed");
+                tracing::warn!(%error, "deleted knowledge cores could not be purged");
                 return;
             }
         }
