@@ -6,6 +6,7 @@ pub mod faults;
 pub mod flow;
 pub mod fuzz;
 pub mod model;
+pub mod outside;
 pub mod process;
 pub mod rabbitmq;
 pub mod socket;

@@ -53,6 +53,8 @@ pub struct Launch {
     pub data_dir: Option<PathBuf>,
     /// Most bytes of address space that the process may have.
     pub address_space: Option<u64>,
+    /// Most file descriptors that the process may have.
+    pub descriptors: Option<u64>,
 }
 
 impl Launch {
@@ -79,6 +81,12 @@ impl Launch {
     /// Bounds the address space of the process, as `ulimit -v` does: an allocation beyond it ends the process.
     pub fn address_space(mut self, bytes: u64) -> Self {
         self.address_space = Some(bytes);
+        self
+    }
+
+    /// Bounds the file descriptors of the process, as `ulimit -n` does.
+    pub fn descriptors(mut self, count: u64) -> Self {
+        self.descriptors = Some(count);
         self
     }
 
@@ -113,11 +121,17 @@ impl Launch {
         };
         let log = scratch.path().join("log");
         let program = bin_dir()?.join("threadgraph");
-        let mut command = match self.address_space {
-            None => Command::new(&program),
-            Some(bytes) => {
+        let space = self
+            .address_space
+            .map(|bytes| format!("-v {}", bytes / 1_024));
+        let files = self.descriptors.map(|count| format!("-n {count}"));
+        let limits = space.into_iter().chain(files);
+        let limits: String = limits.map(|one| format!("ulimit {one}; ")).collect();
+        let mut command = match limits.as_str() {
+            "" => Command::new(&program),
+            limits => {
                 let mut limited = Command::new("sh");
-                let script = format!("ulimit -v {}; exec \"$@\"", bytes / 1_024);
+                let script = format!("{limits}exec \"$@\"");
                 limited.args(["-c", &script, "sh"]).arg(&program);
                 limited
             }
@@ -232,6 +246,24 @@ impl Server {
     pub async fn kill9(mut self) -> Result<()> {
         self.child.start_kill()?;
         self.child.wait().await?;
+        Ok(())
+    }
+
+    /// SIGSTOP: it holds all it has, and does nothing.
+    pub fn freeze(&self) -> Result<()> {
+        self.signal("-STOP")
+    }
+
+    /// SIGCONT: it goes on.
+    pub fn thaw(&self) -> Result<()> {
+        self.signal("-CONT")
+    }
+
+    fn signal(&self, which: &str) -> Result<()> {
+        let pid = self.child.id().context("already gone")?;
+        let mut kill = std::process::Command::new("kill");
+        let sent = kill.arg(which).arg(pid.to_string()).status()?;
+        anyhow::ensure!(sent.success(), "kill {which}");
         Ok(())
     }
 

@@ -118,7 +118,7 @@ impl RabbitNode {
     /// Starts a node and waits until it speaks AMQP.
     pub async fn start() -> Result<Self> {
         let scripts =
-            scripts().context("rabbitmq-server is missing: run scripts/install-rabbitmq.sh")?;
+            scripts().context("rabbitmq-server is required: run scripts/install-rabbitmq.sh")?;
         let dir = TempDir::with_prefix("tg-rabbit-")?;
         for name in ["home", "data", "log"] {
             fs::create_dir(dir.path().join(name))?;
@@ -194,6 +194,21 @@ impl RabbitNode {
     pub async fn close_connections(&self) -> Result<()> {
         self.ctl(&["close_all_connections", "test"]).await?;
         Ok(())
+    }
+
+    /// Closes the connections of one process from the broker's side, as after missed heartbeats.
+    pub async fn close_connections_of(&self, pid: u32) -> Result<usize> {
+        let ports = local_ports(pid)?;
+        let listed = self.ctl(&["list_connections", "pid", "peer_port"]).await?;
+        let mut closed = 0;
+        for line in listed.lines() {
+            let (connection, port) = line.split_once('\t').context("two columns")?;
+            if port.trim().parse().is_ok_and(|port| ports.contains(&port)) {
+                self.ctl(&["close_connection", connection, "test"]).await?;
+                closed += 1;
+            }
+        }
+        Ok(closed)
     }
 
     /// Raises (or clears) the memory alarm: publishers are blocked.
@@ -383,6 +398,26 @@ fn free_ports() -> io::Result<[u16; 3]> {
         *port = listener?.local_addr()?.port();
     }
     Ok(ports)
+}
+
+/// Local ports of a process's TCP connections.
+fn local_ports(pid: u32) -> Result<Vec<u64>> {
+    let links = fs::read_dir(format!("/proc/{pid}/fd"))?.flatten();
+    let sockets: Vec<String> = links
+        .filter_map(|entry| fs::read_link(entry.path()).ok())
+        .filter_map(|link| {
+            let inode = link.to_str()?.strip_prefix("socket:[")?;
+            Some(inode.strip_suffix(']')?.to_owned())
+        })
+        .collect();
+    let table = fs::read_to_string(format!("/proc/{pid}/net/tcp"))?;
+    let port = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let (_, port) = words.get(1)?.split_once(':')?;
+        let ours = sockets.iter().any(|inode| words.get(9) == Some(&&**inode));
+        ours.then(|| u64::from_str_radix(port, 16).ok())?
+    };
+    Ok(table.lines().filter_map(port).collect())
 }
 
 fn kill_group(child: &Child) {

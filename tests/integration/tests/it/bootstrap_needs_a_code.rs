@@ -3,9 +3,11 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 use tg_testkit::process::{Server, client, official, tg};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use crate::edge::with_keys;
 
@@ -17,6 +19,33 @@ async fn ask(server: &Server, headers: &[(&str, &str)]) -> Result<(u16, Value)> 
     let response = request.send().await?;
     let status = response.status().as_u16();
     Ok((status, response.json().await.unwrap_or_default()))
+}
+
+async fn greeted(server: &Server, with: &str) -> Result<()> {
+    for _ in 0..100 {
+        if server
+            .log()
+            .contains(&format!("(the code is in {}", server.data().display()))
+            && server.log().contains(with)
+        {
+            return Ok(());
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    bail!(
+        "the greeting does not say where the code is: {}",
+        server.log()
+    )
+}
+
+#[tokio::test]
+async fn it_is_said_at_each_start_until_it_is_used() -> Result<()> {
+    let data = tempfile::tempdir()?;
+    let server = with_keys().data(data.path()).ready().await?;
+    greeted(&server, "bootstrap-code").await?;
+    server.terminate().await?;
+    let again = with_keys().data(data.path()).ready().await?;
+    greeted(&again, "bootstrap-code").await
 }
 
 #[tokio::test]
@@ -41,13 +70,9 @@ async fn pages_and_scanners_get_nothing_and_the_code_opens_once() -> Result<()> 
     let mode = std::fs::metadata(&file)?.permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let code = std::fs::read_to_string(&file)?.trim().to_owned();
-    for _ in 0..100 {
-        if server.log().contains(&code) {
-            break;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
-    assert!(server.log().contains(&code), "the greeting does not say it");
+    // What is printed goes to a file here, which others may read: it only says where the code is.
+    greeted(&server, "bootstrap-code").await?;
+    assert!(!server.log().contains(&code), "the code is in the log");
     let from_elsewhere = ("Host", "tg.example");
     let (status, _) = ask(&server, &[from_elsewhere, ("X-Bootstrap-Code", "wrong")]).await?;
     assert_eq!(status, 401);
@@ -57,6 +82,39 @@ async fn pages_and_scanners_get_nothing_and_the_code_opens_once() -> Result<()> 
     assert!(!file.exists());
     let (status, _) = ask(&server, &[from_elsewhere, ("X-Bootstrap-Code", &code)]).await?;
     assert_eq!(status, 401);
+    Ok(())
+}
+
+/// What proxies on this machine say that do not tell for whom they ask: HTTP/1.0, or a header of theirs.
+#[tokio::test]
+async fn a_proxy_of_this_machine_is_somebody_else() -> Result<()> {
+    let server = with_keys().ready().await?;
+    let host = format!("Host: 127.0.0.1:{}\r\n", server.port());
+    let ask = async |version: &str, more: &str| {
+        let mut stream = TcpStream::connect(("127.0.0.1", server.port())).await?;
+        let request = format!(
+            "POST /api/v1/auth/bootstrap {version}\r\n{host}{more}Connection: close\r\nContent-Length: 0\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).await?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await?;
+        anyhow::Ok(answer)
+    };
+    for (version, more) in [
+        ("HTTP/1.0", ""),
+        ("HTTP/1.1", "Via: 1.0 proxy\r\n"),
+        ("HTTP/1.1", "Forwarded: for=203.0.113.7\r\n"),
+        ("HTTP/1.1", "X-Real-IP: 203.0.113.7\r\n"),
+    ] {
+        let answer = ask(version, more).await?;
+        let refused = answer.contains(" 401 ") && !answer.contains("tg_");
+        ensure!(refused, "{version} {more}: {answer}");
+    }
+    let answer = ask("HTTP/1.1", "").await?;
+    ensure!(
+        answer.contains(" 200 ") && answer.contains("tg_"),
+        "{answer}"
+    );
     Ok(())
 }
 

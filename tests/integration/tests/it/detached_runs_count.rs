@@ -63,6 +63,13 @@ async fn count(bus: Bus) -> Result<()> {
         world.post("api/v1/requests", cancel).await?;
     }
     until(&world, 0).await?;
+    // The model is hung up on, and asked nothing more.
+    let calls = world.model.count();
+    assert!(calls > 0);
+    let closed = world.model.wait_closed(calls, Duration::from_secs(5)).await;
+    assert!(closed, "of {calls} calls some go on");
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(world.model.count(), calls);
     let (_, reply) = world
         .post(
             "api/v1/requests",

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tg_testkit::process::{Launch, Server, client};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 /// A system with users and keys.
 pub fn with_keys() -> Launch {
@@ -24,9 +24,14 @@ pub fn peak(server: &Server) -> Result<u64> {
 
 /// A socket before anything was said on it.
 pub async fn raw_socket(server: &Server) -> Result<TcpStream> {
-    let mut stream = TcpStream::connect(("127.0.0.1", server.port())).await?;
+    let stream = TcpStream::connect(("127.0.0.1", server.port())).await?;
+    upgraded(stream, server, "api/v1/socket").await
+}
+
+/// Makes a WebSocket of a connection.
+pub async fn upgraded(mut stream: TcpStream, server: &Server, path: &str) -> Result<TcpStream> {
     let head = format!(
-        "GET /api/v1/socket HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+        "GET /{path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
          Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
         server.port()
     );
@@ -35,8 +40,19 @@ pub async fn raw_socket(server: &Server) -> Result<TcpStream> {
     while !answer.ends_with(b"\r\n\r\n") {
         answer.push(stream.read_u8().await?);
     }
-    ensure!(answer.starts_with(b"HTTP/1.1 101"), "no socket");
+    let line = String::from_utf8_lossy(&answer);
+    ensure!(answer.starts_with(b"HTTP/1.1 101"), "no socket: {line}");
     Ok(stream)
+}
+
+/// A connection from the last of these four numbers of the loopback addresses, with little room for what comes.
+pub async fn connected_from(last: u8, server: &Server) -> Result<TcpStream> {
+    let socket = TcpSocket::new_v4()?;
+    socket.set_recv_buffer_size(64 << 10)?;
+    socket.bind(([127, 0, 0, last], 0).into())?;
+    Ok(socket
+        .connect(([127, 0, 0, 1], server.port()).into())
+        .await?)
 }
 
 /// A text frame. The mask is zero, so that the payload stays as it is.

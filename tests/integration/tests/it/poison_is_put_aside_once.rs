@@ -5,9 +5,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
+use tg_testkit::outside::publish;
 use tg_testkit::process::{Launch, Server};
 use tg_testkit::rabbitmq::RabbitNode;
 
+use crate::upgrades_lose_nothing as upgrades;
+use crate::workspaces::make;
 use crate::world::{Bus, post, up};
 
 const SOON: Duration = Duration::from_secs(30);
@@ -186,4 +189,84 @@ async fn in_its_own_room_on_the_embedded_bus() -> Result<()> {
 #[tokio::test]
 async fn in_its_own_room_over_a_broker() -> Result<()> {
     own_room(Bus::Rabbit).await
+}
+
+/// A workspace whose room is full of records that are tried again holds back its own ones. Another has records tried
+/// again all the same, and its flow stops.
+async fn others_retry_and_stop(bus: Bus) -> Result<()> {
+    let _busy = crate::world::busy().await;
+    let node = match bus {
+        Bus::Embedded => None,
+        Bus::Rabbit => Some(RabbitNode::start().await?),
+    };
+    let broker = node.as_ref().map(RabbitNode::url);
+    let folder = tempfile::tempdir()?;
+    let data = folder.path().join("data");
+    let start = || {
+        let launch = Launch::up()
+            .data(&data)
+            .env("THREADGRAPH_FLOW__PUT_ASIDE_RECORDS", "8");
+        match &broker {
+            Some(url) => launch.arg("--bus").arg(url),
+            None => launch,
+        }
+        .ready()
+    };
+    let server = start().await?;
+    make(&server.url(), "acme").await?;
+    server.terminate().await?;
+    // Records of a release whose schema nobody has kept yet: each is tried again.
+    let release = upgrades::second()?;
+    let of = |workspace: &str, count: usize| -> Result<Vec<_>> {
+        let one = |number| upgrades::of_second(&release, workspace, number);
+        (0..count).map(one).collect()
+    };
+    let records = [of("default", 12)?, of("acme", 1)?].concat();
+    publish(broker.as_deref(), &data, records).await?;
+
+    let server = start().await?;
+    let is = |reason: &'static str, count: usize| {
+        move |all: &[Value]| all.iter().filter(|one| one["reason"] == reason).count() >= count
+    };
+    until(&server, "default", is("retry", 4)).await?;
+    let began = Instant::now();
+    while counted(&server, "tg_records_held_back_total").await? < 1.0 {
+        ensure!(began.elapsed() < SOON, "nothing is held back");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    until(&server, "acme", is("retry", 1)).await?;
+    let stop = json!({"operation": "stop-flow", "workspace": "acme", "flow-id": "default", "drain": "park"});
+    let asked = Instant::now();
+    flow(&server, stop).await?;
+    ensure!(asked.elapsed() < SOON, "{:?}", asked.elapsed());
+    until(&server, "acme", is("parked", 1)).await?;
+    crate::workspaces::start(&server.url(), "acme").await?;
+    let replay =
+        json!({"operation": "replay-put-aside", "workspace": "acme", "flow-id": "default"});
+    flow(&server, replay).await?;
+    until(&server, "acme", is("retry", 1)).await?;
+    server.terminate().await?;
+
+    // With its schema kept, all of them are handled, without anybody's doing.
+    release.keep_schema(&data)?;
+    let server = start().await?;
+    for (workspace, count) in [("default", 12), ("acme", 1)] {
+        let began = Instant::now();
+        while upgrades::there(&server, workspace).await?.len() != count {
+            ensure!(began.elapsed() < SOON, "{workspace}: {}", server.log());
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        until(&server, workspace, |all| all.is_empty()).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn and_others_retry_and_stop_on_the_embedded_bus() -> Result<()> {
+    others_retry_and_stop(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn and_others_retry_and_stop_over_a_broker() -> Result<()> {
+    others_retry_and_stop(Bus::Rabbit).await
 }

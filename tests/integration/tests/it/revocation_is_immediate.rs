@@ -28,7 +28,8 @@ async fn status(server: &Server, key: &str) -> Result<u16> {
     Ok(response.status().as_u16())
 }
 
-async fn key_of(
+/// A key of a user, and its id.
+pub async fn key_of(
     server: &Server,
     admin: &str,
     user: &str,

@@ -40,6 +40,22 @@ async fn before_authentication() -> Result<()> {
     let body = json!({"operation": "bootstrap-status", "x": "x".repeat(5000)});
     let response = client()?.post(&url).json(&body).send().await?;
     assert_eq!(response.status().as_u16(), 413);
+    // Of a key that is wrong that is said, wherever it is shown, and not how little strangers may send.
+    for door in ["iam", "config", "flow/default/service/agent"] {
+        let url = format!("{}api/v1/{door}", server.url());
+        for (key, status) in [(None, 413), (Some("tg_wrong"), 401)] {
+            let mut request = client()?.post(&url).json(&body);
+            if let Some(key) = key {
+                request = request.bearer_auth(key);
+            }
+            let answered = request.send().await?.status().as_u16();
+            let strangers = key.is_none() && matches!(answered, 401 | 413);
+            assert!(
+                answered == status || strangers,
+                "{door} {key:?}: {answered}"
+            );
+        }
+    }
     let taken = peak(&server)? - before;
     assert!(taken < 100, "{taken} MiB");
     assert!(server.alive());

@@ -1,0 +1,110 @@
+//! One address takes neither all connections nor all descriptors, and no number of them takes what files need.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::json;
+use tg_testkit::process::{Launch, Server};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::edge::{connected_from, upgraded, with_keys};
+
+/// So few that connections have to leave some.
+const DESCRIPTORS: u64 = 600;
+/// More than there may be.
+const FLOOD: usize = 500;
+/// Much less than the time that a head may take.
+const SOON: Duration = Duration::from_secs(4);
+
+fn client(last: u8) -> Result<reqwest::Client> {
+    let address = std::net::IpAddr::from([127, 0, 0, last]);
+    let builder = reqwest::Client::builder().local_address(address);
+    Ok(builder.timeout(SOON).build()?)
+}
+
+/// Requests that are never finished, from an address.
+async fn flood(server: &Server, last: u8, count: usize) -> Result<Vec<TcpStream>> {
+    let mut all = Vec::new();
+    for _ in 0..count {
+        let mut stream = connected_from(last, server).await?;
+        // One that is refused may be closed already.
+        let _ = stream.write_all(b"POST / HTTP/1.1\r\n").await;
+        all.push(stream);
+    }
+    Ok(all)
+}
+
+async fn is_served(server: &Server, client: &reqwest::Client, id: &str) -> Result<()> {
+    // 300,000 bytes, which go to a file.
+    let content = "YWFh".repeat(100_000);
+    let ask = json!({"operation": "add-document", "workspace": "default", "content": content,
+        "document-metadata": {"id": id, "kind": "text/plain", "title": "t"}});
+    let request = client.post(format!("{}api/v1/librarian", server.url()));
+    let answer = request.json(&ask).send().await?;
+    let (status, told) = (answer.status().as_u16(), answer.text().await?);
+    ensure!(
+        status == 200 && !told.contains("error"),
+        "{id}: {status} {told}"
+    );
+    Ok(())
+}
+
+fn used(server: &Server) -> Result<u64> {
+    let pid = server.pid().context("it runs")?;
+    Ok(std::fs::read_dir(format!("/proc/{pid}/fd"))?.count() as u64)
+}
+
+#[tokio::test]
+async fn one_address_is_not_all_and_files_have_their_own() -> Result<()> {
+    let server = Launch::up().descriptors(DESCRIPTORS).ready().await?;
+    let before = used(&server)?;
+    let (there, fresh) = (client(9)?, client(8)?);
+    is_served(&server, &there, "urn:d:before").await?;
+    let one = flood(&server, 2, FLOOD).await?;
+    is_served(&server, &fresh, "urn:d:fresh").await?;
+    // From more of them all connections are taken: who is there already is served.
+    let mut more = Vec::new();
+    for last in [3, 4, 5] {
+        more.extend(flood(&server, last, FLOOD / 2).await?);
+    }
+    is_served(&server, &there, "urn:d:there").await?;
+    let now = used(&server)?;
+    ensure!(now < DESCRIPTORS, "{before} before, {now} now");
+    let log = server.log();
+    ensure!(!log.contains("Too many open files"), "{log}");
+    let told = log.contains("an address has too many connections");
+    ensure!(told, "{before} before, {now} now\n{log}");
+    drop((one, more));
+    is_served(&server, &client(7)?, "urn:d:after").await
+}
+
+#[tokio::test]
+async fn strangers_of_one_address_leave_sockets_to_others() -> Result<()> {
+    let server = with_keys().ready().await?;
+    let (mut all, mut refused) = (Vec::new(), 0);
+    for _ in 0..300 {
+        let stream = connected_from(2, &server).await?;
+        match upgraded(stream, &server, "api/v1/socket").await {
+            Ok(socket) => all.push(socket),
+            Err(fault) => {
+                ensure!(fault.to_string().contains(" 503 "), "{fault:#}");
+                refused += 1;
+            }
+        }
+    }
+    ensure!(
+        all.len() == 256 && refused == 44,
+        "{} open, {refused} refused",
+        all.len()
+    );
+    let other = connected_from(3, &server).await?;
+    let mut other = upgraded(other, &server, "api/v1/socket").await?;
+    let auth = crate::edge::text_frame(br#"{"type":"auth","token":"tg_wrong"}"#);
+    other.write_all(&auth).await?;
+    let mut answer = vec![0; 1024];
+    let read = tokio::time::timeout(SOON, other.read(&mut answer)).await??;
+    let answer = String::from_utf8_lossy(&answer[..read]).into_owned();
+    ensure!(answer.contains("auth"), "{answer}");
+    Ok(())
+}
