@@ -296,8 +296,8 @@ pub struct LibrarianRequest {
     /// `stream-document`: exactly the chunk of `chunk_index`, as the one part of the answer.
     #[serde(deserialize_with = "nullable")]
     pub only_chunk: bool,
-    /// `list-documents`, `list-children`, `list-processing`, `list-uploads`: most entries of the answer; 0 for all
-    /// that one message carries.
+    /// `list-documents`, `list-children`, `list-processing`, `list-uploads`: most entries of a page, at
+    /// most 10,000. 0: all, or an error where one message does not hold them; with `after` 1,000.
     #[serde(deserialize_with = "nullable")]
     pub limit: i64,
     /// The same: only what follows the page whose `next` said this.

@@ -61,6 +61,43 @@ fn every_socket_is_described() {
     }
 }
 
+/// Each code that a door closes a socket with is in the description, and no other.
+#[test]
+fn every_close_code_is_described() {
+    let asyncapi = document(ASYNCAPI);
+    let common = include_str!("doors/socket.rs");
+    let shared = common
+        .split("/// The same for sockets of bulk data.")
+        .last();
+    let doors = [
+        ("socket", common.replace(shared.unwrap_or_default(), "")),
+        (
+            "import",
+            include_str!("doors/import.rs").replace("too_big(", "close_code::SIZE"),
+        ),
+        ("export", include_str!("doors/export.rs").to_owned()),
+    ];
+    for (door, code) in doors {
+        let named = [
+            (1000, "close_code::NORMAL"),
+            (1001, "close_code::AWAY"),
+            (1001, "CloseCode::Away"),
+            (1007, "close_code::INVALID"),
+            (1008, "close_code::POLICY"),
+            (1008, "CloseCode::Policy"),
+            (1009, "close_code::SIZE"),
+            (1009, "CloseCode::Size"),
+            (1011, "close_code::ERROR"),
+            (1013, "CloseCode::Again"),
+        ];
+        let closes = named.iter().filter(|(_, name)| code.contains(name));
+        let closes: BTreeSet<String> = closes.map(|(code, _)| code.to_string()).collect();
+        let described = object(&asyncapi, &format!("/x-close-codes/{door}"));
+        let described: BTreeSet<String> = described.keys().cloned().collect();
+        assert_eq!(closes, described, "{door}");
+    }
+}
+
 fn reads<T: Translate>(body: &Body, about: &About) -> Result<(), Error> {
     T::question(&Fields::new(body), about).map(drop)
 }
