@@ -3,22 +3,24 @@
 //! * [`engine`]: blueprints checked and resolved, starts planned, what a stop may take away. Pure.
 //! * `service`: start-flow and stop-flow, each finished after a crash at any point; put-aside records and
 //!   their retries; the operators' questions.
-//! * `store`: epochs, progress of stops, put-aside records, in one SQLite file.
+//! * `store`: epochs, progress of stops, put-aside records: traits, the adapter over SQLite, and the suite that adapters
+//!   pass.
 //! * `config`: what is asked of the config service, which keeps flow records and processor rows.
-//! * `handler`: the doors.
+//! * `handlers`: the doors, and the queue of put-aside records.
 //!
 //! The only service that declares and removes a flow's names. It never reads a message's body.
 
 mod config;
 pub mod engine;
-mod faults;
-mod handler;
-mod processor;
+mod error;
+mod handlers;
+mod options;
+mod processors;
 mod reaped;
-mod reply;
 mod service;
 mod settings;
 mod store;
 
-pub use processor::{PROCESSOR, processors, processors_with};
+pub use options::Options;
+pub use processors::{PROCESSOR, processors};
 pub use settings::{FlowSettings, Quota, Quotas};

@@ -5,21 +5,32 @@ use async_trait::async_trait;
 use tg_collections::{KnownConfig, WorkspaceStore};
 use tg_schemas::{Error, WorkspaceKey, WorkspaceTombstone};
 
-use crate::store::Store;
+use crate::store::{RecordStore, Store};
+
+/// Workspaces looked at in one step.
+const PAGE: u32 = 500;
 
 #[async_trait]
 impl WorkspaceStore for Store {
     const AT_ONCE: bool = true;
 
     async fn workspaces(&self) -> Result<Vec<String>, Error> {
-        Ok(Self::workspaces(self).await?)
+        let (mut all, mut after) = (Vec::new(), String::new());
+        loop {
+            let page = RecordStore::workspaces(&**self, &after, PAGE).await?;
+            let Some(last) = page.last() else {
+                return Ok(all);
+            };
+            after.clone_from(last);
+            all.extend(page);
+        }
     }
 
     async fn purge(&self, key: &WorkspaceKey, deleted: &WorkspaceTombstone) -> Result<(), Error> {
-        Ok(Self::purge(self, key.name(), deleted.deleted_at).await?)
+        Ok(RecordStore::purge(&**self, key.name(), deleted.deleted_at).await?)
     }
 
     fn known_config(&self) -> &dyn KnownConfig {
-        self.file()
+        &**self
     }
 }

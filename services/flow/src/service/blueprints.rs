@@ -10,9 +10,9 @@ use crate::engine::blueprint::Blueprint;
 use crate::engine::catalog::Catalog;
 use crate::engine::check::check;
 use crate::engine::fault::Faults;
-use crate::engine::record::FlowRecord;
-use crate::faults::{bad, conflict, known};
-use crate::reply;
+use tg_schemas::flow_record::FlowRecord;
+use crate::error::{bad, conflict, known};
+use crate::handlers::reply;
 
 impl Service {
     pub(crate) async fn list_blueprints(

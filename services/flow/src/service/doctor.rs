@@ -12,11 +12,13 @@ use tg_schemas::{Error, Topic, WorkspaceId, processors};
 use super::Service;
 use super::why::processor_state;
 use crate::config::{Config, FLOW};
-use crate::engine::record::{FlowRecord, Status};
-use crate::reply;
+use tg_schemas::flow_record::{FlowRecord, Status};
+use crate::handlers::reply;
 
 /// How long the model may take to say what it is.
 const MODEL: Duration = Duration::from_secs(2);
+/// Lines about put-aside records at most.
+const LINES: u32 = 1000;
 
 impl Service {
     pub(crate) async fn doctor(
@@ -61,12 +63,13 @@ impl Service {
     }
 
     async fn put_aside_check(&self, workspace: &WorkspaceId) -> Result<Value, Error> {
-        let tally = self.store().await?.tally(workspace.as_str()).await?;
+        let store = self.store().await?;
+        let tally = store.tally(workspace.as_str(), None, LINES).await?;
         let lines: Vec<String> = tally
             .iter()
-            .map(|(flow, reason, count)| format!("{count} {reason} of {flow}"))
+            .map(|one| format!("{} {} of {}", one.records, one.reason, one.flow))
             .collect();
-        let dead = tally.iter().any(|(_, reason, _)| reason != "retry");
+        let dead = tally.iter().any(|one| one.reason != "retry");
         let detail = if lines.is_empty() {
             "none".to_owned()
         } else {

@@ -7,7 +7,7 @@ use tg_schemas::{Error, WorkspaceId};
 use super::Service;
 use super::start::flow_id;
 use crate::config::{Config, FLOW};
-use crate::faults::known;
+use crate::error::known;
 
 impl Service {
     pub(crate) async fn list_flows(

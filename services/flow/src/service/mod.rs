@@ -25,11 +25,10 @@ use tg_schemas::{Error, FlowId, WorkspaceId};
 use tokio::sync::{Notify, OwnedMutexGuard, RwLock, watch};
 
 use crate::config::{Config, FLOW};
-use crate::engine::record::FlowRecord;
+use tg_schemas::flow_record::FlowRecord;
 use crate::settings::FlowSettings;
 use crate::store::Store;
 
-pub(crate) use put_aside::Reading;
 pub(crate) use resume::{RESUME, watch};
 
 /// A flow: workspace and id.

@@ -10,7 +10,7 @@ use tg_schemas::{Class, Subscription};
 use tokio::time::Instant;
 
 use super::{FlowKey, Service};
-use crate::engine::names::{Names, RowKey};
+use tg_schemas::flow_record::{Names, RowKey};
 use crate::engine::plan::Plan;
 
 /// How often queues are looked at while presence says nothing.

@@ -1,26 +1,24 @@
 //! Put-aside records: taking them in, trying them again when due, and what people do with them.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use tg_mesh::bus::{Link, Promise, Routed, Target};
 use tg_mesh::deadline::now_millis;
-use tg_mesh::{BusError, Cx, Envelope, Mesh, Read, ReadFault};
+use tg_mesh::{BusError, Envelope, Mesh};
 use tg_schemas::codec::ContentType;
 use tg_schemas::msg::{FlowRequest, FlowResponse, PutAside};
 use tg_schemas::{Error, ErrorCode, Headers, Subscription, Topic, WorkspaceId};
 
 use super::{FlowKey, Service};
-use crate::engine::record::Status;
-use crate::faults::{bad, conflict};
-use crate::reply;
-use crate::store::{Kept, NewRecord, Reason, Select};
+use tg_schemas::flow_record::Status;
+use crate::error::{bad, conflict};
+use crate::handlers::reply;
+use crate::store::{Due, Kept, NewRecord, Reason, Select};
 
 /// Records listed or replayed by one request unless it says otherwise, and at most.
 const LIMIT: u32 = 100;
@@ -34,23 +32,16 @@ const LOOK: Duration = Duration::from_secs(30);
 /// How long a stop waits for records that processors put aside to be stored.
 const STORED: Duration = Duration::from_secs(10);
 
-/// Takes put-aside records in.
-pub(crate) struct Reading(pub(crate) Arc<Service>);
-
-#[async_trait]
-impl Read<PutAside> for Reading {
-    async fn read(&self, cx: Cx, record: PutAside) -> Result<(), ReadFault> {
-        let service = &self.0;
-        service.reading.fetch_add(1, Ordering::AcqRel);
-        let outcome = service.take_in(&cx.mesh, record).await;
-        service.reading.fetch_sub(1, Ordering::AcqRel);
-        // Whatever stands in the way, the record stays where it is and comes again.
-        outcome.map_err(|error| ReadFault::Retry { error, after: None })
-    }
-}
-
 impl Service {
-    async fn take_in(&self, mesh: &Mesh, record: PutAside) -> Result<(), Error> {
+    /// Takes a record in that a process put aside.
+    pub(crate) async fn take_in(&self, mesh: &Mesh, record: PutAside) -> Result<(), Error> {
+        self.reading.fetch_add(1, Ordering::AcqRel);
+        let outcome = self.take(mesh, record).await;
+        self.reading.fetch_sub(1, Ordering::AcqRel);
+        outcome
+    }
+
+    async fn take(&self, mesh: &Mesh, record: PutAside) -> Result<(), Error> {
         let headers: Headers = serde_json::from_str(&record.headers).unwrap_or_default();
         let mut reason = Reason::parse(&record.reason).unwrap_or(Reason::Dead);
         let body = record.clone().into_body();
@@ -139,9 +130,9 @@ impl Service {
                 .collect()
         };
         let now = now_millis() as i64;
-        let (due, next) = store.due(now, BATCH, stopping).await?;
-        let full = due.len() == BATCH as usize;
-        for kept in due {
+        let Due { records, next } = store.due(now, BATCH, stopping).await?;
+        let full = records.len() == BATCH as usize;
+        for kept in records {
             // One body at a time: they may be large.
             let Some(kept) = store.whole(&kept.record.workspace, kept.id, None).await? else {
                 continue;

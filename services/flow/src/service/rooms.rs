@@ -6,12 +6,15 @@ use tg_schemas::{Error, WorkspaceId};
 
 use super::Service;
 
+/// Full rooms that are told at most.
+const ROOMS: u32 = 10_000;
+
 impl Service {
     /// Tells which rooms are full, if that changed.
     pub(super) async fn tell_rooms(&self, mesh: &Mesh) -> Result<(), Error> {
         let mut told = self.full_rooms.lock().await;
         let full = match self.store().await {
-            Ok(store) => store.full_rooms().await?,
+            Ok(store) => store.full_rooms(ROOMS).await?,
             // Another process owns the store, and tells.
             Err(_) => Vec::new(),
         };

@@ -20,11 +20,11 @@ use super::stopping::Stop;
 use super::{FlowKey, Service, Stopped};
 use crate::config::{Config, PROCESSOR};
 use crate::engine::closure::Released;
-use crate::engine::names::Names;
+use tg_schemas::flow_record::Names;
 use crate::engine::receipt::{QueueReceipt, Receipt};
-use crate::engine::record::{Drain, FlowRecord, Status};
-use crate::faults::known;
-use crate::reply;
+use tg_schemas::flow_record::{Drain, FlowRecord, Status};
+use crate::error::known;
+use crate::handlers::reply;
 use crate::store::Phase;
 
 impl Service {
@@ -187,9 +187,8 @@ impl Service {
             return Ok(());
         }
         let store = self.store().await?;
-        store
-            .has_room(key.0.as_str(), key.1.as_str(), parked)
-            .await?
+        let room = store.has_room(key.0.as_str(), key.1.as_str(), parked);
+        Ok(room.await?)
     }
 
     /// The names a flow holds: as its record says, else as its processor rows show.

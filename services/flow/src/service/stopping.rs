@@ -12,10 +12,10 @@ use super::presence::look_at;
 use super::{FlowKey, Service};
 use crate::config::Config;
 use crate::engine::closure::Released;
-use crate::engine::names::{Names, RowKey};
+use tg_schemas::flow_record::{Names, RowKey};
 use crate::engine::receipt::{Counts, Receipt};
-use crate::engine::record::Drain;
-use crate::faults::conflict;
+use tg_schemas::flow_record::Drain;
+use crate::error::conflict;
 use crate::store::{NewRecord, Phase, Progress, Reason};
 
 /// How often a queue that is to be deleted is emptied again.

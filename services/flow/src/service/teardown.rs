@@ -9,8 +9,8 @@ use tg_schemas::{Class, Error, Subscription, Topic};
 
 use super::{FlowKey, Service};
 use crate::engine::closure::{Other, Released, concerns, released};
-use crate::engine::names::Names;
-use crate::engine::record::FlowRecord;
+use tg_schemas::flow_record::Names;
+use tg_schemas::flow_record::FlowRecord;
 
 /// Operations on the bus at a time.
 const PARALLEL: usize = 64;

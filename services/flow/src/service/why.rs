@@ -7,9 +7,13 @@ use tg_schemas::{Error, WorkspaceId, processors};
 
 use super::Service;
 use super::start::flow_id;
-use crate::engine::record::{FlowRecord, Status};
-use crate::faults::known;
-use crate::reply;
+use tg_schemas::flow_record::{FlowRecord, Status};
+use crate::error::known;
+use crate::handlers::reply;
+use crate::store::Tally;
+
+/// Reasons told of at most.
+const REASONS: u32 = 16;
 
 impl Service {
     pub(crate) async fn why(
@@ -54,12 +58,16 @@ impl Service {
             };
             said.push(json!({ "subject": queue.name, "state": state, "detail": detail }));
         }
-        for (flow, reason, count) in self.store().await?.tally(workspace.as_str()).await? {
-            if flow == key.1.as_str() {
-                let detail =
-                    format!("{count} records; list them with `tg dead-letters` or `tg parked`");
-                said.push(json!({ "subject": "put-aside", "state": reason, "detail": detail }));
-            }
+        let flow = Some(key.1.as_str());
+        let store = self.store().await?;
+        let tally = store.tally(workspace.as_str(), flow, REASONS).await?;
+        for Tally {
+            reason, records, ..
+        } in tally
+        {
+            let detail =
+                format!("{records} records; list them with `tg dead-letters` or `tg parked`");
+            said.push(json!({ "subject": "put-aside", "state": reason, "detail": detail }));
         }
         if self.waits_for_room(workspace, key.1.as_str()).await {
             let detail = "the quota of put-aside records is reached: records that cannot be handled stay in their \

@@ -1,83 +1,26 @@
-//! What the flow service keeps itself, in one SQLite file: the epoch counter, how far stops have come, and
-//! put-aside records. Flow records and processor rows are configuration, not here.
+//! What the flow service keeps itself: the epoch counter, how far stops have come, and put-aside records. Flow records
+//! and processor rows are configuration, not here.
+//!
+//! [`FlowStore`] is what an adapter does. A method is one transaction; repeating a writer changes nothing, where it does
+//! not say otherwise.
 
-mod aside;
-mod room;
+mod records;
+mod sqlite;
 
-use std::path::Path;
+#[cfg(test)]
+mod conformance;
 
-use tg_storage::rusqlite::{OptionalExtension, params};
-use tg_storage::{Database, Durability, StorageError};
+use std::ops::Deref;
+use std::sync::Arc;
 
-pub(crate) use aside::{Kept, NewRecord, Reason, Select};
+use async_trait::async_trait;
+use tg_collections::KnownConfig;
+use tg_storage::StorageError;
+
+pub(crate) use records::{Due, Kept, NewRecord, Reason, RecordStore, Select, Tally};
+pub(crate) use sqlite::SqliteFlows;
 
 use crate::engine::receipt::Counts;
-use crate::settings::Quotas;
-
-const MIGRATIONS: &[&str] = &["
-CREATE TABLE counter (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-INSERT INTO counter VALUES ('epoch', 0);
-CREATE TABLE stop (
-    workspace TEXT NOT NULL, flow TEXT NOT NULL,
-    epoch INTEGER NOT NULL, phase TEXT NOT NULL, started INTEGER NOT NULL, counts TEXT NOT NULL,
-    PRIMARY KEY (workspace, flow)
-) WITHOUT ROWID;
-CREATE TABLE put_aside (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    workspace TEXT NOT NULL, flow TEXT NOT NULL, topic TEXT NOT NULL, subscription TEXT NOT NULL,
-    reason TEXT NOT NULL, detail TEXT NOT NULL,
-    due INTEGER NOT NULL, attempt INTEGER NOT NULL, since INTEGER NOT NULL,
-    headers TEXT NOT NULL, content_type TEXT NOT NULL, body BLOB NOT NULL,
-    unsettled INTEGER NOT NULL DEFAULT 0
-);
-CREATE INDEX put_aside_flow ON put_aside (workspace, flow, reason);
-CREATE INDEX put_aside_due ON put_aside (due) WHERE reason = 'retry';
-CREATE TABLE held (records INTEGER NOT NULL, bytes INTEGER NOT NULL);
-INSERT INTO held VALUES (0, 0);
-CREATE TRIGGER put_aside_in AFTER INSERT ON put_aside BEGIN
-    UPDATE held SET records = records + 1, bytes = bytes + length(NEW.body);
-END;
-CREATE TRIGGER put_aside_out AFTER DELETE ON put_aside BEGIN
-    UPDATE held SET records = records - 1, bytes = bytes - length(OLD.body);
-END;
-", "
--- Room by workspace, flow and whether the oldest may go for newer ones; the sum over all is not needed any more.
-CREATE TABLE room (
-    workspace TEXT NOT NULL, flow TEXT NOT NULL, dead INTEGER NOT NULL,
-    records INTEGER NOT NULL, bytes INTEGER NOT NULL,
-    PRIMARY KEY (workspace, flow, dead)
-) WITHOUT ROWID;
-INSERT INTO room SELECT workspace, flow, reason = 'dead', count(*), sum(length(body)) FROM put_aside GROUP BY 1, 2, 3;
-DROP TRIGGER put_aside_in;
-DROP TRIGGER put_aside_out;
-DROP TABLE held;
-CREATE TRIGGER room_in AFTER INSERT ON put_aside BEGIN
-    INSERT INTO room VALUES (NEW.workspace, NEW.flow, NEW.reason = 'dead', 1, length(NEW.body))
-    ON CONFLICT (workspace, flow, dead) DO UPDATE
-    SET records = records + 1, bytes = bytes + excluded.bytes;
-END;
-CREATE TRIGGER room_out AFTER DELETE ON put_aside BEGIN
-    UPDATE room SET records = records - 1, bytes = bytes - length(OLD.body)
-    WHERE workspace = OLD.workspace AND flow = OLD.flow AND dead = (OLD.reason = 'dead');
-    DELETE FROM room WHERE workspace = OLD.workspace AND flow = OLD.flow AND records <= 0;
-END;
-CREATE TRIGGER room_moved AFTER UPDATE OF reason ON put_aside WHEN (OLD.reason = 'dead') <> (NEW.reason = 'dead') BEGIN
-    UPDATE room SET records = records - 1, bytes = bytes - length(OLD.body)
-    WHERE workspace = OLD.workspace AND flow = OLD.flow AND dead = (OLD.reason = 'dead');
-    DELETE FROM room WHERE workspace = OLD.workspace AND flow = OLD.flow AND records <= 0;
-    INSERT INTO room VALUES (NEW.workspace, NEW.flow, NEW.reason = 'dead', 1, length(NEW.body))
-    ON CONFLICT (workspace, flow, dead) DO UPDATE
-    SET records = records + 1, bytes = bytes + excluded.bytes;
-END;
-CREATE INDEX put_aside_dead ON put_aside (workspace, id) WHERE reason = 'dead';
-"];
-
-/// The store.
-#[derive(Debug, Clone)]
-pub(crate) struct Store {
-    db: Database,
-    quotas: Quotas,
-}
 
 /// Where a stop stands. Each phase is stored before it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,14 +43,14 @@ impl Phase {
         (Self::Remove, "remove"),
     ];
 
-    fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         Self::ALL
             .iter()
             .find(|(phase, _)| *phase == self)
             .map_or("", |(_, text)| text)
     }
 
-    fn parse(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         let known = Self::ALL.iter().find(|(_, known)| *known == text);
         known.map_or(Self::Drain, |(phase, _)| *phase)
     }
@@ -124,126 +67,57 @@ pub(crate) struct Progress {
     pub(crate) counts: Counts,
 }
 
-impl Store {
-    /// Opens the file. Blocks.
-    pub(crate) fn open(
-        path: &Path,
-        durability: Durability,
-        quotas: Quotas,
-    ) -> Result<Self, StorageError> {
-        Ok(Self {
-            db: Database::open(path, MIGRATIONS, durability)?,
-            quotas,
-        })
-    }
-
-    /// The file below.
-    pub(crate) fn file(&self) -> &Database {
-        &self.db
-    }
-
+/// The epoch counter and stops under way.
+#[async_trait]
+pub(crate) trait StopStore: Send + Sync + 'static {
     /// The next epoch: larger than any before.
-    pub(crate) async fn next_epoch(&self) -> Result<u64, StorageError> {
-        self.db
-            .write(move |tx| {
-                let sql =
-                    "UPDATE counter SET value = value + 1 WHERE name = 'epoch' RETURNING value";
-                Ok(tx
-                    .prepare_cached(sql)?
-                    .query_row([], |row| row.get::<_, i64>(0))?)
-            })
-            .await
-            .map(|epoch| epoch.unsigned_abs())
-    }
+    async fn next_epoch(&self) -> Result<u64, StorageError>;
 
     /// Makes sure that the next epoch is larger than one that is in use.
-    pub(crate) async fn raise_epoch(&self, in_use: u64) -> Result<(), StorageError> {
-        let in_use = i64::try_from(in_use).unwrap_or(i64::MAX - 1);
-        self.db
-            .write(move |tx| {
-                let sql = "UPDATE counter SET value = ?1 WHERE name = 'epoch' AND value < ?1";
-                tx.prepare_cached(sql)?.execute([in_use])?;
-                Ok(())
-            })
-            .await
-    }
+    async fn raise_epoch(&self, in_use: u64) -> Result<(), StorageError>;
 
-    /// Begins a stop, or goes on with the one that was begun under the same epoch.
-    pub(crate) async fn begin_stop(
+    /// Begins a stop, or goes on with the one that was begun under the same epoch: `true`.
+    async fn begin_stop(
         &self,
         workspace: &str,
         flow: &str,
         epoch: u64,
         now: i64,
-    ) -> Result<(Progress, bool), StorageError> {
-        let (workspace, flow, epoch) = (workspace.to_owned(), flow.to_owned(), epoch as i64);
-        self.db
-            .write(move |tx| {
-                let sql = "SELECT phase, started, counts FROM stop
-                           WHERE workspace = ?1 AND flow = ?2 AND epoch = ?3";
-                let known = tx
-                    .prepare_cached(sql)?
-                    .query_row(params![workspace, flow, epoch], |row| {
-                        let (phase, counts): (String, String) = (row.get(0)?, row.get(2)?);
-                        Ok(Progress {
-                            phase: Phase::parse(&phase),
-                            started: row.get(1)?,
-                            counts: serde_json::from_str(&counts).unwrap_or_default(),
-                        })
-                    })
-                    .optional()?;
-                if let Some(known) = known {
-                    return Ok((known, true));
-                }
-                let begun = Progress {
-                    phase: Phase::Drain,
-                    started: now,
-                    counts: Counts::default(),
-                };
-                tx.prepare_cached("INSERT OR REPLACE INTO stop VALUES (?1, ?2, ?3, ?4, ?5, '{}')")?
-                    .execute(params![workspace, flow, epoch, begun.phase.as_str(), now])?;
-                Ok((begun, false))
-            })
-            .await
-    }
+    ) -> Result<(Progress, bool), StorageError>;
 
     /// Stores how far a stop has come.
-    pub(crate) async fn stop_at(
+    async fn stop_at(
         &self,
         workspace: &str,
         flow: &str,
         phase: Phase,
         counts: &Counts,
-    ) -> Result<(), StorageError> {
-        let (workspace, flow) = (workspace.to_owned(), flow.to_owned());
-        let counts = serde_json::to_string(counts).unwrap_or_default();
-        self.db
-            .write(move |tx| {
-                let sql =
-                    "UPDATE stop SET phase = ?3, counts = ?4 WHERE workspace = ?1 AND flow = ?2";
-                tx.prepare_cached(sql)?.execute(params![
-                    workspace,
-                    flow,
-                    phase.as_str(),
-                    counts
-                ])?;
-                Ok(())
-            })
-            .await
-    }
+    ) -> Result<(), StorageError>;
 
     /// Forgets a stop.
-    pub(crate) async fn end_stop(&self, workspace: &str, flow: &str) -> Result<(), StorageError> {
-        let (workspace, flow) = (workspace.to_owned(), flow.to_owned());
-        self.db
-            .write(move |tx| {
-                tx.prepare_cached("DELETE FROM stop WHERE workspace = ?1 AND flow = ?2")?
-                    .execute([&workspace, &flow])?;
-                Ok(())
-            })
-            .await
+    async fn end_stop(&self, workspace: &str, flow: &str) -> Result<(), StorageError>;
+}
+
+/// All that the flow service keeps.
+pub(crate) trait FlowStore: StopStore + RecordStore + KnownConfig {}
+
+impl<S: StopStore + RecordStore + KnownConfig> FlowStore for S {}
+
+/// The store that this process has open.
+#[derive(Clone)]
+pub(crate) struct Store(Arc<dyn FlowStore>);
+
+impl Store {
+    /// Over an adapter.
+    pub(crate) fn new(store: Arc<dyn FlowStore>) -> Self {
+        Self(store)
     }
 }
 
-#[cfg(test)]
-mod tests;
+impl Deref for Store {
+    type Target = dyn FlowStore;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}

@@ -170,7 +170,12 @@ impl World {
             quotas: self.quotas,
             ..FlowSettings::default()
         };
-        let hosted = tg_flow::processors_with(&mesh, &self.dir, Durability::Process, settings);
+        let options = tg_flow::Options {
+            data_dir: self.dir.clone(),
+            durability: Durability::Process,
+            settings,
+        };
+        let hosted = tg_flow::processors(&mesh, options);
         for processor in hosted.expect("flow") {
             mesh.host(processor).await.expect("flow");
         }

@@ -1,21 +1,21 @@
-//! Epochs grow, nothing is dropped for room, and what a crashed stop parked is not parked twice.
+//! What every adapter of [`FlowStore`] does: epochs grow, nothing is dropped for room, and what a crashed stop parked is
+//! not parked twice. A new one is added by one line at the end.
 
 use super::*;
-use crate::settings::Quota;
+use crate::settings::{Quota, Quotas};
 
-fn store(records: u64, bytes: u64) -> (tempfile::TempDir, Store) {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("flow.sqlite");
+/// Opens an adapter with so much room.
+type Open = fn(Quotas) -> Store;
+
+fn room(open: Open, records: u64, bytes: u64) -> Store {
     let quota = Quota { records, bytes };
-    let quotas = Quotas {
+    open(Quotas {
         workspace: Quota {
             records: records.saturating_add(2),
             ..quota
         },
         flow: quota,
-    };
-    let store = Store::open(&file, Durability::Process, quotas).unwrap();
-    (dir, store)
+    })
 }
 
 fn record(reason: Reason, body: &str) -> NewRecord {
@@ -44,13 +44,19 @@ fn of_flow() -> Select {
     }
 }
 
-#[tokio::test]
-async fn epochs_only_grow() {
-    let (_dir, store) = store(10, 1000);
+async fn epochs_only_grow(open: Open) {
+    let store = room(open, 10, 1000);
     assert_eq!(store.next_epoch().await.unwrap(), 1);
     store.raise_epoch(7).await.unwrap();
     store.raise_epoch(3).await.unwrap();
     assert_eq!(store.next_epoch().await.unwrap(), 8);
+}
+
+fn refused<T: std::fmt::Debug>(outcome: Result<T, StorageError>) -> tg_schemas::Error {
+    match outcome.unwrap_err() {
+        StorageError::Refused(error) => error,
+        other => panic!("{other}"),
+    }
 }
 
 async fn sizes(store: &Store, select: Select) -> Vec<i64> {
@@ -58,9 +64,8 @@ async fn sizes(store: &Store, select: Select) -> Vec<i64> {
     kept.iter().map(|kept| kept.size).collect()
 }
 
-#[tokio::test]
-async fn the_oldest_dead_letters_of_a_flow_go_for_newer_records() {
-    let (_dir, store) = store(3, 10);
+async fn the_oldest_dead_letters_of_a_flow_go_for_newer_records(open: Open) {
+    let store = room(open, 3, 10);
     let other = NewRecord {
         workspace: "v".into(),
         ..record(Reason::Dead, "123456789")
@@ -88,18 +93,17 @@ async fn the_oldest_dead_letters_of_a_flow_go_for_newer_records() {
     assert_eq!(sizes(&store, of_other).await, [9]);
 }
 
-#[tokio::test]
-async fn retries_and_parked_records_never_go_and_fill_their_room_alone() {
-    let (_dir, store) = store(2, 1000);
+async fn retries_and_parked_records_never_go_and_fill_their_room_alone(open: Open) {
+    let store = room(open, 2, 1000);
     store.keep(record(Reason::Retry, "a")).await.unwrap();
-    assert_eq!(store.full_rooms().await.unwrap(), Vec::<String>::new());
+    assert_eq!(store.full_rooms(9).await.unwrap(), Vec::<String>::new());
     assert!(store.keep(record(Reason::Retry, "b")).await.unwrap().full);
-    assert_eq!(store.full_rooms().await.unwrap(), ["w:f"]);
+    assert_eq!(store.full_rooms(9).await.unwrap(), ["w:f"]);
     // One that was on its way already is kept.
     store.keep(record(Reason::Parked, "c")).await.unwrap();
     store.keep(record(Reason::Dead, "d")).await.unwrap();
     assert_eq!(sizes(&store, of_flow()).await.len(), 4);
-    let error = store.has_room("w", "f", 1).await.unwrap().unwrap_err();
+    let error = refused(store.has_room("w", "f", 1).await);
     assert!(
         error.message.contains("quota of the flow (2 records"),
         "{error}"
@@ -116,12 +120,12 @@ async fn retries_and_parked_records_never_go_and_fill_their_room_alone() {
         flow: flow.into(),
         ..record(Reason::Retry, "x")
     };
-    store.has_room("w", "g", 1).await.unwrap().unwrap();
+    store.has_room("w", "g", 1).await.unwrap();
     assert!(store.keep(of("w", "g")).await.unwrap().full);
-    let error = store.has_room("w", "g", 1).await.unwrap().unwrap_err();
+    let error = refused(store.has_room("w", "g", 1).await);
     assert!(error.message.contains("of the workspace"), "{error}");
     assert!(!store.keep(of("v", "f")).await.unwrap().full);
-    assert_eq!(store.full_rooms().await.unwrap(), ["w:f", "w"]);
+    assert_eq!(store.full_rooms(9).await.unwrap(), ["w:f", "w"]);
     // Given another reason, a record counts as that; room that is made is there.
     let kept = store.list(of_flow()).await.unwrap();
     store
@@ -129,50 +133,12 @@ async fn retries_and_parked_records_never_go_and_fill_their_room_alone() {
         .await
         .unwrap();
     store.forget(vec![kept[1].id, kept[2].id]).await.unwrap();
-    assert_eq!(store.full_rooms().await.unwrap(), Vec::<String>::new());
+    assert_eq!(store.full_rooms(9).await.unwrap(), Vec::<String>::new());
     store.park("w", "f", more, Counts::default()).await.unwrap();
 }
 
-/// A file as the release before left it.
-#[tokio::test]
-async fn records_of_the_release_before_are_there_and_counted() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("flow.sqlite");
-    let old = Database::open(&file, &MIGRATIONS[..1], Durability::Process).unwrap();
-    old.write(|tx| {
-        for reason in ["retry", "parked", "dead"] {
-            tx.execute(
-                "INSERT INTO put_aside (workspace, flow, topic, subscription, reason, detail, due, attempt, since,
-                 headers, content_type, body) VALUES ('w', 'f', 'flow:tg:x:w:f', 's', ?1, 'd', 10, 1, 1, '{}',
-                 'application/json', x'0102')",
-                [reason],
-            )?;
-        }
-        Ok(())
-    })
-    .await
-    .unwrap();
-    drop(old);
-    let quota = Quota {
-        records: 2,
-        bytes: 1000,
-    };
-    let quotas = Quotas {
-        workspace: quota,
-        flow: quota,
-    };
-    let store = Store::open(&file, Durability::Process, quotas).unwrap();
-    assert_eq!(sizes(&store, of_flow()).await, [2, 2, 2]);
-    let whole = store.whole("w", 2, None).await.unwrap().unwrap();
-    assert_eq!(whole.record.body, [1, 2]);
-    assert_eq!(store.full_rooms().await.unwrap(), ["w:f", "w"]);
-    store.forget(vec![1, 2, 3]).await.unwrap();
-    assert_eq!(store.full_rooms().await.unwrap(), Vec::<String>::new());
-}
-
-#[tokio::test]
-async fn records_are_listed_page_by_page_and_read_one_at_a_time() {
-    let (_dir, store) = store(100, 1000);
+async fn records_are_listed_page_by_page_and_read_one_at_a_time(open: Open) {
+    let store = room(open, 100, 1000);
     for body in ["1", "12", "123"] {
         store.keep(record(Reason::Dead, body)).await.unwrap();
     }
@@ -188,28 +154,26 @@ async fn records_are_listed_page_by_page_and_read_one_at_a_time() {
     assert!(store.whole("v", 3, None).await.unwrap().is_none());
 }
 
-#[tokio::test]
-async fn due_retries_come_in_time_but_not_those_of_a_stopping_flow() {
-    let (_dir, store) = store(10, 1000);
+async fn due_retries_come_in_time_but_not_those_of_a_stopping_flow(open: Open) {
+    let store = room(open, 10, 1000);
     store.keep(record(Reason::Retry, "a")).await.unwrap();
     store.keep(record(Reason::Dead, "b")).await.unwrap();
     let none: Vec<(String, String)> = Vec::new();
-    let (due, next) = store.due(9, 10, none.clone()).await.unwrap();
+    let Due { records: due, next } = store.due(9, 10, none.clone()).await.unwrap();
     assert_eq!((due.len(), next), (0, Some(10)));
-    let (due, next) = store.due(10, 10, none).await.unwrap();
+    let Due { records: due, next } = store.due(10, 10, none).await.unwrap();
     assert_eq!((due.len(), next), (1, None));
     assert_eq!((due[0].size, due[0].record.body.len()), (1, 0));
     let stopping = vec![
         ("w".to_owned(), "f".to_owned()),
         ("v".to_owned(), "f".to_owned()),
     ];
-    let (due, next) = store.due(10, 10, stopping).await.unwrap();
+    let Due { records: due, next } = store.due(10, 10, stopping).await.unwrap();
     assert_eq!((due.len(), next), (0, None));
 }
 
-#[tokio::test]
-async fn a_stop_goes_on_where_it_was_and_parks_each_record_once() {
-    let (_dir, store) = store(100, 1000);
+async fn a_stop_goes_on_where_it_was_and_parks_each_record_once(open: Open) {
+    let store = room(open, 100, 1000);
     let (begun, resumed) = store.begin_stop("w", "f", 3, 50).await.unwrap();
     assert_eq!((begun.phase, resumed), (Phase::Drain, false));
     let mut counts = begun.counts;
@@ -245,9 +209,8 @@ async fn a_stop_goes_on_where_it_was_and_parks_each_record_once() {
     store.end_stop("w", "f").await.unwrap();
 }
 
-#[tokio::test]
-async fn retries_end_with_the_flow() {
-    let (_dir, store) = store(100, 1000);
+async fn retries_end_with_the_flow(open: Open) {
+    let store = room(open, 100, 1000);
     store.begin_stop("w", "f", 1, 50).await.unwrap();
     store
         .keep(NewRecord {
@@ -270,8 +233,15 @@ async fn retries_end_with_the_flow() {
         .await
         .unwrap();
     assert_eq!((counts.parked["s"], counts.aside["s"]), (3, 2));
-    let tally = store.tally("w").await.unwrap();
-    let row = |flow: &str, reason: &str, count| (flow.to_owned(), reason.to_owned(), count);
+    let tally = store.tally("w", None, 9).await.unwrap();
+    let row = |flow: &str, reason: &str, records| Tally {
+        flow: flow.into(),
+        reason: reason.into(),
+        records,
+    };
+    let of_one = store.tally("w", Some("g"), 9).await.unwrap();
+    assert_eq!(of_one, [row("g", "retry", 1)]);
+    assert_eq!(store.tally("w", None, 2).await.unwrap().len(), 2);
     assert_eq!(
         tally,
         [
@@ -282,16 +252,66 @@ async fn retries_end_with_the_flow() {
     );
 }
 
-#[tokio::test]
-async fn what_a_deleted_workspace_left_can_be_purged() {
-    let (_dir, store) = store(100, 1000);
+async fn what_a_deleted_workspace_left_can_be_purged(open: Open) {
+    let store = room(open, 100, 1000);
     store.keep(record(Reason::Parked, "a")).await.unwrap();
     let other = NewRecord {
         workspace: "v".into(),
         ..record(Reason::Parked, "b")
     };
     store.keep(other).await.unwrap();
-    assert_eq!(store.workspaces().await.unwrap(), ["v", "w"]);
-    store.purge("w", i64::MAX).await.unwrap();
-    assert_eq!(store.workspaces().await.unwrap(), ["v"]);
+    assert_eq!(store.workspaces("", 9).await.unwrap(), ["v", "w"]);
+    assert_eq!(store.workspaces("", 1).await.unwrap(), ["v"]);
+    assert_eq!(store.workspaces("v", 1).await.unwrap(), ["w"]);
+    // What came after the deletion stays.
+    store.purge("w", 99).await.unwrap();
+    assert_eq!(store.workspaces("", 9).await.unwrap(), ["v", "w"]);
+    for _ in 0..2 {
+        store.purge("w", i64::MAX).await.unwrap();
+        assert_eq!(store.workspaces("", 9).await.unwrap(), ["v"]);
+    }
 }
+
+async fn a_known_config_store_is_remembered(open: Open) {
+    let store = room(open, 1, 1);
+    assert_eq!(store.config_known().await.unwrap(), None);
+    for version in [3, 5, 5] {
+        let known = tg_storage::ConfigKnown {
+            identity: "x".into(),
+            version,
+        };
+        store.remember_config(known.clone()).await.unwrap();
+        assert_eq!(store.config_known().await.unwrap(), Some(known));
+    }
+}
+
+/// Every promise, kept by one adapter.
+macro_rules! suite {
+    ($adapter:ident, $open:expr) => {
+        mod $adapter {
+            use super::*;
+
+            suite!(@ $open;
+                epochs_only_grow,
+                the_oldest_dead_letters_of_a_flow_go_for_newer_records,
+                retries_and_parked_records_never_go_and_fill_their_room_alone,
+                records_are_listed_page_by_page_and_read_one_at_a_time,
+                due_retries_come_in_time_but_not_those_of_a_stopping_flow,
+                a_stop_goes_on_where_it_was_and_parks_each_record_once,
+                retries_end_with_the_flow,
+                what_a_deleted_workspace_left_can_be_purged,
+                a_known_config_store_is_remembered,
+            );
+        }
+    };
+    (@ $open:expr; $($promise:ident,)+) => {
+        $(
+            #[tokio::test]
+            async fn $promise() {
+                super::$promise(|quotas| Store::new(Arc::new($open(quotas).unwrap()))).await;
+            }
+        )+
+    };
+}
+
+suite!(sqlite, SqliteFlows::in_memory);

@@ -1,6 +1,5 @@
 //! The processor `flow-svc`.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use tg_collections::reaper;
@@ -8,12 +7,12 @@ use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
 use tg_schemas::Error;
 use tg_schemas::msg::PutAside;
 use tg_schemas::processors::PUT_ASIDE_BASE;
-use tg_storage::Durability;
+use tg_storage::StorageError;
 
-use crate::handler::Handler;
-use crate::service::{Reading, Service, watch};
-use crate::settings::FlowSettings;
-use crate::store::Store;
+use crate::handlers::{Handler, Reading};
+use crate::options::Options;
+use crate::service::{Service, watch};
+use crate::store::{SqliteFlows, Store};
 
 /// Id of the processor.
 pub const PROCESSOR: &str = "flow-svc";
@@ -21,28 +20,24 @@ pub const PROCESSOR: &str = "flow-svc";
 /// Where the service keeps its own things below the data directory.
 const FILE: &str = "flow.sqlite";
 
-/// The flow service over a file in `data_dir`. A process that stands by leaves the
-/// file alone.
-pub fn processors(
-    mesh: &Mesh,
-    data_dir: &Path,
-    durability: Durability,
-) -> Result<Vec<Processor>, Error> {
-    processors_with(mesh, data_dir, durability, FlowSettings::default())
-}
-
-/// As [`processors`], with other bounds.
-pub fn processors_with(
-    mesh: &Mesh,
-    data_dir: &Path,
-    durability: Durability,
-    settings: FlowSettings,
-) -> Result<Vec<Processor>, Error> {
+/// The flow service over a file in the data directory. A process that stands by leaves the file alone.
+///
+/// # Errors
+///
+/// If the processor cannot be put together. A store that cannot be opened is told when the processor is hosted.
+pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Error> {
+    let Options {
+        data_dir,
+        durability,
+        settings,
+    } = options;
     let file = data_dir.join(FILE);
-    let quotas = settings.quotas;
-    let open = move || Store::open(&file, durability, quotas);
-    let store = OwnedStore::blocking(PROCESSOR, open);
-    store.kept_in(data_dir.join(FILE));
+    let (opened, quotas) = (file.clone(), settings.quotas);
+    let store = OwnedStore::blocking(PROCESSOR, move || {
+        let store = SqliteFlows::open(&opened, durability, quotas)?;
+        Ok::<_, StorageError>(Store::new(Arc::new(store)))
+    });
+    store.kept_in(file);
     let service = Service::new(store.clone(), settings);
     let handler = Arc::new(Handler(service.clone()));
     mesh.spawn(TaskKind::Background, watch(mesh.clone()));

@@ -1,103 +1,23 @@
-//! Put-aside records: kept until they are due, replayed or discarded. Only the oldest dead letters go for room.
+//! Put-aside records in their table.
 
 use std::collections::BTreeMap;
 
+use async_trait::async_trait;
 use tg_storage::StorageError;
 use tg_storage::rusqlite::{OptionalExtension, Row, Transaction, params, params_from_iter};
 
+use super::SqliteFlows;
 use super::room::{self, Held};
-use super::{Phase, Store};
 use crate::engine::receipt::Counts;
-
-/// Why a record is here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reason {
-    /// To be tried again when due.
-    Retry,
-    /// Will never work as it is.
-    Dead,
-    /// Of another start of its flow.
-    Stale,
-    /// Left by a stop.
-    Parked,
-}
-
-impl Reason {
-    /// As it is written; unreadable ones are for people to look at.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        Some(match text {
-            "retry" => Self::Retry,
-            "dead" => Self::Dead,
-            "stale" => Self::Stale,
-            "parked" => Self::Parked,
-            _ => return None,
-        })
-    }
-
-    /// As it is written.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Retry => "retry",
-            Self::Dead => "dead",
-            Self::Stale => "stale",
-            Self::Parked => "parked",
-        }
-    }
-}
-
-/// A record to keep.
-#[derive(Debug, Clone)]
-pub(crate) struct NewRecord {
-    pub(crate) workspace: String,
-    pub(crate) flow: String,
-    pub(crate) topic: String,
-    pub(crate) subscription: String,
-    pub(crate) reason: Reason,
-    pub(crate) detail: String,
-    pub(crate) due: i64,
-    pub(crate) attempt: u32,
-    pub(crate) since: i64,
-    pub(crate) headers: String,
-    pub(crate) content_type: String,
-    pub(crate) body: Vec<u8>,
-}
-
-/// A record that is kept.
-#[derive(Debug, Clone)]
-pub(crate) struct Kept {
-    pub(crate) id: i64,
-    pub(crate) record: NewRecord,
-    pub(crate) size: i64,
-}
-
-/// What became of the room that a record was kept in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Outcome {
-    /// Dead letters that went for it.
-    pub(crate) evicted: usize,
-    /// No more must come.
-    pub(crate) full: bool,
-}
-
-/// Which records.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Select {
-    pub(crate) workspace: String,
-    pub(crate) id: Option<i64>,
-    pub(crate) flow: Option<String>,
-    pub(crate) reason: Option<Reason>,
-    /// Only those after this id.
-    pub(crate) after: i64,
-    pub(crate) limit: u32,
-}
+use crate::store::Phase;
+use crate::store::records::{Due, Kept, NewRecord, Outcome, Reason, RecordStore, Select, Tally};
 
 const COLUMNS: &str = "id, workspace, flow, topic, subscription, reason, detail, due, attempt, since, \
                        headers, content_type, length(body)";
 
-impl Store {
-    /// Keeps a record. One that comes while its room is full is kept all the same: those that follow stay in their
-    /// queues once the processes know.
-    pub(crate) async fn keep(&self, record: NewRecord) -> Result<Outcome, StorageError> {
+#[async_trait]
+impl RecordStore for SqliteFlows {
+    async fn keep(&self, record: NewRecord) -> Result<Outcome, StorageError> {
         let quotas = self.quotas;
         self.db
             .write(move |tx| {
@@ -111,9 +31,7 @@ impl Store {
             .await
     }
 
-    /// Keeps records taken from a queue of a stopping flow, together with the stop's counts. The
-    /// records of the call before are settled by now; those of a crashed process may come again.
-    pub(crate) async fn park(
+    async fn park(
         &self,
         workspace: &str,
         flow: &str,
@@ -149,8 +67,7 @@ impl Store {
             .await
     }
 
-    /// After a crash: records that were kept but perhaps not settled may be taken again.
-    pub(crate) async fn doubt(&self, workspace: &str, flow: &str) -> Result<(), StorageError> {
+    async fn doubt(&self, workspace: &str, flow: &str) -> Result<(), StorageError> {
         self.mark(
             workspace,
             flow,
@@ -160,8 +77,7 @@ impl Store {
         .await
     }
 
-    /// All queues are empty: nothing can come again.
-    pub(crate) async fn settle(&self, workspace: &str, flow: &str) -> Result<(), StorageError> {
+    async fn settle(&self, workspace: &str, flow: &str) -> Result<(), StorageError> {
         self.mark(
             workspace,
             flow,
@@ -171,24 +87,7 @@ impl Store {
         .await
     }
 
-    async fn mark(
-        &self,
-        workspace: &str,
-        flow: &str,
-        sql: &'static str,
-    ) -> Result<(), StorageError> {
-        let (workspace, flow) = (workspace.to_owned(), flow.to_owned());
-        self.db
-            .write(move |tx| {
-                tx.prepare_cached(sql)?.execute([&workspace, &flow])?;
-                Ok(())
-            })
-            .await
-    }
-
-    /// Retries of a stopping flow become parked, or are thrown away. Adds them to the counts, and what
-    /// the processors put aside since the stop began.
-    pub(crate) async fn end_retries(
+    async fn end_retries(
         &self,
         workspace: &str,
         flow: &str,
@@ -221,8 +120,7 @@ impl Store {
             .await
     }
 
-    /// Records without their bodies, oldest first.
-    pub(crate) async fn list(&self, select: Select) -> Result<Vec<Kept>, StorageError> {
+    async fn list(&self, select: Select) -> Result<Vec<Kept>, StorageError> {
         self.db
             .read(move |conn| {
                 let sql = format!(
@@ -248,8 +146,7 @@ impl Store {
             .await
     }
 
-    /// One record with its body, or with its beginning.
-    pub(crate) async fn whole(
+    async fn whole(
         &self,
         workspace: &str,
         id: i64,
@@ -271,13 +168,12 @@ impl Store {
             .await
     }
 
-    /// Retries that are due, without their bodies; and when the next one is.
-    pub(crate) async fn due(
+    async fn due(
         &self,
         now: i64,
         limit: u32,
         except: Vec<(String, String)>,
-    ) -> Result<(Vec<Kept>, Option<i64>), StorageError> {
+    ) -> Result<Due, StorageError> {
         self.db
             .read(move |conn| {
                 // At most a few flows are stopping at a time.
@@ -295,13 +191,12 @@ impl Store {
                     "SELECT min(due) FROM put_aside WHERE reason = 'retry' AND due > {now} AND {not}"
                 );
                 let next = conn.prepare(&sql)?.query_row(params_from_iter(&pairs), |row| row.get(0))?;
-                Ok((found, next))
+                Ok(Due { records: found, next })
             })
             .await
     }
 
-    /// Forgets records of a workspace.
-    pub(crate) async fn forget(&self, ids: Vec<i64>) -> Result<(), StorageError> {
+    async fn forget(&self, ids: Vec<i64>) -> Result<(), StorageError> {
         self.db
             .write(move |tx| {
                 let mut statement = tx.prepare_cached("DELETE FROM put_aside WHERE id = ?1")?;
@@ -313,20 +208,44 @@ impl Store {
             .await
     }
 
-    /// Workspaces that have records.
-    pub(crate) async fn workspaces(&self) -> Result<Vec<String>, StorageError> {
+    async fn full_rooms(&self, most: u32) -> Result<Vec<String>, StorageError> {
+        let quotas = self.quotas;
         self.db
-            .read(|conn| {
-                let sql = "SELECT DISTINCT workspace FROM put_aside ORDER BY workspace";
+            .read(move |conn| room::full(conn, quotas, most))
+            .await
+    }
+
+    async fn has_room(
+        &self,
+        workspace: &str,
+        flow: &str,
+        records: u64,
+    ) -> Result<(), StorageError> {
+        let quotas = self.quotas;
+        let (workspace, flow) = (workspace.to_owned(), flow.to_owned());
+        let more = Held {
+            records,
+            bytes: records.min(1),
+        };
+        self.db
+            .read(move |conn| room::check(conn, quotas, &workspace, &flow, more))
+            .await
+    }
+
+    async fn workspaces(&self, after: &str, most: u32) -> Result<Vec<String>, StorageError> {
+        let after = after.to_owned();
+        self.db
+            .read(move |conn| {
+                let sql = "SELECT DISTINCT workspace FROM put_aside WHERE workspace > ?1
+                           ORDER BY workspace LIMIT ?2";
                 let mut statement = conn.prepare_cached(sql)?;
-                let found = statement.query_map([], |row| row.get(0))?;
+                let found = statement.query_map(params![after, most], |row| row.get(0))?;
                 Ok(found.collect::<Result<_, _>>()?)
             })
             .await
     }
 
-    /// Forgets the records that a workspace had when it was deleted.
-    pub(crate) async fn purge(&self, workspace: &str, deleted: i64) -> Result<(), StorageError> {
+    async fn purge(&self, workspace: &str, deleted: i64) -> Result<(), StorageError> {
         let workspace = workspace.to_owned();
         self.db
             .write(move |tx| {
@@ -337,13 +256,8 @@ impl Store {
             .await
     }
 
-    /// Gives a record another reason.
-    pub(crate) async fn reclassify(
-        &self,
-        id: i64,
-        reason: Reason,
-        detail: &'static str,
-    ) -> Result<(), StorageError> {
+    async fn reclassify(&self, id: i64, reason: Reason, detail: &str) -> Result<(), StorageError> {
+        let detail = detail.to_owned();
         self.db
             .write(move |tx| {
                 tx.prepare_cached("UPDATE put_aside SET reason = ?2, detail = ?3 WHERE id = ?1")?
@@ -353,25 +267,44 @@ impl Store {
             .await
     }
 
-    /// How many records a workspace has by flow and reason.
-    pub(crate) async fn tally(
+    async fn tally(
         &self,
         workspace: &str,
-    ) -> Result<Vec<(String, String, u64)>, StorageError> {
-        let workspace = workspace.to_owned();
+        flow: Option<&str>,
+        most: u32,
+    ) -> Result<Vec<Tally>, StorageError> {
+        let (workspace, flow) = (workspace.to_owned(), flow.map(str::to_owned));
         self.db
             .read(move |conn| {
-                let sql = "SELECT flow, reason, count(*) FROM put_aside WHERE workspace = ?1
-                           GROUP BY flow, reason ORDER BY flow, reason";
+                let sql = "SELECT flow, reason, count(*) FROM put_aside
+                           WHERE workspace = ?1 AND (?2 IS NULL OR flow = ?2)
+                           GROUP BY flow, reason ORDER BY flow, reason LIMIT ?3";
                 let mut statement = conn.prepare_cached(sql)?;
-                let found = statement.query_map([workspace], |row| {
-                    Ok((
-                        row.get(0)?,
-                        row.get(1)?,
-                        row.get::<_, i64>(2)?.unsigned_abs(),
-                    ))
+                let found = statement.query_map(params![workspace, flow, most], |row| {
+                    Ok(Tally {
+                        flow: row.get(0)?,
+                        reason: row.get(1)?,
+                        records: row.get::<_, i64>(2)?.unsigned_abs(),
+                    })
                 })?;
                 Ok(found.collect::<Result<_, _>>()?)
+            })
+            .await
+    }
+}
+
+impl SqliteFlows {
+    async fn mark(
+        &self,
+        workspace: &str,
+        flow: &str,
+        sql: &'static str,
+    ) -> Result<(), StorageError> {
+        let (workspace, flow) = (workspace.to_owned(), flow.to_owned());
+        self.db
+            .write(move |tx| {
+                tx.prepare_cached(sql)?.execute([&workspace, &flow])?;
+                Ok(())
             })
             .await
     }

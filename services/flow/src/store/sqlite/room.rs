@@ -1,13 +1,10 @@
 //! Room for put-aside records: so much for each workspace and each of its flows, so that nobody takes it from
 //! another. The oldest dead letters go for newer records; retries and parked records never do.
 
-use std::collections::BTreeMap;
-
 use tg_schemas::{Error, ErrorCode, limits};
 use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, Transaction, params};
 
-use super::Store;
 use crate::settings::{Quota, Quotas};
 
 /// Dead letters that go in one write, at most.
@@ -41,71 +38,45 @@ fn told(quota: Quota) -> String {
     format!("{} records or {}", quota.records, limits::human(bytes))
 }
 
-impl Store {
-    /// Rooms that are full of records that must stay: each `workspace`, or `workspace:flow`.
-    pub(crate) async fn full_rooms(&self) -> Result<Vec<String>, StorageError> {
-        let quotas = self.quotas;
-        self.db
-            .read(move |conn| {
-                let mut full = Vec::new();
-                let mut all: BTreeMap<String, Held> = BTreeMap::new();
-                let sql = "SELECT workspace, flow, records, bytes FROM room WHERE dead = 0";
-                let mut statement = conn.prepare_cached(sql)?;
-                let mut rows = statement.query([])?;
-                while let Some(row) = rows.next()? {
-                    let (workspace, flow): (String, String) = (row.get(0)?, row.get(1)?);
-                    let mut own = Held::default();
-                    own.add(row.get(2)?, row.get(3)?);
-                    if own.fills(quotas.flow) {
-                        full.push(format!("{workspace}:{flow}"));
-                    }
-                    let whole = all.entry(workspace).or_default();
-                    whole.records += own.records;
-                    whole.bytes += own.bytes;
-                }
-                let whole = all
-                    .into_iter()
-                    .filter(|(_, held)| held.fills(quotas.workspace));
-                full.extend(whole.map(|(workspace, _)| workspace));
-                Ok(full)
-            })
-            .await
-    }
-
-    /// Whether so many more records, of any size, could be kept for a flow; why not, if not.
-    pub(crate) async fn has_room(
-        &self,
-        workspace: &str,
-        flow: &str,
-        records: u64,
-    ) -> Result<Result<(), Error>, StorageError> {
-        let quotas = self.quotas;
-        let (workspace, flow) = (workspace.to_owned(), flow.to_owned());
-        self.db
-            .read(move |conn| {
-                lacks(
-                    conn,
-                    quotas,
-                    &workspace,
-                    &flow,
-                    Held {
-                        records,
-                        bytes: records.min(1),
-                    },
-                )
-            })
-            .await
-    }
+/// Rooms that are full of records that must stay.
+pub(super) fn full(
+    conn: &Connection,
+    quotas: Quotas,
+    most: u32,
+) -> Result<Vec<String>, StorageError> {
+    let (flow, workspace) = (quotas.flow, quotas.workspace);
+    let mut statement = conn.prepare_cached(
+        "SELECT name FROM (
+             SELECT 0 AS place, workspace || ':' || flow AS name FROM room
+             WHERE dead = 0 AND (records >= ?1 OR bytes >= ?2)
+             UNION ALL
+             SELECT 1, workspace FROM room WHERE dead = 0
+             GROUP BY workspace HAVING sum(records) >= ?3 OR sum(bytes) >= ?4
+         ) ORDER BY place, name LIMIT ?5",
+    )?;
+    let bounds = params![
+        signed(flow.records),
+        signed(flow.bytes),
+        signed(workspace.records),
+        signed(workspace.bytes),
+        most
+    ];
+    let found = statement.query_map(bounds, |row| row.get(0))?;
+    Ok(found.collect::<Result<_, _>>()?)
 }
 
-/// Whether more can be kept beside what must stay.
-fn lacks(
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// Refuses more than can be kept beside what must stay.
+pub(super) fn check(
     conn: &Connection,
     quotas: Quotas,
     workspace: &str,
     flow: &str,
     more: Held,
-) -> Result<Result<(), Error>, StorageError> {
+) -> Result<(), StorageError> {
     for (what, quota, flow) in [
         ("flow", quotas.flow, Some(flow)),
         ("workspace", quotas.workspace, None),
@@ -119,21 +90,10 @@ fn lacks(
                 "put-aside: the quota of the {what} ({quota}) is reached; replay or discard some, or stop with \
                  drain 'discard'"
             );
-            return Ok(Err(Error::new(ErrorCode::Conflict, text)));
+            return Err(StorageError::Refused(Error::new(ErrorCode::Conflict, text)));
         }
     }
-    Ok(Ok(()))
-}
-
-/// Refuses what would exceed a quota of records that must stay.
-pub(super) fn check(
-    tx: &Transaction<'_>,
-    quotas: Quotas,
-    workspace: &str,
-    flow: &str,
-    more: Held,
-) -> Result<(), StorageError> {
-    lacks(tx, quotas, workspace, flow, more)?.map_err(StorageError::Refused)
+    Ok(())
 }
 
 /// Whether what must stay fills the room of a flow or of its workspace.
