@@ -1,4 +1,4 @@
-//! Stores with one owner: a process serves what a store belongs to only while it holds both the name on the
+//! Stores with one owner, under a **lease**: a process serves what a store belongs to only while it holds both the name on the
 //! bus and the store itself (in practice: the lock beside its file).
 //!
 //! [`Owned`] is what the runtime needs of a store; [`OwnedStore`] is the one implementation that services

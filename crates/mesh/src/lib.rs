@@ -8,6 +8,11 @@
 //!   and see a [`Cx`]; the runtime attaches them per system, workspace or flow as config says.
 //! * [`ConfigView`]: the configuration that this process watches, always whole, never half a change.
 //!
+//! A record is handled **at least once**: it is acknowledged after its effect. One that cannot be handled now becomes a
+//! **dead letter** ([`put_aside`]), to be retried, parked or kept; what was sent in a **generation** of its workspace that
+//! has ended by a **tombstone** is not handled at all. A store has one owner at a time, who holds its **lease**
+//! ([`leased_store`]); others are on **standby**. A message of another **epoch** of a flow is refused.
+//!
 //! Handlers never see headers' bookkeeping, acknowledgements, retries or queue names.
 //!
 //! ```ignore

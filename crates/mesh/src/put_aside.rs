@@ -1,5 +1,5 @@
-//! What cannot be handled now is put aside: published, confirmed, to the flow service's one durable queue,
-//! and only then acknowledged where it was.
+//! **Dead letters**: what cannot be handled now is put aside, that is published, confirmed, to the flow service's one
+//! durable queue, and only then acknowledged where it was.
 
 use std::time::Duration;
 

@@ -8,6 +8,9 @@
 //!   **heartbeat** while silent, applies **backpressure** by a window of parts and bytes, and stops on cancel.
 //! * [`Answer`] reads one answer, [`Out`] writes one.
 //!
+//! A question's id is its **idempotency key**: asked again under it, work that is still going on is found again, and work
+//! that a ledger knows is not done twice. A record is written **at least once**; its readers know it by its id.
+//!
 //! Nothing here knows processors, flows or configuration. The state of one exchange is a pure machine
 //! (`exchange.rs`); clocks come in as instants, so its timing is tested on paused time.
 

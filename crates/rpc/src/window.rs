@@ -1,4 +1,4 @@
-//! The numbers of the reply window, in one place because they must agree: how far a server may be ahead of what
+//! **Backpressure** in numbers: the **window** of a reply, in one place because they must agree: how far a server may be ahead of what
 //! the client has used up, when the client says so, and what the client keeps for a reader that is behind.
 
 use tg_schemas::limits;

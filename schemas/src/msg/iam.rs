@@ -238,7 +238,7 @@ message!(GroupInput);
 #[serde(default)]
 pub struct GrantInput {
     #[serde(deserialize_with = "nullable")]
-    /// The capability, such as `graph:read`.
+    /// The capability, such as `triples:read`.
     pub capability: String,
     #[serde(deserialize_with = "nullable")]
     /// Where; empty: everywhere.
@@ -311,7 +311,7 @@ pub struct IamRequest {
     /// services.
     pub user_context_json: String,
     #[serde(deserialize_with = "nullable")]
-    /// `authorise`: what is to be done, such as `graph:read`.
+    /// `authorise`: what is to be done, such as `triples:read`.
     pub capability: String,
     #[serde(deserialize_with = "nullable")]
     /// `authorise`: on what, as a JSON object in text with `workspace` and `flow`; neither: on the system.

@@ -1,7 +1,7 @@
-//! The records' disk: an append-only log in segments, written before a publish returns.
+//! The records' disk: a **write-ahead log**, append-only, in segments, written before a publish returns.
 //!
 //! A segment is deleted when it and all older ones hold nothing that a queue still waits for; what pins
-//! mostly dead segments is copied to the head. Each segment starts with the catalogue of queues and
+//! mostly dead segments is copied to the head (**compaction**). Each segment starts with the catalogue of queues and
 //! topics, so older ones are never needed for it. Nothing here knows consumers.
 
 use std::collections::{BTreeMap, HashMap};

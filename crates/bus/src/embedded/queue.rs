@@ -1,4 +1,4 @@
-//! A record queue: order, prefetch, acknowledgement, redelivery.
+//! A record queue: order, **prefetch**, acknowledgement, **redelivery**; so delivery is **at least once**.
 //!
 //! One caller at a time pumps records into sinks, without a lock while a sink runs; bodies that are on
 //! disk only are read on a blocking thread. Storing is the [`Store`]'s business.

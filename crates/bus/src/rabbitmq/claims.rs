@@ -1,4 +1,5 @@
-//! Sole-owner claims: exclusive queues, which the broker gives to one connection at a time.
+//! Sole-owner claims, the bus's half of a **lease**: exclusive queues, which the broker gives to one connection at a
+//! time.
 
 use std::collections::HashMap;
 use std::sync::Arc;

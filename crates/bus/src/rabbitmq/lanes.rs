@@ -1,4 +1,4 @@
-//! Publishing with confirms: a few channels, each sending a batch and collecting its confirms before
+//! Publishing with **publisher confirms**: a few channels, each sending a batch and collecting its confirms before
 //! the next. Publishers never wait for one another's confirms, only for a free lane.
 //!
 //! The client library hands a returned message to whichever confirm comes next, so a batch is judged
