@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 examples=${CARGO_TARGET_DIR:-target}/dist/examples
 for name in bench pipeline_bench graph_bench bus_bench quality_bench retrieval_bench vector_bench memory_bench; do
-  [ -x "$examples/$name" ] || { echo "bench: $examples/$name is missing: run make bench" >&2; exit 1; }
+  [ -x "$examples/$name" ] || { echo "bench: $examples/$name is not built: run make bench" >&2; exit 1; }
 done
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 

@@ -54,7 +54,7 @@ fn by_code(code: ErrorCode, error: &Error, command: &str) -> Option<String> {
         }
         ErrorCode::Busy | ErrorCode::RateLimited => "the same command again in a moment",
         ErrorCode::NobodyServes | ErrorCode::FlowStopped => {
-            "`tg show-flow-state` shows who serves the flow, `tg why` what is missing"
+            "`tg show-flow-state` shows who serves the flow, `tg why` what it lacks"
         }
         ErrorCode::Timeout | ErrorCode::Cancelled => "`tg why` says what does not move",
         ErrorCode::Interrupted => {

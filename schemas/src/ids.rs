@@ -12,7 +12,7 @@ pub const MAX_PAIR: usize = 93;
 fn check(field: &str, text: &str) -> Result<(), Error> {
     let fault = |why: &str| Err(Error::new(ErrorCode::BadRequest, format!("{field}: {why}")));
     if text.is_empty() {
-        return fault("must not be empty");
+        return fault("is required");
     }
     if text.len() >= MAX_PAIR {
         return fault("is too long (at most 92 bytes)");

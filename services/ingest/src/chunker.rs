@@ -59,7 +59,7 @@ impl Read<TextDocument> for Chunker {
         let about = match by_itself {
             true => keep(&cx, about, "text/plain", record.text.as_bytes()).await?,
             false if about.id.is_empty() => {
-                let why = "text: is empty, and no document is named";
+                let why = "text: is required where no document is named";
                 return Err(ReadFault::Dead(Error::new(ErrorCode::BadRequest, why)));
             }
             false => about,

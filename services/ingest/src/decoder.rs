@@ -53,7 +53,7 @@ impl Read<Document> for Decoder {
             let about = keep(&cx, about, kind, &content).await?;
             (about, kind.to_owned(), Content::here(content))
         } else if about.id.is_empty() {
-            let why = "data: is empty, and no document is named";
+            let why = "data: is required where no document is named";
             return Err(ReadFault::Dead(Error::new(ErrorCode::BadRequest, why)));
         } else {
             let library = Library::of_flow(&cx);

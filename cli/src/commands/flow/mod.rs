@@ -36,7 +36,7 @@ impl Definition {
         let (source, text) = match (&self.config, &self.file) {
             (Some(text), _) => ("--config".to_owned(), text.clone()),
             (None, Some(path)) => (path.display().to_string(), crate::files::read_text(path)?),
-            (None, None) => return Err(Error::Usage("--config or --file is needed".to_owned())),
+            (None, None) => return Err(Error::Usage("--config or --file is required".to_owned())),
         };
         serde_json::from_str(&text)
             .map_err(|error| Error::Usage(format!("{source} is not JSON: {error}")))

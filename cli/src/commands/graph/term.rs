@@ -72,7 +72,7 @@ fn read_json(text: &str) -> Result<Term> {
     let value = serde_json::from_str(text)
         .map_err(|error| Error::Usage(format!("{text}: neither <<s p o>> nor JSON: {error}")))?;
     let triple = Triple::from_api(&value)
-        .ok_or_else(|| Error::Usage(format!("{text}: no triple in JSON form")))?;
+        .ok_or_else(|| Error::Usage(format!("{text}: is not a triple in JSON form")))?;
     Ok(Term::Quoted(Box::new(triple)))
 }
 

@@ -122,7 +122,7 @@ pub fn check(takes: &[Argument], given: Map<String, Value>) -> Result<Map<String
                 .any(|fault| fault.contains(&format!("'{}' must", argument.name)))
         };
         if !read.contains_key(&argument.name) && !faulty() {
-            faults.push(format!("argument '{}' is missing", argument.name));
+            faults.push(format!("argument '{}' is required", argument.name));
         }
     }
     if faults.is_empty() {
@@ -189,7 +189,7 @@ mod tests {
             "argument 'b' must be of type boolean",
             "argument 'o' must be of type object",
             "no argument 'zz'",
-            "argument 'q' is missing",
+            "argument 'q' is required",
             "Arguments of this tool: q (string)",
         ] {
             assert!(told.contains(part), "{told}");

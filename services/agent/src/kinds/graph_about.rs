@@ -32,7 +32,7 @@ pub(super) async fn call(call: &Call<'_>, arguments: &Arguments) -> Result<Outpu
     if name.is_empty() {
         return Err(Error::new(
             ErrorCode::BadRequest,
-            "argument 'name' is empty",
+            "argument 'name' is required",
         ));
     }
     let limit = limit(arguments, FACTS, MOST_FACTS);

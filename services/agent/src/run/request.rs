@@ -76,10 +76,7 @@ impl Serve<AgentRequest, AgentResponse> for Questions {
 
 fn check(question: &AgentRequest) -> Result<(), Error> {
     if question.question.trim().is_empty() {
-        return Err(Error::new(
-            ErrorCode::BadRequest,
-            "question: must not be empty",
-        ));
+        return Err(Error::new(ErrorCode::BadRequest, "question: is required"));
     }
     if question.question.len() > MAX_QUESTION {
         return Err(Error::new(

@@ -70,7 +70,7 @@ impl Address {
             }
             _ => {
                 return Err(
-                    "'{workspace}' is missing: flows of other workspaces would share it".into(),
+                    "'{workspace}' is required: flows of other workspaces would share it".into(),
                 );
             }
         };

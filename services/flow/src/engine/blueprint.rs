@@ -108,7 +108,7 @@ impl Blueprint {
         let root = Path::root();
         match object(map, "flow", &root, faults) {
             Some(section) => self.read_entries(section, &root.at("flow"), false, faults),
-            None if !map.contains_key("flow") => faults.add(&root.at("flow"), "is missing"),
+            None if !map.contains_key("flow") => faults.add(&root.at("flow"), "is required"),
             None => {}
         }
         if let Some(section) = object(map, "blueprint", &root, faults) {

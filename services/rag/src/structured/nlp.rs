@@ -46,10 +46,7 @@ async fn answer(
 ) -> Result<QuestionToStructuredQueryResponse, Error> {
     let question = ask.question.trim();
     if question.is_empty() {
-        return Err(Error::new(
-            ErrorCode::BadRequest,
-            "question: must not be empty",
-        ));
+        return Err(Error::new(ErrorCode::BadRequest, "question: is required"));
     }
     let all = schemas_of(cx);
     if all.is_empty() {

@@ -33,10 +33,7 @@ impl Serve<StructuredQueryRequest, StructuredQueryResponse> for Structured {
 
 async fn answer(cx: &Cx, ask: StructuredQueryRequest) -> Result<StructuredQueryResponse, Error> {
     if ask.question.trim().is_empty() {
-        return Err(Error::new(
-            ErrorCode::BadRequest,
-            "question: must not be empty",
-        ));
+        return Err(Error::new(ErrorCode::BadRequest, "question: is required"));
     }
     let question = QuestionToStructuredQueryRequest {
         question: ask.question,

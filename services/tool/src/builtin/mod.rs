@@ -28,7 +28,7 @@ fn calculate(parameters: &Map<String, Value>) -> Result<String, String> {
     let expression = match parameters.get("expression") {
         Some(Value::String(text)) => text.clone(),
         Some(Value::Number(number)) => number.to_string(),
-        _ => return Err("argument 'expression' is missing".to_owned()),
+        _ => return Err("argument 'expression' is required".to_owned()),
     };
     match calculator::evaluate(&expression) {
         Ok(value) => Ok(calculator::show(value)),

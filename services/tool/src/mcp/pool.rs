@@ -88,7 +88,7 @@ impl Servers {
         let made = self.http.get_or_try_init(|| async {
             let making = tokio::task::spawn_blocking(move || client("https://", limits)).await;
             let client = making.ok().and_then(Result::ok);
-            client.ok_or_else(|| Error::new(ErrorCode::Internal, "no HTTP client can be made"))
+            client.ok_or_else(|| Error::new(ErrorCode::Internal, "an HTTP client cannot be made"))
         });
         made.await.cloned()
     }

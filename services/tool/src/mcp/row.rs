@@ -21,7 +21,7 @@ impl Server {
         let fault =
             |why: &str| Error::new(ErrorCode::BadRequest, format!("MCP tool '{key}': {why}"));
         let mut server: Self = serde_json::from_str(value)
-            .map_err(|_| fault("the configuration cannot be read; 'url' is needed"))?;
+            .map_err(|_| fault("the configuration cannot be read; 'url' is required"))?;
         let web = ["http://", "https://"]
             .iter()
             .any(|scheme| server.url.starts_with(scheme));

@@ -285,8 +285,9 @@ fn no_error_speaks_of_the_machine_room() {
     );
 }
 
-/// "is no number" and "is none of them", where English says "is not a number" and "is not one of them".
-fn negates_oddly(text: &str) -> bool {
+/// "is no number" and "is none of them", where English says "is not a number" and "is not one of them"; and what is
+/// left out "is required", in these words and no others.
+fn worded_oddly(text: &str) -> bool {
     let odd = [
         "is no ",
         "are no ",
@@ -294,6 +295,11 @@ fn negates_oddly(text: &str) -> bool {
         "that is no ",
         "but is none",
         "but none",
+        "is missing",
+        "are missing",
+        "must not be empty",
+        "must be given",
+        "is needed",
     ];
     let plain = text
         .to_lowercase()
@@ -312,7 +318,7 @@ fn texts_are_plain_english() {
         }
         for (at, line) in source.strings.lines().enumerate() {
             let quoted = line.split('"').skip(1).step_by(2);
-            for text in quoted.filter(|text| negates_oddly(text)) {
+            for text in quoted.filter(|text| worded_oddly(text)) {
                 odd.push(format!("{}:{}: {text}", source.path, at + 1));
             }
         }
@@ -325,9 +331,22 @@ fn texts_are_plain_english() {
 }
 
 #[test]
-fn odd_negations_are_found() {
-    assert!(negates_oddly("built: is no whole number") && negates_oddly("is none of its values"));
-    assert!(!negates_oddly("there is no flow 'x'") && !negates_oddly("is not a number"));
+fn odd_words_are_found() {
+    for odd in [
+        "built: is no whole number",
+        "is none of its values",
+        "name: is missing",
+        "question: must not be empty",
+    ] {
+        assert!(worded_oddly(odd), "{odd}");
+    }
+    for plain in [
+        "there is no flow 'x'",
+        "is not a number",
+        "name: is required",
+    ] {
+        assert!(!worded_oddly(plain), "{plain}");
+    }
 }
 
 #[test]

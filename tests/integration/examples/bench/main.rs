@@ -124,7 +124,7 @@ async fn main() -> Result<()> {
     if which != "embedded" {
         ensure!(
             RabbitNode::installed(),
-            "rabbitmq-server is missing: run scripts/install-rabbitmq.sh"
+            "rabbitmq-server is required: run scripts/install-rabbitmq.sh"
         );
         whole &= bench(Some(RabbitNode::start().await?), rounds).await?;
     }

@@ -67,7 +67,7 @@ impl Said {
     pub(super) fn check(&self, path: &Path) -> Result<()> {
         let wrong = |why: String| Err(Error::file(path, why));
         if self.manifest.is_null() {
-            return wrong("is not a workspace bundle: manifest.json is missing".to_owned());
+            return wrong("is not a workspace bundle: it has no manifest.json".to_owned());
         }
         let format = text(&self.manifest, "format");
         if format != bundle::FORMAT {

@@ -113,7 +113,7 @@ pub(super) fn read(key: &str, value: &str, native: bool, rows: &Rows<'_>) -> Res
 fn kind(written: &str, native: bool, row: &Row, rows: &Rows<'_>) -> Result<Kind, String> {
     let needed = |text: &str, field: &str| {
         if text.is_empty() {
-            Err(format!("{field}: is missing"))
+            Err(format!("{field}: is required"))
         } else {
             Ok(text.to_owned())
         }
@@ -178,7 +178,7 @@ fn service(row: &Row, rows: &Rows<'_>) -> Result<Kind, String> {
             Some(value) => {
                 config.insert(name.clone(), value.clone());
             }
-            None if required => return Err(format!("{name}: is missing")),
+            None if required => return Err(format!("{name}: is required")),
             None => {}
         }
     }

@@ -46,7 +46,7 @@ fn one_bad_row_costs_only_itself() {
     assert_eq!(names(&set, &AgentRun::default()), ["llm completion"]);
     assert_eq!(set.faults.len(), 6, "{:?}", set.faults);
     assert!(set.faults[1].contains("'no-such' is not known"));
-    assert!(set.faults[2].contains("template: is missing"));
+    assert!(set.faults[2].contains("template: is required"));
 }
 
 #[test]

@@ -205,7 +205,7 @@ async fn the_model_can_mend_what_it_got_wrong() {
         "Error: there is no tool 'calc'. Tools: calculator, llm, remote"
     );
     assert!(
-        seen[1].starts_with("Error: there is no argument 'x'; argument 'expression' is missing")
+        seen[1].starts_with("Error: there is no argument 'x'; argument 'expression' is required")
     );
     assert_eq!(seen[2], "Error: division by zero");
     assert_eq!(seen[3], "builtin:calculator says 4");

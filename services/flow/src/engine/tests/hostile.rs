@@ -66,7 +66,7 @@ fn topics_that_reach_too_far() {
     for (topic, words) in [
         (
             "flow:tg:triples-store:victim:default",
-            "'{workspace}' is missing",
+            "'{workspace}' is required",
         ),
         (
             "flow:tg:triples-store",
@@ -74,7 +74,7 @@ fn topics_that_reach_too_far() {
         ),
         (
             "flow:tg:triples-store:{model}:{id}",
-            "'{workspace}' is missing",
+            "'{workspace}' is required",
         ),
         (
             "flow:tg:triples-store:x{workspace}:{id}",
@@ -103,7 +103,10 @@ fn topics_that_reach_too_far() {
     for (topic, words) in [
         ("request:tg:librarian:{workspace}", "cannot stand in"),
         ("request:tg:config", "cannot stand in"),
-        ("request:tg:agent:other:default", "'{workspace}' is missing"),
+        (
+            "request:tg:agent:other:default",
+            "'{workspace}' is required",
+        ),
     ] {
         spoilt(ASKED, json!(topic), None, words);
     }
@@ -285,6 +288,6 @@ fn a_row_or_a_shared_mesh_lets_unknown_processors_in() {
         &blueprint,
         &Catalog::new([], true),
         "/flow/mine:{id}/topics/in",
-        "is missing",
+        "is required",
     );
 }

@@ -1,0 +1,63 @@
+//! What the contract says of its fields: their meaning, and not only their names.
+
+use tg_architecture_tests::source::{Source, shipped};
+
+/// Comments that say no more than the name does.
+fn says_nothing(doc: &str) -> bool {
+    let doc = doc.trim();
+    doc.is_empty()
+        || doc.starts_with("Wire field")
+        || (doc.starts_with("The `") && doc.ends_with("message body."))
+}
+
+/// The doc comments of a file, each with the number of its first line.
+fn docs(text: &str) -> Vec<(usize, String)> {
+    let mut found: Vec<(usize, String)> = Vec::new();
+    let mut open = false;
+    for (at, line) in text.lines().enumerate() {
+        let Some(doc) = line.trim_start().strip_prefix("///") else {
+            open = false;
+            continue;
+        };
+        match found.last_mut() {
+            Some((_, whole)) if open => {
+                whole.push(' ');
+                whole.push_str(doc.trim());
+            }
+            _ => found.push((at + 1, doc.trim().to_owned())),
+        }
+        open = true;
+    }
+    found
+}
+
+fn idle(source: &Source) -> Vec<String> {
+    let idle = docs(&source.text).into_iter();
+    let idle = idle.filter(|(_, doc)| says_nothing(doc));
+    idle.map(|(line, doc)| format!("{}:{line}: {doc}", source.path))
+        .collect()
+}
+
+#[test]
+fn the_contract_says_what_its_fields_mean() {
+    let sources = shipped();
+    let contract = sources
+        .iter()
+        .filter(|source| source.path.starts_with("schemas/src/"));
+    let idle: Vec<String> = contract.flat_map(idle).collect();
+    assert!(
+        idle.is_empty(),
+        "comments that say nothing:\n  {}",
+        idle.join("\n  ")
+    );
+}
+
+#[test]
+fn a_comment_that_says_nothing_is_found() {
+    let text = "/// The `A` message body.\npub struct A {\n    /// Wire field `b`.\n    pub b: i64,\n    \
+                /// When, in seconds\n    /// since 1970.\n    pub c: i64,\n    ///\n    pub d: i64,\n}\n";
+    let found = idle(&Source::new("schemas/src/msg/a.rs", text));
+    assert_eq!(found.len(), 3, "{found:?}");
+    assert!(found[1].starts_with("schemas/src/msg/a.rs:3: Wire field"));
+    assert_eq!(docs(text)[2].1, "When, in seconds since 1970.");
+}
