@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use tg_graph::{Asked, Batch, CollectionKey, Engine, Limits, Pattern, convert};
+use tg_graph::{Asked, Batch, CollectionKey, EmbeddedGraph, Limits, Pattern, convert};
 use tg_schemas::{Term, Triple};
 use tg_storage::Durability;
 
@@ -29,7 +29,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let dir = tempfile::tempdir()?;
     let path = dir.path().join("graph.db");
-    let engine = Engine::open(&path, durability, Limits::default())?;
+    let engine = EmbeddedGraph::open(&path, durability, Limits::default())?;
     let key = CollectionKey::new("bench", "default");
     let mut done = 0;
     for size in SIZES {
@@ -48,7 +48,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     drop(engine);
     let size: u64 = std::fs::metadata(&path)?.len();
     let started = Instant::now();
-    let engine = Engine::open(&path, durability, Limits::default())?;
+    let engine = EmbeddedGraph::open(&path, durability, Limits::default())?;
     println!("open: {:?}, journal {} MiB", started.elapsed(), size >> 20);
     let started = Instant::now();
     find(&engine, &key, subject(1), None).await?;
@@ -85,7 +85,7 @@ fn triple(n: usize) -> Triple {
 }
 
 async fn fill(
-    engine: &Engine,
+    engine: &EmbeddedGraph,
     key: &CollectionKey,
     from: usize,
     to: usize,
@@ -127,7 +127,7 @@ fn read(s: Option<&Term>, p: Option<&Term>, o: Option<&Term>) -> Pattern {
 }
 
 async fn find(
-    engine: &Engine,
+    engine: &EmbeddedGraph,
     key: &CollectionKey,
     pattern: Pattern,
     limit: Option<usize>,
@@ -136,7 +136,7 @@ async fn find(
 }
 
 async fn lookups(
-    engine: &Engine,
+    engine: &EmbeddedGraph,
     key: &CollectionKey,
     size: usize,
 ) -> Result<(), Box<dyn std::error::Error>> {
@@ -205,7 +205,7 @@ fn report(name: &str, runs: &[Duration], lanes: usize) {
 }
 
 async fn sparql(
-    engine: &Engine,
+    engine: &EmbeddedGraph,
     key: &CollectionKey,
     query: &str,
 ) -> Result<(), Box<dyn std::error::Error>> {

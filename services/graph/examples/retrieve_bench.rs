@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use oxigraph::model::{GraphName, Literal, NamedNode, Quad, Term as RdfTerm, Triple as RdfTriple};
-use tg_graph::{CollectionKey, Engine, Limits, oxigraph};
+use tg_graph::{CollectionKey, EmbeddedGraph, Limits, oxigraph};
 use tg_schemas::msg::{NeighbourhoodRequest, SourcesRequest};
 use tg_schemas::{Term, Triple};
 use tokio_util::sync::CancellationToken;
@@ -95,7 +95,7 @@ async fn main() {
         .nth(1)
         .and_then(|n| n.parse().ok())
         .unwrap_or(1_000_000);
-    let engine = Engine::in_memory(Limits::default()).expect("an engine");
+    let engine = EmbeddedGraph::in_memory(Limits::default()).expect("an engine");
     let key = CollectionKey::new("w", "c");
     let started = Instant::now();
     for part in quads(count).chunks(50_000) {

@@ -1,47 +1,35 @@
 //! RDF store, pattern queries and SPARQL.
 //!
-//! [`Engine`] keeps one dataset per workspace, collection and generation of its name in memory (oxigraph), with a journal in
-//! SQLite that every change is committed to before it is applied. It knows no bus; the handlers do.
+//! * [`engine`] has the rules of RDF, files and patterns. Pure.
+//! * [`QuadStore`] is what an adapter keeps. The present one, [`EmbeddedGraph`], keeps one dataset per workspace,
+//!   collection and generation of its name in memory (oxigraph), with a journal in SQLite that every change is committed
+//!   to before it is applied. It knows no bus; the handlers do.
+//! * [`processors`] are the hosted processors.
+//!
 //! A dataset is chosen by name, never filtered out of a larger one.
 
-mod batch;
-mod commit;
-pub mod convert;
-mod dataset;
-mod ended;
-mod engine;
-mod entry;
+pub mod engine;
 mod error;
-mod exchange;
-pub mod formats;
-mod label_cache;
-mod limits;
-mod load;
-mod merge;
-mod pattern;
-mod permits;
-mod quota;
-mod reaped;
-mod retract;
-mod retrieve;
-mod scan;
-mod service;
-mod single;
-pub mod sparql;
-mod store;
-mod tally;
+mod handlers;
+mod interop;
+mod options;
+mod processors;
+pub mod store;
 
-pub use batch::{Batch, Op};
-pub use engine::Engine;
+pub use engine::pattern::{Asked, Pattern};
+pub use engine::quota::{Quota, Usage};
+pub use engine::{convert, formats};
 pub use error::GraphError;
-pub use exchange::Import;
-pub use limits::Limits;
+pub use options::Limits;
 pub use oxigraph;
-pub use pattern::{Asked, Pattern};
-pub use quota::{Quota, Usage};
-pub use scan::Scan;
-pub use service::processors;
-pub use sparql::{Part, SparqlAnswer, SparqlAsk};
+pub use processors::processors;
+pub use store::embedded::EmbeddedGraph;
+pub use store::embedded::batch::{Batch, Op};
+pub use store::embedded::exchange::Import;
+pub use store::embedded::scan::Scan;
+pub use store::{
+    Form, Part, QuadStore, SparqlAnswer, SparqlAsk, SparqlParts, TriplePattern, TripleScan, Written,
+};
 pub use tg_collections::{CollectionKey, WriteKind};
 
 /// So that tests of what a query may use see what it uses.

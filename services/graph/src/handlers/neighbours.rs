@@ -1,0 +1,51 @@
+//! `graph-neighbours` and `graph-sources`: what retrieval asks beside patterns, on topics that the mesh adds
+//! to a flow.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tg_collections::CollectionKey;
+use tg_mesh::{Cx, Out, OwnedStore, Serve};
+use tg_schemas::Error;
+use tg_schemas::msg::{
+    NeighbourhoodRequest, NeighbourhoodResponse, SourcesRequest, SourcesResponse,
+};
+
+use crate::store::QuadStore;
+
+/// Wire type of faults while querying.
+const FAULT: &str = "triples-query-error";
+
+pub(crate) struct Neighbours<S>(pub(crate) Arc<OwnedStore<S>>);
+
+#[async_trait]
+impl<S: QuadStore> Serve<NeighbourhoodRequest, NeighbourhoodResponse> for Neighbours<S> {
+    async fn serve(
+        &self,
+        cx: Cx,
+        ask: NeighbourhoodRequest,
+        mut out: Out<NeighbourhoodResponse>,
+    ) -> Result<(), Error> {
+        let engine = self.0.get().await?;
+        let key = CollectionKey::of(&cx, &ask.collection);
+        let found = engine.neighbours(&key, ask, cx.cancel.clone()).await;
+        out.send(found.map_err(|error| error.to_wire(FAULT))?).await
+    }
+}
+
+pub(crate) struct Sources<S>(pub(crate) Arc<OwnedStore<S>>);
+
+#[async_trait]
+impl<S: QuadStore> Serve<SourcesRequest, SourcesResponse> for Sources<S> {
+    async fn serve(
+        &self,
+        cx: Cx,
+        ask: SourcesRequest,
+        mut out: Out<SourcesResponse>,
+    ) -> Result<(), Error> {
+        let engine = self.0.get().await?;
+        let key = CollectionKey::of(&cx, &ask.collection);
+        let found = engine.sources(&key, ask, cx.cancel.clone()).await;
+        out.send(found.map_err(|error| error.to_wire(FAULT))?).await
+    }
+}

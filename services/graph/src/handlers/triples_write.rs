@@ -1,0 +1,47 @@
+//! `triples-write`: records of triples become changes of a graph.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tg_collections::Target;
+use tg_mesh::{Cx, OwnedStore, Read, ReadFault};
+use tg_runs::RunContext;
+use tg_schemas::msg::Triples;
+use tg_schemas::{Error, ErrorCode};
+
+use crate::error::GraphError;
+use crate::store::QuadStore;
+
+pub(crate) struct Writer<S>(pub(crate) Arc<OwnedStore<S>>);
+
+#[async_trait]
+impl<S: QuadStore> Read<Triples> for Writer<S> {
+    async fn read(&self, cx: Cx, record: Triples) -> Result<(), ReadFault> {
+        let Some(target) = Target::of(&cx, record.metadata.as_ref()) else {
+            return Ok(());
+        };
+        let store = self.0.get().await?;
+        let written = store
+            .write(&target.key, record.triples, target.kind)
+            .await
+            .map_err(|error| error.to_wire(ErrorCode::Storage.as_str()))?;
+        if let Some(count) = written.kept {
+            metrics::counter!("tg_graph_triples_written_total").increment(count as u64);
+            cx.effect("triples", i64::try_from(count).unwrap_or(i64::MAX));
+        }
+        match written.refused {
+            None => Ok(()),
+            Some((first, count)) => Err(ReadFault::Dead(refused(&first, count))),
+        }
+    }
+}
+
+/// Why some triples of a record are not RDF.
+fn refused(first: &GraphError, count: usize) -> Error {
+    metrics::counter!("tg_graph_triples_refused_total").increment(count as u64);
+    let text = match count {
+        1 => first.to_string(),
+        count => format!("{first} (and {} more)", count - 1),
+    };
+    Error::new(ErrorCode::BadRequest, text)
+}

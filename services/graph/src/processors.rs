@@ -1,0 +1,88 @@
+//! The engine as processors of the mesh: thin handlers, one engine for all of them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tg_collections::{Dropper, Retractor, reaper};
+use tg_mesh::{Mesh, OpenFault, OwnedStore, Processor, TaskKind};
+use tg_schemas::msg::{RETRACT, drop_topic};
+use tg_schemas::{Error, ErrorCode};
+use tg_storage::Durability;
+
+use crate::error::GraphError;
+use crate::handlers::{Neighbours, Querier, Sources, Sparql, Writer};
+use crate::interop;
+use crate::options::Limits;
+use crate::store::embedded::EmbeddedGraph;
+
+/// Where the service keeps its journal below the data directory.
+const FILE: &str = "graph.sqlite";
+/// Name of the store, by which processes agree on its owner.
+const STORE: &str = "graph";
+
+/// The processors that write and query triples, over one file in `data_dir`. A process that
+/// stands by leaves the file alone.
+///
+/// Also starts the tasks that purge what belonged to deleted workspaces, and among foreign processors what belonged to
+/// deleted collections.
+///
+/// # Errors
+/// None at present; opening fails where the store is asked for.
+pub fn processors(
+    mesh: &Mesh,
+    data_dir: &Path,
+    durability: Durability,
+    limits: Limits,
+) -> Result<Vec<Processor>, Error> {
+    let file = data_dir.join(FILE);
+    let answers = limits.clone();
+    let open = move || EmbeddedGraph::open(&file, durability, limits.clone());
+    let owned = OwnedStore::blocking(STORE, open);
+    owned.kept_in(data_dir.join(FILE));
+    mesh.spawn(
+        TaskKind::Background,
+        interop::run(mesh.clone(), owned.clone()),
+    );
+    mesh.spawn(
+        TaskKind::Background,
+        reaper::run(mesh.clone(), STORE, owned.clone()),
+    );
+    let writer = Processor::new("triples-write")
+        .reads("input", Arc::new(Writer(owned.clone())))
+        .reads_own(RETRACT, Arc::new(Retractor::new(owned.clone(), ())))
+        .serves_system(&drop_topic("graph"), Arc::new(Dropper::new(owned.clone())))
+        .concurrency(128)
+        .watches(&[interop::COLLECTIONS])
+        .owns(owned.clone());
+    let query = Processor::new("triples-query")
+        .serves("request", Arc::new(Querier(owned.clone())))
+        .serves_own(
+            tg_schemas::msg::NEIGHBOURS,
+            Arc::new(Neighbours(owned.clone())),
+        )
+        .serves_own(tg_schemas::msg::SOURCES, Arc::new(Sources(owned.clone())))
+        .concurrency(256)
+        .watches(&[interop::COLLECTIONS])
+        .owns(owned.clone());
+    let sparql = Processor::new("sparql-query")
+        .serves(
+            "request",
+            Arc::new(Sparql {
+                store: owned.clone(),
+                limits: answers,
+            }),
+        )
+        .concurrency(64)
+        .watches(&[interop::COLLECTIONS])
+        .owns(owned);
+    Ok(vec![writer, query, sparql])
+}
+
+impl From<GraphError> for OpenFault {
+    fn from(error: GraphError) -> Self {
+        match error {
+            GraphError::Journal(fault) => fault.into(),
+            error => Self::Failed(error.to_wire(ErrorCode::Storage.as_str())),
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! The commit thread: changes that wait together become one journal commit, then are applied, then
+//! reported. It is the only writer of the datasets in memory.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures::executor::block_on;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::error::GraphError;
+use crate::store::embedded::Shared;
+use crate::store::embedded::batch::{self, Batch, Op, Run};
+use crate::store::embedded::dataset::Dataset;
+use crate::store::embedded::ended::{self, End, Ended};
+use crate::store::embedded::entry::Entry;
+use crate::store::embedded::journal::{self, Appended, NewRow};
+use crate::store::embedded::merge;
+use crate::store::embedded::retract::{self, Wanted};
+use crate::store::embedded::tally::Tally;
+use tg_collections::{CollectionKey, WriteKind};
+
+/// Changes that share a commit.
+const GROUP: usize = 128;
+/// Quads of a row, about.
+pub(crate) const ROW_QUADS: usize = 32_768;
+
+type Done<T> = oneshot::Sender<Result<T, GraphError>>;
+
+/// Something for the commit thread.
+pub(crate) enum Change {
+    /// Quads come and go. `false`: too late.
+    Write {
+        key: CollectionKey,
+        batch: Batch,
+        kind: WriteKind,
+        done: Done<bool>,
+    },
+    /// What came from chunks goes. `None`: the dataset is not in memory.
+    Retract {
+        key: CollectionKey,
+        wanted: Wanted,
+        kind: WriteKind,
+        done: Done<Option<usize>>,
+    },
+    /// Datasets end. How many quads they named.
+    End { end: End, done: Done<u64> },
+}
+
+struct Write {
+    key: CollectionKey,
+    batch: Batch,
+    done: Done<bool>,
+}
+
+/// The thread's body; ends with the last handle of the engine.
+pub(crate) fn run(shared: &Arc<Shared>, mut gone: Ended, mut changes: mpsc::Receiver<Change>) {
+    let mut group = Vec::with_capacity(GROUP);
+    let mut tally = Tally::default();
+    while changes.blocking_recv_many(&mut group, GROUP) > 0 {
+        let mut writes = Vec::with_capacity(group.len());
+        for change in group.drain(..) {
+            match change {
+                Change::Write {
+                    key,
+                    batch,
+                    kind,
+                    done,
+                } => match gone.refuses(&key, kind) {
+                    // Nobody may be waiting any more, here and below.
+                    true => drop(done.send(Ok(false))),
+                    false => writes.push(Write { key, batch, done }),
+                },
+                Change::Retract {
+                    key,
+                    wanted,
+                    kind,
+                    done,
+                } => {
+                    commit(shared, &mut tally, std::mem::take(&mut writes));
+                    let _ = done.send(match gone.refuses(&key, kind) {
+                        true => Ok(Some(0)),
+                        false => take_back(shared, &mut tally, key, &wanted),
+                    });
+                }
+                Change::End { end, done } => {
+                    commit(shared, &mut tally, std::mem::take(&mut writes));
+                    let _ = done.send(ended::end(shared, &mut gone, end));
+                    tally = Tally::default();
+                }
+            }
+        }
+        commit(shared, &mut tally, writes);
+    }
+}
+
+/// Nothing comes between what is seen and what is taken out: this thread is the only writer.
+fn take_back(
+    shared: &Arc<Shared>,
+    tally: &mut Tally,
+    key: CollectionKey,
+    wanted: &Wanted,
+) -> Result<Option<usize>, GraphError> {
+    let entry = shared.entries.lock().get(&key).cloned();
+    let Some(dataset) = entry.and_then(|entry| entry.loaded()) else {
+        return Ok(None);
+    };
+    let quads = retract::plan(&dataset, wanted)?;
+    let count = quads.len();
+    if count > 0 {
+        let (done, mut result) = oneshot::channel();
+        let batch = Batch::delete(quads);
+        commit(shared, tally, vec![Write { key, batch, done }]);
+        result.try_recv().unwrap_or(Err(GraphError::Closed))?;
+    }
+    Ok(Some(count))
+}
+
+fn commit(shared: &Arc<Shared>, tally: &mut Tally, writes: Vec<Write>) {
+    let writes = within_limits(shared, tally, writes);
+    if writes.is_empty() {
+        return;
+    }
+    let result = append(shared, &writes).and_then(|places| apply(shared, &writes, &places));
+    metrics::counter!("tg_graph_commits_total").increment(1);
+    if let Err(error) = &result {
+        tracing::warn!(%error, changes = writes.len(), "changes of the graph failed");
+        *tally = Tally::default();
+    }
+    for write in writes {
+        // Nobody may be waiting any more.
+        let _ = write.done.send(result.clone().map(|()| true));
+    }
+}
+
+/// Refuses what is above a quota or has no room in memory. What only takes out is always let through.
+fn within_limits(shared: &Shared, tally: &mut Tally, writes: Vec<Write>) -> Vec<Write> {
+    let mut kept = Vec::with_capacity(writes.len());
+    for write in writes {
+        let adds = write.batch.adds();
+        let admitted = if adds.quads == 0 {
+            Ok(())
+        } else {
+            tally.admit(shared, &write.key, adds)
+        };
+        match admitted {
+            Ok(()) => kept.push(write),
+            Err(error) => {
+                metrics::counter!("tg_graph_writes_refused_total").increment(1);
+                let _ = write.done.send(Err(error));
+            }
+        }
+    }
+    kept
+}
+
+fn append(shared: &Shared, writes: &[Write]) -> Result<Vec<Appended>, GraphError> {
+    let rows = rows(writes)?;
+    Ok(block_on(
+        shared.journal.write(move |tx| journal::append(tx, &rows)),
+    )?)
+}
+
+/// Runs of the same dataset and operation that follow each other share a row.
+fn rows(writes: &[Write]) -> Result<Vec<NewRow>, GraphError> {
+    struct Open<'a> {
+        key: &'a CollectionKey,
+        op: Op,
+        quads: usize,
+        text: Vec<u8>,
+    }
+    let mut open: Vec<Open<'_>> = Vec::new();
+    for write in writes {
+        for run in &write.batch.runs {
+            let last = open.iter_mut().rev().find(|row| *row.key == write.key);
+            match last {
+                Some(row) if row.op == run.op && row.quads < ROW_QUADS => {
+                    row.quads += run.quads.len();
+                    row.text.extend_from_slice(&run.text);
+                }
+                _ => open.push(Open {
+                    key: &write.key,
+                    op: run.op,
+                    quads: run.quads.len(),
+                    text: run.text.clone(),
+                }),
+            }
+        }
+    }
+    open.into_iter()
+        .map(|row| {
+            Ok(NewRow {
+                key: row.key.clone(),
+                op: row.op,
+                quads: row.quads,
+                body: batch::pack(&row.text)?.into(),
+                bytes: row.text.len(),
+            })
+        })
+        .collect()
+}
+
+/// Brings the datasets in memory up to the journal.
+fn apply(shared: &Arc<Shared>, writes: &[Write], places: &[Appended]) -> Result<(), GraphError> {
+    let mut last: HashMap<&CollectionKey, (&Appended, u64)> = HashMap::new();
+    for place in places {
+        let slot = last.entry(&place.key).or_insert((place, 0));
+        *slot = (place, slot.1 + 1);
+    }
+    for (key, (place, rows)) in last {
+        let Some(entry) = entry_of(shared, place)? else {
+            continue;
+        };
+        let runs: Vec<&Run> = writes
+            .iter()
+            .filter(|write| write.key == *key)
+            .flat_map(|write| &write.batch.runs)
+            .collect();
+        match entry.apply(place.seq, rows, &runs) {
+            Ok(false) => {}
+            Ok(true) => merge::start(shared.clone(), key.clone(), entry),
+            // The journal has it: whoever reads next loads it from there.
+            Err(_) => shared.evict(key, &entry),
+        }
+    }
+    Ok(())
+}
+
+/// The dataset in memory, if it is there or new.
+fn entry_of(shared: &Shared, place: &Appended) -> Result<Option<Arc<Entry>>, GraphError> {
+    let mut entries = shared.entries.lock();
+    if let Some(entry) = entries.get(&place.key) {
+        return Ok(Some(entry.clone()));
+    }
+    if !place.is_new {
+        return Ok(None);
+    }
+    let entry = Arc::new(Entry::created(place.id, Arc::new(Dataset::new()?)));
+    entries.insert(place.key.clone(), entry.clone());
+    Ok(Some(entry))
+}

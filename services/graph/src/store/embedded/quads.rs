@@ -1,0 +1,138 @@
+//! The graphs of this process behind the trait: terms of the contract become RDF here, and RDF terms of the contract.
+
+use async_trait::async_trait;
+use oxigraph::model::Quad;
+use tg_collections::{CollectionKey, WriteKind};
+use tg_schemas::Triple;
+use tg_schemas::msg::{
+    NeighbourhoodRequest, NeighbourhoodResponse, SourcesRequest, SourcesResponse,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::EmbeddedGraph;
+use super::batch::Batch;
+use super::scan::Scan;
+use crate::engine::convert;
+use crate::engine::pattern::{Asked, Pattern};
+use crate::error::GraphError;
+use crate::store::{QuadStore, SparqlAnswer, SparqlAsk, TriplePattern, TripleScan, Written};
+
+/// From so many triples on, preparing a write leaves the runtime's threads.
+const LARGE: usize = 256;
+
+#[async_trait]
+impl QuadStore for EmbeddedGraph {
+    async fn write(
+        &self,
+        key: &CollectionKey,
+        triples: Vec<Triple>,
+        kind: WriteKind,
+    ) -> Result<Written, GraphError> {
+        let Prepared { batch, refused } = match triples.len() < LARGE {
+            true => prepare(&triples),
+            false => {
+                let prepared = tokio::task::spawn_blocking(move || prepare(&triples)).await;
+                prepared.map_err(|_| GraphError::Closed)?
+            }
+        };
+        let count = batch.len();
+        let in_time = self.write_from(key, batch, kind).await?;
+        Ok(Written {
+            kept: in_time.then_some(count),
+            refused,
+        })
+    }
+
+    async fn find(
+        &self,
+        key: &CollectionKey,
+        pattern: TriplePattern,
+        limit: Option<usize>,
+    ) -> Result<Vec<Triple>, GraphError> {
+        match read(&pattern)? {
+            Asked::Nothing => Ok(Vec::new()),
+            Asked::Pattern(pattern) => Self::find(self, key, pattern, limit).await,
+        }
+    }
+
+    async fn scan(
+        &self,
+        key: &CollectionKey,
+        pattern: TriplePattern,
+        limit: Option<usize>,
+    ) -> Result<Box<dyn TripleScan>, GraphError> {
+        Ok(Box::new(match read(&pattern)? {
+            Asked::Nothing => Scan::new(None, limit, self.shared.scans.clone()),
+            Asked::Pattern(pattern) => Self::scan(self, key, pattern, limit).await?,
+        }))
+    }
+
+    async fn sparql(
+        &self,
+        key: &CollectionKey,
+        ask: SparqlAsk,
+    ) -> Result<SparqlAnswer, GraphError> {
+        Self::sparql(self, key, ask).await
+    }
+
+    async fn neighbours(
+        &self,
+        key: &CollectionKey,
+        ask: NeighbourhoodRequest,
+        cancel: CancellationToken,
+    ) -> Result<NeighbourhoodResponse, GraphError> {
+        Self::neighbours(self, key, ask, cancel).await
+    }
+
+    async fn sources(
+        &self,
+        key: &CollectionKey,
+        ask: SourcesRequest,
+        cancel: CancellationToken,
+    ) -> Result<SourcesResponse, GraphError> {
+        Self::sources(self, key, ask, cancel).await
+    }
+}
+
+#[async_trait]
+impl TripleScan for Scan {
+    async fn next_chunk(&mut self, size: usize) -> Result<Vec<Triple>, GraphError> {
+        Self::next_chunk(self, size).await
+    }
+}
+
+fn read(pattern: &TriplePattern) -> Result<Asked, GraphError> {
+    let TriplePattern { s, p, o, g } = pattern;
+    Pattern::read(s.as_ref(), p.as_ref(), o.as_ref(), g.as_deref())
+}
+
+struct Prepared {
+    batch: Batch,
+    refused: Option<(GraphError, usize)>,
+}
+
+fn prepare(triples: &[Triple]) -> Prepared {
+    let mut quads: Vec<Quad> = Vec::with_capacity(triples.len());
+    let mut refused: Option<(GraphError, usize)> = None;
+    for (at, triple) in triples.iter().enumerate() {
+        let fault = match convert::quad("", triple) {
+            Ok(quad) => {
+                quads.push(quad);
+                continue;
+            }
+            Err(GraphError::Term { field, why }) => GraphError::Term {
+                field: format!("triples[{at}].{field}"),
+                why,
+            },
+            Err(other) => other,
+        };
+        match &mut refused {
+            Some((_, count)) => *count += 1,
+            none => *none = Some((fault, 1)),
+        }
+    }
+    Prepared {
+        batch: Batch::insert(quads),
+        refused,
+    }
+}

@@ -1,0 +1,344 @@
+//! Taking back exactly what came from chunks that are no more: what is said of them, the subgraphs read from
+//! them, the facts that no other subgraph holds, and labels of what is left without any fact. Works on one
+//! state of a dataset; whoever commits the result lets nothing come between.
+
+use std::collections::HashSet;
+
+use oxigraph::model::vocab::{rdf, rdfs};
+use oxigraph::model::{
+    GraphName, NamedNode, NamedNodeRef, NamedOrBlankNode, Quad, Term, Triple as RdfTriple,
+};
+use tokio::sync::oneshot;
+
+use crate::engine::pattern::Pattern;
+use crate::error::GraphError;
+use crate::store::embedded::EmbeddedGraph;
+use crate::store::embedded::commit::Change;
+use crate::store::embedded::dataset::Dataset;
+use tg_collections::{CollectionKey, WriteKind};
+
+/// Chunks taken back in one change: others may write between two of them.
+const AT_ONCE: usize = 16;
+/// Exact quads taken out in one change.
+const QUADS_AT_ONCE: usize = 10_000;
+/// Loads of a dataset that was let go of meanwhile.
+const TRIES: usize = 5;
+
+const SOURCE_GRAPH: NamedNodeRef<'_> = NamedNodeRef::new_unchecked("urn:graph:source");
+const CONTAINS: NamedNodeRef<'_> = NamedNodeRef::new_unchecked("https://trustgraph.ai/ns/contains");
+const SUBGRAPH: NamedNodeRef<'_> = NamedNodeRef::new_unchecked("https://trustgraph.ai/ns/Subgraph");
+const DERIVED: NamedNodeRef<'_> =
+    NamedNodeRef::new_unchecked("http://www.w3.org/ns/prov#wasDerivedFrom");
+const GENERATED: NamedNodeRef<'_> =
+    NamedNodeRef::new_unchecked("http://www.w3.org/ns/prov#wasGeneratedBy");
+
+/// Namespaces whose terms keep their labels: they are vocabulary, not knowledge.
+const VOCABULARY: [&str; 8] = [
+    "https://trustgraph.ai/ns/",
+    "http://www.w3.org/ns/prov#",
+    "http://purl.org/dc/",
+    "https://schema.org/",
+    "http://www.w3.org/2004/02/skos/core#",
+    "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    "http://www.w3.org/2000/01/rdf-schema#",
+    "http://www.w3.org/2002/07/owl#",
+];
+
+/// What is taken back.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Wanted {
+    /// Chunks and pages.
+    pub(crate) parts: Vec<NamedNode>,
+    /// Quads, whatever they came from.
+    pub(crate) quads: Vec<Quad>,
+}
+
+impl EmbeddedGraph {
+    /// Takes back what came from `parts` (ids of chunks and pages), and `quads` whatever they came from.
+    /// Returns how many quads went. Facts that other chunks support stay. Doing it again changes nothing.
+    ///
+    /// # Errors
+    /// When the journal failed; some of it may be gone already.
+    pub async fn retract(
+        &self,
+        key: &CollectionKey,
+        parts: &[String],
+        quads: Vec<Quad>,
+        kind: WriteKind,
+    ) -> Result<usize, GraphError> {
+        let parts: Vec<NamedNode> = parts
+            .iter()
+            .filter_map(|id| NamedNode::new(id).ok())
+            .collect();
+        let of_parts = parts.chunks(AT_ONCE).map(|parts| Wanted {
+            parts: parts.to_vec(),
+            quads: Vec::new(),
+        });
+        let of_quads = quads.chunks(QUADS_AT_ONCE).map(|quads| Wanted {
+            parts: Vec::new(),
+            quads: quads.to_vec(),
+        });
+        let mut count = 0;
+        for wanted in of_parts.chain(of_quads) {
+            match self.take_back(key, wanted, kind).await? {
+                Some(gone) => count += gone,
+                None => return Ok(count),
+            }
+        }
+        Ok(count)
+    }
+
+    /// `None` if there is no such dataset.
+    async fn take_back(
+        &self,
+        key: &CollectionKey,
+        wanted: Wanted,
+        kind: WriteKind,
+    ) -> Result<Option<usize>, GraphError> {
+        for _ in 0..TRIES {
+            if self.dataset(key).await?.is_none() {
+                return Ok(None);
+            }
+            let (done, result) = oneshot::channel();
+            let change = Change::Retract {
+                key: key.clone(),
+                wanted: wanted.clone(),
+                kind,
+                done,
+            };
+            if let Some(count) = self.send(change, result).await? {
+                return Ok(Some(count));
+            }
+        }
+        Err(GraphError::Closed)
+    }
+}
+
+/// The quads that go, of one state of a dataset.
+pub(crate) fn plan(data: &Dataset, wanted: &Wanted) -> Result<Vec<Quad>, GraphError> {
+    let mut plan = Plan {
+        data,
+        gone: HashSet::new(),
+    };
+    for quad in &wanted.quads {
+        let pattern = exactly(quad);
+        for found in data.scan(&pattern) {
+            plan.gone.insert(found?);
+        }
+    }
+    let parts: HashSet<NamedOrBlankNode> = wanted
+        .parts
+        .iter()
+        .cloned()
+        .map(NamedOrBlankNode::from)
+        .collect();
+    let mut nodes = parts.clone();
+    for part in &wanted.parts {
+        nodes.extend(plan.subgraphs(part, &parts)?);
+    }
+    let mut makers = HashSet::new();
+    let mut facts = HashSet::new();
+    for node in &nodes {
+        plan.forget(node, &mut makers, &mut facts)?;
+    }
+    for maker in makers {
+        plan.forget_maker(maker)?;
+    }
+    let mut touched = HashSet::new();
+    for fact in facts {
+        plan.forget_fact(fact, &mut touched)?;
+    }
+    for node in touched {
+        plan.forget_labels(node)?;
+    }
+    Ok(plan.gone.into_iter().collect())
+}
+
+struct Plan<'a> {
+    data: &'a Dataset,
+    gone: HashSet<Quad>,
+}
+
+fn source() -> Option<GraphName> {
+    Some(SOURCE_GRAPH.into_owned().into())
+}
+
+fn exactly(quad: &Quad) -> Pattern {
+    Pattern {
+        subject: Some(quad.subject.clone()),
+        predicate: Some(quad.predicate.clone()),
+        object: Some(quad.object.clone()),
+        graph: Some(quad.graph_name.clone()),
+    }
+}
+
+impl Plan<'_> {
+    fn found(&self, pattern: Pattern) -> Result<Vec<Quad>, GraphError> {
+        Ok(self.data.scan(&pattern).collect::<Result<_, _>>()?)
+    }
+
+    /// Whether anything matches that does not go.
+    fn stays(&self, pattern: Pattern) -> Result<bool, GraphError> {
+        for quad in self.data.scan(&pattern) {
+            if !self.gone.contains(&quad?) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Subgraphs that were read from a part and from nothing that stays. A link of others goes.
+    fn subgraphs(
+        &mut self,
+        part: &NamedNode,
+        parts: &HashSet<NamedOrBlankNode>,
+    ) -> Result<Vec<NamedOrBlankNode>, GraphError> {
+        let links = self.found(Pattern {
+            predicate: Some(DERIVED.into_owned()),
+            object: Some(part.clone().into()),
+            graph: source(),
+            ..Pattern::default()
+        })?;
+        let mut whole = Vec::new();
+        for link in links {
+            let of = |predicate: NamedNodeRef<'_>, object| Pattern {
+                subject: Some(link.subject.clone()),
+                predicate: Some(predicate.into_owned()),
+                object,
+                graph: source(),
+            };
+            let class = Some(SUBGRAPH.into_owned().into());
+            if self.found(of(rdf::TYPE, class))?.is_empty() {
+                continue;
+            }
+            let stays = |from: &Quad| match &from.object {
+                Term::NamedNode(node) => !parts.contains(&NamedOrBlankNode::from(node.clone())),
+                _ => true,
+            };
+            if self.found(of(DERIVED, None))?.iter().any(stays) {
+                self.gone.insert(link);
+            } else {
+                whole.push(link.subject);
+            }
+        }
+        Ok(whole)
+    }
+
+    /// What is said of a part or subgraph. Notes what made it and the facts it holds.
+    fn forget(
+        &mut self,
+        node: &NamedOrBlankNode,
+        makers: &mut HashSet<NamedNode>,
+        facts: &mut HashSet<RdfTriple>,
+    ) -> Result<(), GraphError> {
+        let said = self.found(Pattern {
+            subject: Some(node.clone()),
+            graph: source(),
+            ..Pattern::default()
+        })?;
+        for quad in said {
+            match &quad.object {
+                Term::NamedNode(maker) if quad.predicate == GENERATED => {
+                    makers.insert(maker.clone());
+                }
+                Term::Triple(fact) if quad.predicate == CONTAINS => {
+                    facts.insert((**fact).clone());
+                }
+                _ => {}
+            }
+            self.gone.insert(quad);
+        }
+        Ok(())
+    }
+
+    /// What is said of an activity that made nothing else.
+    fn forget_maker(&mut self, maker: NamedNode) -> Result<(), GraphError> {
+        let made_more = self.stays(Pattern {
+            predicate: Some(GENERATED.into_owned()),
+            object: Some(maker.clone().into()),
+            graph: source(),
+            ..Pattern::default()
+        })?;
+        if !made_more {
+            self.forget(&maker.into(), &mut HashSet::new(), &mut HashSet::new())?;
+        }
+        Ok(())
+    }
+
+    /// Whether a subgraph that stays holds a fact.
+    fn is_supported(&self, fact: RdfTriple) -> Result<bool, GraphError> {
+        self.stays(Pattern {
+            predicate: Some(CONTAINS.into_owned()),
+            object: Some(Term::Triple(Box::new(fact))),
+            graph: source(),
+            ..Pattern::default()
+        })
+    }
+
+    /// A fact that no subgraph holds any more. Notes whom it was about.
+    fn forget_fact(
+        &mut self,
+        fact: RdfTriple,
+        touched: &mut HashSet<NamedNode>,
+    ) -> Result<(), GraphError> {
+        if self.is_supported(fact.clone())? {
+            return Ok(());
+        }
+        if let NamedOrBlankNode::NamedNode(node) = &fact.subject {
+            touched.insert(node.clone());
+        }
+        if let Term::NamedNode(node) = &fact.object {
+            touched.insert(node.clone());
+        }
+        touched.insert(fact.predicate.clone());
+        let quad = fact.in_graph(GraphName::DefaultGraph);
+        for found in self.found(exactly(&quad))? {
+            self.gone.insert(found);
+        }
+        Ok(())
+    }
+
+    /// The labels of something about which nothing else is left.
+    fn forget_labels(&mut self, node: NamedNode) -> Result<(), GraphError> {
+        if VOCABULARY
+            .iter()
+            .any(|space| node.as_str().starts_with(space))
+        {
+            return Ok(());
+        }
+        let facts = Some(GraphName::DefaultGraph);
+        let said = self.found(Pattern {
+            subject: Some(node.clone().into()),
+            graph: facts.clone(),
+            ..Pattern::default()
+        })?;
+        let mut labels = Vec::new();
+        for quad in said {
+            if self.gone.contains(&quad) {
+                continue;
+            }
+            let label = quad.predicate == rdfs::LABEL;
+            if !label || self.is_supported(RdfTriple::from(quad.clone()))? {
+                return Ok(());
+            }
+            labels.push(quad);
+        }
+        let as_object = Pattern {
+            object: Some(node.clone().into()),
+            graph: facts.clone(),
+            ..Pattern::default()
+        };
+        let as_predicate = Pattern {
+            predicate: Some(node),
+            graph: facts,
+            ..Pattern::default()
+        };
+        if !self.stays(as_object)? && !self.stays(as_predicate)? {
+            self.gone.extend(labels);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,211 @@
+//! What goes with a chunk, and what others keep.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use tg_provenance::{
+    Extraction, Making, PartFacts, PartKind, extracted, part, subgraph_id, vocabulary_labels,
+};
+use tg_schemas::Triple;
+
+use super::*;
+use crate::{Limits, convert};
+
+const LABEL: &str = "http://www.w3.org/2000/01/rdf-schema#label";
+
+fn making() -> Making<'static> {
+    Making {
+        component: "extractor",
+        version: "1",
+        started_at: "2026-01-01T00:00:00Z",
+    }
+}
+
+fn iri(name: &str) -> tg_schemas::Term {
+    tg_schemas::Term::iri(format!("urn:e:{name}"))
+}
+
+fn fact(s: &str, p: &str, o: &str) -> Triple {
+    Triple::new(iri(s), iri(p), iri(o))
+}
+
+fn label(name: &str) -> Triple {
+    let text = tg_schemas::Term::literal(name);
+    Triple::new(iri(name), tg_schemas::Term::iri(LABEL), text)
+}
+
+/// All that chunker and extractor write for a chunk.
+fn of_chunk(chunk: &str, facts: &[Triple]) -> Vec<Triple> {
+    let place = PartFacts {
+        chunk_index: Some(1),
+        ..PartFacts::new(chunk, PartKind::Chunk, "urn:page:1")
+    };
+    let mut all = part(&place, &making());
+    let id = subgraph_id(chunk, "extractor");
+    let extraction = Extraction {
+        id: &id,
+        chunk,
+        making: making(),
+        llm_model: None,
+        ontology: None,
+        prompt_version: None,
+    };
+    for fact in facts {
+        for term in [&fact.s, &fact.p, &fact.o] {
+            if let Some(tg_schemas::Term::Iri(iri)) = term {
+                all.push(label(iri.trim_start_matches("urn:e:")));
+            }
+        }
+    }
+    all.extend(extracted(&extraction, facts.to_vec()));
+    all
+}
+
+fn key() -> CollectionKey {
+    CollectionKey::new("w", "c")
+}
+
+async fn write(engine: &EmbeddedGraph, triples: &[Triple]) {
+    let quads = triples
+        .iter()
+        .map(|triple| convert::quad("", triple).unwrap());
+    engine.insert(&key(), quads.collect()).await.unwrap();
+}
+
+async fn all(engine: &EmbeddedGraph) -> BTreeSet<Triple> {
+    let found = engine.find(&key(), Pattern::default(), None).await.unwrap();
+    found.into_iter().collect()
+}
+
+async fn retract(engine: &EmbeddedGraph, parts: &[&str]) -> usize {
+    let parts: Vec<String> = parts.iter().map(|part| (*part).to_owned()).collect();
+    let key = key();
+    let gone = engine.retract(&key, &parts, Vec::new(), WriteKind::Direct);
+    gone.await.unwrap()
+}
+
+#[tokio::test]
+async fn facts_and_labels_that_another_chunk_supports_stay() {
+    let engine = EmbeddedGraph::in_memory(Limits::default()).unwrap();
+    let mine = Triple::new(
+        iri("towers"),
+        iri("note"),
+        tg_schemas::Term::literal("written by hand"),
+    );
+    let first = [
+        fact("bridge", "spans", "river"),
+        fact("bridge", "near", "towers"),
+    ];
+    let second = [
+        fact("bridge", "spans", "river"),
+        fact("mill", "near", "river"),
+    ];
+    let mut base = vocabulary_labels();
+    base.push(mine);
+    write(&engine, &base).await;
+    write(&engine, &of_chunk("urn:chunk:2", &second)).await;
+    write(&engine, &[label("towers")]).await;
+    let without_first = all(&engine).await;
+    write(&engine, &of_chunk("urn:chunk:1", &first)).await;
+    let before = all(&engine).await;
+    let gone = retract(&engine, &["urn:chunk:1"]).await;
+    assert_eq!(
+        all(&engine).await,
+        without_first,
+        "as if it had never been there"
+    );
+    assert_eq!(gone, before.len() - without_first.len());
+    assert_eq!(
+        retract(&engine, &["urn:chunk:1"]).await,
+        0,
+        "again changes nothing"
+    );
+    assert_eq!(retract(&engine, &["urn:chunk:none", "no iri"]).await, 0);
+    retract(&engine, &["urn:chunk:2"]).await;
+    let left = all(&engine).await;
+    let base: BTreeSet<Triple> = base.into_iter().chain([label("towers")]).collect();
+    assert_eq!(
+        left.into_iter()
+            .filter(|triple| triple.g.is_none())
+            .collect::<BTreeSet<_>>(),
+        base
+    );
+    assert!(all(&engine).await.iter().all(|triple| {
+        !matches!(&triple.s, Some(tg_schemas::Term::Iri(iri)) if iri.starts_with("urn:chunk:"))
+    }));
+}
+
+#[tokio::test]
+async fn exact_triples_go_whatever_they_came_from() {
+    let engine = EmbeddedGraph::in_memory(Limits::default()).unwrap();
+    let triples = [fact("a", "b", "c"), fact("d", "e", "f")];
+    write(&engine, &triples).await;
+    let quads = vec![convert::quad("", &triples[0]).unwrap()];
+    let gone = engine.retract(&key(), &[], quads, WriteKind::Direct).await;
+    assert_eq!(gone.unwrap(), 1);
+    assert_eq!(all(&engine).await, BTreeSet::from([triples[1].clone()]));
+    let nowhere = CollectionKey::new("w", "nowhere");
+    let parts = ["urn:chunk:1".to_owned()];
+    let none = engine.retract(&nowhere, &parts, Vec::new(), WriteKind::Direct);
+    assert_eq!(none.await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn what_a_thing_has_once_is_replaced_in_the_source_graph() {
+    let engine = EmbeddedGraph::in_memory(Limits::default()).unwrap();
+    for number in [1, 7] {
+        let page = PartFacts {
+            page_number: Some(number),
+            label: Some(if number == 1 { "Page 1" } else { "Page 7" }),
+            ..PartFacts::new("urn:page:1", PartKind::Page, "urn:doc")
+        };
+        write(&engine, &part(&page, &making())).await;
+    }
+    let texts: Vec<Triple> = all(&engine).await.into_iter().collect();
+    let said = |text: &str| {
+        let text = tg_schemas::Term::literal(text);
+        texts.iter().any(|triple| triple.o.as_ref() == Some(&text))
+    };
+    assert!(said("7") && said("Page 7") && !said("1.") && !said("Page 1"));
+    assert_eq!(texts.len(), 7 + 6 + 2 - 1 + 1 - 1);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn taking_chunks_back_is_as_if_they_had_never_been(
+        chunks in prop::collection::vec(prop::collection::vec((0..5_u8, 0..3_u8, 0..5_u8), 0..6), 1..6),
+        gone in prop::collection::vec(any::<bool>(), 6),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (engine, model) = (
+                EmbeddedGraph::in_memory(Limits::default()).unwrap(),
+                EmbeddedGraph::in_memory(Limits::default()).unwrap(),
+            );
+            let mut ids = Vec::new();
+            for (n, facts) in chunks.iter().enumerate() {
+                let facts: Vec<Triple> = facts
+                    .iter()
+                    .map(|(s, p, o)| fact(&format!("s{s}"), &format!("p{p}"), &format!("s{o}")))
+                    .collect();
+                let id = format!("urn:chunk:{n}");
+                write(&engine, &of_chunk(&id, &facts)).await;
+                if gone[n] {
+                    ids.push(id);
+                } else {
+                    write(&model, &of_chunk(&id, &facts)).await;
+                }
+            }
+            let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+            retract(&engine, &ids).await;
+            // The component itself is remembered.
+            let agent = |triples: BTreeSet<Triple>| -> BTreeSet<Triple> {
+                let of_agent = |triple: &Triple| matches!(&triple.s, Some(tg_schemas::Term::Iri(iri)) if iri.contains("/agent/"));
+                triples.into_iter().filter(|triple| !of_agent(triple)).collect()
+            };
+            prop_assert_eq!(agent(all(&engine).await), agent(all(&model).await));
+            Ok(())
+        })?;
+    }
+}
