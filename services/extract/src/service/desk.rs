@@ -15,7 +15,7 @@ use tg_schemas::{Error, ErrorCode, Retry};
 use super::keys::{self, Determined};
 use super::models::Models;
 use crate::engine::items::{self, Items};
-use crate::store::{Kept, Ledger};
+use crate::store::{Kept, Ledger, ReplyLedger};
 
 /// How long one reply may take.
 pub(super) const PATIENCE: Duration = Duration::from_secs(600);
@@ -73,8 +73,8 @@ impl Desk {
     }
 
     /// What is kept. Fails while another process keeps it.
-    pub(super) async fn ledger(&self) -> Result<Arc<Ledger>, Error> {
-        self.store.get().await
+    pub(super) async fn ledger(&self) -> Result<Arc<dyn ReplyLedger>, Error> {
+        Ok(self.store.get().await?)
     }
 
     /// The reply to a question by the prompt service.

@@ -8,7 +8,6 @@ mod knowledge;
 mod models;
 mod ontology;
 mod ready;
-mod reaped;
 mod rows;
 mod write;
 

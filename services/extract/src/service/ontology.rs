@@ -210,8 +210,8 @@ impl Along {
     ) -> Result<(), ReadFault> {
         let ledger = self.desk.ledger().await?;
         let collection = piece.source.metadata.collection.as_str();
-        let incarnation = cx.incarnation(collection);
-        let place = format!("{}\n{incarnation}\n{collection}", cx.flow());
+        let generation = cx.incarnation(collection);
+        let place = format!("{}\n{generation}\n{collection}", cx.flow());
         let workspace = cx.workspace_key().to_string();
         let version = ontologies.version().to_owned();
         let turn = self.desk.turn(&format!("told\n{workspace}\n{place}"));

@@ -1,15 +1,15 @@
-//! What the reaper of deleted workspaces does here: replies that were paid for them are forgotten.
+//! The end of workspaces: replies that were paid for them are forgotten.
 
 use async_trait::async_trait;
 use tg_collections::{KnownConfig, WorkspaceStore};
 use tg_schemas::{Error, WorkspaceKey, WorkspaceTombstone};
 
-use crate::store::Ledger;
+use super::SqliteLedger;
 
 #[async_trait]
-impl WorkspaceStore for Ledger {
+impl WorkspaceStore for SqliteLedger {
     async fn workspaces(&self) -> Result<Vec<String>, Error> {
-        Ok(Self::workspaces(self).await?)
+        Ok(self.known_workspaces().await?)
     }
 
     async fn purge(&self, key: &WorkspaceKey, _: &WorkspaceTombstone) -> Result<(), Error> {
