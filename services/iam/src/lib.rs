@@ -1,26 +1,29 @@
 //! Identity, API keys, workspaces and authorisation.
 //!
 //! * `engine`: users, keys, workspaces and roles in memory, and what each operation does to them. Pure.
-//! * `store`: the same on disk, one SQLite file.
-//! * `service`: reads from memory; changes to disk, then memory, one at a time.
-//! * `anonymous`: what the regime without users answers.
-//! * `handler`: the door `request:tg:iam`; `remote` asks the config and flow services.
+//! * `store`: the same where it lasts: a trait, the adapter over SQLite, and the suite that adapters pass.
+//! * `cached`: reads from memory; changes to the store, then memory, one at a time.
+//! * `handlers`: the queue `request:tg:iam`; `remote` asks the config and flow services.
+//! * `revocations`: tells everybody, after any crash, what was revoked.
 //!
 //! Which operation needs which capability is the gateway's table; which role has which capability is
 //! ours. Passwords, logins, tokens, groups and grants are not here yet and say so. No key is kept, logged
 //! or shown again: only its hash is stored.
 
-mod anonymous;
 mod bootstrap_code;
+mod cached;
 mod engine;
-mod handler;
-mod processor;
+mod error;
+mod handlers;
+mod options;
+mod processors;
 mod remote;
+mod revocations;
 mod secret;
-mod service;
 mod store;
 
 pub use bootstrap_code::{bootstrap_code, bootstrap_code_file};
 pub use engine::{ROLES, Role, RoleScope};
-pub use processor::{PROCESSOR, Regime, processors};
+pub use options::{Options, Regime};
+pub use processors::{PROCESSOR, processors};
 pub use secret::ApiKey;

@@ -13,8 +13,7 @@ use tg_schemas::msg::{
     ApiKeyInput, ConfigPush, ConfigRequest, ConfigResponse, ConfigValue, FlowRequest, FlowResponse,
     IamRequest, IamResponse, UserInput, WorkspaceChanges, WorkspaceInput,
 };
-use tg_schemas::{Class, Error, Topic};
-use tg_storage::Durability;
+use tg_schemas::{Class, Error, ErrorCode, Topic};
 
 const BOUND: Duration = Duration::from_secs(10);
 
@@ -25,6 +24,8 @@ struct World {
     flows: BTreeSet<String>,
     version: i64,
     log: Vec<String>,
+    /// The config service refuses to change anything.
+    refuses: bool,
 }
 
 type Shared = Arc<Mutex<World>>;
@@ -44,6 +45,9 @@ impl Serve<ConfigRequest, ConfigResponse> for Config {
         let mut moved = WorkspaceChanges::default();
         let version = {
             let mut world = self.0.lock();
+            if world.refuses && ask.operation != "getvalues" {
+                return Err(Error::new(ErrorCode::BadRequest, "refused"));
+            }
             match ask.operation.as_str() {
                 "put" => moved
                     .created
@@ -119,15 +123,18 @@ impl Serve<FlowRequest, FlowResponse> for Flows {
 struct System {
     mesh: Host,
     world: Shared,
-    _dir: tempfile::TempDir,
+    dir: Arc<tempfile::TempDir>,
 }
 
 async fn start(regime: Regime) -> System {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = Arc::new(tempfile::tempdir().unwrap());
+    start_in(dir, regime, Shared::default()).await
+}
+
+async fn start_in(dir: Arc<tempfile::TempDir>, regime: Regime, world: Shared) -> System {
     let mesh = Host::start(Arc::new(EmbeddedBus::in_memory()), MeshOptions::default())
         .await
         .unwrap();
-    let world = Shared::default();
     let config = Arc::new(Config(world.clone()));
     mesh.host(Processor::new("config-svc").serves_system("config", config))
         .await
@@ -136,14 +143,15 @@ async fn start(regime: Regime) -> System {
     mesh.host(Processor::new("flow-svc").serves_workspace("flow", flows))
         .await
         .unwrap();
-    for processor in tg_iam::processors(regime, dir.path(), Durability::Process).unwrap() {
+    let options = tg_iam::Options {
+        regime,
+        data_dir: dir.path().to_owned(),
+        ..tg_iam::Options::default()
+    };
+    for processor in tg_iam::processors(&mesh, options) {
         mesh.host(processor).await.unwrap();
     }
-    System {
-        mesh,
-        world,
-        _dir: dir,
-    }
+    System { mesh, world, dir }
 }
 
 impl System {
@@ -279,5 +287,54 @@ async fn without_users_workspaces_still_come_and_go() {
     up.workspace("delete-workspace", "acme").await.unwrap();
     assert_eq!(up.log(), ["register acme", "delete-workspace acme"]);
     assert!(up.workspace("delete-workspace", "default").await.is_err());
+    up.mesh.stop(Duration::from_secs(1)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_revocation_that_was_not_told_is_told_by_the_next_process() {
+    let up = start(Regime::None).await;
+    up.workspace("create-workspace", "acme").await.unwrap();
+    // It is committed, and nobody can be told; then the process ends.
+    up.world.lock().refuses = true;
+    let told = up.workspace("disable-workspace", "acme").await;
+    assert!(told.is_err(), "its registration could not be removed");
+    assert_eq!(up.revocations(), 0);
+    let (dir, world) = (up.dir.clone(), up.world.clone());
+    up.mesh.stop(Duration::from_secs(1)).await;
+    drop(up);
+
+    world.lock().refuses = false;
+    let up = start_in(dir.clone(), Regime::None, world.clone()).await;
+    let told = async {
+        while up.revocations() == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(BOUND, told).await.expect("it is told");
+    up.mesh.stop(Duration::from_secs(1)).await;
+    drop(up);
+
+    // Once is enough.
+    let up = start_in(dir, Regime::None, world).await;
+    up.workspace("list-workspaces", "acme").await.unwrap();
+    up.workspace("enable-workspace", "acme").await.unwrap();
+    assert_eq!(up.revocations(), 2, "its own, and no older one");
+    up.mesh.stop(Duration::from_secs(1)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restoration_that_fails_leaves_nothing_of_its_own_and_all_of_others() {
+    let up = start(Regime::None).await;
+    up.world.lock().refuses = true;
+    up.workspace("restore-workspace", "gone").await.unwrap_err();
+    let none = up.workspace("get-workspace", "gone").await.unwrap_err();
+    assert_eq!(none.kind, "not-found");
+    // One that is there is not taken away.
+    up.world.lock().refuses = false;
+    up.workspace("create-workspace", "acme").await.unwrap();
+    up.world.lock().refuses = true;
+    up.workspace("restore-workspace", "acme").await.unwrap_err();
+    up.workspace("get-workspace", "acme").await.unwrap();
+    up.world.lock().refuses = false;
     up.mesh.stop(Duration::from_secs(1)).await;
 }

@@ -17,6 +17,8 @@ pub(crate) struct Workspace {
     pub(crate) enabled: bool,
     /// When it was made.
     pub(crate) created: DateTime<Utc>,
+    /// Id of the question that brings it back, until that is done; empty where none does.
+    pub(crate) restoring: String,
 }
 
 /// A person or program that may hold keys.

@@ -56,7 +56,11 @@ pub(super) fn create(
         ..IamResponse::default()
     };
     changes.push(Change::PutKey(key));
-    Ok(Effect { changes, answer })
+    Ok(Effect {
+        changes,
+        answer,
+        quiet: false,
+    })
 }
 
 /// A user's keys, oldest first.

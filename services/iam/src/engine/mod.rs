@@ -1,5 +1,6 @@
 //! The rules of identity over plain values: no bus, no store, no clock, no randomness.
 
+mod anonymous;
 mod authorise;
 mod change;
 mod check;
@@ -13,13 +14,14 @@ mod tests;
 mod users;
 mod workspaces;
 
+pub(crate) use anonymous::run as run_anonymous;
 pub(crate) use authorise::{DECISION_TTL, checks, decisions};
 pub(crate) use change::Change;
 pub(crate) use directory::{Directory, Key, User, Workspace};
-pub(crate) use operation::{Call, Effect, Fresh, run};
+pub(crate) use operation::{Call, Effect, Fresh, revokes, run};
 pub(crate) use record::{key_record, stamp, user_record, workspace_record};
 pub use roles::{ROLES, Role, RoleScope};
-pub(crate) use workspaces::{existing, remove};
+pub(crate) use workspaces::{existing, not_restored, remove, restored};
 
 /// The workspace that a fresh system has, and the home of its first administrator.
 pub(crate) const DEFAULT_WORKSPACE: &str = "default";

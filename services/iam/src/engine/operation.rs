@@ -38,6 +38,8 @@ pub(crate) struct Effect {
     pub(crate) changes: Vec<Change>,
     /// The answer.
     pub(crate) answer: IamResponse,
+    /// Nothing of it concerns what others remember.
+    pub(crate) quiet: bool,
 }
 
 impl From<IamResponse> for Effect {
@@ -80,6 +82,19 @@ pub(crate) fn run(directory: &Directory, call: &Call, ask: &IamRequest) -> Resul
         "authorise-many" => Ok(authorise::many(directory, ask)?.into()),
         other => Err(absent(other)),
     }
+}
+
+/// Operations that only add: nobody needs to be looked at again.
+const GRANTING: [&str; 4] = [
+    "bootstrap",
+    "create-user",
+    "create-api-key",
+    "create-workspace",
+];
+
+/// Whether decisions that others remember may be wrong once an operation has changed something.
+pub(crate) fn revokes(operation: &str) -> bool {
+    !GRANTING.contains(&operation)
 }
 
 /// Why an operation is not there: not yet, or not at all.

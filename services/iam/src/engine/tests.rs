@@ -26,6 +26,7 @@ impl World {
             name: "default".into(),
             enabled: true,
             created: at("2026-01-01T00:00:00Z"),
+            restoring: String::new(),
         }));
         Self {
             directory,
@@ -443,7 +444,7 @@ fn without_users_everybody_is_one_administrator() {
                 key: ApiKey::from_random([7; 24]),
             },
         };
-        let effect = crate::anonymous::run(&world.directory, &call, request)?;
+        let effect = crate::engine::anonymous::run(&world.directory, &call, request)?;
         for change in &effect.changes {
             world.directory.apply(change);
         }

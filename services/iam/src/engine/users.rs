@@ -54,9 +54,14 @@ pub(super) fn bootstrap(directory: &Directory, call: &Call) -> Result<Effect, Er
             name: home.map_or_else(|| DEFAULT_WORKSPACE.to_owned(), |w| w.name.clone()),
             enabled: true,
             created: home.map_or(call.now, |w| w.created),
+            restoring: String::new(),
         }));
     }
-    Ok(Effect { changes, answer })
+    Ok(Effect {
+        changes,
+        answer,
+        quiet: false,
+    })
 }
 
 /// Whether `bootstrap` would work.
@@ -250,5 +255,6 @@ fn put(user: User) -> Effect {
     Effect {
         answer: one(&user),
         changes: vec![Change::PutUser(user)],
+        quiet: false,
     }
 }

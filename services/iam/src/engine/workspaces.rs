@@ -13,30 +13,14 @@ use super::{ADMIN, Call, Change, Directory, Effect, Workspace, workspace_record}
 /// All workspaces are held in memory.
 const MAX_WORKSPACES: usize = 10_000;
 
-/// Makes a workspace; one that is there is returned as it is.
+/// Makes a workspace; one that is there is returned as it is. It belongs to who asked last: a restoration that is under
+/// way takes it back no more.
 pub(super) fn create(
     directory: &Directory,
     call: &Call,
     ask: &IamRequest,
 ) -> Result<Effect, Error> {
-    let input = input(ask)?;
-    let id = workspace_id("workspace_record.id", &input.id)?;
-    let name = optional("workspace_record.name", &input.name)?;
-    if let Some(known) = directory.workspace(id.as_str()) {
-        return Ok(one(known).into());
-    }
-    if directory.workspaces().len() >= MAX_WORKSPACES {
-        return Err(Error::new(
-            ErrorCode::TooLarge,
-            "there are too many workspaces",
-        ));
-    }
-    Ok(put(Workspace {
-        id: id.as_str().to_owned(),
-        name: if name.is_empty() { id.as_str() } else { name }.to_owned(),
-        enabled: input.enabled,
-        created: call.now,
-    }))
+    make(directory, call, input(ask)?, "")
 }
 
 /// Makes the record of a workspace that comes back; its users and keys do not.
@@ -49,11 +33,72 @@ pub(super) fn restore(
         enabled: true,
         ..input(ask)?.clone()
     };
-    let ask = IamRequest {
-        workspace_record: Some(enabled),
-        ..ask.clone()
-    };
-    create(directory, call, &ask)
+    make(directory, call, &enabled, &call.question)
+}
+
+fn make(
+    directory: &Directory,
+    call: &Call,
+    input: &WorkspaceInput,
+    restoring: &str,
+) -> Result<Effect, Error> {
+    let id = workspace_id("workspace_record.id", &input.id)?;
+    let name = optional("workspace_record.name", &input.name)?;
+    if let Some(known) = directory.workspace(id.as_str()) {
+        return Ok(match known.restoring.is_empty() {
+            true => one(known).into(),
+            false => put(Workspace {
+                restoring: restoring.to_owned(),
+                ..known.clone()
+            }),
+        });
+    }
+    if directory.workspaces().len() >= MAX_WORKSPACES {
+        return Err(Error::new(
+            ErrorCode::TooLarge,
+            "there are too many workspaces",
+        ));
+    }
+    Ok(put(Workspace {
+        id: id.as_str().to_owned(),
+        name: if name.is_empty() { id.as_str() } else { name }.to_owned(),
+        enabled: input.enabled,
+        created: call.now,
+        restoring: restoring.to_owned(),
+    }))
+}
+
+/// A restoration is done: the record stays.
+pub(crate) fn restored(
+    directory: &Directory,
+    call: &Call,
+    ask: &IamRequest,
+) -> Result<Effect, Error> {
+    let known = existing(directory, ask)?;
+    if known.restoring != call.question {
+        return Ok(one(known).into());
+    }
+    Ok(Effect {
+        quiet: true,
+        ..put(own(directory, ask)?)
+    })
+}
+
+/// A restoration failed: the record that it made goes, unless somebody else has made it theirs meanwhile.
+pub(crate) fn not_restored(
+    directory: &Directory,
+    call: &Call,
+    ask: &IamRequest,
+) -> Result<Effect, Error> {
+    let known = existing(directory, ask)?;
+    let used = directory.users().any(|user| user.home == known.id);
+    if known.restoring != call.question || used {
+        return Ok(Effect::default());
+    }
+    Ok(Effect {
+        changes: vec![Change::RemoveWorkspace(known.id.clone())],
+        ..Effect::default()
+    })
 }
 
 /// All workspaces.
@@ -86,7 +131,7 @@ pub(super) fn get(directory: &Directory, ask: &IamRequest) -> Result<IamResponse
 /// Changes the name; `enabled: false` disables. A workspace is enabled again by `enable-workspace` only:
 /// the wire cannot tell an omitted `enabled` from a true one.
 pub(super) fn update(directory: &Directory, ask: &IamRequest) -> Result<Effect, Error> {
-    let mut new = existing(directory, ask)?.clone();
+    let mut new = own(directory, ask)?;
     let input = input(ask)?;
     if !input.name.is_empty() {
         new.name = optional("workspace_record.name", &input.name)?.to_owned();
@@ -100,14 +145,14 @@ pub(super) fn update(directory: &Directory, ask: &IamRequest) -> Result<Effect, 
 
 /// Enables a workspace: its users' keys are good again.
 pub(super) fn enable(directory: &Directory, ask: &IamRequest) -> Result<Effect, Error> {
-    let mut new = existing(directory, ask)?.clone();
+    let mut new = own(directory, ask)?;
     new.enabled = true;
     Ok(put(new))
 }
 
 /// Disables a workspace: its users' keys are refused, and kept.
 pub(super) fn disable(directory: &Directory, ask: &IamRequest) -> Result<Effect, Error> {
-    let mut new = existing(directory, ask)?.clone();
+    let mut new = own(directory, ask)?;
     keep_an_admin(directory, &new.id)?;
     new.enabled = false;
     Ok(put(new))
@@ -137,6 +182,14 @@ pub(crate) fn existing<'a>(
     directory
         .workspace(id)
         .ok_or_else(|| not_found("workspace"))
+}
+
+/// The workspace that a request names, to be changed: from then on no restoration takes it back.
+fn own(directory: &Directory, ask: &IamRequest) -> Result<Workspace, Error> {
+    Ok(Workspace {
+        restoring: String::new(),
+        ..existing(directory, ask)?.clone()
+    })
 }
 
 /// Nobody may lock everybody out.
@@ -169,5 +222,6 @@ fn put(workspace: Workspace) -> Effect {
     Effect {
         answer: one(&workspace),
         changes: vec![Change::PutWorkspace(workspace)],
+        quiet: false,
     }
 }

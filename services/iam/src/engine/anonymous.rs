@@ -5,7 +5,7 @@ use chrono::DateTime;
 use tg_schemas::Error;
 use tg_schemas::msg::{IamRequest, IamResponse, UserRecord, WorkspaceInput};
 
-use crate::engine::{self, ADMIN, Call, DEFAULT_WORKSPACE, Directory, Effect};
+use super::{ADMIN, Call, DEFAULT_WORKSPACE, Directory, Effect};
 
 /// Id of everybody.
 const ANONYMOUS: &str = "anonymous";
@@ -35,16 +35,16 @@ pub(crate) fn run(directory: &Directory, call: &Call, ask: &IamRequest) -> Resul
         },
         "authorise" => IamResponse {
             decision_allow: true,
-            decision_ttl_seconds: engine::DECISION_TTL,
+            decision_ttl_seconds: super::DECISION_TTL,
             ..IamResponse::default()
         },
-        "authorise-many" => engine::decisions(engine::checks(ask)?.iter().map(|_| true)),
+        "authorise-many" => super::decisions(super::checks(ask)?.iter().map(|_| true)),
         "list-my-workspaces" => {
             let all = IamRequest {
                 operation: "list-workspaces".to_owned(),
                 ..IamRequest::default()
             };
-            return engine::run(directory, call, &all);
+            return super::run(directory, call, &all);
         }
         "bootstrap" | "create-user" | "update-user" | "disable-user" | "enable-user"
         | "delete-user" | "create-api-key" | "list-api-keys" | "revoke-api-key" => {
@@ -60,7 +60,7 @@ pub(crate) fn run(directory: &Directory, call: &Call, ask: &IamRequest) -> Resul
                     "workspace_record.id: this is everybody's home while the system runs without users",
                 ));
             }
-            return engine::run(directory, call, ask);
+            return super::run(directory, call, ask);
         }
     };
     Ok(answer.into())
@@ -83,7 +83,7 @@ fn stub() -> UserRecord {
         username: ANONYMOUS.to_owned(),
         name: "Anonymous User".to_owned(),
         roles: vec![ADMIN.to_owned()],
-        created: engine::stamp(DateTime::UNIX_EPOCH),
+        created: super::stamp(DateTime::UNIX_EPOCH),
         ..UserRecord::default()
     }
 }

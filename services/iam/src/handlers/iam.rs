@@ -1,4 +1,4 @@
-//! The door: one operation a question. Where a workspace opens or closes, the registry in configuration
+//! The queue of `iam-svc`: one operation a question. Where a workspace opens or closes, the registry in configuration
 //! follows the directory; each such operation may be repeated after a crash and then completes.
 
 use std::net::IpAddr;
@@ -17,25 +17,18 @@ use tg_storage::StorageError;
 use tokio::sync::oneshot;
 
 use crate::bootstrap_code::CodeFile;
+use crate::cached::{CachedDirectory, Operation};
 use crate::engine::{self, Call, Fresh};
-use crate::processor::Regime;
+use crate::options::Regime;
 use crate::secret::ApiKey;
-use crate::service::{Operation, Service};
-use crate::{anonymous, remote};
+use crate::{remote, revocations};
 
-/// Operations that only add: nobody needs to be looked at again.
-const GRANTING: [&str; 4] = [
-    "bootstrap",
-    "create-user",
-    "create-api-key",
-    "create-workspace",
-];
 /// How long an answer waits until everybody was told of a revocation.
 const TELLING: Duration = Duration::from_secs(3);
 
 /// Answers on the system queue.
 pub(crate) struct Handler {
-    pub(crate) store: Arc<OwnedStore<Service>>,
+    pub(crate) store: Arc<OwnedStore<CachedDirectory>>,
     pub(crate) regime: Regime,
     pub(crate) code: CodeFile,
 }
@@ -47,7 +40,7 @@ impl Serve<IamRequest, IamResponse> for Handler {
         let work = Work {
             service: self.store.get().await?,
             run: match self.regime {
-                Regime::None => anonymous::run,
+                Regime::None => engine::run_anonymous,
                 Regime::Iam => engine::run,
             },
             call: call(&cx, vouched),
@@ -85,7 +78,7 @@ impl Handler {
 /// One question in progress.
 struct Work {
     cx: Cx,
-    service: Arc<Service>,
+    service: Arc<CachedDirectory>,
     run: Operation,
     call: Call,
     ask: Arc<IamRequest>,
@@ -125,15 +118,18 @@ impl Work {
         let was_there = self.service.workspace(&self.ask).is_ok();
         let answer = self.perform(self.run).await?;
         let id = answer.workspace.as_ref().map_or("", |one| one.id.as_str());
-        let restored = remote::restore(&self.cx, id).await;
-        if let Err(error) = restored {
-            if !was_there && !error.code().is_transient() {
-                self.perform(|directory, _, ask| engine::remove(directory, ask))
-                    .await?;
+        match remote::restore(&self.cx, id).await {
+            Ok(()) => {
+                self.perform(engine::restored).await?;
+                Ok(answer)
             }
-            return Err(error);
+            Err(error) => {
+                if !was_there && !error.code().is_transient() {
+                    self.perform(engine::not_restored).await?;
+                }
+                Err(error)
+            }
         }
-        Ok(answer)
     }
 
     /// Runs an operation; one that changes something in a task of its own, which an asker that gives up
@@ -146,18 +142,23 @@ impl Work {
         let (service, call, ask) = (self.service.clone(), self.call.clone(), self.ask.clone());
         let mesh = self.cx.mesh.clone();
         self.cx.mesh.spawn(TaskKind::Handler, async move {
-            let answer = service.change(operation, &call, &ask).await;
-            let revokes = answer.is_ok() && !GRANTING.contains(&ask.operation.as_str());
-            if !revokes {
-                let _ = done.send(answer);
+            let (answer, revocation) = match service.change(operation, &call, &ask).await {
+                Ok(changed) => changed,
+                Err(error) => {
+                    let _ = done.send(Err(error));
+                    return;
+                }
+            };
+            let Some(revocation) = revocation else {
+                let _ = done.send(Ok(answer));
                 return;
-            }
-            let told = remote::tell_revocation(&mesh);
+            };
+            let told = revocations::tell(&mesh, &service, revocation);
             tokio::pin!(told);
             // Whoever revokes something hears that it is done when it is. If nobody can be told now, they hear of it all
             // the same, and the others as soon as that works.
             let heard = tokio::time::timeout(TELLING, &mut told).await;
-            let _ = done.send(answer);
+            let _ = done.send(Ok(answer));
             if heard.is_err() {
                 told.await;
             }

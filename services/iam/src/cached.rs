@@ -1,0 +1,122 @@
+//! The directory of this process: reads from memory; changes to the store, then memory, one at a time.
+
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use tg_schemas::Error;
+use tg_schemas::msg::{IamRequest, IamResponse};
+use tg_storage::StorageError;
+use tokio::sync::Mutex;
+
+use crate::engine::{self, Call, Change, Directory, Effect};
+use crate::error::wire;
+use crate::store::{DirectoryStore, Revocations};
+
+/// Rows read at once when the store is opened.
+const PAGE: u32 = 1000;
+
+/// An operation, worked out on the directory as it is.
+pub(crate) type Operation = fn(&Directory, &Call, &IamRequest) -> Result<Effect, Error>;
+
+/// The open store and its directory in memory.
+pub(crate) struct CachedDirectory {
+    store: Arc<dyn DirectoryStore>,
+    directory: RwLock<Directory>,
+    changing: Mutex<()>,
+}
+
+impl CachedDirectory {
+    /// Reads the store into memory.
+    pub(crate) async fn load(store: Arc<dyn DirectoryStore>) -> Result<Self, StorageError> {
+        let mut directory = Directory::default();
+        let mut after = String::new();
+        loop {
+            let page = store.workspaces(&after, PAGE).await?;
+            let Some(last) = page.last() else { break };
+            after.clone_from(&last.id);
+            let put = |one| directory.apply(&Change::PutWorkspace(one));
+            page.into_iter().for_each(put);
+        }
+        after.clear();
+        loop {
+            let page = store.users(&after, PAGE).await?;
+            let Some(last) = page.last() else { break };
+            after.clone_from(&last.id);
+            let put = |one| directory.apply(&Change::PutUser(one));
+            page.into_iter().for_each(put);
+        }
+        after.clear();
+        loop {
+            let page = store.keys(&after, PAGE).await?;
+            let Some(last) = page.last() else { break };
+            after.clone_from(&last.id);
+            let put = |one| directory.apply(&Change::PutKey(one));
+            page.into_iter().for_each(put);
+        }
+        Ok(Self {
+            store,
+            directory: RwLock::new(directory),
+            changing: Mutex::default(),
+        })
+    }
+
+    /// Whether there is no user yet.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.directory.read().users().len() == 0
+    }
+
+    /// What an operation that changes nothing answers; `None` if it would change something.
+    pub(crate) fn read(
+        &self,
+        operation: Operation,
+        call: &Call,
+        ask: &IamRequest,
+    ) -> Result<Option<IamResponse>, Error> {
+        let effect = operation(&self.directory.read(), call, ask)?;
+        Ok(effect.changes.is_empty().then_some(effect.answer))
+    }
+
+    /// Runs an operation. Says which revocation everybody is to be told of, if it made one. Must not be dropped
+    /// half-way: memory would fall behind the store; so callers give it a task of its own.
+    pub(crate) async fn change(
+        &self,
+        operation: Operation,
+        call: &Call,
+        ask: &IamRequest,
+    ) -> Result<(IamResponse, Option<i64>), Error> {
+        let _turn = self.changing.lock().await;
+        let Effect {
+            changes,
+            answer,
+            quiet,
+        } = operation(&self.directory.read(), call, ask)?;
+        if changes.is_empty() {
+            return Ok((answer, None));
+        }
+        let revokes = !quiet && engine::revokes(&ask.operation);
+        let committed = self.store.commit(&changes, revokes).await.map_err(wire)?;
+        let mut directory = self.directory.write();
+        for change in &changes {
+            directory.apply(change);
+        }
+        Ok((answer, revokes.then_some(committed.made)))
+    }
+
+    /// How revocations stand.
+    pub(crate) async fn revocations(&self) -> Result<Revocations, Error> {
+        self.store.revocations().await.map_err(wire)
+    }
+
+    /// Everybody was told of revocations up to one.
+    pub(crate) async fn told(&self, up_to: i64) -> Result<(), Error> {
+        self.store.told(up_to).await.map_err(wire)
+    }
+
+    /// Whether a workspace is there.
+    pub(crate) fn workspace(&self, ask: &IamRequest) -> Result<String, Error> {
+        Ok(engine::existing(&self.directory.read(), ask)?.id.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,57 @@
+//! The processor `iam-svc`, and the store that this process opens when it becomes its owner.
+
+use std::sync::Arc;
+
+use tg_mesh::leased_store::off_runtime;
+use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
+use tokio::sync::Notify;
+
+use crate::bootstrap_code::CodeFile;
+use crate::cached::CachedDirectory;
+use crate::handlers::Handler;
+use crate::options::{Options, Regime};
+use crate::revocations;
+use crate::store::SqliteDirectory;
+
+/// Id of the processor.
+pub const PROCESSOR: &str = "iam-svc";
+
+/// Where the service keeps its directory below the data directory.
+const FILE: &str = "iam.sqlite";
+
+/// Requests in progress at once.
+const CONCURRENCY: usize = 512;
+
+/// The identity service over a file in the data directory. A process that stands by leaves the
+/// file alone.
+pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
+    let (regime, durability) = (options.regime, options.durability);
+    let kept = options.data_dir.join(FILE);
+    let code = CodeFile::new(&options.data_dir);
+    let opened = Arc::new(Notify::new());
+    let (own_file, own_code, told) = (kept.clone(), code.clone(), opened.clone());
+    let store = OwnedStore::new(PROCESSOR, move || {
+        let (file, code, told) = (own_file.clone(), own_code.clone(), told.clone());
+        async move {
+            let store = off_runtime(move || SqliteDirectory::open(&file, durability)).await?;
+            let directory = CachedDirectory::load(Arc::new(store)).await?;
+            let needed = regime == Regime::Iam && directory.is_empty();
+            off_runtime(move || code.keep(needed)).await?;
+            told.notify_one();
+            Ok(directory)
+        }
+    });
+    store.kept_in(kept);
+    let left = revocations::run(mesh.clone(), store.clone(), opened);
+    mesh.spawn(TaskKind::Background, left);
+    let handler = Handler {
+        store: store.clone(),
+        regime,
+        code,
+    };
+    let processor = Processor::new(PROCESSOR)
+        .serves_system("iam", Arc::new(handler))
+        .concurrency(CONCURRENCY)
+        .owns(store);
+    vec![processor]
+}

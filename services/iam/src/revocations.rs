@@ -1,0 +1,58 @@
+//! Tells everybody who remembers decisions that something was revoked. What was committed and not told, because this
+//! process or one before it ended in between, is told by whoever serves next.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tg_mesh::{Mesh, OwnedStore};
+use tokio::sync::Notify;
+
+use crate::cached::CachedDirectory;
+use crate::remote;
+
+/// Pause while the store is not open yet, and after a failure.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Tells of a revocation until it worked, and notes that. A process that stops leaves it to the next.
+pub(crate) async fn tell(mesh: &Mesh, directory: &CachedDirectory, revocation: i64) {
+    remote::tell_revocation(mesh).await;
+    if mesh.stopping().is_cancelled() {
+        return;
+    }
+    // Told twice does no harm.
+    if let Err(error) = directory.told(revocation).await {
+        tracing::warn!(%error, "a revocation will be told again");
+    }
+}
+
+/// Runs as long as the process: whenever it has `opened` the store, tells what is left.
+pub(crate) async fn run(mesh: Mesh, store: Arc<OwnedStore<CachedDirectory>>, opened: Arc<Notify>) {
+    loop {
+        tokio::select! {
+            () = opened.notified() => {}
+            () = mesh.stopping().cancelled() => return,
+        }
+        while !take_up(&mesh, &store).await {
+            tokio::select! {
+                () = tokio::time::sleep(AGAIN) => {}
+                () = mesh.stopping().cancelled() => return,
+            }
+        }
+    }
+}
+
+/// Tells what is left. `false` if that is not known yet.
+async fn take_up(mesh: &Mesh, store: &OwnedStore<CachedDirectory>) -> bool {
+    let Some(directory) = store.opened() else {
+        return false;
+    };
+    match directory.revocations().await {
+        Ok(standing) if standing.are_owed() => {
+            tracing::info!("a revocation was not told before; it is now");
+            tell(mesh, &directory, standing.made).await;
+            true
+        }
+        Ok(_) => true,
+        Err(_) => false,
+    }
+}

@@ -1,0 +1,180 @@
+//! What every adapter of [`DirectoryStore`] does. A new one is added by one line at the end.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use chrono::DateTime;
+
+use super::*;
+
+type Store = Arc<dyn DirectoryStore>;
+
+fn workspace(id: &str) -> Workspace {
+    Workspace {
+        id: id.into(),
+        name: format!("name of {id}"),
+        enabled: true,
+        created: DateTime::from_timestamp(1_800_000_000, 0).unwrap(),
+        restoring: "q".into(),
+    }
+}
+
+fn user(id: &str) -> User {
+    User {
+        id: id.into(),
+        home: "acme".into(),
+        username: format!("{id} name"),
+        name: "Rita".into(),
+        email: "rita@example.org".into(),
+        roles: BTreeSet::from(["reader".into(), "writer".into()]),
+        enabled: true,
+        must_change_password: false,
+        created: DateTime::from_timestamp(1_800_000_000, 0).unwrap(),
+        made_by: "q".into(),
+    }
+}
+
+fn key(id: &str) -> Key {
+    Key {
+        id: id.into(),
+        user_id: "u".into(),
+        name: "laptop".into(),
+        prefix: "tg_1".into(),
+        hash: format!("hash of {id}"),
+        expires: DateTime::from_timestamp(1_900_000_000, 0),
+        created: DateTime::from_timestamp(1_800_000_000, 0).unwrap(),
+        made_by: "q".into(),
+    }
+}
+
+async fn a_fresh_store_has_the_first_workspace_once(store: Store) {
+    let first = store.workspaces("", 9).await.unwrap();
+    assert_eq!(first.len(), 1);
+    assert_eq!((first[0].id.as_str(), first[0].enabled), ("default", true));
+    let gone = [Change::RemoveWorkspace("default".into())];
+    for _ in 0..2 {
+        store.commit(&gone, false).await.unwrap();
+        assert!(store.workspaces("", 9).await.unwrap().is_empty());
+    }
+}
+
+async fn what_is_put_is_there_until_it_is_removed(store: Store) {
+    let (mut u, k) = (user("u"), key("k"));
+    let puts = [
+        Change::PutWorkspace(workspace("acme")),
+        Change::PutUser(u.clone()),
+        Change::PutKey(k.clone()),
+    ];
+    for _ in 0..2 {
+        store.commit(&puts, false).await.unwrap();
+        let found = store.workspaces("", 9).await.unwrap();
+        assert_eq!(found[0], workspace("acme"));
+        assert_eq!(store.users("", 9).await.unwrap(), [u.clone()]);
+        assert_eq!(store.keys("", 9).await.unwrap(), [k.clone()]);
+    }
+    u.enabled = false;
+    u.roles.remove("writer");
+    let changed = [Change::PutUser(u.clone())];
+    store.commit(&changed, false).await.unwrap();
+    assert_eq!(store.users("", 9).await.unwrap(), [u]);
+    let removes = [
+        Change::RemoveKey("k".into()),
+        Change::RemoveUser("u".into()),
+        Change::RemoveWorkspace("acme".into()),
+    ];
+    for _ in 0..2 {
+        store.commit(&removes, false).await.unwrap();
+        assert!(store.users("", 9).await.unwrap().is_empty());
+        assert!(store.keys("", 9).await.unwrap().is_empty());
+        assert_eq!(store.workspaces("", 9).await.unwrap().len(), 1);
+    }
+}
+
+async fn changes_are_stored_all_or_none(store: Store) {
+    let first = [Change::PutUser(user("one"))];
+    store.commit(&first, false).await.unwrap();
+    let mut other = user("two");
+    other.username = user("one").username;
+    let both = [
+        Change::PutWorkspace(workspace("acme")),
+        Change::PutUser(other),
+    ];
+    store.commit(&both, true).await.unwrap_err();
+    assert_eq!(store.workspaces("", 9).await.unwrap().len(), 1);
+    assert_eq!(store.users("", 9).await.unwrap().len(), 1);
+    assert!(!store.revocations().await.unwrap().are_owed());
+}
+
+async fn rows_come_in_pages_by_id(store: Store) {
+    let ids: Vec<String> = (0..5).map(|at| format!("i{at}")).collect();
+    let all = ids.iter().rev();
+    let puts: Vec<Change> = all
+        .flat_map(|id| {
+            [
+                Change::PutWorkspace(workspace(id)),
+                Change::PutUser(user(id)),
+                Change::PutKey(key(id)),
+            ]
+        })
+        .collect();
+    store.commit(&puts, false).await.unwrap();
+    let (mut users, mut keys, mut workspaces) = (Vec::new(), Vec::new(), Vec::new());
+    let mut after = String::from("default");
+    while users.len() < ids.len() {
+        let page = store.users(&after, 2).await.unwrap();
+        assert!(!page.is_empty() && page.len() <= 2);
+        users.extend(page.into_iter().map(|one| one.id));
+        let page = store.keys(&after, 2).await.unwrap();
+        keys.extend(page.into_iter().map(|one| one.id));
+        let page = store.workspaces(&after, 2).await.unwrap();
+        workspaces.extend(page.into_iter().map(|one| one.id));
+        after.clone_from(users.last().unwrap());
+    }
+    assert_eq!((&users, &keys, &workspaces), (&ids, &ids, &ids));
+    assert!(store.users(&after, 2).await.unwrap().is_empty());
+}
+
+async fn a_revocation_is_owed_with_its_change_until_it_is_told(store: Store) {
+    let change = [Change::PutWorkspace(workspace("acme"))];
+    assert_eq!(store.revocations().await.unwrap(), Revocations::default());
+    let standing = store.commit(&change, false).await.unwrap();
+    assert!(!standing.are_owed());
+    for made in 1..=2 {
+        let standing = store.commit(&change, true).await.unwrap();
+        assert_eq!((standing.made, standing.told), (made, 0));
+        assert!(standing.are_owed());
+    }
+    // In whatever order it is told, and never more than was made.
+    for (up_to, told) in [(1, 1), (2, 2), (1, 2), (99, 2)] {
+        store.told(up_to).await.unwrap();
+        assert_eq!(store.revocations().await.unwrap().told, told);
+    }
+    assert!(store.commit(&[], true).await.unwrap().are_owed());
+}
+
+/// Every promise, kept by one adapter.
+macro_rules! suite {
+    ($adapter:ident, $open:expr) => {
+        mod $adapter {
+            use super::*;
+
+            suite!(@ $open;
+                a_fresh_store_has_the_first_workspace_once,
+                what_is_put_is_there_until_it_is_removed,
+                changes_are_stored_all_or_none,
+                rows_come_in_pages_by_id,
+                a_revocation_is_owed_with_its_change_until_it_is_told,
+            );
+        }
+    };
+    (@ $open:expr; $($promise:ident,)+) => {
+        $(
+            #[tokio::test]
+            async fn $promise() {
+                super::$promise(Arc::new($open)).await;
+            }
+        )+
+    };
+}
+
+suite!(sqlite, SqliteDirectory::in_memory().unwrap());

@@ -1,0 +1,267 @@
+//! The directory in one SQLite file. All SQL of the service is here.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use tg_storage::rusqlite::{Connection, Row, Transaction, params};
+use tg_storage::{Database, Durability, StorageError};
+
+use super::{DirectoryStore, Revocations};
+use crate::engine::{Change, Key, User, Workspace};
+
+/// Scripts in the order they are run; only ever appended. The workspace `default` is there from the start, once.
+const MIGRATIONS: &[&str] = &[
+    "
+    CREATE TABLE workspace (
+        id TEXT PRIMARY KEY,
+        name TEXT NOT NULL,
+        enabled INTEGER NOT NULL,
+        created INTEGER NOT NULL
+    );
+    CREATE TABLE user (
+        id TEXT PRIMARY KEY,
+        home TEXT NOT NULL,
+        username TEXT NOT NULL UNIQUE,
+        name TEXT NOT NULL,
+        email TEXT NOT NULL,
+        roles TEXT NOT NULL,
+        enabled INTEGER NOT NULL,
+        must_change_password INTEGER NOT NULL,
+        created INTEGER NOT NULL,
+        made_by TEXT NOT NULL
+    );
+    CREATE TABLE api_key (
+        id TEXT PRIMARY KEY,
+        user_id TEXT NOT NULL,
+        name TEXT NOT NULL,
+        prefix TEXT NOT NULL,
+        hash TEXT NOT NULL UNIQUE,
+        expires INTEGER,
+        created INTEGER NOT NULL,
+        made_by TEXT NOT NULL
+    );
+    INSERT INTO workspace VALUES ('default', 'default', 1, unixepoch());
+",
+    "
+    ALTER TABLE workspace ADD COLUMN restoring TEXT NOT NULL DEFAULT '';
+    CREATE TABLE revocation (
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        made INTEGER NOT NULL,
+        told INTEGER NOT NULL
+    );
+    INSERT INTO revocation VALUES (1, 0, 0);
+",
+];
+
+/// The service's file.
+#[derive(Debug, Clone)]
+pub(crate) struct SqliteDirectory {
+    db: Database,
+}
+
+impl SqliteDirectory {
+    /// Opens the file and takes its lock. Blocks.
+    pub(crate) fn open(file: &Path, durability: Durability) -> Result<Self, StorageError> {
+        Ok(Self {
+            db: Database::open(file, MIGRATIONS, durability)?,
+        })
+    }
+
+    /// A directory that ends with the process.
+    #[cfg(test)]
+    pub(crate) fn in_memory() -> Result<Self, StorageError> {
+        Ok(Self {
+            db: Database::in_memory(MIGRATIONS)?,
+        })
+    }
+
+    /// Rows after an id, at most so many.
+    async fn page<T: Send + 'static>(
+        &self,
+        sql: &'static str,
+        after: &str,
+        most: u32,
+        read: fn(&Row<'_>) -> Result<T, StorageError>,
+    ) -> Result<Vec<T>, StorageError> {
+        let after = after.to_owned();
+        self.db
+            .read(move |conn| {
+                let mut statement = conn.prepare_cached(sql)?;
+                let mut rows = statement.query(params![after, most])?;
+                let mut found = Vec::new();
+                while let Some(row) = rows.next()? {
+                    found.push(read(row)?);
+                }
+                Ok(found)
+            })
+            .await
+    }
+}
+
+#[async_trait]
+impl DirectoryStore for SqliteDirectory {
+    async fn workspaces(&self, after: &str, most: u32) -> Result<Vec<Workspace>, StorageError> {
+        let sql = "SELECT id, name, enabled, created, restoring FROM workspace
+                   WHERE id > ?1 ORDER BY id LIMIT ?2";
+        self.page(sql, after, most, workspace).await
+    }
+
+    async fn users(&self, after: &str, most: u32) -> Result<Vec<User>, StorageError> {
+        let sql = "SELECT id, home, username, name, email, roles, enabled, must_change_password,
+                          created, made_by
+                   FROM user WHERE id > ?1 ORDER BY id LIMIT ?2";
+        self.page(sql, after, most, user).await
+    }
+
+    async fn keys(&self, after: &str, most: u32) -> Result<Vec<Key>, StorageError> {
+        let sql = "SELECT id, user_id, name, prefix, hash, expires, created, made_by
+                   FROM api_key WHERE id > ?1 ORDER BY id LIMIT ?2";
+        self.page(sql, after, most, key).await
+    }
+
+    async fn commit(&self, changes: &[Change], revokes: bool) -> Result<Revocations, StorageError> {
+        let changes = changes.to_vec();
+        self.db
+            .write(move |tx| {
+                changes.iter().try_for_each(|change| write(tx, change))?;
+                if revokes {
+                    tx.prepare_cached("UPDATE revocation SET made = made + 1")?
+                        .execute([])?;
+                }
+                revocations(tx)
+            })
+            .await
+    }
+
+    async fn revocations(&self) -> Result<Revocations, StorageError> {
+        self.db.read(revocations).await
+    }
+
+    async fn told(&self, up_to: i64) -> Result<(), StorageError> {
+        self.db
+            .write(move |tx| {
+                tx.prepare_cached("UPDATE revocation SET told = max(told, min(?1, made))")?
+                    .execute([up_to])?;
+                Ok(())
+            })
+            .await
+    }
+}
+
+fn revocations(conn: &Connection) -> Result<Revocations, StorageError> {
+    let mut query = conn.prepare_cached("SELECT made, told FROM revocation")?;
+    Ok(query.query_row([], |row| {
+        Ok(Revocations {
+            made: row.get(0)?,
+            told: row.get(1)?,
+        })
+    })?)
+}
+
+fn write(tx: &Transaction<'_>, change: &Change) -> Result<(), StorageError> {
+    match change {
+        Change::PutWorkspace(w) => tx
+            .prepare_cached("INSERT OR REPLACE INTO workspace VALUES (?1, ?2, ?3, ?4, ?5)")?
+            .execute(params![
+                w.id,
+                w.name,
+                w.enabled,
+                w.created.timestamp(),
+                w.restoring
+            ])?,
+        Change::RemoveWorkspace(id) => tx
+            .prepare_cached("DELETE FROM workspace WHERE id = ?1")?
+            .execute([id])?,
+        Change::PutUser(u) => tx
+            .prepare_cached(
+                "INSERT INTO user VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+                 ON CONFLICT (id) DO UPDATE SET home = excluded.home, name = excluded.name,
+                     email = excluded.email, roles = excluded.roles, enabled = excluded.enabled,
+                     must_change_password = excluded.must_change_password",
+            )?
+            .execute(params![
+                u.id,
+                u.home,
+                u.username,
+                u.name,
+                u.email,
+                u.roles.iter().cloned().collect::<Vec<_>>().join(" "),
+                u.enabled,
+                u.must_change_password,
+                u.created.timestamp(),
+                u.made_by,
+            ])?,
+        Change::RemoveUser(id) => tx
+            .prepare_cached("DELETE FROM user WHERE id = ?1")?
+            .execute([id])?,
+        Change::PutKey(k) => tx
+            .prepare_cached(
+                "INSERT INTO api_key VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+                 ON CONFLICT (id) DO NOTHING",
+            )?
+            .execute(params![
+                k.id,
+                k.user_id,
+                k.name,
+                k.prefix,
+                k.hash,
+                k.expires.map(|at| at.timestamp()),
+                k.created.timestamp(),
+                k.made_by,
+            ])?,
+        Change::RemoveKey(id) => tx
+            .prepare_cached("DELETE FROM api_key WHERE id = ?1")?
+            .execute([id])?,
+    };
+    Ok(())
+}
+
+fn workspace(row: &Row<'_>) -> Result<Workspace, StorageError> {
+    Ok(Workspace {
+        id: row.get(0)?,
+        name: row.get(1)?,
+        enabled: row.get(2)?,
+        created: time(row.get(3)?)?,
+        restoring: row.get(4)?,
+    })
+}
+
+fn user(row: &Row<'_>) -> Result<User, StorageError> {
+    let roles: String = row.get(5)?;
+    Ok(User {
+        id: row.get(0)?,
+        home: row.get(1)?,
+        username: row.get(2)?,
+        name: row.get(3)?,
+        email: row.get(4)?,
+        roles: roles
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect::<BTreeSet<_>>(),
+        enabled: row.get(6)?,
+        must_change_password: row.get(7)?,
+        created: time(row.get(8)?)?,
+        made_by: row.get(9)?,
+    })
+}
+
+fn key(row: &Row<'_>) -> Result<Key, StorageError> {
+    let expires: Option<i64> = row.get(5)?;
+    Ok(Key {
+        id: row.get(0)?,
+        user_id: row.get(1)?,
+        name: row.get(2)?,
+        prefix: row.get(3)?,
+        hash: row.get(4)?,
+        expires: expires.map(time).transpose()?,
+        created: time(row.get(6)?)?,
+        made_by: row.get(7)?,
+    })
+}
+
+fn time(seconds: i64) -> Result<DateTime<Utc>, StorageError> {
+    DateTime::from_timestamp(seconds, 0)
+        .ok_or_else(|| StorageError::Corrupt("a time is out of range".to_owned()))
+}
