@@ -96,7 +96,10 @@ impl Command for GetConfigItem {
     async fn run(self, session: &mut Session) -> Result<()> {
         let found = get_item(&session.http()?, &self.kind, &self.key).await?;
         let value = found.ok_or_else(|| {
-            Error::Missing(format!("no configuration item {}/{}", self.kind, self.key))
+            Error::Missing(format!(
+                "there is no configuration item {}/{}",
+                self.kind, self.key
+            ))
         })?;
         match self.format {
             Format::Json => session.out.line(json!(value).to_string()),

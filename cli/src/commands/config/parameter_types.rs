@@ -57,7 +57,9 @@ impl Command for ShowParameterTypes {
             types.insert(name, item_json(&reply?).unwrap_or(Value::Null));
         }
         if let Some(name) = self.kind.filter(|name| types[name.as_str()].is_null()) {
-            return Err(Error::Missing(format!("no parameter type {name}")));
+            return Err(Error::Missing(format!(
+                "there is no parameter type '{name}'"
+            )));
         }
         let types = Value::Object(types);
         session.out.show(&types, || render(&types))

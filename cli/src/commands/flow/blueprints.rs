@@ -35,7 +35,7 @@ impl Command for GetFlowBlueprint {
         let request = json!({"operation": "get-blueprint", "blueprint-name": name});
         let reply = session.http()?.service("flow", request).await?;
         match embedded(&reply, "blueprint-definition") {
-            Value::Null => Err(Error::Missing(format!("no blueprint {name}"))),
+            Value::Null => Err(Error::Missing(format!("there is no blueprint '{name}'"))),
             definition => session.out.json(&definition),
         }
     }

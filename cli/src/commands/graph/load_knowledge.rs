@@ -136,7 +136,7 @@ impl LoadKnowledge {
         }
         reading
             .await
-            .map_err(|_| Error::file(file, "the parser broke down"))??;
+            .map_err(|_| Error::file(file, "cannot be read: the parser failed"))??;
         import.finish().await?;
         Ok(sent)
     }

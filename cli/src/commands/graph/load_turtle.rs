@@ -149,7 +149,7 @@ impl Loader<'_> {
             }
             parsing
                 .await
-                .map_err(|_| Error::file(file, "the parser broke down"))??;
+                .map_err(|_| Error::file(file, "cannot be read: the parser failed"))??;
             import.finish().await?;
             Ok((sent, marks))
         }

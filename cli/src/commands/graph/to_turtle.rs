@@ -89,7 +89,9 @@ impl Command for GraphToTurtle {
         let skipped = turtle.skipped;
         out.bytes(&turtle.finish()?)?;
         if skipped > 0 {
-            out.talk(format!("{skipped} triples left out: RDF cannot say them"));
+            out.talk(format!(
+                "{skipped} triples left out: they cannot be written as RDF"
+            ));
         }
         Ok(())
     }

@@ -64,11 +64,11 @@ impl Selection {
         let reply = session.http()?.service("flow", request).await?;
         match reply.get("put-aside") {
             Some(Value::Array(records)) if records.is_empty() => {
-                Err(Error::Missing(format!("no record {id}")))
+                Err(Error::Missing(format!("there is no record '{id}'")))
             }
             Some(Value::Array(records)) => session.out.json(&records[0]),
             Some(record) if !record.is_null() => session.out.json(record),
-            _ => Err(Error::Missing(format!("no record {id}"))),
+            _ => Err(Error::Missing(format!("there is no record '{id}'"))),
         }
     }
 

@@ -449,7 +449,7 @@ impl Steps {
     }
 
     async fn counts(self) -> Result<Counts> {
-        let broken = |_| Error::file(&self.input, "the reader broke down");
+        let broken = |_| Error::file(&self.input, "cannot be read: the reader failed");
         self.work.await.map_err(broken)?
     }
 }

@@ -62,7 +62,7 @@ pub(super) fn each(
         names = header;
         let mut seen = BTreeSet::new();
         if let Some(twice) = names.iter().find(|name| !seen.insert(name.as_str())) {
-            return Err(out.fault(format!("the column '{twice}' is there twice")));
+            return Err(out.fault(format!("the column '{twice}' occurs twice")));
         }
         columns(&names).map_err(|why| out.fault(why))?;
         out.allowance.renew();
@@ -286,7 +286,7 @@ mod tests {
             error.to_string()
         };
         assert!(fault("").ends_with("has no header line"));
-        assert!(fault("a,a\n").ends_with("the column 'a' is there twice"));
+        assert!(fault("a,a\n").ends_with("the column 'a' occurs twice"));
         assert!(fault("a\n1\n\"2\n3").ends_with("line 3: a quoted cell does not end"));
         let all = read(&format, Encoding::Utf8, b"a,b\n1,2,3\n4,5\n").expect("read");
         let (line, why) = &all[0];

@@ -78,7 +78,7 @@ impl Documents<'_> {
             .collect();
         if now.is_empty() {
             let id = left.first().cloned().unwrap_or_default();
-            let why = format!("document {id} is below itself");
+            let why = format!("document {id} is its own ancestor");
             return Err(Error::file(&self.what.input, why));
         }
         Ok(now)
