@@ -76,7 +76,8 @@ impl Watched {
 }
 
 enum Event {
-    Notice(ConfigPush),
+    /// A notice, and the process that sent it; a foreign one does not say.
+    Notice(ConfigPush, Option<String>),
     Overrun,
 }
 
@@ -86,7 +87,7 @@ impl Sink for Notices {
     fn deliver(&self, delivery: Delivery) {
         let envelope = &delivery.envelope;
         let event = match codec::decode::<ConfigPush>(&envelope.body, envelope.content_type) {
-            Ok(push) => Event::Notice(push),
+            Ok(push) => Event::Notice(push, envelope.headers.from.clone()),
             Err(_) => Event::Overrun,
         };
         // A full channel loses the notice; the version gap then leads to a full re-read.
@@ -113,6 +114,7 @@ pub(crate) async fn run(mesh: Mesh, watched: Arc<Watched>, applied: mpsc::Sender
     let mut consumer: Option<Box<dyn Consumer>> = None;
     let mut read = BTreeSet::new();
     let mut whole = false;
+    let mut told_by: Option<String> = None;
     let mut pause = PAUSE;
     let mut failures = 0u32;
     loop {
@@ -157,11 +159,7 @@ pub(crate) async fn run(mesh: Mesh, watched: Arc<Watched>, applied: mpsc::Sender
                         tracing::debug!(%error, "config is not readable yet");
                     }
                     tokio::time::sleep(pause).await;
-                    let longest = match error.code().is_transient() {
-                        true => LONGEST,
-                        false => LONGEST_REFUSED,
-                    };
-                    pause = (pause * 2).min(longest);
+                    pause = longer(pause, &error);
                 }
             }
             continue;
@@ -175,7 +173,12 @@ pub(crate) async fn run(mesh: Mesh, watched: Arc<Watched>, applied: mpsc::Sender
                 whole = matches!(*link.borrow_and_update(), Link::Up { generation } if generation > 1);
             }
             event = notices.recv() => match event {
-                Some(Event::Notice(push)) => {
+                // Of another process than before: its store may be another one, whose versions say nothing beside ours.
+                Some(Event::Notice(_, from)) if from.is_some() && from != told_by => {
+                    told_by = from;
+                    whole = true;
+                }
+                Some(Event::Notice(push, _)) => {
                     if push.version <= view.version() && !is_everything(&push, &view) {
                         continue;
                     }
@@ -199,6 +202,15 @@ pub(crate) async fn run(mesh: Mesh, watched: Arc<Watched>, applied: mpsc::Sender
             }
         }
     }
+}
+
+/// The pause after the next failure.
+fn longer(pause: Duration, error: &Error) -> Duration {
+    let longest = match error.code().is_transient() {
+        true => LONGEST,
+        false => LONGEST_REFUSED,
+    };
+    (pause * 2).min(longest)
 }
 
 /// The config service announces its version at each connect; one lower than ours means another store.

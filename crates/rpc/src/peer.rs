@@ -339,7 +339,12 @@ impl Peer {
     /// When the hint cannot be encoded or the bus does not take it.
     pub async fn notify<M: Message>(&self, topic: &Topic, hint: &M) -> Result<(), Error> {
         let body = codec::encode(hint, ContentType::Json)?;
+        let native = self.bus().mode() == Mode::Native;
         let envelope = Envelope {
+            headers: Headers {
+                from: native.then(|| self.inbox().to_owned()),
+                ..Headers::default()
+            },
             body,
             ..Envelope::default()
         };

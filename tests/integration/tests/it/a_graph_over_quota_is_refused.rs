@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use tg_testkit::process::{Launch, client};
+use tg_testkit::rabbitmq::RabbitNode;
 
-use crate::world::post;
+use crate::world::{Bus, busy, post};
 
 /// Triples of a record.
 const EACH: usize = 1_000;
@@ -55,11 +56,21 @@ async fn put_aside(url: &str) -> Result<Value> {
     Ok(post(url, "api/v1/flow", ask).await?.1)
 }
 
-#[tokio::test]
-async fn by_its_quota_and_by_the_memory_of_the_process() -> Result<()> {
+async fn by_its_quota_and_by_the_memory_of_the_process(bus: Bus) -> Result<()> {
+    let _busy = busy().await;
+    let node = match bus {
+        Bus::Embedded => None,
+        Bus::Rabbit => Some(RabbitNode::start().await?),
+    };
     let dir = tempfile::tempdir()?;
-    let mut server = Launch::up()
-        .data(dir.path())
+    let launch = || {
+        let launch = Launch::up().data(dir.path());
+        match &node {
+            Some(node) => launch.arg("--bus").arg(node.url()),
+            None => launch,
+        }
+    };
+    let mut server = launch()
         .env("THREADGRAPH_GRAPH__WORKSPACE_QUADS", "20000")
         .ready()
         .await?;
@@ -87,8 +98,7 @@ async fn by_its_quota_and_by_the_memory_of_the_process() -> Result<()> {
     server.terminate().await?;
 
     // With less memory than the larger graph needs, only that one is refused.
-    let mut server = Launch::up()
-        .data(dir.path())
+    let mut server = launch()
         .env("THREADGRAPH_GRAPH__MEMORY_MB", "2")
         .ready()
         .await?;
@@ -100,6 +110,16 @@ async fn by_its_quota_and_by_the_memory_of_the_process() -> Result<()> {
     until(&url, "other", 2 * EACH).await?;
     assert!(server.alive());
     Ok(())
+}
+
+#[tokio::test]
+async fn on_the_embedded_bus() -> Result<()> {
+    by_its_quota_and_by_the_memory_of_the_process(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn on_rabbitmq() -> Result<()> {
+    by_its_quota_and_by_the_memory_of_the_process(Bus::Rabbit).await
 }
 
 /// The only number of an answer.

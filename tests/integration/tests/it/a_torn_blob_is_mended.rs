@@ -7,9 +7,9 @@ use anyhow::{Context, Result, ensure};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use tg_testkit::process::{Launch, Server};
+use tg_testkit::process::Server;
 
-use crate::world::post;
+use crate::world::{Bus, post, up};
 
 /// Large enough to be in a file.
 fn content() -> String {
@@ -43,12 +43,10 @@ fn files(dir: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-#[tokio::test]
-async fn by_adding_it_again() -> Result<()> {
-    let data = tempfile::tempdir()?;
-    let server = Launch::up().data(data.path()).ready().await?;
+async fn by_adding_it_again(bus: Bus) -> Result<()> {
+    let (server, _node) = up(bus).await?;
     add(&server, "urn:doc:first").await?;
-    let files = files(data.path())?;
+    let files = files(server.data())?;
     let [file] = files.as_slice() else {
         anyhow::bail!("one file, not {files:?}");
     };
@@ -72,4 +70,14 @@ async fn by_adding_it_again() -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[tokio::test]
+async fn on_the_embedded_bus() -> Result<()> {
+    by_adding_it_again(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn on_rabbitmq() -> Result<()> {
+    by_adding_it_again(Bus::Rabbit).await
 }

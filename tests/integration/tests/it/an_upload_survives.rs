@@ -8,6 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tg_testkit::process::{Launch, client};
+use tg_testkit::rabbitmq::RabbitNode;
 
 use crate::world::{Bus, alone, post, up};
 
@@ -109,10 +110,20 @@ async fn a_deadline_over_rabbitmq() -> Result<()> {
     a_deadline(Bus::Rabbit).await
 }
 
-#[tokio::test]
-async fn the_end_of_the_process() -> Result<()> {
+async fn the_end_of_the_process(bus: Bus) -> Result<()> {
+    let node = match bus {
+        Bus::Embedded => None,
+        Bus::Rabbit => Some(RabbitNode::start().await?),
+    };
     let data = tempfile::tempdir()?;
-    let mut server = Launch::up().data(data.path()).ready().await?;
+    let launch = || {
+        let launch = Launch::up().data(data.path());
+        match &node {
+            Some(node) => launch.arg("--bus").arg(node.url()),
+            None => launch,
+        }
+    };
+    let mut server = launch().ready().await?;
     for (at, pause) in [30, 150, 400].into_iter().enumerate() {
         let id = format!("urn:doc:killed-{at}");
         let url = server.url();
@@ -125,8 +136,18 @@ async fn the_end_of_the_process() -> Result<()> {
         };
         let (_, killed) = tokio::join!(asked, killed);
         killed?;
-        server = Launch::up().data(data.path()).ready().await?;
+        server = launch().ready().await?;
         survives(&server.url(), &upload, &id).await?;
     }
     Ok(())
+}
+
+#[tokio::test]
+async fn the_end_of_the_process_embedded() -> Result<()> {
+    the_end_of_the_process(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn the_end_of_the_process_over_rabbitmq() -> Result<()> {
+    the_end_of_the_process(Bus::Rabbit).await
 }

@@ -14,7 +14,7 @@ const SCHEMA: &str = r#"{"name": "items", "description": "Items", "fields": [
     {"name": "id", "type": "integer", "primary_key": true}, {"name": "name", "type": "string"}]}"#;
 const QUERY: &str = "api/v1/flow/default/service/rows";
 /// Rows, in batches of a thousand.
-const BATCHES: usize = 30;
+const BATCHES: usize = 60;
 /// Times that a query looks through all rows.
 const LOOKS: usize = 900;
 /// A client waits so long.
@@ -30,7 +30,7 @@ async fn fill(url: &str) -> Result<()> {
     until(url, "items { id }", json!({"items": []})).await?;
     let mut lines = String::new();
     for batch in 0..BATCHES {
-        let row = |n: usize| json!({"id": (batch * 1000 + n).to_string(), "name": "x".repeat(100)});
+        let row = |n: usize| json!({"id": (batch * 1000 + n).to_string(), "name": "x".repeat(400)});
         let values: Vec<Value> = (0..1000).map(row).collect();
         let frame = json!({"metadata": {"id": format!("urn:{batch}"), "collection": "default"},
             "schema_name": "items", "values": values});

@@ -134,6 +134,7 @@ fn commit(shared: &Arc<Shared>, tally: &mut Tally, writes: Vec<Write>) {
 
 /// Refuses what is above a quota or has no room in memory. What only takes out is always let through.
 fn within_limits(shared: &Shared, tally: &mut Tally, writes: Vec<Write>) -> Vec<Write> {
+    tally.begin();
     let mut kept = Vec::with_capacity(writes.len());
     for write in writes {
         let adds = write.batch.adds();

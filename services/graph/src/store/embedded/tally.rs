@@ -24,10 +24,17 @@ pub(crate) struct Tally {
     /// [`Shared::counts`] when the figures were read.
     at: u64,
     workspaces: HashMap<Arc<str>, Usage>,
+    /// What the commit under way adds: admitted, and not in the journal yet.
+    pending: HashMap<Arc<str>, Usage>,
     counted: HashMap<Arc<str>, Instant>,
 }
 
 impl Tally {
+    /// A commit begins: the one before is in the journal.
+    pub(crate) fn begin(&mut self) {
+        self.pending.clear();
+    }
+
     /// Notes that a workspace gets more, if it may.
     pub(crate) fn admit(
         &mut self,
@@ -47,6 +54,8 @@ impl Tally {
         }
         quota.check(held)?;
         self.workspaces.insert(key.workspace().into(), held);
+        let pending = self.pending.entry(key.workspace().into()).or_default();
+        *pending = pending.and(adds);
         Ok(())
     }
 
@@ -66,6 +75,7 @@ impl Tally {
         let held = block_on(read)?
             .into_iter()
             .fold(Usage::default(), |sum, (_, held)| sum.and(held));
+        let held = held.and(self.pending.get(workspace).copied().unwrap_or_default());
         self.workspaces.insert(workspace.into(), held);
         Ok(held)
     }
