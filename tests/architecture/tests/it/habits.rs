@@ -25,15 +25,6 @@ const RULES: &[Rule] = &[
         but: &[
             ("crates/storage/", "this is SQLite"),
             ("*/store/*", "a store"),
-            (
-                "services/librarian/src/library/",
-                "runs inside the store's transactions; moves behind its trait",
-            ),
-            ("services/librarian/src/processing/", "as library"),
-            (
-                "services/librarian/src/collections/service.rs",
-                "as library",
-            ),
         ],
     },
     Rule {

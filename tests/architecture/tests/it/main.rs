@@ -4,4 +4,5 @@ mod circles;
 mod docs;
 mod habits;
 mod rings;
+mod shape;
 mod sizes;

@@ -1,0 +1,213 @@
+//! One shape for every service: the same rooms under the same names, and what it keeps behind a trait that knows no
+//! database.
+
+use std::collections::BTreeSet;
+
+use tg_architecture_tests::source::{Source, all};
+use tg_architecture_tests::text::{is_word, item_end, line_of};
+
+/// Services that have the shape, in the order of their names. What has it is not to lose it.
+const SHAPED: &[&str] = &[
+    "config",
+    "embeddings",
+    "flow",
+    "graph",
+    "iam",
+    "knowledge",
+    "librarian",
+    "rows",
+    "vectors",
+];
+
+/// Services that keep something, behind a trait: those of [`SHAPED`] and others on their way there.
+const KEEPERS: &[&str] = &[
+    "agent",
+    "config",
+    "extract",
+    "flow",
+    "graph",
+    "iam",
+    "knowledge",
+    "librarian",
+    "rows",
+    "vectors",
+];
+
+/// What each service has: its list of processors, what its starter decides, their queues, its rules, its errors.
+const ROOMS: &[&str] = &[
+    "lib",
+    "processors",
+    "options",
+    "handlers",
+    "engine",
+    "error",
+];
+
+/// Names that these rooms had before, or that say nothing.
+const FORMER: &[&str] = &[
+    "processor",
+    "handler",
+    "fault",
+    "faults",
+    "settings",
+    "utils",
+    "helpers",
+    "common",
+];
+
+/// What belongs to one kind of database. No adapter's neighbour may know it.
+const DATABASE: &[&str] = &[
+    "rusqlite",
+    "Database",
+    "Connection",
+    "Transaction",
+    "oxigraph",
+    "MemoryStore",
+    "sqlx",
+    "PgPool",
+];
+
+/// The files of a service, by their path below `src/`.
+fn files<'a>(sources: &'a [Source], service: &str) -> Vec<(&'a str, &'a Source)> {
+    let folder = format!("services/{service}/src/");
+    sources
+        .iter()
+        .filter_map(|source| Some((source.path.strip_prefix(&folder)?, source)))
+        .collect()
+}
+
+/// The modules that lie directly in a folder of a service.
+fn modules(files: &[(&str, &Source)], below: &str) -> BTreeSet<String> {
+    files
+        .iter()
+        .filter_map(|(path, _)| path.strip_prefix(below))
+        .filter_map(|path| path.split('/').next())
+        .map(|name| name.trim_end_matches(".rs").to_owned())
+        .collect()
+}
+
+/// The traits of a file: their lines and all that stands from their names to their last braces.
+fn traits(code: &str) -> Vec<(usize, &str)> {
+    let starts = code.match_indices("trait ");
+    starts
+        .filter(|(at, _)| {
+            let before = code[..*at].trim_end();
+            before.is_empty() || before.ends_with([';', '}', ']', ')']) || before.ends_with("pub")
+        })
+        .map(|(at, _)| (line_of(code, at), &code[at..item_end(code, at)]))
+        .collect()
+}
+
+/// Whether a code has a word, as a word of its own.
+fn names(code: &str, word: &str) -> bool {
+    code.match_indices(word).any(|(at, _)| {
+        let before = code[..at].bytes().next_back();
+        let after = code[at + word.len()..].bytes().next();
+        !before.is_some_and(is_word) && !after.is_some_and(is_word)
+    })
+}
+
+fn told(what: &str, found: &[String]) {
+    assert!(found.is_empty(), "{what}:\n  {}", found.join("\n  "));
+}
+
+#[test]
+fn a_service_has_its_rooms_under_their_names() {
+    let sources = all();
+    let mut found = Vec::new();
+    for service in SHAPED {
+        let files = files(&sources, service);
+        let has = modules(&files, "");
+        let lacks = ROOMS.iter().filter(|room| !has.contains(**room));
+        found.extend(lacks.map(|room| format!("services/{service} has no `{room}`")));
+        let former = FORMER.iter().filter(|room| has.contains(**room));
+        found.extend(former.map(|room| format!("services/{service} has a `{room}`")));
+    }
+    told("rooms of services", &found);
+}
+
+#[test]
+fn the_root_of_a_service_says_what_there_is_and_nothing_else() {
+    let sources = all();
+    let mut found = Vec::new();
+    for service in SHAPED {
+        for (path, source) in files(&sources, service) {
+            let holds = |word: &str| source.code.contains(word);
+            if path == "lib.rs" && ["fn ", "struct ", "enum ", "impl "].into_iter().any(holds) {
+                found.push(format!("{} holds more than modules and names", source.path));
+            }
+            if path == "processors.rs" && !holds("pub fn processors(") {
+                found.push(format!("{} has no `processors`", source.path));
+            }
+        }
+    }
+    told("roots of services", &found);
+}
+
+#[test]
+fn what_a_service_keeps_is_behind_a_trait_with_a_conformance_suite() {
+    let sources = all();
+    let mut found = Vec::new();
+    for service in KEEPERS {
+        let files = files(&sources, service);
+        let has = modules(&files, "store/");
+        if !has.contains("mod") || !has.contains("conformance") {
+            found.push(format!(
+                "services/{service}/src/store lacks its `mod` or its `conformance`"
+            ));
+        }
+        let ports = files
+            .iter()
+            .filter(|(path, source)| path.starts_with("store/") && !source.test)
+            .flat_map(|(_, source)| traits(&source.code));
+        if ports.count() == 0 {
+            found.push(format!("services/{service}/src/store has no trait"));
+        }
+        if has.len() < 3 {
+            found.push(format!("services/{service}/src/store has no adapter"));
+        }
+    }
+    told("stores", &found);
+}
+
+#[test]
+fn no_trait_of_a_store_knows_a_database() {
+    let mut found = Vec::new();
+    for source in all() {
+        if !source.path.starts_with("services/") || !source.path.contains("/src/store/") {
+            continue;
+        }
+        for (line, port) in traits(&source.code) {
+            for word in DATABASE.iter().filter(|word| names(port, word)) {
+                found.push(format!("{}:{line}: names `{word}`", source.path));
+            }
+        }
+    }
+    told("traits of stores", &found);
+}
+
+#[test]
+fn every_service_that_keeps_something_is_looked_at() {
+    let mut found = BTreeSet::new();
+    for source in all() {
+        let path = source.path.strip_prefix("services/");
+        if let Some((service, _)) = path.and_then(|path| path.split_once("/src/store/"))
+            && !KEEPERS.contains(&service)
+        {
+            found.insert(format!("services/{service}"));
+        }
+    }
+    let found: Vec<String> = found.into_iter().collect();
+    told("stores that nobody looks at", &found);
+}
+
+#[test]
+fn traits_are_found() {
+    let code = "use a::Database;\npub(crate) trait Port: Send {\n    async fn get(&self) -> Database;\n}\n\
+                fn trait_of() {}\n#[x]\ntrait Other {}\nimpl Port for Database {}";
+    let found = traits(code);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert_eq!(found[0].0, 2);
+    assert!(names(found[0].1, "Database") && !names(found[1].1, "Database"));
+    assert!(!names("KnownDatabases", "Database"));
+}
