@@ -11,7 +11,7 @@ impl CollectionKey {
     /// run's.
     pub fn of(cx: &Cx, collection: &str) -> Self {
         let named = Self::new(cx.workspace_key().as_str(), collection);
-        let generation = cx.incarnation(named.collection());
+        let generation = cx.generation(named.collection());
         named.in_generation(generation)
     }
 }

@@ -25,8 +25,9 @@ pub(crate) const COLLECTION: &str = "collection";
 /// What the mesh reads of a collection's row.
 #[derive(Deserialize)]
 struct Collection {
-    #[serde(default)]
-    incarnation: i64,
+    /// On the wire the generation keeps its older name.
+    #[serde(default, rename = "incarnation")]
+    generation: i64,
 }
 
 /// What the mesh reads of a workspace's row.
@@ -75,12 +76,12 @@ impl ConfigView {
             .unwrap_or_default()
     }
 
-    /// Incarnation of a collection: grows each time its name is given again after a deletion; 0 if it is not
+    /// Generation of a collection: grows each time its name is given again after a deletion; 0 if it is not
     /// registered.
-    pub fn incarnation(&self, workspace: &str, collection: &str) -> i64 {
+    pub fn collection_generation(&self, workspace: &str, collection: &str) -> i64 {
         self.get(workspace, COLLECTION, collection)
             .and_then(|row| serde_json::from_str::<Collection>(&row).ok())
-            .map_or(0, |row| row.incarnation.max(0))
+            .map_or(0, |row| row.generation.max(0))
     }
 
     /// Generation of a workspace: the present one, or the last if it was deleted; 0 for one that is not known.
@@ -234,7 +235,7 @@ mod tests {
         );
         view.set("w", COLLECTION, "plain", Some(r#"{"collection": "plain"}"#));
         view.set("w", COLLECTION, "odd", Some("["));
-        let known = ["c", "plain", "odd", "none"].map(|name| view.incarnation("w", name));
+        let known = ["c", "plain", "odd", "none"].map(|name| view.collection_generation("w", name));
         assert_eq!(known, [4, 0, 0, 0]);
         view.set(
             REGISTRY,

@@ -26,7 +26,7 @@ pub trait RunContext {
     /// The generation under which things of a collection are kept: the run's inside a run (its collection
     /// is the only one it writes to), else the collection's as configuration has it; 0 if it is not
     /// registered.
-    fn incarnation(&self, collection: &str) -> i64;
+    fn generation(&self, collection: &str) -> i64;
 
     /// Whether a collection is still the one that the run of this record began with. `false`: it was deleted
     /// and made again since, what belongs to the old one is to be dropped. Always `true` outside runs. A
@@ -57,16 +57,21 @@ impl RunContext for Cx {
         }
     }
 
-    fn incarnation(&self, collection: &str) -> i64 {
+    fn generation(&self, collection: &str) -> i64 {
         match self.run() {
-            Some(run) => run.incarnation(),
-            None => self.config().incarnation(self.workspace(), collection),
+            Some(run) => run.generation(),
+            None => self
+                .config()
+                .collection_generation(self.workspace(), collection),
         }
     }
 
     fn is_current(&self, collection: &str) -> bool {
         self.run().is_none_or(|run| {
-            run.incarnation() >= self.config().incarnation(self.workspace(), collection)
+            let now = self
+                .config()
+                .collection_generation(self.workspace(), collection);
+            run.generation() >= now
         })
     }
 }

@@ -10,37 +10,37 @@ use tg_schemas::{Error, ErrorCode};
 /// Hex digits of a hash in run ids and record ids.
 const DIGITS: usize = 32;
 
-/// Names a run: `run.<incarnation>.<32 hex digits>`. The incarnation is the collection's when the run began.
+/// Names a run: `run.<generation>.<32 hex digits>`. The generation is the collection's when the run began.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RunId {
     text: Arc<str>,
-    incarnation: i64,
+    generation: i64,
 }
 
 impl RunId {
-    /// The run of a processing: the same for the same names. A negative incarnation counts as 0.
-    pub fn new(incarnation: i64, workspace: &str, processing: &str) -> Self {
-        let incarnation = incarnation.max(0);
+    /// The run of a processing: the same for the same names. A negative generation counts as 0.
+    pub fn new(generation: i64, workspace: &str, processing: &str) -> Self {
+        let generation = generation.max(0);
         let hash = hash(&[workspace, processing]);
         Self {
-            text: format!("run.{incarnation}.{hash}").into(),
-            incarnation,
+            text: format!("run.{generation}.{hash}").into(),
+            generation,
         }
     }
 
     /// Reads a run id; `None` for any other thread of work.
     pub fn parse(text: &str) -> Option<Self> {
         let (number, hash) = text.strip_prefix("run.")?.split_once('.')?;
-        let incarnation: i64 = number.parse().ok()?;
+        let generation: i64 = number.parse().ok()?;
         // One spelling only: what is compared as text must be equal as text.
-        let canonical = incarnation >= 0 && incarnation.to_string() == number;
+        let canonical = generation >= 0 && generation.to_string() == number;
         let hex = hash.len() == DIGITS
             && hash
                 .bytes()
                 .all(|digit| digit.is_ascii_digit() || (b'a'..=b'f').contains(&digit));
         (canonical && hex).then(|| Self {
             text: text.into(),
-            incarnation,
+            generation,
         })
     }
 
@@ -49,9 +49,9 @@ impl RunId {
         &self.text
     }
 
-    /// Incarnation of the collection that the run writes to.
-    pub fn incarnation(&self) -> i64 {
-        self.incarnation
+    /// Generation of the collection that the run writes to.
+    pub fn generation(&self) -> i64 {
+        self.generation
     }
 }
 
@@ -87,10 +87,10 @@ mod tests {
     fn a_run_id_has_one_spelling() {
         let run = RunId::new(3, "default", "p1");
         assert_eq!(RunId::parse(run.as_str()), Some(run.clone()));
-        assert_eq!(run.incarnation(), 3);
+        assert_eq!(run.generation(), 3);
         assert_eq!(run, RunId::new(3, "default", "p1"));
         assert_ne!(run, RunId::new(3, "defaultp", "1"));
-        assert_eq!(RunId::new(-1, "w", "p").incarnation(), 0);
+        assert_eq!(RunId::new(-1, "w", "p").generation(), 0);
         let hash = "0123456789abcdef0123456789abcdef";
         assert!(RunId::parse(&format!("run.0.{hash}")).is_some());
         for no in [

@@ -37,8 +37,8 @@ impl Rows {
     }
 
     /// Registers a collection.
-    pub fn collection(&self, name: &str, incarnation: i64) -> &Self {
-        let row = json!({"collection": name, "incarnation": incarnation});
+    pub fn collection(&self, name: &str, generation: i64) -> &Self {
+        let row = json!({"collection": name, "incarnation": generation});
         self.put("collection", name, &row.to_string())
     }
 }

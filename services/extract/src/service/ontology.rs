@@ -210,7 +210,7 @@ impl Along {
     ) -> Result<(), ReadFault> {
         let ledger = self.desk.ledger().await?;
         let collection = piece.source.metadata.collection.as_str();
-        let generation = cx.incarnation(collection);
+        let generation = cx.generation(collection);
         let place = format!("{}\n{generation}\n{collection}", cx.flow());
         let workspace = cx.workspace_key().to_string();
         let version = ontologies.version().to_owned();

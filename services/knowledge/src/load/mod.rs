@@ -165,7 +165,7 @@ impl Loader<'_> {
     fn generation(&self, collection: &str) -> i64 {
         self.cx
             .config()
-            .incarnation(self.cx.workspace(), collection)
+            .collection_generation(self.cx.workspace(), collection)
     }
 
     fn is_shown(&self, collection: &str) -> bool {

@@ -24,6 +24,9 @@ pub enum Value {
 
 impl Value {
     /// Reads a text as a field's kind. An empty text of another kind than `string` is no value.
+    ///
+    /// # Errors
+    /// What is wrong with the text.
     pub fn read(kind: Kind, text: &str) -> Result<Self, &'static str> {
         let bare = text.trim();
         if bare.is_empty() && kind != Kind::String {
@@ -73,6 +76,9 @@ pub struct Row {
 }
 
 /// Reads a row of texts. Fields that the table does not have are left out. The error names the field.
+///
+/// # Errors
+/// [`RowsError::Field`] for the first field that cannot be read.
 pub fn row(table: &Table, texts: &BTreeMap<String, String>) -> Result<Row, RowsError> {
     let mut values = Vec::with_capacity(table.fields.len());
     let mut kept = BTreeMap::new();

@@ -57,6 +57,9 @@ impl Named {
 }
 
 /// Builds the schema from config rows of type `schema`. One that cannot be read is left out by itself.
+///
+/// # Errors
+/// Why the tables together do not make a schema.
 pub fn build<'a>(rows: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Built, SchemaError> {
     let mut left_out = Vec::new();
     let mut types = Names::without(&[

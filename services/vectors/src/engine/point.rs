@@ -138,6 +138,9 @@ impl Condition {
     }
 
     /// Conditions of an attribute filter: a value must be there; of a list, all must.
+    ///
+    /// # Errors
+    /// [`VectorError::Field`] for a value that cannot be compared.
     pub fn of_attributes(asked: &Map<String, Value>) -> Result<Vec<Self>, VectorError> {
         let mut all = Vec::new();
         for (name, value) in asked {
@@ -195,6 +198,9 @@ pub struct Point {
 
 impl Point {
     /// Checks a point. `field` is the path of its record, e.g. `chunks[2]`.
+    ///
+    /// # Errors
+    /// [`VectorError::Field`] for a vector that cannot be kept, below `field`.
     pub fn new(
         field: &str,
         subject: Subject,
@@ -229,6 +235,9 @@ impl Point {
 }
 
 /// A vector must have parts, all of them numbers.
+///
+/// # Errors
+/// [`VectorError::Field`], which says what is wrong with it.
 pub fn check_vector(field: &str, vector: &[f32]) -> Result<(), VectorError> {
     let why = if vector.is_empty() {
         "is empty".to_owned()

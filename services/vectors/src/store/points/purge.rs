@@ -10,7 +10,7 @@ use super::schema::range;
 const STEP: i64 = 2_000;
 
 /// One step; `false` when nothing is left to do.
-pub fn step(tx: &Transaction<'_>) -> Result<bool, StorageError> {
+pub(super) fn step(tx: &Transaction<'_>) -> Result<bool, StorageError> {
     let space: Option<i64> = tx
         .prepare_cached("SELECT min(space) FROM dropped")?
         .query_row([], |row| row.get(0))

@@ -10,7 +10,7 @@ use crate::engine::point::{Condition, Facets, Subject};
 use crate::engine::scan::{Allowed, Bits};
 
 /// A space's vectors, ready to be searched; none if the space has ended.
-pub fn load(conn: &Connection, space: i64, dimension: usize) -> Result<Index, StorageError> {
+pub(super) fn load(conn: &Connection, space: i64, dimension: usize) -> Result<Index, StorageError> {
     let (from, to) = range(space);
     let count: Option<i64> = conn
         .prepare_cached("SELECT points FROM space WHERE id = ?1")?
@@ -37,7 +37,7 @@ pub fn load(conn: &Connection, space: i64, dimension: usize) -> Result<Index, St
 }
 
 /// The facet sets that hold every condition.
-pub fn allowed(
+pub(super) fn allowed(
     conn: &Connection,
     space: i64,
     conditions: &[Condition],
@@ -61,7 +61,7 @@ pub fn allowed(
 }
 
 /// What a subject is; `None` if it is gone.
-pub fn subject(
+pub(super) fn subject(
     conn: &Connection,
     space: i64,
     subject: u32,
@@ -74,7 +74,7 @@ pub fn subject(
 }
 
 /// A facet set; the empty one if it is gone.
-pub fn facets(conn: &Connection, space: i64, facet: u32) -> Result<Facets, StorageError> {
+pub(super) fn facets(conn: &Connection, space: i64, facet: u32) -> Result<Facets, StorageError> {
     if facet == 0 {
         return Ok(Facets::default());
     }

@@ -60,17 +60,17 @@ CREATE INDEX point_source ON point (source);
 "];
 
 /// Opens or creates the file.
-pub fn open(path: &Path, durability: Durability) -> Result<Database, StorageError> {
+pub(crate) fn open(path: &Path, durability: Durability) -> Result<Database, StorageError> {
     Database::open(path, MIGRATIONS, durability)
 }
 
 /// A file that exists only in memory.
-pub fn in_memory() -> Result<Database, StorageError> {
+pub(crate) fn in_memory() -> Result<Database, StorageError> {
     Database::in_memory(MIGRATIONS)
 }
 
 /// Workspaces that have anything in a file of vectors or of words.
-pub fn workspaces(conn: &Connection) -> Result<Vec<String>, StorageError> {
+pub(crate) fn workspaces(conn: &Connection) -> Result<Vec<String>, StorageError> {
     let mut query =
         conn.prepare_cached("SELECT workspace FROM space UNION SELECT workspace FROM ended")?;
     let rows = query.query_map([], |row| row.get(0))?;
@@ -79,19 +79,19 @@ pub fn workspaces(conn: &Connection) -> Result<Vec<String>, StorageError> {
 
 /// A space as recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Space {
+pub(crate) struct Space {
     /// Its number.
-    pub id: i64,
+    pub(crate) id: i64,
     /// Model of its vectors; empty when nobody said.
-    pub model: String,
+    pub(crate) model: String,
     /// Numbers of a vector.
-    pub dimension: usize,
+    pub(crate) dimension: usize,
     /// Vectors in it.
-    pub points: i64,
+    pub(crate) points: i64,
 }
 
 /// The space of a collection, if it has one.
-pub fn space(
+pub(crate) fn space(
     conn: &Connection,
     key: &CollectionKey,
     kind: Kind,

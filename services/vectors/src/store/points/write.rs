@@ -15,17 +15,22 @@ use tg_collections::{CollectionKey, WriteKind};
 
 /// What a change did to a space.
 #[derive(Debug, Default, PartialEq)]
-pub struct Done {
+pub(super) struct Done {
     /// Changes by space, in order.
-    pub changes: Vec<(i64, Change)>,
+    pub(super) changes: Vec<(i64, Change)>,
     /// Spaces that are no more.
-    pub gone: Vec<i64>,
+    pub(super) gone: Vec<i64>,
     /// Points that are new or changed, or were removed.
-    pub count: usize,
+    pub(super) count: usize,
 }
 
 /// Whether vectors may join those of a space. An empty model is not compared.
-pub fn check(held: &Space, kind: Kind, model: &str, dimension: usize) -> Result<(), VectorError> {
+pub(super) fn check(
+    held: &Space,
+    kind: Kind,
+    model: &str,
+    dimension: usize,
+) -> Result<(), VectorError> {
     if held.points == 0 {
         return Ok(());
     }
@@ -47,7 +52,10 @@ pub fn check(held: &Space, kind: Kind, model: &str, dimension: usize) -> Result<
 }
 
 /// Puts points. An error of the inner kind means that nothing was changed.
-pub fn put(tx: &Transaction<'_>, write: Write) -> Result<Result<Done, VectorError>, StorageError> {
+pub(super) fn put(
+    tx: &Transaction<'_>,
+    write: Write,
+) -> Result<Result<Done, VectorError>, StorageError> {
     let Write {
         key,
         kind,
@@ -84,7 +92,7 @@ pub fn put(tx: &Transaction<'_>, write: Write) -> Result<Result<Done, VectorErro
 }
 
 /// Removes what came from chunks.
-pub fn retract(
+pub(super) fn retract(
     tx: &Transaction<'_>,
     key: &CollectionKey,
     kind: Kind,
@@ -134,7 +142,10 @@ fn remove(
 }
 
 /// Ends all generations of a collection up to the key's. What it held is reclaimed later.
-pub fn drop_collection(tx: &Transaction<'_>, key: &CollectionKey) -> Result<Done, StorageError> {
+pub(super) fn drop_collection(
+    tx: &Transaction<'_>,
+    key: &CollectionKey,
+) -> Result<Done, StorageError> {
     let sql = "DELETE FROM space WHERE workspace = ?1 AND collection = ?2 AND incarnation <= ?3
                RETURNING id, points";
     let named = params![key.workspace(), key.collection(), key.generation()];
@@ -144,7 +155,7 @@ pub fn drop_collection(tx: &Transaction<'_>, key: &CollectionKey) -> Result<Done
 }
 
 /// Ends everything of a workspace.
-pub fn drop_workspace(tx: &Transaction<'_>, workspace: &str) -> Result<Done, StorageError> {
+pub(super) fn drop_workspace(tx: &Transaction<'_>, workspace: &str) -> Result<Done, StorageError> {
     let sql = "DELETE FROM space WHERE workspace = ?1 RETURNING id, points";
     let done = drop_where(tx, sql, params![workspace])?;
     tx.prepare_cached("DELETE FROM ended WHERE workspace = ?1")?
