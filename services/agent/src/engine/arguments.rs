@@ -96,7 +96,10 @@ fn whole(number: &Number) -> Option<Value> {
     (float.fract() == 0.0 && float.abs() < 9e15).then(|| Value::from(float as i64))
 }
 
-/// The arguments with their values as the tool takes them, or what is wrong with them.
+/// The arguments with their values as the tool takes them.
+///
+/// # Errors
+/// What is wrong with them, in words for the model.
 pub fn check(takes: &[Argument], given: Map<String, Value>) -> Result<Map<String, Value>, String> {
     let mut faults = Vec::new();
     let mut read = Map::new();

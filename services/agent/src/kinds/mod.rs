@@ -55,6 +55,9 @@ impl From<String> for Output {
 }
 
 /// Uses a tool.
+///
+/// # Errors
+/// What the tool's service answered instead of a result, or that nobody serves it.
 pub async fn call(call: &Call<'_>, tool: &Tool, arguments: Arguments) -> Result<Output, Error> {
     match &tool.kind {
         Kind::TextCompletion => model::question(call, arguments).await,

@@ -34,7 +34,10 @@ pub struct Address {
 }
 
 impl Address {
-    /// Reads a topic template. The error says in words what is wrong.
+    /// Reads a topic template.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words: no class that can be used, no base, or names that others would share.
     pub fn parse(text: &str) -> Result<Self, String> {
         let template = Template::parse(text)?;
         let parts: Vec<&str> = text.split(':').collect();

@@ -127,6 +127,9 @@ pub struct Resolved {
 }
 
 /// Resolves the parameters of a start. `types` are the `parameter-type` rows by key.
+///
+/// # Errors
+/// `bad-request`, naming the parameter: one is required and not given, is not of its type, or there are too many.
 pub fn resolve(
     blueprint: &Blueprint,
     types: &BTreeMap<String, ParameterType>,

@@ -13,7 +13,10 @@ enum Piece {
 }
 
 impl Template {
-    /// Reads a template. Braces that do not enclose one plain name are an error, said in words.
+    /// Reads a template.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words: braces that do not enclose one plain name, or control characters.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         if text.chars().any(char::is_control) {
             return Err("control characters are not allowed");
@@ -54,7 +57,10 @@ impl Template {
         matches!(self.pieces.as_slice(), [Piece::Name(only)] if only == name)
     }
 
-    /// Fills it in. `Err` holds the name without a value.
+    /// Fills it in.
+    ///
+    /// # Errors
+    /// The first name without a value.
     pub fn render<'s, 'v>(
         &'s self,
         value: impl Fn(&str) -> Option<&'v str>,
