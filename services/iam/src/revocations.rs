@@ -13,14 +13,17 @@ use crate::remote;
 /// Pause while the store is not open yet, and after a failure.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Tells of a revocation until it worked, and notes that. A process that stops leaves it to the next.
-pub(crate) async fn tell(mesh: &Mesh, directory: &CachedDirectory, revocation: i64) {
+/// Tells of a revocation until it worked, and notes that. A process that stops leaves it to the next. The store is not
+/// held meanwhile: it must be free to go.
+pub(crate) async fn tell(mesh: &Mesh, store: &OwnedStore<CachedDirectory>, revocation: i64) {
     remote::tell_revocation(mesh).await;
     if mesh.stopping().is_cancelled() {
         return;
     }
-    // Told twice does no harm.
-    if let Err(error) = directory.told(revocation).await {
+    // Who has the store now tells it again otherwise, which does no harm.
+    if let Some(directory) = store.opened()
+        && let Err(error) = directory.told(revocation).await
+    {
         tracing::warn!(%error, "a revocation will be told again");
     }
 }
@@ -46,10 +49,12 @@ async fn take_up(mesh: &Mesh, store: &OwnedStore<CachedDirectory>) -> bool {
     let Some(directory) = store.opened() else {
         return false;
     };
-    match directory.revocations().await {
+    let standing = directory.revocations().await;
+    drop(directory);
+    match standing {
         Ok(standing) if standing.are_owed() => {
             tracing::info!("a revocation was not told before; it is now");
-            tell(mesh, &directory, standing.made).await;
+            tell(mesh, store, standing.made).await;
             true
         }
         Ok(_) => true,

@@ -39,6 +39,7 @@ impl Serve<IamRequest, IamResponse> for Handler {
         let vouched = ask.operation == "bootstrap" && self.vouched(&ask).await;
         let work = Work {
             service: self.store.get().await?,
+            store: self.store.clone(),
             run: match self.regime {
                 Regime::None => engine::run_anonymous,
                 Regime::Iam => engine::run,
@@ -79,6 +80,8 @@ impl Handler {
 struct Work {
     cx: Cx,
     service: Arc<CachedDirectory>,
+    /// Where that is, as long as this process has it.
+    store: Arc<OwnedStore<CachedDirectory>>,
     run: Operation,
     call: Call,
     ask: Arc<IamRequest>,
@@ -140,9 +143,11 @@ impl Work {
         }
         let (done, result) = oneshot::channel();
         let (service, call, ask) = (self.service.clone(), self.call.clone(), self.ask.clone());
-        let mesh = self.cx.mesh.clone();
+        let (mesh, store) = (self.cx.mesh.clone(), self.store.clone());
         self.cx.mesh.spawn(TaskKind::Handler, async move {
-            let (answer, revocation) = match service.change(operation, &call, &ask).await {
+            let changed = service.change(operation, &call, &ask).await;
+            drop(service);
+            let (answer, revocation) = match changed {
                 Ok(changed) => changed,
                 Err(error) => {
                     let _ = done.send(Err(error));
@@ -153,7 +158,7 @@ impl Work {
                 let _ = done.send(Ok(answer));
                 return;
             };
-            let told = revocations::tell(&mesh, &service, revocation);
+            let told = revocations::tell(&mesh, &store, revocation);
             tokio::pin!(told);
             // Whoever revokes something hears that it is done when it is. If nobody can be told now, they hear of it all
             // the same, and the others as soon as that works.

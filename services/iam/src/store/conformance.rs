@@ -69,8 +69,8 @@ async fn what_is_put_is_there_until_it_is_removed(store: Store) {
         store.commit(&puts, false).await.unwrap();
         let found = store.workspaces("", 9).await.unwrap();
         assert_eq!(found[0], workspace("acme"));
-        assert_eq!(store.users("", 9).await.unwrap(), [u.clone()]);
-        assert_eq!(store.keys("", 9).await.unwrap(), [k.clone()]);
+        assert_eq!(store.users("", 9).await.unwrap(), std::slice::from_ref(&u));
+        assert_eq!(store.keys("", 9).await.unwrap(), std::slice::from_ref(&k));
     }
     u.enabled = false;
     u.roles.remove("writer");

@@ -215,7 +215,7 @@ pub(super) async fn a_failure_may_be_made_good(store: Store) {
     };
     assert_eq!(
         store.open_pairs(run.number, 9).await.unwrap(),
-        [pair.clone()]
+        std::slice::from_ref(&pair)
     );
     for _ in 0..2 {
         store.reopen_record(run.number, &pair).await.unwrap();
