@@ -1,4 +1,4 @@
-//! One flow of one workspace on the embedded bus, with a config service that serves fixed rows: for tests of
+//! One flow of one workspace on either bus, with a config service that serves the test's rows: for tests of
 //! a service over the bus, without the services around it. Knows no service.
 
 use std::collections::BTreeMap;
@@ -7,72 +7,21 @@ use std::time::Duration;
 use tg_runs::RunId;
 
 use async_trait::async_trait;
-use parking_lot::Mutex;
-use serde_json::json;
-use tg_mesh::embedded::EmbeddedBus;
-use tg_mesh::{
-    Ask, Cx, Deadline, Host, MeshOptions, Out, Processor, Read, ReadFault, Serve, put_aside,
-};
-use tg_schemas::msg::{
-    ConfigRequest, ConfigResponse, ConfigValue, PutAside, RUN_TALLY, RunTally, RunTallyEntry,
-};
+use serde_json::{Value, json};
+use tg_mesh::{Ask, Cx, Deadline, Host, MeshOptions, Processor, Read, ReadFault, put_aside};
+use tg_schemas::msg::{PutAside, RUN_TALLY, RunTally, RunTallyEntry};
 use tg_schemas::{Class, Error, FlowId, Message, Reply, Topic, WorkspaceId};
 use tokio::sync::watch;
 
+use crate::config::Config;
+use crate::place::Place;
+
 /// Everything happens by then.
-const SOON: Duration = Duration::from_secs(20);
+pub const SOON: Duration = Duration::from_secs(30);
+/// Between two looks at something that tells nobody of itself.
+const PAUSE: Duration = Duration::from_millis(2);
 /// The workspace and the flow.
 const NAME: &str = "default";
-
-/// Rows of the config service, by type and key.
-#[derive(Default)]
-pub struct Rows(Mutex<BTreeMap<(String, String), String>>);
-
-impl Rows {
-    /// Adds a row.
-    pub fn put(&self, kind: &str, key: &str, value: &str) -> &Self {
-        let key = (kind.to_owned(), key.to_owned());
-        self.0.lock().insert(key, value.to_owned());
-        self
-    }
-
-    /// Registers a collection.
-    pub fn collection(&self, name: &str, generation: i64) -> &Self {
-        let row = json!({"collection": name, "incarnation": generation});
-        self.put("collection", name, &row.to_string())
-    }
-}
-
-#[async_trait]
-impl Serve<ConfigRequest, ConfigResponse> for Rows {
-    async fn serve(
-        &self,
-        _: Cx,
-        ask: ConfigRequest,
-        mut out: Out<ConfigResponse>,
-    ) -> Result<(), Error> {
-        let row = |workspace: &str, kind: &str, key: &str, value: &str| ConfigValue {
-            workspace: workspace.into(),
-            r#type: kind.into(),
-            key: key.into(),
-            value: value.into(),
-        };
-        let values = if ask.r#type == "workspace" {
-            vec![row("__workspaces__", "workspace", NAME, "{}")]
-        } else {
-            let rows = self.0.lock();
-            let wanted = rows.iter().filter(|((kind, _), _)| *kind == ask.r#type);
-            wanted
-                .map(|((kind, key), value)| row(NAME, kind, key, value))
-                .collect()
-        };
-        out.send(ConfigResponse {
-            values,
-            ..ConfigResponse::default()
-        })
-        .await
-    }
-}
 
 struct Tally(watch::Sender<Vec<RunTallyEntry>>);
 
@@ -84,11 +33,14 @@ impl Read<RunTally> for Tally {
     }
 }
 
-/// A topic of the flow.
+/// A topic of the flow, or of its workspace's library.
 pub fn topic(class: Class, base: &str) -> Topic {
     let workspace = WorkspaceId::new(NAME).expect("a valid id");
     let flow = FlowId::new(NAME).expect("a valid id");
-    Topic::flow(class, base, &workspace, &flow)
+    match base {
+        "librarian" => Topic::workspace(class, base, &workspace),
+        _ => Topic::flow(class, base, &workspace, &flow),
+    }
 }
 
 /// A processor's specs: name and, by its class, base of the topic.
@@ -98,14 +50,28 @@ pub type Wiring = (&'static str, &'static [(&'static str, Class, &'static str)])
 pub struct TestFlow {
     /// Its mesh.
     pub mesh: Host,
+    /// Its configuration.
+    pub config: Arc<Config>,
     tally: watch::Receiver<Vec<RunTallyEntry>>,
 }
 
 impl TestFlow {
     /// Starts a flow of these processors, which `host` makes. Panics when they do not attach.
     pub async fn start(
-        rows: Rows,
+        place: &Place,
+        config: Config,
         wiring: &[Wiring],
+        host: impl FnOnce(&tg_mesh::Mesh) -> Vec<Processor>,
+    ) -> Self {
+        Self::start_with(place, config, wiring, json!({}), host).await
+    }
+
+    /// The same with parameters of the flow.
+    pub async fn start_with(
+        place: &Place,
+        config: Config,
+        wiring: &[Wiring],
+        parameters: Value,
         host: impl FnOnce(&tg_mesh::Mesh) -> Vec<Processor>,
     ) -> Self {
         for (processor, specs) in wiring {
@@ -113,31 +79,45 @@ impl TestFlow {
                 .iter()
                 .map(|(spec, class, base)| (*spec, topic(*class, base).to_string()))
                 .collect();
-            let row = json!({"topics": topics, "parameters": {}, "epoch": 1});
-            rows.put(&format!("processor:{processor}"), NAME, &row.to_string());
+            let row = json!({"topics": topics, "parameters": parameters, "epoch": 1});
+            config.put(&format!("processor:{processor}"), NAME, &row.to_string());
         }
-        let bus = Arc::new(EmbeddedBus::in_memory());
-        let mesh = tg_runs::start(bus, MeshOptions::default())
+        let config = Arc::new(config);
+        let mesh = tg_runs::start(place.connect().await, MeshOptions::default())
             .await
             .expect("a mesh");
         let (sender, tally) = watch::channel(Vec::new());
-        let mut all = vec![
-            Processor::new("config-svc").serves_system("config", Arc::new(rows)),
-            Processor::new("librarian").reads_system(RUN_TALLY, Arc::new(Tally(sender))),
-        ];
+        let served = Processor::new("config-svc").serves_system("config", config.clone());
+        let mut all = vec![served];
         all.extend(host(&mesh));
+        if !all.iter().any(|one| one.id() == "librarian") {
+            let tally = Arc::new(Tally(sender));
+            all.push(Processor::new("librarian").reads_system(RUN_TALLY, tally));
+        }
         for processor in all {
             mesh.host(processor).await.expect("hosted");
         }
-        let attached = mesh.presence().until(SOON, |view| {
-            let mut ids = wiring.iter().map(|(id, _)| id);
-            ids.all(|id| view.attached(id, NAME, NAME, 1))
-        });
-        assert!(attached.await, "the flow attaches");
-        Self { mesh, tally }
+        let flow = Self {
+            mesh,
+            config,
+            tally,
+        };
+        let ids: Vec<&str> = wiring.iter().map(|(id, _)| *id).collect();
+        flow.attached(&ids, 1).await;
+        flow
     }
 
-    fn options(&self) -> Ask {
+    /// Waits until these processors are attached to a start of the flow. Panics when they are not.
+    pub async fn attached(&self, ids: &[&str], epoch: u64) {
+        let attached = self.mesh.presence().until(SOON, |view| {
+            let mut ids = ids.iter();
+            ids.all(|id| view.attached(id, NAME, NAME, epoch))
+        });
+        assert!(attached.await, "the flow attaches");
+    }
+
+    /// Options of a question or record of the flow.
+    pub fn options(&self) -> Ask {
         Ask {
             deadline: Some(Deadline::after(SOON)),
             epoch: Some(1),
@@ -152,18 +132,38 @@ impl TestFlow {
 
     /// The same as part of a run, under an id.
     pub async fn write_in<M: Message>(&self, base: &str, record: &M, run: &RunId, id: &str) {
-        let options = Ask {
-            id: Some(id.to_owned()),
-            thread: Some(run.to_string()),
-            ..self.options()
-        };
-        self.write_as(base, record, options).await;
+        self.write_as(base, record, self.in_run(run, id)).await;
     }
 
-    async fn write_as<M: Message>(&self, base: &str, record: &M, options: Ask) {
+    /// The same with these options.
+    pub async fn write_as<M: Message>(&self, base: &str, record: &M, options: Ask) {
         let to = topic(Class::Flow, base);
         let written = self.mesh.record(&to, record, options).await;
         written.expect("accepted");
+    }
+
+    /// Options of a record of a run, under an id.
+    pub fn in_run(&self, run: &RunId, id: &str) -> Ask {
+        Ask {
+            id: Some(id.to_owned()),
+            thread: Some(run.to_string()),
+            ..self.options()
+        }
+    }
+
+    /// Asks on a topic of the flow; all parts of the answer.
+    pub async fn parts<Q: Message, R: Reply>(
+        &self,
+        base: &str,
+        question: &Q,
+    ) -> Result<Vec<R>, Error> {
+        let to = topic(Class::Request, base);
+        let mut answer = self.mesh.ask::<_, R>(&to, question, self.options());
+        let mut parts = Vec::new();
+        while let Some(part) = answer.next().await {
+            parts.push(part?);
+        }
+        Ok(parts)
     }
 
     /// Asks on a topic of the flow.
@@ -186,35 +186,46 @@ impl TestFlow {
     pub async fn until(&self, so: impl AsyncFn() -> bool) {
         let asked = async {
             while !so().await {
-                tokio::task::yield_now().await;
+                tokio::time::sleep(PAUSE).await;
             }
         };
         let soon = tokio::time::timeout(SOON, asked).await;
         soon.expect("it becomes so");
     }
 
-    /// Waits for the tally of a record. Panics when it does not come.
-    pub async fn tallied(&self, record: &str) -> RunTallyEntry {
+    /// Waits until the tally of all records is as wanted. Panics when it does not become so.
+    pub async fn told(&self, wanted: impl Fn(&[RunTallyEntry]) -> bool) -> Vec<RunTallyEntry> {
         let mut tally = self.tally.clone();
-        let told = tally.wait_for(|all| all.iter().any(|entry| entry.record == record));
+        let told = tally.wait_for(|all| wanted(all));
         let told = tokio::time::timeout(SOON, told).await;
         let all = told.expect("the tally comes").expect("the mesh runs");
-        let entry = all.iter().find(|entry| entry.record == record);
-        entry.expect("it was there").clone()
+        all.clone()
+    }
+
+    /// Waits for the tally of a record. Panics when it does not come.
+    pub async fn tallied(&self, record: &str) -> RunTallyEntry {
+        let of = |entry: &RunTallyEntry| entry.record == record;
+        let all = self.told(|all| all.iter().any(of)).await;
+        let entry = all.into_iter().find(of);
+        entry.expect("it was there")
     }
 
     /// Why the next record was put aside. Panics when none is.
     pub async fn put_aside(&self) -> String {
+        self.dead_letter().await.detail
+    }
+
+    /// The next record that is put aside. Panics when none is.
+    pub async fn dead_letter(&self) -> PutAside {
         let aside = async {
             loop {
                 let taken = self.mesh.bus().take(&put_aside::subscription()).await;
                 if let Some(delivery) = taken.expect("the bus runs") {
-                    let envelope = &delivery.envelope;
-                    let record: PutAside = envelope.read().expect("a record");
+                    let record = delivery.envelope.read().expect("a record");
                     delivery.ack();
-                    return record.detail;
+                    return record;
                 }
-                tokio::task::yield_now().await;
+                tokio::time::sleep(PAUSE).await;
             }
         };
         let soon = tokio::time::timeout(SOON, aside).await;

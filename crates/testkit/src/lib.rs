@@ -1,12 +1,16 @@
 //! For tests only: a private RabbitMQ node, a scripted model server, the built binaries as processes, a bus
-//! that misbehaves on purpose, and a flow on the embedded bus for one service.
+//! that misbehaves on purpose, and a flow on either bus for one service.
 
 pub mod bus;
+pub mod config;
+pub mod fakes;
 pub mod faults;
 pub mod flow;
 pub mod fuzz;
 pub mod model;
 pub mod outside;
+pub mod place;
 pub mod process;
 pub mod rabbitmq;
+mod shared_node;
 pub mod socket;

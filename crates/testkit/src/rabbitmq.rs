@@ -26,6 +26,8 @@ const SCRIPTS: &[&str] = &["/usr/lib/rabbitmq/bin", "/usr/local/sbin", "/usr/sbi
 const START: Duration = Duration::from_secs(90);
 const STOP: Duration = Duration::from_secs(60);
 const CONNECT_PAUSE: Duration = Duration::from_millis(30);
+/// How often a node is given other ports.
+const PORTS: usize = 3;
 
 /// Runs the port mapper and the server. When the pipe on its standard input closes, the test process is
 /// gone: both end, and nothing is left behind.
@@ -117,6 +119,11 @@ impl RabbitNode {
 
     /// Starts a node and waits until it speaks AMQP.
     pub async fn start() -> Result<Self> {
+        Self::start_until(Stdio::piped()).await
+    }
+
+    /// Starts a node that ends when this pipe closes, or with this process, until that [leaves](Self::leave) it.
+    pub async fn start_until(leash: Stdio) -> Result<Self> {
         let scripts =
             scripts().context("rabbitmq-server is required: run scripts/install-rabbitmq.sh")?;
         let dir = TempDir::with_prefix("tg-rabbit-")?;
@@ -137,7 +144,7 @@ impl RabbitNode {
             distribution_port,
             running: None,
         };
-        node.boot().await?;
+        node.boot(leash).await?;
         Ok(node)
     }
 
@@ -157,6 +164,12 @@ impl RabbitNode {
     /// The AMQP port.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Leaves the node to the pipe that it was started with, which removes it with its directory.
+    pub fn leave(&mut self) {
+        self.running = None;
+        self.dir.disable_cleanup(true);
     }
 
     /// Stops the node in order; what is durable stays.
@@ -187,7 +200,7 @@ impl RabbitNode {
     /// Starts the node again (stops it first if it runs): same port, same data.
     pub async fn restart(&mut self) -> Result<()> {
         self.stop().await?;
-        self.boot().await
+        self.boot(Stdio::piped()).await
     }
 
     /// Closes every client connection from the broker's side.
@@ -294,7 +307,7 @@ impl RabbitNode {
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    async fn boot(&mut self) -> Result<()> {
+    async fn boot(&mut self, leash: Stdio) -> Result<()> {
         let server = self.scripts.join("rabbitmq-server");
         let mut child = self
             .command_at(Path::new("/bin/sh"))
@@ -302,7 +315,7 @@ impl RabbitNode {
             .arg(RUNNER)
             .arg(server)
             .arg(self.dir.path())
-            .stdin(Stdio::piped())
+            .stdin(leash)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .process_group(0)

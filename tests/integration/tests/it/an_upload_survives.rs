@@ -124,7 +124,11 @@ async fn the_end_of_the_process(bus: Bus) -> Result<()> {
         }
     };
     let mut server = launch().ready().await?;
-    for (at, pause) in [30, 150, 400].into_iter().enumerate() {
+    let pauses: &[u64] = match bus {
+        Bus::Embedded => &[30, 150, 400],
+        Bus::Rabbit => &[150],
+    };
+    for (at, pause) in pauses.iter().copied().enumerate() {
         let id = format!("urn:doc:killed-{at}");
         let url = server.url();
         let upload = uploaded(&url, &id).await?;

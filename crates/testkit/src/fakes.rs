@@ -1,0 +1,295 @@
+//! What stands around the service under test: readers that keep what they read, embeddings that can be foreseen, a
+//! library of documents.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use tg_mesh::{Cx, Out, Read, ReadFault, Serve};
+use tg_schemas::msg::{
+    DocumentMetadata, EmbeddingsRequest, EmbeddingsResponse, LibrarianRequest, LibrarianResponse,
+    LibraryTexts,
+};
+use tg_schemas::{Error, ErrorCode, Message};
+use tokio::sync::watch;
+
+use crate::flow::SOON;
+
+/// Keeps the records of a topic.
+pub struct Kept<M>(watch::Sender<Vec<M>>);
+
+impl<M> Default for Kept<M> {
+    fn default() -> Self {
+        Self(watch::channel(Vec::new()).0)
+    }
+}
+
+impl<M: Clone> Kept<M> {
+    /// A reader that has nothing yet.
+    pub fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    /// What came so far, in the order it came.
+    pub fn all(&self) -> Vec<M> {
+        self.0.borrow().clone()
+    }
+
+    /// How many came so far.
+    pub fn count(&self) -> usize {
+        self.0.borrow().len()
+    }
+
+    /// What came, as soon as it is as wanted. Panics when it does not become so.
+    pub async fn until(&self, wanted: impl Fn(&[M]) -> bool) -> Vec<M> {
+        let mut kept = self.0.subscribe();
+        let waited = tokio::time::timeout(SOON, kept.wait_for(|all| wanted(all))).await;
+        let all = waited.expect("the records come").expect("it is kept");
+        all.clone()
+    }
+}
+
+#[async_trait]
+impl<M: Message + Clone + Sync> Read<M> for Kept<M> {
+    async fn read(&self, _: Cx, record: M) -> Result<(), ReadFault> {
+        self.0.send_modify(|all| all.push(record));
+        Ok(())
+    }
+}
+
+/// Plays the embeddings service; the text `poison` is refused.
+pub struct Embeddings {
+    vector: fn(&str) -> Vec<f32>,
+    model: &'static str,
+    /// Questions so far.
+    pub questions: AtomicUsize,
+    /// Their texts.
+    pub texts: Mutex<Vec<Vec<String>>>,
+    /// It fails.
+    pub down: AtomicBool,
+}
+
+impl Embeddings {
+    /// With this vector of each text, of this model.
+    pub fn new(model: &'static str, vector: fn(&str) -> Vec<f32>) -> Arc<Self> {
+        Arc::new(Self {
+            vector,
+            model,
+            questions: AtomicUsize::default(),
+            texts: Mutex::default(),
+            down: AtomicBool::default(),
+        })
+    }
+}
+
+#[async_trait]
+impl Serve<EmbeddingsRequest, EmbeddingsResponse> for Embeddings {
+    async fn serve(
+        &self,
+        _: Cx,
+        ask: EmbeddingsRequest,
+        mut out: Out<EmbeddingsResponse>,
+    ) -> Result<(), Error> {
+        self.questions.fetch_add(1, Ordering::SeqCst);
+        if self.down.load(Ordering::SeqCst) {
+            return Err(Error::typed("embeddings-error", "out of order"));
+        }
+        if ask.texts.iter().any(|text| text == "poison") {
+            return Err(Error::new(ErrorCode::TooLarge, "texts: too long"));
+        }
+        let vectors: Vec<_> = ask.texts.iter().map(|text| (self.vector)(text)).collect();
+        self.texts.lock().push(ask.texts);
+        let answer = EmbeddingsResponse::new(&vectors, self.model.to_owned(), ask.packed);
+        out.send(answer).await
+    }
+}
+
+/// A document of the library: what is said of it, and its content in base64.
+pub type Shelved = (DocumentMetadata, String);
+
+/// Documents, and uploads in progress.
+#[derive(Default)]
+pub struct Library {
+    /// The documents by id.
+    pub documents: Mutex<BTreeMap<String, Shelved>>,
+    uploads: Mutex<BTreeMap<String, (DocumentMetadata, BTreeMap<i64, String>)>>,
+    /// Children of a complete processing.
+    complete: Mutex<BTreeSet<String>>,
+    /// Texts that others gave it.
+    pub texts: Mutex<BTreeMap<String, String>>,
+}
+
+fn missing() -> Error {
+    Error::new(ErrorCode::NotFound, "Document does not exist")
+}
+
+impl Library {
+    /// Puts a document on the shelf.
+    pub fn put(&self, id: &str, kind: &str, content: String) {
+        let metadata = DocumentMetadata {
+            id: id.to_owned(),
+            kind: kind.to_owned(),
+            ..DocumentMetadata::default()
+        };
+        let mut documents = self.documents.lock();
+        documents.insert(id.to_owned(), (metadata, content));
+    }
+
+    /// What is said of a document.
+    pub fn about(&self, id: &str) -> Option<DocumentMetadata> {
+        let documents = self.documents.lock();
+        documents.get(id).map(|(metadata, _)| metadata.clone())
+    }
+
+    /// From now on every child counts as stored by a complete processing.
+    pub fn complete(&self) {
+        let documents = self.documents.lock();
+        let children = documents
+            .values()
+            .filter(|(one, _)| !one.parent_id.is_empty());
+        let children = children.map(|(one, _)| one.id.clone());
+        self.complete.lock().extend(children);
+    }
+
+    fn add(&self, document: DocumentMetadata, content: String) -> Result<(), Error> {
+        let mut documents = self.documents.lock();
+        if documents.contains_key(&document.id) {
+            return Err(Error::new(ErrorCode::Conflict, "Document already exists"));
+        }
+        if !document.parent_id.is_empty() && !documents.contains_key(&document.parent_id) {
+            return Err(Error::new(ErrorCode::NotFound, "the parent does not exist"));
+        }
+        documents.insert(document.id.clone(), (document, content));
+        Ok(())
+    }
+
+    fn add_children(&self, ask: LibrarianRequest) -> Result<Vec<DocumentMetadata>, Error> {
+        assert!(ask.document_metadatas.len() <= 100);
+        let mut unchanged = Vec::new();
+        let mut documents = self.documents.lock();
+        for (metadata, content) in ask.document_metadatas.into_iter().zip(ask.contents) {
+            if !documents.contains_key(&metadata.parent_id) {
+                return Err(missing());
+            }
+            if self.complete.lock().contains(&metadata.id) {
+                unchanged.push(metadata.clone());
+            }
+            documents.insert(metadata.id.clone(), (metadata, content));
+        }
+        Ok(unchanged)
+    }
+
+    fn upload(&self, ask: LibrarianRequest, document: DocumentMetadata) -> Result<String, Error> {
+        let mut uploads = self.uploads.lock();
+        match ask.operation.as_str() {
+            "begin-upload" => {
+                let id = format!("upload of {}", document.id);
+                uploads.insert(id.clone(), (document, BTreeMap::new()));
+                return Ok(id);
+            }
+            "upload-chunk" => {
+                let upload = uploads.get_mut(&ask.upload_id).ok_or_else(missing)?;
+                upload.1.insert(ask.chunk_index, ask.content);
+            }
+            _ => {
+                let (document, parts) = uploads.remove(&ask.upload_id).ok_or_else(missing)?;
+                self.add(document, parts.into_values().collect())?;
+            }
+        }
+        Ok(String::new())
+    }
+
+    fn answer(&self, ask: LibrarianRequest) -> Result<LibrarianResponse, Error> {
+        let mut reply = LibrarianResponse {
+            is_final: true,
+            ..LibrarianResponse::default()
+        };
+        let found = |id: &str| self.documents.lock().get(id).cloned().ok_or_else(missing);
+        let document = ask.document_metadata.clone().unwrap_or_default();
+        match ask.operation.as_str() {
+            "get-document-metadata" => reply.document_metadata = Some(found(&ask.document_id)?.0),
+            "list-children" => {
+                let documents = self.documents.lock();
+                let children = documents
+                    .values()
+                    .filter(|(one, _)| one.parent_id == ask.document_id);
+                reply.document_metadatas = children.map(|(one, _)| one.clone()).collect();
+            }
+            "add-document" | "add-child-document" => self.add(document, ask.content)?,
+            "add-children" => reply.document_metadatas = self.add_children(ask)?,
+            "ensure-document" => {
+                let mut document = document;
+                if document.id.is_empty() {
+                    document.id = "urn:hashed".to_owned();
+                }
+                reply.document_id = document.id.clone();
+                let mut documents = self.documents.lock();
+                documents.insert(document.id.clone(), (document, ask.content));
+            }
+            "begin-upload" | "upload-chunk" | "complete-upload" => {
+                reply.upload_id = self.upload(ask, document)?;
+            }
+            other => panic!("'{other}' is asked"),
+        }
+        Ok(reply)
+    }
+
+    /// The content in parts of so many bytes, each in base64 of its own.
+    async fn stream(
+        &self,
+        ask: &LibrarianRequest,
+        out: &mut Out<LibrarianResponse>,
+    ) -> Result<(), Error> {
+        let (_, content) = {
+            let documents = self.documents.lock();
+            documents
+                .get(&ask.document_id)
+                .cloned()
+                .ok_or_else(missing)?
+        };
+        // Four characters are three bytes: cut at a multiple of both.
+        let bytes = usize::try_from(ask.chunk_size).unwrap_or(0).max(3);
+        let parts: Vec<&[u8]> = content.as_bytes().chunks(bytes / 3 * 4).collect();
+        let parts = if parts.is_empty() {
+            vec![&b""[..]]
+        } else {
+            parts
+        };
+        for (at, part) in parts.iter().enumerate() {
+            out.send(LibrarianResponse {
+                content: String::from_utf8_lossy(part).into_owned(),
+                total_bytes: 1,
+                is_final: at + 1 == parts.len(),
+                ..LibrarianResponse::default()
+            })
+            .await?;
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Serve<LibrarianRequest, LibrarianResponse> for Library {
+    async fn serve(
+        &self,
+        _: Cx,
+        ask: LibrarianRequest,
+        mut out: Out<LibrarianResponse>,
+    ) -> Result<(), Error> {
+        if ask.operation == "stream-document" {
+            return self.stream(&ask, &mut out).await;
+        }
+        out.send(self.answer(ask)?).await
+    }
+}
+
+#[async_trait]
+impl Read<LibraryTexts> for Library {
+    async fn read(&self, _: Cx, record: LibraryTexts) -> Result<(), ReadFault> {
+        let texts = record.texts.into_iter().map(|text| (text.id, text.text));
+        self.texts.lock().extend(texts);
+        Ok(())
+    }
+}

@@ -1,0 +1,71 @@
+//! The bus as a parameter of a test: the same test runs on the embedded bus and on RabbitMQ.
+
+use std::sync::Arc;
+
+use tg_bus::bus::{Bus, Mode};
+use tg_bus::embedded::EmbeddedBus;
+use tg_bus::rabbitmq::{RabbitBus, RabbitOptions};
+
+use crate::shared_node;
+
+/// A place of its own where the processes of one test meet.
+#[derive(Clone)]
+pub enum Place {
+    /// In this process, in memory.
+    Embedded(EmbeddedBus),
+    /// A virtual host, by its address.
+    RabbitMq(String),
+}
+
+impl Place {
+    /// An embedded bus.
+    pub fn embedded() -> Self {
+        Self::Embedded(EmbeddedBus::in_memory())
+    }
+
+    /// A virtual host of the shared node. Panics without one.
+    pub async fn rabbitmq() -> Self {
+        let url = shared_node::vhost().await;
+        Self::RabbitMq(url.expect("RabbitMQ is installed and starts: scripts/setup.sh test"))
+    }
+
+    /// Another place of the same kind, where nobody is yet.
+    pub async fn another(&self) -> Self {
+        match self {
+            Self::Embedded(_) => Self::embedded(),
+            Self::RabbitMq(_) => Self::rabbitmq().await,
+        }
+    }
+
+    /// What a process of this place speaks over.
+    pub async fn connect(&self) -> Arc<dyn Bus> {
+        match self {
+            Self::Embedded(bus) => Arc::new(bus.clone()),
+            Self::RabbitMq(url) => {
+                let options = RabbitOptions::of(Mode::Native);
+                let bus = RabbitBus::connect(url, Mode::Native, options).await;
+                Arc::new(bus.expect("the node accepts"))
+            }
+        }
+    }
+}
+
+/// Tests that run once on each bus: async functions of a [`Place`], by name. One that is not listed is unused code.
+#[macro_export]
+macro_rules! on_both_buses {
+    ($($name:ident),+ $(,)?) => {
+        mod embedded {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                super::$name($crate::place::Place::embedded()).await;
+            })+
+        }
+
+        mod rabbitmq {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                super::$name($crate::place::Place::rabbitmq().await).await;
+            })+
+        }
+    };
+}

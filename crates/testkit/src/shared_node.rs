@@ -1,0 +1,136 @@
+//! One RabbitMQ node for all test binaries of a `cargo test`, and a virtual host for each test.
+//!
+//! The first binary that needs the node starts it, the others find it in a file that is named by their common parent;
+//! it ends with that parent. A binary that was started by hand has a node of its own. There is no way around it: a
+//! test that needs the node and cannot have it fails.
+
+use std::fs::{self, File};
+use std::io::{Read, Seek, Write};
+use std::os::unix::process::{CommandExt, parent_id};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::{Context, Result};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::OnceCell;
+
+use crate::rabbitmq::RabbitNode;
+
+/// Makes virtual hosts inside the node, one for each line it is sent: the node's own command takes a second for each.
+const MAKER: &str = r#"
+Asker = self(),
+spawn(fun() ->
+    {ok, Listener} = gen_tcp:listen(0, [binary, {packet, line}, {active, false}, {ip, {127, 0, 0, 1}}]),
+    {ok, Port} = inet:port(Listener),
+    Asker ! {port, Port},
+    Make = fun Make() ->
+        {ok, Socket} = gen_tcp:accept(Listener),
+        {ok, Line} = gen_tcp:recv(Socket, 0),
+        Name = string:trim(Line),
+        ok = rabbit_vhost:add(Name, <<"test">>),
+        ok = rabbit_auth_backend_internal:set_permissions(<<"guest">>, Name, <<".*">>, <<".*">>, <<".*">>, <<"test">>),
+        ok = gen_tcp:send(Socket, <<"+">>),
+        gen_tcp:close(Socket),
+        Make()
+    end,
+    Make()
+end),
+receive {port, Port} -> Port end.
+"#;
+
+/// Ends when the process with this id has ended, and removes the file that tells of the node.
+const WATCHER: &str = r#"while kill -0 "$1" 2>/dev/null; do sleep 0.5; done; rm -f "$2""#;
+
+/// Where the node listens.
+#[derive(Debug, Clone, Copy)]
+struct Ports {
+    amqp: u16,
+    maker: u16,
+}
+
+/// Address of a virtual host that nobody else has.
+pub async fn vhost() -> Result<String> {
+    static NODE: OnceCell<Ports> = OnceCell::const_new();
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let ports = *NODE.get_or_try_init(find_or_start).await?;
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let name = format!("test-{}-{number}", std::process::id());
+    let mut maker = TcpStream::connect(("127.0.0.1", ports.maker)).await?;
+    maker.write_all(format!("{name}\n").as_bytes()).await?;
+    let made = maker.read_u8().await;
+    made.with_context(|| format!("the node did not make the virtual host {name}"))?;
+    Ok(format!(
+        "amqp://guest:guest@127.0.0.1:{}/{name}",
+        ports.amqp
+    ))
+}
+
+async fn find_or_start() -> Result<Ports> {
+    let owner = owner();
+    let path = std::env::temp_dir().join(format!("tg-rabbit-of-{owner}"));
+    let opened = File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&path)?;
+    // Held until the node is up: who comes meanwhile waits for it.
+    let (mut file, locked) = tokio::task::spawn_blocking(move || {
+        let locked = opened.lock();
+        (opened, locked)
+    })
+    .await?;
+    locked?;
+    let mut told = String::new();
+    file.read_to_string(&mut told)?;
+    if let Some(ports) = read(&told)
+        && TcpStream::connect(("127.0.0.1", ports.maker)).await.is_ok()
+    {
+        return Ok(ports);
+    }
+    let ports = start(owner, path).await?;
+    file.rewind()?;
+    file.set_len(0)?;
+    write!(file, "{} {}", ports.amqp, ports.maker)?;
+    Ok(ports)
+}
+
+fn read(told: &str) -> Option<Ports> {
+    let (amqp, maker) = told.split_once(' ')?;
+    Some(Ports {
+        amqp: amqp.parse().ok()?,
+        maker: maker.parse().ok()?,
+    })
+}
+
+/// The process that the node lives as long as: `cargo`, if it runs this test, else this process.
+fn owner() -> u32 {
+    let parent = parent_id();
+    let program = fs::read_link(format!("/proc/{parent}/exe")).unwrap_or_default();
+    match program.file_name().is_some_and(|name| name == "cargo") {
+        true => parent,
+        false => std::process::id(),
+    }
+}
+
+async fn start(owner: u32, path: PathBuf) -> Result<Ports> {
+    let mut watcher = Command::new("sh")
+        .args(["-c", WATCHER, "sh", &owner.to_string()])
+        .arg(path)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()?;
+    let watched = watcher.stdout.take().context("a pipe")?;
+    let mut node = RabbitNode::start_until(watched.into()).await?;
+    let printed = node.ctl(&["eval", MAKER]).await?;
+    let maker = printed.trim().parse();
+    let maker = maker.with_context(|| format!("the node does not make hosts: {printed}"))?;
+    let amqp = node.port();
+    // From here on only the watcher ends it.
+    node.leave();
+    Ok(Ports { amqp, maker })
+}
