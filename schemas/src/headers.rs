@@ -88,6 +88,9 @@ pub struct Headers {
     /// The work goes on when nobody listens any more.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub detach: bool,
+    /// The asker takes parts from whoever the question is passed on to, in that one's form. Native only.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub forward: bool,
     /// How often the record was tried before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
@@ -141,6 +144,7 @@ impl Headers {
         text("parts", &self.parts.map(|n| n.to_string()));
         text("deadline", &self.deadline.map(|n| n.to_string()));
         text("detach", &self.detach.then(|| "1".to_owned()));
+        text("forward", &self.forward.then(|| "1".to_owned()));
         text("attempt", &self.attempt.map(|n| n.to_string()));
         text("workspace", &self.workspace);
         text("generation", &self.generation.map(|n| n.to_string()));
@@ -167,6 +171,7 @@ impl Headers {
             "parts" => self.parts = value.parse().ok(),
             "deadline" => self.deadline = value.parse().ok(),
             "detach" => self.detach = value == "1",
+            "forward" => self.forward = value == "1",
             "attempt" => self.attempt = value.parse().ok(),
             "workspace" => self.workspace = owned(),
             "generation" => self.generation = value.parse().ok(),
@@ -196,6 +201,7 @@ mod tests {
             parts: Some(2),
             deadline: Some(99),
             detach: true,
+            forward: true,
             epoch: Some(3),
             generation: Some(1_763_000_000_000),
             aside: Some("{}".into()),

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use tg_mesh::{Answer, Ask, Cx, Deadline, Mesh, Peer};
+use tg_mesh::{Answer, Ask, Cx, Deadline, Mesh, Mode, Peer};
 use tg_schemas::{Class, Error, Message, Reply, Topic, WorkspaceId};
+use tokio_util::sync::CancellationToken;
 
 /// Asks on one topic. Cheap to clone.
 #[derive(Clone)]
@@ -62,6 +63,23 @@ impl Caller {
     pub(crate) fn known_as(mut self, id: String) -> Self {
         self.ask.id = Some(id);
         self
+    }
+
+    /// Whoever takes a question on may have another service answer it.
+    pub(crate) fn forwarded(mut self) -> Self {
+        self.ask.forward = true;
+        self
+    }
+
+    /// Questions end when this is cancelled.
+    pub(crate) fn until(mut self, cancel: CancellationToken) -> Self {
+        self.ask.cancel = cancel;
+        self
+    }
+
+    /// Whether whoever answers is ours.
+    pub(crate) fn native(&self) -> bool {
+        self.peer.bus().mode() == Mode::Native
     }
 
     /// Asks; nothing is sent before the first part is awaited.

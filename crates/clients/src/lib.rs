@@ -3,11 +3,23 @@
 //!
 //! What a foreign service of the same kind needs instead (interop mode) is decided here, not in who asks.
 //!
+//! * [`config`]: rows of configuration, where it must be certain.
 //! * [`embeddings`]: texts as vectors.
+//! * [`flow_records`]: what a flow is, and what its processors have in it.
+//! * [`flows`]: which flows there are, starting and stopping them.
 //! * [`library`]: documents, their content, what is made of them, uploads.
+//! * [`neighbours`]: what may be counted on of others at all.
+//! * [`prompt`]: texts that a model writes by a template.
+//! * [`text_completion`]: which model replies.
 //! * [`traces`]: what an answer leaves behind, its texts in the library and its entries in the graph.
 
 mod caller;
+pub mod config;
 pub mod embeddings;
+pub mod flow_records;
+pub mod flows;
 pub mod library;
+pub mod neighbours;
+pub mod prompt;
+pub mod text_completion;
 pub mod traces;

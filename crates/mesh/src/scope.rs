@@ -13,6 +13,7 @@ use crate::mesh::Mesh;
 use crate::middleware::Follow;
 use tg_rpc::Answer;
 use tg_rpc::Ask;
+use tg_rpc::Out;
 use tg_rpc::deadline::Deadline;
 
 /// Where an instance of a processor runs.
@@ -116,6 +117,34 @@ impl Cx {
     /// Asks on a topic.
     pub fn ask_topic<Q: Message, R: Reply>(&self, topic: &Topic, question: &Q) -> Answer<R> {
         self.mesh.ask(topic, question, self.ask_options())
+    }
+
+    /// Passes the question on to the service behind a spec, which answers the asker itself: one hop less for each
+    /// part. Only where the asker takes that ([`Cx::forwards`]).
+    ///
+    /// # Errors
+    /// When the flow lacks the spec, or the asker cannot be told that nobody serves it.
+    pub async fn forward<Q: Message, R: Reply>(
+        &self,
+        spec: &str,
+        question: &Q,
+        out: Out<R>,
+    ) -> Result<(), Error> {
+        let topic = self.topic(spec)?;
+        let mut options = self.ask_options();
+        options.parent = self.headers.parent.as_deref().map(Into::into);
+        let address = out.hand_over();
+        let sent = self.mesh.forward(topic, question, &address, options).await;
+        let Err(error) = sent else { return Ok(()) };
+        match self.mesh.resume::<R>(address) {
+            Some(mut out) => out.send(R::failure(error)).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the asker takes its answer from another service in that one's form.
+    pub fn forwards(&self) -> bool {
+        self.headers.forward
     }
 
     /// Options that pass this context down.

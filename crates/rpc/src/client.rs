@@ -97,6 +97,23 @@ pub(crate) struct NewQuestion {
     pub(crate) foreign: bool,
 }
 
+impl InFlight {
+    fn new(new: NewQuestion) -> Self {
+        Self {
+            id: new.id,
+            target: new.target,
+            question: new.question,
+            deadline: new.deadline,
+            gap: new.gap,
+            cancel: new.cancel,
+            detach: new.detach,
+            foreign: new.foreign,
+            wake: Notify::new(),
+            exchange: Mutex::new(Exchange::new(new.foreign)),
+        }
+    }
+}
+
 impl RequestClient {
     pub(crate) fn new(port: Port) -> Self {
         Self(Arc::new(Inner {
@@ -109,22 +126,16 @@ impl RequestClient {
     }
 
     pub(crate) fn open(&self, new: NewQuestion) -> Arc<InFlight> {
-        let question = Arc::new(InFlight {
-            id: new.id,
-            target: new.target,
-            question: new.question,
-            deadline: new.deadline,
-            gap: new.gap,
-            cancel: new.cancel,
-            detach: new.detach,
-            foreign: new.foreign,
-            wake: Notify::new(),
-            exchange: Mutex::new(Exchange::new(new.foreign)),
-        });
+        let question = Arc::new(InFlight::new(new));
         let mut all = self.0.in_flight.lock();
         all.insert(question.id.clone(), question.clone());
         metrics::gauge!("tg_questions_open").increment(1.0);
         question
+    }
+
+    /// Sends a question whose answer goes to somebody else's inbox.
+    pub(crate) async fn forward(&self, new: NewQuestion) -> Result<(), Error> {
+        self.send_question(&Arc::new(InFlight::new(new))).await
     }
 
     /// The answer is over, or nobody wants it.

@@ -110,6 +110,14 @@ impl<R: Reply> Out<R> {
         self.stream.cancelled().clone()
     }
 
+    /// Gives the answer up here for good: another process answers. A cancel in between is that one's to hear.
+    pub fn hand_over(mut self) -> ReplyAddress {
+        self.ended = true;
+        let address = self.stream.release();
+        self.server.drop_unended(&self.stream);
+        address
+    }
+
     /// Gives the answer up here, to be continued with [`crate::Peer::resume`].
     pub fn release(mut self) -> ReplyAddress {
         self.ended = true;

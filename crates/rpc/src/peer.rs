@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::address::ReplyAddress;
 use crate::answer::Answer;
-use crate::client::{InFlight, NewQuestion, RequestClient};
+use crate::client::{NewQuestion, RequestClient};
 use crate::deadline::{Deadline, GAP, QUESTION, STREAM};
 use crate::out::Out;
 use crate::port::Port;
@@ -56,6 +56,8 @@ pub struct Ask {
     pub streaming: bool,
     /// The work goes on when the answer is dropped.
     pub detach: bool,
+    /// Whoever takes the question on may pass it to another service, whose parts are then read as the answer's.
+    pub forward: bool,
     /// Epoch of the flow.
     pub epoch: Option<u64>,
     /// Workspace.
@@ -177,7 +179,31 @@ impl Peer {
     /// Asks a question. Nothing is sent before the first part is awaited.
     pub fn ask<Q: Message, R: Reply>(&self, topic: &Topic, question: &Q, ask: Ask) -> Answer<R> {
         let question = self.question(topic, question, ask);
+        let question = question.map(|question| self.0.client.open(question));
         Answer::new(self.0.client.clone(), question)
+    }
+
+    /// Asks a question whose answer goes to the asker of another one, under that one's id: who took that on here
+    /// passes it to another service and is out of the way. `Ok` once a server's queue has it.
+    ///
+    /// # Errors
+    /// When it cannot be sent, or nobody serves the topic; the asker then still waits for an answer from here.
+    pub async fn forward<Q: Message>(
+        &self,
+        topic: &Topic,
+        question: &Q,
+        address: &ReplyAddress,
+        ask: Ask,
+    ) -> Result<(), Error> {
+        let ask = Ask {
+            id: Some(address.id.clone()),
+            deadline: Some(Deadline::from_millis(address.deadline)),
+            detach: address.detach,
+            ..ask
+        };
+        let mut question = self.question(topic, question, ask)?;
+        question.question.headers.reply_to = Some(address.reply_to.clone());
+        self.0.client.forward(question).await
     }
 
     fn question<Q: Message>(
@@ -185,7 +211,7 @@ impl Peer {
         topic: &Topic,
         question: &Q,
         ask: Ask,
-    ) -> Result<Arc<InFlight>, Error> {
+    ) -> Result<NewQuestion, Error> {
         if topic.class() != Class::Request {
             let text = "topic: is not a request topic";
             return Err(Error::new(ErrorCode::BadRequest, text));
@@ -214,6 +240,7 @@ impl Peer {
                 frame: Some(Frame::Ask),
                 deadline: Some(deadline.millis()),
                 detach: ask.detach,
+                forward: ask.forward,
                 workspace: ask.workspace.map(Into::into),
                 generation: ask.generation,
                 epoch: ask.epoch,
@@ -225,7 +252,7 @@ impl Peer {
                 ..Headers::default()
             }
         };
-        Ok(self.0.client.open(NewQuestion {
+        Ok(NewQuestion {
             id,
             target: Target::Topic(topic.clone()),
             question: Envelope {
@@ -239,7 +266,7 @@ impl Peer {
             cancel: ask.cancel,
             detach: ask.detach,
             foreign,
-        }))
+        })
     }
 
     /// Writes a record. `Ok` means: durable, and in the queue of every reader that the table names.

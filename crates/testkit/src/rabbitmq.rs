@@ -161,6 +161,11 @@ impl RabbitNode {
         Ok(format!("amqp://guest:guest@127.0.0.1:{}/{name}", self.port))
     }
 
+    /// Process id of the running server.
+    pub fn pid(&self) -> Result<u32> {
+        Ok(fs::read_to_string(self.path("pid"))?.trim().parse()?)
+    }
+
     /// The AMQP port.
     pub fn port(&self) -> u16 {
         self.port

@@ -167,8 +167,9 @@ message!(PromptRequest);
 pub struct PromptResponse {
     /// What went wrong; `None`: nothing.
     pub error: Option<Error>,
-    #[serde(deserialize_with = "nullable")]
-    /// The answer as text; empty where `object` has it.
+    #[serde(deserialize_with = "nullable", alias = "response")]
+    /// The answer as text; empty where `object` has it. `response` in the parts of a model that the question was
+    /// passed on to.
     pub text: String,
     #[serde(deserialize_with = "nullable")]
     /// The answer as JSON text; empty where `text` has it.

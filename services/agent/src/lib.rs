@@ -10,10 +10,10 @@
 
 pub mod engine;
 pub mod kinds;
-mod processor;
+mod options;
+mod processors;
 pub mod run;
-mod settings;
 pub mod store;
 
-pub use processor::{AGENT, processors};
-pub use settings::AgentSettings;
+pub use options::Options;
+pub use processors::{AGENT, processors};

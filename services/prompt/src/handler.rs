@@ -77,7 +77,10 @@ impl Serve<PromptRequest, PromptResponse> for Prompting {
     ) -> Result<(), Error> {
         let set = self.prompts(&cx);
         let prompt = set.render(&question.id, question.terms)?;
-        if prompt.kind == Kind::Text && question.streaming {
+        if prompt.kind == Kind::Text && cx.forwards() {
+            cx.forward(MODEL, &ask(&prompt, question.streaming), out)
+                .await
+        } else if prompt.kind == Kind::Text && question.streaming {
             relay(&cx, &prompt, out).await
         } else {
             whole(&cx, &prompt, out).await

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use tg_clients::prompt::Prompts;
 use tg_schemas::Error;
-use tg_schemas::msg::{PromptRequest, PromptResponse};
 
 use super::{Arguments, Call, Output};
 use crate::engine::decision::Usage;
 
-const PROMPTS: &str = "prompt-request";
 /// Prompt of a plain question.
 const QUESTION: &str = "question";
 
@@ -25,32 +24,16 @@ pub(super) async fn prompt(
         .into_iter()
         .map(|(name, value)| (name, value.to_string()))
         .collect();
-    let request = PromptRequest {
-        id: template.to_owned(),
-        terms,
-        streaming: false,
-    };
-    let topic = call.cx.topic(PROMPTS)?;
-    let mut ask = call.cx.ask_options();
-    ask.id = Some(call.key.clone());
-    let mut answer = call.cx.mesh.ask::<_, PromptResponse>(topic, &request, ask);
-    let mut output = Output::default();
-    while let Some(part) = answer.next().await {
-        let part = part?;
-        if let Some(error) = part.error {
-            return Err(error);
-        }
-        output.text.push_str(if part.text.is_empty() {
-            &part.object
-        } else {
-            &part.text
-        });
-        output.usage.add(&Usage {
-            in_token: part.in_token.unwrap_or(0),
-            out_token: part.out_token.unwrap_or(0),
+    let prompts = Prompts::of_flow(call.cx).known_as(call.key.clone());
+    let answer = prompts.whole(template, terms).await?;
+    Ok(Output {
+        text: answer.text,
+        usage: Usage {
+            in_token: answer.spent.in_token.unwrap_or(0),
+            out_token: answer.spent.out_token.unwrap_or(0),
             // The run's model is the one that decides.
             ..Usage::default()
-        });
-    }
-    Ok(output)
+        },
+        ..Output::default()
+    })
 }

@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::Stop;
+use super::step::begin_at_once;
 use super::titles;
 use super::walk::Walk;
 use crate::engine::arguments;
@@ -111,7 +112,7 @@ impl Walk {
         self.hand_on(next).await
     }
 
-    /// Publishes the next step.
+    /// Begins the next step and publishes its record.
     async fn hand_on(&mut self, mut next: AgentRun) -> Result<(), Stop> {
         let Some(out) = self.out.take() else {
             return Ok(());
@@ -119,8 +120,10 @@ impl Walk {
         let internal = |error: serde_json::Error| {
             Stop::Fault(Error::new(ErrorCode::Internal, error.to_string()))
         };
-        next.reply = serde_json::to_string(&out.release()).map_err(internal)?;
-        self.agent.desk.publishing(&next.run, self.step + 1);
+        let address = out.release();
+        next.reply = serde_json::to_string(&address).map_err(internal)?;
+        self.agent.leases.publishing(&next.run, self.step + 1);
+        begin_at_once(&self.agent, &self.cx, &next, address);
         let topic = self.cx.own_topic(STEP_BASE).map_err(Stop::Fault)?;
         self.cx.record_on(&topic, &next).await.map_err(Stop::Fault)
     }
@@ -228,7 +231,7 @@ impl Walk {
         let mut cx = self.cx.clone();
         cx.deadline = cx
             .deadline
-            .min(Deadline::after(self.agent.settings.tool_timeout));
+            .min(Deadline::after(self.agent.options.tool_timeout()));
         let call = Call {
             cx: &cx,
             collection: tool.collection.as_deref().unwrap_or(&self.run.collection),

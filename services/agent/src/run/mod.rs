@@ -1,12 +1,11 @@
 //! Runs on the bus: a question begins a run, a step record takes one step, a ledger row comes before
 //! whatever follows from it.
 //!
-//! [`request`] begins runs · [`step`] receives step records · [`walk`] takes one step · [`think`] asks the
-//! model · [`act`] uses the tool · [`keep`] stores texts and trace entries · [`desk`] is what this process
-//! knows of steps under way.
+//! [`request`] begins runs · [`step`] begins steps and receives their records · [`walk`] takes one step · [`think`]
+//! asks the model · [`act`] uses the tool · [`leases`] is what this process knows of steps under way.
 
 mod act;
-mod desk;
+mod leases;
 mod request;
 mod step;
 mod think;
@@ -21,7 +20,7 @@ use tg_schemas::Error;
 use tg_storage::StorageError;
 
 use crate::engine::decision::Ending;
-use crate::settings::AgentSettings;
+use crate::options::Options;
 use crate::store::Ledger;
 
 pub use request::Questions;
@@ -33,30 +32,30 @@ const STORE: &str = "agent-manager";
 
 /// What the two handlers of the processor share.
 pub struct Agent {
-    settings: AgentSettings,
+    options: Options,
     /// Open while this process is the agent's owner.
     pub(crate) store: Arc<OwnedStore<Ledger>>,
-    desk: Arc<desk::Desk>,
+    leases: Arc<leases::StepLeases>,
     tools: tools::Tools,
 }
 
 impl Agent {
     /// With a ledger that is opened, off the runtime, when this process becomes its owner.
-    pub fn new<F>(settings: AgentSettings, open: F) -> Arc<Self>
+    pub fn new<F>(options: Options, open: F) -> Arc<Self>
     where
         F: Fn() -> Result<Ledger, StorageError> + Clone + Send + Sync + 'static,
     {
-        let desk = Arc::<desk::Desk>::default();
-        let known = desk.clone();
+        let leases = Arc::<leases::StepLeases>::default();
+        let known = leases.clone();
         let store = OwnedStore::blocking(STORE, move || {
             // Another process may have taken steps meanwhile that were new here.
-            known.forget_fresh();
+            known.forget_steps();
             open()
         });
         Arc::new(Self {
-            settings,
+            options,
             store,
-            desk,
+            leases,
             tools: tools::Tools::default(),
         })
     }

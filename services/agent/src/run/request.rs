@@ -1,5 +1,5 @@
-//! A question begins a run. It is not worked on here: the first step is a durable record, which whoever
-//! reads the flow's steps takes on, with the asker's address in it.
+//! A question begins a run. Its first step is a durable record with the asker's address in it, for whoever reads the
+//! flow's steps; this process begins it while the record is on its way.
 
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use tg_schemas::msg::{AgentRequest, AgentResponse, AgentRun};
 use tg_schemas::processors::STEP_BASE;
 use tg_schemas::{Error, ErrorCode};
 
+use super::step::begin_at_once;
 use super::{Agent, now_ms};
 use crate::engine::bounds;
 use crate::engine::chunks;
@@ -48,15 +49,17 @@ impl Serve<AgentRequest, AgentResponse> for Questions {
             .begin(question_key(&cx), text, new, now_ms())
             .await?;
         if began.run == known {
-            self.0.desk.publishing(&began.run, 1);
+            self.0.leases.publishing(&began.run, 1);
         } else {
-            self.0.desk.asked_again(&cx.id, 0);
+            self.0.leases.asked_again(&cx.id, 0);
         }
         let mut run = first_step(question, began);
         let address = out.release();
         run.reply = serde_json::to_string(&address)
             .map_err(|error| Error::new(ErrorCode::Internal, error.to_string()))?;
+        begin_at_once(&self.0, &cx, &run, address.clone());
         let published = cx.record_on(&cx.own_topic(STEP_BASE)?, &run).await;
+        // A step that was begun at once goes on without its record: if it ends badly, the asker asks again.
         if let Err(error) = published
             && let Some(mut out) = cx.mesh.resume::<AgentResponse>(address)
         {
@@ -66,7 +69,9 @@ impl Serve<AgentRequest, AgentResponse> for Questions {
     }
 
     async fn resumes(&self, cx: &Cx) -> bool {
-        self.0.desk.asked_again(&cx.id, cx.headers.seq.unwrap_or(0));
+        self.0
+            .leases
+            .asked_again(&cx.id, cx.headers.seq.unwrap_or(0));
         match self.0.ledger().await {
             Ok(ledger) => ledger.is_open(question_key(cx)).await.unwrap_or(false),
             Err(_) => false,

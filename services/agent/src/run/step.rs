@@ -1,16 +1,22 @@
-//! A step record comes in: is it past, is it under way, can it be taken up where it was left?
+//! A step is taken: by the process that wrote its record, at once, else by who reads it. Is it past, is it under
+//! way, can it be taken up where it was left?
+//!
+//! The record is what a step is recovered from. Who writes it knows that nobody has begun the step, so it begins
+//! while the record is on its way; the record, when it comes, waits for that and finds the step done. The ledger is
+//! the same for both.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tg_mesh::Deadline;
-use tg_mesh::ReplyAddress;
-use tg_mesh::{Cx, Out, Read, ReadFault, Standing};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use tg_mesh::{Cx, Deadline, Out, Read, ReadFault, ReplyAddress, Standing, TaskKind};
 use tg_provenance::Reason;
 use tg_schemas::msg::{AgentResponse, AgentRun};
-use tg_schemas::{Error, ErrorCode};
+use tg_schemas::{Error, ErrorCode, Headers};
 
+use super::leases::StepLease;
 use super::walk::Walk;
 use super::{Agent, Stop};
 use crate::engine::decision::Ending;
@@ -18,7 +24,7 @@ use crate::store::{Ledger, Piece, StepRow};
 
 /// A step that somebody else has, or that stumbled, comes back after this at the earliest.
 const MOMENT: Duration = Duration::from_secs(1);
-/// How long a record waits here for what another handler of this process still has.
+/// How long a step waits for its answer while another step of this process still has it.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two looks at whether an answer is free: doubling up to the second.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(500));
@@ -39,60 +45,107 @@ impl Read<AgentRun> for Steps {
             .ok()
             .filter(|step| *step > 0)
             .ok_or_else(malformed)?;
-        let mut address: ReplyAddress =
-            serde_json::from_str(&run.reply).map_err(|_| malformed())?;
-        // After an outage a record comes again while its first delivery is still being handled.
+        let address: ReplyAddress = serde_json::from_str(&run.reply).map_err(|_| malformed())?;
+        // It was begun here when the record was written, or an earlier delivery of it is still being handled.
         let claim = tokio::select! {
-            claim = agent.desk.claim_soon(&run.run, step, PATIENCE) => claim,
-            () = cx.mesh.stopping().cancelled() => None,
+            claim = agent.leases.take_soon(&run.run, step) => claim,
+            () = cx.mesh.shutdown().cancelled() => return Err(later("the step is in progress")),
         };
-        let Some(claim) = claim else {
-            return Err(later("the step is in progress"));
-        };
-        let ledger = agent.ledger().await?;
-        let fresh = agent.desk.is_fresh(&run.run, step);
-        let mut row = if fresh {
-            StepRow::default()
-        } else {
-            let known = ledger.load(run.run.clone(), step).await;
-            known.map_err(Error::from)?
-        };
-        if row.done {
+        if agent.leases.is_done(&run.run, step) {
             return Ok(());
         }
-        if row.later {
-            let walk = Walk::new(agent.clone(), cx, run, step, None, true);
+        take(agent.clone(), cx, run, address, claim).await
+    }
+}
+
+/// Begins a step whose record is being written here, under the claim that the record will ask for. Where there is no
+/// room, or another delivery has it, the record is left to do it.
+pub(super) fn begin_at_once(agent: &Arc<Agent>, cx: &Cx, run: &AgentRun, address: ReplyAddress) {
+    let Ok(step) = u32::try_from(run.step) else {
+        return;
+    };
+    // What follows a message through its handler, follows the record.
+    if cx.follow().is_some() || cx.mesh.stopping().is_cancelled() {
+        return;
+    }
+    let Some(room) = agent.leases.room() else {
+        return;
+    };
+    let Some(claim) = agent.leases.take(&run.run, step) else {
+        return;
+    };
+    let mut own = cx.clone();
+    own.headers = Arc::new(Headers {
+        generation: cx.headers.generation,
+        thread: cx.headers.thread.clone(),
+        user_id: cx.headers.user_id.clone(),
+        traceparent: cx.headers.traceparent.clone(),
+        ..Headers::default()
+    });
+    // Boxed: a step begins the next one.
+    let work: BoxFuture<'static, _> = take(agent.clone(), own, run.clone(), address, claim).boxed();
+    cx.mesh.spawn(TaskKind::Handler, async move {
+        if let Err(fault) = work.await {
+            tracing::debug!(?fault, "a step waits for its record");
+        }
+        drop(room);
+    });
+}
+
+/// Takes a step from where it is, under its claim.
+async fn take(
+    agent: Arc<Agent>,
+    cx: Cx,
+    run: AgentRun,
+    mut address: ReplyAddress,
+    claim: StepLease,
+) -> Result<(), ReadFault> {
+    let step = claim.step();
+    let ledger = agent.ledger().await?;
+    let fresh = agent.leases.is_fresh(&run.run, step);
+    let mut row = if fresh {
+        StepRow::default()
+    } else {
+        let known = ledger.load(run.run.clone(), step).await;
+        known.map_err(Error::from)?
+    };
+    if row.done {
+        return Ok(());
+    }
+    if row.later {
+        let walk = Walk::new(agent, cx, run, step, None, true);
+        return handled(walk.catch_up(&row).await);
+    }
+    let mut heard = Vec::new();
+    if let Some(seq) = row.ending.as_ref().and_then(|ending| ending.seq) {
+        address.seq = seq;
+    } else if address.detach && !fresh && row.decision.is_none() && row.ending.is_none() {
+        heard = heard_before(&ledger, &cx, &run, step, &mut address).await?;
+    } else if !fresh && row.decision.is_none() && row.ending.is_none() {
+        row.ending = broken_off(&agent, &cx, &run, step, &mut address).await;
+    }
+    let (deadline, detach) = (Deadline::from_millis(address.deadline), address.detach);
+    let id = address.id.clone();
+    let out = match resume_soon(&cx, address, &ledger, (&run.run, step)).await? {
+        Resumed::Here(out) => out,
+        Resumed::Past(row) if row.done => return Ok(()),
+        Resumed::Past(row) => {
+            let walk = Walk::new(agent, cx, run, step, None, true);
             return handled(walk.catch_up(&row).await);
         }
-        let mut heard = Vec::new();
-        if let Some(seq) = row.ending.as_ref().and_then(|ending| ending.seq) {
-            address.seq = seq;
-        } else if address.detach && !fresh && row.decision.is_none() && row.ending.is_none() {
-            heard = heard_before(&ledger, &cx, &run, step, &mut address).await?;
-        } else if !fresh && row.decision.is_none() && row.ending.is_none() {
-            row.ending = broken_off(agent, &cx, &run, step, &mut address).await;
-        }
-        let (deadline, detach) = (Deadline::from_millis(address.deadline), address.detach);
-        let id = address.id.clone();
-        let out = match resume_soon(&cx, address, &ledger, (&run.run, step)).await? {
-            Resumed::Here(out) => out,
-            Resumed::Past(row) if row.done => return Ok(()),
-            Resumed::Past(row) => {
-                let walk = Walk::new(agent.clone(), cx, run, step, None, true);
-                return handled(walk.catch_up(&row).await);
-            }
-            Resumed::Busy => return Err(later("the answer is held by another step")),
-        };
-        let mut own = cx.clone();
-        own.id = id.into();
-        own.deadline = deadline;
-        own.cancel = out.cancelled();
-        let mut walk = Walk::new(agent.clone(), own, run, step, Some(out), detach);
-        walk.heard = heard;
-        let result = walk.take(row).await;
-        drop(claim);
-        handled(result)
+        Resumed::Busy => return Err(later("the answer is held by another step")),
+    };
+    let mut own = cx.clone();
+    own.id = id.into();
+    own.deadline = deadline;
+    own.cancel = out.cancelled();
+    let mut walk = Walk::new(agent, own, run, step, Some(out), detach);
+    walk.heard = heard;
+    let result = walk.take(row).await;
+    if result.is_ok() {
+        claim.done();
     }
+    handled(result)
 }
 
 /// Whether a step can go on with its answer.
@@ -219,7 +272,7 @@ fn certain(address: &ReplyAddress, step: u32) -> u64 {
 async fn lacks(agent: &Agent, cx: &Cx, address: &ReplyAddress) -> Option<u64> {
     tokio::select! {
         biased;
-        seq = agent.desk.position(&address.id, ASKER_PATIENCE) => seq,
+        seq = agent.leases.position(&address.id, ASKER_PATIENCE) => seq,
         standing = cx.mesh.standing(address, ASKER_PATIENCE) => match standing {
             Some(Standing::Lacks(seq)) => Some(seq),
             Some(Standing::Gone) | None => None,

@@ -109,7 +109,7 @@ impl Walk {
         let mut shown = Shown::before(std::mem::take(&mut self.heard));
         let mut usage = Usage::default();
         let mut unread: Option<(String, Fault)> = None;
-        for _ in 0..=self.agent.settings.repairs {
+        for _ in 0..=self.agent.options.repairs {
             let known = unread.as_ref().map(|(text, fault)| (text.as_str(), fault));
             let terms = prompt::terms(&run, &available, additional.as_deref(), known);
             let question = PromptRequest {
@@ -222,7 +222,10 @@ impl Walk {
         usage: &mut Usage,
     ) -> Result<(String, Parsed), Asked> {
         let started = Instant::now();
-        let mut answer: Answer<PromptResponse> = self.cx.ask(PROMPTS, question)?;
+        let mut options = self.cx.ask_options();
+        options.forward = true;
+        let topic = self.cx.topic(PROMPTS)?;
+        let mut answer: Answer<PromptResponse> = self.cx.mesh.ask(topic, question, options);
         let mut parser = ReplyParser::default();
         let (mut kept, mut beyond) = (String::new(), 0);
         let mut call = Usage::default();

@@ -89,7 +89,7 @@ impl Walk {
             && !out.ended()
         {
             // Whoever takes the step up again goes on with the answer, from here.
-            self.agent.desk.asked_again(&self.cx.id, out.next_seq());
+            self.agent.leases.asked_again(&self.cx.id, out.next_seq());
             let _ = out.release();
         }
         result
@@ -101,7 +101,7 @@ impl Walk {
             let began = trace::began(&self.id, &self.run);
             self.send(chunks::explain(&began)).await?;
         }
-        let limit = usize::try_from(self.agent.settings.max_iterations).unwrap_or(usize::MAX);
+        let limit = usize::try_from(self.agent.options.max_iterations).unwrap_or(usize::MAX);
         if own_steps(&self.run).len() >= limit {
             let error = agent_error("Too many agent iterations");
             return Err(Stop::End(Ending::new(Reason::MaxIterations, &error)));
@@ -267,7 +267,10 @@ impl Walk {
 
     /// Waits until the trace of earlier steps is stored too.
     async fn earlier_steps(&self) {
-        let earlier = self.agent.desk.earlier_steps_done(&self.run.run, self.step);
+        let earlier = self
+            .agent
+            .leases
+            .earlier_steps_done(&self.run.run, self.step);
         tokio::select! {
             () = earlier => {}
             // Then the answer is not kept waiting for the trace.

@@ -1,29 +1,32 @@
-//! The system's figures beside their targets, on both buses, as its users run it: the built `threadgraph`
-//! process, the gateway's WebSocket, a scripted model without delay that answers in eight pieces.
+//! The system's figures beside their targets, as its users run it: the built `threadgraph`, embedded and over RabbitMQ
+//! in one process and in a process per service; the gateway's WebSocket; a scripted model without delay that answers
+//! in eight pieces. A run of the agent asks it three times: to choose a tool, by the tool, and for the answer.
 //!
-//! `bench [embedded|rabbitmq|both] [rounds]`, in the target folder of the binaries it measures. Client and
+//! `bench [embedded|rabbitmq|services|both] [rounds]`, in the target folder of the binaries it measures. Client and
 //! model run in this process and share the machine with the system. A missed target is printed, never a
 //! failure; a measurement that meets an error is, for its figure would mean nothing.
 
+mod figures;
+mod system;
 mod tokens;
 
-use std::collections::BTreeMap;
 use std::future::Future;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use tg_testkit::model::{Options, ScriptedModel, two_step_react};
-use tg_testkit::process::{Launch, Server, client};
+use tg_testkit::process::Server;
 use tg_testkit::rabbitmq::RabbitNode;
 use tg_testkit::socket::Socket;
 use tokio::task::JoinSet;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+
+use crate::figures::{BROKERS, Figures, OURS, OWN, RUN, RUNS, TEXT, middle, millis};
+use crate::system::{Shape, System};
 
 /// Questions under way in the measurements of throughput, and the sockets they share.
 const IN_FLIGHT: usize = 32;
@@ -44,73 +47,6 @@ const FRAME: usize = 100;
 const BOUND: Duration = Duration::from_secs(30);
 const DURABILITY: &str = "process";
 
-#[derive(Clone, Copy)]
-enum Target {
-    AtMost(f64),
-    AtLeast(f64),
-    None,
-}
-
-/// What is measured: name, unit, target embedded, target over RabbitMQ. Printed in this order.
-type Row = (&'static str, &'static str, Target, Target);
-
-const ROWS: &[Row] = {
-    use Target::{AtLeast, AtMost};
-    &[
-        (
-            "agent run, p50, 1 at a time",
-            "ms",
-            AtMost(3.0),
-            AtMost(8.0),
-        ),
-        ("first text chunk, p50", "ms", AtMost(5.0), AtMost(5.0)),
-        (
-            "agent runs, 32 in flight",
-            "/s",
-            AtLeast(600.0),
-            AtLeast(100.0),
-        ),
-        ("token delay, agent, p99", "ms", AtMost(1.0), AtMost(1.0)),
-        (
-            "token delay, completion, p99",
-            "ms",
-            AtMost(1.0),
-            AtMost(1.0),
-        ),
-        ("messages a run, streamed", "", Target::None, AtMost(40.0)),
-        (
-            "messages a run, not streamed",
-            "",
-            Target::None,
-            AtMost(40.0),
-        ),
-        ("config get", "/s", AtLeast(5_000.0), AtLeast(2_000.0)),
-        ("text completion", "/s", AtLeast(3_000.0), AtLeast(1_200.0)),
-        ("triples query", "/s", AtLeast(5_000.0), AtLeast(2_000.0)),
-        (
-            "triples import socket",
-            "/s",
-            AtLeast(20_000.0),
-            AtLeast(20_000.0),
-        ),
-        ("start-flow", "ms", AtMost(20.0), AtMost(150.0)),
-        ("stop-flow, idle", "ms", AtMost(20.0), AtMost(150.0)),
-        ("ready from nothing", "ms", AtMost(2_000.0), AtMost(2_000.0)),
-        (
-            "ready with this run's stores",
-            "ms",
-            AtMost(1_000.0),
-            AtMost(1_000.0),
-        ),
-        (
-            "resident, idle, empty stores",
-            "MB",
-            AtMost(100.0),
-            AtMost(100.0),
-        ),
-    ]
-};
-
 #[tokio::main]
 async fn main() -> Result<()> {
     let mut args = std::env::args().skip(1);
@@ -118,15 +54,14 @@ async fn main() -> Result<()> {
     let rounds: usize = args.next().map_or(Ok(5), |rounds| rounds.parse())?;
     machine();
     let mut whole = true;
-    if which != "rabbitmq" {
-        whole &= bench(None, rounds).await?;
-    }
-    if which != "embedded" {
-        ensure!(
-            RabbitNode::installed(),
-            "rabbitmq-server is required: run scripts/install-rabbitmq.sh"
-        );
-        whole &= bench(Some(RabbitNode::start().await?), rounds).await?;
+    let shapes: &[Shape] = match which.as_str() {
+        "embedded" => &[Shape::Embedded],
+        "rabbitmq" => &[Shape::OneProcess, Shape::ProcessPerService],
+        "services" => &[Shape::ProcessPerService],
+        _ => &[Shape::Embedded, Shape::OneProcess, Shape::ProcessPerService],
+    };
+    for shape in shapes {
+        whole &= bench(*shape, rounds).await?;
     }
     ensure!(whole, "some measurements met errors");
     Ok(())
@@ -155,116 +90,50 @@ fn load() -> String {
     text.split(' ').take(3).collect::<Vec<_>>().join(" ")
 }
 
-/// Samples by name, and what went wrong.
-#[derive(Default)]
-struct Figures {
-    samples: BTreeMap<&'static str, Vec<f64>>,
-    faults: Vec<String>,
-}
-
-impl Figures {
-    fn add(&mut self, name: &'static str, value: f64) {
-        self.samples.entry(name).or_default().push(value);
-    }
-
-    fn keep(&mut self, name: &'static str, value: Result<f64>) {
-        match value {
-            Ok(value) => self.add(name, value),
-            Err(fault) => self.faults.push(format!("{name}: {fault:#}")),
-        }
-    }
-
-    fn print(&self, rabbit: bool) {
-        for (name, unit, embedded, over_rabbit) in ROWS {
-            let target = if rabbit { over_rabbit } else { embedded };
-            let Some(samples) = self.samples.get(name) else {
-                continue;
-            };
-            let mut sorted = samples.clone();
-            sorted.sort_by(f64::total_cmp);
-            let median = middle(&sorted);
-            let (goal, met) = match target {
-                Target::AtMost(most) => (format!("at most {most}"), median <= *most),
-                Target::AtLeast(least) => (format!("at least {least}"), median >= *least),
-                Target::None => (String::new(), true),
-            };
-            let verdict = match target {
-                Target::None => "",
-                _ if met => "met",
-                _ => "MISSED",
-            };
-            let spread = format!(
-                "{} to {} ({})",
-                short(sorted[0]),
-                short(sorted[sorted.len() - 1]),
-                sorted.len()
+/// Measures everything of one shape; whether all measurements were whole.
+async fn bench(shape: Shape, rounds: usize) -> Result<bool> {
+    let name = shape.name();
+    let node = match shape {
+        Shape::Embedded => None,
+        _ => {
+            ensure!(
+                RabbitNode::installed(),
+                "rabbitmq-server is required: run scripts/install-rabbitmq.sh"
             );
-            println!(
-                "  {name:30} {:>9} {unit:3} {spread:24} {goal:16} {verdict}",
-                short(median)
-            );
+            Some(RabbitNode::start().await?)
         }
-        for fault in &self.faults {
-            println!("  FAILED {fault}");
-        }
-    }
-}
-
-fn short(value: f64) -> String {
-    if value >= 100.0 {
-        format!("{value:.0}")
-    } else {
-        format!("{value:.2}")
-    }
-}
-
-/// The median of sorted samples.
-fn middle(sorted: &[f64]) -> f64 {
-    sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
-fn millis(from: Instant) -> f64 {
-    from.elapsed().as_secs_f64() * 1_000.0
-}
-
-/// Measures everything on one bus; whether all measurements were whole.
-async fn bench(node: Option<RabbitNode>, rounds: usize) -> Result<bool> {
-    let name = if node.is_some() {
-        "RabbitMQ"
-    } else {
-        "embedded"
     };
     println!("\n{name}, load before {}", load());
-    let options = Options {
-        keep_calls: false,
-        ..Options::default()
-    };
-    let rules = two_step_react("calculator", json!({"expression": "6*7"}), PIECES);
-    let model = ScriptedModel::start_with(options, rules).await?;
+    let model = system::model().await?;
     let mut figures = Figures::default();
     let kept = tempfile::tempdir()?;
 
     // Each start from nothing has a data directory and, over a broker, a virtual host of its own.
     let mut last = None;
     for start in 0..STARTS {
-        if let Some(server) = last.take() {
-            end(server, &mut figures).await;
+        if let Some(system) = last.take() {
+            System::end(system, &mut figures).await;
         }
         let data = kept.path().join(format!("data-{start}"));
         let bus = match &node {
             Some(node) => Some(fresh_host(node, start).await?),
             None => None,
         };
-        let (server, took) = start_up(&model, bus.as_deref(), &data).await?;
+        let (system, took) = System::start(shape, &model, bus.as_deref(), &data).await?;
         figures.add("ready from nothing", took);
         tokio::time::sleep(REST).await;
-        figures.keep("resident, idle, empty stores", resident(&server));
-        last = Some(server);
+        if shape == Shape::ProcessPerService {
+            let own = system.memory("RssAnon")?.into_iter().fold(0.0, f64::max);
+            figures.add(OWN, own);
+        } else {
+            let resident = system.memory("VmRSS")?.iter().sum();
+            figures.add("resident, idle, empty stores", resident);
+        }
+        last = Some(system);
     }
-    let server = last.context("no start")?;
-    rounds_on(&server, node.as_ref(), rounds, &mut figures).await?;
-
-    end(server, &mut figures).await;
+    let system = last.context("no start")?;
+    rounds_on(&system, node.as_ref(), rounds, &mut figures).await?;
+    system.end(&mut figures).await;
 
     // A model that writes at the pace of one, asked by a system of its own.
     let paced = tokens::model().await?;
@@ -273,9 +142,9 @@ async fn bench(node: Option<RabbitNode>, rounds: usize) -> Result<bool> {
         None => None,
     };
     let data = kept.path().join("tokens");
-    let (server, _) = start_up(&paced, bus.as_deref(), &data).await?;
+    let (system, _) = System::start(shape, &paced, bus.as_deref(), &data).await?;
     for _ in 0..rounds {
-        match tokens::delays(&server.url()).await {
+        match tokens::delays(&system.url()).await {
             Ok((agent, completion)) => {
                 figures.add("token delay, agent, p99", agent);
                 figures.add("token delay, completion, p99", completion);
@@ -283,22 +152,22 @@ async fn bench(node: Option<RabbitNode>, rounds: usize) -> Result<bool> {
             Err(fault) => figures.faults.push(format!("token delay: {fault:#}")),
         }
     }
-    let mut server = Some(server);
+    let mut system = Some(system);
 
     // The same stores again, now with the traces of thousands of runs in them.
     let data = kept.path().join(format!("data-{}", STARTS - 1));
     for _ in 0..STARTS {
-        if let Some(server) = server.take() {
-            end(server, &mut figures).await;
+        if let Some(system) = system.take() {
+            system.end(&mut figures).await;
         }
         let bus = node.as_ref().map(|node| host_url(node, STARTS - 1));
-        let (started, took) = start_up(&model, bus.as_deref(), &data).await?;
+        let (started, took) = System::start(shape, &model, bus.as_deref(), &data).await?;
         figures.add("ready with this run's stores", took);
-        server = Some(started);
+        system = Some(started);
     }
     println!("{name}, load after {}", load());
-    println!("  {:30} {:>9}     least to greatest (n)", "", "median");
-    figures.print(node.is_some());
+    println!("  {:32} {:>9}     least to greatest (n)", "", "median");
+    figures.print(shape);
     Ok(figures.faults.is_empty())
 }
 
@@ -314,59 +183,18 @@ async fn fresh_host(node: &RabbitNode, start: usize) -> Result<String> {
     Ok(host_url(node, start))
 }
 
-/// Starts the whole system; milliseconds until the default flow serves.
-async fn start_up(model: &ScriptedModel, bus: Option<&str>, data: &Path) -> Result<(Server, f64)> {
-    let mut launch = Launch::up()
-        .env("OPENAI_BASE_URL", model.url())
-        .env("OPENAI_API_KEY", "sk-bench")
-        .env("OPENAI_MODEL", "scripted")
-        .env("THREADGRAPH_DURABILITY", DURABILITY)
-        .data(data);
-    if let Some(bus) = bus {
-        launch = launch.arg("--bus").arg(bus);
-    }
-    let client = client()?;
-    let begun = Instant::now();
-    let mut server = launch.spawn().await?;
-    let url = format!("{}health/ready", server.url());
-    loop {
-        let answer = client.get(&url).timeout(BOUND).send().await;
-        if answer.is_ok_and(|response| response.status().is_success()) {
-            return Ok((server, millis(begun)));
-        }
-        if !server.alive() || begun.elapsed() > BOUND {
-            bail!("the system did not get ready:\n{}", server.log());
-        }
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-}
-
-/// Asks the system to end; one that does not is killed, and that is a fault.
-async fn end(server: Server, figures: &mut Figures) {
-    match server.terminate().await {
-        Ok(Some(0)) => {}
-        Ok(code) => figures.faults.push(format!("end: exit code {code:?}")),
-        Err(fault) => figures.faults.push(format!("end: {fault:#}")),
-    }
-}
-
-/// Resident memory in MB.
-fn resident(server: &Server) -> Result<f64> {
-    let pid = server.pid().context("no process")?;
-    Ok(tg_integration_tests::memory(pid, "VmRSS")? * 1.048_576)
-}
-
 /// Everything that is asked of a running system.
 async fn rounds_on(
-    server: &Server,
+    system: &System,
     node: Option<&RabbitNode>,
     rounds: usize,
     figures: &mut Figures,
 ) -> Result<()> {
     let mut sockets = Vec::new();
     for _ in 0..SOCKETS {
-        sockets.push(Arc::new(Socket::connect(&server.url(), "").await?));
+        sockets.push(Arc::new(Socket::connect(&system.url(), "").await?));
     }
+    let server = system.gateway();
     let first = sockets[0].clone();
     for n in 0..WARM_UP {
         run(&first, n, true).await?;
@@ -374,15 +202,12 @@ async fn rounds_on(
     for round in 0..rounds {
         match one_by_one(&first).await {
             Ok((whole, chunk)) => {
-                figures.add("agent run, p50, 1 at a time", whole);
-                figures.add("first text chunk, p50", chunk);
+                figures.add(RUN, whole);
+                figures.add(TEXT, chunk);
             }
             Err(fault) => figures.faults.push(format!("agent run: {fault:#}")),
         }
-        let runs = rate(&sockets, |socket, n| async move {
-            run(&socket, n, true).await.map(drop)
-        });
-        figures.keep("agent runs, 32 in flight", runs.await);
+        runs_at_once(system, node, &sockets, figures).await?;
         figures.keep("config get", rate(&sockets, config_get).await);
         figures.keep("text completion", rate(&sockets, completion).await);
         figures.keep("triples import socket", import(server, &first, round).await);
@@ -401,6 +226,34 @@ async fn rounds_on(
         let whole = messages(node, &first, false).await;
         figures.keep("messages a run, not streamed", whole);
     }
+    Ok(())
+}
+
+/// Runs a second with many in flight, and the processor time that each takes, of the system and of the broker.
+async fn runs_at_once(
+    system: &System,
+    node: Option<&RabbitNode>,
+    sockets: &[Arc<Socket>],
+    figures: &mut Figures,
+) -> Result<()> {
+    let times = || {
+        let broker = node.map(system::of_broker).transpose()?;
+        Ok::<_, anyhow::Error>((system.processor_time()?, broker.unwrap_or(0.0)))
+    };
+    let (begun, before) = (Instant::now(), times()?);
+    let rate = rate(sockets, |socket, n| async move {
+        run(&socket, n, true).await.map(drop)
+    });
+    let rate = rate.await;
+    let (taken, after) = (begun.elapsed().as_secs_f64(), times()?);
+    if let Ok(rate) = rate {
+        let runs = rate * taken;
+        figures.add(OURS, (after.0 - before.0) / runs);
+        if node.is_some() {
+            figures.add(BROKERS, (after.1 - before.1) / runs);
+        }
+    }
+    figures.keep(RUNS, rate);
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use tg_schemas::msg::AgentResponse;
 use tg_schemas::{Error, ErrorCode};
 
 use super::world::{SOON, Say, World, question, values};
-use crate::settings::AgentSettings;
+use crate::options::Options;
 
 const ADD: &str = "Thought: add\nAction: calculator\nArgs: {\"expression\": \"2+2\"}";
 
@@ -30,9 +30,9 @@ fn failed(chunks: &[AgentResponse]) -> Error {
 
 #[tokio::test]
 async fn too_many_iterations() {
-    let settings = AgentSettings {
+    let settings = Options {
         max_iterations: 2,
-        ..AgentSettings::default()
+        ..Options::default()
     };
     let script = [
         Say::Text("Action: calculator\nArgs: {\"expression\": \"1\"}"),

@@ -215,7 +215,10 @@ async fn an_undecided_step_that_nobody_heard_is_taken_again() {
     let asking = continued(&world, died.clone());
     let telling = async {
         died.gone.notified().await;
-        world.agent.desk.asked_again(&died.asker.lock().clone(), 1);
+        world
+            .agent
+            .leases
+            .asked_again(&died.asker.lock().clone(), 1);
     };
     let (chunks, ()) = tokio::join!(asking, telling);
     assert_eq!(contents(&chunks, "answer").concat(), "yes");
@@ -239,7 +242,10 @@ async fn an_undecided_step_that_was_heard_is_interrupted() {
     let asking = continued(&world, died.clone());
     let telling = async {
         died.gone.notified().await;
-        world.agent.desk.asked_again(&died.asker.lock().clone(), 2);
+        world
+            .agent
+            .leases
+            .asked_again(&died.asker.lock().clone(), 2);
     };
     let (chunks, ()) = tokio::join!(asking, telling);
     assert_eq!(contents(&chunks, "thought"), ["My words"]);

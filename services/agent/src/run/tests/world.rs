@@ -15,9 +15,9 @@ use tg_schemas::msg::*;
 use tg_schemas::{Class, Error, ErrorCode, FlowId, Term, Topic, Triple, WorkspaceId};
 use tokio::sync::Notify;
 
-use crate::processor::processor;
+use crate::options::Options;
+use crate::processors::processor;
 use crate::run::Agent;
-use crate::settings::AgentSettings;
 use crate::store::Ledger;
 
 /// Longest wait for anything.
@@ -46,10 +46,10 @@ pub struct World {
 
 impl World {
     pub async fn new(script: impl IntoIterator<Item = Say>) -> Self {
-        Self::with(script, AgentSettings::default()).await
+        Self::with(script, Options::default()).await
     }
 
-    pub async fn with(script: impl IntoIterator<Item = Say>, settings: AgentSettings) -> Self {
+    pub async fn with(script: impl IntoIterator<Item = Say>, settings: Options) -> Self {
         let bus = Arc::new(EmbeddedBus::in_memory());
         let mesh = Host::start(bus, MeshOptions::default()).await.unwrap();
         let ledger = Ledger::in_memory().unwrap();

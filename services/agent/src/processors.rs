@@ -1,34 +1,27 @@
 //! The processor that this crate hosts.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use tg_mesh::Processor;
-use tg_schemas::Error;
+use tg_mesh::{Mesh, Processor};
 use tg_schemas::processors::STEP_BASE;
-use tg_storage::Durability;
 
+use crate::options::Options;
 use crate::run::{Agent, Questions, Steps, WATCHED};
-use crate::settings::AgentSettings;
 use crate::store::Ledger;
 
 /// Its id.
 pub const AGENT: &str = "agent-manager";
 
 /// Steps in progress at once per flow: most of them only wait for a model.
-const CONCURRENCY: usize = 1024;
+pub(crate) const CONCURRENCY: usize = 1024;
 
-/// The agent, with its ledger in a directory. A process that stands by leaves the ledger alone.
-pub fn processors(
-    settings: AgentSettings,
-    dir: &Path,
-    durability: Durability,
-) -> Result<Vec<Processor>, Error> {
-    let dir = dir.to_owned();
+/// The agent, with its ledger in the data directory. A process that stands by leaves the ledger alone.
+pub fn processors(_: &Mesh, options: Options) -> Vec<Processor> {
+    let (dir, durability) = (options.data_dir.clone(), options.durability);
     let file = Ledger::file(&dir);
-    let agent = Agent::new(settings, move || Ledger::open(&dir, durability));
+    let agent = Agent::new(options, move || Ledger::open(&dir, durability));
     agent.store.kept_in(file);
-    Ok(vec![processor(&agent)])
+    vec![processor(&agent)]
 }
 
 /// The processor of an agent.

@@ -1,0 +1,61 @@
+//! What may be counted on of whoever stands at the other ends of the queues: among processors of our own all of it, on
+//! a broker that is shared with foreign ones (interop mode) nothing. Who asks says what for, so that this is the one
+//! place to change when a foreign processor learns something.
+
+use tg_mesh::{Mesh, Mode};
+
+/// The processors at the other ends of the queues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Neighbours {
+    ours: bool,
+}
+
+impl Neighbours {
+    /// Those of this process.
+    pub fn of(mesh: &Mesh) -> Self {
+        Self {
+            ours: mesh.bus().mode() == Mode::Native,
+        }
+    }
+
+    /// Whether they report the records that they are done with, so that a run is known to be complete.
+    pub fn report_runs(self) -> bool {
+        self.ours
+    }
+
+    /// Whether they take back what a retraction names.
+    pub fn take_retractions(self) -> bool {
+        self.ours
+    }
+
+    /// Whether somebody asks a store to drop what is deleted; else it follows the configuration itself.
+    pub fn ask_to_drop(self) -> bool {
+        self.ours
+    }
+
+    /// Whether each says which processors it serves. Then the queue of a question also vanishes with its last
+    /// consumer; else it stays, and only its consumers tell.
+    pub fn say_what_they_serve(self) -> bool {
+        self.ours
+    }
+
+    /// Whether answers go to the inbox of who asks, so that no exchange stands for them.
+    pub fn answer_to_inboxes(self) -> bool {
+        self.ours
+    }
+
+    /// Whether an answer can be resumed by another process where it stands.
+    pub fn resume_answers(self) -> bool {
+        self.ours
+    }
+
+    /// Whether a notice of a change may name the keys that changed.
+    pub fn read_keyed_notices(self) -> bool {
+        self.ours
+    }
+
+    /// Whether a record of vectors names the chunk of each; else a store takes it from the record's metadata.
+    pub fn name_chunks_by_vector(self) -> bool {
+        self.ours
+    }
+}

@@ -1,0 +1,219 @@
+//! The prompt service: a template with variables becomes a text, or a JSON value, that a model writes.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tg_mesh::{Answer, Cx};
+use tg_schemas::msg::{PromptRequest, PromptResponse};
+use tg_schemas::{Error, ErrorCode, Reply};
+
+use crate::caller::Caller;
+
+const SPEC: &str = "prompt-request";
+
+/// The prompt service of the flow.
+#[derive(Clone)]
+pub struct Prompts {
+    caller: Caller,
+}
+
+/// What model calls took, where the model told it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Input tokens.
+    pub in_token: Option<i64>,
+    /// Output tokens.
+    pub out_token: Option<i64>,
+    /// Model that answered last.
+    pub model: Option<String>,
+    /// How long it took, where somebody measured it; never added up.
+    pub duration_ms: Option<u64>,
+}
+
+/// A piece of what the model writes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Piece {
+    /// Text; of a prompt that was made for JSON, the JSON text.
+    pub text: String,
+    /// Whether it is JSON.
+    pub json: bool,
+    /// Items of a JSON array that could not be used.
+    pub dropped: usize,
+    /// What it took.
+    pub spent: Spent,
+}
+
+impl Prompts {
+    /// The prompt service that the flow names. Without one every question fails with `not-implemented`.
+    pub fn of_flow(cx: &Cx) -> Self {
+        Self {
+            // The model may answer itself: its parts read as those of the prompt service.
+            caller: Caller::of_flow(cx, SPEC).forwarded(),
+        }
+    }
+
+    /// Each answer may take as long, whatever is left of the message's own deadline.
+    pub fn patient(mut self, patience: Duration) -> Self {
+        self.caller = self.caller.patient(patience);
+        self
+    }
+
+    /// Questions are known by this id: one that is asked again is the same question.
+    pub fn known_as(mut self, id: String) -> Self {
+        self.caller = self.caller.known_as(id);
+        self
+    }
+
+    /// Asks by a template, whose variables are JSON texts; nothing is sent before the first piece is awaited.
+    ///
+    /// # Errors
+    /// When the flow has no prompt service.
+    pub fn stream(
+        &self,
+        template: &str,
+        terms: BTreeMap<String, String>,
+        streaming: bool,
+    ) -> Result<Pieces, Error> {
+        let request = PromptRequest {
+            id: template.to_owned(),
+            terms,
+            streaming,
+        };
+        Ok(Pieces {
+            answer: self.caller.ask(&request)?,
+            spent: Spent::default(),
+        })
+    }
+
+    /// Asks by a template and reads to the end; what the pieces took is added up.
+    ///
+    /// # Errors
+    /// How the question failed; a provider's error where the answer is empty.
+    pub async fn whole(
+        &self,
+        template: &str,
+        terms: BTreeMap<String, String>,
+    ) -> Result<Piece, Error> {
+        let mut pieces = self.stream(template, terms, false)?;
+        let mut whole = Piece::default();
+        while let Some(piece) = pieces.next().await? {
+            whole.text.push_str(&piece.text);
+            whole.json |= piece.json;
+            whole.dropped += piece.dropped;
+        }
+        whole.spent = pieces.spent();
+        if !whole.json && whole.text.trim().is_empty() {
+            let text = "the model gave an empty answer";
+            return Err(Error::new(ErrorCode::Provider, text));
+        }
+        Ok(whole)
+    }
+}
+
+/// What the model writes, piece by piece. Dropping it ends the question.
+pub struct Pieces {
+    answer: Answer<PromptResponse>,
+    spent: Spent,
+}
+
+impl Pieces {
+    /// The next piece; `None` at the end.
+    ///
+    /// # Errors
+    /// How the question failed.
+    pub async fn next(&mut self) -> Result<Option<Piece>, Error> {
+        let Some(part) = self.answer.next().await else {
+            return Ok(None);
+        };
+        let piece = Piece::of(part?)?;
+        self.spent.add(&piece.spent);
+        Ok(Some(piece))
+    }
+
+    /// What it took so far.
+    pub fn spent(&self) -> Spent {
+        self.spent.clone()
+    }
+}
+
+impl Piece {
+    fn of(part: PromptResponse) -> Result<Self, Error> {
+        if let Some(error) = part.error() {
+            return Err(error.clone());
+        }
+        let json = part.text.is_empty() && !part.object.is_empty();
+        Ok(Self {
+            text: if json { part.object } else { part.text },
+            json,
+            dropped: usize::try_from(part.dropped).unwrap_or_default(),
+            spent: Spent {
+                in_token: part.in_token,
+                out_token: part.out_token,
+                model: part.model,
+                duration_ms: None,
+            },
+        })
+    }
+}
+
+impl Spent {
+    /// Adds another piece, or another question.
+    pub fn add(&mut self, other: &Self) {
+        let sum = |a: Option<i64>, b: Option<i64>| match (a, b) {
+            (Some(a), Some(b)) => Some(a.saturating_add(b)),
+            (a, b) => a.or(b),
+        };
+        self.in_token = sum(self.in_token, other.in_token);
+        self.out_token = sum(self.out_token, other.out_token);
+        if other.model.is_some() {
+            self.model.clone_from(&other.model);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_piece_is_text_or_json_or_an_error() {
+        let text = PromptResponse {
+            text: "t".into(),
+            object: "{}".into(),
+            ..PromptResponse::default()
+        };
+        let piece = Piece::of(text).unwrap();
+        assert_eq!((piece.text.as_str(), piece.json), ("t", false));
+        let object = PromptResponse {
+            object: "[1]".into(),
+            dropped: 2,
+            ..PromptResponse::default()
+        };
+        let piece = Piece::of(object).unwrap();
+        assert_eq!(
+            (piece.text.as_str(), piece.json, piece.dropped),
+            ("[1]", true, 2)
+        );
+        let failed = PromptResponse {
+            error: Some(Error::typed("llm-error", "no")),
+            ..PromptResponse::default()
+        };
+        assert_eq!(Piece::of(failed).unwrap_err().message, "no");
+    }
+
+    #[test]
+    fn what_was_told_is_added_up() {
+        let mut all = Spent::default();
+        all.add(&Spent {
+            in_token: Some(2),
+            ..Spent::default()
+        });
+        all.add(&Spent {
+            in_token: Some(3),
+            model: Some("m".into()),
+            ..Spent::default()
+        });
+        assert_eq!((all.in_token, all.out_token), (Some(5), None));
+        assert_eq!(all.model.as_deref(), Some("m"));
+    }
+}

@@ -1,0 +1,38 @@
+//! The text completion of a flow: which model would reply now.
+
+use std::time::Duration;
+
+use tg_mesh::Cx;
+use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
+use tg_schemas::{Error, Topic};
+
+use crate::caller::Caller;
+use crate::flow_records;
+
+const SPEC: &str = "text-completion-request";
+/// How long the question may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Topic of the text completion that a prompt processor of this flow asks; `None` when nobody can tell, as with foreign
+/// services.
+pub fn behind(cx: &Cx, prompt: &str) -> Option<Topic> {
+    let row = flow_records::processor(cx.config(), cx.workspace(), cx.flow(), prompt)?;
+    let topic = Topic::parse(row.topics.get(SPEC)?).ok()?;
+    Caller::within(cx, Ok(topic.clone()))
+        .native()
+        .then_some(topic)
+}
+
+/// The model behind a text completion; empty if it does not say.
+///
+/// # Errors
+/// How the question failed.
+pub async fn which_model(cx: &Cx, topic: &Topic) -> Result<String, Error> {
+    let ask = TextCompletionRequest {
+        operation: "which-model".to_owned(),
+        ..TextCompletionRequest::default()
+    };
+    let caller = Caller::within(cx, Ok(topic.clone())).patient(PATIENCE);
+    let answer: TextCompletionResponse = caller.last(&ask).await?;
+    Ok(answer.model.unwrap_or_default())
+}

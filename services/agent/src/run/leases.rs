@@ -1,0 +1,263 @@
+//! What this process knows of steps under way: which it works on, which it has just published itself, which it has
+//! done, and where askers of interrupted answers stand. All of it may be lost without harm: the ledger decides.
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::hash::Hash;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+
+/// Entries kept of each kind; the oldest go first.
+const KEEP: usize = 8192;
+/// Steps that are begun before their record comes: as many as records that are handled at once.
+const AT_ONCE: usize = crate::processors::CONCURRENCY;
+
+/// A run and the number of one of its steps.
+type Key = (Arc<str>, u32);
+
+/// See the module.
+pub(super) struct StepLeases {
+    state: Mutex<State>,
+    /// An asker said where it stands.
+    told: Notify,
+    room: Arc<Semaphore>,
+}
+
+impl Default for StepLeases {
+    fn default() -> Self {
+        Self {
+            state: Mutex::default(),
+            told: Notify::new(),
+            room: Arc::new(Semaphore::new(AT_ONCE)),
+        }
+    }
+}
+
+#[derive(Default)]
+struct State {
+    /// Who waits for the end of each. Bounded by the handlers that may run at once.
+    busy: HashMap<Key, Arc<Notify>>,
+    fresh: Recent<Key>,
+    done: Recent<Key>,
+    positions: HashMap<Arc<str>, u64>,
+    positions_order: VecDeque<Arc<str>>,
+}
+
+/// The last [`KEEP`] entries.
+struct Recent<K> {
+    set: HashSet<K>,
+    order: VecDeque<K>,
+}
+
+impl<K> Default for Recent<K> {
+    fn default() -> Self {
+        Self {
+            set: HashSet::new(),
+            order: VecDeque::new(),
+        }
+    }
+}
+
+impl<K: Eq + Hash + Clone> Recent<K> {
+    fn add(&mut self, key: K) {
+        if self.set.insert(key.clone()) {
+            self.order.push_back(key);
+            if self.order.len() > KEEP
+                && let Some(oldest) = self.order.pop_front()
+            {
+                self.set.remove(&oldest);
+            }
+        }
+    }
+}
+
+/// The lease of one step, for one handler of this process; given up when dropped.
+pub(super) struct StepLease {
+    leases: Arc<StepLeases>,
+    key: Key,
+}
+
+impl StepLease {
+    /// Number of the step.
+    pub(super) fn step(&self) -> u32 {
+        self.key.1
+    }
+
+    /// Gives the step up as done: a record of it that comes later has nothing to do.
+    pub(super) fn done(self) {
+        self.leases.state.lock().done.add(self.key.clone());
+    }
+}
+
+impl Drop for StepLease {
+    fn drop(&mut self) {
+        if let Some(waiting) = self.leases.state.lock().busy.remove(&self.key) {
+            waiting.notify_waiters();
+        }
+    }
+}
+
+impl StepLeases {
+    /// Takes a step; `None` while another handler has it.
+    pub(super) fn take(self: &Arc<Self>, run: &str, step: u32) -> Option<StepLease> {
+        let key: Key = (run.into(), step);
+        match self.state.lock().busy.entry(key.clone()) {
+            Entry::Occupied(_) => None,
+            Entry::Vacant(free) => {
+                free.insert(Arc::default());
+                let leases = self.clone();
+                Some(StepLease { leases, key })
+            }
+        }
+    }
+
+    /// Takes a step as soon as no other handler has it.
+    pub(super) async fn take_soon(self: &Arc<Self>, run: &str, step: u32) -> StepLease {
+        loop {
+            if let Some(lease) = self.take(run, step) {
+                return lease;
+            }
+            self.over(&(run.into(), step)).await;
+        }
+    }
+
+    /// Waits for the end of what has a step now.
+    async fn over(&self, key: &Key) {
+        let over = {
+            let state = self.state.lock();
+            state
+                .busy
+                .get(key)
+                .map(|waiting| waiting.clone().notified_owned())
+        };
+        if let Some(over) = over {
+            over.await;
+        }
+    }
+
+    /// Waits until no earlier step of a run is under way here.
+    pub(super) async fn earlier_steps_done(&self, run: &str, step: u32) {
+        let run: Arc<str> = run.into();
+        for earlier in 1..step {
+            self.over(&(run.clone(), earlier)).await;
+        }
+    }
+
+    /// Room to begin a step at once; none if too many are under way.
+    pub(super) fn room(&self) -> Option<OwnedSemaphorePermit> {
+        self.room.clone().try_acquire_owned().ok()
+    }
+
+    /// A step is about to be published here for the first time, so it has no rows yet.
+    pub(super) fn publishing(&self, run: &str, step: u32) {
+        self.state.lock().fresh.add((run.into(), step));
+    }
+
+    /// Whether a step was published here and is seen for the first time.
+    pub(super) fn is_fresh(&self, run: &str, step: u32) -> bool {
+        self.state.lock().fresh.set.remove(&(run.into(), step))
+    }
+
+    /// Whether a step was done here.
+    pub(super) fn is_done(&self, run: &str, step: u32) -> bool {
+        self.state.lock().done.set.contains(&(run.into(), step))
+    }
+
+    /// No step counts as new or done any more.
+    pub(super) fn forget_steps(&self) {
+        let mut state = self.state.lock();
+        state.fresh = Recent::default();
+        state.done = Recent::default();
+    }
+
+    /// An asker asks again and lacks the parts from `seq` on.
+    pub(super) fn asked_again(&self, id: &str, seq: u64) {
+        let id: Arc<str> = id.into();
+        {
+            let mut state = self.state.lock();
+            if state.positions.insert(id.clone(), seq).is_none() {
+                state.positions_order.push_back(id);
+                if state.positions_order.len() > KEEP
+                    && let Some(oldest) = state.positions_order.pop_front()
+                {
+                    state.positions.remove(&oldest);
+                }
+            }
+        }
+        self.told.notify_waiters();
+    }
+
+    /// Where the asker stands: waits for it to ask again, but not for ever.
+    pub(super) async fn position(&self, id: &str, patience: Duration) -> Option<u64> {
+        let told = async {
+            loop {
+                let told = self.told.notified();
+                if let Some(seq) = self.state.lock().positions.get(id) {
+                    return *seq;
+                }
+                told.await;
+            }
+        };
+        tokio::time::timeout(patience, told).await.ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_step_is_taken_once_and_later_ones_wait_for_it() {
+        let leases: Arc<StepLeases> = Arc::default();
+        let lease = leases.take("r", 1).unwrap();
+        assert!(leases.take("r", 1).is_none());
+        let second = leases.take("r", 2).unwrap();
+        let waiting = leases.clone();
+        let waiter = tokio::spawn(async move { waiting.earlier_steps_done("r", 2).await });
+        tokio::task::yield_now().await;
+        assert!(!waiter.is_finished());
+        drop(lease);
+        waiter.await.unwrap();
+        let waiting = leases.clone();
+        let waiter = tokio::spawn(async move { waiting.take_soon("r", 2).await });
+        tokio::task::yield_now().await;
+        assert!(!waiter.is_finished());
+        drop(second);
+        waiter.await.unwrap().done();
+        assert!(leases.is_done("r", 2) && leases.take("r", 2).is_some());
+    }
+
+    #[tokio::test]
+    async fn a_position_is_waited_for() {
+        let leases: Arc<StepLeases> = Arc::default();
+        let waiting = leases.clone();
+        let waiter =
+            tokio::spawn(async move { waiting.position("q", Duration::from_secs(5)).await });
+        tokio::task::yield_now().await;
+        leases.asked_again("q", 7);
+        assert_eq!(waiter.await.unwrap(), Some(7));
+    }
+
+    #[test]
+    fn a_step_is_fresh_once() {
+        let leases = StepLeases::default();
+        leases.publishing("r", 2);
+        assert!(leases.is_fresh("r", 2));
+        assert!(!leases.is_fresh("r", 2));
+        leases.publishing("r", 3);
+        leases.forget_steps();
+        assert!(!leases.is_fresh("r", 3));
+    }
+
+    #[test]
+    fn no_more_steps_are_begun_at_once_than_records_are_handled() {
+        let leases = StepLeases::default();
+        let room: Vec<_> = (0..AT_ONCE).filter_map(|_| leases.room()).collect();
+        assert!(room.len() == AT_ONCE && leases.room().is_none());
+        drop(room);
+        assert!(leases.room().is_some());
+    }
+}

@@ -1,0 +1,185 @@
+//! The system under measurement: one process, or a process per service over a broker; what its processes cost.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde_json::json;
+use tg_testkit::model::{Options, Reply, Rule, ScriptedModel, two_step_react};
+use tg_testkit::process::{Launch, Server, client};
+use tg_testkit::rabbitmq::RabbitNode;
+
+use crate::figures::{Figures, millis};
+use crate::{BOUND, DURABILITY, PIECES};
+
+/// Pause between two looks at whether it is ready: short, for it is part of the figure.
+const LOOK: Duration = Duration::from_millis(2);
+/// Time that a process of the system may take to be connected before the next is started.
+const SETTLE: Duration = Duration::from_millis(20);
+/// Clock ticks a second in `/proc`, fixed by the kernel's interface.
+const TICKS: f64 = 100.0;
+
+/// Every service, the one that is asked first.
+const SERVICES: [&str; 17] = [
+    "gateway",
+    "config",
+    "iam",
+    "flow",
+    "librarian",
+    "knowledge",
+    "ingest",
+    "graph",
+    "rows",
+    "vectors",
+    "embeddings",
+    "llm",
+    "prompt",
+    "rag",
+    "tool",
+    "agent",
+    "extract",
+];
+
+/// How the system is put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    Embedded,
+    OneProcess,
+    ProcessPerService,
+}
+
+impl Shape {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Embedded => "embedded",
+            Self::OneProcess => "RabbitMQ, one process",
+            Self::ProcessPerService => "RabbitMQ, a process per service",
+        }
+    }
+}
+
+/// A running system; the first process has the gateway.
+pub struct System(Vec<Server>);
+
+impl System {
+    pub fn url(&self) -> String {
+        self.0[0].url()
+    }
+
+    pub fn gateway(&self) -> &Server {
+        &self.0[0]
+    }
+
+    /// Starts it; milliseconds until the default flow serves.
+    pub async fn start(
+        shape: Shape,
+        model: &ScriptedModel,
+        bus: Option<&str>,
+        data: &Path,
+    ) -> Result<(Self, f64)> {
+        let client = client()?;
+        let begun = Instant::now();
+        let mut servers = Vec::new();
+        for services in parts(shape) {
+            let mut launch = match bus {
+                Some(bus) => Launch::serve(&services, bus),
+                None => Launch::up(),
+            };
+            if shape == Shape::OneProcess {
+                launch.services = Vec::new();
+            }
+            let name = services.first().copied().unwrap_or("all");
+            let launch = launch
+                .env("OPENAI_BASE_URL", model.url())
+                .env("OPENAI_API_KEY", "sk-bench")
+                .env("OPENAI_MODEL", "scripted")
+                .env("THREADGRAPH_DURABILITY", DURABILITY)
+                .data(&match shape {
+                    Shape::ProcessPerService => data.join(name),
+                    _ => data.to_owned(),
+                });
+            servers.push(launch.spawn().await?);
+            if shape == Shape::ProcessPerService {
+                tokio::time::sleep(SETTLE).await;
+            }
+        }
+        let mut system = Self(servers);
+        let url = format!("{}health/ready", system.url());
+        loop {
+            let answer = client.get(&url).timeout(BOUND).send().await;
+            if answer.is_ok_and(|response| response.status().is_success()) {
+                return Ok((system, millis(begun)));
+            }
+            if system.0.iter_mut().any(|server| !server.alive()) || begun.elapsed() > BOUND {
+                let logs: Vec<_> = system.0.iter().map(Server::log).collect();
+                bail!("the system did not get ready:\n{}", logs.join("\n"));
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Asks the system to end; a process that does not is killed, and that is a fault.
+    pub async fn end(self, figures: &mut Figures) {
+        let ends = self.0.into_iter().map(Server::terminate);
+        for end in futures::future::join_all(ends).await {
+            match end {
+                Ok(Some(0)) => {}
+                Ok(code) => figures.faults.push(format!("end: exit code {code:?}")),
+                Err(fault) => figures.faults.push(format!("end: {fault:#}")),
+            }
+        }
+    }
+
+    /// A line of `/proc/PID/status` of each process, in MB.
+    pub fn memory(&self, line: &str) -> Result<Vec<f64>> {
+        let one = |server: &Server| {
+            let pid = server.pid().context("no process")?;
+            Ok(tg_integration_tests::memory(pid, line)? * 1.048_576)
+        };
+        self.0.iter().map(one).collect()
+    }
+
+    /// Processor time of all processes so far, in milliseconds.
+    pub fn processor_time(&self) -> Result<f64> {
+        let one = |server: &Server| processor_time(server.pid().context("no process")?);
+        self.0.iter().map(one).sum()
+    }
+}
+
+/// The services of each process.
+fn parts(shape: Shape) -> Vec<Vec<&'static str>> {
+    match shape {
+        Shape::ProcessPerService => SERVICES.iter().map(|name| vec![*name]).collect(),
+        _ => vec![Vec::new()],
+    }
+}
+
+/// Processor time of a process so far, in milliseconds: fields 14 and 15 of `/proc/PID/stat`.
+fn processor_time(pid: u32) -> Result<f64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let (_, fields) = stat.rsplit_once(") ").context("no fields")?;
+    let fields: Vec<&str> = fields.split(' ').collect();
+    let ticks = |at: usize| fields.get(at).and_then(|text| text.parse::<f64>().ok());
+    let (user, system) = ticks(11).zip(ticks(12)).context("no times")?;
+    Ok((user + system) / TICKS * 1_000.0)
+}
+
+/// Processor time of a broker so far, in milliseconds.
+pub fn of_broker(node: &RabbitNode) -> Result<f64> {
+    processor_time(node.pid()?)
+}
+
+/// A model without delay: the agent first asks it through a tool, which asks it once more, and then answers.
+pub async fn model() -> Result<ScriptedModel> {
+    let options = Options {
+        keep_calls: false,
+        ..Options::default()
+    };
+    let asked = json!({"question": "Say in a word what six times seven is."});
+    let mut rules = vec![Rule::computed(
+        |prompt| !prompt.contains("Final Answer"),
+        |_| Reply::pieces(vec!["Forty".to_owned(), "-two.".to_owned()]),
+    )];
+    rules.extend(two_step_react("llm_completion", asked, PIECES));
+    Ok(ScriptedModel::start_with(options, rules).await?)
+}
