@@ -5,7 +5,6 @@
 
 mod commits;
 pub mod keywords;
-mod lifecycle;
 pub mod points;
 
 #[cfg(test)]

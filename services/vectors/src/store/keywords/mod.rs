@@ -1,6 +1,7 @@
 //! The words of chunks in SQLite, ranked by BM25. One file; each collection has a full-text table of its own. The texts
 //! themselves are not kept. A change is durable and visible when it is reported.
 
+mod lifecycle;
 mod schema;
 
 use std::path::Path;
@@ -56,30 +57,6 @@ impl SqliteKeywords {
             move || block_on(reclaiming.write(schema::reap)).unwrap_or(false),
         )?;
         Ok(Self { db, commits })
-    }
-
-    /// Forgets chunks; how many were there.
-    pub(crate) async fn retract_chunks(
-        &self,
-        key: &CollectionKey,
-        chunks: Vec<String>,
-    ) -> Result<usize, VectorError> {
-        self.change(Job::Retract(key.clone(), chunks)).await
-    }
-
-    /// Ends all generations of a collection up to the key's; how many chunks they held.
-    pub(crate) async fn end_collection(&self, key: &CollectionKey) -> Result<usize, VectorError> {
-        self.change(Job::Drop(key.clone())).await
-    }
-
-    /// The file below.
-    pub(crate) fn db(&self) -> &Database {
-        &self.db
-    }
-
-    /// Ends everything of a workspace.
-    pub(crate) async fn end_workspace(&self, workspace: &str) -> Result<usize, VectorError> {
-        self.change(Job::DropWorkspace(workspace.to_owned())).await
     }
 
     async fn change(&self, job: Job) -> Result<usize, VectorError> {

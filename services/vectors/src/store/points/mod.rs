@@ -2,6 +2,7 @@
 //! reported, so who is told sees it, whole.
 
 mod cache;
+mod lifecycle;
 mod purge;
 mod put;
 mod read;
@@ -81,32 +82,6 @@ impl SqlitePoints {
             scans: Scans::new(limits.threads),
             commits,
         })
-    }
-
-    /// Forgets what came from chunks.
-    pub(crate) async fn retract_points(
-        &self,
-        key: &CollectionKey,
-        kind: Kind,
-        chunks: Vec<String>,
-    ) -> Result<usize, VectorError> {
-        let key = key.clone();
-        self.change(Job::Retract { key, kind, chunks }).await
-    }
-
-    /// Ends all generations of a collection up to the key's, at once; the number of points it held.
-    pub(crate) async fn end_collection(&self, key: &CollectionKey) -> Result<usize, VectorError> {
-        self.change(Job::Drop(key.clone())).await
-    }
-
-    /// The file below.
-    pub(crate) fn db(&self) -> &Database {
-        &self.db
-    }
-
-    /// Ends everything of a workspace.
-    pub(crate) async fn end_workspace(&self, workspace: &str) -> Result<usize, VectorError> {
-        self.change(Job::DropWorkspace(workspace.to_owned())).await
     }
 
     async fn change(&self, job: Job) -> Result<usize, VectorError> {

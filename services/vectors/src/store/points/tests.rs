@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::engine::point::{Facets, Point, Subject};
-use tg_collections::WriteKind;
+use tg_collections::{CollectionStore, WriteKind};
+use tg_schemas::msg::Retract;
 
 fn key(collection: &str) -> CollectionKey {
     CollectionKey::new("w", collection)
@@ -52,7 +53,11 @@ async fn what_was_kept_is_found_after_a_restart() {
     let points = vec![chunk("a", &[1.0, 0.1]), chunk("b", &[0.0, 2.0])];
     keep(&store, &c, points).await;
     keep(&store, &c, vec![chunk("b", &[3.0, 0.0])]).await;
-    let gone = store.retract_points(&c, Kind::Chunk, vec!["a".into()]);
+    let what = Retract {
+        chunks: vec!["a".into()],
+        ..Retract::default()
+    };
+    let gone = store.retract(&c, WriteKind::Direct, Kind::Chunk, what);
     assert_eq!(gone.await.unwrap(), 1);
     drop(store);
     let store = open();
@@ -69,7 +74,7 @@ async fn the_space_of_what_was_dropped_is_given_back() {
             .collect();
         keep(&store, &key("c").in_generation(n), points).await;
     }
-    assert_eq!(store.end_collection(&key("c")).await.unwrap(), 3_000);
+    assert_eq!(store.drop_collection(&key("c")).await.unwrap(), 3_000);
     let left = async {
         loop {
             let sql = "SELECT count(*) FROM point";

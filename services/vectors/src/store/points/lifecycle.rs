@@ -1,0 +1,48 @@
+//! What vectors are taken back, and the end of collections and workspaces.
+
+use async_trait::async_trait;
+use tg_collections::{CollectionKey, CollectionStore, KnownConfig, WorkspaceStore, WriteKind};
+use tg_schemas::msg::Retract;
+use tg_schemas::{Error, WorkspaceKey, WorkspaceTombstone};
+
+use super::{Job, SqlitePoints, schema};
+use crate::engine::kind::Kind;
+
+#[async_trait]
+impl WorkspaceStore for SqlitePoints {
+    async fn workspaces(&self) -> Result<Vec<String>, Error> {
+        Ok(self.db.read(schema::workspaces).await?)
+    }
+
+    async fn purge(&self, key: &WorkspaceKey, _: &WorkspaceTombstone) -> Result<(), Error> {
+        self.change(Job::DropWorkspace(key.to_string())).await?;
+        Ok(())
+    }
+
+    fn known_config(&self) -> &dyn KnownConfig {
+        &self.db
+    }
+}
+
+#[async_trait]
+impl CollectionStore for SqlitePoints {
+    const ITEMS: &'static str = "vectors";
+    const RETRACTED: &'static str = "tg_vectors_retracted_total";
+    /// Each writer retracts what it wrote.
+    type Part = Kind;
+
+    async fn retract(
+        &self,
+        key: &CollectionKey,
+        _: WriteKind,
+        kind: Kind,
+        what: Retract,
+    ) -> Result<u64, Error> {
+        let (key, chunks) = (key.clone(), what.chunks);
+        Ok(self.change(Job::Retract { key, kind, chunks }).await? as u64)
+    }
+
+    async fn drop_collection(&self, last: &CollectionKey) -> Result<u64, Error> {
+        Ok(self.change(Job::Drop(last.clone())).await? as u64)
+    }
+}
