@@ -1,118 +1,149 @@
-//! Which service brings which processors.
+//! Which service brings which processors: one table, in the order in which services start. Config is first, as
+//! everything else reads it.
+
+use std::collections::BTreeSet;
 
 use anyhow::{Context, Result};
 use tg_mesh::{Mesh, Processor};
 
-use crate::process::{Services, durability};
+use crate::machine;
 use crate::settings::{Auth, Settings};
 
-/// What a process hosts.
-pub struct Composed {
-    /// In the order they are hosted: config first, as everything else reads it.
-    pub processors: Vec<Processor>,
-    /// The model that answers, for the greeting.
-    pub model: String,
+/// Makes the processors of one service. May block: a static model's files are read.
+type Construct = fn(&Mesh, &Settings) -> Result<Vec<Processor>>;
+
+/// The options of a service that keeps something, with the place where it does.
+macro_rules! kept {
+    ($service:ident, $settings:ident, $options:expr) => {
+        $service::Options {
+            data_dir: $settings.data_dir.clone(),
+            durability: $settings.durability,
+            ..$options
+        }
+    };
 }
 
-/// Builds the processors of the chosen services.
-pub async fn processors(mesh: &Mesh, settings: &Settings, services: &Services) -> Result<Composed> {
-    let dir = settings.data_dir.as_path();
-    let durability = durability(settings);
-    let mut all = Vec::new();
-    if services.has("config") {
-        let options = tg_config::Options {
-            data_dir: dir.to_owned(),
-            durability,
-            grace: settings.restore_within,
-        };
-        all.extend(tg_config::processors(mesh, options).context("config")?);
-    }
-    if services.has("iam") {
-        let regime = match settings.auth {
+const TABLE: [(&str, Construct); 17] = [
+    ("config", |mesh, all| {
+        let options = kept!(tg_config, all, all.config.clone());
+        Ok(tg_config::processors(mesh, options)?)
+    }),
+    ("iam", |mesh, all| {
+        let regime = match all.auth {
             Auth::None => tg_iam::Regime::None,
             Auth::Iam => tg_iam::Regime::Iam,
         };
-        all.extend(tg_iam::processors(regime, dir, durability).context("iam")?);
-    }
-    if services.has("flow") {
-        let bounds = tg_flow::FlowSettings {
-            quotas: tg_flow::Quotas::of_workspaces(settings.put_aside),
-            ..tg_flow::FlowSettings::default()
+        let usual = tg_iam::Options {
+            regime,
+            ..tg_iam::Options::default()
         };
-        all.extend(tg_flow::processors_with(mesh, dir, durability, bounds).context("flow")?);
-    }
-    if services.has("librarian") {
-        let librarian = tg_librarian::processors_with(mesh, dir, durability, settings.library);
-        all.extend(librarian.context("librarian")?);
-    }
-    if services.has("knowledge") {
-        all.extend(tg_knowledge::processors(mesh, dir, durability));
-    }
-    if services.has("ingest") {
-        let settings = tg_ingest::IngestSettings::of_this_program(crate::DECODE);
-        all.extend(tg_ingest::processors(settings));
-    }
-    if services.has("graph") {
-        all.extend(
-            tg_graph::processors(mesh, dir, durability, settings.graph.clone()).context("graph")?,
-        );
-    }
-    if services.has("rows") {
-        all.extend(tg_rows::processors(
-            mesh,
-            dir,
-            durability,
-            settings.workspace_rows,
-        ));
-    }
-    if services.has("vectors") {
-        let limits = tg_vectors::Limits {
-            memory: settings.vectors_memory,
-            ..tg_vectors::Limits::default()
+        Ok(tg_iam::processors(mesh, kept!(tg_iam, all, usual)))
+    }),
+    ("flow", |mesh, all| {
+        let options = kept!(tg_flow, all, all.flow.clone());
+        Ok(tg_flow::processors(mesh, options)?)
+    }),
+    ("librarian", |mesh, all| {
+        let options = kept!(tg_librarian, all, all.library.clone());
+        Ok(tg_librarian::processors(mesh, options)?)
+    }),
+    ("knowledge", |mesh, all| {
+        let options = kept!(tg_knowledge, all, tg_knowledge::Options::default());
+        Ok(tg_knowledge::processors(mesh, options))
+    }),
+    ("ingest", |mesh, _| {
+        let options = tg_ingest::Options::of_this_program(crate::DECODE);
+        Ok(tg_ingest::processors(mesh, options))
+    }),
+    ("graph", |mesh, all| {
+        let own = tg_graph::Options {
+            machine_memory: machine::memory(),
+            ..all.graph.clone()
         };
-        all.extend(tg_vectors::processors(mesh, dir, durability, limits));
+        Ok(tg_graph::processors(mesh, kept!(tg_graph, all, own)))
+    }),
+    ("rows", |mesh, all| {
+        let options = kept!(tg_rows, all, all.rows.clone());
+        Ok(tg_rows::processors(mesh, options))
+    }),
+    ("vectors", |mesh, all| {
+        let options = kept!(tg_vectors, all, all.vectors.clone());
+        Ok(tg_vectors::processors(mesh, options))
+    }),
+    ("embeddings", |mesh, all| {
+        Ok(tg_embeddings::processors(mesh, all.embeddings.clone())?)
+    }),
+    ("llm", |mesh, all| {
+        Ok(tg_llm::processors(mesh, all.llm.clone())?)
+    }),
+    ("prompt", |_, _| Ok(tg_prompt::processors())),
+    ("rag", |mesh, all| {
+        Ok(tg_rag::processors(mesh, all.rag.clone())?)
+    }),
+    ("tool", |mesh, all| {
+        Ok(tg_tool::processors(mesh, all.tool.clone()))
+    }),
+    ("agent", |mesh, all| {
+        let options = kept!(tg_agent, all, all.agent.clone());
+        Ok(tg_agent::processors(mesh, options))
+    }),
+    ("extract", |mesh, all| {
+        let options = kept!(tg_extract, all, all.extract.clone());
+        Ok(tg_extract::processors(mesh, options))
+    }),
+    ("gateway", |mesh, _| Ok(tg_gateway::processors(mesh))),
+];
+
+/// Names that `threadgraph serve` knows, in the order in which services start.
+pub const SERVICES: [&str; TABLE.len()] = {
+    let mut names = [""; TABLE.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = TABLE[at].0;
+        at += 1;
     }
-    if services.has("embeddings") {
-        let chosen = settings.embeddings.clone();
-        // A static model's files are read now, off the runtime's threads.
-        let embedder = tokio::task::spawn_blocking(move || chosen.build()).await?;
-        all.extend(tg_embeddings::processors(embedder?));
+    names
+};
+
+/// Which services a process runs.
+#[derive(Debug, Clone)]
+pub struct Services(BTreeSet<String>);
+
+impl Services {
+    /// Every one.
+    pub fn all() -> Self {
+        Self(SERVICES.iter().map(|name| (*name).to_owned()).collect())
     }
-    if services.has("llm") {
-        let model = settings
-            .provider
-            .build()
-            .map_err(|fault| anyhow::anyhow!("{}: {}", fault.key, fault.message))?;
-        all.extend(tg_llm::processors(tg_llm::Completer::new(model)));
+
+    /// Those named.
+    pub fn some(names: Vec<String>) -> Self {
+        Self(names.into_iter().collect())
     }
-    if services.has("prompt") {
-        all.extend(tg_prompt::processors());
+
+    /// Whether a service is to run here.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.contains(name)
     }
-    if services.has("rag") {
-        all.extend(tg_rag::processors(settings.rag.clone()));
+
+    /// What a process that runs these is called.
+    pub fn name(&self) -> String {
+        if self.0.len() == SERVICES.len() {
+            return "up".to_owned();
+        }
+        self.0.iter().cloned().collect::<Vec<_>>().join("-")
     }
-    if services.has("tool") {
-        all.extend(tg_tool::processors());
+}
+
+/// Makes the processors of the chosen services, in the order in which they are to be hosted. Blocks.
+///
+/// # Errors
+/// The first service that cannot be set up, by its name.
+pub fn processors(mesh: &Mesh, settings: &Settings, services: &Services) -> Result<Vec<Processor>> {
+    let mut all = Vec::new();
+    for (name, construct) in TABLE {
+        if services.has(name) {
+            all.extend(construct(mesh, settings).context(name)?);
+        }
     }
-    if services.has("agent") {
-        let options = tg_agent::AgentSettings {
-            max_iterations: settings.max_iterations as u32,
-            ..tg_agent::AgentSettings::default()
-        };
-        all.extend(tg_agent::processors(options, dir, durability).context("agent")?);
-    }
-    if services.has("extract") {
-        let options = tg_extract::ExtractSettings {
-            parallel: settings.extract_parallel,
-            ..tg_extract::ExtractSettings::default()
-        };
-        all.extend(tg_extract::processors(mesh, dir, durability, options));
-    }
-    if services.has("gateway") {
-        all.extend(tg_gateway::processors());
-    }
-    Ok(Composed {
-        processors: all,
-        model: settings.provider.describe(),
-    })
+    Ok(all)
 }

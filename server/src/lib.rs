@@ -4,8 +4,8 @@
 //! first-start greeting and an orderly stop.
 
 pub mod compose;
-pub mod descriptors;
 pub mod greeting;
+pub mod machine;
 pub mod process;
 pub mod seed;
 pub mod settings;

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
-use tg_server::process::{self, Services};
+use tg_server::compose::{SERVICES, Services};
+use tg_server::process;
 use tg_server::settings::{Flags, Settings};
 
 /// Many small allocations on all threads are what this program does most: see docs/decisions/0010. What a query takes
@@ -30,7 +31,7 @@ enum Command {
     /// Runs some services over a broker: `serve gateway`, `serve config flow iam`, …
     Serve {
         /// Services to run.
-        #[arg(required = true, value_parser = clap::builder::PossibleValuesParser::new(process::SERVICES))]
+        #[arg(required = true, value_parser = clap::builder::PossibleValuesParser::new(SERVICES))]
         services: Vec<String>,
         #[command(flatten)]
         common: Common,
@@ -123,18 +124,16 @@ fn main() -> ExitCode {
             (Flags::from(common), Services::some(services))
         }
         Command::Settings => {
-            for key in tg_server::settings::keys::KEYS {
-                println!("# {}\n{} = {:?}\n", key.meaning, key.name, key.default);
-            }
+            print!("{}", tg_server::settings::page::listing());
             return ExitCode::SUCCESS;
         }
         Command::Decode { format, limits } => return decode(&format, limits.as_deref()),
     };
     let settings = match Settings::load(&flags, std::env::vars().collect()) {
         Ok(settings) => settings,
-        Err(mistakes) => {
-            for mistake in mistakes {
-                eprintln!("setting {}: {}", mistake.key, mistake.text);
+        Err(faults) => {
+            for fault in faults {
+                eprintln!("setting {fault}");
             }
             return ExitCode::from(2);
         }

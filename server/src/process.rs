@@ -1,6 +1,6 @@
 //! One process from start to orderly stop: bus, mesh, hosted services, gateway, bootstrap, signals.
 
-use std::collections::BTreeSet;
+use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,33 +10,13 @@ use anyhow::{Context, Result};
 use tg_gateway::{GatewayHandle, GatewayOptions};
 use tg_mesh::embedded::EmbeddedBus;
 use tg_mesh::rabbitmq::{RabbitBus, RabbitOptions};
-use tg_mesh::{Bus, BusError, Host, MeshOptions, Mode, TaskKind};
-use tg_storage::Durability;
+use tg_mesh::{Bus, BusError, Host, MeshOptions, Mode, Processor, TaskKind};
 use tokio::time::Instant;
 
-use crate::settings::{AmqpUrl, Auth, BusChoice, DurabilityChoice, MeshMode, Settings};
-use crate::{compose, descriptors, greeting, seed, telemetry};
-
-/// Names that `threadgraph serve` knows, in the order they are started.
-pub const SERVICES: [&str; 17] = [
-    "config",
-    "iam",
-    "flow",
-    "librarian",
-    "knowledge",
-    "ingest",
-    "graph",
-    "rows",
-    "vectors",
-    "embeddings",
-    "llm",
-    "prompt",
-    "rag",
-    "tool",
-    "agent",
-    "extract",
-    "gateway",
-];
+use crate::compose::{self, Services};
+use crate::greeting::{self, FirstKey};
+use crate::settings::{AmqpUrl, Auth, BusChoice, MeshMode, Settings};
+use crate::{machine, seed, telemetry};
 
 /// Pause before a bootstrap that failed is tried again.
 const BOOTSTRAP_AGAIN: Duration = Duration::from_secs(2);
@@ -49,27 +29,6 @@ const CODE_PATIENCE: Duration = Duration::from_secs(3);
 
 /// How long a process waits for a broker that is not there yet.
 const BROKER_PATIENCE: Duration = Duration::from_secs(30);
-
-/// Which services a process runs.
-#[derive(Debug, Clone)]
-pub struct Services(BTreeSet<String>);
-
-impl Services {
-    /// Every one.
-    pub fn all() -> Self {
-        Self(SERVICES.iter().map(|name| (*name).to_owned()).collect())
-    }
-
-    /// Those named.
-    pub fn some(names: Vec<String>) -> Self {
-        Self(names.into_iter().collect())
-    }
-
-    /// Whether a service is to run here.
-    pub fn has(&self, name: &str) -> bool {
-        self.0.contains(name)
-    }
-}
 
 /// A running process.
 pub struct Running {
@@ -98,6 +57,9 @@ impl Running {
 }
 
 /// Runs until SIGTERM or Ctrl-C.
+///
+/// # Errors
+/// What [`start`] refuses, or signals that cannot be heard.
 pub async fn run(settings: Settings, services: Services) -> Result<()> {
     telemetry::init_logs(&settings);
     let mut signals = Signals::new()?;
@@ -119,29 +81,26 @@ pub async fn run(settings: Settings, services: Services) -> Result<()> {
 }
 
 /// Starts a process and returns once it listens.
+///
+/// # Errors
+/// The directory, the bus, a service or the listener cannot be set up; the text names the setting where one is at fault.
 pub async fn start(settings: &Settings, services: &Services) -> Result<Running> {
     let metrics = telemetry::init_metrics();
-    let files = descriptors::raise();
+    let files = machine::raise();
     std::fs::create_dir_all(&settings.data_dir)
         .with_context(|| format!("data_dir: cannot create {}", settings.data_dir.display()))?;
     let first = !settings.data_dir.join("config.sqlite").exists();
     let bus = open_bus(settings).await?;
-    let name = if services.0.len() == SERVICES.len() {
-        "up".to_owned()
-    } else {
-        services.0.iter().cloned().collect::<Vec<_>>().join("-")
-    };
     let mesh = tg_runs::start(
         bus,
         MeshOptions {
-            name,
+            name: services.name(),
             adopt_stores: settings.adopt_stores.clone(),
             ..MeshOptions::default()
         },
     )
     .await?;
-    let composed = compose::processors(&mesh, settings, services).await?;
-    for processor in composed.processors {
+    for processor in compose(&mesh, settings, services).await? {
         mesh.host(processor).await?;
     }
     let gateway = if services.has("gateway") {
@@ -151,11 +110,15 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
         };
         let mut options = GatewayOptions {
             metrics,
-            drain: settings.drain,
+            drain: settings.drain(),
+            limits: settings.gateway.clone(),
             ..GatewayOptions::new(settings.listen, regime)
         };
-        let connections = descriptors::connections(files, options.limits.connections);
+        let connections = machine::connections(files, options.limits.connections);
         options.limits.connections = connections;
+        // However few there are: one address is not all of them.
+        let share = &mut options.limits.connections_per_address;
+        *share = (*share).min((connections / 2).max(1));
         Some(
             tg_gateway::serve(mesh.mesh().clone(), options)
                 .await
@@ -168,7 +131,7 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
         let greet = gateway.as_ref().map(|gateway| Greeting {
             at: gateway.local_addr(),
             auth: settings.auth,
-            model: composed.model.clone(),
+            model: settings.llm.describe(),
             first,
             data_dir: settings.data_dir.clone(),
         });
@@ -184,8 +147,15 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
     Ok(Running {
         mesh,
         gateway,
-        drain: settings.drain,
+        drain: settings.drain(),
     })
+}
+
+/// The processors of this process; what is read for them is read off the runtime's threads.
+async fn compose(mesh: &Host, settings: &Settings, services: &Services) -> Result<Vec<Processor>> {
+    let (mesh, settings, services) = (mesh.clone(), settings.clone(), services.clone());
+    let made = move || compose::processors(&mesh, &settings, &services);
+    tokio::task::spawn_blocking(made).await?
 }
 
 /// What the greeting says.
@@ -200,15 +170,29 @@ struct Greeting {
 impl Greeting {
     /// The code for the first key is there a moment after the service that asks for it.
     async fn lines(self) -> Vec<String> {
-        let mut code = None;
-        if self.auth == Auth::Iam && self.first {
-            let until = Instant::now() + CODE_PATIENCE;
-            while code.is_none() && Instant::now() < until {
-                code = tg_iam::bootstrap_code(&self.data_dir);
-                tokio::time::sleep(Duration::from_millis(50)).await;
+        let key = self.first_key(std::io::stderr().is_terminal()).await;
+        greeting::lines(self.at, self.auth, &self.model, self.first, &key)
+    }
+
+    /// At a later start the code, if it was never used, is there already.
+    async fn first_key(&self, terminal: bool) -> FirstKey {
+        if self.auth != Auth::Iam {
+            return FirstKey::None;
+        }
+        let until = Instant::now()
+            + if self.first {
+                CODE_PATIENCE
+            } else {
+                Duration::ZERO
+            };
+        loop {
+            match tg_iam::bootstrap_code(&self.data_dir) {
+                Some(code) if terminal => return FirstKey::Code(code),
+                Some(_) => return FirstKey::File(tg_iam::bootstrap_code_file(&self.data_dir)),
+                None if Instant::now() >= until => return FirstKey::None,
+                None => tokio::time::sleep(Duration::from_millis(50)).await,
             }
         }
-        greeting::lines(self.at, self.auth, &self.model, self.first, code.as_deref())
     }
 }
 
@@ -239,7 +223,7 @@ async fn open_bus(settings: &Settings) -> Result<Arc<dyn Bus>> {
     Ok(match &settings.bus {
         BusChoice::Embedded => {
             let dir = settings.data_dir.join("bus");
-            Arc::new(EmbeddedBus::open(&dir, durability(settings)).context("bus: embedded")?)
+            Arc::new(EmbeddedBus::open(&dir, settings.durability).context("bus: embedded")?)
         }
         BusChoice::Amqp(url) => Arc::new(connect(url, mode).await?),
     })
@@ -258,14 +242,6 @@ async fn connect(url: &AmqpUrl, mode: Mode) -> Result<RabbitBus> {
                 return bus.context("bus: the broker cannot be reached; check the setting `bus`");
             }
         }
-    }
-}
-
-/// The stores' durability.
-pub fn durability(settings: &Settings) -> Durability {
-    match settings.durability {
-        DurabilityChoice::Process => Durability::Process,
-        DurabilityChoice::Power => Durability::Power,
     }
 }
 

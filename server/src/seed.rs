@@ -18,7 +18,10 @@ const TYPED: &[&str] = &[
 /// The prompts, `{key: value}` of config type `prompt`.
 const PROMPTS: &str = include_str!("../../blueprints/prompts.json");
 
-/// Reads the embedded data files. Fails only if a file of this release is broken (tested).
+/// Reads the embedded data files.
+///
+/// # Errors
+/// A file of this release is broken (a test holds that none is).
 pub fn seed() -> Result<Seed, serde_json::Error> {
     let mut types: BTreeMap<String, BTreeMap<String, Value>> = BTreeMap::new();
     for text in TYPED {

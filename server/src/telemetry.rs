@@ -14,13 +14,13 @@ const BUCKETS: &[f64] = &[
 /// Starts logging. A filter that cannot be read falls back to `info`.
 pub fn init_logs(settings: &Settings) {
     let filter =
-        EnvFilter::try_new(&settings.log_filter).unwrap_or_else(|_| EnvFilter::new("info"));
+        EnvFilter::try_new(&settings.log.filter).unwrap_or_else(|_| EnvFilter::new("info"));
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()));
     // A second subscriber (tests start several processes in one) is not an error.
-    let _ = match settings.log_format {
+    let _ = match settings.log.format {
         LogFormat::Text => builder.try_init(),
         LogFormat::Json => builder.json().try_init(),
     };

@@ -68,6 +68,9 @@ impl Backoff {
 
     /// Calls until it works, the failure is final, or the next pause would not end before `until`; then the
     /// last failure is returned. `chance` is drawn once a pause.
+    ///
+    /// # Errors
+    /// The failure after which nothing was tried any more.
     pub async fn run<T, E: Display, F: Future<Output = Result<T, E>>>(
         &self,
         until: Instant,

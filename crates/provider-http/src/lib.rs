@@ -5,7 +5,7 @@
 //! * [`HttpError`] says what kind of failure it was, never in the words of the other side.
 //! * [`retry_after`] reads the pause that a refusal asks for; [`Backoff`] decides when to try again.
 //! * [`Secret`] holds a key that must never be shown.
-//! * [`SettingReader`] reads the settings of a provider and tells all mistakes at once.
+//! * [`address`], [`sendable`] and [`ollama_address`] are what the settings of providers have in common.
 //!
 //! Nothing here logs an address, a header or a body, and nothing names a provider's vocabulary or one of our
 //! services.
@@ -36,7 +36,7 @@ pub use client::{HttpClient, Limits, client};
 pub use error::{HttpError, NoClient, Refusal};
 pub use retry_after::retry_after;
 pub use secret::Secret;
-pub use settings::{SettingFault, SettingReader, ollama_address};
+pub use settings::{address, ollama_address, sendable};
 
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use secrecy::{ExposeSecret, SecretString};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize, Serializer};
 
 /// A text that must never be shown.
 #[derive(Clone, Deserialize)]
@@ -50,18 +50,26 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// As stars, too: a text that never is shown is not written either.
+impl Serialize for Secret {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str("***")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_secret_prints_as_stars_wherever_it_is() {
-        #[derive(Debug, PartialEq, Deserialize)]
+        #[derive(Debug, PartialEq, Deserialize, Serialize)]
         struct Row {
             key: Option<Secret>,
         }
         let row: Row = serde_json::from_str(r#"{"key": "sk-hidden"}"#).unwrap();
         assert_eq!(format!("{row:?}"), "Row { key: Some(***) }");
+        assert_eq!(serde_json::to_string(&row).unwrap(), r#"{"key":"***"}"#);
         assert_eq!(row.key, Some(Secret::new("sk-hidden")));
         assert_ne!(row.key, Some(Secret::new("sk-other")));
         assert_eq!(row.key.unwrap().expose(), "sk-hidden");

@@ -4,8 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
-use serde::de::value::MapDeserializer;
-use serde::de::{Deserializer, Error, IntoDeserializer, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, IntoDeserializer, MapAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
 use crate::fault::Fault;
@@ -75,14 +74,6 @@ impl Place<'_> {
         self.given.get(&self.key).map_or("", |text| text.trim())
     }
 
-    /// Names the setting in what is wrong with it.
-    fn named<V>(&self, read: Result<V, Fault>) -> Result<V, Fault> {
-        read.map_err(|fault| match fault.key.is_empty() {
-            true => Fault::new(&self.key, fault.message),
-            false => fault,
-        })
-    }
-
     fn whole(&self) -> Result<u64, Fault> {
         let within = |number: &u64| match self.bounds() {
             Some(Bounds::Whole(range)) => range.contains(number),
@@ -105,7 +96,7 @@ impl Place<'_> {
             Some(bounds) => format!("must be {what} from {bounds}"),
             None => format!("must be {what}"),
         };
-        number.ok_or_else(|| Fault::new(&self.key, wanted()))
+        number.ok_or_else(|| Fault::custom(wanted()))
     }
 
     fn bounds(&self) -> Option<&Bounds> {
@@ -129,11 +120,35 @@ impl Place<'_> {
     }
 }
 
-impl<'de> IntoDeserializer<'de, Fault> for Place<'_> {
-    type Deserializer = Self;
+/// What is below a section. Names the setting in what is wrong with it.
+struct Section<'a, I> {
+    rest: I,
+    value: Option<Place<'a>>,
+}
 
-    fn into_deserializer(self) -> Self {
-        self
+impl<'a, 'de, I: Iterator<Item = (String, Place<'a>)>> MapAccess<'de> for Section<'a, I> {
+    type Error = Fault;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Fault> {
+        let Some((word, place)) = self.rest.next() else {
+            return Ok(None);
+        };
+        self.value = Some(place);
+        seed.deserialize(word.into_deserializer()).map(Some)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
+        let place = self.value.take();
+        let place = place.ok_or_else(|| Fault::custom("has no value"))?;
+        let key = place.key.clone();
+        seed.deserialize(place)
+            .map_err(|fault| match fault.key.is_empty() {
+                true => Fault::new(key, fault.message),
+                false => fault,
+            })
     }
 }
 
@@ -141,11 +156,11 @@ impl<'de> Deserializer<'de> for Place<'_> {
     type Error = Fault;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        self.named(visitor.visit_str(self.text()))
+        visitor.visit_str(self.text())
     }
 
     fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        self.named(visitor.visit_u64(self.whole()?))
+        visitor.visit_u64(self.whole()?)
     }
 
     fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
@@ -153,7 +168,7 @@ impl<'de> Deserializer<'de> for Place<'_> {
     }
 
     fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        self.named(visitor.visit_f64(self.fraction()?))
+        visitor.visit_f64(self.fraction()?)
     }
 
     fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
@@ -178,7 +193,7 @@ impl<'de> Deserializer<'de> for Place<'_> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Fault> {
-        self.named(visitor.visit_enum(self.text().into_deserializer()))
+        visitor.visit_enum(self.text().into_deserializer())
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -187,7 +202,10 @@ impl<'de> Deserializer<'de> for Place<'_> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Fault> {
-        visitor.visit_map(MapDeserializer::new(self.below()))
+        visitor.visit_map(Section {
+            rest: self.below(),
+            value: None,
+        })
     }
 
     forward_to_deserialize_any! {

@@ -39,9 +39,11 @@ pub use database::Database;
 pub use error::StorageError;
 pub use identity::identity_of;
 pub use rusqlite;
+use serde::{Deserialize, Serialize};
 
 /// How hard a commit is. Printed in every benchmark.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Durability {
     /// Survives the death of the process, not a power loss just after (`synchronous=NORMAL`).
     #[default]

@@ -5,13 +5,23 @@ use std::time::Duration;
 
 use tg_storage::Durability;
 
-/// Options of the config service.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Directory of the service's file.
-    pub data_dir: PathBuf,
-    /// How hard a commit is.
-    pub durability: Durability,
-    /// How long a deleted workspace can be restored. Zero: not at all.
-    pub grace: Duration,
+tg_settings::options! {
+    /// Options of the config service.
+    pub struct Options {
+        /// How long a deleted workspace can be restored before its data is purged, in hours. 0: it is purged at once.
+        restore_hours: u64 = 168, Whole(0..=24 * 366);
+    }
+    given {
+        /// Directory of the service's files.
+        data_dir: PathBuf,
+        /// How hard a commit is.
+        durability: Durability,
+    }
+}
+
+impl Options {
+    /// How long a deleted workspace can be restored.
+    pub(crate) fn grace(&self) -> Duration {
+        Duration::from_secs(self.restore_hours * 3600)
+    }
 }

@@ -31,7 +31,7 @@ const CONCURRENCY: usize = 512;
 /// If the processor cannot be put together. A store that cannot be opened is told when the processor is hosted.
 pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Error> {
     let file = options.data_dir.join(FILE);
-    let (durability, grace) = (options.durability, options.grace);
+    let (durability, grace) = (options.durability, options.grace());
     let opened = file.clone();
     let store = OwnedStore::new(PROCESSOR, move || {
         let file = opened.clone();

@@ -15,10 +15,8 @@ use tg_schemas::msg::{
     ConfigKey, ConfigPush, ConfigRequest, ConfigResponse, ConfigValue, FlowRequest, FlowResponse,
 };
 use tg_schemas::{Class, Error, Subscription, Topic, WorkspaceId};
-use tg_storage::Durability;
 use tokio::sync::mpsc;
 
-const GRACE: Duration = Duration::from_secs(60);
 const BOUND: Duration = Duration::from_secs(10);
 
 struct System {
@@ -62,8 +60,7 @@ async fn start(bus: Arc<dyn Bus>, dir: &Path) -> System {
 async fn host(mesh: &Host, dir: &Path) {
     let options = tg_config::Options {
         data_dir: dir.to_owned(),
-        durability: Durability::Process,
-        grace: GRACE,
+        ..tg_config::Options::default()
     };
     for processor in tg_config::processors(mesh, options).unwrap() {
         mesh.host(processor).await.unwrap();

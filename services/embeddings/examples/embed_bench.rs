@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use tg_embeddings::EmbeddingSettings;
+use tg_embeddings::{Options, ProviderKind};
 
 const CHUNKS: usize = 2_000;
 const CHUNK: usize = 2_000;
@@ -15,25 +15,21 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     println!("load {}, {CHUNKS} chunks of {CHUNK} bytes", load.trim());
     let directory = std::env::args().nth(1);
-    measure(|_| None).await?;
+    measure(Options::default()).await?;
     if let Some(directory) = directory {
-        let lookup = move |key: &str| match key {
-            "embeddings.provider" => Some("static".to_owned()),
-            "embeddings.path" => Some(directory.clone()),
-            _ => None,
+        let options = Options {
+            provider: ProviderKind::Static,
+            path: Some(directory.into()),
+            ..Options::default()
         };
-        measure(lookup).await?;
+        measure(options).await?;
     }
     Ok(())
 }
 
-async fn measure(
-    lookup: impl Fn(&str) -> Option<String>,
-) -> Result<(), Box<dyn std::error::Error>> {
-    let settings = EmbeddingSettings::from_lookup(lookup, "/".as_ref());
-    let settings = settings.map_err(|faults| format!("{faults:?}"))?;
+async fn measure(options: Options) -> Result<(), Box<dyn std::error::Error>> {
     let started = Instant::now();
-    let embedder = settings.build()?;
+    let embedder = options.embedder()?;
     let built = started.elapsed();
     let texts: Vec<String> = (0..CHUNKS).map(text).collect();
     let bytes: usize = texts.iter().map(String::len).sum();

@@ -86,6 +86,10 @@ impl Embedder {
 
     /// The vectors of texts. `asked` is a model's name, if the flow has one. With no text only the model
     /// is told.
+    ///
+    /// # Errors
+    /// [`EmbedError::TooLarge`] for more than a request may bring, [`EmbedError::UnknownModel`], [`EmbedError::Timeout`]
+    /// when `left` has passed, or what the provider answered, after it was asked again where that may help.
     pub async fn embed(
         &self,
         asked: Option<&str>,

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use tg_embeddings::{Embedder, EmbeddingSettings};
+use tg_embeddings::{Embedder, Options, ProviderKind};
 
 const PASSAGES: [(&str, &str); 10] = [
     (
@@ -76,14 +76,13 @@ async fn found(embedder: &Embedder) -> usize {
 #[ignore = "needs weights: WORDLLAMA_DIR names an installed wordllama package"]
 async fn static_vectors_find_paraphrases() {
     let directory = std::env::var("WORDLLAMA_DIR").expect("WORDLLAMA_DIR");
-    let lookup = |key: &str| match key {
-        "embeddings.provider" => Some("static".to_owned()),
-        "embeddings.path" => Some(directory.clone()),
-        _ => None,
+    let options = Options {
+        provider: ProviderKind::Static,
+        path: Some(directory.into()),
+        ..Options::default()
     };
-    let settings = EmbeddingSettings::from_lookup(lookup, "/".as_ref()).unwrap();
-    let meant = found(&settings.build().unwrap()).await;
-    let written = found(&EmbeddingSettings::default().build().unwrap()).await;
+    let meant = found(&options.embedder().unwrap()).await;
+    let written = found(&Options::default().embedder().unwrap()).await;
     println!(
         "found first: static {meant}, lexical {written}, of {}",
         PASSAGES.len()

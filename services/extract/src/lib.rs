@@ -11,10 +11,10 @@
 
 pub mod engine;
 pub mod ontology;
+mod options;
 pub mod rows;
 mod service;
-mod settings;
 pub mod store;
 
+pub use options::Options;
 pub use service::processors;
-pub use settings::ExtractSettings;

@@ -18,9 +18,7 @@ mod options;
 mod processors;
 mod reaped;
 mod service;
-mod settings;
 mod store;
 
-pub use options::Options;
+pub use options::{Options, Quota, Quotas, Waits};
 pub use processors::{PROCESSOR, processors};
-pub use settings::{FlowSettings, Quota, Quotas};

@@ -1,18 +1,87 @@
-//! What whoever starts the service decides.
+//! What whoever starts the service decides: room for put-aside records, and how long things may take.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use tg_storage::Durability;
 
-use crate::settings::FlowSettings;
+tg_settings::options! {
+    /// Options of the flow service.
+    pub struct Options {
+        /// Put-aside records of one workspace at most; a flow may have half of them.
+        put_aside_records: u64 = 500_000, Whole(2..=1 << 30);
+        /// Put-aside records of one workspace at most, in MiB; a flow may have half of it.
+        put_aside_mb: u64 = 2048, Whole(1..=1 << 20);
+    }
+    given {
+        /// Directory of the service's file.
+        data_dir: PathBuf,
+        /// How hard a commit is.
+        durability: Durability,
+        /// How long things may take.
+        waits: Waits,
+    }
+}
 
-/// Options of the flow service.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Directory of the service's file.
-    pub data_dir: PathBuf,
-    /// How hard a commit is.
-    pub durability: Durability,
-    /// How long things may take and how much is kept.
-    pub settings: FlowSettings,
+impl Options {
+    /// Room for put-aside records.
+    pub(crate) fn quotas(&self) -> Quotas {
+        Quotas::of_workspaces(Quota {
+            records: self.put_aside_records,
+            bytes: self.put_aside_mb << 20,
+        })
+    }
+}
+
+/// How long things may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waits {
+    /// start-flow returns when the processors are attached, or after this.
+    pub attach: Duration,
+    /// stop-flow with `wait` lets processors finish at most this long.
+    pub drain: Duration,
+    /// stop-flow waits this long for processors to leave. Longer than they wait for their handlers.
+    pub detach: Duration,
+    /// A bus that is away is waited for this long.
+    pub patience: Duration,
+}
+
+impl Default for Waits {
+    fn default() -> Self {
+        Self {
+            attach: Duration::from_secs(5),
+            drain: Duration::from_secs(30),
+            detach: Duration::from_secs(15),
+            patience: Duration::from_secs(30),
+        }
+    }
+}
+
+/// How many put-aside records a workspace, or a flow, may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quota {
+    /// Records.
+    pub records: u64,
+    /// Bytes of their bodies.
+    pub bytes: u64,
+}
+
+/// Room for put-aside records: retries, parked and stale records, dead letters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quotas {
+    /// Of each workspace.
+    pub workspace: Quota,
+    /// Of each flow.
+    pub flow: Quota,
+}
+
+impl Quotas {
+    /// So much for each workspace, and half of it for each flow.
+    pub fn of_workspaces(workspace: Quota) -> Self {
+        let flow = Quota {
+            records: workspace.records / 2,
+            bytes: workspace.bytes / 2,
+        };
+        Self { workspace, flow }
+    }
 }

@@ -26,19 +26,15 @@ const FILE: &str = "flow.sqlite";
 ///
 /// If the processor cannot be put together. A store that cannot be opened is told when the processor is hosted.
 pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Error> {
-    let Options {
-        data_dir,
-        durability,
-        settings,
-    } = options;
-    let file = data_dir.join(FILE);
-    let (opened, quotas) = (file.clone(), settings.quotas);
+    let file = options.data_dir.join(FILE);
+    let (durability, quotas) = (options.durability, options.quotas());
+    let opened = file.clone();
     let store = OwnedStore::blocking(PROCESSOR, move || {
         let store = SqliteFlows::open(&opened, durability, quotas)?;
         Ok::<_, StorageError>(Store::new(Arc::new(store)))
     });
     store.kept_in(file);
-    let service = Service::new(store.clone(), settings);
+    let service = Service::new(store.clone(), options.waits);
     let handler = Arc::new(Handler(service.clone()));
     mesh.spawn(TaskKind::Background, watch(mesh.clone()));
     let reaped = reaper::run(mesh.clone(), PROCESSOR, store.clone());

@@ -12,6 +12,7 @@ use tg_schemas::{Error, ErrorCode};
 use crate::auth::Identity;
 use crate::fair::Pool;
 use crate::fault::Fault;
+use crate::options::Regime;
 
 /// What is larger is read off the runtime's threads.
 const LARGE: usize = 1 << 20;
@@ -68,10 +69,13 @@ struct Lanes {
 }
 
 impl Lanes {
-    fn new(units: usize, small: usize) -> Self {
+    fn new(units: usize, small: usize, users: Users) -> Self {
         let part = (units / SMALL_PART).max(1);
         let rest = (units - part.min(units)).max(1);
-        let share = |lane: usize| lane.div_ceil(USER_PART);
+        let share = |lane: usize| match users {
+            Users::One => lane,
+            Users::Many => lane.div_ceil(USER_PART),
+        };
         Self {
             small: Pool::new(part, share(part)),
             large: Pool::new(rest, share(rest)),
@@ -87,12 +91,28 @@ impl Lanes {
     }
 }
 
+/// Whether there is anybody to share with: without authentication all callers are one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Users {
+    One,
+    Many,
+}
+
+impl From<Regime> for Users {
+    fn from(regime: Regime) -> Self {
+        match regime {
+            Regime::None => Self::One,
+            Regime::Iam => Self::Many,
+        }
+    }
+}
+
 impl Budget {
     /// With so many bytes for reading, and so many for bodies on their way.
-    pub(crate) fn new(parsing: usize, receiving: usize) -> Self {
+    pub(crate) fn new(parsing: usize, receiving: usize, users: Users) -> Self {
         Self {
-            parsing: Lanes::new(parsing / UNIT, SMALL / UNIT),
-            receiving: Lanes::new(receiving, SMALL),
+            parsing: Lanes::new(parsing / UNIT, SMALL / UNIT, users),
+            receiving: Lanes::new(receiving, SMALL, users),
         }
     }
 
@@ -196,7 +216,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_would_not_fit_is_never_made() {
-        let budget = Budget::new(2 << 20, 1 << 20);
+        let budget = Budget::new(2 << 20, 1 << 20, Users::Many);
         let bomb = format!("[{}0]", "[0],".repeat(4000));
         assert_eq!(read(&budget, bomb).await, Err(too_much()));
         let text = format!("\"{}\"", "[{,:".repeat(100_000));
@@ -207,7 +227,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_finds_no_room_waits_for_it_and_nobody_small_does() {
-        let budget = Budget::new(2 << 20, 10);
+        let budget = Budget::new(2 << 20, 10, Users::Many);
         let (ann, bob, eve) = (reader("ann"), reader("bob"), reader("eve"));
         let first = budget.read(&ann, list(), |_| ()).await.unwrap();
         let _second = budget.read(&bob, list(), |_| ()).await.unwrap();
@@ -227,7 +247,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_user_never_has_it_all() {
-        let budget = Budget::new(2 << 20, 16 << 20);
+        let budget = Budget::new(2 << 20, 16 << 20, Users::Many);
         let (ann, bob) = (reader("ann"), reader("bob"));
         let receive = |of: &Reader| {
             let mut shares = Vec::new();
@@ -249,6 +269,14 @@ mod tests {
         let moment = Duration::from_millis(20);
         assert!(tokio::time::timeout(moment, &mut second).await.is_err());
         assert!(budget.read(&bob, list(), |_| ()).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn who_is_alone_may_have_it_all() {
+        let budget = Budget::new(2 << 20, 16 << 20, Users::One);
+        let everybody = reader("anonymous");
+        let _first = budget.read(&everybody, list(), |_| ()).await.unwrap();
+        assert!(budget.read(&everybody, list(), |_| ()).await.is_ok());
     }
 
     #[test]

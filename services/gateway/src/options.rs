@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use metrics_exporter_prometheus::PrometheusHandle;
+use tg_schemas::limits;
 
 /// Who may come in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -25,67 +26,53 @@ pub enum OnDisconnect {
     Finish,
 }
 
-/// Bounds. At each one the client is told; nothing queues without end.
-#[derive(Debug, Clone)]
-pub struct Limits {
-    /// Largest HTTP body.
-    pub body: usize,
-    /// Largest WebSocket message; a larger one closes the socket with code 1009.
-    pub frame: usize,
-    /// Questions under way on one socket.
-    pub per_socket: usize,
-    /// Questions under way in one workspace, over all doors.
-    pub per_workspace: usize,
-    /// Open connections; more wait to be accepted.
-    pub connections: usize,
-    /// Open connections from one address; more are refused.
-    pub connections_per_address: usize,
-    /// Open WebSockets of callers who are known, imports included.
-    pub sockets: usize,
-    /// Open WebSockets whose caller is not known yet; one more takes the place of the oldest.
-    pub strangers: usize,
-    /// The same from one address.
-    pub strangers_per_address: usize,
-    /// Largest body or frame of a caller who is not known.
-    pub stranger: usize,
-    /// Bytes of memory that all requests may need together while they are read, by an estimate that errs upwards.
-    /// One that needs more than seven eighths alone is refused: the rest is for small ones.
-    pub parsing: usize,
-    /// Bytes of bodies that are being received; less than half for one user.
-    pub receiving: usize,
-    /// Bytes and frames of a socket that wait for one of its questions to end; beyond, no more are read.
-    pub look_ahead: (usize, usize),
-    /// Questions of one user that go on without their caller.
-    pub detached_per_user: usize,
-    /// Frames waiting to be written to one socket.
-    pub outgoing: usize,
-    /// Records of one import that are not confirmed yet.
-    pub import: usize,
-    /// Remembered keys, and remembered decisions.
-    pub cache: usize,
+tg_settings::options! {
+    /// Bounds. At each one the client is told; nothing queues without end.
+    pub struct Limits {
+        /// Largest HTTP body, in bytes.
+        body_bytes: usize = limits::REST_BODY, Whole(1_024..=limits::REST_BODY as u64);
+        /// Largest WebSocket message, in bytes; a larger one closes the socket with code 1009.
+        frame_bytes: usize = limits::SOCKET_FRAME, Whole(4_096..=limits::SOCKET_FRAME as u64);
+        /// Questions under way on one socket; beyond, no more are read from it.
+        requests_per_socket: usize = 64, Whole(1..=65_536);
+        /// Questions under way in one workspace, over all doors.
+        requests_per_workspace: usize = 1_024, Whole(1..=1_000_000);
+        /// Open connections; more wait to be accepted. Fewer where the system has few file descriptors.
+        connections: usize = 4_096, Whole(1..=1_000_000);
+        /// Open connections from one address; more are refused.
+        connections_per_address: usize = 2_048, Whole(1..=1_000_000);
+        /// Open WebSockets of callers who are known, imports included.
+        sockets: usize = 1_024, Whole(1..=1_000_000);
+        /// Open WebSockets whose caller is not known yet; one more takes the place of the oldest.
+        strangers: usize = 512, Whole(1..=1_000_000);
+        /// The same from one address.
+        strangers_per_address: usize = 256, Whole(1..=1_000_000);
+        /// Largest body or frame of a caller who is not known, in bytes.
+        stranger_bytes: usize = 4_096, Whole(1_024..=1 << 20);
+        /// Memory that all requests may need together while they are read, in MiB, by an estimate that errs upwards.
+        /// One that needs more than seven eighths alone is refused: the rest is for small ones.
+        parsing_mb: usize = 1_024, Whole(64..=1 << 20);
+        /// Bodies that are being received, in MiB; less than half for one user.
+        receiving_mb: usize = 1_024, Whole(64..=1 << 20);
+        /// What a socket may send ahead while its questions wait for one to end, in MiB; beyond, no more is read.
+        look_ahead_mb: usize = 4, Whole(1..=1_024);
+        /// The same in frames.
+        look_ahead_frames: usize = 1_024, Whole(1..=65_536);
+        /// Questions of one user that go on without their caller.
+        detached_per_user: usize = 32, Whole(0..=65_536);
+        /// Frames waiting to be written to one socket.
+        outgoing_frames: usize = 64, Whole(1..=65_536);
+        /// Records of one import that are not confirmed yet.
+        import_records: usize = 32, Whole(1..=65_536);
+        /// Remembered keys, and as many remembered decisions.
+        cache_entries: usize = 10_000, Whole(1..=10_000_000);
+    }
 }
 
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            body: tg_schemas::limits::REST_BODY,
-            frame: tg_schemas::limits::SOCKET_FRAME,
-            per_socket: 64,
-            per_workspace: 1024,
-            connections: 4096,
-            connections_per_address: 2048,
-            sockets: 1024,
-            strangers: 512,
-            strangers_per_address: 256,
-            stranger: 4 << 10,
-            parsing: 1 << 30,
-            receiving: 1 << 30,
-            look_ahead: (4 << 20, 1024),
-            detached_per_user: 32,
-            outgoing: 64,
-            import: 32,
-            cache: 10_000,
-        }
+impl Limits {
+    /// Bytes and frames that a socket may send ahead.
+    pub(crate) fn look_ahead(&self) -> (usize, usize) {
+        (self.look_ahead_mb << 20, self.look_ahead_frames)
     }
 }
 
@@ -135,6 +122,9 @@ impl GatewayOptions {
     }
 
     /// Refuses what would leave the mesh open to the network.
+    ///
+    /// # Errors
+    /// [`GatewayError::Open`].
     pub fn check(&self) -> Result<(), GatewayError> {
         if self.regime == Regime::None && !self.listen.ip().is_loopback() {
             return Err(GatewayError::Open {

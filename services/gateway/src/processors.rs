@@ -1,8 +1,8 @@
 //! What the gateway hosts: no handlers, only the wish to see flow records, workspaces and revocations.
 
-use tg_mesh::Processor;
+use tg_mesh::{Mesh, Processor};
 
 /// The processors of this service.
-pub fn processors() -> Vec<Processor> {
+pub fn processors(_: &Mesh) -> Vec<Processor> {
     vec![Processor::new("api-gateway").watches(&["flow", crate::auth::REVOCATION.1])]
 }

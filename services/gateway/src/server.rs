@@ -36,6 +36,9 @@ impl GatewayHandle {
 }
 
 /// Opens the doors. The mesh must host [`crate::processors`].
+///
+/// # Errors
+/// [`GatewayError::Open`] or [`GatewayError::Bind`].
 pub async fn serve(mesh: Mesh, options: GatewayOptions) -> Result<GatewayHandle, GatewayError> {
     options.check()?;
     let listen = options.listen;

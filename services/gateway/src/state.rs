@@ -49,12 +49,16 @@ impl App {
         Self {
             auth: Arc::new(Auth::new(mesh.clone(), &options)),
             flows: Arc::new(Flows::new(mesh.config().clone())),
-            in_flight: InFlight::new(options.limits.per_workspace),
+            in_flight: InFlight::new(options.limits.requests_per_workspace),
             strangers: Strangers::new(
                 options.limits.strangers,
                 options.limits.strangers_per_address,
             ),
-            budget: Budget::new(options.limits.parsing, options.limits.receiving),
+            budget: Budget::new(
+                options.limits.parsing_mb << 20,
+                options.limits.receiving_mb << 20,
+                options.regime.into(),
+            ),
             detached: Detached::new(options.limits.detached_per_user),
             closing: mesh.shutdown().child_token(),
             cut: CancellationToken::new(),

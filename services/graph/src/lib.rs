@@ -20,7 +20,7 @@ pub use engine::pattern::{Asked, Pattern};
 pub use engine::quota::{Quota, Usage};
 pub use engine::{convert, formats};
 pub use error::GraphError;
-pub use options::Limits;
+pub use options::{Limits, Options};
 pub use oxigraph;
 pub use processors::processors;
 pub use store::embedded::EmbeddedGraph;

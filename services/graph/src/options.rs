@@ -1,9 +1,56 @@
-//! How much an engine may do at once: times, places, memory and what a workspace may keep. Every number has its
-//! default here.
+//! What whoever starts the service decides, and how much an engine may do at once: times, places, memory and what a
+//! workspace may keep. Every number has its default here.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
+use tg_storage::Durability;
+
 use crate::engine::quota::Quota;
+
+tg_settings::options! {
+    /// Options of the graphs.
+    pub struct Options {
+        /// Memory of graphs in this process, in MiB; a graph that does not fit is refused when it is loaded. 0: three
+        /// quarters of the machine's, or of the container's.
+        memory_mb: u64 = 0, Whole(0..=1 << 30);
+        /// Memory of one SPARQL query, in MiB.
+        query_memory_mb: usize = 256, Whole(8..=1 << 20);
+        /// Memory of all SPARQL queries in progress, in MiB; a workspace may have half of it.
+        queries_memory_mb: usize = 1_024, Whole(16..=1 << 20);
+        /// Quads of one workspace at most.
+        workspace_quads: u64 = 50_000_000, Whole(1..=1 << 40);
+        /// Quads and texts of one workspace at most, in MiB, estimated at 200 bytes a quad and its text.
+        workspace_mb: u64 = 16_384, Whole(1..=1 << 30);
+    }
+    given {
+        /// Directory of the service's file.
+        data_dir: PathBuf,
+        /// How hard a commit is.
+        durability: Durability,
+        /// Memory of this machine in bytes, if it is known.
+        machine_memory: Option<u64>,
+    }
+}
+
+impl Options {
+    /// The limits of the engine.
+    pub(crate) fn limits(&self) -> Limits {
+        Limits {
+            memory: match self.memory_mb {
+                0 => self.machine_memory.map_or(u64::MAX, |all| all / 4 * 3),
+                given => given << 20,
+            },
+            query_memory: self.query_memory_mb << 20,
+            queries_memory: self.queries_memory_mb << 20,
+            quota: Quota {
+                quads: self.workspace_quads,
+                bytes: self.workspace_mb << 20,
+            },
+            ..Limits::default()
+        }
+    }
+}
 
 /// Limits of an engine.
 #[derive(Debug, Clone)]

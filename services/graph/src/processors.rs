@@ -1,18 +1,16 @@
 //! The engine as processors of the mesh: thin handlers, one engine for all of them.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use tg_collections::{Dropper, Retractor, reaper};
 use tg_mesh::{Mesh, OpenFault, OwnedStore, Processor, TaskKind};
+use tg_schemas::ErrorCode;
 use tg_schemas::msg::{RETRACT, drop_topic};
-use tg_schemas::{Error, ErrorCode};
-use tg_storage::Durability;
 
 use crate::error::GraphError;
 use crate::handlers::{Neighbours, Querier, Sources, Sparql, Writer};
 use crate::interop;
-use crate::options::Limits;
+use crate::options::Options;
 use crate::store::embedded::EmbeddedGraph;
 
 /// Where the service keeps its journal below the data directory.
@@ -20,25 +18,18 @@ const FILE: &str = "graph.sqlite";
 /// Name of the store, by which processes agree on its owner.
 const STORE: &str = "graph";
 
-/// The processors that write and query triples, over one file in `data_dir`. A process that
+/// The processors that write and query triples, over one file. A process that
 /// stands by leaves the file alone.
 ///
 /// Also starts the tasks that purge what belonged to deleted workspaces, and among foreign processors what belonged to
 /// deleted collections.
-///
-/// # Errors
-/// None at present; opening fails where the store is asked for.
-pub fn processors(
-    mesh: &Mesh,
-    data_dir: &Path,
-    durability: Durability,
-    limits: Limits,
-) -> Result<Vec<Processor>, Error> {
-    let file = data_dir.join(FILE);
-    let answers = limits.clone();
-    let open = move || EmbeddedGraph::open(&file, durability, limits.clone());
+pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
+    let (file, durability) = (options.data_dir.join(FILE), options.durability);
+    let (limits, answers) = (options.limits(), options.limits());
+    let opened = file.clone();
+    let open = move || EmbeddedGraph::open(&opened, durability, limits.clone());
     let owned = OwnedStore::blocking(STORE, open);
-    owned.kept_in(data_dir.join(FILE));
+    owned.kept_in(file);
     mesh.spawn(
         TaskKind::Background,
         interop::run(mesh.clone(), owned.clone()),
@@ -75,7 +66,7 @@ pub fn processors(
         .concurrency(64)
         .watches(&[interop::COLLECTIONS])
         .owns(owned);
-    Ok(vec![writer, query, sparql])
+    vec![writer, query, sparql]
 }
 
 impl From<GraphError> for OpenFault {

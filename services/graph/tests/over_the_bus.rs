@@ -1,122 +1,40 @@
 //! The processors as others meet them: records in, patterns and SPARQL out, deletions seen in config.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Duration;
-
-use async_trait::async_trait;
-use parking_lot::Mutex;
 use tempfile::TempDir;
-use tg_mesh::embedded::EmbeddedBus;
-use tg_mesh::{Ask, Cx, Deadline, Host, MeshOptions, Out, Processor, Serve, put_aside};
 use tg_provenance::{Extraction, Making, extracted, subgraph_id};
 use tg_schemas::msg::{
-    CollectionDrop, CollectionDropped, ConfigPush, ConfigRequest, ConfigResponse, ConfigValue,
-    Metadata, NEIGHBOURS, NeighbourhoodRequest, NeighbourhoodResponse, RETRACT, Retract, SOURCES,
-    SourcesRequest, SourcesResponse, SparqlQueryRequest, SparqlQueryResponse, Triples,
-    TriplesQueryRequest, TriplesQueryResponse, drop_topic,
+    CollectionDrop, CollectionDropped, Metadata, NEIGHBOURS, NeighbourhoodRequest,
+    NeighbourhoodResponse, RETRACT, Retract, SOURCES, SourcesRequest, SourcesResponse,
+    SparqlQueryRequest, SparqlQueryResponse, Triples, TriplesQueryRequest, TriplesQueryResponse,
+    drop_topic,
 };
-use tg_schemas::{Class, Error, ErrorCode, FlowId, Term, Topic, Triple, WorkspaceId};
-use tg_storage::Durability;
+use tg_schemas::{Class, Error, ErrorCode, Term, Topic, Triple};
+use tg_testkit::config::Config;
+use tg_testkit::flow::{TestFlow, Wiring, topic};
+use tg_testkit::place::Place;
 
-const SOON: Duration = Duration::from_secs(20);
-
-/// Plays the config service for workspace and flow `default`.
-#[derive(Default)]
-struct Config {
-    rows: Mutex<BTreeMap<(String, String), String>>,
-    version: AtomicI64,
-}
-
-#[async_trait]
-impl Serve<ConfigRequest, ConfigResponse> for Config {
-    async fn serve(
-        &self,
-        _: Cx,
-        ask: ConfigRequest,
-        mut out: Out<ConfigResponse>,
-    ) -> Result<(), Error> {
-        let row = |workspace: &str, kind: &str, key: &str, value: &str| ConfigValue {
-            workspace: workspace.into(),
-            r#type: kind.into(),
-            key: key.into(),
-            value: value.into(),
-        };
-        let values = if ask.r#type == "workspace" {
-            vec![row("__workspaces__", "workspace", "default", "{}")]
-        } else {
-            let rows = self.rows.lock();
-            let wanted = rows.iter().filter(|((kind, _), _)| *kind == ask.r#type);
-            wanted
-                .map(|((kind, key), value)| row("default", kind, key, value))
-                .collect()
-        };
-        out.send(ConfigResponse {
-            version: self.version.load(Ordering::SeqCst),
-            values,
-            ..ConfigResponse::default()
-        })
-        .await
-    }
-}
-
-fn topic(class: Class, base: &str) -> Topic {
-    let workspace = WorkspaceId::new("default").unwrap();
-    let flow = FlowId::new("default").unwrap();
-    Topic::flow(class, base, &workspace, &flow)
-}
+const WIRING: &[Wiring] = &[
+    ("triples-write", &[("input", Class::Flow, "triples-store")]),
+    ("triples-query", &[("request", Class::Request, "triples")]),
+    ("sparql-query", &[("request", Class::Request, "sparql")]),
+];
 
 struct System {
-    mesh: Host,
-    config: Arc<Config>,
+    flow: TestFlow,
     _dir: TempDir,
 }
 
 impl System {
-    async fn start() -> Self {
+    async fn start(place: &Place) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let bus = Arc::new(EmbeddedBus::in_memory());
-        let mesh = tg_runs::start(bus, MeshOptions::default()).await.unwrap();
-        let config = Arc::new(Config::default());
-        for (processor, spec, at) in [
-            (
-                "triples-write",
-                "input",
-                topic(Class::Flow, "triples-store"),
-            ),
-            ("triples-query", "request", topic(Class::Request, "triples")),
-            ("sparql-query", "request", topic(Class::Request, "sparql")),
-        ] {
-            let row = format!(r#"{{"topics":{{"{spec}":"{at}"}},"parameters":{{}},"epoch":1}}"#);
-            let key = (format!("processor:{processor}"), "default".to_owned());
-            config.rows.lock().insert(key, row);
-        }
-        let service = Processor::new("config-svc").serves_system("config", config.clone());
-        mesh.host(service).await.unwrap();
-        let limits = tg_graph::Limits::default();
-        let processors = tg_graph::processors(&mesh, dir.path(), Durability::Process, limits);
-        for processor in processors.unwrap() {
-            mesh.host(processor).await.unwrap();
-        }
-        let attached = mesh.presence().until(SOON, |view| {
-            let ids = ["triples-write", "triples-query", "sparql-query"];
-            ids.iter()
-                .all(|id| view.attached(id, "default", "default", 1))
-        });
-        assert!(attached.await, "the flow attaches");
+        let options = tg_graph::Options {
+            data_dir: dir.path().to_owned(),
+            ..tg_graph::Options::default()
+        };
+        let host = |mesh: &_| tg_graph::processors(mesh, options);
         Self {
-            mesh,
-            config,
+            flow: TestFlow::start(place, Config::new(), WIRING, host).await,
             _dir: dir,
-        }
-    }
-
-    fn options(&self) -> Ask {
-        Ask {
-            deadline: Some(Deadline::after(SOON)),
-            epoch: Some(1),
-            ..Ask::default()
         }
     }
 
@@ -129,44 +47,27 @@ impl System {
             metadata: Some(metadata),
             triples,
         };
-        let to = topic(Class::Flow, "triples-store");
-        self.mesh
-            .record(&to, &record, self.options())
-            .await
-            .unwrap();
+        self.flow.write("triples-store", &record).await;
     }
 
     async fn query(&self, ask: TriplesQueryRequest) -> Result<Vec<TriplesQueryResponse>, Error> {
-        let to = topic(Class::Request, "triples");
-        let mut answer = self
-            .mesh
-            .ask::<_, TriplesQueryResponse>(&to, &ask, self.options());
-        let mut parts = Vec::new();
-        while let Some(part) = answer.next().await {
-            let part = part?;
-            if let Some(error) = part.error {
-                return Err(error);
-            }
-            parts.push(part);
+        let parts: Vec<TriplesQueryResponse> = self.flow.parts("triples", &ask).await?;
+        match parts.iter().find_map(|part| part.error.clone()) {
+            Some(error) => Err(error),
+            None => Ok(parts),
         }
-        Ok(parts)
     }
 
     /// Waits until a collection holds so many triples.
     async fn holds(&self, collection: &str, count: usize) {
-        let held = async {
-            loop {
-                let all = TriplesQueryRequest {
-                    collection: collection.to_owned(),
-                    ..TriplesQueryRequest::default()
-                };
-                if self.query(all).await.unwrap()[0].triples.len() == count {
-                    return;
-                }
-            }
+        let held = async || {
+            let all = TriplesQueryRequest {
+                collection: collection.to_owned(),
+                ..TriplesQueryRequest::default()
+            };
+            self.query(all).await.unwrap()[0].triples.len() == count
         };
-        let held = tokio::time::timeout(SOON, held).await;
-        held.unwrap_or_else(|_| panic!("{collection} holds {count} triples"));
+        self.flow.until(held).await;
     }
 
     async fn sparql(&self, query: &str, streaming: bool) -> Vec<SparqlQueryResponse> {
@@ -177,39 +78,21 @@ impl System {
             batch_size: 10,
             ..SparqlQueryRequest::default()
         };
-        let to = topic(Class::Request, "sparql");
-        let mut answer = self
-            .mesh
-            .ask::<_, SparqlQueryResponse>(&to, &ask, self.options());
-        let mut parts = Vec::new();
-        while let Some(part) = answer.next().await {
-            parts.push(part.unwrap());
-        }
-        parts
+        self.flow.parts("sparql", &ask).await.unwrap()
     }
 
     async fn set_collections(&self, collections: &[(&str, i64)]) {
-        {
-            let mut rows = self.config.rows.lock();
-            rows.retain(|(kind, _), _| kind != "collection");
-            for (name, incarnation) in collections {
-                rows.insert(
-                    ("collection".to_owned(), (*name).to_owned()),
-                    format!(r#"{{"incarnation":{incarnation}}}"#),
-                );
-            }
-        }
-        let version = self.config.version.fetch_add(1, Ordering::SeqCst) + 1;
-        let push = ConfigPush {
-            version,
-            changes: BTreeMap::from([("collection".to_owned(), vec!["default".to_owned()])]),
-            ..ConfigPush::default()
-        };
-        let notices = Topic::system(Class::Notify, "config");
-        self.mesh.notify(&notices, &push).await.unwrap();
-        let mut changes = self.mesh.config().changes();
-        let known = changes.wait_for(|at| *at >= version);
-        tokio::time::timeout(SOON, known).await.unwrap().unwrap();
+        let config = &self.flow.config;
+        let known = config.keys("default", "collection");
+        let gone = known.iter().map(|name| ("collection", name.as_str(), None));
+        let rows: Vec<String> = collections
+            .iter()
+            .map(|(_, generation)| format!(r#"{{"incarnation":{generation}}}"#))
+            .collect();
+        let made = collections.iter().zip(&rows);
+        let made = made.map(|((name, _), row)| ("collection", *name, Some(row.as_str())));
+        let changes: Vec<_> = gone.chain(made).collect();
+        config.apply_all(&self.flow.mesh, "default", &changes).await;
     }
 }
 
@@ -221,9 +104,8 @@ fn triples(count: usize) -> Vec<Triple> {
     (0..count).map(triple).collect()
 }
 
-#[tokio::test]
-async fn records_become_answers() {
-    let system = System::start().await;
+async fn records_become_answers(place: Place) {
+    let system = System::start(&place).await;
     system.write("c", triples(105)).await;
     system.holds("c", 105).await;
     let mut ask = TriplesQueryRequest {
@@ -287,9 +169,8 @@ async fn records_become_answers() {
     assert_eq!(bad[0].error.as_ref().unwrap().kind, "sparql-parse-error");
 }
 
-#[tokio::test]
-async fn a_bad_triple_is_put_aside_and_the_others_are_kept() {
-    let system = System::start().await;
+async fn a_bad_triple_is_put_aside_and_the_others_are_kept(place: Place) {
+    let system = System::start(&place).await;
     let mut record = triples(3);
     record.push(Triple::new(
         Term::literal("x"),
@@ -298,21 +179,8 @@ async fn a_bad_triple_is_put_aside_and_the_others_are_kept() {
     ));
     system.write("c", record).await;
     system.holds("c", 3).await;
-    let aside = async {
-        loop {
-            let taken = system.mesh.bus().take(&put_aside::subscription()).await;
-            if let Some(delivery) = taken.unwrap() {
-                return delivery;
-            }
-            tokio::task::yield_now().await;
-        }
-    };
-    let aside = tokio::time::timeout(SOON, aside)
-        .await
-        .expect("the record is put aside");
-    let told: tg_schemas::msg::PutAside = aside.envelope.read().unwrap();
+    let told = system.flow.dead_letter().await;
     assert_eq!(told.detail, "triples[3].s: a literal cannot be a subject");
-    aside.ack();
 }
 
 async fn drop_of(
@@ -328,14 +196,14 @@ async fn drop_of(
     };
     let to = Topic::system(Class::Request, &drop_topic("graph"));
     let answer = system
+        .flow
         .mesh
-        .ask::<_, CollectionDropped>(&to, &ask, system.options());
+        .ask::<_, CollectionDropped>(&to, &ask, system.flow.options());
     answer.last().await.unwrap()
 }
 
-#[tokio::test]
-async fn dropped_collections_are_gone_and_others_of_like_names_stay() {
-    let system = System::start().await;
+async fn dropped_collections_are_gone_and_others_of_like_names_stay(place: Place) {
+    let system = System::start(&place).await;
     let names = ["docs", "docs_2024", "docs:2024", "d\u{f6}cs"];
     system.set_collections(&names.map(|name| (name, 0))).await;
     for name in names.iter().copied().chain(["unregistered"]) {
@@ -362,9 +230,8 @@ async fn dropped_collections_are_gone_and_others_of_like_names_stay() {
     system.holds("docs_2024", 2).await;
 }
 
-#[tokio::test]
-async fn what_came_from_a_chunk_is_taken_back() {
-    let system = System::start().await;
+async fn what_came_from_a_chunk_is_taken_back(place: Place) {
+    let system = System::start(&place).await;
     let of_chunk = |chunk: &str, count: usize| {
         let id = subgraph_id(chunk, "extractor");
         let extraction = Extraction {
@@ -400,17 +267,17 @@ async fn what_came_from_a_chunk_is_taken_back() {
     let to = topic(Class::Flow, RETRACT);
     for _ in 0..2 {
         system
+            .flow
             .mesh
-            .record(&to, &record, system.options())
+            .record(&to, &record, system.flow.options())
             .await
             .unwrap();
         system.holds("c", one).await;
     }
 }
 
-#[tokio::test]
-async fn a_frontier_and_its_sources_are_one_question_each() {
-    let system = System::start().await;
+async fn a_frontier_and_its_sources_are_one_question_each(place: Place) {
+    let system = System::start(&place).await;
     let fact = |s: &str, p: &str, o: Term| Triple::new(Term::iri(s), Term::iri(p), o);
     let built = fact("urn:bridge", "urn:p:built", Term::literal("1429"));
     let derived = "http://www.w3.org/ns/prov#wasDerivedFrom";
@@ -435,18 +302,22 @@ async fn a_frontier_and_its_sources_are_one_question_each() {
         ..NeighbourhoodRequest::default()
     };
     let to = topic(Class::Request, NEIGHBOURS);
-    let answer = system
-        .mesh
-        .ask::<_, NeighbourhoodResponse>(&to, &around, system.options());
+    let answer =
+        system
+            .flow
+            .mesh
+            .ask::<_, NeighbourhoodResponse>(&to, &around, system.flow.options());
     let found = answer.last().await.unwrap();
     assert_eq!((found.edges.len(), found.terms.len()), (1, 3));
     let elsewhere = NeighbourhoodRequest {
         collection: "other".to_owned(),
         ..around
     };
-    let answer = system
-        .mesh
-        .ask::<_, NeighbourhoodResponse>(&to, &elsewhere, system.options());
+    let answer =
+        system
+            .flow
+            .mesh
+            .ask::<_, NeighbourhoodResponse>(&to, &elsewhere, system.flow.options());
     assert!(answer.last().await.unwrap().edges.is_empty());
     let of = SourcesRequest {
         collection: "c".to_owned(),
@@ -455,9 +326,18 @@ async fn a_frontier_and_its_sources_are_one_question_each() {
     };
     let to = topic(Class::Request, SOURCES);
     let answer = system
+        .flow
         .mesh
-        .ask::<_, SourcesResponse>(&to, &of, system.options());
+        .ask::<_, SourcesResponse>(&to, &of, system.flow.options());
     let found = answer.last().await.unwrap();
     assert_eq!(found.traced[0].documents, [0]);
     assert_eq!(found.documents[0].uri, "urn:doc");
 }
+
+tg_testkit::on_both_buses!(
+    records_become_answers,
+    a_bad_triple_is_put_aside_and_the_others_are_kept,
+    dropped_collections_are_gone_and_others_of_like_names_stay,
+    what_came_from_a_chunk_is_taken_back,
+    a_frontier_and_its_sources_are_one_question_each,
+);

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use tg_ingest::IngestSettings;
+use tg_ingest::Options;
 use tg_mesh::embedded::EmbeddedBus;
 use tg_mesh::{Ask, Cx, MeshOptions, Out, Processor, Read, ReadFault, Serve};
 use tg_schemas::msg::{
@@ -152,9 +152,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Processor::new("triples-write").reads::<Triples>("input", triples.clone()),
         Processor::new("kw-index").reads::<Chunk>("input", chunks.clone()),
     ];
-    hosted.extend(tg_ingest::processors(IngestSettings::of_this_program(
-        "decode",
-    )));
+    hosted.extend(tg_ingest::processors(
+        &mesh,
+        Options::of_this_program("decode"),
+    ));
     for processor in hosted {
         mesh.host(processor).await?;
     }

@@ -14,19 +14,19 @@ use tokio::time::{Instant, timeout};
 use crate::decode::{Fault, Format, Frame, Limits};
 use crate::decode::{HEADER, frame, header};
 use crate::engine::turns::Turns;
-use crate::settings::IngestSettings;
+use crate::options::Options;
 
 /// How long a child may refuse a piece of its document.
 const FEED: Duration = Duration::from_secs(30);
 
 /// Starts children, a few at once.
 pub(crate) struct Children {
-    settings: IngestSettings,
+    settings: Options,
     turns: Mutex<Turns<oneshot::Sender<()>>>,
 }
 
 impl Children {
-    pub(crate) fn new(settings: IngestSettings) -> Self {
+    pub(crate) fn new(settings: Options) -> Self {
         Self {
             turns: Mutex::new(Turns::new(settings.children, settings.kept)),
             settings,
@@ -226,7 +226,7 @@ mod tests {
 
     /// What is heard of a child that runs a script.
     async fn heard(script: &str, pause: Duration) -> Vec<Frame> {
-        let mut settings = IngestSettings::of_this_program("");
+        let mut settings = Options::of_this_program("");
         settings.program = PathBuf::from("/bin/sh");
         settings.args = vec!["-c".to_owned(), script.to_owned()];
         settings.limits.pause = pause;
@@ -265,8 +265,8 @@ mod tests {
     }
 
     /// Children that take their document in and say nothing for a long time.
-    fn slow() -> IngestSettings {
-        let mut settings = IngestSettings::of_this_program("");
+    fn slow() -> Options {
+        let mut settings = Options::of_this_program("");
         settings.program = PathBuf::from("/bin/sh");
         let script = "/bin/cat >/dev/null; exec /bin/sleep 60";
         settings.args = vec!["-c".to_owned(), script.to_owned()];

@@ -18,8 +18,8 @@ use crate::engine::text::{TextDecoder, tidy};
 use crate::engine::window::Windows;
 use crate::fault::{met, refused};
 use crate::now;
+use crate::options::Options;
 use crate::parts::{Parts, SECTION};
-use crate::settings::IngestSettings;
 use crate::source::{About, keep};
 
 /// Most bad pages that an error names.
@@ -31,7 +31,7 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    pub(crate) fn new(settings: IngestSettings) -> Arc<Self> {
+    pub(crate) fn new(settings: Options) -> Arc<Self> {
         Arc::new(Self {
             children: Children::new(settings),
         })

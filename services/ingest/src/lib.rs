@@ -13,13 +13,13 @@ pub mod decode;
 mod decoder;
 mod engine;
 mod fault;
+mod options;
 mod parts;
-mod settings;
 mod source;
 
-use tg_mesh::Processor;
+use tg_mesh::{Mesh, Processor};
 
-pub use settings::IngestSettings;
+pub use options::Options;
 
 /// Documents of one flow that are taken apart at once.
 const DOCUMENTS: usize = 4;
@@ -27,11 +27,11 @@ const DOCUMENTS: usize = 4;
 const TEXTS: usize = 16;
 
 /// The processors of this service.
-pub fn processors(settings: IngestSettings) -> Vec<Processor> {
+pub fn processors(_: &Mesh, options: Options) -> Vec<Processor> {
     let types = ["collection"];
     vec![
         Processor::new("document-decoder")
-            .reads("input", decoder::Decoder::new(settings))
+            .reads("input", decoder::Decoder::new(options))
             .watches(&types)
             .concurrency(DOCUMENTS),
         Processor::new("chunker")

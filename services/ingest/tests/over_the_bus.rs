@@ -6,12 +6,12 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use system::System;
 use tg_schemas::Term;
+use tg_testkit::place::Place;
 
 const SECOND: &str = "\u{20}is the second paragraph, and long enough to be a chunk of its own.";
 
-#[tokio::test]
-async fn plain_text_becomes_chunks_that_can_be_traced() {
-    let system = System::start(&[("chunk-size", "60"), ("chunk-overlap", "0")]).await;
+async fn plain_text_becomes_chunks_that_can_be_traced(place: Place) {
+    let system = System::start(&place, &[("chunk-size", "60"), ("chunk-overlap", "0")]).await;
     let text = format!("Préface: the first paragraph of this text.\n\nHere{SECOND}");
     system.put("urn:doc:a", "text/plain", text.as_bytes());
     system.load_text("urn:doc:a", "").await;
@@ -57,9 +57,8 @@ async fn plain_text_becomes_chunks_that_can_be_traced() {
     );
 }
 
-#[tokio::test]
-async fn doing_it_again_makes_the_same_things_and_leaves_unchanged_ones_alone() {
-    let system = System::start(&[("chunk-size", "20"), ("chunk-overlap", "0")]).await;
+async fn doing_it_again_makes_the_same_things_and_leaves_unchanged_ones_alone(place: Place) {
+    let system = System::start(&place, &[("chunk-size", "20"), ("chunk-overlap", "0")]).await;
     system.put(
         "urn:doc:a",
         "text/plain",
@@ -84,9 +83,8 @@ async fn doing_it_again_makes_the_same_things_and_leaves_unchanged_ones_alone() 
     );
 }
 
-#[tokio::test]
-async fn a_markdown_document_goes_through_a_section() {
-    let system = System::start(&[]).await;
+async fn a_markdown_document_goes_through_a_section(place: Place) {
+    let system = System::start(&place, &[]).await;
     system.put(
         "urn:doc:m",
         "text/markdown",
@@ -104,9 +102,8 @@ async fn a_markdown_document_goes_through_a_section() {
     assert_eq!(chunk.metadata.unwrap().root, "urn:doc:m");
 }
 
-#[tokio::test]
-async fn a_pdf_goes_through_its_pages() {
-    let system = System::start(&[]).await;
+async fn a_pdf_goes_through_its_pages(place: Place) {
+    let system = System::start(&place, &[]).await;
     system.put(
         "urn:doc:p",
         "application/pdf",
@@ -133,9 +130,8 @@ async fn a_pdf_goes_through_its_pages() {
     }
 }
 
-#[tokio::test]
-async fn content_that_came_by_itself_gets_a_document() {
-    let system = System::start(&[]).await;
+async fn content_that_came_by_itself_gets_a_document(place: Place) {
+    let system = System::start(&place, &[]).await;
     system.load_text("", "Some text that came by itself.").await;
     let html = STANDARD.encode("<html><p>A page that came by itself.</p></html>");
     system.load_document("urn:mine", &html).await;
@@ -150,9 +146,8 @@ async fn content_that_came_by_itself_gets_a_document() {
     assert_eq!(kind, Some(Term::literal("text/html")));
 }
 
-#[tokio::test]
-async fn bad_documents_are_put_aside_by_name_and_others_go_on() {
-    let system = System::start(&[]).await;
+async fn bad_documents_are_put_aside_by_name_and_others_go_on(place: Place) {
+    let system = System::start(&place, &[]).await;
     for (id, kind, content, why) in [
         ("urn:empty", "text/plain", &b""[..], "is empty"),
         ("urn:blank", "text/markdown", b" \n\t\n", "has no text"),
@@ -203,10 +198,9 @@ fn kind_docx() -> &'static str {
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 }
 
-#[tokio::test]
-async fn a_long_text_passes_in_windows_with_exact_offsets() {
+async fn a_long_text_passes_in_windows_with_exact_offsets(place: Place) {
     let size = [("chunk-size", "60000"), ("chunk-overlap", "1000")];
-    let system = System::start(&size).await;
+    let system = System::start(&place, &size).await;
     let line = "Zeile über Brücken und Türme, recht lang.\n\n";
     let text = line.repeat((5 << 20) / line.len());
     system.put("urn:long", "text/plain", text.as_bytes());
@@ -230,3 +224,13 @@ async fn a_long_text_passes_in_windows_with_exact_offsets() {
     }
     assert!(last >= text.trim_end().chars().count());
 }
+
+tg_testkit::on_both_buses!(
+    plain_text_becomes_chunks_that_can_be_traced,
+    doing_it_again_makes_the_same_things_and_leaves_unchanged_ones_alone,
+    a_markdown_document_goes_through_a_section,
+    a_pdf_goes_through_its_pages,
+    content_that_came_by_itself_gets_a_document,
+    bad_documents_are_put_aside_by_name_and_others_go_on,
+    a_long_text_passes_in_windows_with_exact_offsets,
+);

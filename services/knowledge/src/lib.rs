@@ -24,4 +24,5 @@ mod processors;
 mod purge;
 mod store;
 
+pub use options::Options;
 pub use processors::processors;

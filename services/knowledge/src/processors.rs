@@ -1,16 +1,14 @@
 //! The service as processors of the mesh: thin handlers over one store.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use tg_collections::reaper;
 use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
 use tg_schemas::msg::{GraphEmbeddings, KnowledgeRequest, KnowledgeResponse, Triples};
-use tg_storage::Durability;
 use tokio::sync::Notify;
 
 use crate::handlers::{Knowledge, Recorder};
-use crate::options::{QUESTIONS, RECORDS};
+use crate::options::{Options, QUESTIONS, RECORDS};
 use crate::purge;
 use crate::store::sqlite::SqliteCores;
 
@@ -19,13 +17,14 @@ const FILE: &str = "knowledge.sqlite";
 /// Name of the store among processes.
 const STORE: &str = "knowledge";
 
-/// The processors that keep knowledge cores, over one file in `data_dir`. It is opened, and its lock taken,
+/// The processors that keep knowledge cores, over one file. It is opened, and its lock taken,
 /// when this process becomes its owner. Also starts the tasks that purge what was deleted.
-pub fn processors(mesh: &Mesh, data_dir: &Path, durability: Durability) -> Vec<Processor> {
-    let file = data_dir.join(FILE);
-    let open = move || SqliteCores::open(&file, durability);
+pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
+    let file = options.data_dir.join(FILE);
+    let opened = file.clone();
+    let open = move || SqliteCores::open(&opened, options.durability);
     let store = OwnedStore::blocking(STORE, open);
-    store.kept_in(data_dir.join(FILE));
+    store.kept_in(file);
     let wake = Arc::new(Notify::new());
     let purge = purge::run(mesh.clone(), store.clone(), wake.clone());
     mesh.spawn(TaskKind::Background, purge);

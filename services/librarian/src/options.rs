@@ -6,13 +6,28 @@ use tg_storage::Durability;
 
 use crate::engine::quota::Quota;
 
-/// Options of the librarian.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Directory of the rows, and of the content beside them.
-    pub data_dir: PathBuf,
-    /// How hard a commit is.
-    pub durability: Durability,
+tg_settings::options! {
+    /// Options of the librarian.
+    pub struct Options {
+        /// Documents of one workspace at most, parts of documents included.
+        documents: u64 = 10_000_000, Whole(1..=1 << 40);
+        /// Content of the documents of one workspace at most, in MiB.
+        content_mb: u64 = 262_144, Whole(1..=1 << 30);
+    }
+    given {
+        /// Directory of the service's files.
+        data_dir: PathBuf,
+        /// How hard a commit is.
+        durability: Durability,
+    }
+}
+
+impl Options {
     /// What each workspace may keep.
-    pub quota: Quota,
+    pub(crate) fn quota(&self) -> Quota {
+        Quota {
+            documents: self.documents,
+            bytes: self.content_mb << 20,
+        }
+    }
 }

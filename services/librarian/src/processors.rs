@@ -37,7 +37,7 @@ const CONCURRENCY: usize = 512;
 pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Error> {
     let file = options.data_dir.join(FILE);
     let (rows, content) = (file.clone(), options.data_dir.join(CONTENT));
-    let (durability, quota) = (options.durability, options.quota);
+    let (durability, quota) = (options.durability, options.quota());
     let wake = Arc::new(Notify::new());
     let told = wake.clone();
     let store = OwnedStore::new(PROCESSOR, move || {

@@ -44,6 +44,10 @@ impl Completer {
 
     /// Starts the request. The stream ends with [`ChatEvent::Done`] or an error, at the latest when
     /// `left` has passed or `cancel` fires; both close the provider's socket.
+    ///
+    /// # Errors
+    /// What the provider refused before the first piece, after the retries; [`LlmError::Timeout`] when `left` has passed,
+    /// [`LlmError::Cancelled`] when `cancel` fired.
     pub async fn open(
         &self,
         request: &ChatRequest,
@@ -70,6 +74,9 @@ impl Completer {
     }
 
     /// Lists the provider's models, within the time left.
+    ///
+    /// # Errors
+    /// As the provider answers; [`LlmError::Timeout`] when `left` has passed, [`LlmError::Cancelled`] when `cancel` fired.
     pub async fn list_models(
         &self,
         left: Duration,

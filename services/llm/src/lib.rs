@@ -2,7 +2,7 @@
 //!
 //! * [`ChatModel`] is what a provider can do; [`providers`] holds one file per dialect and
 //!   [`builtin`] the extractive reader that serves when no provider is configured.
-//! * [`ProviderSettings`] chooses the provider from settings; keys are [`Secret`]s.
+//! * [`Options`] chooses the provider by its variables; keys are [`Secret`]s.
 //! * [`Completer`] runs a request against a model: retries before the first piece, one deadline, cancel
 //!   down to the provider's socket.
 //! * [`processors`] are the two hosted processors, `text-completion` and `text-completion-rag`.
@@ -13,15 +13,14 @@ pub mod builtin;
 mod completer;
 mod error;
 mod handler;
-
 mod model;
+mod options;
+mod processors;
 pub mod providers;
-mod settings;
 
 pub use completer::Completer;
 pub use error::LlmError;
-pub use handler::processors;
-
 pub use model::{ChatEvent, ChatModel, ChatRequest, ChatStream, Completion, Format};
-pub use settings::ProviderSettings;
-pub use tg_provider_http::{Backoff, Secret, SettingFault};
+pub use options::Options;
+pub use processors::processors;
+pub use tg_provider_http::{Backoff, Secret};

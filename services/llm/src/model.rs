@@ -73,8 +73,14 @@ pub trait ChatModel: Send + Sync + 'static {
     fn default_model(&self) -> &str;
 
     /// Sends the request. Resolves when the provider has accepted it.
+    ///
+    /// # Errors
+    /// What the provider refused, or that it cannot be reached.
     async fn chat(&self, request: &ChatRequest) -> Result<ChatStream, LlmError>;
 
     /// Lists what the provider offers.
+    ///
+    /// # Errors
+    /// [`LlmError::Unsupported`] where the provider cannot say, else as for [`Self::chat`].
     async fn list_models(&self) -> Result<Vec<ModelInfo>, LlmError>;
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tg_llm::{Backoff, Completer, ProviderSettings, processors};
+use tg_llm::{Backoff, Options, processors};
 use tg_mesh::embedded::EmbeddedBus;
 use tg_mesh::{Ask, Cx, Host, MeshOptions, Out, Processor, Read, ReadFault, Serve};
 use tg_schemas::msg::{
@@ -71,12 +71,6 @@ struct World {
 
 async fn world(rules: Vec<Rule>) -> World {
     let server = ScriptedModel::start(rules).await.unwrap();
-    let url = server.url();
-    let settings = ProviderSettings::from_lookup(|name| match name {
-        "OPENAI_BASE_URL" => Some(url.clone()),
-        _ => None,
-    })
-    .unwrap();
     let mesh = Host::start(Arc::new(EmbeddedBus::in_memory()), MeshOptions::default())
         .await
         .unwrap();
@@ -91,8 +85,12 @@ async fn world(rules: Vec<Rule>) -> World {
         attempts: 1,
         ..Backoff::default()
     };
-    let completer = Completer::new(settings.build().unwrap()).with_backoff(backoff);
-    for processor in processors(completer) {
+    let options = Options {
+        openai_base_url: Some(server.url()),
+        backoff,
+        ..Options::default()
+    };
+    for processor in processors(&mesh, options).unwrap() {
         mesh.host(processor).await.unwrap();
     }
     let there = |view: &tg_mesh::PresenceView| view.attached("text-completion", "default", "f", 1);

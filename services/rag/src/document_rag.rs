@@ -24,8 +24,8 @@ use crate::engine::plan::DocumentPlan;
 use crate::fault;
 use crate::frames::End;
 use crate::narrator::Narrator;
+use crate::options::Options;
 use crate::processors::{now, trace_id};
-use crate::settings::Settings;
 use crate::synthesis::{self, Task, usage};
 
 const PROMPT: &str = "document-prompt";
@@ -38,7 +38,7 @@ const CHUNK: usize = 20_000;
 const CHUNKS: usize = 240 << 10;
 
 /// Serves `request` of `document-rag`.
-pub struct DocumentRag(pub Arc<Settings>);
+pub struct DocumentRag(pub Arc<Options>);
 
 #[async_trait]
 impl Serve<DocumentRagQuery, DocumentRagResponse> for DocumentRag {
@@ -49,7 +49,7 @@ impl Serve<DocumentRagQuery, DocumentRagResponse> for DocumentRag {
         out: Out<DocumentRagResponse>,
     ) -> Result<(), Error> {
         let (index, reranker) = (cx.has("keyword-index-request"), cx.has("reranker-request"));
-        let plan = DocumentPlan::new(&ask, &self.0.documents, index, reranker)?;
+        let plan = DocumentPlan::new(&ask, &self.0, index, reranker)?;
         let mut narrator = Narrator::new(&cx, out, ask.streaming, &plan.collection);
         let answered = answer(&cx, &ask, &plan, &mut narrator).await;
         narrator.count("documents", answered.is_ok());

@@ -28,8 +28,8 @@ use crate::engine::traversal::{Kept, Scored, Walk};
 use crate::fault;
 use crate::frames::End;
 use crate::narrator::Narrator;
+use crate::options::Options;
 use crate::processors::{now, trace_id};
-use crate::settings::Settings;
 use crate::synthesis::{self, Task, Written, usage};
 
 const PROMPT: &str = "kg-synthesis";
@@ -43,7 +43,7 @@ const PART: usize = 4_000;
 const FACTS: usize = 120 << 10;
 
 /// Serves `request` of `graph-rag`.
-pub struct GraphRag(pub Arc<Settings>);
+pub struct GraphRag(pub Arc<Options>);
 
 #[async_trait]
 impl Serve<GraphRagQuery, GraphRagResponse> for GraphRag {
@@ -53,7 +53,7 @@ impl Serve<GraphRagQuery, GraphRagResponse> for GraphRag {
         ask: GraphRagQuery,
         out: Out<GraphRagResponse>,
     ) -> Result<(), Error> {
-        let plan = GraphPlan::new(&ask, &self.0.graph)?;
+        let plan = GraphPlan::new(&ask, &self.0)?;
         let mut narrator = Narrator::new(&cx, out, ask.streaming, &plan.collection);
         let answered = answer(&cx, &ask, &plan, &mut narrator).await;
         narrator.count("graph", answered.is_ok());

@@ -19,12 +19,11 @@ mod fault;
 mod frames;
 mod graph_rag;
 mod narrator;
+mod options;
 mod processors;
 mod reranker;
-mod settings;
 mod structured;
 mod synthesis;
 
+pub use options::Options;
 pub use processors::processors;
-pub use settings::{KEYS, Settings};
-pub use tg_provider_http::SettingFault;

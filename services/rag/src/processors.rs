@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use chrono::{SecondsFormat, Utc};
-use tg_mesh::{Cx, Processor};
+use tg_mesh::{Cx, Mesh, Processor};
 use tg_provenance::retrieval_id;
 use tg_schemas::table::TABLE;
+use tg_settings::Fault;
 
 use crate::document_rag::DocumentRag;
 use crate::graph_rag::GraphRag;
+use crate::options::Options;
 use crate::reranker::Reranker;
-use crate::settings::Settings;
 use crate::structured::{Diagnosis, Nlp, Structured};
 
 /// Row that says which store of ours answers a flow's patterns.
@@ -19,17 +20,21 @@ const STORE_ROW: &str = "processor:triples-query";
 const CONCURRENCY: usize = 256;
 
 /// The processors of this service, to be hosted.
-pub fn processors(settings: Settings) -> Vec<Processor> {
-    let settings = Arc::new(settings);
+///
+/// # Errors
+/// The reranking model that the options name cannot be asked.
+pub fn processors(_: &Mesh, options: Options) -> Result<Vec<Processor>, Fault> {
+    let reranker = Reranker(options.reranker()?);
+    let options = Arc::new(options);
     let processor = |id| Processor::new(id).concurrency(CONCURRENCY);
-    vec![
+    Ok(vec![
         processor("graph-rag")
-            .serves("request", Arc::new(GraphRag(settings.clone())))
+            .serves("request", Arc::new(GraphRag(options.clone())))
             .watches(&[STORE_ROW]),
         processor("document-rag")
-            .serves("request", Arc::new(DocumentRag(settings.clone())))
+            .serves("request", Arc::new(DocumentRag(options)))
             .watches(&[STORE_ROW]),
-        processor("reranker").serves("request", Arc::new(Reranker(settings))),
+        processor("reranker").serves("request", Arc::new(reranker)),
         processor("nlp-query")
             .serves("request", Arc::new(Nlp))
             .watches(&[TABLE]),
@@ -37,7 +42,7 @@ pub fn processors(settings: Settings) -> Vec<Processor> {
         processor("structured-diag")
             .serves("request", Arc::new(Diagnosis))
             .watches(&[TABLE]),
-    ]
+    ])
 }
 
 /// Names the trace of a question: the same again when it is asked again under its id.

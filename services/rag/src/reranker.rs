@@ -2,7 +2,6 @@
 
 mod endpoint;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -15,7 +14,6 @@ pub use endpoint::{Dialect, Endpoint};
 
 use crate::engine::rank::{Ranked, Vectors, rank};
 use crate::fault;
-use crate::settings::Settings;
 
 /// Most texts and queries of one question.
 const TEXTS: usize = 5_000;
@@ -30,8 +28,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const LARGE: usize = 64 << 10;
 const EMBEDDINGS: &str = "embeddings-request";
 
-/// Serves `request` of `reranker`.
-pub struct Reranker(pub Arc<Settings>);
+/// Serves `request` of `reranker`, by a model elsewhere if there is one.
+pub struct Reranker(pub Option<Endpoint>);
 
 #[async_trait]
 impl Serve<RerankerRequest, RerankerResponse> for Reranker {
@@ -75,7 +73,7 @@ impl Reranker {
         if queries.is_empty() || texts.is_empty() {
             return Ok(Vec::new());
         }
-        if let Some(endpoint) = &self.0.reranker {
+        if let Some(endpoint) = &self.0 {
             let until = tokio::time::Instant::now() + cx.deadline.left();
             let ranking = endpoint.rank(cx.parameter("model"), &queries, &texts, limit, until);
             return tokio::select! {

@@ -21,5 +21,6 @@ mod purge;
 pub mod store;
 
 pub use error::RowsError;
+pub use options::Options;
 pub use processors::processors;
 pub use tg_collections::CollectionKey;

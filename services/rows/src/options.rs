@@ -1,6 +1,24 @@
-//! Bounds of the service.
+//! Bounds of the service, and what whoever starts it decides.
+
+use std::path::PathBuf;
+
+use tg_storage::Durability;
 
 /// Records in progress: they share commits.
 pub(crate) const WRITES: usize = 128;
 /// Questions in progress.
 pub(crate) const QUESTIONS: usize = 64;
+
+tg_settings::options! {
+    /// Options of the rows.
+    pub struct Options {
+        /// Rows of one workspace at most.
+        workspace_rows: u64 = 20_000_000, Whole(1..=1 << 40);
+    }
+    given {
+        /// Directory of the service's files.
+        data_dir: PathBuf,
+        /// How hard a commit is.
+        durability: Durability,
+    }
+}

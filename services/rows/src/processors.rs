@@ -1,16 +1,14 @@
 //! The rows as processors of the mesh: thin handlers, one store for both.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use tg_collections::{Dropper, Retractor, reaper};
 use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
 use tg_schemas::msg::{ExtractedObject, RETRACT, drop_topic};
 use tg_schemas::table::TABLE;
-use tg_storage::Durability;
 
 use crate::handlers::{Querier, Writer};
-use crate::options::{QUESTIONS, WRITES};
+use crate::options::{Options, QUESTIONS, WRITES};
 use crate::purge;
 use crate::store::sqlite::SqliteRows;
 
@@ -19,21 +17,16 @@ const FILE: &str = "rows.sqlite";
 /// Name by which processes agree on the owner.
 const STORE: &str = "rows";
 
-/// The processors that keep and query rows, over one file in `data_dir`. A process that stands by leaves the
+/// The processors that keep and query rows, over one file. A process that stands by leaves the
 /// file alone. Also starts the task that removes what was dropped.
-///
-/// A workspace may keep `most` rows.
-pub fn processors(
-    mesh: &Mesh,
-    data_dir: &Path,
-    durability: Durability,
-    most: u64,
-) -> Vec<Processor> {
-    let file = data_dir.join(FILE);
+pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
+    let file = options.data_dir.join(FILE);
+    let (durability, most) = (options.durability, options.workspace_rows);
+    let opened = file.clone();
     let store = OwnedStore::blocking(STORE, move || {
-        Ok::<_, tg_storage::StorageError>(SqliteRows::open(&file, durability)?.holding(most))
+        Ok::<_, tg_storage::StorageError>(SqliteRows::open(&opened, durability)?.holding(most))
     });
-    store.kept_in(data_dir.join(FILE));
+    store.kept_in(file);
     mesh.spawn(
         TaskKind::Background,
         purge::run(mesh.clone(), store.clone()),

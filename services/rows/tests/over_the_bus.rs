@@ -9,8 +9,9 @@ use tg_schemas::msg::{
     RowsQueryRequest, RowsQueryResponse, drop_topic,
 };
 use tg_schemas::{Class, ErrorCode};
-use tg_storage::Durability;
-use tg_testkit::flow::{Rows, TestFlow, Wiring};
+use tg_testkit::config::Config;
+use tg_testkit::flow::{TestFlow, Wiring};
+use tg_testkit::place::Place;
 
 const CITIES: &str = r#"{"fields": [{"name": "id", "type": "integer", "primary_key": true},
     {"name": "name"}, {"name": "people", "type": "integer", "indexed": true}]}"#;
@@ -24,14 +25,18 @@ struct System {
     _dir: tempfile::TempDir,
 }
 
-async fn start(rows: Rows) -> System {
+async fn start(place: &Place, rows: Config) -> System {
     rows.put("schema", "cities", CITIES)
         .put("schema", "broken", "{")
         .collection("docs", 3);
     let dir = tempfile::tempdir().unwrap();
-    let host = |mesh: &_| tg_rows::processors(mesh, dir.path(), Durability::Process, 1_000_000);
+    let options = tg_rows::Options {
+        data_dir: dir.path().to_owned(),
+        ..tg_rows::Options::default()
+    };
+    let host = |mesh: &_| tg_rows::processors(mesh, options);
     System {
-        flow: TestFlow::start(rows, WIRING, host).await,
+        flow: TestFlow::start(place, rows, WIRING, host).await,
         _dir: dir,
     }
 }
@@ -87,9 +92,8 @@ impl System {
     }
 }
 
-#[tokio::test]
-async fn rows_are_stored_asked_for_and_taken_back() {
-    let system = start(Rows::default()).await;
+async fn rows_are_stored_asked_for_and_taken_back(place: Place) {
+    let system = start(&place, Config::new()).await;
     let run = RunId::new(3, "default", "p");
     let record = object(
         "urn:chunk:1:cities",
@@ -149,9 +153,8 @@ async fn rows_are_stored_asked_for_and_taken_back() {
     assert_eq!(system.names("docs_2024").await, ["Bonn"]);
 }
 
-#[tokio::test]
-async fn what_does_not_fit_is_told_and_the_rest_is_stored() {
-    let system = start(Rows::default()).await;
+async fn what_does_not_fit_is_told_and_the_rest_is_stored(place: Place) {
+    let system = start(&place, Config::new()).await;
     let record = object(
         "load",
         "c",
@@ -177,9 +180,8 @@ async fn what_does_not_fit_is_told_and_the_rest_is_stored() {
     );
 }
 
-#[tokio::test]
-async fn bad_queries_say_what_is_wrong() {
-    let system = start(Rows::default()).await;
+async fn bad_queries_say_what_is_wrong(place: Place) {
+    let system = start(&place, Config::new()).await;
     let answer = system.ask("c", "{ broken { id } }", json!({})).await;
     let told: Vec<_> = answer
         .errors
@@ -203,11 +205,10 @@ async fn bad_queries_say_what_is_wrong() {
     );
 }
 
-#[tokio::test]
-async fn a_late_retraction_meets_nothing_of_the_next_life() {
-    let rows = Rows::default();
+async fn a_late_retraction_meets_nothing_of_the_next_life(place: Place) {
+    let rows = Config::new();
     rows.collection("docs", 3);
-    let system = start(rows).await;
+    let system = start(&place, rows).await;
     let run = |incarnation| RunId::new(incarnation, "default", "p");
     let values: &[&[(&str, &str)]] = &[&[("id", "1"), ("name", "Rome")]];
     let record = object("urn:chunk:1:cities", "docs", values);
@@ -234,3 +235,10 @@ async fn a_late_retraction_meets_nothing_of_the_next_life() {
     system.flow.tallied("due").await;
     assert!(system.names("docs").await.is_empty());
 }
+
+tg_testkit::on_both_buses!(
+    rows_are_stored_asked_for_and_taken_back,
+    what_does_not_fit_is_told_and_the_rest_is_stored,
+    bad_queries_say_what_is_wrong,
+    a_late_retraction_meets_nothing_of_the_next_life,
+);

@@ -1,12 +1,14 @@
 //! Tool calls: MCP servers that a workspace configures, and a few tools built in.
 //!
 //! Hosts the processor `mcp-tool`. A request names a key of config type `mcp`, or one of the reserved names
-//! in [`builtin`]. Sessions with MCP servers are kept and used again. Addresses, tokens and what a server
+//! in [`engine`]. Sessions with MCP servers are kept and used again. Addresses, tokens and what a server
 //! says beyond its own result never reach a client.
 
-pub mod builtin;
-mod handler;
+pub mod engine;
+mod handlers;
 mod mcp;
-mod processor;
+mod options;
+mod processors;
 
-pub use processor::{TOOL, processors};
+pub use options::Options;
+pub use processors::{TOOL, processors};

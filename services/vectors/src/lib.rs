@@ -19,7 +19,7 @@ pub mod store;
 pub use engine::kind::Kind;
 pub use engine::point::{Condition, Facets, MAX_DIMENSION, Point, Subject, check_vector};
 pub use error::VectorError;
-pub use options::Limits;
+pub use options::{Limits, Options};
 pub use processors::processors;
 pub use store::keywords::SqliteKeywords;
 pub use store::points::SqlitePoints;

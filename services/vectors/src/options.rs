@@ -1,4 +1,8 @@
-//! Bounds of the service.
+//! Bounds of the service, and what whoever starts it decides.
+
+use std::path::PathBuf;
+
+use tg_storage::Durability;
 
 /// Records of a writer in progress: they share commits.
 pub(crate) const WRITES: usize = 128;
@@ -22,6 +26,29 @@ impl Default for Limits {
         Self {
             memory: 4 << 30,
             threads,
+        }
+    }
+}
+
+tg_settings::options! {
+    /// Options of the vectors and the keyword index.
+    pub struct Options {
+        /// Memory of vectors in this process, in MiB.
+        memory_mb: usize = 4096, Whole(16..=1 << 20);
+    }
+    given {
+        /// Directory of the service's files.
+        data_dir: PathBuf,
+        /// How hard a commit is.
+        durability: Durability,
+    }
+}
+
+impl Options {
+    pub(crate) fn limits(&self) -> Limits {
+        Limits {
+            memory: self.memory_mb << 20,
+            ..Limits::default()
         }
     }
 }

@@ -1,6 +1,5 @@
 //! The stores as processors of the mesh: thin handlers, one engine for all processors of a store.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use tg_collections::{Dropper, Retractor, reaper};
@@ -13,11 +12,10 @@ use tg_schemas::msg::{
     GraphEmbeddingsResponse, KeywordIndexRequest, KeywordIndexResponse, RowEmbeddingsRequest,
     RowEmbeddingsResponse,
 };
-use tg_storage::Durability;
 
 use crate::engine::kind::Kind;
 use crate::handlers::{KeywordIndex, Querier, Writer};
-use crate::options::{INDEXED, Limits, QUESTIONS, WRITES};
+use crate::options::{INDEXED, Options, QUESTIONS, WRITES};
 use crate::store::keywords::SqliteKeywords;
 use crate::store::points::SqlitePoints;
 
@@ -26,16 +24,12 @@ const VECTORS: &str = "vectors.sqlite";
 /// Where the keyword index is.
 const KEYWORDS: &str = "keywords.sqlite";
 
-/// The processors that keep and search vectors and words, over two files in `data_dir`. A file is opened,
+/// The processors that keep and search vectors and words, over two files. A file is opened,
 /// and its lock taken, when this process is asked first: a process that stands by leaves it alone.
 ///
 /// Also starts the tasks that purge what belonged to deleted workspaces.
-pub fn processors(
-    mesh: &Mesh,
-    data_dir: &Path,
-    durability: Durability,
-    limits: Limits,
-) -> Vec<Processor> {
+pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
+    let (durability, limits, data_dir) = (options.durability, options.limits(), options.data_dir);
     let file = data_dir.join(VECTORS);
     let open = move || SqlitePoints::open(&file, durability, limits);
     let vectors = OwnedStore::blocking("vectors", open);

@@ -4,7 +4,7 @@
 mod system;
 
 use serde_json::json;
-use system::{Config, System, metadata, topic};
+use system::{metadata, start};
 use tg_mesh::{Ask, put_aside};
 use tg_schemas::msg::{
     Chunk, ChunkEmbeddings, CollectionDrop, CollectionDropped, DocumentEmbeddings,
@@ -14,6 +14,9 @@ use tg_schemas::msg::{
     drop_topic,
 };
 use tg_schemas::{Class, ErrorCode, Term, Topic};
+use tg_testkit::config::Config;
+use tg_testkit::flow::TestFlow;
+use tg_testkit::place::Place;
 
 const GRAPH_STORE: &str = "graph-embeddings-store";
 const CHUNK_STORE: &str = "document-embeddings-store";
@@ -43,13 +46,13 @@ fn ask_graph(vector: &[f32]) -> GraphEmbeddingsRequest {
     }
 }
 
-async fn entities(system: &System, ask: &GraphEmbeddingsRequest) -> Vec<Term> {
+async fn entities(system: &TestFlow, ask: &GraphEmbeddingsRequest) -> Vec<Term> {
     let answer: GraphEmbeddingsResponse = system.ask("graph-embeddings", ask).await.unwrap();
     let found = answer.entities.into_iter();
     found.filter_map(|one| one.entity).collect()
 }
 
-async fn chunks(system: &System, collection: &str, vector: &[f32]) -> Vec<String> {
+async fn chunks(system: &TestFlow, collection: &str, vector: &[f32]) -> Vec<String> {
     let ask = DocumentEmbeddingsRequest {
         vector: vector.to_vec(),
         collection: collection.to_owned(),
@@ -59,7 +62,7 @@ async fn chunks(system: &System, collection: &str, vector: &[f32]) -> Vec<String
     answer.chunks.into_iter().map(|one| one.chunk_id).collect()
 }
 
-async fn words(system: &System, collection: &str, query: &str) -> Vec<String> {
+async fn words(system: &TestFlow, collection: &str, query: &str) -> Vec<String> {
     let ask = KeywordIndexRequest {
         query: query.to_owned(),
         collection: collection.to_owned(),
@@ -90,9 +93,8 @@ fn text(id: &str, collection: &str, text: &str) -> Chunk {
     }
 }
 
-#[tokio::test]
-async fn entities_are_found_with_their_kind_of_term_and_by_filters() {
-    let system = System::start(Config::default()).await;
+async fn entities_are_found_with_their_kind_of_term_and_by_filters(place: Place) {
+    let (system, _dir) = start(&place, Config::new()).await;
     let none = entities(&system, &ask_graph(&[1.0, 0.0])).await;
     assert!(none.is_empty(), "a collection that is not there has none");
     let (urn, text) = (Term::iri("urn:x:1"), Term::literal("http://no.iri"));
@@ -133,9 +135,8 @@ async fn entities_are_found_with_their_kind_of_term_and_by_filters() {
     );
 }
 
-#[tokio::test]
-async fn another_model_is_refused_both_ways_and_bad_points_do_not_hold_up_good_ones() {
-    let system = System::start(Config::default()).await;
+async fn another_model_is_refused_both_ways_and_bad_points_do_not_hold_up_good_ones(place: Place) {
+    let (system, _dir) = start(&place, Config::new()).await;
     let urn = Term::iri("urn:x:1");
     let bad = EntityEmbeddings::default();
     let record = graph("k", "m/2", vec![entity(urn.clone(), &[1.0, 0.0]), bad]);
@@ -165,9 +166,8 @@ async fn another_model_is_refused_both_ways_and_bad_points_do_not_hold_up_good_o
     assert!(refused.starts_with("vector: has 3 dimensions"), "{refused}");
 }
 
-#[tokio::test]
-async fn rows_keep_to_their_schema_and_index() {
-    let system = System::start(Config::default()).await;
+async fn rows_keep_to_their_schema_and_index(place: Place) {
+    let (system, _dir) = start(&place, Config::new()).await;
     let value = |index: &str, value: &str, vector: &[f32]| RowIndexEmbedding {
         index_name: index.to_owned(),
         index_value: vec![value.to_owned()],
@@ -218,9 +218,8 @@ async fn rows_keep_to_their_schema_and_index() {
     assert_eq!(refused.unwrap_err().message, "schema_name: is required");
 }
 
-#[tokio::test]
-async fn chunks_are_found_by_vector_and_by_word_until_they_are_retracted() {
-    let system = System::start(Config::default()).await;
+async fn chunks_are_found_by_vector_and_by_word_until_they_are_retracted(place: Place) {
+    let (system, _dir) = start(&place, Config::new()).await;
     for (id, vector, said) in [
         ("urn:chunk:1", [1.0, 0.0], "the pump feeds the boiler"),
         ("urn:chunk:2", [0.8, 0.2], "a boiler, a boiler!"),
@@ -256,11 +255,10 @@ async fn chunks_are_found_by_vector_and_by_word_until_they_are_retracted() {
     assert_eq!(words(&system, "c", "boiler").await, both[1..]);
 }
 
-#[tokio::test]
-async fn a_dropped_collection_is_gone_and_its_next_life_is_empty() {
-    let config = Config::default();
+async fn a_dropped_collection_is_gone_and_its_next_life_is_empty(place: Place) {
+    let config = Config::new();
     config.collection("c", 3);
-    let system = System::start(config).await;
+    let (system, _dir) = start(&place, config).await;
     system
         .write(CHUNK_STORE, &chunk("urn:chunk:1", &[1.0, 0.0]))
         .await;
@@ -310,11 +308,10 @@ async fn a_dropped_collection_is_gone_and_its_next_life_is_empty() {
     );
 }
 
-#[tokio::test]
-async fn a_run_into_a_life_that_ended_leaves_nothing() {
-    let config = Config::default();
+async fn a_run_into_a_life_that_ended_leaves_nothing(place: Place) {
+    let config = Config::new();
     config.collection("c", 1);
-    let system = System::start(config).await;
+    let (system, _dir) = start(&place, config).await;
     let of_run = |incarnation, id: &str| {
         let run = tg_runs::RunId::new(incarnation, "default", "p");
         system.in_run(&run, id)
@@ -329,7 +326,7 @@ async fn a_run_into_a_life_that_ended_leaves_nothing() {
     system
         .until(async || chunks(&system, "c", &[1.0, 0.0]).await == ["new"])
         .await;
-    let told = system.tallied(2).await;
+    let told = system.told(|all| all.len() >= 2).await;
     let effects = |record: &str| {
         let entry = told.iter().find(|entry| entry.record == record).unwrap();
         entry.effects.get("vectors").copied()
@@ -344,14 +341,12 @@ async fn a_run_into_a_life_that_ended_leaves_nothing() {
             .unwrap()
             .is_none()
     );
-    assert_eq!(topic(Class::Flow, "x").name(), "x:default:default");
 }
 
-#[tokio::test]
-async fn a_late_retraction_meets_nothing_of_the_next_life() {
-    let config = Config::default();
+async fn a_late_retraction_meets_nothing_of_the_next_life(place: Place) {
+    let config = Config::new();
     config.collection("c", 1);
-    let system = System::start(config).await;
+    let (system, _dir) = start(&place, config).await;
     let of_run = |incarnation, id: &str| {
         let run = tg_runs::RunId::new(incarnation, "default", "p");
         system.in_run(&run, id)
@@ -363,7 +358,7 @@ async fn a_late_retraction_meets_nothing_of_the_next_life() {
     system
         .write_as("chunk-load", &text(id, "c", "pump"), of_run(1, "b"))
         .await;
-    system.tallied(2).await;
+    system.told(|all| all.len() >= 2).await;
     // Chunks are named by their content: what was processed again after the deletion has the names it had before.
     let retract = Retract {
         metadata: metadata("doc", "c"),
@@ -373,7 +368,7 @@ async fn a_late_retraction_meets_nothing_of_the_next_life() {
     system
         .write_as("retract", &retract, of_run(0, "late"))
         .await;
-    let told = system.tallied(6).await;
+    let told = system.told(|all| all.len() >= 6).await;
     let late = told.iter().filter(|entry| entry.record == "late");
     assert!(late.clone().all(|entry| entry.outcome == "ok"));
     assert_eq!(late.count(), 4);
@@ -381,7 +376,17 @@ async fn a_late_retraction_meets_nothing_of_the_next_life() {
     assert_eq!(words(&system, "c", "pump").await, [id]);
     // One of its own run does what it says.
     system.write_as("retract", &retract, of_run(1, "due")).await;
-    system.tallied(10).await;
+    system.told(|all| all.len() >= 10).await;
     assert!(chunks(&system, "c", &[1.0, 0.0]).await.is_empty());
     assert!(words(&system, "c", "pump").await.is_empty());
 }
+
+tg_testkit::on_both_buses!(
+    entities_are_found_with_their_kind_of_term_and_by_filters,
+    another_model_is_refused_both_ways_and_bad_points_do_not_hold_up_good_ones,
+    rows_keep_to_their_schema_and_index,
+    chunks_are_found_by_vector_and_by_word_until_they_are_retracted,
+    a_dropped_collection_is_gone_and_its_next_life_is_empty,
+    a_run_into_a_life_that_ended_leaves_nothing,
+    a_late_retraction_meets_nothing_of_the_next_life,
+);

@@ -63,6 +63,10 @@ impl Endpoint {
     }
 
     /// One vector per text, in order, all of one length.
+    ///
+    /// # Errors
+    /// What the server refused, that it cannot be reached, or [`EmbedError::Malformed`] for an answer that is not one
+    /// vector per text.
     pub async fn embed(&self, model: &str, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
         let mut body = json!({"model": model, "input": texts});
         if let Some(dimensions) = self.dimensions {

@@ -28,8 +28,11 @@ pub struct StaticModel {
 }
 
 impl StaticModel {
-    /// Reads a directory, keeping the first `dimension` numbers of each vector if so asked. The error is
-    /// for the operator and starts with a file's name. Blocks.
+    /// Reads a directory, keeping the first `dimension` numbers of each vector if so asked. Blocks.
+    ///
+    /// # Errors
+    /// A file is not there, not what it says it is, or has fewer numbers; the text is for the operator and starts
+    /// with the file's name.
     pub fn load(directory: &Path, dimension: Option<usize>) -> Result<Self, String> {
         let (weights, tokenizer) = find(directory)?;
         check_sums(directory)?;

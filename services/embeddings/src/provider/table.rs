@@ -24,6 +24,9 @@ pub struct Table {
 
 impl Table {
     /// Reads a file's content, keeping the first `dimension` numbers of each row if so asked.
+    ///
+    /// # Errors
+    /// What is wrong with the content, to be said after the name of its file.
     pub fn read(content: &[u8], dimension: Option<usize>) -> Result<Self, String> {
         let file = SafeTensors::deserialize(content)
             .map_err(|_| "is not a complete safetensors file".to_owned())?;

@@ -11,15 +11,13 @@ mod ready;
 mod rows;
 mod write;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use tg_collections::reaper;
 use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
-use tg_storage::Durability;
 
 use crate::engine::knowledge::Content;
-use crate::settings::ExtractSettings;
+use crate::options::Options;
 use crate::store::Ledger;
 use desk::Desk;
 
@@ -35,23 +33,19 @@ const WATCHED: [&str; 4] = [
     "collection",
 ];
 
-/// The extractors, over one file in `data_dir`. A process that stands by leaves it alone.
+/// The extractors, over one file in the data directory. A process that stands by leaves it alone.
 ///
 /// Also starts the task that forgets what belonged to deleted workspaces.
-pub fn processors(
-    mesh: &Mesh,
-    data_dir: &Path,
-    durability: Durability,
-    settings: ExtractSettings,
-) -> Vec<Processor> {
-    let file = data_dir.join(FILE);
-    let store = OwnedStore::blocking(STORE, move || Ledger::open(&file, durability));
-    store.kept_in(data_dir.join(FILE));
+pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
+    let (file, durability) = (options.data_dir.join(FILE), options.durability);
+    let opened = file.clone();
+    let store = OwnedStore::blocking(STORE, move || Ledger::open(&opened, durability));
+    store.kept_in(file);
     mesh.spawn(
         TaskKind::Background,
         reaper::run(mesh.clone(), STORE, store.clone()),
     );
-    let parallel = settings.parallel;
+    let parallel = options.parallel;
     let desk = Arc::new(Desk::new(store.clone()));
     let of = |id: &str| {
         Processor::new(id)
@@ -86,6 +80,6 @@ pub fn processors(
             .reads("input", Arc::new(rows::RowsOf::new(desk.clone()))),
         of("kg-extract-ontology")
             .watches(&[ontology::ONTOLOGIES])
-            .reads("input", Arc::new(ontology::Along::new(desk, settings))),
+            .reads("input", Arc::new(ontology::Along::new(desk, options))),
     ]
 }

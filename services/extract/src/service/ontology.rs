@@ -19,7 +19,7 @@ use super::write::{TRIPLES, write};
 use crate::engine::found::RECORD;
 use crate::ontology::{Index, Ontologies, check, close, describe, named_in, says_something};
 use crate::ontology::{segments, terms};
-use crate::settings::ExtractSettings;
+use crate::options::Options;
 
 /// Config type of ontologies.
 pub(super) const ONTOLOGIES: &str = "ontology";
@@ -38,7 +38,7 @@ type Indexes = HashMap<(String, String), (String, Arc<Slot>)>;
 
 pub(super) struct Along {
     desk: Arc<Desk>,
-    settings: ExtractSettings,
+    options: Options,
     ready: Ready<Ontologies>,
     indexes: Mutex<Indexes>,
 }
@@ -69,10 +69,10 @@ impl Read<Chunk> for Along {
 }
 
 impl Along {
-    pub(super) fn new(desk: Arc<Desk>, settings: ExtractSettings) -> Self {
+    pub(super) fn new(desk: Arc<Desk>, options: Options) -> Self {
         Self {
             desk,
-            settings,
+            options,
             ready: Ready::default(),
             indexes: Mutex::default(),
         }
@@ -100,13 +100,13 @@ impl Along {
         ontologies: &Ontologies,
         text: &str,
     ) -> Result<BTreeSet<usize>, Error> {
-        if ontologies.elements().len() < self.settings.bypass_below {
+        if ontologies.elements().len() < self.options.bypass_below {
             return Ok((0..ontologies.elements().len()).collect());
         }
         let mut chosen = named_in(ontologies, text);
         let sentences = embed(cx, segments(text), Some(PATIENCE)).await?;
         let index = self.index(cx, ontologies, &sentences.model).await?;
-        let (top_k, threshold) = (self.settings.top_k, self.settings.threshold);
+        let (top_k, threshold) = (self.options.top_k, self.options.threshold);
         chosen.extend(index.near(sentences.vectors, top_k, threshold));
         Ok(close(ontologies, &chosen))
     }

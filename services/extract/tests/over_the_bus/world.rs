@@ -7,15 +7,17 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tg_extract::ExtractSettings;
-use tg_mesh::{Cx, Out, Processor, Read, ReadFault, Serve};
+use tg_extract::Options;
+use tg_mesh::{Cx, Out, Processor, Serve};
 use tg_schemas::msg::{
-    AgentRequest, AgentResponse, Chunk, EmbeddingsRequest, EmbeddingsResponse, EntityContexts,
-    ExtractedObject, Metadata, PromptRequest, PromptResponse, Triples,
+    AgentRequest, AgentResponse, Chunk, EntityContexts, ExtractedObject, Metadata, PromptRequest,
+    PromptResponse, Triples,
 };
-use tg_schemas::{Class, Error, Message, Term, Triple};
-use tg_storage::Durability;
-use tg_testkit::flow::{Rows, TestFlow, Wiring};
+use tg_schemas::{Class, Error, Term, Triple};
+use tg_testkit::config::Config;
+use tg_testkit::fakes::{Embeddings, Kept};
+use tg_testkit::flow::{TestFlow, Wiring};
+use tg_testkit::place::Place;
 
 pub(crate) const TEXT: &str = "The Old Bridge is a bridge over the Sell. It was built in 1429.";
 
@@ -45,7 +47,6 @@ pub(crate) struct Script {
     replies: Mutex<VecDeque<Result<Reply, Error>>>,
     pub(crate) asked: Mutex<Vec<PromptRequest>>,
     pub(crate) agent: Mutex<Vec<AgentRequest>>,
-    pub(crate) embedded: Mutex<Vec<Vec<String>>>,
 }
 
 #[derive(Clone)]
@@ -131,62 +132,18 @@ impl Serve<AgentRequest, AgentResponse> for Script {
     }
 }
 
-#[async_trait]
-impl Serve<EmbeddingsRequest, EmbeddingsResponse> for Script {
-    /// One dimension for each of a few words.
-    async fn serve(
-        &self,
-        _: Cx,
-        ask: EmbeddingsRequest,
-        mut out: Out<EmbeddingsResponse>,
-    ) -> Result<(), Error> {
-        let vector = |text: &String| {
-            let text = text.to_lowercase();
-            ["bridge", "person", "river", "book"]
-                .map(|word| if text.contains(word) { 1.0 } else { 0.0 })
-                .to_vec()
-        };
-        let vectors = ask.texts.iter().map(vector).collect();
-        self.embedded.lock().push(ask.texts);
-        out.send(EmbeddingsResponse {
-            vectors,
-            model: "e-1".to_owned(),
-            ..EmbeddingsResponse::default()
-        })
-        .await
-    }
-}
-
-/// Remembers records.
-pub(crate) struct Kept<M>(Mutex<Vec<M>>);
-
-impl<M> Default for Kept<M> {
-    fn default() -> Self {
-        Self(Mutex::default())
-    }
-}
-
-#[async_trait]
-impl<M: Message + Clone + Sync> Read<M> for Kept<M> {
-    async fn read(&self, _: Cx, record: M) -> Result<(), ReadFault> {
-        self.0.lock().push(record);
-        Ok(())
-    }
-}
-
-impl<M: Clone> Kept<M> {
-    pub(crate) fn all(&self) -> Vec<M> {
-        self.0.lock().clone()
-    }
-
-    pub(crate) fn count(&self) -> usize {
-        self.0.lock().len()
-    }
+/// One dimension for each of a few words.
+fn vector(text: &str) -> Vec<f32> {
+    let text = text.to_lowercase();
+    ["bridge", "person", "river", "book"]
+        .map(|word| if text.contains(word) { 1.0 } else { 0.0 })
+        .to_vec()
 }
 
 pub(crate) struct World {
     pub(crate) flow: TestFlow,
     pub(crate) script: Arc<Script>,
+    pub(crate) embeddings: Arc<Embeddings>,
     pub(crate) triples: Arc<Kept<Triples>>,
     pub(crate) contexts: Arc<Kept<EntityContexts>>,
     pub(crate) rows: Arc<Kept<ExtractedObject>>,
@@ -196,8 +153,9 @@ pub(crate) struct World {
 impl World {
     /// A flow with one extractor.
     pub(crate) async fn start(
+        place: &Place,
         extractor: &'static str,
-        rows: Rows,
+        rows: Config,
         replies: impl IntoIterator<Item = Result<Reply, Error>>,
     ) -> Self {
         let dir = tempfile::tempdir().unwrap();
@@ -205,14 +163,17 @@ impl World {
             replies: Mutex::new(replies.into_iter().collect()),
             asked: Mutex::default(),
             agent: Mutex::default(),
-            embedded: Mutex::default(),
         });
         let (triples, contexts, objects) = (Arc::default(), Arc::default(), Arc::default());
+        let embeddings = Embeddings::new("e-1", vector);
         let mut wiring = SERVICES.to_vec();
         wiring.push((extractor, EXTRACTOR));
-        let flow = TestFlow::start(rows, &wiring, |mesh| {
-            let settings = ExtractSettings::default();
-            let all = tg_extract::processors(mesh, dir.path(), Durability::Process, settings);
+        let flow = TestFlow::start(place, rows, &wiring, |mesh| {
+            let options = Options {
+                data_dir: dir.path().to_owned(),
+                ..Options::default()
+            };
+            let all = tg_extract::processors(mesh, options);
             let mut hosted: Vec<Processor> = all;
             let kept: &Arc<Kept<Triples>> = &triples;
             hosted.push(Processor::new("triples-write").reads("input", kept.clone()));
@@ -224,14 +185,14 @@ impl World {
             hosted.push(Processor::new("prompt").serves("request", prompt));
             let agent: Arc<dyn Serve<AgentRequest, AgentResponse>> = script.clone();
             hosted.push(Processor::new("agent-manager").serves("request", agent));
-            let embeddings: Arc<dyn Serve<EmbeddingsRequest, EmbeddingsResponse>> = script.clone();
-            hosted.push(Processor::new("embeddings").serves("request", embeddings));
+            hosted.push(Processor::new("embeddings").serves("request", embeddings.clone()));
             hosted
         })
         .await;
         Self {
             flow,
             script,
+            embeddings,
             triples,
             contexts,
             rows: objects,

@@ -25,9 +25,9 @@ use tg_schemas::{Error, FlowId, WorkspaceId};
 use tokio::sync::{Notify, OwnedMutexGuard, RwLock, watch};
 
 use crate::config::{Config, FLOW};
-use tg_schemas::flow_record::FlowRecord;
-use crate::settings::FlowSettings;
+use crate::options::Waits;
 use crate::store::Store;
+use tg_schemas::flow_record::FlowRecord;
 
 pub(crate) use resume::{RESUME, watch};
 
@@ -42,7 +42,7 @@ type Stopped = Option<Result<serde_json::Value, Error>>;
 
 /// The service.
 pub(crate) struct Service {
-    pub(crate) settings: FlowSettings,
+    pub(crate) waits: Waits,
     store: Arc<OwnedStore<Store>>,
     /// One change of a flow at a time.
     changing: Mutex<HashMap<FlowKey, Arc<tokio::sync::Mutex<()>>>>,
@@ -65,9 +65,9 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    pub(crate) fn new(store: Arc<OwnedStore<Store>>, settings: FlowSettings) -> Arc<Self> {
+    pub(crate) fn new(store: Arc<OwnedStore<Store>>, waits: Waits) -> Arc<Self> {
         Arc::new(Self {
-            settings,
+            waits,
             store,
             changing: Mutex::default(),
             names: RwLock::default(),
@@ -171,7 +171,7 @@ impl Service {
     where
         F: Future<Output = Result<T, BusError>>,
     {
-        let until = tokio::time::Instant::now() + self.settings.patience;
+        let until = tokio::time::Instant::now() + self.waits.patience;
         let mut link = mesh.bus().link();
         loop {
             match operation().await {

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures::future::join_all;
+use tg_clients::neighbours::Neighbours;
 use tg_mesh::bus::QueueState;
-use tg_mesh::{BusError, Mesh, Mode};
+use tg_mesh::{BusError, Mesh};
 use tg_schemas::{Class, Subscription};
 use tokio::time::Instant;
 
 use super::{FlowKey, Service};
-use tg_schemas::flow_record::{Names, RowKey};
 use crate::engine::plan::Plan;
+use tg_schemas::flow_record::{Names, RowKey};
 
 /// How often queues are looked at while presence says nothing.
 const LOOK: Duration = Duration::from_millis(50);
@@ -43,7 +44,7 @@ impl Service {
         plan: &Plan,
         epoch: u64,
     ) -> Vec<String> {
-        let end = Instant::now() + self.settings.attach;
+        let end = Instant::now() + self.waits.attach;
         let workspace = key.0.as_str();
         let absent = |row: &&RowKey| {
             let epoch = if plan.names.shared_rows.contains(*row) {
@@ -57,7 +58,7 @@ impl Service {
         };
         loop {
             let mut missing: Vec<&RowKey> = plan.expected.iter().filter(absent).collect();
-            if mesh.bus().mode() == Mode::Interop {
+            if !Neighbours::of(mesh).say_what_they_serve() {
                 missing = self.without_consumers(mesh, &plan.names, missing).await;
             }
             let left = end.saturating_duration_since(Instant::now());
@@ -69,7 +70,7 @@ impl Service {
                 names.dedup();
                 return names;
             }
-            let look = if mesh.bus().mode() == Mode::Interop {
+            let look = if !Neighbours::of(mesh).say_what_they_serve() {
                 LOOK.min(left)
             } else {
                 left
@@ -138,7 +139,7 @@ impl Service {
         queues: &[Subscription],
         mut seen: impl FnMut(&Subscription, u64),
     ) {
-        let end = Instant::now() + self.settings.drain;
+        let end = Instant::now() + self.waits.drain;
         let (workspace, flow) = (key.0.as_str(), key.1.as_str());
         let mut quiet = 0;
         loop {
@@ -176,7 +177,7 @@ impl Service {
         rows: &[RowKey],
         queues: &[Subscription],
     ) -> Vec<String> {
-        let end = Instant::now() + self.settings.detach;
+        let end = Instant::now() + self.waits.detach;
         let workspace = key.0.as_str();
         let here = |row: &&RowKey| {
             mesh.presence()
@@ -196,8 +197,8 @@ impl Service {
             for (queue, state) in queues.iter().zip(look_at(mesh, queues).await) {
                 let state = state.ok().flatten();
                 // In a native mesh request queues vanish with their last consumer.
-                let counts =
-                    queue.topic.class() == Class::Flow || mesh.bus().mode() == Mode::Interop;
+                let counts = queue.topic.class() == Class::Flow
+                    || !Neighbours::of(mesh).say_what_they_serve();
                 if counts && state.is_some_and(|state| state.consumers > 0) {
                     still.push(queue.name.split("--").next().unwrap_or_default().to_owned());
                 }

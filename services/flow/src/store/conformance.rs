@@ -2,7 +2,7 @@
 //! not parked twice. A new one is added by one line at the end.
 
 use super::*;
-use crate::settings::{Quota, Quotas};
+use crate::options::{Quota, Quotas};
 
 /// Opens an adapter with so much room.
 type Open = fn(Quotas) -> Store;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tg_flow::{FlowSettings, Quotas};
+use tg_flow::{Options, Waits};
 use tg_mesh::embedded::EmbeddedBus;
 use tg_mesh::{Ask, Bus, Cx, Deadline, Host, MeshOptions, Processor, Read, ReadFault};
 use tg_schemas::msg::{FlowRequest, FlowResponse, Metadata, Triples};
@@ -103,7 +103,7 @@ pub struct World {
     pub dir: PathBuf,
     pub config: FakeConfig,
     /// Room for put-aside records.
-    pub quotas: Quotas,
+    pub options: Options,
     /// Removes the directory in the end, unless this is a child.
     owned: Option<tempfile::TempDir>,
 }
@@ -118,7 +118,7 @@ impl World {
         Self {
             dir,
             config,
-            quotas: Quotas::default(),
+            options: Options::default(),
             owned: Some(owned),
         }
     }
@@ -129,7 +129,7 @@ impl World {
         Self {
             dir,
             config,
-            quotas: Quotas::default(),
+            options: Options::default(),
             owned: None,
         }
     }
@@ -165,15 +165,13 @@ impl World {
         mesh.host(self.config.processor(fuse))
             .await
             .expect("config");
-        let settings = FlowSettings {
-            attach: Duration::from_millis(50),
-            quotas: self.quotas,
-            ..FlowSettings::default()
-        };
-        let options = tg_flow::Options {
+        let options = Options {
             data_dir: self.dir.clone(),
-            durability: Durability::Process,
-            settings,
+            waits: Waits {
+                attach: Duration::from_millis(50),
+                ..Waits::default()
+            },
+            ..self.options.clone()
         };
         let hosted = tg_flow::processors(&mesh, options);
         for processor in hosted.expect("flow") {

@@ -2,7 +2,6 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use tg_flow::{Quota, Quotas};
 use tg_mesh::{Ask, ReadFault, put_aside};
 use tg_schemas::codec::{self, ContentType};
 use tg_schemas::msg::{Metadata, PutAside, Triples};
@@ -143,10 +142,7 @@ async fn retries_that_wait_are_parked_by_a_stop() {
 #[tokio::test]
 async fn a_full_room_holds_its_own_records_back_and_nobody_elses() {
     let mut world = World::new();
-    world.quotas = Quotas::of_workspaces(Quota {
-        records: 4,
-        bytes: 1 << 20,
-    });
+    (world.options.put_aside_records, world.options.put_aside_mb) = (4, 1);
     let reader = Reader::open();
     let process = world.process(Some(reader.clone())).await;
     process.start_flow("f").await.unwrap();
@@ -182,10 +178,7 @@ async fn a_full_room_holds_its_own_records_back_and_nobody_elses() {
 #[tokio::test]
 async fn a_stop_that_has_no_room_says_so_and_changes_nothing() {
     let mut world = World::new();
-    world.quotas = Quotas::of_workspaces(Quota {
-        records: 8,
-        bytes: 1 << 20,
-    });
+    (world.options.put_aside_records, world.options.put_aside_mb) = (8, 1);
     let process = world.process(None).await;
     process.start_flow("f").await.unwrap();
     for n in 0..5 {

@@ -64,7 +64,7 @@ pub(crate) async fn import(
     let Some(room) = app.socket_room() else {
         return no_room();
     };
-    let limit = app.options.limits.frame;
+    let limit = app.options.limits.frame_bytes;
     upgrade
         .max_message_size(limit)
         .max_frame_size(limit)

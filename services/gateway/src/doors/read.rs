@@ -15,7 +15,7 @@ use crate::state::App;
 use crate::translate::Body;
 use crate::translate::fields::fault;
 
-/// Bytes of a body that are counted at once.
+/// Bytes of a body that are counted at once; fewer of one that says it is smaller.
 const RECEIVED: usize = 64 << 10;
 
 /// The token of an `Authorization: Bearer …` header.
@@ -52,8 +52,8 @@ async fn bytes(
 ) -> Result<(Bytes, Vec<Share>), Fault> {
     let limits = &app.options.limits;
     let limit = match known {
-        true => limits.body,
-        false => limits.stranger.min(limits.body),
+        true => limits.body_bytes,
+        false => limits.stranger_bytes.min(limits.body_bytes),
     };
     let too_large = || Fault::TooLarge { limit };
     let announced = headers
@@ -62,6 +62,8 @@ async fn bytes(
     if announced.is_some_and(|length| length > limit as u64) {
         return Err(too_large());
     }
+    let step = announced.and_then(|length| usize::try_from(length).ok());
+    let step = step.map_or(RECEIVED, |length| length.clamp(1, RECEIVED));
     let mut stream = body.into_data_stream();
     let (mut all, mut shares) = (BytesMut::new(), Vec::new());
     let mut counted = 0;
@@ -71,8 +73,8 @@ async fn bytes(
             return Err(too_large());
         }
         while counted < all.len() + piece.len() {
-            shares.push(app.budget.receive(reader, RECEIVED, counted)?);
-            counted += RECEIVED;
+            shares.push(app.budget.receive(reader, step, counted)?);
+            counted += step;
         }
         all.extend_from_slice(&piece);
     }

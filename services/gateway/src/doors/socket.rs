@@ -83,7 +83,8 @@ pub(crate) async fn open(
             return;
         };
         let limits = &app.options.limits;
-        let (socket, gate) = upgrade::socket(upgraded, limits.frame, limits.stranger).await;
+        let (socket, gate) =
+            upgrade::socket(upgraded, limits.frame_bytes, limits.stranger_bytes).await;
         metrics::gauge!("tg_gateway_sockets").increment(1.0);
         run(app, socket, known, meta, Admission { gate, place }).await;
         metrics::gauge!("tg_gateway_sockets").decrement(1.0);
@@ -117,12 +118,12 @@ type Known = Option<(Identity, String)>;
 
 async fn run(app: Shared, socket: Socket, known: Known, meta: Meta, admission: Admission) {
     let (sink, stream) = socket.split();
-    let (outgoing, queue) = mpsc::channel(app.options.limits.outgoing);
+    let (outgoing, queue) = mpsc::channel(app.options.limits.outgoing_frames);
     let gone = CancellationToken::new();
     let session = Session {
-        permits: Arc::new(Semaphore::new(app.options.limits.per_socket)),
+        permits: Arc::new(Semaphore::new(app.options.limits.requests_per_socket)),
         under_way: UnderWay::default(),
-        waiting: LookAhead::new(app.options.limits.look_ahead),
+        waiting: LookAhead::new(app.options.limits.look_ahead()),
         heart: Heart::new(app.options.ping),
         caller: None,
         lapse: None,
@@ -373,7 +374,7 @@ impl Session {
 
     /// Waits until no question is under way.
     async fn idle(&self) {
-        let all = u32::try_from(self.app.options.limits.per_socket).unwrap_or(u32::MAX);
+        let all = u32::try_from(self.app.options.limits.requests_per_socket).unwrap_or(u32::MAX);
         let _ = self.permits.acquire_many(all).await;
     }
 

@@ -201,7 +201,7 @@ async fn an_open_listener_without_authentication_is_refused() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_silent_iam_lets_nobody_in() {
-    let world = World::with(Regime::Iam, |options| options.limits.cache = 1).await;
+    let world = World::with(Regime::Iam, |options| options.limits.cache_entries = 1).await;
     world.mesh.stop(std::time::Duration::from_secs(1)).await;
     let request = world
         .http

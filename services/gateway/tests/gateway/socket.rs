@@ -203,7 +203,7 @@ async fn duplicate_ids_are_independent() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_socket_is_read_more_slowly_and_a_cancel_gets_through() {
-    let world = World::with(Regime::None, |options| options.limits.per_socket = 2).await;
+    let world = World::with(Regime::None, |options| options.limits.requests_per_socket = 2).await;
     let mut socket = raw(&world, "/api/v1/socket").await;
     for id in 0..2 {
         say(&mut socket, agent(json!(id), "hang")).await;
@@ -318,7 +318,7 @@ async fn strangers_take_no_place_of_those_who_are_known() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_frame_that_would_need_too_much_memory_is_refused_before_it_takes_it() {
-    let world = World::with(Regime::None, |options| options.limits.parsing = 8 << 20).await;
+    let world = World::with(Regime::None, |options| options.limits.parsing_mb = 8).await;
     let mut socket = raw(&world, "/api/v1/socket").await;
     let bomb = format!(
         r#"{{"id": 1, "service": "agent", "flow": "default", "request": {{"x": [{}0]}}}}"#,
@@ -336,7 +336,7 @@ async fn a_frame_that_would_need_too_much_memory_is_refused_before_it_takes_it()
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_message_beyond_the_limit_closes_with_1009() {
-    let world = World::with(Regime::None, |options| options.limits.frame = 10_000).await;
+    let world = World::with(Regime::None, |options| options.limits.frame_bytes = 10_000).await;
     let mut socket = raw(&world, "/api/v1/socket").await;
     socket
         .send(Message::text("x".repeat(20_000)))

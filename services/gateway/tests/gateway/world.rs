@@ -124,7 +124,7 @@ impl World {
             Processor::new("librarian").serves_workspace("librarian", fakes.library.clone()),
             Processor::new("iam-svc").serves_system("iam", fakes.iam.clone()),
         ];
-        for processor in processors.into_iter().chain(tg_gateway::processors()) {
+        for processor in processors.into_iter().chain(tg_gateway::processors(&mesh)) {
             mesh.host(processor).await.unwrap();
         }
         let mut options = GatewayOptions::new("127.0.0.1:0".parse().unwrap(), regime);

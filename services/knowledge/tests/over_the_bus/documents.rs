@@ -2,6 +2,7 @@
 
 use tg_schemas::ErrorCode;
 use tg_schemas::msg::{KnowledgeRequest, LibraryBlob, LibraryMetadata};
+use tg_testkit::place::Place;
 
 use crate::world::{World, about, facts, put};
 
@@ -36,9 +37,8 @@ fn content(id: &str, data: &str, offset: i64, total: i64) -> KnowledgeRequest {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn documents_go_into_the_library_and_come_out_with_their_core() {
-    let world = World::start().await;
+async fn documents_go_into_the_library_and_come_out_with_their_core(place: Place) {
+    let world = World::start(&place).await;
     world.one(put("urn:doc", facts("urn:a"))).await;
     for (id, parent) in [("urn:doc", ""), ("urn:page", "urn:doc")] {
         world.one(announce(said(id, parent))).await;
@@ -64,9 +64,8 @@ async fn documents_go_into_the_library_and_come_out_with_their_core() {
     assert_eq!(blobs, [blob("urn:doc"), blob("urn:page")]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_large_document_comes_in_parts() {
-    let world = World::start().await;
+async fn a_large_document_comes_in_parts(place: Place) {
+    let world = World::start(&place).await;
     world.one(announce(said("urn:large", ""))).await;
     for (data, offset) in [("aGVs", 0), ("bG8h", 3), ("ISE=", 6)] {
         world.one(content("urn:large", data, offset, 8)).await;
@@ -77,9 +76,8 @@ async fn a_large_document_comes_in_parts() {
     assert_eq!(data, "aGVsbG8hISE=");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn content_that_nobody_announced_is_refused() {
-    let world = World::start().await;
+async fn content_that_nobody_announced_is_refused(place: Place) {
+    let world = World::start(&place).await;
     let error = world.ask(content("urn:x", "aGk=", 0, 0)).await.unwrap_err();
     assert_eq!(error.code(), ErrorCode::BadRequest);
     assert!(error.message.starts_with("library-blob.id"), "{error}");
@@ -94,3 +92,9 @@ async fn content_that_nobody_announced_is_refused() {
     let error = world.ask(content("urn:y", "aGk=", 0, 0)).await.unwrap_err();
     assert_eq!(error.kind, "librarian-error");
 }
+
+tg_testkit::on_both_buses!(
+    documents_go_into_the_library_and_come_out_with_their_core,
+    a_large_document_comes_in_parts,
+    content_that_nobody_announced_is_refused,
+);

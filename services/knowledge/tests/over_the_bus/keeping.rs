@@ -4,12 +4,12 @@ use tg_schemas::ErrorCode;
 use tg_schemas::msg::{
     ChunkEmbeddings, DocumentEmbeddings, GraphEmbeddings, KnowledgeRequest, Triples,
 };
+use tg_testkit::place::Place;
 
 use crate::world::{World, about, entity, facts, metadata, put, put_entities};
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_flow_writes_is_in_the_core_of_its_document_once() {
-    let world = World::start().await;
+async fn what_a_flow_writes_is_in_the_core_of_its_document_once(place: Place) {
+    let world = World::start(&place).await;
     let record = Triples {
         metadata: metadata("urn:chunk:1", "urn:doc"),
         triples: facts("urn:e:tower"),
@@ -60,9 +60,8 @@ async fn what_a_flow_writes_is_in_the_core_of_its_document_once() {
     assert_eq!(listed, ["urn:doc", "urn:other"]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_put_comes_back_and_goes_when_it_is_deleted() {
-    let world = World::start().await;
+async fn what_is_put_comes_back_and_goes_when_it_is_deleted(place: Place) {
+    let world = World::start(&place).await;
     for _ in 0..2 {
         let reply = world.one(put("core", facts("urn:a"))).await;
         assert!(reply.carries_nothing());
@@ -107,9 +106,8 @@ async fn what_is_put_comes_back_and_goes_when_it_is_deleted() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_wrong_with_a_question_is_named() {
-    let world = World::start().await;
+async fn what_is_wrong_with_a_question_is_named(place: Place) {
+    let world = World::start(&place).await;
     let nameless = KnowledgeRequest {
         triples: Some(Triples::default()),
         ..about("put-kg-core", "core")
@@ -132,3 +130,9 @@ async fn what_is_wrong_with_a_question_is_named() {
     let unknown = world.ask(about("melt-kg-core", "x")).await.unwrap_err();
     assert_eq!(unknown.code(), ErrorCode::BadOperation);
 }
+
+tg_testkit::on_both_buses!(
+    what_a_flow_writes_is_in_the_core_of_its_document_once,
+    what_is_put_comes_back_and_goes_when_it_is_deleted,
+    what_is_wrong_with_a_question_is_named,
+);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use tg_schemas::Triple;
 use tg_schemas::msg::{ChunkEmbeddings, DocumentEmbeddings, KnowledgeRequest};
+use tg_testkit::place::Place;
 
 use crate::world::{World, about, entity, facts, into, metadata, put, put_entities};
 
@@ -12,9 +13,8 @@ fn counts(pairs: &[(&str, i64)]) -> BTreeMap<String, i64> {
     pairs.collect()
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_load_ends_when_the_stores_have_everything() {
-    let world = World::start().await;
+async fn a_load_ends_when_the_stores_have_everything(place: Place) {
+    let world = World::start(&place).await;
     // More than may be on its way at once.
     const RECORDS: usize = 600;
     for at in 0..RECORDS {
@@ -54,9 +54,8 @@ async fn a_load_ends_when_the_stores_have_everything() {
     assert_eq!(again.counts, loaded.counts);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn document_embeddings_are_loaded_too() {
-    let world = World::start().await;
+async fn document_embeddings_are_loaded_too(place: Place) {
+    let world = World::start(&place).await;
     let chunk = ChunkEmbeddings {
         chunk_id: "urn:c".into(),
         vector: vec![0.5],
@@ -79,9 +78,8 @@ async fn document_embeddings_are_loaded_too() {
     assert_eq!(kept.metadata, metadata("core", ""));
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_store_refuses_is_an_error_of_the_load() {
-    let world = World::start().await;
+async fn what_a_store_refuses_is_an_error_of_the_load(place: Place) {
+    let world = World::start(&place).await;
     *world.stores.refused.lock() = Some("urn:e:bad".into());
     for name in ["urn:e:good", "urn:e:bad", "urn:e:fine"] {
         world.one(put("core", facts(name))).await;
@@ -97,9 +95,8 @@ async fn what_a_store_refuses_is_an_error_of_the_load() {
     assert_eq!(world.stores.triples.lock().len(), 2);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_flow_that_is_not_there_is_named() {
-    let world = World::start().await;
+async fn a_flow_that_is_not_there_is_named(place: Place) {
+    let world = World::start(&place).await;
     world.one(put("core", facts("urn:a"))).await;
     let mut ask = into("load-kg-core", "core", "facts");
     ask.flow = "nowhere".into();
@@ -108,9 +105,8 @@ async fn a_flow_that_is_not_there_is_named() {
     assert_eq!(error.message, "flow: there is no flow 'nowhere'");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_unload_takes_out_what_loads_brought_in() {
-    let world = World::start().await;
+async fn an_unload_takes_out_what_loads_brought_in(place: Place) {
+    let world = World::start(&place).await;
     world.one(put("core", facts("urn:a"))).await;
     let vectors = vec![entity("urn:a", "urn:c:1"), entity("urn:b", "")];
     world.one(put_entities("core", vectors)).await;
@@ -137,3 +133,11 @@ async fn an_unload_takes_out_what_loads_brought_in() {
     assert_eq!(again.counts, counts(&[("records", 0)]));
     assert_eq!(world.triples("core").await, facts("urn:a"));
 }
+
+tg_testkit::on_both_buses!(
+    a_load_ends_when_the_stores_have_everything,
+    document_embeddings_are_loaded_too,
+    what_a_store_refuses_is_an_error_of_the_load,
+    a_flow_that_is_not_there_is_named,
+    an_unload_takes_out_what_loads_brought_in,
+);

@@ -1,6 +1,5 @@
 //! A flow with this service, and stores and a library that remember what they were told.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,14 +7,16 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use serde_json::json;
 use tempfile::TempDir;
-use tg_mesh::{Ask, Cx, Deadline, Out, Processor, Read, ReadFault, Serve};
+use tg_mesh::{Ask, Cx, Deadline, Processor, Read, ReadFault};
 use tg_schemas::msg::{
-    DocumentEmbeddings, DocumentMetadata, EntityEmbeddings, GraphEmbeddings, KnowledgeRequest,
-    KnowledgeResponse, LibrarianRequest, LibrarianResponse, Metadata, RETRACT, Retract, Triples,
+    DocumentEmbeddings, EntityEmbeddings, GraphEmbeddings, KnowledgeRequest, KnowledgeResponse,
+    Metadata, RETRACT, Retract, Triples,
 };
 use tg_schemas::{Class, Error, ErrorCode, Term, Topic, Triple, WorkspaceId};
-use tg_storage::Durability;
-use tg_testkit::flow::{Rows, TestFlow, Wiring, topic};
+use tg_testkit::config::Config;
+use tg_testkit::fakes::Library;
+use tg_testkit::flow::{TestFlow, Wiring, topic};
+use tg_testkit::place::Place;
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -97,90 +98,6 @@ impl Read<Retract> for Stores {
     }
 }
 
-/// A document whose parts arrive.
-type Upload = (DocumentMetadata, BTreeMap<i64, String>);
-
-/// Documents with their content, and uploads in progress.
-#[derive(Default)]
-pub struct Library {
-    pub documents: Mutex<BTreeMap<String, (DocumentMetadata, String)>>,
-    uploads: Mutex<BTreeMap<String, Upload>>,
-}
-
-impl Library {
-    fn add(&self, document: DocumentMetadata, content: String) -> Result<(), Error> {
-        let mut documents = self.documents.lock();
-        if documents.contains_key(&document.id) {
-            return Err(Error::new(ErrorCode::Conflict, "Document already exists"));
-        }
-        if !document.parent_id.is_empty() && !documents.contains_key(&document.parent_id) {
-            return Err(Error::new(ErrorCode::NotFound, "the parent does not exist"));
-        }
-        documents.insert(document.id.clone(), (document, content));
-        Ok(())
-    }
-
-    fn answer(&self, ask: LibrarianRequest) -> Result<LibrarianResponse, Error> {
-        let mut reply = LibrarianResponse {
-            is_final: true,
-            ..LibrarianResponse::default()
-        };
-        let missing = || Error::new(ErrorCode::NotFound, "Document does not exist");
-        let document = ask.document_metadata.unwrap_or_default();
-        match ask.operation.as_str() {
-            "get-document-metadata" => {
-                let documents = self.documents.lock();
-                let found = documents.get(&ask.document_id).ok_or_else(missing)?;
-                reply.document_metadata = Some(found.0.clone());
-            }
-            "list-children" => {
-                let documents = self.documents.lock();
-                let children = documents
-                    .values()
-                    .filter(|(one, _)| one.parent_id == ask.document_id);
-                reply.document_metadatas = children.map(|(one, _)| one.clone()).collect();
-            }
-            "stream-document" => {
-                let documents = self.documents.lock();
-                let found = documents.get(&ask.document_id).ok_or_else(missing)?;
-                reply.content.clone_from(&found.1);
-                reply.total_bytes = 1;
-            }
-            "add-document" | "add-child-document" => self.add(document, ask.content)?,
-            "begin-upload" => {
-                reply.upload_id = format!("upload of {}", document.id);
-                let begun = (document, BTreeMap::new());
-                self.uploads.lock().insert(reply.upload_id.clone(), begun);
-            }
-            "upload-chunk" => {
-                let mut uploads = self.uploads.lock();
-                let upload = uploads.get_mut(&ask.upload_id).ok_or_else(missing)?;
-                upload.1.insert(ask.chunk_index, ask.content);
-            }
-            "complete-upload" => {
-                let done = self.uploads.lock().remove(&ask.upload_id);
-                let (document, parts) = done.ok_or_else(missing)?;
-                self.add(document, parts.into_values().collect())?;
-            }
-            other => panic!("{other}"),
-        }
-        Ok(reply)
-    }
-}
-
-#[async_trait]
-impl Serve<LibrarianRequest, LibrarianResponse> for Library {
-    async fn serve(
-        &self,
-        _: Cx,
-        ask: LibrarianRequest,
-        mut out: Out<LibrarianResponse>,
-    ) -> Result<(), Error> {
-        let reply = self.answer(ask)?;
-        out.send(reply).await
-    }
-}
-
 /// The running system.
 pub struct World {
     pub flow: TestFlow,
@@ -190,9 +107,9 @@ pub struct World {
 }
 
 impl World {
-    pub async fn start() -> Self {
+    pub async fn start(place: &Place) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let rows = Rows::default();
+        let rows = Config::new();
         rows.collection("default", 0).collection("facts", 3);
         let store = |base| json!({"flow": topic(Class::Flow, base).to_string()});
         let flow = json!({
@@ -207,7 +124,7 @@ impl World {
         let (stores, library) = (Arc::<Stores>::default(), Arc::<Library>::default());
         let (told, asked) = (stores.clone(), library.clone());
         let path = dir.path().to_owned();
-        let flow = TestFlow::start(rows, WIRING, move |mesh| {
+        let flow = TestFlow::start(place, rows, WIRING, move |mesh| {
             let mut all = vec![
                 Processor::new("triples-write")
                     .reads::<Triples>("input", told.clone())
@@ -219,7 +136,11 @@ impl World {
                     .reads::<DocumentEmbeddings>("input", told.clone()),
                 Processor::new("library").serves_workspace("librarian", asked),
             ];
-            all.extend(tg_knowledge::processors(mesh, &path, Durability::Process));
+            let options = tg_knowledge::Options {
+                data_dir: path,
+                ..tg_knowledge::Options::default()
+            };
+            all.extend(tg_knowledge::processors(mesh, options));
             all
         })
         .await;

@@ -174,8 +174,7 @@ impl World {
         let world = Self { mesh, config, dir };
         let options = tg_librarian::Options {
             data_dir: world.dir.path().to_owned(),
-            durability: Durability::Process,
-            quota: tg_librarian::Quota::default(),
+            ..tg_librarian::Options::default()
         };
         let librarian = tg_librarian::processors(&world.mesh, options);
         for processor in librarian.unwrap() {

@@ -84,7 +84,7 @@ mod tests {
     use tg_schemas::msg::DocumentRagQuery;
 
     use super::*;
-    use crate::engine::plan::DocumentLimits;
+    use crate::options::Options;
 
     fn plan(change: impl FnOnce(&mut DocumentRagQuery)) -> DocumentPlan {
         let mut ask = DocumentRagQuery {
@@ -93,7 +93,7 @@ mod tests {
             ..DocumentRagQuery::default()
         };
         change(&mut ask);
-        DocumentPlan::new(&ask, &DocumentLimits::default(), true, true).unwrap()
+        DocumentPlan::new(&ask, &Options::default(), true, true).unwrap()
     }
 
     fn list(items: &[&str]) -> Vec<String> {

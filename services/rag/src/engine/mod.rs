@@ -9,6 +9,7 @@ pub mod fusion;
 pub mod graphql;
 pub mod lexical;
 pub mod mmr;
+pub mod mode;
 pub mod plan;
 pub mod rank;
 pub mod schemas;

@@ -3,6 +3,9 @@
 use tg_schemas::msg::{DocumentRagQuery, GraphRagQuery, TraversalStep};
 use tg_schemas::{Error, ErrorCode};
 
+pub use super::mode::{Diversity, Mode};
+use crate::options::Options;
+
 /// Longest question, in bytes.
 const QUESTION: usize = 64 << 10;
 
@@ -26,21 +29,6 @@ pub struct GraphLimits {
     pub reranked: usize,
     /// Characters of an edge's text.
     pub text: usize,
-}
-
-impl Default for GraphLimits {
-    fn default() -> Self {
-        Self {
-            entities: 50,
-            triples: 30,
-            subgraph: 1000,
-            path: 2,
-            scored: 30,
-            edges: 25,
-            reranked: 350,
-            text: 240,
-        }
-    }
 }
 
 /// What may be asked for at most.
@@ -74,7 +62,7 @@ pub struct GraphPlan {
 
 impl GraphPlan {
     /// Checks a question and fills in what it leaves open.
-    pub fn new(ask: &GraphRagQuery, usual: &GraphLimits) -> Result<Self, Error> {
+    pub fn new(ask: &GraphRagQuery, usual: &Options) -> Result<Self, Error> {
         check(&ask.query)?;
         if !ask.grounding_seeds.is_empty() && !ask.graph_seeds.is_empty() {
             return Err(bad(
@@ -82,14 +70,22 @@ impl GraphPlan {
             ));
         }
         let limits = GraphLimits {
-            entities: limit(ask.entity_limit, usual.entities, MOST.entities),
-            triples: limit(ask.triple_limit, usual.triples, MOST.triples),
-            subgraph: limit(ask.max_subgraph_size, usual.subgraph, MOST.subgraph),
-            path: limit(ask.max_path_length, usual.path, MOST.path),
-            scored: limit(ask.edge_score_limit, usual.scored, MOST.scored),
-            edges: limit(ask.edge_limit, usual.edges, MOST.edges),
-            reranked: limit(ask.max_reranker_input, usual.reranked, MOST.reranked),
-            text: usual.text.clamp(20, MOST.text),
+            entities: limit(ask.entity_limit, usual.entity_limit, MOST.entities),
+            triples: limit(ask.triple_limit, usual.triple_limit, MOST.triples),
+            subgraph: limit(
+                ask.max_subgraph_size,
+                usual.max_subgraph_size,
+                MOST.subgraph,
+            ),
+            path: limit(ask.max_path_length, usual.max_path_length, MOST.path),
+            scored: limit(ask.edge_score_limit, usual.edge_score_limit, MOST.scored),
+            edges: limit(ask.edge_limit, usual.edge_limit, MOST.edges),
+            reranked: limit(
+                ask.max_reranker_input,
+                usual.max_reranker_input,
+                MOST.reranked,
+            ),
+            text: usual.max_reranker_text_length.clamp(20, MOST.text),
         };
         let languages = ask.languages.iter().map(|tag| tag.trim().to_owned());
         Ok(Self {
@@ -100,72 +96,6 @@ impl GraphPlan {
             graph: ask.graph.clone(),
             languages: languages.filter(|tag| !tag.is_empty()).collect(),
         })
-    }
-}
-
-/// How chunks are looked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    /// By meaning.
-    Vector,
-    /// By words.
-    Keyword,
-    /// By both, merged.
-    Hybrid,
-}
-
-impl Mode {
-    /// Reads the name that settings and questions use.
-    pub fn parse(text: &str) -> Option<Self> {
-        Some(match text {
-            "vector" => Self::Vector,
-            "keyword" => Self::Keyword,
-            "hybrid" => Self::Hybrid,
-            _ => return None,
-        })
-    }
-
-    /// Whether vectors are searched.
-    pub fn vectors(self) -> bool {
-        self != Self::Keyword
-    }
-
-    /// Whether the keyword index is searched.
-    pub fn keywords(self) -> bool {
-        self != Self::Vector
-    }
-}
-
-/// How DocumentRAG looks for an answer.
-#[derive(Debug, Clone, PartialEq)]
-pub struct DocumentLimits {
-    /// Chunks that the model is given.
-    pub documents: usize,
-    /// Chunks that these are chosen from; nothing: three times as many.
-    pub fetch: usize,
-    /// How chunks are looked for; nothing: both ways where the flow has a keyword index.
-    pub mode: Option<Mode>,
-    /// What vectors count when both are merged.
-    pub vector_weight: f64,
-    /// What keywords count when both are merged.
-    pub keyword_weight: f64,
-    /// Whether the choice avoids repeats.
-    pub diverse: bool,
-    /// What relevance counts against variety, 0 to 1.
-    pub lambda: f64,
-}
-
-impl Default for DocumentLimits {
-    fn default() -> Self {
-        Self {
-            documents: 20,
-            fetch: 0,
-            mode: None,
-            vector_weight: 1.0,
-            keyword_weight: 1.0,
-            diverse: false,
-            lambda: 0.7,
-        }
     }
 }
 
@@ -198,13 +128,13 @@ impl DocumentPlan {
     /// Checks a question and fills in what it leaves open, given what the flow has.
     pub fn new(
         ask: &DocumentRagQuery,
-        usual: &DocumentLimits,
+        usual: &Options,
         keyword_index: bool,
         reranker: bool,
     ) -> Result<Self, Error> {
         check(&ask.query)?;
         let asked = match ask.retrieval_mode.trim() {
-            "" => usual.mode,
+            "" => usual.retrieval_mode,
             text => Some(
                 Mode::parse(text)
                     .ok_or_else(|| bad("retrieval-mode: must be vector, keyword or hybrid"))?,
@@ -220,7 +150,7 @@ impl DocumentPlan {
             Some(mode) => mode,
         };
         let diverse = match ask.rerank_diversity_mode.trim() {
-            "" => usual.diverse,
+            "" => usual.rerank_diversity_mode == Diversity::Mmr,
             "none" => false,
             "mmr" => true,
             _ => return Err(bad("rerank-diversity-mode: must be none or mmr")),
@@ -231,12 +161,12 @@ impl DocumentPlan {
             _ => Err(bad(&format!("{field}: must be above 0"))),
         };
         let lambda = match ask.rerank_diversity_lambda {
-            0.0 => usual.lambda,
+            0.0 => usual.rerank_diversity_lambda,
             asked if (0.0..=1.0).contains(&asked) => asked,
             _ => return Err(bad("rerank-diversity-lambda: must be from 0 to 1")),
         };
-        let documents = limit(ask.doc_limit, usual.documents, MOST_DOCUMENTS);
-        let wide = match limit(ask.fetch_limit, usual.fetch, MOST_FETCHED) {
+        let documents = limit(ask.doc_limit, usual.doc_limit, MOST_DOCUMENTS);
+        let wide = match limit(ask.fetch_limit, usual.fetch_limit, MOST_FETCHED) {
             0 => documents * 3,
             fetch => fetch,
         };
@@ -260,7 +190,7 @@ impl DocumentPlan {
 
 fn check(question: &str) -> Result<(), Error> {
     if question.trim().is_empty() {
-        return Err(bad("query: must not be empty"));
+        return Err(bad("query: is required"));
     }
     if question.len() > QUESTION {
         return Err(Error::new(
@@ -303,7 +233,7 @@ mod tests {
             entity_limit: -1,
             ..GraphRagQuery::default()
         };
-        let plan = GraphPlan::new(&ask, &GraphLimits::default()).unwrap();
+        let plan = GraphPlan::new(&ask, &Options::default()).unwrap();
         assert_eq!(
             (plan.question.as_str(), plan.collection.as_str()),
             ("q", "default")
@@ -318,9 +248,9 @@ mod tests {
             graph_seeds: vec!["urn:a".into()],
             ..ask
         };
-        let error = GraphPlan::new(&both, &GraphLimits::default()).unwrap_err();
+        let error = GraphPlan::new(&both, &Options::default()).unwrap_err();
         assert!(error.message.contains("mutually exclusive"));
-        assert!(GraphPlan::new(&GraphRagQuery::default(), &GraphLimits::default()).is_err());
+        assert!(GraphPlan::new(&GraphRagQuery::default(), &Options::default()).is_err());
     }
 
     #[test]
@@ -332,7 +262,7 @@ mod tests {
                 retrieval_mode: mode.into(),
                 ..DocumentRagQuery::default()
             };
-            DocumentPlan::new(&ask, &DocumentLimits::default(), index, true)
+            DocumentPlan::new(&ask, &Options::default(), index, true)
         };
         assert_eq!(plan("", true).unwrap().mode, Mode::Hybrid);
         assert_eq!(plan("", false).unwrap().mode, Mode::Vector);
@@ -343,7 +273,7 @@ mod tests {
             query: "q".into(),
             ..DocumentRagQuery::default()
         };
-        let alone = DocumentPlan::new(&alone, &DocumentLimits::default(), false, false).unwrap();
+        let alone = DocumentPlan::new(&alone, &Options::default(), false, false).unwrap();
         assert_eq!((alone.documents, alone.pool), (20, 20));
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt, stream};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tg_provider_http::{Backoff, HttpClient, HttpError, Limits, NoClient, Secret};
 use tg_schemas::{Error, ErrorCode};
@@ -27,25 +28,17 @@ const BACKOFF: Backoff = Backoff {
 const AT_ONCE: usize = 4;
 
 /// How the endpoint is spoken to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Dialect {
     /// `{model, query, documents, top_n}` → `{results: [{index, relevance_score}]}`; Cohere, Jina and others.
-    #[default]
+    #[serde(alias = "jina")]
     Cohere,
     /// `{query, texts}` → `[{index, score}]`; Text Embeddings Inference.
     Tei,
 }
 
 impl Dialect {
-    /// Reads the name that settings use.
-    pub fn parse(text: &str) -> Option<Self> {
-        Some(match text {
-            "cohere" | "jina" => Self::Cohere,
-            "tei" => Self::Tei,
-            _ => return None,
-        })
-    }
-
     fn body(self, model: Option<&str>, query: &str, texts: &[String]) -> Value {
         match self {
             Self::Cohere => json!({
@@ -222,7 +215,6 @@ mod tests {
         let tei = json!([{"index": 0, "score": 0.25}]);
         assert_eq!(Dialect::Tei.read(&tei), Some(vec![(0, 0.25)]));
         assert_eq!(Dialect::Tei.read(&cohere), None);
-        assert_eq!(Dialect::parse("jina"), Some(Dialect::Cohere));
     }
 
     /// An endpoint that refuses its first request as told and answers the next ones.

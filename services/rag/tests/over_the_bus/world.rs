@@ -238,7 +238,7 @@ impl World {
         for processor in fakes(&state, own_graph) {
             mesh.host(processor).await.unwrap();
         }
-        for processor in tg_rag::processors(tg_rag::Settings::default()) {
+        for processor in tg_rag::processors(&mesh, tg_rag::Options::default()).unwrap() {
             mesh.host(processor).await.unwrap();
         }
         let attached = mesh.presence().until(SOON, |view| {

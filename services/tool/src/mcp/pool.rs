@@ -1,7 +1,6 @@
 //! Keeps sessions for use by later calls. Bounded; the one not used for longest goes first.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use moka::future::Cache;
 use moka::policy::EvictionPolicy;
@@ -13,11 +12,7 @@ use tokio::sync::OnceCell;
 
 use super::row::Server;
 use super::session::{self, Session};
-
-/// Sessions kept.
-const KEEP: u64 = 64;
-/// A session that was not used for this long is opened anew.
-const IDLE: Duration = Duration::from_secs(300);
+use crate::options::Options;
 
 /// A changed address or token is another session; workspaces never share one.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -34,11 +29,12 @@ pub(crate) struct Servers {
     sessions: Cache<Key, Arc<Session>>,
 }
 
-impl Default for Servers {
-    fn default() -> Self {
+impl Servers {
+    /// No session yet.
+    pub(crate) fn new(options: &Options) -> Self {
         let sessions = Cache::builder()
-            .max_capacity(KEEP)
-            .time_to_idle(IDLE)
+            .max_capacity(options.sessions)
+            .time_to_idle(options.idle())
             .eviction_policy(EvictionPolicy::lru())
             .build();
         Self {
@@ -46,9 +42,7 @@ impl Default for Servers {
             sessions,
         }
     }
-}
 
-impl Servers {
     /// Calls a tool. `key` names the call; it is the same when the call is made again.
     pub(crate) async fn call(
         &self,

@@ -5,7 +5,7 @@ use tg_agent::engine::parser::ReplyParser;
 use tg_prompt::engine::Engine;
 use tg_rag::engine::concepts;
 use tg_testkit::fuzz::run;
-use tg_tool::builtin::calculator;
+use tg_tool::engine::calculator;
 
 #[test]
 fn decisions_of_an_agent() {

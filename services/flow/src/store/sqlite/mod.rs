@@ -13,7 +13,7 @@ use tg_storage::{ConfigKnown, Database, Durability, StorageError};
 
 use super::{Phase, Progress, StopStore};
 use crate::engine::receipt::Counts;
-use crate::settings::Quotas;
+use crate::options::Quotas;
 
 /// Scripts in the order they are run; only ever appended.
 const MIGRATIONS: &[&str] = &["

@@ -5,7 +5,7 @@ use tg_schemas::{Error, ErrorCode, limits};
 use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, Transaction, params};
 
-use crate::settings::{Quota, Quotas};
+use crate::options::{Quota, Quotas};
 
 /// Dead letters that go in one write, at most.
 const EVICTED: usize = 1000;

@@ -1,7 +1,7 @@
 //! Files of releases before.
 
 use super::*;
-use crate::settings::Quota;
+use crate::options::Quota;
 use crate::store::{RecordStore, Select};
 
 /// A file as the release before left it.

@@ -3,7 +3,7 @@
 use tg_schemas::msg::{GraphRagQuery, TraversalStep};
 
 use super::*;
-use crate::engine::plan::GraphLimits;
+use crate::options::Options;
 
 fn plan(change: impl FnOnce(&mut GraphRagQuery)) -> GraphPlan {
     let mut ask = GraphRagQuery {
@@ -11,7 +11,7 @@ fn plan(change: impl FnOnce(&mut GraphRagQuery)) -> GraphPlan {
         ..GraphRagQuery::default()
     };
     change(&mut ask);
-    GraphPlan::new(&ask, &GraphLimits::default()).unwrap()
+    GraphPlan::new(&ask, &Options::default()).unwrap()
 }
 
 fn seed(iri: &str, nearness: f64) -> Seed {

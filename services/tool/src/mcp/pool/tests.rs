@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::json;
@@ -134,7 +135,7 @@ async fn call(servers: &Servers, server: &Server) -> Result<ToolResponse, Error>
 #[tokio::test]
 async fn a_session_is_used_again_and_results_are_read() {
     let (url, fake) = serve().await;
-    let servers = Servers::default();
+    let servers = Servers::new(&Options::default());
     let found = call(&servers, &tool(&url, "find")).await.unwrap();
     assert_eq!(found.text, "found");
     let object = call(&servers, &tool(&url, "object")).await.unwrap();
@@ -159,7 +160,7 @@ async fn a_session_is_used_again_and_results_are_read() {
 #[tokio::test]
 async fn workspaces_share_no_session() {
     let (url, fake) = serve().await;
-    let servers = Servers::default();
+    let servers = Servers::new(&Options::default());
     for workspace in ["a", "b", "a"] {
         let server = tool(&url, "find");
         let call = servers.call(workspace, &server, Map::new(), "");
@@ -171,7 +172,7 @@ async fn workspaces_share_no_session() {
 #[tokio::test]
 async fn a_dropped_call_is_cancelled_at_the_server() {
     let (url, fake) = serve().await;
-    let servers = Servers::default();
+    let servers = Servers::new(&Options::default());
     let hang = tool(&url, "hang");
     let calling = call(&servers, &hang);
     tokio::select! {
@@ -188,7 +189,7 @@ async fn a_server_that_is_not_there_is_told_without_its_address() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    let servers = Servers::default();
+    let servers = Servers::new(&Options::default());
     let server = tool(&format!("http://{address}/secret-path"), "find");
     let error = call(&servers, &server).await.unwrap_err();
     assert_eq!(error.code(), ErrorCode::Tool);

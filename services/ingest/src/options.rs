@@ -1,4 +1,4 @@
-//! Settings of ingestion.
+//! What whoever starts the service decides.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use crate::decode::Limits;
 
 /// How documents are taken apart.
 #[derive(Debug, Clone)]
-pub struct IngestSettings {
+pub struct Options {
     /// The program that runs as the child: [`crate::decode::run`] behind `args` and the format's name.
     pub program: PathBuf,
     /// Arguments before the format's name, which is followed by the limits.
@@ -19,7 +19,7 @@ pub struct IngestSettings {
     pub kept: usize,
 }
 
-impl IngestSettings {
+impl Options {
     /// This program again, with a hidden subcommand.
     pub fn of_this_program(subcommand: &str) -> Self {
         Self {

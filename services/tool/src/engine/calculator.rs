@@ -2,7 +2,7 @@
 //! depth; never runs anything else.
 //!
 //! ```
-//! use tg_tool::builtin::calculator::{evaluate, show};
+//! use tg_tool::engine::calculator::{evaluate, show};
 //!
 //! assert_eq!(show(evaluate("(3 + 4) * 2^3 - sqrt(16)").unwrap()), "52");
 //! assert_eq!(evaluate("1 / 0").unwrap_err().to_string(), "division by zero");
@@ -52,6 +52,9 @@ const KNOWN: &str =
     "sqrt, abs, round, floor, ceil, min, max, ln, log, log2, exp, sin, cos, tan, pi, e";
 
 /// The value of an expression.
+///
+/// # Errors
+/// What cannot be read, is too long or too deep, or has no finite value.
 pub fn evaluate(expression: &str) -> Result<f64, Fault> {
     if expression.len() > MAX_LENGTH {
         return Err(Fault::TooLong);

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use tg_mesh::Processor;
+use tg_mesh::{Mesh, Processor};
 
-use crate::handler::ToolCalls;
+use crate::handlers::ToolCalls;
+use crate::options::Options;
 
 /// Its id.
 pub const TOOL: &str = "mcp-tool";
@@ -13,8 +14,8 @@ pub const TOOL: &str = "mcp-tool";
 const CONCURRENCY: usize = 256;
 
 /// The tool service.
-pub fn processors() -> Vec<Processor> {
-    let calls = Arc::new(ToolCalls::default());
+pub fn processors(_: &Mesh, options: Options) -> Vec<Processor> {
+    let calls = Arc::new(ToolCalls::new(&options));
     vec![
         Processor::new(TOOL)
             .serves("request", calls)

@@ -9,10 +9,10 @@ use tg_schemas::{Error, ErrorCode};
 use super::Group;
 use super::batch::{Batcher, Item, Stage};
 
-pub(super) struct Entities(pub(super) Batcher<Context>);
+pub(crate) struct Entities(pub(crate) Batcher<Context>);
 
 /// An entity in a context, to embed.
-pub(super) struct Context {
+pub(crate) struct Context {
     metadata: Metadata,
     of: EntityContext,
 }

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, HashSet};
 use serde::Deserialize;
 
 /// Config type of schemas.
-pub(super) const KIND: &str = "schema";
+pub(crate) const KIND: &str = "schema";
 
-/// What this stage needs of a schema.
+/// What the stage of rows needs of a schema.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Schema {
+pub(crate) struct Schema {
     fields: Vec<Field>,
     #[serde(rename = "vector-indexes", alias = "vector_indexes")]
     vector_indexes: Option<Vec<String>>,
@@ -25,17 +25,17 @@ struct Field {
 
 /// A value to embed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Value {
+pub(crate) struct Value {
     /// The index: a field, or several with commas between.
-    pub(super) index: String,
+    pub(crate) index: String,
     /// Values of its fields.
-    pub(super) value: Vec<String>,
+    pub(crate) value: Vec<String>,
     /// The values with blanks between.
-    pub(super) text: String,
+    pub(crate) text: String,
 }
 
 impl Schema {
-    pub(super) fn read(row: &str) -> Option<Self> {
+    pub(crate) fn read(row: &str) -> Option<Self> {
         serde_json::from_str(row).ok()
     }
 
@@ -50,7 +50,7 @@ impl Schema {
     }
 
     /// The values of rows, each once per index; rows that lack a value of an index have none there.
-    pub(super) fn values(&self, rows: &[BTreeMap<String, String>]) -> Vec<Value> {
+    pub(crate) fn values(&self, rows: &[BTreeMap<String, String>]) -> Vec<Value> {
         let mut all = Vec::new();
         let mut seen = HashSet::new();
         for index in self.indexes() {

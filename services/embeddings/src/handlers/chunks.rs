@@ -10,10 +10,10 @@ use tg_schemas::{Error, ErrorCode};
 use super::Group;
 use super::batch::{Batcher, Item, Stage};
 
-pub(super) struct Chunks(pub(super) Batcher<Piece>);
+pub(crate) struct Chunks(pub(crate) Batcher<Piece>);
 
 /// A chunk to embed.
-pub(super) struct Piece {
+pub(crate) struct Piece {
     metadata: Metadata,
     id: String,
     text: String,

@@ -6,19 +6,25 @@ use tg_mesh::{Cx, Out, Serve};
 use tg_schemas::msg::{ToolRequest, ToolResponse};
 use tg_schemas::{Error, ErrorCode};
 
-use crate::builtin;
+use crate::engine;
 use crate::mcp::{Server, Servers};
+use crate::options::Options;
 
 /// Serves `request` of `mcp-tool`.
-#[derive(Default)]
 pub(crate) struct ToolCalls {
     servers: Servers,
 }
 
 impl ToolCalls {
+    pub(crate) fn new(options: &Options) -> Self {
+        Self {
+            servers: Servers::new(options),
+        }
+    }
+
     async fn call(&self, cx: &Cx, request: &ToolRequest) -> Result<ToolResponse, Error> {
         let parameters = parameters(&request.parameters)?;
-        if let Some(result) = builtin::call(&request.name, &parameters, chrono::Utc::now()) {
+        if let Some(result) = engine::call(&request.name, &parameters, chrono::Utc::now()) {
             count("builtin");
             let text = result.map_err(|fault| Error::new(ErrorCode::Tool, fault))?;
             return Ok(ToolResponse {
@@ -69,7 +75,7 @@ fn parameters(text: &str) -> Result<Map<String, Value>, Error> {
         return Ok(Map::new());
     }
     serde_json::from_str(text).map_err(|error| {
-        let text = format!("parameters: not a JSON object: {error}");
+        let text = format!("parameters: is not a JSON object: {error}");
         Error::new(ErrorCode::BadRequest, text)
     })
 }

@@ -1,50 +1,25 @@
-//! The stages: records with texts in, records with vectors out. What they share is here: asking for
-//! vectors in batches, and what becomes of failures. A text is never passed on without its vector.
+//! Handlers: questions for vectors, and the stages, with texts in and vectors out. What the stages share is
+//! here: asking for vectors in batches, and what becomes of failures. A text is never passed on without its vector.
 
-mod batch;
-mod chunks;
-mod entities;
-mod rows;
-mod schema;
+pub(crate) mod batch;
+pub(crate) mod chunks;
+pub(crate) mod embeddings;
+pub(crate) mod entities;
+pub(crate) mod rows;
 
 use std::collections::HashMap;
 
 use tg_clients::embeddings::embed;
-use tg_mesh::{Cx, Mode, Processor, ReadFault};
+use tg_clients::neighbours::Neighbours;
+use tg_mesh::{Cx, ReadFault};
 use tg_runs::RunContext;
 use tg_schemas::msg::Metadata;
 use tg_schemas::{Error, Retry};
 
-use batch::Batcher;
+use crate::engine::portion::portion;
 
-/// Texts that are asked for at once.
-const TEXTS: usize = 64;
-/// Bytes of texts that are asked for at once; one text may be longer.
-const BYTES: usize = 1 << 20;
 /// How long an answer may take.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(300);
-/// Records in progress; most of them wait to share a question.
-const RECORDS: usize = 256;
-
-/// The stages, to be hosted.
-pub(crate) fn processors() -> Vec<Processor> {
-    vec![
-        Processor::new("document-embeddings")
-            .reads("input", std::sync::Arc::new(chunks::Chunks(Batcher::new())))
-            .concurrency(RECORDS),
-        Processor::new("graph-embeddings")
-            .reads(
-                "input",
-                std::sync::Arc::new(entities::Entities(Batcher::new())),
-            )
-            .concurrency(RECORDS),
-        Processor::new("row-embeddings")
-            .reads("input", std::sync::Arc::new(rows::Rows(Batcher::new())))
-            .watches(&[schema::KIND])
-            .concurrency(RECORDS),
-    ]
-}
-
 /// Records that may share a question and its outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Group {
@@ -61,7 +36,7 @@ pub(crate) struct Group {
 impl Group {
     fn of(cx: &Cx, metadata: &Metadata, extra: &str) -> Self {
         // A foreign store takes the chunk from the metadata: there each record stays alone.
-        let foreign = cx.mesh.bus().mode() == Mode::Interop;
+        let foreign = !Neighbours::of(&cx.mesh).name_chunks_by_vector();
         let id = if foreign { metadata.id.as_str() } else { "" };
         Self {
             workspace: cx.workspace().to_owned(),
@@ -107,16 +82,6 @@ async fn ask(cx: &Cx, texts: &[&str]) -> Result<(Vec<Vec<f32>>, String), Error> 
     let found = texts.iter().map(|text| vectors[places[text]].clone());
     let found = found.collect();
     Ok((found, model.unwrap_or_default()))
-}
-
-/// How many of the texts fit one question.
-fn portion(texts: &[&str]) -> usize {
-    let mut bytes = 0;
-    let fitting = texts.iter().take(TEXTS).take_while(|text| {
-        bytes += text.len();
-        bytes <= BYTES
-    });
-    fitting.count().max(1)
 }
 
 /// What becomes of a record whose texts were not embedded: it is tried again, unless it is at fault itself.

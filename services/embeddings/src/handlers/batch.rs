@@ -11,7 +11,8 @@ use tg_mesh::{Cx, ReadFault};
 use tg_schemas::Error;
 use tokio::sync::{Notify, oneshot};
 
-use super::{BYTES, Group, TEXTS, ask, fault, is_final};
+use super::{Group, ask, fault, is_final};
+use crate::engine::portion::{BYTES, TEXTS};
 
 /// How long a leader waits for others.
 const WINDOW: Duration = Duration::from_millis(3);

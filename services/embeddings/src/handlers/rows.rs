@@ -8,15 +8,15 @@ use tg_schemas::{Error, ErrorCode};
 
 use super::Group;
 use super::batch::{Batcher, Item, Stage};
-use super::schema::{self, Schema, Value};
+use crate::engine::schema::{self, Schema, Value};
 
 /// Tries after which a schema that is still unknown is taken to be unknown for good.
 const TRIES: u32 = 4;
 
-pub(super) struct Rows(pub(super) Batcher<Entry>);
+pub(crate) struct Rows(pub(crate) Batcher<Entry>);
 
 /// A value to embed.
-pub(super) struct Entry {
+pub(crate) struct Entry {
     metadata: Metadata,
     schema: String,
     value: Value,

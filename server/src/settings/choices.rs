@@ -1,0 +1,82 @@
+//! What the settings of a process may be, where that is neither a number nor a text.
+
+use std::net::SocketAddr;
+
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// Where messages travel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum BusChoice {
+    /// In this process, records on disk.
+    Embedded,
+    /// Over a broker.
+    Amqp(AmqpUrl),
+}
+
+impl TryFrom<String> for BusChoice {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        match text.as_str() {
+            "embedded" => Ok(Self::Embedded),
+            url if url.starts_with("amqp://") || url.starts_with("amqps://") => {
+                Ok(Self::Amqp(AmqpUrl(text)))
+            }
+            _ => Err("must be embedded or amqp://user:password@host:port/vhost"),
+        }
+    }
+}
+
+impl From<BusChoice> for String {
+    fn from(bus: BusChoice) -> Self {
+        match bus {
+            BusChoice::Embedded => "embedded".to_owned(),
+            BusChoice::Amqp(url) => format!("{url:?}"),
+        }
+    }
+}
+
+/// A broker URL; shown without its password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct AmqpUrl(String);
+
+impl AmqpUrl {
+    /// The URL with its credentials, for the adapter only.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for AmqpUrl {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("AmqpUrl(***)")
+    }
+}
+
+/// Who may do what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Auth {
+    /// Everybody everything, on a loopback listener only.
+    None,
+    /// API keys and roles.
+    Iam,
+}
+
+/// How the mesh speaks on a broker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MeshMode {
+    /// Our own names; shares nothing with foreign processors.
+    Native,
+    /// The reference's names and JSON.
+    Interop,
+}
+
+/// An address to listen on.
+pub(super) fn listen<'de, D: Deserializer<'de>>(from: D) -> Result<SocketAddr, D::Error> {
+    let fault = |_| D::Error::custom("must be an address and port, e.g. 127.0.0.1:8888");
+    String::deserialize(from)?.parse().map_err(fault)
+}

@@ -1,0 +1,173 @@
+//! Sources win over each other, and mistakes are all told.
+
+use super::*;
+
+fn env(pairs: &[(&str, &str)]) -> Texts {
+    let own = |(key, text): &(&str, &str)| ((*key).to_owned(), (*text).to_owned());
+    pairs.iter().map(own).collect()
+}
+
+fn told(pairs: &[(&str, &str)]) -> Vec<String> {
+    let faults = Settings::load(&Flags::default(), env(pairs)).unwrap_err();
+    faults.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn flags_win_over_environment_over_file_over_defaults() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("own.toml");
+    let text = "drain-seconds = 7\nlisten = \"127.0.0.1:2\"\n[gateway]\nsockets = 9\n[rag]\nvector_weight = 2\n";
+    std::fs::write(&file, text).unwrap();
+    let flags = Flags {
+        config: Some(file),
+        listen: Some("127.0.0.1:9999".into()),
+        ..Flags::default()
+    };
+    let vars = env(&[
+        ("THREADGRAPH_LISTEN", "127.0.0.1:1"),
+        ("THREADGRAPH_LOG__FORMAT", "json"),
+        ("THREADGRAPH_AGENT__MAX_ITERATIONS", "4"),
+        ("THREADGRAPH_RAG__DOC_LIMIT", "7"),
+        ("THREADGRAPH_RAG__EDGE_LIMIT", ""),
+        ("THREADGRAPH_EMBEDDINGS__PROVIDER", "ollama"),
+        ("OLLAMA_HOST", "h"),
+    ]);
+    let settings = Settings::load(&flags, vars).unwrap();
+    assert_eq!(settings.listen.port(), 9999);
+    assert_eq!(settings.log.format, LogFormat::Json);
+    assert_eq!(settings.drain(), Duration::from_secs(7));
+    assert_eq!(
+        (settings.gateway.sockets, settings.gateway.strangers),
+        (9, 512)
+    );
+    assert_eq!(settings.agent.max_iterations, 4);
+    assert_eq!((settings.rag.doc_limit, settings.rag.edge_limit), (7, 25));
+    assert_eq!(settings.rag.vector_weight, 2.0);
+    assert_eq!(settings.bus, BusChoice::Embedded);
+    assert_eq!(settings.embeddings.describe(), "mxbai-embed-large (Ollama)");
+    assert_eq!(settings.llm.describe(), "granite4:350m (Ollama)");
+}
+
+/// What could be set before sections were structs.
+#[test]
+fn every_earlier_setting_is_still_one() {
+    let earlier = [
+        ("listen", "127.0.0.1:1"),
+        ("data_dir", "/d"),
+        ("bus", "amqp://u:p@h:1/v"),
+        ("mode", "interop"),
+        ("auth", "iam"),
+        ("durability", "power"),
+        ("log.filter", "debug"),
+        ("log.format", "json"),
+        ("drain_seconds", "600"),
+        ("agent.max_iterations", "100"),
+        ("extract.parallel", "1024"),
+        ("embeddings.provider", "openai"),
+        ("embeddings.model", "m"),
+        ("embeddings.path", "/p"),
+        ("embeddings.url", "http://h"),
+        ("embeddings.key", "k"),
+        ("embeddings.dimensions", "16384"),
+        ("embeddings.batch", "2048"),
+        ("embeddings.concurrency", "256"),
+        ("embeddings.cache_mb", "65536"),
+        ("vectors.memory_mb", "1048576"),
+        ("graph.memory_mb", "1073741824"),
+        ("graph.query_memory_mb", "1048576"),
+        ("graph.queries_memory_mb", "1048576"),
+        ("graph.workspace_quads", "1099511627776"),
+        ("graph.workspace_mb", "1073741824"),
+        ("rows.workspace_rows", "1099511627776"),
+        ("config.restore_hours", "8784"),
+        ("flow.put_aside_records", "1073741824"),
+        ("flow.put_aside_mb", "1048576"),
+        ("library.documents", "1099511627776"),
+        ("library.content_mb", "1073741824"),
+        ("rag.entity_limit", "100000"),
+        ("rag.triple_limit", "1"),
+        ("rag.max_subgraph_size", "1"),
+        ("rag.max_path_length", "99"),
+        ("rag.edge_score_limit", "1"),
+        ("rag.edge_limit", "1"),
+        ("rag.max_reranker_input", "1"),
+        ("rag.max_reranker_text_length", "1"),
+        ("rag.doc_limit", "1"),
+        ("rag.fetch_limit", "1000"),
+        ("rag.retrieval_mode", "hybrid"),
+        ("rag.vector_weight", "1000"),
+        ("rag.keyword_weight", "0.001"),
+        ("rag.rerank_diversity_mode", "mmr"),
+        ("rag.rerank_diversity_lambda", "1"),
+        ("rag.reranker_url", "https://h/r"),
+        ("rag.reranker_key", "k"),
+        ("rag.reranker_model", "m"),
+        ("rag.reranker_dialect", "tei"),
+    ];
+    let name = |key: &str| format!("THREADGRAPH_{}", key.to_uppercase().replace('.', "__"));
+    let vars = earlier
+        .iter()
+        .map(|(key, text)| (name(key), (*text).to_owned()));
+    let settings = Settings::load(&Flags::default(), vars.collect()).unwrap();
+    assert_eq!(settings.durability, Durability::Power);
+    assert_eq!(settings.graph.workspace_quads, 1 << 40);
+}
+
+#[test]
+fn all_mistakes_are_reported_with_their_keys() {
+    let faults = told(&[
+        ("THREADGRAPH_LISTEN", "0.0.0.0:8888"),
+        ("THREADGRAPH_BUS", "kafka"),
+        ("THREADGRAPH_LOG__FORMAT", "xml"),
+        ("THREADGRAPH_TYPO", "1"),
+        ("THREADGRAPH_RAG__RETRIEVAL_MODE", "odd"),
+        ("THREADGRAPH_EMBEDDINGS__PROVIDER", "magic"),
+        ("THREADGRAPH_RAG__RERANKER_URL", "ftp://x"),
+        ("OLLAMA_HOST", "ftp://x"),
+    ]);
+    assert_eq!(
+        faults,
+        [
+            "typo: is not a setting; `threadgraph settings` prints those there are",
+            "bus: must be embedded or amqp://user:password@host:port/vhost",
+            "embeddings.provider: must be one of lexical, static, openai, ollama",
+            "log.format: must be one of text, json",
+            "rag.retrieval_mode: must be one of vector, keyword, hybrid",
+            "OLLAMA_HOST: must start with http:// or https://",
+            "rag.reranker_url: must start with http:// or https://",
+            "listen: other machines could reach this address and auth is none: set auth to iam (--auth iam), or \
+             listen on 127.0.0.1",
+        ]
+    );
+    for empty in ["THREADGRAPH_AUTH", "THREADGRAPH_BUS", "THREADGRAPH_LISTEN"] {
+        assert_eq!(told(&[(empty, "")]).len(), 1, "{empty}");
+    }
+}
+
+#[test]
+fn a_bound_of_the_gateway_out_of_its_range_is_refused_by_its_key() {
+    for (key, text, range) in [
+        ("SOCKETS", "0", "1 to 1,000,000"),
+        ("FRAME_BYTES", "52428801", "4,096 to 52,428,800"),
+        ("STRANGER_BYTES", "-1", "1,024 to 1,048,576"),
+        ("PARSING_MB", "1.5", "64 to 1,048,576"),
+        ("OUTGOING_FRAMES", "many", "1 to 65,536"),
+    ] {
+        let name = format!("THREADGRAPH_GATEWAY__{key}");
+        let wanted = format!(
+            "gateway.{}: must be a whole number from {range}",
+            key.to_lowercase()
+        );
+        assert_eq!(told(&[(name.as_str(), text)]), [wanted]);
+    }
+}
+
+#[test]
+fn the_brokers_password_is_never_shown() {
+    let flags = Flags {
+        bus: Some("amqp://u:secret@h:1/".into()),
+        ..Flags::default()
+    };
+    let settings = Settings::load(&flags, Texts::new()).unwrap();
+    assert!(!format!("{settings:?}").contains("secret"));
+}

@@ -1,0 +1,228 @@
+//! Which provider serves, and its bounds.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tg_provider_http::{Secret, address, ollama_address, sendable};
+use tg_settings::Fault;
+
+use crate::embedder::{Bounds, Embedder};
+use crate::provider::Provider;
+use crate::provider::endpoint::{Dialect, Endpoint};
+use crate::provider::statics::StaticModel;
+
+const OPENAI_URL: &str = "https://api.openai.com/v1";
+const OPENAI_MODEL: &str = "text-embedding-3-small";
+const OLLAMA_MODEL: &str = "mxbai-embed-large";
+/// Where models are below the data directory.
+const MODELS: &str = "models";
+
+/// Who makes vectors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProviderKind {
+    /// Hashed words.
+    Lexical,
+    /// A table of token vectors.
+    Static,
+    /// Any server of the OpenAI dialect.
+    OpenAi,
+    /// An Ollama.
+    Ollama,
+}
+
+tg_settings::options! {
+    /// Who makes vectors of texts, and within which bounds.
+    pub struct Options {
+        /// `lexical` (shared words, no meaning), `static` (a table of token vectors), `openai` (any server of that
+        /// dialect) or `ollama`.
+        provider: ProviderKind = ProviderKind::Lexical;
+        /// The provider's name of a model; empty: its usual one. `static`: a directory below `models` in the data
+        /// directory.
+        model: Option<String> = None;
+        /// Directory of a static model, instead of `embeddings.model`.
+        path: Option<PathBuf> = None;
+        /// Base address of the server; empty: `OPENAI_BASE_URL` or `OLLAMA_HOST`, else its usual one.
+        url: Option<String> = None;
+        /// Key of the server; empty: `OPENAI_API_KEY`.
+        key: Option<Secret> = None;
+        /// Numbers of a vector, where the model can make shorter ones; empty: the model's own.
+        dimensions: Option<usize> = None, Whole(1..=16_384);
+        /// Texts that the provider is given at once.
+        batch: usize = 64, Whole(1..=2_048);
+        /// Questions to a server at the same time.
+        concurrency: usize = 4, Whole(1..=256);
+        /// Memory of remembered vectors, in MiB.
+        cache_mb: usize = 64, Whole(0..=65_536);
+    }
+    given {
+        /// Where the stores are; models are below it.
+        data_dir: PathBuf,
+        /// What the environment says of servers.
+        variables: Variables,
+    }
+}
+
+tg_settings::options! {
+    /// Servers as the environment names them, for what the settings leave open.
+    pub struct Variables {
+        /// Base address of an OpenAI-compatible server.
+        openai_base_url: Option<String> = None;
+        /// Its key.
+        openai_api_key: Option<Secret> = None;
+        /// Address of an Ollama.
+        ollama_host: Option<String> = None;
+    }
+}
+
+/// The provider, checked.
+#[derive(Debug, PartialEq)]
+enum Chosen {
+    Lexical,
+    Static { name: String, directory: PathBuf },
+    Endpoint(Dialect, Server),
+}
+
+#[derive(Debug, PartialEq)]
+struct Server {
+    url: String,
+    key: Option<Secret>,
+    model: String,
+}
+
+impl Options {
+    /// All mistakes that one setting alone does not show.
+    pub fn faults(&self) -> Vec<Fault> {
+        self.chosen().err().unwrap_or_default()
+    }
+
+    /// Whether vectors come from letters alone.
+    pub fn is_lexical(&self) -> bool {
+        self.provider == ProviderKind::Lexical
+    }
+
+    /// The choice in words, without address or key.
+    pub fn describe(&self) -> String {
+        match self.chosen() {
+            Ok(Chosen::Static { name, .. }) => format!("{name} (static vectors)"),
+            Ok(Chosen::Endpoint(Dialect::OpenAi, to)) => {
+                format!("{} (OpenAI-compatible)", to.model)
+            }
+            Ok(Chosen::Endpoint(Dialect::Ollama, to)) => format!("{} (Ollama)", to.model),
+            Ok(Chosen::Lexical) | Err(_) => "lexical (shared words, no meaning)".to_owned(),
+        }
+    }
+
+    /// The embedder, ready to be asked. Reads a static model's files (blocks); opens no connection.
+    ///
+    /// # Errors
+    /// The first of [`Self::faults`], a model that cannot be read, or that no HTTP client can be made.
+    pub fn embedder(&self) -> Result<Embedder, Fault> {
+        let first = |faults: Vec<Fault>| faults.into_iter().next();
+        let chosen = self.chosen().map_err(|faults| {
+            first(faults).unwrap_or_else(|| Fault::new("provider", "cannot be used"))
+        })?;
+        let provider = match chosen {
+            Chosen::Lexical => Provider::Lexical,
+            Chosen::Static { name, directory } => {
+                let model = StaticModel::load(&directory, self.dimensions);
+                let model = Arc::new(model.map_err(|message| Fault::new("model", message))?);
+                Provider::Static { name, model }
+            }
+            Chosen::Endpoint(dialect, Server { url, key, model }) => {
+                let server = Endpoint::new(dialect, &url, key, self.dimensions);
+                let server = server.map_err(|fault| Fault::new("url", fault.to_string()))?;
+                let server = Arc::new(server);
+                Provider::Endpoint { server, model }
+            }
+        };
+        let bounds = Bounds {
+            batch: self.batch,
+            calls: self.concurrency,
+            cache: self.cache_mb << 20,
+        };
+        Ok(Embedder::new(provider, bounds))
+    }
+
+    fn chosen(&self) -> Result<Chosen, Vec<Fault>> {
+        match self.provider {
+            ProviderKind::Lexical => self.lexical(),
+            ProviderKind::Static => self.statics().map_err(|fault| vec![fault]),
+            ProviderKind::OpenAi => {
+                let url = self
+                    .url
+                    .as_ref()
+                    .or(self.variables.openai_base_url.as_ref());
+                let url = url.map_or(OPENAI_URL, String::as_str);
+                let key = self.key.as_ref().or(self.variables.openai_api_key.as_ref());
+                self.endpoint(Dialect::OpenAi, url, key, OPENAI_MODEL)
+            }
+            ProviderKind::Ollama => {
+                let host = self.url.as_ref().or(self.variables.ollama_host.as_ref());
+                let url = ollama_address(host.map_or("", String::as_str));
+                self.endpoint(Dialect::Ollama, &url, self.key.as_ref(), OLLAMA_MODEL)
+            }
+        }
+    }
+
+    fn lexical(&self) -> Result<Chosen, Vec<Fault>> {
+        let other = "means nothing to the provider lexical: set embeddings.provider too";
+        let one = "lexical vectors have one dimension only; leave it out";
+        let faults: Vec<Fault> = [
+            ("model", self.model.is_some(), other),
+            ("path", self.path.is_some(), other),
+            ("url", self.url.is_some(), other),
+            ("dimensions", self.dimensions.is_some(), one),
+        ]
+        .into_iter()
+        .filter_map(|(key, given, text)| given.then(|| Fault::new(key, text)))
+        .collect();
+        match faults.is_empty() {
+            true => Ok(Chosen::Lexical),
+            false => Err(faults),
+        }
+    }
+
+    fn statics(&self) -> Result<Chosen, Fault> {
+        let last = |path: &Path| Some(path.file_name()?.to_string_lossy().into_owned());
+        let (name, directory) = match (&self.path, &self.model) {
+            (Some(path), name) => {
+                let name = name.clone().or_else(|| last(path));
+                (name.unwrap_or_default(), path.clone())
+            }
+            (None, Some(name)) => (name.clone(), self.data_dir.join(MODELS).join(name)),
+            (None, None) => {
+                let text = "is required: a directory below models in the data directory; `tg models pull` makes one \
+                            (or set embeddings.path)";
+                return Err(Fault::new("model", text));
+            }
+        };
+        let plain = |c: char| c.is_alphanumeric() || "._-".contains(c);
+        if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
+            let text = "must be a plain name of letters, digits, '.', '_' and '-'";
+            return Err(Fault::new("model", text));
+        }
+        Ok(Chosen::Static { name, directory })
+    }
+
+    fn endpoint(
+        &self,
+        dialect: Dialect,
+        url: &str,
+        key: Option<&Secret>,
+        usual: &str,
+    ) -> Result<Chosen, Vec<Fault>> {
+        match (address("url", url), sendable("key", key)) {
+            (Ok(url), Ok(())) => {
+                let model = self.model.clone().unwrap_or_else(|| usual.to_owned());
+                let key = key.cloned();
+                Ok(Chosen::Endpoint(dialect, Server { url, key, model }))
+            }
+            (url, key) => Err(url.err().into_iter().chain(key.err()).collect()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,39 @@
+//! The processors of this service: `embeddings`, which answers, and the stages, which ask it.
+
+use std::sync::Arc;
+
+use tg_mesh::{Mesh, Processor};
+use tg_settings::Fault;
+
+use crate::engine::schema;
+use crate::handlers::batch::Batcher;
+use crate::handlers::{chunks, embeddings, entities, rows};
+use crate::options::Options;
+
+/// Requests in progress per flow.
+const REQUESTS: usize = 256;
+/// Records in progress; most of them wait to share a question.
+const RECORDS: usize = 256;
+
+/// The processors of this service, to be hosted; the last one is `embeddings`. Reads a static model's files (blocks);
+/// opens no connection.
+///
+/// # Errors
+/// The mistake in the options because of which the provider cannot be asked.
+pub fn processors(_: &Mesh, options: Options) -> Result<Vec<Processor>, Fault> {
+    let embedder = Arc::new(options.embedder()?);
+    let stage = |id| Processor::new(id).concurrency(RECORDS);
+    let chunks = Arc::new(chunks::Chunks(Batcher::new()));
+    let entities = Arc::new(entities::Entities(Batcher::new()));
+    let rows = Arc::new(rows::Rows(Batcher::new()));
+    Ok(vec![
+        stage("document-embeddings").reads("input", chunks),
+        stage("graph-embeddings").reads("input", entities),
+        stage("row-embeddings")
+            .reads("input", rows)
+            .watches(&[schema::KIND]),
+        Processor::new("embeddings")
+            .serves("request", Arc::new(embeddings::Embeddings(embedder)))
+            .concurrency(REQUESTS),
+    ])
+}

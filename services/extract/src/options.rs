@@ -1,0 +1,26 @@
+//! What whoever starts the service decides: how the extractors work.
+
+use std::path::PathBuf;
+
+use tg_storage::Durability;
+
+tg_settings::options! {
+    /// Options of the extractors.
+    pub struct Options {
+        /// Chunks in progress per flow and extractor, and so the most model calls at once for each. What is more waits
+        /// on the queue.
+        parallel: usize = 16, Whole(1..=1_024);
+        /// Elements of an ontology that one sentence can bring in by its meaning.
+        top_k: usize = 10, Whole(1..=1_000);
+        /// Least likeness (cosine) of a sentence and an element that it brings in.
+        threshold: f32 = 0.3, Number(0.0..=1.0);
+        /// Ontologies with fewer elements together are always used whole.
+        bypass_below: usize = 5, Whole(0..=1_000_000);
+    }
+    given {
+        /// Directory of the service's files.
+        data_dir: PathBuf,
+        /// How hard a commit is.
+        durability: Durability,
+    }
+}
