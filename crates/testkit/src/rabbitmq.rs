@@ -117,8 +117,15 @@ impl RabbitNode {
         scripts().is_some()
     }
 
-    /// Starts a node and waits until it speaks AMQP.
+    /// Starts a node and waits until it speaks AMQP. A port that was free a moment ago may be somebody else's by the
+    /// time the node wants it: then it has others.
     pub async fn start() -> Result<Self> {
+        for _ in 1..PORTS {
+            match Self::start_until(Stdio::piped()).await {
+                Err(fault) if fault.to_string().contains("port_already_used") => {}
+                started => return started,
+            }
+        }
         Self::start_until(Stdio::piped()).await
     }
 

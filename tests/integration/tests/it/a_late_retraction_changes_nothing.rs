@@ -1,5 +1,5 @@
-//! What was on the way for a workspace when it was deleted, and comes after another of its name was made, changes
-//! nothing in any store: neither a retraction, nor a write, nor a text for the library. The same records of the
+//! What was on the way for a workspace or a collection when it was deleted, and comes after another of its name was
+//! made, changes nothing in any store: neither a retraction, nor a write, nor a text for the library. The same records of the
 //! workspace that is there do what they say.
 
 use std::path::Path;
@@ -13,44 +13,143 @@ use tg_testkit::outside::{Sent, config_row, publish, record};
 use tg_testkit::process::{Launch, Server, client};
 use tg_testkit::rabbitmq::RabbitNode;
 
-use crate::workspaces::{iam, literals, make, patiently, put};
+use crate::workspaces::{iam, make, patiently};
 use crate::world::{Bus, busy, post};
 
 const BOUND: Duration = Duration::from_secs(30);
-const CHUNK: &str = "urn:chunk:1";
 const TEXT: &str = "urn:text:late";
 const VECTOR: [f64; 3] = [0.5, -0.25, 1.0];
 const SCHEMA: &str = r#"{"name": "lamps", "description": "Lamps", "fields": [
     {"name": "id", "type": "integer", "primary_key": true}, {"name": "maker", "type": "string"}]}"#;
 
-/// How much each store has of what came from the chunk.
-#[derive(Debug, PartialEq, Eq)]
+/// How much each store has.
+#[derive(Debug, Default, PartialEq, Eq)]
 struct Seen {
     literals: Vec<String>,
     entities: usize,
     chunks: usize,
     rows: usize,
-    text: bool,
 }
 
-async fn count(url: &str, service: &str, mut ask: Value, at: &str) -> Result<usize> {
-    ask["workspace"] = json!("acme");
-    let path = format!("api/v1/flow/default/service/{service}");
-    let told = patiently(url, &path, ask).await?;
-    let all = told.pointer(at).and_then(Value::as_array);
-    Ok(all.with_context(|| format!("{service}: {told}"))?.len())
-}
+/// A collection of a workspace.
+struct Place(&'static str, &'static str);
 
-async fn seen(url: &str) -> Result<Seen> {
-    let near = json!({"vector": VECTOR, "collection": "default", "limit": 5});
-    let query = json!({"query": "{ lamps { id } }", "collection": "default"});
-    Ok(Seen {
-        literals: literals(url, "acme").await?,
-        entities: count(url, "graph-embeddings", near.clone(), "/entities").await?,
-        chunks: count(url, "document-embeddings", near, "/chunks").await?,
-        rows: count(url, "rows", query, "/data/lamps").await?,
-        text: has_text(url).await?,
-    })
+impl Place {
+    async fn ask(&self, url: &str, service: &str, mut ask: Value, at: &str) -> Result<Vec<Value>> {
+        ask["workspace"] = json!(self.0);
+        ask["collection"] = json!(self.1);
+        let path = format!("api/v1/flow/default/service/{service}");
+        let told = patiently(url, &path, ask).await?;
+        let all = told.pointer(at).and_then(Value::as_array);
+        Ok(all.with_context(|| format!("{service}: {told}"))?.clone())
+    }
+
+    async fn seen(&self, url: &str) -> Result<Seen> {
+        let near = json!({"vector": VECTOR, "limit": 5});
+        let some = json!({"limit": 10});
+        let query = json!({"query": "{ lamps { id } }"});
+        let triples = self.ask(url, "triples", some, "/response").await?;
+        let literals = triples
+            .iter()
+            .filter_map(|triple| triple["o"]["v"].as_str());
+        let mut literals: Vec<_> = literals.map(str::to_owned).collect();
+        literals.sort();
+        let entities = self.ask(url, "graph-embeddings", near.clone(), "/entities");
+        let chunks = self.ask(url, "document-embeddings", near.clone(), "/chunks");
+        Ok(Seen {
+            literals,
+            entities: entities.await?.len(),
+            chunks: chunks.await?.len(),
+            rows: self.ask(url, "rows", query, "/data/lamps").await?.len(),
+        })
+    }
+
+    async fn until(&self, server: &Server, wanted: &Seen) -> Result<()> {
+        let end = Instant::now() + BOUND;
+        loop {
+            let seen = self.seen(&server.url()).await?;
+            if seen == *wanted {
+                return Ok(());
+            }
+            ensure!(
+                Instant::now() < end,
+                "{seen:?} instead of {wanted:?}\n{}",
+                server.log()
+            );
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// The schema of the rows is known.
+    async fn prepare(&self, url: &str) -> Result<()> {
+        let schema = json!({"operation": "put", "workspace": self.0,
+            "values": [{"type": "schema", "key": "lamps", "value": SCHEMA}]});
+        let (status, told) = post(url, "api/v1/config", schema).await?;
+        ensure!(status == 200, "{told}");
+        let end = Instant::now() + BOUND;
+        let query = json!({"query": "{ lamps { id } }"});
+        while let Err(told) = self.ask(url, "rows", query.clone(), "/data/lamps").await {
+            ensure!(Instant::now() < end, "{told}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        Ok(())
+    }
+
+    /// Something of a chunk in every store.
+    async fn fill(&self, url: &str, number: usize) -> Result<()> {
+        let chunk = format!("urn:chunk:{number}");
+        let metadata = json!({"id": chunk, "collection": self.1});
+        let iri = |text: &str| json!({"t": "i", "i": text});
+        let value = json!({"t": "l", "v": format!("mine {number}")});
+        let triple = json!({"s": iri("urn:a"), "p": iri("urn:b"), "o": value});
+        let entity = iri(&format!("urn:e:{number}"));
+        let entity = json!({"entity": entity, "vector": VECTOR, "chunk_id": chunk});
+        let vector = json!({"chunk_id": chunk, "vector": VECTOR});
+        let rows = json!({"id": format!("{chunk}:lamps"), "collection": self.1});
+        let row = json!({"id": number.to_string(), "maker": "frask"});
+        for (kind, frame) in [
+            (
+                "triples",
+                json!({"metadata": metadata, "triples": [triple]}),
+            ),
+            (
+                "graph-embeddings",
+                json!({"metadata": metadata, "entities": [entity]}),
+            ),
+            (
+                "document-embeddings",
+                json!({"metadata": metadata, "chunks": [vector]}),
+            ),
+            (
+                "rows",
+                json!({"metadata": rows, "schema_name": "lamps", "values": [row]}),
+            ),
+        ] {
+            let workspace = self.0;
+            let url = format!("{url}api/v1/flow/default/import/{kind}?workspace={workspace}");
+            let sent = client()?.post(url).body(format!("{frame}\n")).send();
+            let told: Value = sent.await?.json().await?;
+            ensure!(told["stored"] == 1, "{kind}: {told}");
+        }
+        Ok(())
+    }
+
+    /// A retraction of all that came from a chunk.
+    fn retraction(&self, number: usize, headers: Headers) -> Result<Sent> {
+        let chunk = format!("urn:chunk:{number}");
+        let iri = |text: &str| json!({"type": "i", "iri": text});
+        let value = json!({"type": "l", "value": format!("mine {number}")});
+        let triple = json!({"s": iri("urn:a"), "p": iri("urn:b"), "o": value});
+        let what: Retract = serde_json::from_value(json!({
+            "metadata": {"id": chunk, "root": "", "collection": self.1},
+            "chunks": [chunk], "triples": [triple],
+        }))?;
+        record(
+            &format!("flow:tg:retract:{}:default", self.0),
+            headers,
+            &what,
+        )
+    }
 }
 
 /// Whether the library has the text that came late.
@@ -61,76 +160,6 @@ async fn has_text(url: &str) -> Result<bool> {
     let text = told["document-metadata"]["id"] == TEXT;
     ensure!(text || told["error"]["type"] == "not-found", "{told}");
     Ok(text)
-}
-
-async fn until(server: &Server, wanted: &Seen) -> Result<()> {
-    let end = Instant::now() + BOUND;
-    loop {
-        let seen = seen(&server.url()).await?;
-        if seen == *wanted {
-            return Ok(());
-        }
-        ensure!(
-            Instant::now() < end,
-            "{seen:?} instead of {wanted:?}\n{}",
-            server.log()
-        );
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-}
-
-/// Something of the chunk in every store.
-async fn fill(url: &str) -> Result<()> {
-    let schema = json!({"operation": "put", "workspace": "acme",
-        "values": [{"type": "schema", "key": "lamps", "value": SCHEMA}]});
-    let (status, told) = post(url, "api/v1/config", schema).await?;
-    ensure!(status == 200, "{told}");
-    let query = json!({"workspace": "acme", "query": "{ lamps { id } }", "collection": "default"});
-    let end = Instant::now() + BOUND;
-    loop {
-        let told = patiently(url, "api/v1/flow/default/service/rows", query.clone()).await?;
-        if told["data"]["lamps"].is_array() {
-            break;
-        }
-        ensure!(Instant::now() < end, "{told}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    put(url, "acme", "mine").await?;
-    let metadata = json!({"id": CHUNK, "collection": "default"});
-    let entity = json!({"entity": {"t": "i", "i": "urn:a"}, "vector": VECTOR, "chunk_id": CHUNK});
-    let chunk = json!({"chunk_id": CHUNK, "vector": VECTOR});
-    let rows = json!({"id": format!("{CHUNK}:lamps"), "collection": "default"});
-    for (kind, frame) in [
-        (
-            "graph-embeddings",
-            json!({"metadata": metadata, "entities": [entity]}),
-        ),
-        (
-            "document-embeddings",
-            json!({"metadata": metadata, "chunks": [chunk]}),
-        ),
-        (
-            "rows",
-            json!({"metadata": rows, "schema_name": "lamps", "values": [{"id": "1", "maker": "frask"}]}),
-        ),
-    ] {
-        let url = format!("{url}api/v1/flow/default/import/{kind}?workspace=acme");
-        let sent = client()?.post(url).body(format!("{frame}\n")).send();
-        let told: Value = sent.await?.json().await?;
-        ensure!(told["stored"] == 1, "{kind}: {told}");
-    }
-    Ok(())
-}
-
-/// A retraction of all of it, in a generation of the workspace.
-fn retraction(generation: i64) -> Result<Sent> {
-    let iri = |text: &str| json!({"type": "i", "iri": text});
-    let triple = json!({"s": iri("urn:a"), "p": iri("urn:b"), "o": {"type": "l", "value": "mine"}});
-    let what: Retract = serde_json::from_value(json!({
-        "metadata": {"id": CHUNK, "root": "", "collection": "default"},
-        "chunks": [CHUNK], "triples": [triple],
-    }))?;
-    record("flow:tg:retract:acme:default", of(generation), &what)
 }
 
 /// A triple and a text, in a generation of the workspace.
@@ -178,48 +207,68 @@ async fn dropped(server: &Server) -> Result<u64> {
     Ok(count.map_or(Ok(0), str::parse)?)
 }
 
-async fn late(bus: Bus) -> Result<()> {
-    let _busy = busy().await;
-    let node = match bus {
-        Bus::Embedded => None,
-        Bus::Rabbit => Some(RabbitNode::start().await?),
-    };
-    let broker = node.as_ref().map(RabbitNode::url);
-    let folder = tempfile::tempdir()?;
-    let data = folder.path().join("data");
-    let start = || {
-        let launch = Launch::up().data(&data);
-        match &broker {
-            Some(url) => launch.arg("--bus").arg(url),
+/// A system that can be stopped and started.
+struct System {
+    node: Option<RabbitNode>,
+    folder: tempfile::TempDir,
+}
+
+impl System {
+    async fn new(bus: Bus) -> Result<Self> {
+        Ok(Self {
+            node: match bus {
+                Bus::Embedded => None,
+                Bus::Rabbit => Some(RabbitNode::start().await?),
+            },
+            folder: tempfile::tempdir()?,
+        })
+    }
+
+    async fn start(&self) -> Result<Server> {
+        let launch = Launch::up().data(self.folder.path());
+        match &self.node {
+            Some(node) => launch.arg("--bus").arg(node.url()),
             None => launch,
         }
         .ready()
-    };
-    let server = start().await?;
+        .await
+    }
+
+    async fn publish(&self, all: Vec<Sent>) -> Result<()> {
+        let broker = self.node.as_ref().map(RabbitNode::url);
+        publish(broker.as_deref(), self.folder.path(), all).await
+    }
+}
+
+async fn of_a_workspace(bus: Bus) -> Result<()> {
+    let _busy = busy().await;
+    let system = System::new(bus).await?;
+    let place = Place("acme", "default");
+    let server = system.start().await?;
     make(&server.url(), "acme").await?;
     server.terminate().await?;
-    let old = generation(&data)?;
+    let old = generation(system.folder.path())?;
 
-    let server = start().await?;
+    let server = system.start().await?;
     iam(&server.url(), "delete-workspace", "acme").await?;
     make(&server.url(), "acme").await?;
-    fill(&server.url()).await?;
+    place.prepare(&server.url()).await?;
+    place.fill(&server.url(), 1).await?;
     let all = Seen {
-        literals: vec!["mine".to_owned()],
+        literals: vec!["mine 1".to_owned()],
         entities: 1,
         chunks: 1,
         rows: 1,
-        text: false,
     };
-    until(&server, &all).await?;
+    place.until(&server, &all).await?;
     server.terminate().await?;
-    let new = generation(&data)?;
+    let new = generation(system.folder.path())?;
     ensure!(old < new, "{old}, {new}");
 
     let mut records = writes(old)?;
-    records.push(retraction(old)?);
-    publish(broker.as_deref(), &data, records).await?;
-    let server = start().await?;
+    records.push(place.retraction(1, of(old))?);
+    system.publish(records).await?;
+    let server = system.start().await?;
     // The graph, three kinds of vectors, words, rows, and whoever writes triples.
     let end = Instant::now() + BOUND;
     while dropped(&server).await? < 7 {
@@ -227,37 +276,114 @@ async fn late(bus: Bus) -> Result<()> {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     tokio::time::sleep(Duration::from_millis(500)).await;
-    let now = seen(&server.url()).await?;
+    let now = place.seen(&server.url()).await?;
     ensure!(now == all, "{now:?} instead of {all:?}");
+    ensure!(
+        !has_text(&server.url()).await?,
+        "the text is in the library"
+    );
     server.terminate().await?;
 
-    publish(broker.as_deref(), &data, vec![retraction(new)?]).await?;
-    let server = start().await?;
-    let gone = Seen {
-        literals: Vec::new(),
-        entities: 0,
-        chunks: 0,
-        rows: 0,
-        text: false,
-    };
-    until(&server, &gone).await?;
+    // The same in the present generation is done.
+    system.publish(vec![place.retraction(1, of(new))?]).await?;
+    let server = system.start().await?;
+    place.until(&server, &Seen::default()).await?;
     server.terminate().await?;
-    publish(broker.as_deref(), &data, writes(new)?).await?;
-    let server = start().await?;
+    system.publish(writes(new)?).await?;
+    let server = system.start().await?;
     let written = Seen {
         literals: vec!["late".to_owned()],
-        text: true,
-        ..gone
+        ..Seen::default()
     };
-    until(&server, &written).await
+    place.until(&server, &written).await?;
+    let end = Instant::now() + BOUND;
+    while !has_text(&server.url()).await? {
+        ensure!(Instant::now() < end, "no text");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    Ok(())
+}
+
+/// The generation of the collection of a stopped system.
+fn incarnation(system: &System, place: &Place) -> Result<i64> {
+    let row = config_row(system.folder.path(), place.0, "collection", place.1)?;
+    let row: Value = serde_json::from_str(&row.context("no such collection")?)?;
+    Ok(row["incarnation"].as_i64().unwrap_or_default())
+}
+
+async fn collections(server: &Server, operation: &str, place: &Place) -> Result<()> {
+    let ask = json!({"operation": operation, "workspace": place.0, "collection": place.1});
+    patiently(&server.url(), "api/v1/collection-management", ask).await?;
+    Ok(())
+}
+
+/// Of a run that began when the collection had another life: its retraction comes late. One of a present run, of
+/// something else, is done.
+async fn of_a_collection(bus: Bus) -> Result<()> {
+    let _busy = busy().await;
+    let system = System::new(bus).await?;
+    let place = Place("default", "docs");
+    let server = system.start().await?;
+    collections(&server, "update-collection", &place).await?;
+    server.terminate().await?;
+    let old = incarnation(&system, &place)?;
+
+    let server = system.start().await?;
+    collections(&server, "delete-collection", &place).await?;
+    collections(&server, "update-collection", &place).await?;
+    place.prepare(&server.url()).await?;
+    place.fill(&server.url(), 1).await?;
+    place.fill(&server.url(), 2).await?;
+    let all = Seen {
+        literals: vec!["mine 1".to_owned(), "mine 2".to_owned()],
+        entities: 2,
+        chunks: 2,
+        rows: 2,
+    };
+    place.until(&server, &all).await?;
+    server.terminate().await?;
+    let new = incarnation(&system, &place)?;
+    ensure!(old < new, "{old}, {new}");
+
+    let of_run = |incarnation: i64, id: &str| Headers {
+        id: Some(id.to_owned()),
+        thread: Some(format!("run.{incarnation}.{}", "ab".repeat(16))),
+        workspace: Some(place.0.to_owned()),
+        ..Headers::default()
+    };
+    let late = place.retraction(1, of_run(old, "late"))?;
+    let present = place.retraction(2, of_run(new, "present"))?;
+    system.publish(vec![late, present]).await?;
+    let server = system.start().await?;
+    let left = Seen {
+        literals: vec!["mine 1".to_owned()],
+        entities: 1,
+        chunks: 1,
+        rows: 1,
+    };
+    place.until(&server, &left).await?;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let now = place.seen(&server.url()).await?;
+    ensure!(now == left, "{now:?} instead of {left:?}");
+    Ok(())
 }
 
 #[tokio::test]
-async fn on_the_embedded_bus() -> Result<()> {
-    late(Bus::Embedded).await
+async fn of_a_workspace_embedded() -> Result<()> {
+    of_a_workspace(Bus::Embedded).await
 }
 
 #[tokio::test]
-async fn on_rabbitmq() -> Result<()> {
-    late(Bus::Rabbit).await
+async fn of_a_workspace_over_rabbitmq() -> Result<()> {
+    of_a_workspace(Bus::Rabbit).await
+}
+
+#[tokio::test]
+async fn of_a_collection_embedded() -> Result<()> {
+    of_a_collection(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn of_a_collection_over_rabbitmq() -> Result<()> {
+    of_a_collection(Bus::Rabbit).await
 }
