@@ -8,6 +8,7 @@
 
 pub mod codec;
 pub mod error;
+pub mod flow_record;
 pub mod headers;
 pub mod ids;
 pub mod limits;

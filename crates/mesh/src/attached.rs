@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use tg_schemas::flow_record::{FlowRecord, KIND as FLOW, Status};
 use tg_schemas::msg::HostedProcessor;
 use tokio::sync::{Mutex, Notify};
 use tokio::time::Instant;
@@ -19,8 +20,6 @@ use crate::slot::Slot;
 use crate::wiring::{Wiring, same_wiring};
 use tg_bus::BusError;
 
-/// Config type of the flow records.
-const FLOW: &str = "flow";
 /// How long a detach waits for what is in progress.
 const DETACH: Duration = Duration::from_secs(10);
 /// How long the bus may take to stop consumers.
@@ -297,6 +296,5 @@ async fn detach(mesh: &Mesh, instances: Vec<Instance>, end: Instant) {
 
 fn is_stopping(record: &str) -> bool {
     record.contains("stopping")
-        && serde_json::from_str::<serde_json::Value>(record)
-            .is_ok_and(|record| record["status"] == "stopping")
+        && FlowRecord::read(record).is_some_and(|record| record.status == Status::Stopping)
 }

@@ -1,10 +1,9 @@
 //! How a row of configuration becomes consumers of queues.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use serde::Deserialize;
+use tg_schemas::flow_record::ProcessorRow;
 use tg_schemas::{Class, FlowId, Subscription, Topic, WorkspaceId};
 
 use crate::instance::At;
@@ -15,17 +14,6 @@ use crate::scope::Scope;
 use crate::serve_sink::{ServeSink, response_topic};
 use crate::slot::Slot;
 use tg_bus::{BusError, Consume, Consumer};
-
-/// Value of a `processor:<id>` row.
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Row {
-    topics: BTreeMap<String, String>,
-    parameters: BTreeMap<String, String>,
-    epoch: u64,
-    /// Record topics that nobody of the flow reads.
-    unread: BTreeSet<String>,
-}
 
 /// The handlers of one processor.
 pub(crate) struct Wiring {
@@ -102,9 +90,9 @@ impl Wiring {
             At::Flow(workspace, flow) => {
                 scope.workspace = Some(WorkspaceId::new(workspace).ok()?);
                 scope.flow = Some(FlowId::new(flow).ok()?);
-                let row: Row = serde_json::from_str(row).ok()?;
+                let row = ProcessorRow::read(row)?;
                 scope.epoch = row.epoch;
-                scope.parameters = row.parameters;
+                scope.parameters = row.parameter_texts();
                 for (spec, topic) in row.topics {
                     scope.topics.insert(spec, Topic::parse(&topic).ok()?);
                 }
@@ -193,8 +181,7 @@ impl Wiring {
 
 /// Whether two rows differ in parameters only, so that the instance can stay attached.
 pub(crate) fn same_wiring(old: &str, new: &str) -> bool {
-    let read = |text: &str| serde_json::from_str::<Row>(text).ok();
-    match (read(old), read(new)) {
+    match (ProcessorRow::read(old), ProcessorRow::read(new)) {
         (Some(old), Some(new)) => {
             old.epoch == new.epoch && old.topics == new.topics && old.unread == new.unread
         }

@@ -5,10 +5,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tg_clients::config::Config;
+use tg_mesh::Mesh;
 use tg_mesh::bus::Link;
-use tg_mesh::{Ask, Deadline, Mesh};
-use tg_schemas::msg::{ConfigRequest, ConfigResponse, HostedProcessor};
-use tg_schemas::{Class, Error, Topic};
+use tg_schemas::Error;
+use tg_schemas::msg::HostedProcessor;
 use tokio::sync::Notify;
 
 use crate::processors::PROCESSOR;
@@ -71,16 +72,5 @@ fn serving(mesh: &Mesh) -> Vec<String> {
 }
 
 async fn announce(mesh: &Mesh) -> Result<(), Error> {
-    let ask = ConfigRequest {
-        operation: OPERATION.into(),
-        ..ConfigRequest::default()
-    };
-    let options = Ask {
-        deadline: Some(Deadline::after(PATIENCE)),
-        ..Ask::default()
-    };
-    mesh.ask::<_, ConfigResponse>(&Topic::system(Class::Request, "config"), &ask, options)
-        .last()
-        .await
-        .map(|_| ())
+    Config::new(mesh).patient(PATIENCE).announce().await
 }

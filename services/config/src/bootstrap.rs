@@ -8,11 +8,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::Value;
-use tg_mesh::{Ask, Deadline, Mesh};
-use tg_schemas::msg::{
-    ConfigKey, ConfigRequest, ConfigResponse, ConfigValue, FlowRequest, FlowResponse,
-};
-use tg_schemas::{Class, Error, Message, Reply, Topic, WorkspaceId, records};
+use tg_clients::config::{Config, Key};
+use tg_clients::flows::Flows;
+use tg_mesh::Mesh;
+use tg_schemas::{Error, WorkspaceId, records};
 use tokio::time::Instant;
 
 use crate::engine::{REGISTRY, TEMPLATE, WORKSPACE_TYPE};
@@ -23,6 +22,9 @@ pub struct Seed {
     /// Rows by type and key.
     pub types: BTreeMap<String, BTreeMap<String, Value>>,
 }
+
+/// A row, its value as JSON text.
+type Row = (Key, String);
 
 /// Reserved: which steps are done.
 const STATE: &str = "__system__";
@@ -35,7 +37,7 @@ const BLUEPRINT: &str = "everything";
 
 /// Rows in one write.
 const BATCH: usize = 256;
-/// One question.
+/// One question to the flow service.
 const ASK: Duration = Duration::from_secs(30);
 /// How long a service may take to appear.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -59,13 +61,12 @@ async fn keep_schemas(mesh: &Mesh) -> Result<(), Error> {
     if flag(mesh, "record-schemas").await?.as_deref() == Some(mark.as_str()) {
         return Ok(());
     }
-    let rows = ours.into_iter().map(|schema| ConfigValue {
-        r#type: records::TYPE.into(),
-        key: schema.fingerprint,
-        value: schema.text.into(),
-        ..ConfigValue::default()
+    let rows = ours.into_iter().map(|schema| {
+        let at = (records::TYPE.to_owned(), schema.fingerprint);
+        (at, schema.text.to_owned())
     });
-    put(mesh, records::WORKSPACE, rows.collect()).await?;
+    let rows: Vec<Row> = rows.collect();
+    put(mesh, records::WORKSPACE, &rows).await?;
     set_flag(mesh, "record-schemas", &mark).await
 }
 
@@ -75,23 +76,15 @@ async fn seed_template(mesh: &Mesh, seed: &Seed) -> Result<(), Error> {
     if done.as_deref() == Some(mark.as_str()) {
         return Ok(());
     }
-    let present = config(
-        mesh,
-        ConfigRequest {
-            operation: "config".into(),
-            workspace: TEMPLATE.into(),
-            ..ConfigRequest::default()
-        },
-    )
-    .await?
-    .config;
+    let config = Config::new(mesh);
+    let present = patiently(|| config.whole(TEMPLATE)).await?;
     // A later release adds what is missing and leaves what people changed.
     let has = |kind: &str, key: &str| present.get(kind).is_some_and(|keys| keys.contains_key(key));
-    let missing: Vec<ConfigValue> = rows(seed)
-        .filter(|row| done.is_none() || !has(&row.r#type, &row.key))
+    let missing: Vec<Row> = rows(seed)
+        .filter(|((kind, key), _)| done.is_none() || !has(kind, key))
         .collect();
     for batch in missing.chunks(BATCH) {
-        put(mesh, TEMPLATE, batch.to_vec()).await?;
+        put(mesh, TEMPLATE, batch).await?;
     }
     set_flag(mesh, "template-seed", &mark).await
 }
@@ -104,13 +97,8 @@ async fn create_workspace(mesh: &Mesh) -> Result<(), Error> {
         .await?
         .is_none()
     {
-        let row = ConfigValue {
-            r#type: WORKSPACE_TYPE.into(),
-            key: DEFAULT.into(),
-            value: r#"{"enabled": true}"#.into(),
-            ..ConfigValue::default()
-        };
-        put(mesh, REGISTRY, vec![row]).await?;
+        let config = Config::new(mesh);
+        patiently(|| config.register(DEFAULT)).await?;
     }
     set_flag(mesh, "default-workspace", "v1").await
 }
@@ -119,40 +107,28 @@ async fn start_flow(mesh: &Mesh) -> Result<(), Error> {
     if flag(mesh, "default-flow").await?.is_some() {
         return Ok(());
     }
-    let list = FlowRequest {
-        operation: "list-flows".into(),
-        ..FlowRequest::default()
-    };
-    let running = flow(mesh, list).await?.flow_ids;
+    let flows = Flows::new(mesh, &WorkspaceId::new(DEFAULT)?).patient(ASK);
+    let running = patiently(|| flows.list()).await?;
     if !running.iter().any(|id| id == DEFAULT) {
-        let start = FlowRequest {
-            operation: "start-flow".into(),
-            flow_id: DEFAULT.into(),
-            blueprint_name: BLUEPRINT.into(),
-            description: "The flow of a fresh system".into(),
-            ..FlowRequest::default()
-        };
-        flow(mesh, start).await?;
+        let start = || flows.start(DEFAULT, BLUEPRINT, "The flow of a fresh system");
+        patiently(start).await?;
     }
     set_flag(mesh, "default-flow", "v1").await
 }
 
-fn rows(seed: &Seed) -> impl Iterator<Item = ConfigValue> {
+fn rows(seed: &Seed) -> impl Iterator<Item = Row> {
     seed.types.iter().flat_map(|(kind, keys)| {
-        keys.iter().map(|(key, value)| ConfigValue {
-            r#type: kind.clone(),
-            key: key.clone(),
-            value: value.to_string(),
-            ..ConfigValue::default()
-        })
+        let row =
+            |(key, value): (&String, &Value)| ((kind.clone(), key.clone()), value.to_string());
+        keys.iter().map(row)
     })
 }
 
 /// Tells one seed from another (FNV-1a): a changed seed is looked at again.
 fn fingerprint(seed: &Seed) -> String {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-    for row in rows(seed) {
-        for text in [&row.r#type, &row.key, &row.value] {
+    for ((kind, key), value) in rows(seed) {
+        for text in [&kind, &key, &value] {
             for byte in text.bytes().chain([0]) {
                 hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
             }
@@ -167,67 +143,28 @@ async fn flag(mesh: &Mesh, name: &str) -> Result<Option<String>, Error> {
 }
 
 async fn set_flag(mesh: &Mesh, name: &str, mark: &str) -> Result<(), Error> {
-    let row = ConfigValue {
-        r#type: STATE_TYPE.into(),
-        key: name.into(),
-        value: Value::from(mark).to_string(),
-        ..ConfigValue::default()
-    };
-    put(mesh, STATE, vec![row]).await
+    let at = (STATE_TYPE.to_owned(), name.to_owned());
+    put(mesh, STATE, &[(at, Value::from(mark).to_string())]).await
 }
 
 async fn get(mesh: &Mesh, workspace: &str, kind: &str, key: &str) -> Result<Option<String>, Error> {
-    let ask = ConfigRequest {
-        operation: "get".into(),
-        workspace: workspace.into(),
-        keys: vec![ConfigKey {
-            r#type: kind.into(),
-            key: key.into(),
-        }],
-        ..ConfigRequest::default()
-    };
-    let values = config(mesh, ask).await?.values;
-    // JSON text is never empty: an empty one stands for the null of a missing key.
-    Ok(values
-        .into_iter()
-        .next()
-        .map(|row| row.value)
-        .filter(|value| !value.is_empty()))
+    let config = Config::new(mesh);
+    let [value] = patiently(|| config.get(workspace, [(kind, key)])).await?;
+    Ok(value)
 }
 
-async fn put(mesh: &Mesh, workspace: &str, values: Vec<ConfigValue>) -> Result<(), Error> {
-    let ask = ConfigRequest {
-        operation: "put".into(),
-        workspace: workspace.into(),
-        values,
-        ..ConfigRequest::default()
-    };
-    config(mesh, ask).await.map(|_| ())
-}
-
-async fn config(mesh: &Mesh, ask: ConfigRequest) -> Result<ConfigResponse, Error> {
-    ask_patiently(mesh, &Topic::system(Class::Request, "config"), &ask).await
-}
-
-async fn flow(mesh: &Mesh, ask: FlowRequest) -> Result<FlowResponse, Error> {
-    let workspace = WorkspaceId::new(DEFAULT)?;
-    let topic = Topic::workspace(Class::Request, "flow", &workspace);
-    ask_patiently(mesh, &topic, &ask).await
+async fn put(mesh: &Mesh, workspace: &str, rows: &[Row]) -> Result<(), Error> {
+    let config = Config::new(mesh);
+    patiently(|| config.put(workspace, rows.to_vec())).await
 }
 
 /// Asks again, for a while, when the service is not there yet.
-async fn ask_patiently<Q: Message, R: Reply>(
-    mesh: &Mesh,
-    topic: &Topic,
-    question: &Q,
-) -> Result<R, Error> {
+async fn patiently<T, F: Future<Output = Result<T, Error>>>(
+    ask: impl Fn() -> F,
+) -> Result<T, Error> {
     let until = Instant::now() + PATIENCE;
     loop {
-        let options = Ask {
-            deadline: Some(Deadline::after(ASK)),
-            ..Ask::default()
-        };
-        match mesh.ask::<Q, R>(topic, question, options).last().await {
+        match ask().await {
             Err(error) if error.code().is_transient() && Instant::now() < until => {
                 tracing::debug!(%error, "bootstrap waits for a service");
                 tokio::time::sleep(PAUSE).await;
@@ -248,7 +185,7 @@ mod tests {
         prompts.insert("system".into(), Value::from("Be brief."));
         let first = fingerprint(&seed);
         assert_eq!(first, fingerprint(&seed.clone()));
-        assert_eq!(rows(&seed).next().unwrap().value, "\"Be brief.\"");
+        assert_eq!(rows(&seed).next().unwrap().1, "\"Be brief.\"");
         seed.types
             .entry("tool".into())
             .or_default()

@@ -3,29 +3,16 @@
 //! Questions on a flow hold its entry; when the record goes, is replaced or starts to stop, the entry's
 //! token ends them. Entries exist only for records that exist.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use serde::Deserialize;
+use tg_clients::flow_records::{self, Drain, FlowRecord, Status};
 use tg_mesh::ConfigView;
 use tg_schemas::{Class, Error, ErrorCode, FlowId, Topic, WorkspaceId};
 use tokio_util::sync::CancellationToken;
 
 use crate::fault::Fault;
-
-/// Config type of flow records.
-const KIND: &str = "flow";
-
-/// What the gateway reads of a record.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Record {
-    interfaces: BTreeMap<String, BTreeMap<String, String>>,
-    status: Option<String>,
-    epoch: Option<u64>,
-    drain: Option<String>,
-}
 
 /// One running start of a flow.
 #[derive(Debug)]
@@ -38,17 +25,17 @@ pub(crate) struct Flow {
     /// Cancelled as soon as a stop begins, of whatever kind: who only looks on must not be in its way.
     pub(crate) leaving: CancellationToken,
     row: Arc<str>,
-    record: Record,
+    record: FlowRecord,
 }
 
 impl Flow {
     fn stopping(&self) -> bool {
-        self.record.status.as_deref() == Some("stopping")
+        self.record.status == Status::Stopping
     }
 
     /// A stop that waits lets running questions end by themselves, until the record goes.
     fn ends_now(&self) -> bool {
-        self.stopping() && self.record.drain.as_deref() != Some("wait")
+        self.stopping() && self.record.drain != Some(Drain::Wait)
     }
 
     /// Nothing of it goes on.
@@ -61,9 +48,7 @@ impl Flow {
     fn topic(&self, interface: &str, class: Class) -> Result<Topic, Fault> {
         let text = self
             .record
-            .interfaces
-            .get(interface)
-            .and_then(|topics| topics.get(class.as_str()))
+            .topic(interface, class)
             .ok_or(Fault::KindNotInFlow)?;
         Topic::parse(text)
             .ok()
@@ -123,7 +108,7 @@ impl Flows {
     fn look(&self, workspace: &WorkspaceId, id: &FlowId) -> Option<Arc<Flow>> {
         let mut live = self.live.lock();
         let key = (workspace.clone(), id.clone());
-        let row = self.view.get(workspace.as_str(), KIND, id.as_str());
+        let row = flow_records::row(&self.view, workspace.as_str(), id.as_str());
         let known = live.remove(&key);
         let entry = next_entry(known, row, workspace)?;
         live.insert(key, entry.clone());
@@ -135,7 +120,7 @@ impl Flows {
         let mut live = self.live.lock();
         let old = std::mem::take(&mut *live);
         for ((workspace, id), known) in old {
-            let row = self.view.get(workspace.as_str(), KIND, id.as_str());
+            let row = flow_records::row(&self.view, workspace.as_str(), id.as_str());
             if let Some(entry) = next_entry(Some(known), row, &workspace) {
                 live.insert((workspace, id), entry);
             }
@@ -162,9 +147,7 @@ fn next_entry(
     {
         return Some(known.clone());
     }
-    let record = row
-        .as_deref()
-        .and_then(|text| serde_json::from_str::<Record>(text).ok());
+    let record = row.as_deref().and_then(FlowRecord::read);
     let (Some(row), Some(record)) = (row, record) else {
         if let Some(known) = known {
             known.end();
@@ -173,7 +156,7 @@ fn next_entry(
     };
     let same_start = known
         .as_ref()
-        .is_some_and(|known| known.epoch == record.epoch && !known.stopped.is_cancelled());
+        .is_some_and(|known| known.epoch == record.start() && !known.stopped.is_cancelled());
     let (stopped, leaving) = match &known {
         Some(known) if same_start => (known.stopped.clone(), known.leaving.clone()),
         Some(known) => {
@@ -184,7 +167,7 @@ fn next_entry(
     };
     let flow = Flow {
         workspace: workspace.clone(),
-        epoch: record.epoch,
+        epoch: record.start(),
         stopped,
         leaving,
         row,

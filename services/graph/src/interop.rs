@@ -1,12 +1,13 @@
-//! Among foreign processors, forgets the triples of collections whose rows go while this process has the store open:
+//! Among foreign processors, drops the triples of collections whose rows go while this process has the store open:
 //! there nobody asks for it. Elsewhere a collection is dropped when its owner asks, and a workspace by its tombstone
 //! (`tg_collections::reaper`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use tg_clients::neighbours::Neighbours;
 use tg_collections::{CollectionKey, CollectionStore};
-use tg_mesh::{Mesh, Mode, OwnedStore};
+use tg_mesh::{Mesh, OwnedStore};
 
 /// Config type that lists collections.
 pub(crate) const COLLECTIONS: &str = "collection";
@@ -15,7 +16,7 @@ type Known = BTreeMap<String, BTreeSet<String>>;
 
 /// Follows the configuration until the process stops.
 pub(crate) async fn run<S: CollectionStore>(mesh: Mesh, owned: Arc<OwnedStore<S>>) {
-    if mesh.bus().mode() == Mode::Native {
+    if Neighbours::of(&mesh).ask_to_drop() {
         return;
     }
     let mut changes = mesh.config().changes();
@@ -23,7 +24,7 @@ pub(crate) async fn run<S: CollectionStore>(mesh: Mesh, owned: Arc<OwnedStore<S>
     while changes.changed().await.is_ok() {
         let now = look(&mesh);
         for (workspace, collection) in gone(&known, &now) {
-            forget(&owned, &workspace, &collection).await;
+            drop_triples(&owned, &workspace, &collection).await;
         }
         known = now;
     }
@@ -53,16 +54,16 @@ fn gone(before: &Known, now: &Known) -> Vec<(String, String)> {
     .collect()
 }
 
-async fn forget<S: CollectionStore>(owned: &OwnedStore<S>, workspace: &str, collection: &str) {
-    // A process that stands by must not open the store: its owner forgets.
+async fn drop_triples<S: CollectionStore>(owned: &OwnedStore<S>, workspace: &str, collection: &str) {
+    // A process that stands by must not open the store: its owner drops.
     let Some(engine) = owned.opened() else {
         return;
     };
     let key = CollectionKey::new(workspace, collection);
     match engine.drop_collection(&key).await {
-        Ok(_) => tracing::info!(workspace, collection, "triples forgotten"),
+        Ok(_) => tracing::info!(workspace, collection, "the triples of a collection were dropped"),
         Err(error) => {
-            tracing::warn!(workspace, collection, %error, "triples could not be forgotten");
+            tracing::warn!(workspace, collection, %error, "the triples of a collection could not be dropped");
         }
     }
 }

@@ -3,16 +3,12 @@
 
 use std::time::Duration;
 
-use tg_mesh::{Answer, Ask, Cx, Deadline, Mesh};
-use tg_schemas::msg::{
-    ConfigKey, ConfigRequest, ConfigResponse, ConfigValue, FlowRequest, FlowResponse,
-};
-use tg_schemas::{Class, Error, ErrorCode, Topic, WorkspaceId};
+use tg_clients::config::Config;
+use tg_clients::flows::Flows;
+use tg_mesh::{Cx, Mesh};
+use tg_schemas::flow_record::{Drain, KIND as FLOW};
+use tg_schemas::{Error, ErrorCode, WorkspaceId};
 use tokio::time::Instant;
-
-/// The reserved workspace that holds the registry, and the type of its rows.
-const REGISTRY: &str = "__workspaces__";
-const WORKSPACE_TYPE: &str = "workspace";
 
 /// The reserved workspace of what this service tells everybody.
 const IAM: &str = "__iam__";
@@ -26,93 +22,43 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// Registers a workspace: every service begins to serve it, a new one gets the template's rows.
 pub(crate) async fn register(cx: &Cx, workspace: &str) -> Result<(), Error> {
-    let row = ConfigValue {
-        r#type: WORKSPACE_TYPE.to_owned(),
-        key: workspace.to_owned(),
-        value: r#"{"enabled": true}"#.to_owned(),
-        ..ConfigValue::default()
-    };
-    let ask = ConfigRequest {
-        operation: "put".to_owned(),
-        workspace: REGISTRY.to_owned(),
-        values: vec![row],
-        ..ConfigRequest::default()
-    };
-    config(cx, &ask).await.map(|_| ())
+    Config::within(cx).register(workspace).await
 }
 
 /// Removes a workspace from the registry. Its rows stay.
 pub(crate) async fn deregister(cx: &Cx, workspace: &str) -> Result<(), Error> {
-    let ask = ConfigRequest {
-        operation: "delete".to_owned(),
-        workspace: REGISTRY.to_owned(),
-        keys: vec![ConfigKey {
-            r#type: WORKSPACE_TYPE.to_owned(),
-            key: workspace.to_owned(),
-        }],
-        ..ConfigRequest::default()
-    };
-    config(cx, &ask).await.map(|_| ())
+    Config::within(cx).deregister(workspace).await
 }
 
 /// Brings back what configuration kept of a deleted workspace, and its registration.
 pub(crate) async fn restore(cx: &Cx, workspace: &str) -> Result<(), Error> {
-    let ask = ConfigRequest {
-        operation: "restore-workspace".to_owned(),
-        workspace: workspace.to_owned(),
-        ..ConfigRequest::default()
-    };
-    config(cx, &ask).await.map(|_| ())
+    Config::within(cx).restore_workspace(workspace).await
 }
 
 /// Stops what runs in a workspace, then removes its rows and its registration together.
 pub(crate) async fn clear(cx: &Cx, workspace: &str) -> Result<(), Error> {
-    let flows = ConfigRequest {
-        operation: "list".to_owned(),
-        workspace: workspace.to_owned(),
-        r#type: "flow".to_owned(),
-        ..ConfigRequest::default()
-    };
-    if !config(cx, &flows).await?.directory.is_empty() {
+    let config = Config::within(cx);
+    if !config.list(workspace, FLOW).await?.is_empty() {
         stop_flows(cx, workspace).await?;
     }
-    let remove = ConfigRequest {
-        operation: "delete-workspace".to_owned(),
-        workspace: workspace.to_owned(),
-        ..ConfigRequest::default()
-    };
-    config(cx, &remove).await.map(|_| ())
+    config.delete_workspace(workspace).await
 }
 
 async fn stop_flows(cx: &Cx, workspace: &str) -> Result<(), Error> {
     // The flow service serves registered workspaces only; this one may have been disabled before.
     register(cx, workspace).await?;
-    let topic = Topic::workspace(Class::Request, "flow", &WorkspaceId::new(workspace)?);
-    let list = FlowRequest {
-        operation: "list-flows".to_owned(),
-        ..FlowRequest::default()
-    };
+    let flows = Flows::within(cx, &WorkspaceId::new(workspace)?);
     let until = Instant::now() + PATIENCE;
-    let running: FlowResponse = loop {
-        match cx.ask_topic(&topic, &list).last().await {
-            Err(Error { kind, .. })
-                if kind == ErrorCode::NobodyServes.as_str() && Instant::now() < until =>
-            {
+    let running = loop {
+        match flows.list().await {
+            Err(error) if error.code() == ErrorCode::NobodyServes && Instant::now() < until => {
                 tokio::time::sleep(PAUSE).await;
             }
             answer => break answer?,
         }
     };
-    for flow in running.flow_ids {
-        let stop = FlowRequest {
-            operation: "stop-flow".to_owned(),
-            flow_id: flow,
-            parameters: [("drain".to_owned(), "discard".to_owned())].into(),
-            ..FlowRequest::default()
-        };
-        cx.ask_topic::<_, FlowResponse>(&topic, &stop)
-            .last()
-            .await?;
+    for flow in running {
+        flows.stop(&flow, Drain::Discard).await?;
     }
     Ok(())
 }
@@ -120,28 +66,12 @@ async fn stop_flows(cx: &Cx, workspace: &str) -> Result<(), Error> {
 /// Tells everybody who remembers decisions that something was revoked: a row of configuration changes. Goes on until it
 /// worked, or the process stops.
 pub(crate) async fn tell_revocation(mesh: &Mesh) {
-    let row = ConfigValue {
-        r#type: "iam-revocation".to_owned(),
-        key: "epoch".to_owned(),
-        value: format!("\"{}\"", uuid::Uuid::new_v4()),
-        ..ConfigValue::default()
-    };
-    let ask = ConfigRequest {
-        operation: "put".to_owned(),
-        workspace: IAM.to_owned(),
-        values: vec![row],
-        ..ConfigRequest::default()
-    };
-    let topic = Topic::system(Class::Request, "config");
+    let config = Config::new(mesh).patient(PATIENCE).until_stopping(mesh);
+    let value = format!("\"{}\"", uuid::Uuid::new_v4());
     loop {
-        let options = Ask {
-            deadline: Some(Deadline::after(PATIENCE)),
-            cancel: mesh.stopping().clone(),
-            ..Ask::default()
-        };
-        let answer: Answer<ConfigResponse> = mesh.ask(&topic, &ask, options);
-        match answer.last().await {
-            Ok(_) => return,
+        let at = ("iam-revocation".to_owned(), "epoch".to_owned());
+        match config.put(IAM, [(at, value.clone())]).await {
+            Ok(()) => return,
             Err(_) if mesh.stopping().is_cancelled() => return,
             Err(error) => {
                 tracing::warn!(%error, "a revocation waits to be told");
@@ -149,9 +79,4 @@ pub(crate) async fn tell_revocation(mesh: &Mesh) {
             }
         }
     }
-}
-
-async fn config(cx: &Cx, ask: &ConfigRequest) -> Result<ConfigResponse, Error> {
-    let topic = Topic::system(Class::Request, "config");
-    cx.ask_topic(&topic, ask).last().await
 }

@@ -1,45 +1,30 @@
 //! What a load needs of a flow: that it runs, and where its stores take records.
 
-use std::collections::BTreeMap;
-
-use serde::Deserialize;
-use tg_schemas::{Error, Topic};
+use tg_schemas::flow_record::FlowRecord;
+use tg_schemas::{Class, Error, Topic};
 
 use crate::engine::piece::Part;
 use crate::error;
 
-/// A flow as config keeps it, as far as it matters here.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, rename_all = "kebab-case")]
-pub(crate) struct Flow {
-    status: String,
-    epoch: u64,
-    interfaces: BTreeMap<String, Interface>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(untagged)]
-enum Interface {
-    /// As releases before 2.0 wrote it: the topic alone.
-    Topic(String),
-    Topics(BTreeMap<String, String>),
-}
+/// A flow that is loaded into.
+#[derive(Debug, Clone)]
+pub(crate) struct Flow(FlowRecord);
 
 impl Flow {
     /// Reads the record of a flow that is to be loaded into.
     pub(crate) fn read(id: &str, row: Option<&str>) -> Result<Self, Error> {
         let row = row.ok_or_else(|| error::load(format!("flow: there is no flow '{id}'")))?;
-        let flow: Self = serde_json::from_str(row)
-            .map_err(|_| error::load(format!("flow: the record of '{id}' cannot be read")))?;
-        if matches!(flow.status.as_str(), "starting" | "stopping") {
+        let flow = FlowRecord::read(row)
+            .ok_or_else(|| error::load(format!("flow: the record of '{id}' cannot be read")))?;
+        if !flow.runs() {
             return Err(error::load(format!("flow: '{id}' does not run now")));
         }
-        Ok(flow)
+        Ok(Self(flow))
     }
 
     /// Number of its start; none in records that others wrote.
     pub(crate) fn epoch(&self) -> Option<u64> {
-        (self.epoch > 0).then_some(self.epoch)
+        self.0.start()
     }
 
     /// Where records of a kind go.
@@ -49,11 +34,7 @@ impl Flow {
             Part::Entities => "graph-embeddings-store",
             Part::Chunks => "document-embeddings-store",
         };
-        let topic = match self.interfaces.get(name) {
-            Some(Interface::Topic(topic)) => Some(topic),
-            Some(Interface::Topics(topics)) => topics.get("flow"),
-            None => None,
-        };
+        let topic = self.0.topic(name, Class::Flow);
         let topic = topic.ok_or_else(|| error::load(format!("flow: it has no '{name}'")))?;
         Topic::parse(topic)
     }

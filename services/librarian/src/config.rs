@@ -1,91 +1,58 @@
 //! Configuration: rows asked for where it must be certain, the watched view where it may lag a moment.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use tg_mesh::{Ask, Deadline, Mesh};
-use tg_schemas::msg::{ConfigKey, ConfigRequest, ConfigResponse, ConfigValue};
+pub(crate) use tg_clients::config::COLLECTION;
+use tg_mesh::Mesh;
+pub(crate) use tg_schemas::flow_record::KIND as FLOW;
 use tg_schemas::processors::{PROCESSORS, Role, Scope, processor};
-use tg_schemas::{Class, Error, Topic, WorkspaceId, WorkspaceKey};
+use tg_schemas::{Error, WorkspaceId, WorkspaceKey};
 
 use crate::engine::flow::Flow;
 use crate::engine::readers::{self, Place, Row, Wiring};
-
-/// Config type of collections.
-pub(crate) const COLLECTION: &str = "collection";
-/// Config type of flows.
-pub(crate) const FLOW: &str = "flow";
 
 /// How long a question to the config service may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How long the view may take to show a change.
 const SHOWN: Duration = Duration::from_secs(2);
 
-/// The configuration of one workspace.
+/// The rows of one workspace.
 pub(crate) struct Config<'a> {
-    mesh: &'a Mesh,
-    topic: Topic,
+    config: tg_clients::config::Config,
+    workspace: &'a WorkspaceId,
 }
 
 impl<'a> Config<'a> {
-    pub(crate) fn new(mesh: &'a Mesh, workspace: &WorkspaceId) -> Self {
+    pub(crate) fn new(mesh: &Mesh, workspace: &'a WorkspaceId) -> Self {
+        let config = tg_clients::config::Config::of_workspace(mesh, workspace);
         Self {
-            mesh,
-            topic: Topic::workspace(Class::Request, "config", workspace),
+            config: config.patient(PATIENCE),
+            workspace,
         }
     }
 
-    async fn ask(&self, request: ConfigRequest) -> Result<ConfigResponse, Error> {
-        let options = Ask {
-            deadline: Some(Deadline::after(PATIENCE)),
-            ..Ask::default()
-        };
-        self.mesh.ask(&self.topic, &request, options).last().await
-    }
-
-    /// All rows of a type.
-    pub(crate) async fn values(&self, kind: &str) -> Result<Vec<ConfigValue>, Error> {
-        let request = ConfigRequest {
-            operation: "getvalues".to_owned(),
-            r#type: kind.to_owned(),
-            ..ConfigRequest::default()
-        };
-        Ok(self.ask(request).await?.values)
+    /// All rows of a type, by key.
+    pub(crate) async fn values(&self, kind: &str) -> Result<BTreeMap<String, String>, Error> {
+        self.config.values(self.workspace, kind).await
     }
 
     /// One row.
     pub(crate) async fn get(&self, kind: &str, key: &str) -> Result<Option<String>, Error> {
-        let rows = self.values(kind).await?;
-        let row = rows.into_iter().find(|row| row.key == key);
-        Ok(row.map(|row| row.value))
+        Ok(self.values(kind).await?.remove(key))
     }
 
     /// Writes a row.
     pub(crate) async fn put(&self, kind: &str, key: &str, value: String) -> Result<(), Error> {
-        let request = ConfigRequest {
-            operation: "put".to_owned(),
-            values: vec![ConfigValue {
-                r#type: kind.to_owned(),
-                key: key.to_owned(),
-                value,
-                ..ConfigValue::default()
-            }],
-            ..ConfigRequest::default()
-        };
-        self.ask(request).await.map(|_| ())
+        let at = (kind.to_owned(), key.to_owned());
+        self.config.put(self.workspace, [(at, value)]).await
     }
 
     /// Removes a row; none is fine.
     pub(crate) async fn delete(&self, kind: &str, key: &str) -> Result<(), Error> {
-        let request = ConfigRequest {
-            operation: "delete".to_owned(),
-            keys: vec![ConfigKey {
-                r#type: kind.to_owned(),
-                key: key.to_owned(),
-            }],
-            ..ConfigRequest::default()
-        };
-        self.ask(request).await.map(|_| ())
+        let at = (kind.to_owned(), key.to_owned());
+        self.config.delete(self.workspace, [at]).await
     }
 }
 
@@ -162,15 +129,5 @@ pub(crate) fn snapshot(mesh: &Mesh, workspace: &str, id: &str) -> Option<Snapsho
 
 /// Waits (bounded) until something holds of the view.
 pub(crate) async fn shown(mesh: &Mesh, holds: impl Fn() -> bool) -> bool {
-    let mut changes = mesh.config().changes();
-    let wait = async {
-        loop {
-            changes.borrow_and_update();
-            if holds() || changes.changed().await.is_err() {
-                return;
-            }
-        }
-    };
-    let _ = tokio::time::timeout(SHOWN, wait).await;
-    holds()
+    tg_clients::config::shown(mesh.config(), SHOWN, holds).await
 }

@@ -7,7 +7,7 @@ use tg_provenance::Usage;
 use tg_schemas::Error;
 use tokio::time::Instant;
 
-use crate::ask::{Model, Spent};
+use crate::ask::{Prompts, Spent};
 use crate::engine::citations::Citer;
 use crate::frames::Frames;
 use crate::narrator::Narrator;
@@ -52,9 +52,10 @@ pub async fn write<R: Frames>(
     let started = Instant::now();
     let mut citer = Citer::new(task.passages);
     let mut text = String::new();
-    let mut model = Model::ask(cx, task.prompt, task.terms, narrator.streams())?;
+    let prompts = Prompts::of_flow(cx);
+    let mut model = prompts.stream(task.prompt, task.terms, narrator.streams())?;
     while let Some(piece) = model.next().await? {
-        let piece = citer.push(&piece);
+        let piece = citer.push(&piece.text);
         text.push_str(&piece);
         narrator.piece(piece, false).await?;
     }

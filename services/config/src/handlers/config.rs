@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tg_clients::neighbours::Neighbours;
 use tg_mesh::Out;
-use tg_mesh::{Cx, Mesh, Mode, OwnedStore, Serve, TaskKind};
+use tg_mesh::{Cx, Mesh, OwnedStore, Serve, TaskKind};
 use tg_schemas::msg::{ConfigPush, ConfigRequest};
 use tg_schemas::{Class, Error, ErrorCode, Topic};
 use tokio::sync::{Notify, oneshot};
@@ -93,7 +94,7 @@ struct Bus {
 #[async_trait]
 impl Notices for Bus {
     async fn tell(&self, mut push: ConfigPush) {
-        if self.mesh.bus().mode() == Mode::Interop {
+        if !Neighbours::of(&self.mesh).read_keyed_notices() {
             push.keys.clear();
         }
         let topic = Topic::system(Class::Notify, "config");

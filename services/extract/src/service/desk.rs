@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
-use tg_mesh::{Ask, Cx, Deadline, OwnedStore, ReadFault};
+use tg_clients::prompt::Prompts;
+use tg_mesh::{Cx, OwnedStore, ReadFault};
 use tg_runs::RunContext;
-use tg_schemas::msg::{PromptRequest, PromptResponse};
 use tg_schemas::{Error, ErrorCode, Retry};
 
 use super::keys::{self, Determined};
@@ -90,29 +90,18 @@ impl Desk {
             terms.insert(name.clone(), value.to_string());
         }
         terms.insert("text".to_owned(), Value::from(question.text).to_string());
-        let request = PromptRequest {
-            id: prompt.to_owned(),
-            terms,
-            streaming: false,
-        };
         let pay = async {
-            let options = Ask {
-                deadline: Some(Deadline::after(PATIENCE)),
-                ..cx.ask_options()
-            };
-            let topic = cx.topic("prompt-request")?;
-            let answer = cx.mesh.ask::<_, PromptResponse>(topic, &request, options);
-            let answer = answer.last().await?;
-            let mut items = if answer.object.is_empty() {
+            let prompts = Prompts::of_flow(cx).patient(PATIENCE);
+            let answer = prompts.whole(prompt, terms).await?;
+            let mut items = match answer.json {
+                true => items::of_json(&answer.text),
                 // A prompt of somebody's own that promises text.
-                items::of_text(&answer.text)
-            } else {
-                items::of_json(&answer.object)
+                false => items::of_text(&answer.text),
             };
-            items.bad += usize::try_from(answer.dropped).unwrap_or_default();
+            items.bad += answer.dropped;
             Ok(Paid {
                 items,
-                model: answer.model.unwrap_or_default(),
+                model: answer.spent.model.unwrap_or_default(),
             })
         };
         self.reply(cx, question, usable, pay).await

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tg_schemas::{Subscription, Topic};
 
-use super::names::{Names, RowKey};
+use tg_schemas::flow_record::{Names, RowKey};
 
 /// Another flow whose record exists, whatever its status: one that is stopping still needs its names.
 #[derive(Debug, Clone)]

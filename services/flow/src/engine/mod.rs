@@ -6,11 +6,9 @@ pub mod catalog;
 pub mod check;
 pub mod closure;
 pub mod fault;
-pub mod names;
 pub mod parameters;
 pub mod plan;
 pub mod receipt;
-pub mod record;
 pub mod template;
 
 #[cfg(test)]

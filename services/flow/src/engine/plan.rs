@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
+use tg_schemas::flow_record::{self, Names, RowKey};
 use tg_schemas::ids::check_pair;
 use tg_schemas::msg::{NEIGHBOURS, RETRACT, SOURCES};
 use tg_schemas::processors::RETRACT_READERS;
@@ -12,9 +13,7 @@ use tg_schemas::{Class, Error, ErrorCode, FlowId, Subscription, Topic, Workspace
 use super::address::{Address, Reach};
 use super::blueprint::{Blueprint, Entry, Interface};
 use super::catalog::Catalog;
-use super::names::{Names, RowKey};
 use super::parameters::Resolved;
-use super::record;
 
 /// Processor whose steps travel on a topic that every flow has.
 pub const AGENT: &str = "agent-manager";
@@ -34,7 +33,7 @@ pub struct Plan {
     /// Processors of this release, or named by a row: those whose attachment is waited for.
     pub expected: BTreeSet<RowKey>,
     /// Interfaces with their topics.
-    pub interfaces: BTreeMap<String, record::Interface>,
+    pub interfaces: BTreeMap<String, flow_record::Interface>,
     /// The names it will hold.
     pub names: Names,
 }
@@ -66,6 +65,10 @@ pub struct Subject<'a> {
 }
 
 /// Plans the start of a checked blueprint.
+///
+/// # Errors
+/// `bad-request`: workspace and flow are together too long for the name of a queue, or a topic of the blueprint does not
+/// become one with these parameters.
 pub fn plan(
     subject: Subject<'_>,
     blueprint: &Blueprint,
@@ -239,7 +242,7 @@ impl<'a> Planner<'a> {
             Interface::Flow(_) => ("flow", ""),
             Interface::Request { .. } => ("request", "response"),
         };
-        let mut topics = record::Interface::new();
+        let mut topics = flow_record::Interface::new();
         for (direction, address) in [first, second].into_iter().zip(interface.addresses()) {
             topics.insert(direction.to_owned(), self.topic(address)?.to_string());
         }

@@ -1,6 +1,7 @@
 //! Operations on blueprints.
 
-use tg_mesh::{Mesh, Mode};
+use tg_clients::neighbours::Neighbours;
+use tg_mesh::Mesh;
 use tg_schemas::msg::{FlowRequest, FlowResponse};
 use tg_schemas::{Error, WorkspaceId, processors};
 
@@ -10,9 +11,9 @@ use crate::engine::blueprint::Blueprint;
 use crate::engine::catalog::Catalog;
 use crate::engine::check::check;
 use crate::engine::fault::Faults;
-use tg_schemas::flow_record::FlowRecord;
 use crate::error::{bad, conflict, known};
 use crate::handlers::reply;
+use tg_schemas::flow_record::FlowRecord;
 
 impl Service {
     pub(crate) async fn list_blueprints(
@@ -131,7 +132,7 @@ impl Service {
         workspace: &WorkspaceId,
         blueprint: &Blueprint,
     ) -> Result<Catalog, Error> {
-        let foreign = mesh.bus().mode() == Mode::Interop;
+        let foreign = !Neighbours::of(mesh).say_what_they_serve();
         let unknown = |id: &str| processors::processor(id).is_none();
         if !blueprint
             .entries

@@ -12,8 +12,8 @@ use tg_schemas::{Error, Topic, WorkspaceId, processors};
 use super::Service;
 use super::why::processor_state;
 use crate::config::{Config, FLOW};
-use tg_schemas::flow_record::{FlowRecord, Status};
 use crate::handlers::reply;
+use tg_schemas::flow_record::{FlowRecord, Status};
 
 /// How long the model may take to say what it is.
 const MODEL: Duration = Duration::from_secs(2);

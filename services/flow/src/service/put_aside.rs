@@ -15,10 +15,10 @@ use tg_schemas::msg::{FlowRequest, FlowResponse, PutAside};
 use tg_schemas::{Error, ErrorCode, Headers, Subscription, Topic, WorkspaceId};
 
 use super::{FlowKey, Service};
-use tg_schemas::flow_record::Status;
 use crate::error::{bad, conflict};
 use crate::handlers::reply;
 use crate::store::{Due, Kept, NewRecord, Reason, Select};
+use tg_schemas::flow_record::Status;
 
 /// Records listed or replayed by one request unless it says otherwise, and at most.
 const LIMIT: u32 = 100;

@@ -12,8 +12,8 @@ use tg_schemas::{Class, Error, FlowId, Topic, WorkspaceId};
 
 use super::{FlowKey, Service};
 use crate::config::{Config, FLOW};
-use tg_schemas::flow_record::{Drain, FlowRecord, Status};
 use crate::processors::PROCESSOR;
+use tg_schemas::flow_record::{Drain, FlowRecord, Status};
 
 /// Internal operation on the system queue: whoever serves takes up what was left.
 pub(crate) const RESUME: &str = "resume";

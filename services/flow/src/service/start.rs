@@ -16,12 +16,12 @@ use super::{FlowKey, Service};
 use crate::config::{BLUEPRINT, Config, FLOW, PARAMETER_TYPE};
 use crate::engine::blueprint::Blueprint;
 use crate::engine::check::check;
-use tg_schemas::flow_record::{Names, RowKey};
 use crate::engine::parameters::{ParameterType, resolve};
 use crate::engine::plan::{Plan, Subject, plan};
-use tg_schemas::flow_record::{FlowRecord, Status};
 use crate::error::{bad, conflict, known};
 use crate::handlers::reply;
+use tg_schemas::flow_record::{FlowRecord, Status};
+use tg_schemas::flow_record::{Names, RowKey};
 
 /// What a start is asked for.
 struct Wanted<'a> {

@@ -20,12 +20,12 @@ use super::stopping::Stop;
 use super::{FlowKey, Service, Stopped};
 use crate::config::{Config, PROCESSOR};
 use crate::engine::closure::Released;
-use tg_schemas::flow_record::Names;
 use crate::engine::receipt::{QueueReceipt, Receipt};
-use tg_schemas::flow_record::{Drain, FlowRecord, Status};
 use crate::error::known;
 use crate::handlers::reply;
 use crate::store::Phase;
+use tg_schemas::flow_record::Names;
+use tg_schemas::flow_record::{Drain, FlowRecord, Status};
 
 impl Service {
     pub(crate) async fn stop_flow(

@@ -12,11 +12,11 @@ use super::presence::look_at;
 use super::{FlowKey, Service};
 use crate::config::Config;
 use crate::engine::closure::Released;
-use tg_schemas::flow_record::{Names, RowKey};
 use crate::engine::receipt::{Counts, Receipt};
-use tg_schemas::flow_record::Drain;
 use crate::error::conflict;
 use crate::store::{NewRecord, Phase, Progress, Reason};
+use tg_schemas::flow_record::Drain;
+use tg_schemas::flow_record::{Names, RowKey};
 
 /// How often a queue that is to be deleted is emptied again.
 const ROUNDS: usize = 100;

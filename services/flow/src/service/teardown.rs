@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use futures::future::join_all;
+use tg_clients::neighbours::Neighbours;
 use tg_mesh::bus::{Delete, Deleted};
-use tg_mesh::{BusError, Mesh, Mode};
+use tg_mesh::{BusError, Mesh};
 use tg_schemas::{Class, Error, Subscription, Topic};
 
 use super::{FlowKey, Service};
 use crate::engine::closure::{Other, Released, concerns, released};
-use tg_schemas::flow_record::Names;
 use tg_schemas::flow_record::FlowRecord;
+use tg_schemas::flow_record::Names;
 
 /// Operations on the bus at a time.
 const PARALLEL: usize = 64;
@@ -78,7 +79,7 @@ impl Service {
     ) -> Result<Removed, BusError> {
         let mut removed = Removed::default();
         // Native answers go straight to inboxes: no exchange stands for a response topic.
-        let native = mesh.bus().mode() == Mode::Native;
+        let native = Neighbours::of(mesh).answer_to_inboxes();
         let stands = |topic: &&Topic| !native || topic.class() != Class::Response;
         let topics: Vec<&Topic> = topics.iter().filter(stands).collect();
         let (gone, left) = self.delete_topics(mesh, &topics).await?;

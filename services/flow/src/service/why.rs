@@ -1,16 +1,17 @@
 //! `why`: for each part of a flow whether it moves, and if not, what is missing.
 
 use serde_json::{Value, json};
-use tg_mesh::{Mesh, Mode};
+use tg_clients::neighbours::Neighbours;
+use tg_mesh::Mesh;
 use tg_schemas::msg::{FlowRequest, FlowResponse};
 use tg_schemas::{Error, WorkspaceId, processors};
 
 use super::Service;
 use super::start::flow_id;
-use tg_schemas::flow_record::{FlowRecord, Status};
 use crate::error::known;
 use crate::handlers::reply;
 use crate::store::Tally;
+use tg_schemas::flow_record::{FlowRecord, Status};
 
 /// Reasons told of at most.
 const REASONS: u32 = 16;
@@ -120,7 +121,7 @@ pub(super) fn processor_state(
             "absent",
             "not part of this release; a foreign processor can serve it",
         )
-    } else if mesh.bus().mode() == Mode::Interop {
+    } else if !Neighbours::of(mesh).say_what_they_serve() {
         ("unknown", "no native process serves it; a foreign one may")
     } else {
         (

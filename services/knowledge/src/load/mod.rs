@@ -12,7 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use tg_runs::RunId;
 
-use tg_mesh::{Cx, Deadline, Mode};
+use tg_clients::neighbours::Neighbours;
+use tg_mesh::Cx;
 use tg_schemas::msg::{
     CollectionManagementRequest, CollectionManagementResponse, Metadata, RETRACT, Retract,
 };
@@ -109,7 +110,7 @@ impl Loader<'_> {
             core,
             run,
             epoch: flow.epoch(),
-            confirmed: self.cx.mesh.bus().mode() == Mode::Native,
+            confirmed: Neighbours::of(&self.cx.mesh).report_runs(),
         };
         pump.run(self.parts(), make).await
     }
@@ -262,15 +263,5 @@ fn workspace(cx: &Cx) -> Result<WorkspaceId, Error> {
 
 /// Waits (bounded) until the view of the configuration shows something.
 async fn shown(cx: &Cx, holds: impl Fn() -> bool) {
-    let mut changes = cx.config().changes();
-    let wait = async {
-        loop {
-            changes.borrow_and_update();
-            if holds() || changes.changed().await.is_err() {
-                return;
-            }
-        }
-    };
-    let bound = SHOWN.min(Deadline::after(SHOWN).left());
-    let _ = tokio::time::timeout(bound, wait).await;
+    tg_clients::config::shown(cx.config(), SHOWN, holds).await;
 }

@@ -17,7 +17,7 @@ impl Librarian {
         workspace: &WorkspaceId,
     ) -> Result<Vec<CollectionMetadata>, Error> {
         let rows = Config::new(mesh, workspace).values(COLLECTION).await?;
-        let read = |row: &tg_schemas::msg::ConfigValue| rules::from_row(&row.key, &row.value);
+        let read = |(key, row): (&String, &String)| rules::from_row(key, row);
         Ok(rows.iter().map(read).collect())
     }
 

@@ -1,8 +1,8 @@
 //! Who reads which topic of a flow: what a run waits for.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use serde::Deserialize;
+use tg_schemas::flow_record::ProcessorRow;
 use tg_schemas::processors::{Role, Spec, processor};
 use tg_schemas::{Subscription, Topic};
 
@@ -55,13 +55,6 @@ pub(crate) struct Row<'a> {
     pub(crate) value: &'a str,
 }
 
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Value {
-    topics: BTreeMap<String, String>,
-    parameters: BTreeMap<String, serde_json::Value>,
-}
-
 /// Where a flow runs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place<'a> {
@@ -92,11 +85,11 @@ pub(crate) fn wiring(
     serves: impl Fn(&str) -> bool,
 ) -> Wiring {
     let mine = |row: &Row<'_>| row.variant == place.flow || row.variant == flow.blueprint_name;
-    let mut topics: BTreeSet<String> = flow.entries().map(str::to_owned).collect();
+    let mut topics: BTreeSet<String> = flow.inputs().map(str::to_owned).collect();
     let mut said = BTreeSet::new();
     let mut read = Vec::with_capacity(rows.len());
     for row in rows {
-        let value: Value = serde_json::from_str(row.value).unwrap_or_default();
+        let value = ProcessorRow::read(row.value).unwrap_or_default();
         if mine(row) {
             topics.extend(value.topics.values().cloned());
             let parameters: Vec<_> = value.parameters.iter().collect();
@@ -123,8 +116,8 @@ pub(crate) fn wiring(
             }
         }
     }
-    readers.extend(flow.queues().iter().map(|queue| Reader {
-        topic: queue.topic.clone(),
+    readers.extend(flow.queues().map(|queue| Reader {
+        topic: queue.topic.to_string(),
         subscription: queue.name.clone(),
     }));
     said.extend(readers.iter().map(|reader| format!("{reader:?}")));
@@ -159,11 +152,7 @@ pub(crate) fn extractors<'a>(
 
 /// A number among a flow's parameters of a processor.
 pub(crate) fn parameter(row: &Row<'_>, name: &str) -> Option<u64> {
-    let value: Value = serde_json::from_str(row.value).ok()?;
-    match value.parameters.get(name)? {
-        serde_json::Value::String(text) => text.trim().parse().ok(),
-        other => other.as_u64(),
-    }
+    ProcessorRow::read(row.value)?.number(name)
 }
 
 #[cfg(test)]

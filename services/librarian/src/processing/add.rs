@@ -1,6 +1,7 @@
 //! Taking a processing on.
 
-use tg_mesh::{Mesh, Mode};
+use tg_clients::neighbours::Neighbours;
+use tg_mesh::Mesh;
 use tg_schemas::Error;
 use tg_schemas::msg::{DocumentMetadata, LibrarianRequest, ProcessingMetadata};
 
@@ -139,7 +140,7 @@ impl Librarian {
         document: &DocumentMetadata,
     ) -> Result<Snapshot, Error> {
         let workspace = asker.workspace.as_str();
-        let native = mesh.bus().mode() == Mode::Native;
+        let native = Neighbours::of(mesh).report_runs();
         config::shown(mesh, || {
             config::snapshot(mesh, workspace, id).is_some_and(|snapshot| {
                 snapshot.flow.runs()
@@ -197,7 +198,7 @@ fn check(
             "processing-metadata.flow: flow '{flow}' takes no documents of kind {kind}"
         )));
     };
-    if mesh.bus().mode() == Mode::Native && !snapshot.wiring.reads(topic) {
+    if Neighbours::of(mesh).report_runs() && !snapshot.wiring.reads(topic) {
         return Err(invalid(format!(
             "processing-metadata.flow: nothing in flow '{flow}' reads documents of kind {kind}"
         )));

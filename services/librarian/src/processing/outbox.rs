@@ -1,7 +1,8 @@
 //! Publishing retractions: to the flow that made what is gone, or to any flow of the workspace that reaches
 //! the same stores.
 
-use tg_mesh::{Ask, Mesh, Mode};
+use tg_clients::neighbours::Neighbours;
+use tg_mesh::{Ask, Mesh};
 use tg_schemas::msg::{Metadata, Retract};
 use tg_schemas::{Error, WorkspaceKey};
 
@@ -18,7 +19,7 @@ const BATCH: u32 = 64;
 impl Librarian {
     /// Publishes what can be published. What finds no flow that runs stays.
     pub(crate) async fn deliver(&self, mesh: &Mesh) -> Result<(), Error> {
-        if mesh.bus().mode() == Mode::Interop {
+        if !Neighbours::of(mesh).take_retractions() {
             // Nobody there would understand it.
             return Ok(());
         }
@@ -80,10 +81,10 @@ fn carrier(mesh: &Mesh, workspace: &str, flow: &str) -> Option<(String, u64)> {
     let own = rows.get_key_value(flow);
     let others = rows.iter().filter(|(id, _)| *id != flow);
     own.into_iter().chain(others).find_map(|(id, row)| {
-        let read = Flow::read(row).filter(Flow::runs)?;
-        let topic = retraction::topic(workspace, id).ok()?.to_string();
+        let read = Flow::read(row).filter(|flow| flow.runs())?;
+        let topic = retraction::topic(workspace, id).ok()?;
         // A flow without stores takes it to nobody.
-        let reaches = read.queues().iter().any(|queue| queue.topic == topic);
+        let reaches = read.queues().any(|queue| queue.topic == topic);
         reaches.then(|| (id.clone(), read.epoch))
     })
 }

@@ -1,6 +1,7 @@
 //! Starting runs, one after the other for each document and collection.
 
-use tg_mesh::{Ask, Mesh, Mode};
+use tg_clients::neighbours::Neighbours;
+use tg_mesh::{Ask, Mesh};
 use tg_schemas::{Error, Topic};
 
 use crate::config;
@@ -39,7 +40,7 @@ impl Librarian {
         if !snapshot.flow.runs() {
             return Ok(());
         }
-        let tracked = mesh.bus().mode() == Mode::Native;
+        let tracked = Neighbours::of(mesh).report_runs();
         let start = Start {
             flow: snapshot.flow,
             wiring: snapshot.wiring,

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use tg_mesh::{Mesh, Mode};
+use tg_clients::neighbours::Neighbours;
+use tg_mesh::Mesh;
 use tg_schemas::{Error, WorkspaceKey};
 
 use super::start::now;
@@ -60,7 +61,7 @@ impl Librarian {
     /// Stops runs whose flow is gone or was started anew. Returns their numbers. The view may lag, so who
     /// keeps the configuration is asked before a run is stopped.
     async fn stopped(&self, mesh: &Mesh, live: &[Run]) -> Result<Vec<i64>, Error> {
-        if mesh.bus().mode() == Mode::Interop {
+        if !Neighbours::of(mesh).report_runs() {
             return Ok(Vec::new());
         }
         let mut certain: HashMap<&str, HashMap<String, Flow>> = HashMap::new();
@@ -110,7 +111,7 @@ async fn flows(mesh: &Mesh, of: &str) -> Result<HashMap<String, Flow>, Error> {
     let rows = Config::new(mesh, &workspace::id(of)?).values(FLOW).await?;
     let flows = rows
         .into_iter()
-        .filter_map(|row| Some((row.key, Flow::read(&row.value)?)));
+        .filter_map(|(id, row)| Some((id, Flow::read(&row)?)));
     Ok(flows.collect())
 }
 

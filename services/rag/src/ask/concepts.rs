@@ -7,7 +7,7 @@ use tg_mesh::Cx;
 use tg_schemas::{Error, ErrorCode};
 use tokio::time::Instant;
 
-use super::model::{Model, Spent};
+use super::model::{Prompts, Spent};
 use crate::engine::concepts;
 
 const PROMPT: &str = "extract-concepts";
@@ -27,12 +27,7 @@ pub async fn concepts(cx: &Cx, question: &str) -> Result<(Vec<String>, Spent), E
 async fn ask(cx: &Cx, question: &str) -> Result<(String, Spent), Error> {
     let started = Instant::now();
     let terms = BTreeMap::from([("query".to_owned(), Value::from(question).to_string())]);
-    let mut model = Model::ask(cx, PROMPT, terms, false)?;
-    let mut reply = String::new();
-    while let Some(piece) = model.next().await? {
-        reply.push_str(&piece);
-    }
-    let mut spent = model.spent();
-    spent.duration_ms = u64::try_from(started.elapsed().as_millis()).ok();
-    Ok((reply, spent))
+    let mut reply = Prompts::of_flow(cx).whole(PROMPT, terms).await?;
+    reply.spent.duration_ms = u64::try_from(started.elapsed().as_millis()).ok();
+    Ok((reply.text, reply.spent))
 }

@@ -12,7 +12,7 @@ mod search;
 pub use concepts::concepts;
 pub use graph::Graph;
 pub use library::Library;
-pub use model::{Model, Spent, object};
+pub use model::{Prompts, Spent, object};
 pub use rerank::rerank;
 pub use search::{by_meaning, by_words, entities};
 

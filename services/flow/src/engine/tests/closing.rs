@@ -6,9 +6,9 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::super::closure::{Other, released};
-use super::super::names::Names;
 use super::super::receipt::Counts;
 use super::{planned, shipped};
+use tg_schemas::flow_record::Names;
 
 fn other(workspace: &str, names: &Names) -> Other {
     Other {

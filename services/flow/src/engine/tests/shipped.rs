@@ -8,8 +8,8 @@ use tg_schemas::processors::processor;
 
 use super::super::catalog::Catalog;
 use super::super::check::check;
-use super::super::names::RowKey;
 use super::{planned, shipped};
+use tg_schemas::flow_record::RowKey;
 
 #[test]
 fn shipped_blueprints_have_no_faults() {
