@@ -43,6 +43,7 @@ mod python_processors_take_over;
 mod question_walks;
 mod revocation_ends_streams;
 mod revocation_is_immediate;
+mod revocation_is_owed;
 mod second_owner_stands_by;
 mod slow_clients_are_bounded;
 mod slow_readers_are_never_cut;

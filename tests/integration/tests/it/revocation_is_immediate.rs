@@ -16,7 +16,8 @@ use crate::world::{Bus, alone};
 /// From the answer of the revocation on.
 const BOUND: Duration = Duration::from_secs(1);
 
-async fn status(server: &Server, key: &str) -> Result<u16> {
+/// What a request with a key is answered with.
+pub async fn status(server: &Server, key: &str) -> Result<u16> {
     let url = format!("{}api/v1/config", server.url());
     let ask = json!({"operation": "list", "type": "flow"});
     let response = client()?
