@@ -54,14 +54,22 @@ fn gone(before: &Known, now: &Known) -> Vec<(String, String)> {
     .collect()
 }
 
-async fn drop_triples<S: CollectionStore>(owned: &OwnedStore<S>, workspace: &str, collection: &str) {
+async fn drop_triples<S: CollectionStore>(
+    owned: &OwnedStore<S>,
+    workspace: &str,
+    collection: &str,
+) {
     // A process that stands by must not open the store: its owner drops.
     let Some(engine) = owned.opened() else {
         return;
     };
     let key = CollectionKey::new(workspace, collection);
     match engine.drop_collection(&key).await {
-        Ok(_) => tracing::info!(workspace, collection, "the triples of a collection were dropped"),
+        Ok(_) => tracing::info!(
+            workspace,
+            collection,
+            "the triples of a collection were dropped"
+        ),
         Err(error) => {
             tracing::warn!(workspace, collection, %error, "the triples of a collection could not be dropped");
         }

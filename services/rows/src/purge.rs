@@ -18,7 +18,7 @@ pub(crate) async fn run<S: RowStore>(mesh: Mesh, store: Arc<OwnedStore<S>>) {
             () = mesh.stopping().cancelled() => return,
             () = tokio::time::sleep(EVERY) => {}
         }
-        // A process that stands by must not touch the store: its owner forgets.
+        // A process that stands by must not touch the store: its owner purges.
         let Some(store) = store.opened() else {
             continue;
         };

@@ -1,4 +1,4 @@
-//! The end of workspaces: replies that were paid for them are forgotten.
+//! The end of workspaces: replies that were paid for them are purged.
 
 use async_trait::async_trait;
 use tg_collections::{KnownConfig, WorkspaceStore};
@@ -13,7 +13,7 @@ impl WorkspaceStore for SqliteLedger {
     }
 
     async fn purge(&self, key: &WorkspaceKey, _: &WorkspaceTombstone) -> Result<(), Error> {
-        while self.forget_some(key.as_str().to_owned()).await? {}
+        while self.purge_some(key.as_str().to_owned()).await? {}
         Ok(())
     }
 

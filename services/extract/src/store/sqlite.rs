@@ -76,8 +76,8 @@ impl SqliteLedger {
             .await
     }
 
-    /// Forgets some of what is kept for a workspace. `false` when nothing is left.
-    pub(super) async fn forget_some(&self, workspace: String) -> Result<bool, StorageError> {
+    /// Purges some of what is kept for a workspace. `false` when nothing is left.
+    pub(super) async fn purge_some(&self, workspace: String) -> Result<bool, StorageError> {
         self.db
             .write(move |tx| {
                 let gone = tx

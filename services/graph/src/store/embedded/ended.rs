@@ -1,4 +1,4 @@
-//! Forgetting whole collections: they end at once, and what their journals took up is given back in small
+//! The end of whole collections: they go at once, and what their journals took up is given back in small
 //! pieces beside everything else.
 
 use std::collections::HashMap;
@@ -88,19 +88,19 @@ pub(crate) fn end(shared: &Arc<Shared>, ended: &mut Ended, end: End) -> Result<u
         }
         !ends
     });
-    reclaim(shared.clone(), gone);
+    purge(shared.clone(), gone);
     Ok(count)
 }
 
 /// Frees memory, then journal rows, on a thread of its own. One that is at work already sees new rows too.
-pub(crate) fn reclaim(shared: Arc<Shared>, gone: Vec<Arc<Entry>>) {
+pub(crate) fn purge(shared: Arc<Shared>, gone: Vec<Arc<Entry>>) {
     let work = move || {
         drop(gone);
-        let Some(_only) = shared.reclaiming.try_lock() else {
+        let Some(_only) = shared.purging.try_lock() else {
             return;
         };
         loop {
-            match block_on(shared.journal.write(|tx| journal::reclaim(tx, ROWS))) {
+            match block_on(shared.journal.write(|tx| journal::purge_some(tx, ROWS))) {
                 Ok(true) => {}
                 Ok(false) => return,
                 Err(error) => {
@@ -112,7 +112,7 @@ pub(crate) fn reclaim(shared: Arc<Shared>, gone: Vec<Arc<Entry>>) {
         }
     };
     let started = std::thread::Builder::new()
-        .name("graph-reclaim".to_owned())
+        .name("graph-purge".to_owned())
         .spawn(work);
     if let Err(error) = started {
         tracing::warn!(%error, "space of the graph journal was not given back");
@@ -120,7 +120,7 @@ pub(crate) fn reclaim(shared: Arc<Shared>, gone: Vec<Arc<Entry>>) {
 }
 
 impl EmbeddedGraph {
-    /// Forgets a collection in this generation and those before, for good: what runs of these still write is
+    /// Ends a collection in this generation and those before, for good: what runs of these still write is
     /// dropped. Returns about how many quads there were. Doing it again changes nothing.
     ///
     /// # Errors
@@ -129,7 +129,7 @@ impl EmbeddedGraph {
         self.end(End::Collection(last.clone())).await
     }
 
-    /// Forgets everything of a workspace.
+    /// Ends everything of a workspace.
     ///
     /// # Errors
     /// When the journal failed; nothing has ended then.

@@ -341,7 +341,7 @@ fn end(tx: &Transaction<'_>, ids: Vec<i64>) -> Result<u64, StorageError> {
 }
 
 /// Gives back some rows of datasets that ended. `false` when there are none left.
-pub(crate) fn reclaim(tx: &Transaction<'_>, rows: usize) -> Result<bool, StorageError> {
+pub(crate) fn purge_some(tx: &Transaction<'_>, rows: usize) -> Result<bool, StorageError> {
     let mut query = tx.prepare_cached("SELECT dataset FROM dropped LIMIT 1")?;
     let id: Option<i64> = query.query_row([], |row| row.get(0)).optional()?;
     let Some(id) = id else {

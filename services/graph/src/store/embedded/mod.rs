@@ -85,7 +85,7 @@ pub(crate) struct Shared {
     pub(crate) answers: Permits,
     pub(crate) queries_memory: Memory,
     pub(crate) merging: Mutex<()>,
-    pub(crate) reclaiming: Mutex<()>,
+    pub(crate) purging: Mutex<()>,
     /// Counts how often what datasets hold was counted anew, so that nobody believes older figures.
     pub(crate) counts: AtomicU64,
 }
@@ -117,7 +117,7 @@ impl EmbeddedGraph {
             answers: Permits::new(limits.answers, limits.answers_of_one),
             queries_memory: Memory::new(limits.queries_memory),
             merging: Mutex::new(()),
-            reclaiming: Mutex::new(()),
+            purging: Mutex::new(()),
             counts: AtomicU64::new(0),
             limits,
         });
@@ -129,7 +129,7 @@ impl EmbeddedGraph {
             .spawn(move || commit::run(&for_thread, gone, queue))
             .map_err(|error| StorageError::from_io(&error))?;
         // What an earlier process did not get to.
-        ended::reclaim(shared.clone(), Vec::new());
+        ended::purge(shared.clone(), Vec::new());
         let committer = Arc::new(Committer {
             changes: Some(changes),
             thread: Some(thread),

@@ -11,7 +11,7 @@ use crate::store::{CoreStore, Stored};
 
 /// Bytes of pieces read at once, unless the first has more.
 const PAGE: usize = 1 << 20;
-/// Pieces of deleted cores that are reclaimed in one step.
+/// Pieces of deleted cores that are purged in one step.
 const PURGED: i64 = 64;
 
 #[async_trait]

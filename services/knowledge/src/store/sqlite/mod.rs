@@ -1,6 +1,6 @@
 //! Cores in one SQLite file. All SQL of this service is below this module.
 //!
-//! Pieces hang on the number of their core. A deleted core loses its row at once; the pieces are reclaimed
+//! Pieces hang on the number of their core. A deleted core loses its row at once; the pieces are purged
 //! step by step, by number, so that a new core of the same name never meets them.
 
 mod cores;
@@ -95,7 +95,7 @@ impl SqliteCores {
             .await
     }
 
-    /// Forgets everything of a workspace.
+    /// Ends everything of a workspace.
     pub(crate) async fn drop_workspace(&self, workspace: &str) -> Result<(), StorageError> {
         let workspace = workspace.to_owned();
         self.db

@@ -35,7 +35,7 @@ impl SqliteRows {
         self.database.write(write).await
     }
 
-    /// Forgets what came only from these chunks. Returns how many rows are gone.
+    /// Retracts what came only from these chunks. Returns how many rows are gone.
     pub(super) async fn retract_rows(
         &self,
         key: &CollectionKey,

@@ -50,11 +50,11 @@ impl SqliteKeywords {
     }
 
     fn start(db: Database) -> Result<Self, VectorError> {
-        let (writing, reclaiming) = (db.clone(), db.clone());
+        let (writing, purging) = (db.clone(), db.clone());
         let commits = Commits::start(
             "keywords-commit",
             move |group| commit(&writing, group),
-            move || block_on(reclaiming.write(schema::reap)).unwrap_or(false),
+            move || block_on(purging.write(schema::purge_some)).unwrap_or(false),
         )?;
         Ok(Self { db, commits })
     }

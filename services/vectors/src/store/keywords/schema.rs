@@ -131,7 +131,7 @@ fn forget_words(tx: &Transaction<'_>, space: i64, id: i64) -> Result<(), Storage
     Ok(())
 }
 
-/// Forgets chunks; how many were there.
+/// Retracts chunks; how many were there.
 pub(super) fn retract(
     tx: &Transaction<'_>,
     key: &CollectionKey,
@@ -226,8 +226,8 @@ pub(super) fn search(
         .collect()
 }
 
-/// Reclaims a little of what dropped collections held; `false` when nothing is left.
-pub(super) fn reap(tx: &Transaction<'_>) -> Result<bool, StorageError> {
+/// Purges a little of what dropped collections held; `false` when nothing is left.
+pub(super) fn purge_some(tx: &Transaction<'_>) -> Result<bool, StorageError> {
     let space: Option<i64> = tx
         .prepare_cached("SELECT min(space) FROM dropped")?
         .query_row([], |row| row.get(0))?;

@@ -70,11 +70,11 @@ impl SqlitePoints {
 
     fn start(db: Database, limits: Limits) -> Result<Self, VectorError> {
         let cache = Arc::new(Cache::new(limits.memory));
-        let (writing, reclaiming, applied) = (db.clone(), db.clone(), cache.clone());
+        let (writing, purging, applied) = (db.clone(), db.clone(), cache.clone());
         let commits = Commits::start(
             "vectors-commit",
             move |group| commit(&writing, &applied, group),
-            move || block_on(reclaiming.write(purge::step)).unwrap_or(false),
+            move || block_on(purging.write(purge::step)).unwrap_or(false),
         )?;
         Ok(Self {
             db,

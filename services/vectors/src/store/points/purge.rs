@@ -1,4 +1,4 @@
-//! Reclaiming what dropped spaces held, a little at a time, so that a drop itself is quick and others
+//! Purging what dropped spaces held, a little at a time, so that a drop itself is quick and others
 //! wait for no more than a step.
 
 use tg_storage::StorageError;

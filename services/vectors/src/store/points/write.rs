@@ -141,7 +141,7 @@ fn remove(
     Ok(())
 }
 
-/// Ends all generations of a collection up to the key's. What it held is reclaimed later.
+/// Ends all generations of a collection up to the key's. What it held is purged later.
 pub(super) fn drop_collection(
     tx: &Transaction<'_>,
     key: &CollectionKey,
