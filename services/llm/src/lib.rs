@@ -1,7 +1,7 @@
 //! Text completion: one question to a language model, answered whole or in pieces.
 //!
 //! * [`ChatModel`] is what a provider can do; [`providers`] holds one file per dialect and
-//!   [`builtin`] the extractive reader that serves when no provider is configured.
+//!   [`engine::builtin`] the extractive reader that serves when no provider is configured.
 //! * [`Options`] chooses the provider by its variables; keys are [`Secret`]s.
 //! * [`Completer`] runs a request against a model: retries before the first piece, one deadline, cancel
 //!   down to the provider's socket.
@@ -9,8 +9,8 @@
 //!
 //! The crate never shows a provider's body, address or key to anybody, in errors or in logs.
 
-pub mod builtin;
 mod completer;
+pub mod engine;
 mod error;
 mod handler;
 mod model;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tg_provider_http::{Backoff, NoClient, Secret, address, ollama_address, sendable};
 use tg_settings::Fault;
 
-use crate::builtin::Builtin;
+use crate::engine::builtin::Builtin;
 use crate::model::ChatModel;
 use crate::providers::{Anthropic, Ollama, OpenAi};
 
@@ -92,7 +92,7 @@ impl Options {
     /// The choice in words, without address or key.
     pub fn describe(&self) -> String {
         match self.chosen() {
-            Chosen::Builtin => crate::builtin::NAME.to_owned(),
+            Chosen::Builtin => crate::engine::builtin::NAME.to_owned(),
             Chosen::OpenAi(_) => format!("{} (OpenAI-compatible)", self.openai_model),
             Chosen::Anthropic(_) => format!("{} (Anthropic)", self.anthropic_model),
             Chosen::Ollama(_) => format!("{} (Ollama)", self.ollama_model),

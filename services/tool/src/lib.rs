@@ -5,10 +5,12 @@
 //! says beyond its own result never reach a client.
 
 pub mod engine;
+mod error;
 mod handlers;
 mod mcp;
 mod options;
 mod processors;
 
+pub use error::ToolError;
 pub use options::Options;
 pub use processors::{TOOL, processors};

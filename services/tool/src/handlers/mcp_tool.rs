@@ -3,10 +3,11 @@
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 use tg_mesh::{Cx, Out, Serve};
+use tg_schemas::Error;
 use tg_schemas::msg::{ToolRequest, ToolResponse};
-use tg_schemas::{Error, ErrorCode};
 
 use crate::engine;
+use crate::error::ToolError;
 use crate::mcp::{Server, Servers};
 use crate::options::Options;
 
@@ -22,11 +23,11 @@ impl ToolCalls {
         }
     }
 
-    async fn call(&self, cx: &Cx, request: &ToolRequest) -> Result<ToolResponse, Error> {
+    async fn call(&self, cx: &Cx, request: &ToolRequest) -> Result<ToolResponse, ToolError> {
         let parameters = parameters(&request.parameters)?;
         if let Some(result) = engine::call(&request.name, &parameters, chrono::Utc::now()) {
             count("builtin");
-            let text = result.map_err(|fault| Error::new(ErrorCode::Tool, fault))?;
+            let text = result.map_err(ToolError::Said)?;
             return Ok(ToolResponse {
                 text,
                 ..ToolResponse::default()
@@ -34,20 +35,15 @@ impl ToolCalls {
         }
         count("mcp");
         let row = cx.config().get(cx.workspace(), "mcp", &request.name);
-        let row = row.ok_or_else(|| {
-            let text = format!("there is no MCP tool '{}' in this workspace", request.name);
-            Error::new(ErrorCode::NotFound, text)
-        })?;
+        let row = row.ok_or_else(|| ToolError::Unknown(request.name.clone()))?;
         let server = Server::read(&request.name, &row)?;
         let call = self
             .servers
             .call(cx.workspace(), &server, parameters, &cx.id);
         tokio::select! {
             result = call => result,
-            () = cx.cancel.cancelled() => Err(Error::new(ErrorCode::Cancelled, "cancelled")),
-            () = cx.deadline.reached() => {
-                Err(Error::new(ErrorCode::Timeout, "the tool did not answer in time"))
-            }
+            () = cx.cancel.cancelled() => Err(ToolError::Cancelled),
+            () = cx.deadline.reached() => Err(ToolError::Timeout),
         }
     }
 }
@@ -70,12 +66,9 @@ fn count(tool: &'static str) {
 }
 
 /// The parameters: JSON text of an object; nothing at all is no parameters.
-fn parameters(text: &str) -> Result<Map<String, Value>, Error> {
+fn parameters(text: &str) -> Result<Map<String, Value>, ToolError> {
     if text.trim().is_empty() || text.trim() == "null" {
         return Ok(Map::new());
     }
-    serde_json::from_str(text).map_err(|error| {
-        let text = format!("parameters: is not a JSON object: {error}");
-        Error::new(ErrorCode::BadRequest, text)
-    })
+    serde_json::from_str(text).map_err(|error| ToolError::Parameters(error.to_string()))
 }

@@ -7,11 +7,11 @@ use moka::policy::EvictionPolicy;
 use serde_json::{Map, Value};
 use tg_provider_http::{Limits, Secret, client};
 use tg_schemas::msg::ToolResponse;
-use tg_schemas::{Error, ErrorCode};
 use tokio::sync::OnceCell;
 
 use super::row::Server;
 use super::session::{self, Session};
+use crate::error::ToolError;
 use crate::options::Options;
 
 /// A changed address or token is another session; workspaces never share one.
@@ -50,7 +50,7 @@ impl Servers {
         server: &Server,
         arguments: Map<String, Value>,
         key: &str,
-    ) -> Result<ToolResponse, Error> {
+    ) -> Result<ToolResponse, ToolError> {
         let slot = Key {
             workspace: workspace.to_owned(),
             url: server.url.clone(),
@@ -62,7 +62,7 @@ impl Servers {
             Session::open(http, server).await.map(Arc::new)
         };
         let opened = self.sessions.try_get_with_by_ref(&slot, opening).await;
-        let session = opened.map_err(|error: Arc<Error>| Error::clone(&error))?;
+        let session = opened.map_err(|error: Arc<ToolError>| ToolError::clone(&error))?;
         let result = session.call(&server.remote_name, arguments, key).await;
         if session.is_closed() {
             self.sessions.invalidate(&slot).await;
@@ -71,7 +71,7 @@ impl Servers {
     }
 
     /// One client for all servers. Reading the machine's certificates blocks.
-    async fn http(&self) -> Result<reqwest::Client, Error> {
+    async fn http(&self) -> Result<reqwest::Client, ToolError> {
         let limits = Limits {
             connect: session::CONNECT,
             idle: 0,
@@ -82,7 +82,7 @@ impl Servers {
         let made = self.http.get_or_try_init(|| async {
             let making = tokio::task::spawn_blocking(move || client("https://", limits)).await;
             let client = making.ok().and_then(Result::ok);
-            client.ok_or_else(|| Error::new(ErrorCode::Internal, "an HTTP client cannot be made"))
+            client.ok_or(ToolError::NoClient)
         });
         made.await.cloned()
     }

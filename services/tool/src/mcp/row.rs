@@ -2,7 +2,8 @@
 
 use serde::Deserialize;
 use tg_provider_http::Secret;
-use tg_schemas::{Error, ErrorCode};
+
+use crate::error::ToolError;
 
 /// A tool behind a server.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -17,9 +18,11 @@ pub(crate) struct Server {
 
 impl Server {
     /// Reads a row; the error names the field.
-    pub(crate) fn read(key: &str, value: &str) -> Result<Self, Error> {
-        let fault =
-            |why: &str| Error::new(ErrorCode::BadRequest, format!("MCP tool '{key}': {why}"));
+    pub(crate) fn read(key: &str, value: &str) -> Result<Self, ToolError> {
+        let fault = |why: &str| ToolError::Row {
+            key: key.to_owned(),
+            why: why.to_owned(),
+        };
         let mut server: Self = serde_json::from_str(value)
             .map_err(|_| fault("the configuration cannot be read; 'url' is required"))?;
         let web = ["http://", "https://"]
@@ -49,7 +52,7 @@ mod tests {
         for bad in ["{", "{}", r#"{"url": "ftp://x"}"#] {
             let error = Server::read("find", bad).unwrap_err();
             assert!(
-                error.message.contains("'find'") && error.message.contains("url"),
+                error.to_string().contains("'find'") && error.to_string().contains("url"),
                 "{error}"
             );
         }

@@ -13,9 +13,9 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use rmcp::{RoleClient, ServiceError, ServiceExt};
 use serde_json::{Map, Value};
 use tg_schemas::msg::ToolResponse;
-use tg_schemas::{Error, ErrorCode};
 
 use super::row::Server;
+use crate::error::ToolError;
 
 /// Longest wait for a connection.
 pub(super) const CONNECT: Duration = Duration::from_secs(10);
@@ -23,8 +23,6 @@ pub(super) const CONNECT: Duration = Duration::from_secs(10);
 const OPEN: Duration = Duration::from_secs(30);
 /// Most bytes of a result.
 const MAX_RESULT: usize = 1 << 20;
-/// Most characters of a server's own error text.
-const MAX_ERROR: usize = 500;
 /// Name of the call's key in `_meta`, for servers that want to know a call made twice.
 const CALL_KEY: &str = "threadgraph/call";
 
@@ -34,7 +32,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) async fn open(http: Client, server: &Server) -> Result<Self, Error> {
+    pub(super) async fn open(http: Client, server: &Server) -> Result<Self, ToolError> {
         let mut config = StreamableHttpClientTransportConfig::with_uri(server.url.as_str())
             .max_sse_event_size(4 * MAX_RESULT)
             .reinit_on_expired_session(true);
@@ -47,9 +45,9 @@ impl Session {
             Ok(Ok(running)) => Ok(Self { running }),
             Ok(Err(fault)) => {
                 tracing::debug!(%fault, "no session with an MCP server");
-                Err(unreachable())
+                Err(ToolError::Unreachable)
             }
-            Err(_) => Err(unreachable()),
+            Err(_) => Err(ToolError::Unreachable),
         }
     }
 
@@ -64,7 +62,7 @@ impl Session {
         name: &str,
         arguments: Map<String, Value>,
         key: &str,
-    ) -> Result<ToolResponse, Error> {
+    ) -> Result<ToolResponse, ToolError> {
         let mut params = CallToolRequestParams::new(name.to_owned()).with_arguments(arguments);
         if !key.is_empty() {
             let meta = Map::from_iter([(CALL_KEY.to_owned(), Value::from(key))]);
@@ -72,38 +70,22 @@ impl Session {
         }
         match self.running.peer().call_tool(params).await {
             Ok(result) => read(result),
-            Err(ServiceError::McpError(fault)) => Err(said(&fault.message)),
-            Err(ServiceError::Timeout { .. }) => Err(Error::new(
-                ErrorCode::Timeout,
-                "the tool's server did not answer in time",
-            )),
+            Err(ServiceError::McpError(fault)) => Err(ToolError::said(&fault.message)),
+            Err(ServiceError::Timeout { .. }) => Err(ToolError::ServerTimeout),
             Err(fault) => {
                 tracing::debug!(%fault, "an MCP call failed");
-                Err(unreachable())
+                Err(ToolError::Unreachable)
             }
         }
     }
 }
 
-fn unreachable() -> Error {
-    Error::new(ErrorCode::Tool, "the tool's server cannot be reached")
-}
-
-/// An error that the server meant for the model.
-fn said(text: &str) -> Error {
-    let mut shown: String = text.chars().take(MAX_ERROR).collect();
-    if shown.trim().is_empty() {
-        shown = "the tool failed without saying why".to_owned();
-    }
-    Error::new(ErrorCode::Tool, shown)
-}
-
 /// Structured content if there is any, else the texts; other content is named.
-fn read(result: CallToolResult) -> Result<ToolResponse, Error> {
+fn read(result: CallToolResult) -> Result<ToolResponse, ToolError> {
     let text: Vec<String> = result.content.iter().map(show).collect();
     let text = bounded(text.join("\n"));
     if result.is_error == Some(true) {
-        return Err(said(&text));
+        return Err(ToolError::said(&text));
     }
     let structured = result.structured_content.filter(|value| match value {
         Value::Null => false,

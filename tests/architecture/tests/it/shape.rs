@@ -16,6 +16,7 @@ const SHAPED: &[&str] = &[
     "knowledge",
     "librarian",
     "rows",
+    "tool",
     "vectors",
 ];
 

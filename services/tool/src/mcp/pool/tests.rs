@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::json;
+use tg_schemas::{Error, ErrorCode};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
@@ -129,7 +130,7 @@ fn tool(url: &str, name: &str) -> Server {
 
 async fn call(servers: &Servers, server: &Server) -> Result<ToolResponse, Error> {
     let arguments = Map::from_iter([("q".to_owned(), json!("x"))]);
-    servers.call("default", server, arguments, "run/1").await
+    Ok(servers.call("default", server, arguments, "run/1").await?)
 }
 
 #[tokio::test]

@@ -1,0 +1,3 @@
+//! What answers without a provider: plain functions over plain values.
+
+pub mod builtin;
