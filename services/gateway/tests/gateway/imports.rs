@@ -265,7 +265,7 @@ async fn an_import_is_for_the_workspace_that_it_began_in() {
     write().await;
     let store = &world.fakes.store.batches;
     tokio::time::timeout(BOUND, async {
-        while store.lock().len() < 1 {
+        while store.lock().is_empty() {
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
     })
