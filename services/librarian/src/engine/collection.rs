@@ -65,7 +65,9 @@ pub(crate) fn complete(
             kept.push(tag);
         }
         if kept.len() > TAGS {
-            return Err(invalid(format!("tags: must not have more than {TAGS} entries")));
+            return Err(invalid(format!(
+                "tags: must not have more than {TAGS} entries"
+            )));
         }
     }
     Ok(CollectionMetadata {

@@ -377,7 +377,11 @@ async fn a_child_that_comes_again_is_fine_and_another_is_not() {
     let other = library.add_child(&me, child("c", "d"), b"3".into()).await;
     assert_eq!(other.unwrap_err().code(), ErrorCode::Conflict);
     let own = library.add_child(&me, child("d", "d"), b"1".into()).await;
-    assert!(own.unwrap_err().message.contains("must not be the document itself"));
+    assert!(
+        own.unwrap_err()
+            .message
+            .contains("must not be the document itself")
+    );
     let many = vec![child("c2", "d").unwrap(), child("c3", "nobody").unwrap()];
     let texts = vec![b"x".to_vec(), b"y".to_vec()];
     let missing = library.add_children(&me, many.clone(), texts.clone()).await;
