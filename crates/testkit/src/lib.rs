@@ -7,6 +7,7 @@ pub mod fakes;
 pub mod faults;
 pub mod flow;
 pub mod fuzz;
+pub mod json_server;
 pub mod model;
 pub mod outside;
 pub mod place;

@@ -7,7 +7,8 @@ use serde_json::json;
 use super::*;
 use crate::provider::endpoint::{Dialect, Endpoint};
 use crate::provider::statics::StaticModel;
-use crate::testing::{self, Server};
+use crate::testing;
+use tg_testkit::json_server::{Server, openai};
 
 const LEFT: Duration = Duration::from_secs(20);
 
@@ -64,7 +65,7 @@ async fn answers_name_the_model_and_its_dimension() {
 
 #[tokio::test]
 async fn the_same_text_is_made_once_also_at_the_same_time() {
-    let server = Server::start(|_, body| testing::openai(body)).await;
+    let server = Server::start(|_, body| openai(body)).await;
     let bounds = Bounds {
         batch: 3,
         ..Bounds::default()
@@ -100,9 +101,9 @@ async fn the_same_text_is_made_once_also_at_the_same_time() {
 #[tokio::test]
 async fn passing_failures_are_tried_again_and_final_ones_told() {
     let flaky = Server::start(|number, body| match number {
-        1 => (503, String::new(), json!({})),
-        2 => (429, "retry-after: 0\r\n".to_owned(), json!({})),
-        _ => testing::openai(body),
+        1 => Some((503, String::new(), json!({}))),
+        2 => Some((429, "retry-after: 0\r\n".to_owned(), json!({}))),
+        _ => openai(body),
     })
     .await;
     let embedder = over(&flaky, Bounds::default());
@@ -117,7 +118,7 @@ async fn passing_failures_are_tried_again_and_final_ones_told() {
     );
     assert_eq!(flaky.asked.lock().len(), 3);
 
-    let closed = Server::start(|_, _| (401, String::new(), json!({}))).await;
+    let closed = Server::start(|_, _| Some((401, String::new(), json!({})))).await;
     let embedder = over(&closed, Bounds::default());
     for asked in 1..3 {
         let error = embedder
@@ -131,11 +132,7 @@ async fn passing_failures_are_tried_again_and_final_ones_told() {
             "a failure is not remembered"
         );
     }
-    let silent = Server::start(|_, _| {
-        std::thread::sleep(Duration::from_millis(200));
-        (200, String::new(), json!({}))
-    })
-    .await;
+    let silent = Server::start(|_, _| None).await;
     let error = over(&silent, Bounds::default())
         .embed(None, &texts(&["a"]), Duration::from_millis(20))
         .await;

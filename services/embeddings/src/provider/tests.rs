@@ -4,7 +4,7 @@ use serde_json::json;
 use tg_provider_http::Secret;
 
 use super::*;
-use crate::testing::{self, Server};
+use tg_testkit::json_server::{self, Server};
 
 async fn openai(
     server: &Server,
@@ -23,7 +23,7 @@ async fn openai(
 
 #[tokio::test]
 async fn the_openai_dialect_is_spoken() {
-    let server = Server::start(|_, body| testing::openai(body)).await;
+    let server = Server::start(|_, body| json_server::openai(body)).await;
     let vectors = openai(&server, Some(Secret::new("k")), &["a", "bcd"])
         .await
         .unwrap();
@@ -45,8 +45,9 @@ async fn the_openai_dialect_is_spoken() {
 
 #[tokio::test]
 async fn the_ollama_dialect_is_spoken() {
-    let answer =
-        |_: usize, _: &serde_json::Value| (200, String::new(), json!({"embeddings": [[0.5, 1.0]]}));
+    let answer = |_: usize, _: &serde_json::Value| {
+        Some((200, String::new(), json!({"embeddings": [[0.5, 1.0]]})))
+    };
     let server = Server::start(answer).await;
     let endpoint = Endpoint::new(Dialect::Ollama, &server.url, None, None).unwrap();
     assert_eq!(endpoint.embed("m", &["a"]).await.unwrap(), [[0.5, 1.0]]);
@@ -67,11 +68,11 @@ async fn the_ollama_dialect_is_spoken() {
 async fn refusals_say_what_kind_they_are_and_nothing_else() {
     let refused = async |status: u16, headers: &'static str| {
         let rule = move |_: usize, _: &serde_json::Value| {
-            (
+            Some((
                 status,
                 headers.to_owned(),
                 json!({"error": {"message": "secret words"}}),
-            )
+            ))
         };
         let server = Server::start(rule).await;
         openai(&server, None, &["a"]).await.unwrap_err()
@@ -101,7 +102,8 @@ async fn half_answers_are_no_answers() {
     ] {
         let count = data.as_array().unwrap().len().max(1);
         let server =
-            Server::start(move |_, _| (200, String::new(), json!({"data": data.clone()}))).await;
+            Server::start(move |_, _| Some((200, String::new(), json!({"data": data.clone()}))))
+                .await;
         let texts = vec!["t"; count];
         assert_eq!(
             openai(&server, None, &texts).await,

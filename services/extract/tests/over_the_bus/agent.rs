@@ -1,14 +1,15 @@
 //! Extraction by an agent.
 
 use serde_json::json;
-use tg_testkit::flow::Rows;
+use tg_testkit::config::Config;
+use tg_testkit::place::Place;
 
 use crate::world::{TEXT, World, chunk, effects, items};
 
 const AGENT: &str = "kg-extract-agent";
 
-fn prompted() -> Rows {
-    let rows = Rows::default();
+fn prompted() -> Config {
+    let rows = Config::new();
     rows.put(
         "prompt",
         "template.agent-kg-extract",
@@ -17,12 +18,11 @@ fn prompted() -> Rows {
     rows
 }
 
-#[tokio::test]
-async fn the_agents_answer_becomes_facts() {
+async fn the_agents_answer_becomes_facts(place: Place) {
     let answer = "```json\n{\"type\": \"definition\", \"entity\": \"Old Bridge\", \"definition\": \"A bridge.\"}\n\
         {\"type\": \"relationship\", \"subject\": \"Old Bridge\", \"predicate\": \"crosses\", \
         \"object\": \"Sell\", \"object-entity\": true}\n```";
-    let world = World::start(AGENT, prompted(), [items(json!(answer))]).await;
+    let world = World::start(&place, AGENT, prompted(), [items(json!(answer))]).await;
     let entry = world.process(&chunk("urn:chunk:1", TEXT), "r1").await;
     assert_eq!((entry.outcome.as_str(), entry.written.len()), ("ok", 2));
     world.process(&chunk("urn:chunk:2", TEXT), "r2").await;
@@ -36,10 +36,10 @@ async fn the_agents_answer_becomes_facts() {
         .await;
 }
 
-#[tokio::test]
-async fn an_unusable_answer_is_asked_for_again_once() {
+async fn an_unusable_answer_is_asked_for_again_once(place: Place) {
     let good = json!("{\"entity\": \"Old Bridge\", \"definition\": \"A bridge.\"}");
     let world = World::start(
+        &place,
         AGENT,
         prompted(),
         [items(json!("I would rather not.")), items(good)],
@@ -54,7 +54,13 @@ async fn an_unusable_answer_is_asked_for_again_once() {
         "{}",
         asked[1].question
     );
-    let world = World::start(AGENT, prompted(), [items(json!("No."))]).await;
+    let world = World::start(
+        &place.another().await,
+        AGENT,
+        prompted(),
+        [items(json!("No."))],
+    )
+    .await;
     let entry = world.process(&chunk("urn:chunk:1", TEXT), "r1").await;
     assert_eq!(
         (entry.outcome.as_str(), world.script.calls()),
@@ -62,9 +68,8 @@ async fn an_unusable_answer_is_asked_for_again_once() {
     );
 }
 
-#[tokio::test]
-async fn a_missing_prompt_is_told() {
-    let world = World::start(AGENT, Rows::default(), []).await;
+async fn a_missing_prompt_is_told(place: Place) {
+    let world = World::start(&place, AGENT, Config::new(), []).await;
     let entry = world.process(&chunk("urn:chunk:1", TEXT), "r1").await;
     assert_eq!(entry.outcome, "failed");
     assert!(
@@ -75,3 +80,9 @@ async fn a_missing_prompt_is_told() {
         entry.detail
     );
 }
+
+tg_testkit::on_both_buses!(
+    the_agents_answer_becomes_facts,
+    an_unusable_answer_is_asked_for_again_once,
+    a_missing_prompt_is_told,
+);

@@ -4,7 +4,8 @@ use serde_json::json;
 use tg_provenance::vocabulary::{RDFS_LABEL, SKOS_DEFINITION, prov, tg};
 use tg_runs::RunId;
 use tg_schemas::{Error, ErrorCode, Term};
-use tg_testkit::flow::Rows;
+use tg_testkit::config::Config;
+use tg_testkit::place::Place;
 
 use crate::world::{Reply, TEXT, World, chunk, effects, items, objects};
 
@@ -14,15 +15,14 @@ fn old_bridge() -> serde_json::Value {
     json!([{"entity": "Old Bridge", "definition": "A bridge over the Sell."}])
 }
 
-#[tokio::test]
-async fn a_chunk_becomes_facts_with_their_source() {
-    let rows = Rows::default();
+async fn a_chunk_becomes_facts_with_their_source(place: Place) {
+    let rows = Config::new();
     rows.put(
         "prompt",
         "template.extract-definitions",
         "{\"prompt\": \"{{ text }}\"}",
     );
-    let world = World::start(DEFINITIONS, rows, [items(old_bridge())]).await;
+    let world = World::start(&place, DEFINITIONS, rows, [items(old_bridge())]).await;
     let entry = world.process(&chunk("urn:chunk:1", TEXT), "r1").await;
     assert_eq!(
         (entry.outcome.as_str(), entry.subject.as_str()),
@@ -74,9 +74,8 @@ async fn a_chunk_becomes_facts_with_their_source() {
     assert_eq!(asked[0].terms["text"], json!(TEXT).to_string());
 }
 
-#[tokio::test]
-async fn a_reply_is_paid_for_once() {
-    let world = World::start(DEFINITIONS, Rows::default(), [items(old_bridge())]).await;
+async fn a_reply_is_paid_for_once(place: Place) {
+    let world = World::start(&place, DEFINITIONS, Config::new(), [items(old_bridge())]).await;
     // At the same time, in other places: one call.
     let run = RunId::new(0, "default", "p");
     for number in 0..8 {
@@ -112,11 +111,10 @@ async fn a_reply_is_paid_for_once() {
     assert_eq!(world.script.calls(), 2);
 }
 
-#[tokio::test]
-async fn a_failed_call_loses_nothing() {
+async fn a_failed_call_loses_nothing(place: Place) {
     let limited = Error::new(ErrorCode::RateLimited, "too many requests");
     let replies = [Err(limited), items(old_bridge())];
-    let world = World::start(DEFINITIONS, Rows::default(), replies).await;
+    let world = World::start(&place, DEFINITIONS, Config::new(), replies).await;
     let chunk = chunk("urn:chunk:1", TEXT);
     let run = RunId::new(0, "default", "p");
     world.flow.write_in("chunk-load", &chunk, &run, "r1").await;
@@ -126,14 +124,13 @@ async fn a_failed_call_loses_nothing() {
     assert_eq!(world.script.calls(), 2);
 }
 
-#[tokio::test]
-async fn an_unreadable_reply_fails_its_chunk_and_is_not_kept() {
+async fn an_unreadable_reply_fails_its_chunk_and_is_not_kept(place: Place) {
     let unreadable = Ok(Reply {
         items: json!([{"mood": "la"}]),
         dropped: 3,
     });
     let replies = [unreadable, items(old_bridge())];
-    let world = World::start(DEFINITIONS, Rows::default(), replies).await;
+    let world = World::start(&place, DEFINITIONS, Config::new(), replies).await;
     let entry = world.process(&chunk("urn:chunk:1", TEXT), "r1").await;
     assert_eq!(entry.outcome, "failed");
     let told = "kg-extract-definitions: the model's reply could not be read (4 lines)";
@@ -144,13 +141,12 @@ async fn an_unreadable_reply_fails_its_chunk_and_is_not_kept() {
     assert_eq!(world.script.calls(), 2);
 }
 
-#[tokio::test]
-async fn good_lines_survive_bad_ones() {
+async fn good_lines_survive_bad_ones(place: Place) {
     let mixed = Ok(Reply {
         items: json!([{"entity": "", "definition": "x"}, old_bridge()[0]]),
         dropped: 2,
     });
-    let world = World::start(DEFINITIONS, Rows::default(), [mixed]).await;
+    let world = World::start(&place, DEFINITIONS, Config::new(), [mixed]).await;
     let entry = world.process(&chunk("urn:chunk:1", TEXT), "r1").await;
     assert_eq!(
         entry.effects,
@@ -159,9 +155,8 @@ async fn good_lines_survive_bad_ones() {
     world.flow.until(async || world.triples.count() == 1).await;
 }
 
-#[tokio::test]
-async fn nothing_said_or_nothing_there_writes_nothing() {
-    let world = World::start(DEFINITIONS, Rows::default(), [items(json!([]))]).await;
+async fn nothing_said_or_nothing_there_writes_nothing(place: Place) {
+    let world = World::start(&place, DEFINITIONS, Config::new(), [items(json!([]))]).await;
     let entry = world.process(&chunk("urn:chunk:1", TEXT), "r1").await;
     assert_eq!((entry.outcome.as_str(), entry.written.len()), ("ok", 0));
     let entry = world.process(&chunk("urn:chunk:2", " \n-- "), "r2").await;
@@ -172,11 +167,10 @@ async fn nothing_said_or_nothing_there_writes_nothing() {
     assert_eq!(entry.subject, "urn:page:1");
 }
 
-#[tokio::test]
-async fn a_deleted_collection_costs_nothing() {
-    let rows = Rows::default();
+async fn a_deleted_collection_costs_nothing(place: Place) {
+    let rows = Config::new();
     rows.collection("c", 2);
-    let world = World::start(DEFINITIONS, rows, [items(old_bridge())]).await;
+    let world = World::start(&place, DEFINITIONS, rows, [items(old_bridge())]).await;
     let run = RunId::new(1, "default", "p");
     world
         .flow
@@ -186,13 +180,18 @@ async fn a_deleted_collection_costs_nothing() {
     assert_eq!((world.script.calls(), world.triples.count()), (0, 0));
 }
 
-#[tokio::test]
-async fn relationships_tell_the_index_of_their_entities() {
+async fn relationships_tell_the_index_of_their_entities(place: Place) {
     let reply = json!([
         {"subject": "Old Bridge", "predicate": "crosses", "object": "Sell", "object-entity": true},
         {"subject": "Old Bridge", "predicate": "was built in", "object": "1429", "object-entity": false},
     ]);
-    let world = World::start("kg-extract-relationships", Rows::default(), [items(reply)]).await;
+    let world = World::start(
+        &place,
+        "kg-extract-relationships",
+        Config::new(),
+        [items(reply)],
+    )
+    .await;
     let entry = world.process(&chunk("urn:chunk:1", TEXT), "r1").await;
     assert_eq!((entry.outcome.as_str(), entry.written.len()), ("ok", 2));
     world
@@ -223,3 +222,14 @@ async fn relationships_tell_the_index_of_their_entities() {
         ]
     );
 }
+
+tg_testkit::on_both_buses!(
+    a_chunk_becomes_facts_with_their_source,
+    a_reply_is_paid_for_once,
+    a_failed_call_loses_nothing,
+    an_unreadable_reply_fails_its_chunk_and_is_not_kept,
+    good_lines_survive_bad_ones,
+    nothing_said_or_nothing_there_writes_nothing,
+    a_deleted_collection_costs_nothing,
+    relationships_tell_the_index_of_their_entities,
+);

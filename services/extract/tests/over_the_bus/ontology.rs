@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 use tg_provenance::vocabulary::{RDF_TYPE, tg};
 use tg_schemas::Term;
-use tg_testkit::flow::Rows;
+use tg_testkit::config::Config;
+use tg_testkit::place::Place;
 
 use crate::world::{TEXT, World, chunk, effects, items, objects};
 
@@ -33,13 +34,12 @@ fn reply() -> Value {
     ])
 }
 
-#[tokio::test]
-async fn what_fits_is_written_and_what_does_not_is_told() {
-    let rows = Rows::default();
+async fn what_fits_is_written_and_what_does_not_is_told(place: Place) {
+    let rows = Config::new();
     rows.put("ontology", "town", TOWN)
         .put("ontology", "works", WORKS)
         .put("ontology", "worse", "{");
-    let world = World::start(ONTOLOGY, rows, [items(reply())]).await;
+    let world = World::start(&place, ONTOLOGY, rows, [items(reply())]).await;
     let entry = world.process(&chunk("urn:chunk:1", TEXT), "r1").await;
     assert_eq!(entry.outcome, "ok");
     assert_eq!(
@@ -104,11 +104,10 @@ async fn what_fits_is_written_and_what_does_not_is_told() {
     );
 }
 
-#[tokio::test]
-async fn elements_are_embedded_and_described_once() {
-    let rows = Rows::default();
+async fn elements_are_embedded_and_described_once(place: Place) {
+    let rows = Config::new();
     rows.put("ontology", "town", TOWN);
-    let world = World::start(ONTOLOGY, rows, [items(reply())]).await;
+    let world = World::start(&place, ONTOLOGY, rows, [items(reply())]).await;
     for number in 1..=3 {
         let text = format!("{TEXT} Part {number}.");
         let entry = world
@@ -120,8 +119,8 @@ async fn elements_are_embedded_and_described_once() {
         assert_eq!(entry.outcome, "ok");
     }
     let asked = world
-        .script
-        .embedded
+        .embeddings
+        .texts
         .lock()
         .iter()
         .map(Vec::len)
@@ -134,11 +133,10 @@ async fn elements_are_embedded_and_described_once() {
     world.flow.until(async || world.triples.count() == 4).await;
 }
 
-#[tokio::test]
-async fn a_text_about_something_else_costs_no_call() {
-    let rows = Rows::default();
+async fn a_text_about_something_else_costs_no_call(place: Place) {
+    let rows = Config::new();
     rows.put("ontology", "town", TOWN);
-    let world = World::start(ONTOLOGY, rows, [items(reply())]).await;
+    let world = World::start(&place, ONTOLOGY, rows, [items(reply())]).await;
     let entry = world
         .process(&chunk("urn:chunk:1", "Wool is warm."), "r1")
         .await;
@@ -146,11 +144,10 @@ async fn a_text_about_something_else_costs_no_call() {
     assert_eq!(world.script.calls(), 0);
 }
 
-#[tokio::test]
-async fn without_a_usable_ontology_the_chunk_says_why() {
-    let rows = Rows::default();
+async fn without_a_usable_ontology_the_chunk_says_why(place: Place) {
+    let rows = Config::new();
     rows.put("ontology", "worse", "{");
-    let world = World::start(ONTOLOGY, rows, [items(reply())]).await;
+    let world = World::start(&place, ONTOLOGY, rows, [items(reply())]).await;
     let entry = world.process(&chunk("urn:chunk:1", TEXT), "r1").await;
     assert_eq!(entry.outcome, "failed");
     assert!(
@@ -158,7 +155,20 @@ async fn without_a_usable_ontology_the_chunk_says_why() {
         "{}",
         entry.detail
     );
-    let world = World::start(ONTOLOGY, Rows::default(), [items(reply())]).await;
+    let world = World::start(
+        &place.another().await,
+        ONTOLOGY,
+        Config::new(),
+        [items(reply())],
+    )
+    .await;
     let entry = world.process(&chunk("urn:chunk:1", TEXT), "r1").await;
     assert_eq!((entry.outcome.as_str(), world.script.calls()), ("ok", 0));
 }
+
+tg_testkit::on_both_buses!(
+    what_fits_is_written_and_what_does_not_is_told,
+    elements_are_embedded_and_described_once,
+    a_text_about_something_else_costs_no_call,
+    without_a_usable_ontology_the_chunk_says_why,
+);

@@ -1,7 +1,8 @@
 //! Rows of declared tables.
 
 use serde_json::json;
-use tg_testkit::flow::Rows;
+use tg_testkit::config::Config;
+use tg_testkit::place::Place;
 
 use crate::world::{TEXT, World, chunk, effects, items};
 
@@ -9,9 +10,8 @@ const ROWS: &str = "kg-extract-rows";
 const BRIDGE: &str = r#"{"name": "bridge", "description": "Bridges", "fields": [
     {"name": "name", "type": "string", "primary_key": true}, {"name": "built", "type": "integer"}]}"#;
 
-#[tokio::test]
-async fn each_table_is_asked_for_and_bad_rows_are_told() {
-    let rows = Rows::default();
+async fn each_table_is_asked_for_and_bad_rows_are_told(place: Place) {
+    let rows = Config::new();
     rows.put("schema", "bridge", BRIDGE).put(
         "schema",
         "flood",
@@ -23,7 +23,7 @@ async fn each_table_is_asked_for_and_bad_rows_are_told() {
         ),
         items(json!([])),
     ];
-    let world = World::start(ROWS, rows, replies).await;
+    let world = World::start(&place, ROWS, rows, replies).await;
     let entry = world.process(&chunk("urn:chunk:1", TEXT), "r1").await;
     assert_eq!(entry.outcome, "ok");
     assert_eq!(
@@ -60,12 +60,11 @@ async fn each_table_is_asked_for_and_bad_rows_are_told() {
     assert_eq!(world.script.calls(), 2);
 }
 
-#[tokio::test]
-async fn a_bad_table_is_told_and_the_others_go_on() {
-    let rows = Rows::default();
+async fn a_bad_table_is_told_and_the_others_go_on(place: Place) {
+    let rows = Config::new();
     rows.put("schema", "bad", "{\"fields\": 3}")
         .put("schema", "bridge", BRIDGE);
-    let world = World::start(ROWS, rows, [items(json!([{"name": "Old Bridge"}]))]).await;
+    let world = World::start(&place, ROWS, rows, [items(json!([{"name": "Old Bridge"}]))]).await;
     let entry = world.process(&chunk("urn:chunk:1", TEXT), "r1").await;
     assert_eq!((entry.outcome.as_str(), entry.written.len()), ("failed", 1));
     assert!(
@@ -75,3 +74,8 @@ async fn a_bad_table_is_told_and_the_others_go_on() {
     );
     world.flow.until(async || world.rows.count() == 1).await;
 }
+
+tg_testkit::on_both_buses!(
+    each_table_is_asked_for_and_bad_rows_are_told,
+    a_bad_table_is_told_and_the_others_go_on,
+);

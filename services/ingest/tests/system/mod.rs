@@ -13,7 +13,7 @@ use tg_schemas::msg::{
     Chunk, Document, DocumentMetadata, LibrarianRequest, LibrarianResponse, Metadata, TextDocument,
     Triples,
 };
-use tg_schemas::{Class, Term};
+use tg_schemas::{Class, Term, Triple};
 use tg_testkit::config::Config;
 use tg_testkit::fakes::{Kept, Library};
 use tg_testkit::flow::{TestFlow, Wiring};
