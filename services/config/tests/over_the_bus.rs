@@ -8,13 +8,13 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use tg_config::{Seed, bootstrap};
 use tg_mesh::bus::{Consume, Delivery, Sink};
-use tg_mesh::embedded::EmbeddedBus;
 use tg_mesh::{Ask, Bus, Cx, Deadline, Host, MeshOptions, Out, Processor, Serve};
 use tg_schemas::codec;
 use tg_schemas::msg::{
     ConfigKey, ConfigPush, ConfigRequest, ConfigResponse, ConfigValue, FlowRequest, FlowResponse,
 };
 use tg_schemas::{Class, Error, Subscription, Topic, WorkspaceId};
+use tg_testkit::place::Place;
 use tokio::sync::mpsc;
 
 const BOUND: Duration = Duration::from_secs(10);
@@ -138,10 +138,9 @@ fn register(id: &str) -> ConfigRequest {
     )
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_new_workspace_has_its_template_and_its_own_queue_and_one_notice_says_so() {
+async fn a_new_workspace_has_its_template_and_its_own_queue_and_one_notice_says_so(place: Place) {
     let dir = tempfile::tempdir().unwrap();
-    let mut up = start(Arc::new(EmbeddedBus::in_memory()), dir.path()).await;
+    let mut up = start(place.connect().await, dir.path()).await;
     system(
         &up.mesh,
         put("__template__", &[("tool", "a", "1"), ("prompt", "p", "2")]),
@@ -181,10 +180,9 @@ async fn a_new_workspace_has_its_template_and_its_own_queue_and_one_notice_says_
     up.mesh.stop(Duration::from_secs(1)).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_restart_announces_everything_at_the_version_it_had() {
+async fn a_restart_announces_everything_at_the_version_it_had(place: Place) {
     let dir = tempfile::tempdir().unwrap();
-    let up = start(Arc::new(EmbeddedBus::in_memory()), dir.path()).await;
+    let up = start(place.connect().await, dir.path()).await;
     system(&up.mesh, register("acme")).await.unwrap();
     system(
         &up.mesh,
@@ -199,7 +197,8 @@ async fn a_restart_announces_everything_at_the_version_it_had() {
     up.mesh.stop(Duration::from_secs(1)).await;
     drop(up);
 
-    let mut up = start(Arc::new(EmbeddedBus::in_memory()), dir.path()).await;
+    let next = place.another().await;
+    let mut up = start(next.connect().await, dir.path()).await;
     let push = up.notice(|push| !push.changes.is_empty()).await;
     assert_eq!(push.version, version);
     assert_eq!(push.changes["tool"], ["acme"]);
@@ -231,10 +230,11 @@ impl Serve<FlowRequest, FlowResponse> for Flows {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn bootstrap_makes_a_fresh_system_once_and_a_later_release_adds_what_is_missing() {
+async fn bootstrap_makes_a_fresh_system_once_and_a_later_release_adds_what_is_missing(
+    place: Place,
+) {
     let dir = tempfile::tempdir().unwrap();
-    let up = start(Arc::new(EmbeddedBus::in_memory()), dir.path()).await;
+    let up = start(place.connect().await, dir.path()).await;
     let flows = Arc::new(Flows::default());
     let flow_svc = Processor::new("flow-svc").serves_workspace("flow", flows.clone());
     up.mesh.host(flow_svc).await.unwrap();
@@ -282,12 +282,10 @@ async fn bootstrap_makes_a_fresh_system_once_and_a_later_release_adds_what_is_mi
     up.mesh.stop(Duration::from_secs(1)).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_second_process_stands_by_and_leaves_the_store_alone() {
+async fn a_second_process_stands_by_and_leaves_the_store_alone(place: Place) {
     let dir = tempfile::tempdir().unwrap();
-    let bus = Arc::new(EmbeddedBus::in_memory());
-    let up = start(bus.clone(), dir.path()).await;
-    let other = join(bus).await;
+    let up = start(place.connect().await, dir.path()).await;
+    let other = join(place.connect().await).await;
     host(&other, dir.path()).await;
     system(&other, put("acme", &[("tool", "a", "1")]))
         .await
@@ -298,3 +296,10 @@ async fn a_second_process_stands_by_and_leaves_the_store_alone() {
     }
     up.mesh.stop(Duration::from_secs(1)).await;
 }
+
+tg_testkit::on_both_buses!(
+    a_new_workspace_has_its_template_and_its_own_queue_and_one_notice_says_so,
+    a_restart_announces_everything_at_the_version_it_had,
+    bootstrap_makes_a_fresh_system_once_and_a_later_release_adds_what_is_missing,
+    a_second_process_stands_by_and_leaves_the_store_alone,
+);

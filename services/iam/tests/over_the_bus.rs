@@ -7,13 +7,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use tg_iam::Regime;
-use tg_mesh::embedded::EmbeddedBus;
 use tg_mesh::{Ask, Cx, Deadline, Host, MeshOptions, Out, Processor, Serve};
 use tg_schemas::msg::{
     ApiKeyInput, ConfigPush, ConfigRequest, ConfigResponse, ConfigValue, FlowRequest, FlowResponse,
     IamRequest, IamResponse, UserInput, WorkspaceChanges, WorkspaceInput,
 };
 use tg_schemas::{Class, Error, ErrorCode, Topic};
+use tg_testkit::place::Place;
 
 const BOUND: Duration = Duration::from_secs(10);
 
@@ -126,13 +126,18 @@ struct System {
     dir: Arc<tempfile::TempDir>,
 }
 
-async fn start(regime: Regime) -> System {
+async fn start(place: &Place, regime: Regime) -> System {
     let dir = Arc::new(tempfile::tempdir().unwrap());
-    start_in(dir, regime, Shared::default()).await
+    start_in(place, dir, regime, Shared::default()).await
 }
 
-async fn start_in(dir: Arc<tempfile::TempDir>, regime: Regime, world: Shared) -> System {
-    let mesh = Host::start(Arc::new(EmbeddedBus::in_memory()), MeshOptions::default())
+async fn start_in(
+    place: &Place,
+    dir: Arc<tempfile::TempDir>,
+    regime: Regime,
+    world: Shared,
+) -> System {
+    let mesh = Host::start(place.connect().await, MeshOptions::default())
         .await
         .unwrap();
     let config = Arc::new(Config(world.clone()));
@@ -197,9 +202,8 @@ fn op(operation: &str) -> IamRequest {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_key_opens_its_workspace_until_that_is_deleted_with_all_that_runs_in_it() {
-    let up = start(Regime::Iam).await;
+async fn a_key_opens_its_workspace_until_that_is_deleted_with_all_that_runs_in_it(place: Place) {
+    let up = start(&place, Regime::Iam).await;
     let stranger = up.ask(op("bootstrap")).await.unwrap_err();
     assert_eq!(stranger.kind, "auth-failed");
     let from_here = IamRequest {
@@ -265,9 +269,8 @@ async fn a_key_opens_its_workspace_until_that_is_deleted_with_all_that_runs_in_i
     up.mesh.stop(Duration::from_secs(1)).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_users_workspaces_still_come_and_go() {
-    let up = start(Regime::None).await;
+async fn without_users_workspaces_still_come_and_go(place: Place) {
+    let up = start(&place, Regime::None).await;
     assert_eq!(
         up.ask(op("authenticate-anonymous"))
             .await
@@ -290,9 +293,8 @@ async fn without_users_workspaces_still_come_and_go() {
     up.mesh.stop(Duration::from_secs(1)).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_revocation_that_was_not_told_is_told_by_the_next_process() {
-    let up = start(Regime::None).await;
+async fn a_revocation_that_was_not_told_is_told_by_the_next_process(place: Place) {
+    let up = start(&place, Regime::None).await;
     up.workspace("create-workspace", "acme").await.unwrap();
     // It is committed, and nobody can be told; then the process ends.
     up.world.lock().refuses = true;
@@ -304,7 +306,13 @@ async fn a_revocation_that_was_not_told_is_told_by_the_next_process() {
     drop(up);
 
     world.lock().refuses = false;
-    let up = start_in(dir.clone(), Regime::None, world.clone()).await;
+    let up = start_in(
+        &place.another().await,
+        dir.clone(),
+        Regime::None,
+        world.clone(),
+    )
+    .await;
     let told = async {
         while up.revocations() == 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -315,16 +323,15 @@ async fn a_revocation_that_was_not_told_is_told_by_the_next_process() {
     drop(up);
 
     // Once is enough.
-    let up = start_in(dir, Regime::None, world).await;
+    let up = start_in(&place.another().await, dir, Regime::None, world).await;
     up.workspace("list-workspaces", "acme").await.unwrap();
     up.workspace("enable-workspace", "acme").await.unwrap();
     assert_eq!(up.revocations(), 2, "its own, and no older one");
     up.mesh.stop(Duration::from_secs(1)).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_restoration_that_fails_leaves_nothing_of_its_own_and_all_of_others() {
-    let up = start(Regime::None).await;
+async fn a_restoration_that_fails_leaves_nothing_of_its_own_and_all_of_others(place: Place) {
+    let up = start(&place, Regime::None).await;
     up.world.lock().refuses = true;
     up.workspace("restore-workspace", "gone").await.unwrap_err();
     let none = up.workspace("get-workspace", "gone").await.unwrap_err();
@@ -338,3 +345,10 @@ async fn a_restoration_that_fails_leaves_nothing_of_its_own_and_all_of_others() 
     up.world.lock().refuses = false;
     up.mesh.stop(Duration::from_secs(1)).await;
 }
+
+tg_testkit::on_both_buses!(
+    a_key_opens_its_workspace_until_that_is_deleted_with_all_that_runs_in_it,
+    without_users_workspaces_still_come_and_go,
+    a_revocation_that_was_not_told_is_told_by_the_next_process,
+    a_restoration_that_fails_leaves_nothing_of_its_own_and_all_of_others,
+);

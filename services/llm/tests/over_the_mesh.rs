@@ -4,83 +4,31 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
+use serde_json::json;
 use tg_llm::{Backoff, Options, processors};
-use tg_mesh::embedded::EmbeddedBus;
-use tg_mesh::{Ask, Cx, Host, MeshOptions, Out, Processor, Read, ReadFault, Serve};
-use tg_schemas::msg::{
-    ConfigRequest, ConfigResponse, ConfigValue, TextCompletionRequest, TextCompletionResponse,
-    Usage,
-};
-use tg_schemas::{Error, ErrorCode, Topic};
+use tg_mesh::Processor;
+use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse, Usage};
+use tg_schemas::{Class, ErrorCode};
+use tg_testkit::config::Config;
+use tg_testkit::fakes::Kept;
+use tg_testkit::flow::{SOON, TestFlow, Wiring, topic};
 use tg_testkit::model::{End, Reply, Rule, ScriptedModel};
-use tokio::sync::mpsc;
+use tg_testkit::place::Place;
 
-const BOUND: Duration = Duration::from_secs(20);
-const TOPIC: &str = "request:tg:text-completion:default:f";
-
-/// A config service with one flow.
-struct Config;
-
-#[async_trait]
-impl Serve<ConfigRequest, ConfigResponse> for Config {
-    async fn serve(
-        &self,
-        _cx: Cx,
-        ask: ConfigRequest,
-        mut out: Out<ConfigResponse>,
-    ) -> Result<(), Error> {
-        let row = ConfigValue {
-            workspace: "default".to_owned(),
-            r#type: "processor:text-completion".to_owned(),
-            key: "f".to_owned(),
-            value: format!(
-                r#"{{"topics": {{"request": "{TOPIC}"}}, "epoch": 1,
-                    "parameters": {{"model": "chosen", "temperature": "0.5"}}}}"#
-            ),
-        };
-        let values = if row.r#type == ask.r#type {
-            vec![row]
-        } else {
-            Vec::new()
-        };
-        out.send(ConfigResponse {
-            version: 1,
-            values,
-            ..ConfigResponse::default()
-        })
-        .await
-    }
-}
-
-struct Meter(mpsc::Sender<Usage>);
-
-#[async_trait]
-impl Read<Usage> for Meter {
-    async fn read(&self, _cx: Cx, usage: Usage) -> Result<(), ReadFault> {
-        let _ = self.0.send(usage).await;
-        Ok(())
-    }
-}
+const WIRING: &[Wiring] = &[(
+    "text-completion",
+    &[("request", Class::Request, "text-completion")],
+)];
 
 struct World {
-    mesh: Host,
+    flow: TestFlow,
     server: ScriptedModel,
-    usage: mpsc::Receiver<Usage>,
+    usage: Arc<Kept<Usage>>,
+    metered: usize,
 }
 
-async fn world(rules: Vec<Rule>) -> World {
+async fn world(place: &Place, rules: Vec<Rule>) -> World {
     let server = ScriptedModel::start(rules).await.unwrap();
-    let mesh = Host::start(Arc::new(EmbeddedBus::in_memory()), MeshOptions::default())
-        .await
-        .unwrap();
-    mesh.host(Processor::new("config-svc").serves_system("config", Arc::new(Config)))
-        .await
-        .unwrap();
-    let (tx, usage) = mpsc::channel(64);
-    mesh.host(Processor::new("metering").reads_system("usage:default:f", Arc::new(Meter(tx))))
-        .await
-        .unwrap();
     let backoff = Backoff {
         attempts: 1,
         ..Backoff::default()
@@ -90,32 +38,32 @@ async fn world(rules: Vec<Rule>) -> World {
         backoff,
         ..Options::default()
     };
-    for processor in processors(&mesh, options).unwrap() {
-        mesh.host(processor).await.unwrap();
-    }
-    let there = |view: &tg_mesh::PresenceView| view.attached("text-completion", "default", "f", 1);
-    assert!(mesh.presence().until(BOUND, there).await);
+    let usage = Kept::new();
+    let meter = Processor::new("metering").reads_system("usage:default:default", usage.clone());
+    let host = |mesh: &_| {
+        let own = processors(mesh, options).unwrap();
+        own.into_iter().chain([meter]).collect()
+    };
+    let parameters = json!({"model": "chosen", "temperature": "0.5"});
+    let flow = TestFlow::start_with(place, Config::new(), WIRING, parameters, host).await;
     World {
-        mesh,
+        flow,
         server,
         usage,
+        metered: 0,
     }
 }
 
 impl World {
     fn ask(&self, ask: &TextCompletionRequest) -> tg_mesh::Answer<TextCompletionResponse> {
-        let options = Ask {
-            epoch: Some(1),
-            ..Ask::default()
-        };
-        self.mesh.ask(&Topic::parse(TOPIC).unwrap(), ask, options)
+        let to = topic(Class::Request, "text-completion");
+        self.flow.mesh.ask(&to, ask, self.flow.options())
     }
 
     async fn usage(&mut self) -> Usage {
-        tokio::time::timeout(BOUND, self.usage.recv())
-            .await
-            .unwrap()
-            .unwrap()
+        let at = self.metered;
+        self.metered += 1;
+        self.usage.until(|all| all.len() > at).await.remove(at)
     }
 }
 
@@ -128,10 +76,9 @@ fn question(prompt: &str, streaming: bool) -> TextCompletionRequest {
     }
 }
 
-#[tokio::test]
-async fn a_stream_has_pieces_and_ends_with_the_totals() {
+async fn a_stream_has_pieces_and_ends_with_the_totals(place: Place) {
     let reply = Reply::pieces(["one ", "two ", "three"]).delayed(Duration::from_millis(20));
-    let mut world = world(vec![Rule::always(reply)]).await;
+    let mut world = world(&place, vec![Rule::always(reply)]).await;
     let mut answer = world.ask(&question("go", true));
     let mut pieces = Vec::new();
     while let Some(part) = answer.next().await {
@@ -170,9 +117,8 @@ async fn a_stream_has_pieces_and_ends_with_the_totals() {
     assert_eq!(call.body["temperature"], 0.5);
 }
 
-#[tokio::test]
-async fn a_whole_answer_is_one_message() {
-    let mut world = world(vec![Rule::always(Reply::pieces(["one ", "two"]))]).await;
+async fn a_whole_answer_is_one_message(place: Place) {
+    let mut world = world(&place, vec![Rule::always(Reply::pieces(["one ", "two"]))]).await;
     let mut answer = world.ask(&question("go", false));
     let only = answer.next().await.unwrap().unwrap();
     assert_eq!(
@@ -201,14 +147,16 @@ async fn a_whole_answer_is_one_message() {
     assert_eq!(world.usage().await.outcome, "ok");
 }
 
-#[tokio::test]
-async fn failures_are_typed_metered_and_silent_about_the_provider() {
+async fn failures_are_typed_metered_and_silent_about_the_provider(place: Place) {
     let refusal = Reply::status(401, r#"{"error": {"message": "key sk-leak is bad"}}"#);
-    let mut world = world(vec![
-        Rule::contains("bad", refusal),
-        Rule::contains("limit", Reply::rate_limited(7)),
-        Rule::contains("break", Reply::pieces(["half "]).ending(End::Disconnect)),
-    ])
+    let mut world = world(
+        &place,
+        vec![
+            Rule::contains("bad", refusal),
+            Rule::contains("limit", Reply::rate_limited(7)),
+            Rule::contains("break", Reply::pieces(["half "]).ending(End::Disconnect)),
+        ],
+    )
     .await;
     for (prompt, kind) in [
         ("bad", "llm-error"),
@@ -225,13 +173,19 @@ async fn failures_are_typed_metered_and_silent_about_the_provider() {
     }
 }
 
-#[tokio::test]
-async fn an_asker_that_leaves_closes_the_providers_socket() {
+async fn an_asker_that_leaves_closes_the_providers_socket(place: Place) {
     let hang = Reply::pieces(["one "]).ending(End::Hang);
-    let mut world = world(vec![Rule::always(hang)]).await;
+    let mut world = world(&place, vec![Rule::always(hang)]).await;
     let mut answer = world.ask(&question("go", true));
     assert_eq!(answer.next().await.unwrap().unwrap().response, "one ");
     drop(answer);
-    assert!(world.server.wait_closed(1, BOUND).await);
+    assert!(world.server.wait_closed(1, SOON).await);
     assert_eq!(world.usage().await.outcome, "cancelled");
 }
+
+tg_testkit::on_both_buses!(
+    a_stream_has_pieces_and_ends_with_the_totals,
+    a_whole_answer_is_one_message,
+    failures_are_typed_metered_and_silent_about_the_provider,
+    an_asker_that_leaves_closes_the_providers_socket,
+);

@@ -2,70 +2,51 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use tg_mesh::embedded::EmbeddedBus;
-use tg_mesh::{Ask, Cx, Host, MeshOptions, Out, Processor, Serve};
+use tg_mesh::{Cx, Out, Processor, Serve};
 use tg_prompt::processors;
 use tg_schemas::msg::{
-    ConfigRequest, ConfigResponse, ConfigValue, PromptRequest, PromptResponse,
-    TextCompletionRequest, TextCompletionResponse,
+    PromptRequest, PromptResponse, TextCompletionRequest, TextCompletionResponse,
 };
-use tg_schemas::{Class, Error, ErrorCode, Topic};
+use tg_schemas::{Class, Error, ErrorCode};
+use tg_testkit::config::Config;
+use tg_testkit::flow::{TestFlow, Wiring};
+use tg_testkit::place::Place;
 
-const BOUND: Duration = Duration::from_secs(20);
-const PROMPT: &str = "request:tg:prompt:default:f";
-const MODEL: &str = "request:tg:model";
+const WIRING: &[Wiring] = &[
+    (
+        "prompt",
+        &[
+            ("request", Class::Request, "prompt"),
+            ("text-completion-request", Class::Request, "text-completion"),
+        ],
+    ),
+    (
+        "text-completion",
+        &[("request", Class::Request, "text-completion")],
+    ),
+];
 
-struct Config;
-
-#[async_trait]
-impl Serve<ConfigRequest, ConfigResponse> for Config {
-    async fn serve(
-        &self,
-        _cx: Cx,
-        ask: ConfigRequest,
-        mut out: Out<ConfigResponse>,
-    ) -> Result<(), Error> {
-        let topics = format!(
-            r#"{{"topics": {{"request": "{PROMPT}", "text-completion-request": "{MODEL}"}}, "epoch": 1}}"#
+fn config() -> Config {
+    let config = Config::new();
+    config
+        .put("prompt", "system", r#""Be {{ tone }}.""#)
+        .put("prompt", "template.say", r#"{"prompt": "Say {{ word }}"}"#)
+        .put(
+            "prompt",
+            "template.count",
+            r#"{"prompt": "Count", "response-type": "json", "schema": {
+                "type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"],
+                "additionalProperties": false}}"#,
+        )
+        .put(
+            "prompt",
+            "template.list",
+            r#"{"prompt": "List", "response-type": "jsonl"}"#,
         );
-        let rows = [
-            ("processor:prompt", "f", topics.as_str()),
-            ("prompt", "system", r#""Be {{ tone }}.""#),
-            ("prompt", "template.say", r#"{"prompt": "Say {{ word }}"}"#),
-            (
-                "prompt",
-                "template.count",
-                r#"{"prompt": "Count", "response-type": "json", "schema": {
-                    "type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"],
-                    "additionalProperties": false}}"#,
-            ),
-            (
-                "prompt",
-                "template.list",
-                r#"{"prompt": "List", "response-type": "jsonl"}"#,
-            ),
-        ];
-        let values = rows
-            .iter()
-            .filter(|(kind, ..)| *kind == ask.r#type)
-            .map(|(kind, key, value)| ConfigValue {
-                workspace: "default".to_owned(),
-                r#type: (*kind).to_owned(),
-                key: (*key).to_owned(),
-                value: (*value).to_owned(),
-            })
-            .collect();
-        out.send(ConfigResponse {
-            version: 1,
-            values,
-            ..ConfigResponse::default()
-        })
-        .await
-    }
+    config
 }
 
 /// Plays back replies and remembers what it was asked.
@@ -113,27 +94,16 @@ impl Serve<TextCompletionRequest, TextCompletionResponse> for Model {
 }
 
 struct World {
-    mesh: Host,
+    flow: TestFlow,
     model: Arc<Model>,
 }
 
-async fn world() -> World {
-    let mesh = Host::start(Arc::new(EmbeddedBus::in_memory()), MeshOptions::default())
-        .await
-        .unwrap();
-    mesh.host(Processor::new("config-svc").serves_system("config", Arc::new(Config)))
-        .await
-        .unwrap();
+async fn world(place: &Place) -> World {
     let model = Arc::new(Model::default());
-    mesh.host(Processor::new("model").serves_system("model", model.clone()))
-        .await
-        .unwrap();
-    for processor in processors() {
-        mesh.host(processor).await.unwrap();
-    }
-    let there = |view: &tg_mesh::PresenceView| view.attached("prompt", "default", "f", 1);
-    assert!(mesh.presence().until(BOUND, there).await);
-    World { mesh, model }
+    let played = Processor::new("text-completion").serves("request", model.clone());
+    let host = |_: &_| processors().into_iter().chain([played]).collect();
+    let flow = TestFlow::start(place, config(), WIRING, host).await;
+    World { flow, model }
 }
 
 impl World {
@@ -154,29 +124,16 @@ impl World {
             terms,
             streaming,
         };
-        let options = Ask {
-            epoch: Some(1),
-            ..Ask::default()
-        };
-        let mut answer = self
-            .mesh
-            .ask::<_, PromptResponse>(&Topic::parse(PROMPT)?, &ask, options);
-        let mut parts = Vec::new();
-        while let Some(part) = answer.next().await {
-            let part = part?;
-            if let Some(error) = part.error {
-                return Err(error);
-            }
-            parts.push(part);
+        let parts: Vec<PromptResponse> = self.flow.parts("prompt", &ask).await?;
+        if let Some(error) = parts.iter().find_map(|part| part.error.clone()) {
+            return Err(error);
         }
         Ok(parts)
     }
 }
 
-#[tokio::test]
-async fn text_is_rendered_and_relayed_streamed_and_whole() {
-    let world = world().await;
-    assert_eq!(Topic::system(Class::Request, "model").to_string(), MODEL);
+async fn text_is_rendered_and_relayed_streamed_and_whole(place: Place) {
+    let world = world(&place).await;
     world.replies([&["he", "llo"][..], &["he", "llo"][..]]);
     let parts = world.ask("say", true).await.unwrap();
     let texts: Vec<&str> = parts.iter().map(|part| part.text.as_str()).collect();
@@ -194,9 +151,8 @@ async fn text_is_rendered_and_relayed_streamed_and_whole() {
     assert_eq!(asked[0].response_format, None);
 }
 
-#[tokio::test]
-async fn json_is_enforced_repaired_once_and_answered_in_one_message() {
-    let world = world().await;
+async fn json_is_enforced_repaired_once_and_answered_in_one_message(place: Place) {
+    let world = world(&place).await;
     world.replies([
         &["{\"n\": \"many\"}"][..],
         &["```json\n{\"n\": 3}\n```"][..],
@@ -223,9 +179,8 @@ async fn json_is_enforced_repaired_once_and_answered_in_one_message() {
     assert!(error.message.starts_with("JSON parse fail"), "{error:?}");
 }
 
-#[tokio::test]
-async fn lines_keep_what_is_good() {
-    let world = world().await;
+async fn lines_keep_what_is_good(place: Place) {
+    let world = world(&place).await;
     world.replies([
         &["{\"a\": 1}\nnoise\n{\"a\": 2}\n"][..],
         &[""][..],
@@ -240,9 +195,8 @@ async fn lines_keep_what_is_good() {
     assert_eq!(world.model.asked.lock().len(), 4);
 }
 
-#[tokio::test]
-async fn errors_keep_their_kind_and_words() {
-    let world = world().await;
+async fn errors_keep_their_kind_and_words(place: Place) {
+    let world = world(&place).await;
     for streaming in [true, false] {
         let limited = Error::new(ErrorCode::RateLimited, "too many; try again in 7 s");
         world.model.replies.lock().push_back(Err(limited.clone()));
@@ -254,3 +208,10 @@ async fn errors_keep_their_kind_and_words() {
     let empty = world.ask("say", false).await.unwrap_err();
     assert_eq!(empty.message, "the model gave an empty answer");
 }
+
+tg_testkit::on_both_buses!(
+    text_is_rendered_and_relayed_streamed_and_whole,
+    json_is_enforced_repaired_once_and_answered_in_one_message,
+    lines_keep_what_is_good,
+    errors_keep_their_kind_and_words,
+);

@@ -169,6 +169,7 @@ fn argument(text: &str) -> Result<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::error::ErrorKind;
     use clap::{Command as Clap, FromArgMatches};
 
     fn parse(arguments: &[&str]) -> Result<SetTool, clap::Error> {
@@ -211,8 +212,24 @@ mod tests {
 
     #[test]
     fn a_type_without_what_it_needs_is_refused() {
-        assert!(parse(&["--id", "w", "--name", "n", "--type", "mcp-tool"]).is_err());
-        assert!(parse(&["--id", "w", "--name", "n", "--type", "nonsense"]).is_err());
-        assert!(argument("a:integer:b").is_err());
+        let refused = |kind: &str| {
+            let arguments = ["--id", "w", "--name", "n", "--type", kind];
+            parse(&arguments).map(|_| ()).unwrap_err()
+        };
+        let missing = refused("mcp-tool");
+        assert_eq!(missing.kind(), ErrorKind::MissingRequiredArgument);
+        assert!(missing.to_string().contains("--mcp-tool <ID>"), "{missing}");
+        let unknown = refused("nonsense");
+        assert_eq!(unknown.kind(), ErrorKind::InvalidValue);
+        assert!(unknown.to_string().contains("'nonsense'"), "{unknown}");
+        for (text, why) in [
+            ("a:integer:b", "type must be string or number"),
+            ("a:number", "must be name:type:description"),
+        ] {
+            let Err(Error::Usage(told)) = argument(text) else {
+                panic!("{text} is refused");
+            };
+            assert_eq!(told, format!("--argument {text}: {why}"));
+        }
     }
 }

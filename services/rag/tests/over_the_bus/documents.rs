@@ -2,6 +2,7 @@
 
 use tg_schemas::msg::{DocumentRagQuery, DocumentRagResponse};
 use tg_schemas::{Term, Triple};
+use tg_testkit::place::Place;
 
 use crate::world::{Script, World};
 
@@ -55,11 +56,10 @@ fn provenance() -> Vec<Triple> {
     ]
 }
 
-#[tokio::test]
-async fn a_streamed_answer_cites_what_was_retrieved_and_names_its_documents() {
+async fn a_streamed_answer_cites_what_was_retrieved_and_names_its_documents(place: Place) {
     let mut script = script("Built in 1429 [1]. Perhaps [9]. No more.");
     script.graph = provenance();
-    let world = World::start(true, script).await;
+    let world = World::start(&place, true, script).await;
     let frames: Vec<DocumentRagResponse> = world.ask("document-rag", &question(true)).await;
     let kinds: Vec<&str> = frames
         .iter()
@@ -117,9 +117,8 @@ async fn a_streamed_answer_cites_what_was_retrieved_and_names_its_documents() {
     assert_eq!(count("records"), 2);
 }
 
-#[tokio::test]
-async fn both_searches_count_and_each_alone_when_asked() {
-    let world = World::start(true, script("Yes [1].")).await;
+async fn both_searches_count_and_each_alone_when_asked(place: Place) {
+    let world = World::start(&place, true, script("Yes [1].")).await;
     let asked = |mode: &str| DocumentRagQuery {
         retrieval_mode: mode.into(),
         doc_limit: 10,
@@ -151,11 +150,10 @@ async fn both_searches_count_and_each_alone_when_asked() {
     assert!(frames[0].end_of_session);
 }
 
-#[tokio::test]
-async fn a_library_that_answers_one_by_one_and_knows_the_documents_is_enough() {
+async fn a_library_that_answers_one_by_one_and_knows_the_documents_is_enough(place: Place) {
     let mut script = script("Built in 1429 [1].");
     script.old_library = true;
-    let world = World::start(true, script).await;
+    let world = World::start(&place, true, script).await;
     let frames: Vec<DocumentRagResponse> = world.ask("document-rag", &question(false)).await;
     let whole = &frames[0];
     assert_eq!(whole.response.as_deref(), Some("Built in 1429 [1]."));
@@ -167,11 +165,10 @@ async fn a_library_that_answers_one_by_one_and_knows_the_documents_is_enough() {
     assert_eq!(sources, [("urn:doc:library", "Harbours")]);
 }
 
-#[tokio::test]
-async fn without_chunks_the_answer_says_so_and_cites_nothing() {
+async fn without_chunks_the_answer_says_so_and_cites_nothing(place: Place) {
     let mut script = script("never said");
     script.chunks = Vec::new();
-    let world = World::start(true, script).await;
+    let world = World::start(&place, true, script).await;
     let frames: Vec<DocumentRagResponse> = world.ask("document-rag", &question(true)).await;
     let text: String = frames
         .iter()
@@ -184,3 +181,10 @@ async fn without_chunks_the_answer_says_so_and_cites_nothing() {
     assert!(frames.last().unwrap().sources.is_empty());
     assert_eq!(world.counts.of("prompt"), 1);
 }
+
+tg_testkit::on_both_buses!(
+    a_streamed_answer_cites_what_was_retrieved_and_names_its_documents,
+    both_searches_count_and_each_alone_when_asked,
+    a_library_that_answers_one_by_one_and_knows_the_documents_is_enough,
+    without_chunks_the_answer_says_so_and_cites_nothing,
+);

@@ -2,6 +2,7 @@
 
 use tg_schemas::msg::{GraphRagQuery, GraphRagResponse};
 use tg_schemas::{Term, Triple};
+use tg_testkit::place::Place;
 
 use crate::world::{Script, World};
 
@@ -89,9 +90,8 @@ fn kinds(frames: &[GraphRagResponse]) -> Vec<String> {
     names
 }
 
-#[tokio::test]
-async fn a_streamed_answer_has_its_frames_in_order_and_a_bounded_number_of_questions() {
-    let world = World::start(true, script()).await;
+async fn a_streamed_answer_has_its_frames_in_order_and_a_bounded_number_of_questions(place: Place) {
+    let world = World::start(&place, true, script()).await;
     let frames: Vec<GraphRagResponse> = world.ask("graph-rag", &question(true)).await;
     assert_eq!(
         kinds(&frames),
@@ -156,15 +156,14 @@ async fn a_streamed_answer_has_its_frames_in_order_and_a_bounded_number_of_quest
     assert_eq!(world.stored.lock().len(), told);
 }
 
-#[tokio::test]
-async fn the_number_of_questions_is_bounded_whatever_the_size_of_the_graph() {
+async fn the_number_of_questions_is_bounded_whatever_the_size_of_the_graph(place: Place) {
     for size in [10, 2_000] {
         let mut script = script();
         script.graph.extend((0..size).map(|at| {
             let other = format!("urn:x:n{at}");
             fact("urn:x:bridge", "urn:p:near", Term::iri(other))
         }));
-        let world = World::start(true, script).await;
+        let world = World::start(&place.another().await, true, script).await;
         let frames: Vec<GraphRagResponse> = world.ask("graph-rag", &question(false)).await;
         assert_eq!(frames.len(), 1);
         let synthesis = ns("Synthesis");
@@ -185,9 +184,8 @@ async fn the_number_of_questions_is_bounded_whatever_the_size_of_the_graph() {
     }
 }
 
-#[tokio::test]
-async fn an_unstreamed_answer_is_one_frame_with_its_trace() {
-    let world = World::start(true, script()).await;
+async fn an_unstreamed_answer_is_one_frame_with_its_trace(place: Place) {
+    let world = World::start(&place, true, script()).await;
     let frames: Vec<GraphRagResponse> = world.ask("graph-rag", &question(false)).await;
     let [whole] = frames.as_slice() else {
         panic!("one frame, not {}", frames.len());
@@ -203,14 +201,15 @@ async fn an_unstreamed_answer_is_one_frame_with_its_trace() {
     assert_eq!(whole.explain_triples.iter().filter(is_cite).count(), 1);
 
     // The same question under its id has the same trace, as far as the same things happened.
-    let to = crate::world::topic(tg_schemas::Class::Request, "graph-rag");
+    let to = tg_testkit::flow::topic(tg_schemas::Class::Request, "graph-rag");
     let mut ids = Vec::new();
     for _ in 0..2 {
         let options = tg_mesh::Ask {
             id: Some("7".into()),
-            ..world.options()
+            ..world.flow.options()
         };
         let answer = world
+            .flow
             .mesh
             .ask::<_, GraphRagResponse>(&to, &question(false), options);
         ids.push(answer.last().await.unwrap().explain_id);
@@ -219,11 +218,10 @@ async fn an_unstreamed_answer_is_one_frame_with_its_trace() {
     assert_ne!(ids[0], whole.explain_id);
 }
 
-#[tokio::test]
-async fn without_knowledge_the_answer_says_so_and_the_model_is_not_asked() {
+async fn without_knowledge_the_answer_says_so_and_the_model_is_not_asked(place: Place) {
     let mut script = script();
     script.entities = Vec::new();
-    let world = World::start(true, script).await;
+    let world = World::start(&place, true, script).await;
     let frames: Vec<GraphRagResponse> = world.ask("graph-rag", &question(true)).await;
     let text: String = frames.iter().map(|frame| frame.response.as_str()).collect();
     assert_eq!(
@@ -235,9 +233,8 @@ async fn without_knowledge_the_answer_says_so_and_the_model_is_not_asked() {
     assert_eq!(kinds(&frames).last().map(String::as_str), Some("end"));
 }
 
-#[tokio::test]
-async fn seeds_replace_what_would_be_looked_up() {
-    let world = World::start(true, script()).await;
+async fn seeds_replace_what_would_be_looked_up(place: Place) {
+    let world = World::start(&place, true, script()).await;
     let ask = GraphRagQuery {
         graph_seeds: vec!["urn:x:anna".into()],
         max_path_length: 1,
@@ -261,11 +258,10 @@ async fn seeds_replace_what_would_be_looked_up() {
     assert!(error.message.contains("mutually exclusive"));
 }
 
-#[tokio::test]
-async fn every_error_is_final_and_typed() {
+async fn every_error_is_final_and_typed(place: Place) {
     let mut broken = script();
     broken.failing = vec!["graph-embeddings"];
-    let world = World::start(true, broken).await;
+    let world = World::start(&place, true, broken).await;
     for streaming in [true, false] {
         let frames: Vec<GraphRagResponse> = world.ask("graph-rag", &question(streaming)).await;
         let last = frames.last().unwrap();
@@ -279,9 +275,8 @@ async fn every_error_is_final_and_typed() {
     }
 }
 
-#[tokio::test]
-async fn a_store_of_patterns_serves_too() {
-    let world = World::start(false, script()).await;
+async fn a_store_of_patterns_serves_too(place: Place) {
+    let world = World::start(&place, false, script()).await;
     let frames: Vec<GraphRagResponse> = world.ask("graph-rag", &question(false)).await;
     assert_eq!(frames[0].error, None);
     let knowledge = world.prompted.lock().last().unwrap().terms["knowledge"].clone();
@@ -298,14 +293,14 @@ async fn a_store_of_patterns_serves_too() {
     assert!(world.counts.of("triples") > 5);
 }
 
-#[tokio::test]
-async fn who_hangs_up_stops_the_model() {
+async fn who_hangs_up_stops_the_model(place: Place) {
     let mut script = script();
     script.hanging = "kg-synthesis";
-    let world = World::start(true, script).await;
-    let to = crate::world::topic(tg_schemas::Class::Request, "graph-rag");
-    let options = world.options();
+    let world = World::start(&place, true, script).await;
+    let to = tg_testkit::flow::topic(tg_schemas::Class::Request, "graph-rag");
+    let options = world.flow.options();
     let mut answer = world
+        .flow
         .mesh
         .ask::<_, GraphRagResponse>(&to, &question(true), options);
     loop {
@@ -315,6 +310,17 @@ async fn who_hangs_up_stops_the_model() {
         }
     }
     drop(answer);
-    let stopped = tokio::time::timeout(crate::world::SOON, world.cancelled.notified());
+    let stopped = tokio::time::timeout(tg_testkit::flow::SOON, world.cancelled.notified());
     stopped.await.expect("the model is told");
 }
+
+tg_testkit::on_both_buses!(
+    a_streamed_answer_has_its_frames_in_order_and_a_bounded_number_of_questions,
+    the_number_of_questions_is_bounded_whatever_the_size_of_the_graph,
+    an_unstreamed_answer_is_one_frame_with_its_trace,
+    without_knowledge_the_answer_says_so_and_the_model_is_not_asked,
+    seeds_replace_what_would_be_looked_up,
+    every_error_is_final_and_typed,
+    a_store_of_patterns_serves_too,
+    who_hangs_up_stops_the_model,
+);

@@ -2,6 +2,7 @@
 
 use tg_schemas::Error;
 use tg_schemas::msg::*;
+use tg_testkit::place::Place;
 
 use crate::world::{Script, World};
 
@@ -22,9 +23,8 @@ fn script() -> Script {
     }
 }
 
-#[tokio::test]
-async fn a_question_becomes_a_query_with_typed_variables_and_is_answered() {
-    let world = World::start(false, script()).await;
+async fn a_question_becomes_a_query_with_typed_variables_and_is_answered(place: Place) {
+    let world = World::start(&place, false, script()).await;
     let ask = QuestionToStructuredQueryRequest {
         question: "Which orders are large?".into(),
         max_results: 7,
@@ -53,9 +53,8 @@ async fn a_question_becomes_a_query_with_typed_variables_and_is_answered() {
     );
 }
 
-#[tokio::test]
-async fn data_is_diagnosed_and_faults_have_their_types() {
-    let world = World::start(false, script()).await;
+async fn data_is_diagnosed_and_faults_have_their_types(place: Place) {
+    let world = World::start(&place, false, script()).await;
     let ask = |operation: &str, sample: &str| StructuredDataDiagnosisRequest {
         operation: operation.into(),
         sample: sample.into(),
@@ -96,9 +95,8 @@ async fn data_is_diagnosed_and_faults_have_their_types() {
     assert_eq!(kind(answer(unknown).await), "not-found");
 }
 
-#[tokio::test]
-async fn texts_are_ranked_by_words_and_meaning() {
-    let world = World::start(false, script()).await;
+async fn texts_are_ranked_by_words_and_meaning(place: Place) {
+    let world = World::start(&place, false, script()).await;
     let document = |id: &str, text: &str| RerankerDocument {
         document_id: id.into(),
         document_text: text.into(),
@@ -131,3 +129,9 @@ async fn texts_are_ranked_by_words_and_meaning() {
     let found: Vec<RerankerResponse> = world.ask("reranker", &too_many).await;
     assert_eq!(found[0].error.as_ref().unwrap().kind, "too-large");
 }
+
+tg_testkit::on_both_buses!(
+    a_question_becomes_a_query_with_typed_variables_and_is_answered,
+    data_is_diagnosed_and_faults_have_their_types,
+    texts_are_ranked_by_words_and_meaning,
+);

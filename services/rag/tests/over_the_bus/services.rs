@@ -7,7 +7,9 @@ use tg_mesh::{Cx, Out, Read, ReadFault, Serve};
 use tg_schemas::msg::*;
 use tg_schemas::{Error, ErrorCode, Term};
 
-use crate::world::{Fake, SOON};
+use tg_testkit::flow::SOON;
+
+use crate::world::Fake;
 
 /// A text as the two numbers that tell bridges and lighthouses apart.
 fn vector(text: &str) -> Vec<f32> {

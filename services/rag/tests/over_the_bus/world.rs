@@ -3,17 +3,15 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
-use async_trait::async_trait;
 use parking_lot::Mutex;
-use tg_mesh::embedded::EmbeddedBus;
-use tg_mesh::{Ask, Cx, Deadline, Host, MeshOptions, Out, Processor, Serve};
+use tg_mesh::Processor;
 use tg_schemas::msg::*;
-use tg_schemas::{Class, Error, ErrorCode, FlowId, Message, Reply, Topic, Triple, WorkspaceId};
+use tg_schemas::{Class, Error, ErrorCode, Message, Reply, Triple};
+use tg_testkit::config::Config;
+use tg_testkit::flow::{TestFlow, Wiring};
+use tg_testkit::place::Place;
 use tokio::sync::Notify;
-
-pub const SOON: Duration = Duration::from_secs(20);
 
 /// What every fake was asked, by name.
 #[derive(Default)]
@@ -57,7 +55,7 @@ pub struct Script {
 }
 
 pub struct World {
-    pub mesh: Host,
+    pub flow: TestFlow,
     pub counts: Arc<Counts>,
     pub script: Arc<Mutex<Script>>,
     /// Triples that were stored, in order.
@@ -91,129 +89,99 @@ impl Fake {
     }
 }
 
-/// Plays the config service for workspace and flow `default`.
-struct Config(BTreeMap<(String, String), String>);
-
-#[async_trait]
-impl Serve<ConfigRequest, ConfigResponse> for Config {
-    async fn serve(
-        &self,
-        _: Cx,
-        ask: ConfigRequest,
-        mut out: Out<ConfigResponse>,
-    ) -> Result<(), Error> {
-        let row = |workspace: &str, kind: &str, key: &str, value: &str| ConfigValue {
-            workspace: workspace.into(),
-            r#type: kind.into(),
-            key: key.into(),
-            value: value.into(),
-        };
-        let values = if ask.r#type == "workspace" {
-            vec![row("__workspaces__", "workspace", "default", "{}")]
-        } else {
-            let wanted = self.0.iter().filter(|((kind, _), _)| *kind == ask.r#type);
-            wanted
-                .map(|((kind, key), value)| row("default", kind, key, value))
-                .collect()
-        };
-        out.send(ConfigResponse {
-            values,
-            ..ConfigResponse::default()
-        })
-        .await
-    }
-}
-
-pub fn topic(class: Class, base: &str) -> Topic {
-    let workspace = WorkspaceId::new("default").unwrap();
-    let flow = FlowId::new("default").unwrap();
-    Topic::flow(class, base, &workspace, &flow)
-}
-
-/// Who asks whom in the flow: processor, spec, topic.
-fn wiring(own_graph: bool) -> Vec<(&'static str, Vec<(&'static str, String)>)> {
-    let ask = |base: &str| topic(Class::Request, base).to_string();
-    let library = "request:tg:librarian:default".to_owned();
-    let store = topic(Class::Flow, "triples-store").to_string();
-    let shared = || {
-        vec![
-            ("embeddings-request", ask("embeddings")),
-            ("prompt-request", ask("prompt-rag")),
-            ("librarian-request", library.clone()),
-            ("reranker-request", ask("reranker")),
-            ("explainability", store.clone()),
-        ]
-    };
-    let with = |own: Vec<(&'static str, String)>| shared().into_iter().chain(own).collect();
-    let serves = |base: &str| vec![("request", ask(base))];
-    let mut all = vec![
-        (
-            "graph-rag",
-            with(vec![
-                ("request", ask("graph-rag")),
-                ("graph-embeddings-request", ask("graph-embeddings")),
-                ("triples-request", ask("triples")),
-            ]),
-        ),
-        (
-            "document-rag",
-            with(vec![
-                ("request", ask("document-rag")),
-                ("document-embeddings-request", ask("document-embeddings")),
-                ("keyword-index-request", ask("keyword-index")),
-            ]),
-        ),
-        (
-            "reranker",
-            vec![
-                ("request", ask("reranker")),
-                ("embeddings-request", ask("embeddings")),
-            ],
-        ),
-        (
-            "nlp-query",
-            vec![
-                ("request", ask("nlp-query")),
-                ("prompt-request", ask("prompt-rag")),
-            ],
-        ),
-        (
-            "structured-query",
-            vec![
-                ("request", ask("structured-query")),
-                ("nlp-query-request", ask("nlp-query")),
-                ("rows-query-request", ask("rows")),
-            ],
-        ),
-        (
-            "structured-diag",
-            vec![
-                ("request", ask("structured-diag")),
-                ("prompt-request", ask("prompt-rag")),
-            ],
-        ),
-        ("fake-embeddings", serves("embeddings")),
-        ("fake-entities", serves("graph-embeddings")),
-        ("fake-chunks", serves("document-embeddings")),
-        ("fake-keywords", serves("keyword-index")),
-        ("fake-prompts", serves("prompt-rag")),
-        ("fake-rows", serves("rows")),
-        ("fake-library", vec![("request", library.clone())]),
-        ("fake-store", vec![("input", store.clone())]),
-    ];
-    if own_graph {
-        all.push(("triples-query", serves("triples")));
-    } else {
-        all.push(("fake-triples", serves("triples")));
-    }
-    all
-}
+/// Who asks whom in the flow, but for the graph.
+const WIRING: &[Wiring] = &[
+    (
+        "graph-rag",
+        &[
+            ("embeddings-request", Class::Request, "embeddings"),
+            ("prompt-request", Class::Request, "prompt-rag"),
+            ("librarian-request", Class::Request, "librarian"),
+            ("reranker-request", Class::Request, "reranker"),
+            ("explainability", Class::Flow, "triples-store"),
+            ("request", Class::Request, "graph-rag"),
+            (
+                "graph-embeddings-request",
+                Class::Request,
+                "graph-embeddings",
+            ),
+            ("triples-request", Class::Request, "triples"),
+        ],
+    ),
+    (
+        "document-rag",
+        &[
+            ("embeddings-request", Class::Request, "embeddings"),
+            ("prompt-request", Class::Request, "prompt-rag"),
+            ("librarian-request", Class::Request, "librarian"),
+            ("reranker-request", Class::Request, "reranker"),
+            ("explainability", Class::Flow, "triples-store"),
+            ("request", Class::Request, "document-rag"),
+            (
+                "document-embeddings-request",
+                Class::Request,
+                "document-embeddings",
+            ),
+            ("keyword-index-request", Class::Request, "keyword-index"),
+        ],
+    ),
+    (
+        "reranker",
+        &[
+            ("request", Class::Request, "reranker"),
+            ("embeddings-request", Class::Request, "embeddings"),
+        ],
+    ),
+    (
+        "nlp-query",
+        &[
+            ("request", Class::Request, "nlp-query"),
+            ("prompt-request", Class::Request, "prompt-rag"),
+        ],
+    ),
+    (
+        "structured-query",
+        &[
+            ("request", Class::Request, "structured-query"),
+            ("nlp-query-request", Class::Request, "nlp-query"),
+            ("rows-query-request", Class::Request, "rows"),
+        ],
+    ),
+    (
+        "structured-diag",
+        &[
+            ("request", Class::Request, "structured-diag"),
+            ("prompt-request", Class::Request, "prompt-rag"),
+        ],
+    ),
+    (
+        "fake-embeddings",
+        &[("request", Class::Request, "embeddings")],
+    ),
+    (
+        "fake-entities",
+        &[("request", Class::Request, "graph-embeddings")],
+    ),
+    (
+        "fake-chunks",
+        &[("request", Class::Request, "document-embeddings")],
+    ),
+    (
+        "fake-keywords",
+        &[("request", Class::Request, "keyword-index")],
+    ),
+    ("fake-prompts", &[("request", Class::Request, "prompt-rag")]),
+    ("fake-rows", &[("request", Class::Request, "rows")]),
+    ("fake-library", &[("request", Class::Request, "librarian")]),
+    ("fake-store", &[("input", Class::Flow, "triples-store")]),
+];
+/// A store of ours, and one that knows patterns.
+const OWN: Wiring = ("triples-query", &[("request", Class::Request, "triples")]);
+const FOREIGN: Wiring = ("fake-triples", &[("request", Class::Request, "triples")]);
 
 impl World {
     /// A flow with the real graph store, or with one that only knows patterns.
-    pub async fn start(own_graph: bool, script: Script) -> Self {
-        let bus = Arc::new(EmbeddedBus::in_memory());
-        let mesh = Host::start(bus, MeshOptions::default()).await.unwrap();
+    pub async fn start(place: &Place, own_graph: bool, script: Script) -> Self {
         let state = Arc::new(State {
             counts: Arc::default(),
             script: Arc::new(Mutex::new(script)),
@@ -222,32 +190,20 @@ impl World {
             prompted: Arc::default(),
             cancelled: Arc::default(),
         });
-        let mut rows = BTreeMap::new();
-        let wiring = wiring(own_graph);
-        for (processor, topics) in &wiring {
-            let topics: BTreeMap<_, _> = topics.iter().cloned().collect();
-            let row = serde_json::json!({"topics": topics, "parameters": {}, "epoch": 1});
-            let key = (format!("processor:{processor}"), "default".to_owned());
-            rows.insert(key, row.to_string());
-        }
+        let config = Config::new();
         let schema = r#"{"name": "orders", "description": "What was bought",
             "fields": [{"name": "total", "type": "integer", "primary_key": true}]}"#;
-        rows.insert(("schema".into(), "orders".into()), schema.into());
-        let config = Processor::new("config-svc").serves_system("config", Arc::new(Config(rows)));
-        mesh.host(config).await.unwrap();
-        for processor in fakes(&state, own_graph) {
-            mesh.host(processor).await.unwrap();
-        }
-        for processor in tg_rag::processors(&mesh, tg_rag::Options::default()).unwrap() {
-            mesh.host(processor).await.unwrap();
-        }
-        let attached = mesh.presence().until(SOON, |view| {
-            let here = |id: &&str| view.attached(id, "default", "default", 1);
-            wiring.iter().map(|(id, _)| id).all(here)
-        });
-        assert!(attached.await, "the flow attaches");
+        config.put("schema", "orders", schema);
+        let mut wiring = WIRING.to_vec();
+        wiring.push(if own_graph { OWN } else { FOREIGN });
+        let host = |mesh: &_| {
+            let mut all = fakes(&state, own_graph);
+            all.extend(tg_rag::processors(mesh, tg_rag::Options::default()).unwrap());
+            all
+        };
+        let flow = TestFlow::start(place, config, &wiring, host).await;
         Self {
-            mesh,
+            flow,
             counts: state.counts.clone(),
             script: state.script.clone(),
             stored: state.stored.clone(),
@@ -257,47 +213,21 @@ impl World {
         }
     }
 
-    pub fn options(&self) -> Ask {
-        Ask {
-            deadline: Some(Deadline::after(SOON)),
-            epoch: Some(1),
-            ..Ask::default()
-        }
-    }
-
     /// All parts of an answer.
     pub async fn ask<Q: Message, R: Reply>(&self, base: &str, question: &Q) -> Vec<R> {
-        let to = topic(Class::Request, base);
-        let mut answer = self.mesh.ask::<_, R>(&to, question, self.options());
-        let mut parts = Vec::new();
-        while let Some(part) = answer.next().await {
-            parts.push(part.unwrap());
-        }
-        parts
+        self.flow.parts(base, question).await.unwrap()
     }
 
     /// Waits until a stored triple tells this.
     pub async fn stored(&self, fits: impl Fn(&Triple) -> bool) {
-        let there = async {
-            while !self.stored.lock().iter().any(&fits) {
-                tokio::task::yield_now().await;
-            }
-        };
-        tokio::time::timeout(SOON, there)
-            .await
-            .expect("the trace is stored");
+        let stored = async || self.stored.lock().iter().any(&fits);
+        self.flow.until(stored).await;
     }
 
     /// The texts given to the library, as soon as there are so many.
     pub async fn saved_texts(&self, count: usize) -> Vec<String> {
-        let there = async {
-            while self.saved.lock().len() < count {
-                tokio::task::yield_now().await;
-            }
-        };
-        tokio::time::timeout(SOON, there)
-            .await
-            .expect("the texts are saved");
+        let saved = async || self.saved.lock().len() >= count;
+        self.flow.until(saved).await;
         self.saved.lock().values().cloned().collect()
     }
 }
@@ -318,7 +248,7 @@ fn fakes(state: &Arc<State>, own_graph: bool) -> Vec<Processor> {
             .serves::<RowsQueryRequest, RowsQueryResponse>("request", fake()),
         Processor::new("fake-library")
             .serves::<LibrarianRequest, LibrarianResponse>("request", fake()),
-        Processor::new("librarian").reads_system::<LibraryTexts>(LIBRARY_TEXTS, fake()),
+        Processor::new("library").reads_system::<LibraryTexts>(LIBRARY_TEXTS, fake()),
         Processor::new("fake-store").reads::<Triples>("input", fake()),
     ];
     let id = if own_graph {

@@ -163,9 +163,12 @@ mod tests {
     #[test]
     fn texts_become_typed_values() {
         assert_eq!(Value::read(Kind::Integer, " 42.0 "), Ok(Value::Integer(42)));
-        assert!(Value::read(Kind::Integer, "4.5").is_err());
+        assert_eq!(
+            Value::read(Kind::Integer, "4.5"),
+            Err("is not a whole number")
+        );
         assert_eq!(Value::read(Kind::Boolean, "True"), Ok(Value::Boolean(true)));
-        assert!(Value::read(Kind::Float, "NaN").is_err());
+        assert_eq!(Value::read(Kind::Float, "NaN"), Err("is not a number"));
         assert_eq!(Value::read(Kind::Date, ""), Ok(Value::Null));
         assert_eq!(
             Value::read(Kind::String, ""),
@@ -204,6 +207,10 @@ mod tests {
             "c: is not one of the allowed values"
         );
         let open = table(r#"[{"name": "a"}]"#);
-        assert!(row(&open, &texts(&[("b", "1")])).is_err());
+        let nothing = row(&open, &texts(&[("b", "1")])).unwrap_err();
+        assert_eq!(
+            nothing.to_string(),
+            "values: a row has no field of its schema"
+        );
     }
 }
