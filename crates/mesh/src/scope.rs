@@ -130,7 +130,19 @@ impl Cx {
         question: &Q,
         out: Out<R>,
     ) -> Result<(), Error> {
-        let topic = self.topic(spec)?;
+        self.forward_on(self.topic(spec)?, question, out).await
+    }
+
+    /// Passes the question on to who serves a topic, as [`Cx::forward`] does.
+    ///
+    /// # Errors
+    /// When the asker cannot be told that nobody serves it.
+    pub async fn forward_on<Q: Message, R: Reply>(
+        &self,
+        topic: &Topic,
+        question: &Q,
+        out: Out<R>,
+    ) -> Result<(), Error> {
         let mut options = self.ask_options();
         options.parent = self.headers.parent.as_deref().map(Into::into);
         let address = out.hand_over();

@@ -2,6 +2,7 @@
 
 mod dialogs;
 mod fake_config;
+mod forwards;
 mod owners;
 mod records;
 mod stopping;

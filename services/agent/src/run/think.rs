@@ -1,9 +1,10 @@
 //! Asks the model for the next decision, passing on its thought and answer while they grow.
 
+use std::collections::BTreeMap;
+
 use futures::FutureExt;
-use tg_mesh::Answer;
-use tg_schemas::msg::{PromptRequest, PromptResponse};
-use tg_schemas::{Error, ErrorCode, Reply};
+use tg_clients::prompt::{Prompts, Spent};
+use tg_schemas::{Error, ErrorCode};
 use tokio::time::Instant;
 
 use super::Stop;
@@ -14,7 +15,6 @@ use crate::engine::prompt::{self, PROMPT};
 use crate::engine::toolset::{Tool, ToolSet};
 use crate::store::{Piece, PieceKind};
 
-const PROMPTS: &str = "prompt-request";
 /// Bytes of text read after the decision is complete, waiting for the token counts.
 const PATIENCE_BYTES: usize = 512;
 /// Bytes of a reply kept to show it to the model again.
@@ -112,12 +112,7 @@ impl Walk {
         for _ in 0..=self.agent.options.repairs {
             let known = unread.as_ref().map(|(text, fault)| (text.as_str(), fault));
             let terms = prompt::terms(&run, &available, additional.as_deref(), known);
-            let question = PromptRequest {
-                id: PROMPT.to_owned(),
-                terms,
-                streaming: run.streaming,
-            };
-            let (text, parsed) = self.ask_model(&question, &mut shown, &mut usage).await?;
+            let (text, parsed) = self.ask_model(&terms, &mut shown, &mut usage).await?;
             match parsed.choice {
                 Ok(choice) => {
                     return self
@@ -183,14 +178,14 @@ impl Walk {
     /// without an asker.
     async fn ask_model(
         &mut self,
-        question: &PromptRequest,
+        terms: &BTreeMap<String, String>,
         shown: &mut Shown,
         usage: &mut Usage,
     ) -> Result<(String, Parsed), Stop> {
         let mut tries = 0;
         loop {
             let heard = shown.thought.len() + shown.answer.len();
-            let result = self.ask_once(question, shown, usage).await;
+            let result = self.ask_once(terms, shown, usage).await;
             let error = match result {
                 Ok(reply) => return Ok(reply),
                 Err(Asked::Stop(stop)) => return Err(stop),
@@ -217,37 +212,33 @@ impl Walk {
 
     async fn ask_once(
         &mut self,
-        question: &PromptRequest,
+        terms: &BTreeMap<String, String>,
         shown: &mut Shown,
         usage: &mut Usage,
     ) -> Result<(String, Parsed), Asked> {
         let started = Instant::now();
-        let mut options = self.cx.ask_options();
-        options.forward = true;
-        let topic = self.cx.topic(PROMPTS)?;
-        let mut answer: Answer<PromptResponse> = self.cx.mesh.ask(topic, question, options);
+        let prompts = Prompts::of_flow(&self.cx);
+        let mut answer = prompts.stream(PROMPT, terms.clone(), self.run.streaming)?;
         let mut parser = ReplyParser::default();
         let (mut kept, mut beyond) = (String::new(), 0);
-        let mut call = Usage::default();
         if !shown.is_empty() && !shown.thought_ended && shown.said_thought.is_over() {
             // A second reply goes on in the same thought, on a new line.
             self.say_all(vec![(PieceKind::Thought, "\n".to_owned())], shown)
                 .await?;
         }
-        while let Some(part) = answer.next().await {
+        while let Some(piece) = answer.next().await? {
             let mut progress = Progress::default();
-            let mut part = Some(part);
+            let mut piece = Some(piece);
             // Pieces that are here already travel together.
-            while let Some(next) = part {
-                let piece = read(next?, &mut call)?;
+            while let Some(next) = piece {
                 if parser.is_complete() {
-                    beyond += piece.len();
+                    beyond += next.text.len();
                 }
                 if kept.len() < KEPT {
-                    kept.push_str(&piece);
+                    kept.push_str(&next.text);
                 }
-                join(&mut progress, parser.push(&piece));
-                part = answer.next().now_or_never().flatten();
+                join(&mut progress, parser.push(&next.text));
+                piece = answer.next().now_or_never().transpose()?.flatten();
             }
             self.show(progress, shown).await?;
             if beyond > PATIENCE_BYTES {
@@ -255,11 +246,11 @@ impl Walk {
                 break;
             }
         }
+        let spent = answer.spent();
         drop(answer);
         let (rest, parsed) = parser.finish();
         self.show(rest, shown).await?;
-        call.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        usage.add(&call);
+        usage.add(&used(spent, started));
         Ok((kept, parsed))
     }
 
@@ -325,21 +316,14 @@ impl From<Stop> for Asked {
     }
 }
 
-/// The text of a part; its token counts are noted.
-fn read(part: PromptResponse, call: &mut Usage) -> Result<String, Error> {
-    if let Some(error) = part.error() {
-        return Err(error.clone());
+/// What one call took.
+fn used(spent: Spent, started: Instant) -> Usage {
+    Usage {
+        in_token: spent.in_token.unwrap_or(0),
+        out_token: spent.out_token.unwrap_or(0),
+        model: spent.model.unwrap_or_default(),
+        duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
     }
-    call.in_token = part.in_token.unwrap_or(call.in_token);
-    call.out_token = part.out_token.unwrap_or(call.out_token);
-    if let Some(model) = part.model {
-        call.model = model;
-    }
-    Ok(if part.text.is_empty() {
-        part.object
-    } else {
-        part.text
-    })
 }
 
 fn join(all: &mut Progress, more: Progress) {

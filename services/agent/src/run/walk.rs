@@ -8,8 +8,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tg_clients::neighbours::Neighbours;
 use tg_clients::traces::{Text, TraceWriter};
-use tg_mesh::{Cx, Mode, Out};
+use tg_mesh::{Cx, Out};
 use tg_provenance::{Event, Reason, Session};
 use tg_schemas::msg::{AgentResponse, AgentRun};
 use tg_schemas::{Error, ErrorCode};
@@ -342,7 +343,8 @@ impl Walk {
     /// Sends pieces of the model's text. Those of a detached run are noted before: who takes it up after this
     /// process died goes on after them.
     pub(super) async fn say(&mut self, pieces: Vec<Piece>) -> Result<(), Stop> {
-        let noted = self.detach && !self.unheard && self.cx.mesh.bus().mode() == Mode::Native;
+        let resumed = Neighbours::of(&self.cx.mesh).resume_answers();
+        let noted = self.detach && !self.unheard && resumed;
         if let (true, Some(out)) = (noted && !pieces.is_empty(), &self.out) {
             let seq = out.next_seq();
             let ledger = self.ledger().await?;

@@ -1,0 +1,184 @@
+//! A question that is passed on: whoever it is passed to answers the asker itself. On both buses.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tg_mesh::{Answer, Ask, Cx, Host, MeshOptions, Out, Processor, Serve};
+use tg_schemas::msg::{
+    PromptRequest, PromptResponse, TextCompletionRequest, TextCompletionResponse,
+};
+use tg_schemas::{Class, Error, ErrorCode, Topic};
+use tg_testkit::bus::within;
+use tg_testkit::on_both_buses;
+use tg_testkit::place::Place;
+use tokio::sync::Notify;
+
+/// Passes everything on to the model.
+struct Passer {
+    model: Topic,
+}
+
+#[async_trait]
+impl Serve<PromptRequest, PromptResponse> for Passer {
+    async fn serve(
+        &self,
+        cx: Cx,
+        question: PromptRequest,
+        out: Out<PromptResponse>,
+    ) -> Result<(), Error> {
+        assert!(cx.forwards());
+        let question = TextCompletionRequest {
+            prompt: question.id,
+            ..TextCompletionRequest::default()
+        };
+        cx.forward_on(&self.model, &question, out).await
+    }
+}
+
+/// Says each word; "hang" waits to be cancelled.
+#[derive(Default)]
+struct Model {
+    started: Notify,
+    cancelled: Notify,
+}
+
+#[async_trait]
+impl Serve<TextCompletionRequest, TextCompletionResponse> for Model {
+    async fn serve(
+        &self,
+        cx: Cx,
+        question: TextCompletionRequest,
+        mut out: Out<TextCompletionResponse>,
+    ) -> Result<(), Error> {
+        assert_eq!(cx.headers.depth, Some(1), "one deeper than the question");
+        self.started.notify_one();
+        if question.prompt == "hang" {
+            cx.cancel.cancelled().await;
+            self.cancelled.notify_one();
+            return Ok(());
+        }
+        if question.prompt == "fail" {
+            return Err(Error::typed("llm-error", "the model said no"));
+        }
+        for word in question.prompt.split(' ') {
+            out.send(TextCompletionResponse {
+                response: word.to_owned(),
+                ..TextCompletionResponse::default()
+            })
+            .await?;
+        }
+        out.send(TextCompletionResponse {
+            in_token: Some(7),
+            end_of_stream: true,
+            ..TextCompletionResponse::default()
+        })
+        .await
+    }
+}
+
+/// An asker, one that passes on, and a model: a process each.
+struct Three {
+    asker: Host,
+    passer: Host,
+    model: Host,
+    handler: Arc<Model>,
+    topic: Topic,
+}
+
+async fn three(place: &Place, with_model: bool) -> Three {
+    let base = |what: &str| format!("{what}-{}", uuid::Uuid::new_v4().simple());
+    let (ask, model_base) = (base("passer"), base("model"));
+    let start = async || {
+        let bus = place.connect().await;
+        Host::start(bus, MeshOptions::default()).await.unwrap()
+    };
+    let (asker, passer, model) = (start().await, start().await, start().await);
+    let handler = Arc::new(Model::default());
+    if with_model {
+        let processor = Processor::new("model").serves_system(&model_base, handler.clone());
+        model.host(processor).await.unwrap();
+    }
+    let passes = Passer {
+        model: Topic::system(Class::Request, &model_base),
+    };
+    let processor = Processor::new("passer").serves_system(&ask, Arc::new(passes));
+    passer.host(processor).await.unwrap();
+    Three {
+        asker,
+        passer,
+        model,
+        handler,
+        topic: Topic::system(Class::Request, &ask),
+    }
+}
+
+impl Three {
+    fn ask(&self, text: &str) -> Answer<PromptResponse> {
+        let question = PromptRequest {
+            id: text.to_owned(),
+            ..PromptRequest::default()
+        };
+        let options = Ask {
+            forward: true,
+            ..Ask::default()
+        };
+        self.asker.ask(&self.topic, &question, options)
+    }
+}
+
+async fn whom_it_is_passed_to_answers(place: Place) {
+    let three = three(&place, true).await;
+    let words: Vec<_> = (0..600).map(|n| n.to_string()).collect();
+    let mut answer = three.ask(&words.join(" "));
+    let (mut seen, mut tokens) = (Vec::new(), None);
+    while let Some(part) = within(answer.next()).await {
+        let part = part.unwrap();
+        if part.end_of_stream {
+            tokens = part.in_token;
+        } else {
+            assert_eq!(three.passer.load().1, 0, "out of the way");
+            seen.push(part.text);
+        }
+    }
+    assert_eq!((seen, tokens), (words, Some(7)));
+    let error = within(three.ask("fail").last()).await.unwrap_err();
+    assert_eq!(error.message, "the model said no");
+}
+
+async fn who_gives_up_stops_whom_it_was_passed_to(place: Place) {
+    let three = three(&place, true).await;
+    let mut answer = three.ask("hang");
+    tokio::select! {
+        part = answer.next() => panic!("an answer: {part:?}"),
+        () = three.handler.started.notified() => {}
+    }
+    drop(answer);
+    within(three.handler.cancelled.notified()).await;
+    assert_eq!(three.model.load().1, 0);
+}
+
+async fn nobody_there_is_told(place: Place) {
+    let three = three(&place, false).await;
+    let error = within(three.ask("hello").last()).await.unwrap_err();
+    assert_eq!(error.code(), ErrorCode::NobodyServes, "{error:?}");
+}
+
+/// Silence is the answerer's to break: heartbeats come from where the question is now.
+async fn a_silent_answerer_is_waited_for(place: Place) {
+    let three = three(&place, true).await;
+    let mut answer = three.ask("hang");
+    let patience = Duration::from_secs(4);
+    assert!(
+        tokio::time::timeout(patience, answer.next()).await.is_err(),
+        "longer than an asker waits for a sign of life"
+    );
+    assert_eq!(three.model.load().1, 1, "asked once, and still at it");
+}
+
+on_both_buses!(
+    whom_it_is_passed_to_answers,
+    who_gives_up_stops_whom_it_was_passed_to,
+    nobody_there_is_told,
+    a_silent_answerer_is_waited_for
+);
