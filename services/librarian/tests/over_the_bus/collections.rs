@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use tg_schemas::ErrorCode;
 use tg_schemas::msg::CollectionManagementRequest;
+use tg_testkit::place::Place;
 
 use crate::flow;
 use crate::world::{World, soon};
@@ -24,9 +25,8 @@ fn drops(stores: &flow::Stores, store: &str) -> Vec<(String, i64)> {
         .collect()
 }
 
-#[tokio::test]
-async fn collections_are_set_listed_and_deleted() {
-    let world = World::start().await;
+async fn collections_are_set_listed_and_deleted(place: Place) {
+    let world = World::start(&place).await;
     let made = world.collections("default", "update-collection", "c").await;
     let made = made.unwrap();
     assert_eq!(made.collections[0].name, "c");
@@ -55,9 +55,8 @@ async fn collections_are_set_listed_and_deleted() {
     assert_eq!(unnamed.unwrap_err().message, "collection: is required");
 }
 
-#[tokio::test]
-async fn a_deletion_names_one_collection_and_every_store_confirms_it() {
-    let world = World::start().await;
+async fn a_deletion_names_one_collection_and_every_store_confirms_it(place: Place) {
+    let world = World::start(&place).await;
     let stores = flow::start(&world).await;
     let long = "x".repeat(300);
     let names = [
@@ -102,9 +101,8 @@ async fn a_deletion_names_one_collection_and_every_store_confirms_it() {
     }
 }
 
-#[tokio::test]
-async fn a_name_that_comes_again_is_another_collection() {
-    let world = World::start().await;
+async fn a_name_that_comes_again_is_another_collection(place: Place) {
+    let world = World::start(&place).await;
     let stores = flow::start(&world).await;
     let row = || world.config.get("default", "collection", "c");
     for incarnation in 0..3 {
@@ -137,9 +135,8 @@ async fn a_name_that_comes_again_is_another_collection() {
     .await;
 }
 
-#[tokio::test]
-async fn a_store_that_does_not_confirm_is_named_and_asked_again() {
-    let world = World::start().await;
+async fn a_store_that_does_not_confirm_is_named_and_asked_again(place: Place) {
+    let world = World::start(&place).await;
     let stores = flow::start(&world).await;
     world.collection("default", &set("c", &[])).await.unwrap();
     stores.stubborn.store(true, Ordering::SeqCst);
@@ -161,3 +158,10 @@ async fn a_store_that_does_not_confirm_is_named_and_asked_again() {
     let row = world.config.get("default", "collection", "c").unwrap();
     assert!(row.contains("\"incarnation\":1"), "{row}");
 }
+
+tg_testkit::on_both_buses!(
+    collections_are_set_listed_and_deleted,
+    a_deletion_names_one_collection_and_every_store_confirms_it,
+    a_name_that_comes_again_is_another_collection,
+    a_store_that_does_not_confirm_is_named_and_asked_again,
+);

@@ -10,12 +10,13 @@ use tg_schemas::msg::{
 };
 use tg_schemas::{Class, ErrorCode, Topic};
 use tg_storage::rusqlite::{Connection, OpenFlags};
+use tg_testkit::config::Config;
+use tg_testkit::place::Place;
 
-use crate::world::{Rows, SOON, World, about};
+use crate::world::{SOON, World, about};
 
-#[tokio::test]
-async fn a_document_is_added_streamed_and_removed() {
-    let world = World::start().await;
+async fn a_document_is_added_streamed_and_removed(place: Place) {
+    let world = World::start(&place).await;
     world.add("urn:doc", "text/plain", "hello world").await;
     world.add("urn:empty", "text/plain", "").await;
     let whole = world.library(about("get-document-content", "urn:doc"));
@@ -81,9 +82,8 @@ async fn a_document_is_added_streamed_and_removed() {
     assert_eq!(gone.await.unwrap_err().code(), ErrorCode::NotFound);
 }
 
-#[tokio::test]
-async fn an_upload_is_told_where_it_stands() {
-    let world = World::start().await;
+async fn an_upload_is_told_where_it_stands(place: Place) {
+    let world = World::start(&place).await;
     let begin = LibrarianRequest {
         document_metadata: Some(DocumentMetadata {
             id: "urn:big".into(),
@@ -147,9 +147,21 @@ async fn an_upload_is_told_where_it_stands() {
     assert_eq!(abort.message, "upload-id: is required");
 }
 
-#[tokio::test]
-async fn texts_of_a_trace_are_taken_in_once() {
-    let world = World::start().await;
+/// The content of a document, as soon as it is there.
+async fn content(world: &World, id: &str) -> String {
+    let there = async {
+        loop {
+            match world.library(about("get-document-content", id)).await {
+                Ok(found) => return found.content,
+                Err(_) => tokio::time::sleep(Duration::from_millis(2)).await,
+            }
+        }
+    };
+    tokio::time::timeout(SOON, there).await.unwrap()
+}
+
+async fn texts_of_a_trace_are_taken_in_once(place: Place) {
+    let world = World::start(&place).await;
     let text = |id: &str, text: &str| LibraryText {
         id: id.into(),
         title: "Agent Thought: ü".into(),
@@ -163,25 +175,17 @@ async fn texts_of_a_trace_are_taken_in_once() {
         vec![text("urn:t:1", "other"), text("urn:t:2", "zwei ü")],
     ] {
         let workspace = "default".to_owned();
+        let last = texts[texts.len() - 1].id.clone();
         let record = LibraryTexts { workspace, texts };
         world
             .mesh
             .record(&topic, &record, Ask::default())
             .await
             .unwrap();
+        // Two records may be read in any order: which text stays is known of one after the other.
+        content(&world, &last).await;
     }
-    let second = async {
-        loop {
-            match world
-                .library(about("get-document-content", "urn:t:2"))
-                .await
-            {
-                Ok(found) => return found.content,
-                Err(_) => tokio::task::yield_now().await,
-            }
-        }
-    };
-    let second = tokio::time::timeout(SOON, second).await.unwrap();
+    let second = content(&world, "urn:t:2").await;
     assert_eq!(STANDARD.decode(second).unwrap(), "zwei ü".as_bytes());
     let first = world.library(about("get-document-content", "urn:t:1"));
     assert_eq!(first.await.unwrap().content, STANDARD.encode("first"));
@@ -203,9 +207,9 @@ async fn texts_of_a_trace_are_taken_in_once() {
 #[tokio::test]
 async fn texts_of_a_workspace_that_is_gone_are_forgotten() {
     let stone = r#"{"generation":5,"deleted-at":1,"purge-after":2}"#;
-    let key = ["__workspaces__", "tombstone", "gone"].map(str::to_owned);
-    let deleted = Rows::from([(key.into(), stone.to_owned())]);
-    let world = World::start_with(tempfile::tempdir().unwrap().into(), deleted).await;
+    let deleted = Config::default();
+    deleted.set("__workspaces__", "tombstone", "gone", stone);
+    let world = World::start_with(tempfile::tempdir().unwrap().into(), deleted.into()).await;
     let rows = || {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let file = world.dir.path().join("librarian.sqlite");
@@ -241,3 +245,9 @@ async fn texts_of_a_workspace_that_is_gone_are_forgotten() {
     assert!(world.library(late).await.is_ok());
     assert_eq!(rows(), (1, 1));
 }
+
+tg_testkit::on_both_buses!(
+    a_document_is_added_streamed_and_removed,
+    an_upload_is_told_where_it_stands,
+    texts_of_a_trace_are_taken_in_once,
+);

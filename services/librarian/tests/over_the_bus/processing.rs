@@ -8,9 +8,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use tg_schemas::ErrorCode;
 use tg_schemas::msg::{DocumentMetadata, LibrarianRequest, ProcessingMetadata};
+use tg_testkit::place::Place;
 
 use crate::flow;
-use crate::world::{Rows, World, about, soon};
+use crate::world::{World, about, soon};
 
 fn into(id: &str, document: &str, collection: &str) -> LibrarianRequest {
     LibrarianRequest {
@@ -45,9 +46,8 @@ fn edit(id: &str, content: &str) -> LibrarianRequest {
     }
 }
 
-#[tokio::test]
-async fn a_document_is_processed_to_its_end() {
-    let world = World::start().await;
+async fn a_document_is_processed_to_its_end(place: Place) {
+    let world = World::start(&place).await;
     let stores = flow::start(&world).await;
     world.add("urn:d", "text/plain", "one two three").await;
     let added = world.library(into("p", "urn:d", "c")).await.unwrap();
@@ -100,9 +100,8 @@ async fn a_document_is_processed_to_its_end() {
     assert!(theirs.unwrap()[0].document_metadatas.is_empty());
 }
 
-#[tokio::test]
-async fn an_edited_document_costs_what_was_edited() {
-    let world = World::start().await;
+async fn an_edited_document_costs_what_was_edited(place: Place) {
+    let world = World::start(&place).await;
     let stores = flow::start(&world).await;
     world.add("urn:d", "text/plain", "one two three").await;
     for (id, collection) in [("p1", "c"), ("p2", "elsewhere")] {
@@ -150,9 +149,8 @@ async fn an_edited_document_costs_what_was_edited() {
     assert_eq!(world.until("p5", "complete").await.progress["chunks"], 3);
 }
 
-#[tokio::test]
-async fn what_failed_is_tried_again_and_nothing_else() {
-    let world = World::start().await;
+async fn what_failed_is_tried_again_and_nothing_else(place: Place) {
+    let world = World::start(&place).await;
     let stores = flow::start(&world).await;
     stores.picky.store(true, Ordering::SeqCst);
     world.add("urn:d", "text/plain", "one bad1 two bad2").await;
@@ -191,9 +189,8 @@ async fn what_failed_is_tried_again_and_nothing_else() {
     assert!(stores.sent.lock().values().all(|times| *times == 1));
 }
 
-#[tokio::test]
-async fn a_stopped_flow_stops_its_runs() {
-    let world = World::start().await;
+async fn a_stopped_flow_stops_its_runs(place: Place) {
+    let world = World::start(&place).await;
     let stores = flow::start(&world).await;
     world.add("urn:d", "text/plain", "one two").await;
     let held = stores.held.lock().await;
@@ -227,9 +224,8 @@ async fn a_stopped_flow_stops_its_runs() {
     assert_eq!(stores.count("c"), 2);
 }
 
-#[tokio::test]
-async fn runs_of_a_deleted_collection_stop_and_stay_so() {
-    let world = World::start().await;
+async fn runs_of_a_deleted_collection_stop_and_stay_so(place: Place) {
+    let world = World::start(&place).await;
     let stores = flow::start(&world).await;
     world.add("urn:d", "text/plain", "one two").await;
     let held = stores.held.lock().await;
@@ -251,9 +247,8 @@ async fn runs_of_a_deleted_collection_stop_and_stay_so() {
     assert!(stores.sent.lock().values().all(|times| *times == 2));
 }
 
-#[tokio::test]
-async fn what_is_cancelled_makes_nothing_more_and_blocks_nothing() {
-    let world = World::start().await;
+async fn what_is_cancelled_makes_nothing_more_and_blocks_nothing(place: Place) {
+    let world = World::start(&place).await;
     let stores = flow::start(&world).await;
     world.add("urn:d", "text/plain", "one two").await;
     let held = stores.held.lock().await;
@@ -278,9 +273,8 @@ async fn what_is_cancelled_makes_nothing_more_and_blocks_nothing() {
     world.until("next", "complete").await;
 }
 
-#[tokio::test]
-async fn a_removed_document_is_taken_out_of_every_store() {
-    let world = World::start().await;
+async fn a_removed_document_is_taken_out_of_every_store(place: Place) {
+    let world = World::start(&place).await;
     let stores = flow::start(&world).await;
     world.add("urn:d", "text/plain", "one two").await;
     world.add("urn:e", "text/plain", "three").await;
@@ -315,26 +309,25 @@ async fn a_removed_document_is_taken_out_of_every_store() {
 #[tokio::test]
 async fn the_next_process_goes_on_where_the_last_one_was() {
     let dir = Arc::new(tempfile::tempdir().unwrap());
-    let world = World::start_with(dir.clone(), Rows::new()).await;
+    let world = World::start_with(dir.clone(), Arc::default()).await;
     let stores = flow::start(&world).await;
     world.add("urn:d", "text/plain", "one two").await;
     let held = stores.held.lock().await;
     world.library(into("p", "urn:d", "c")).await.unwrap();
     world.library(into("q", "urn:d", "c")).await.unwrap();
     soon("chunks are sent", || stores.sent.lock().len() == 2).await;
-    let rows = world.config.rows.lock().clone();
+    let config = world.config.clone();
     world.mesh.stop(Duration::ZERO).await;
     drop((world, held));
-    let world = World::start_with(dir, rows).await;
+    let world = World::start_with(dir, config).await;
     flow::start_over(&world, &stores).await;
     world.until("p", "complete").await;
     world.until("q", "complete").await;
     assert_eq!(stores.count("c"), 2);
 }
 
-#[tokio::test]
-async fn what_it_will_cost_is_told_and_nothing_is_done() {
-    let world = World::start().await;
+async fn what_it_will_cost_is_told_and_nothing_is_done(place: Place) {
+    let world = World::start(&place).await;
     let stores = flow::start(&world).await;
     let text = "x".repeat(25);
     world.add("urn:d", "text/plain", &text).await;
@@ -361,9 +354,8 @@ async fn what_it_will_cost_is_told_and_nothing_is_done() {
     assert_eq!(world.config.get("default", "collection", "c"), None);
 }
 
-#[tokio::test]
-async fn what_cannot_be_processed_is_refused_and_leaves_nothing() {
-    let world = World::start().await;
+async fn what_cannot_be_processed_is_refused_and_leaves_nothing(place: Place) {
+    let world = World::start(&place).await;
     flow::start(&world).await;
     world.add("urn:d", "text/plain", "one").await;
     world.add("urn:pdf", "application/pdf", "%PDF-").await;
@@ -402,9 +394,8 @@ async fn what_cannot_be_processed_is_refused_and_leaves_nothing() {
     assert_eq!(world.config.get("default", "collection", "c"), None);
 }
 
-#[tokio::test]
-async fn a_document_that_comes_along_is_added_and_processed() {
-    let world = World::start().await;
+async fn a_document_that_comes_along_is_added_and_processed(place: Place) {
+    let world = World::start(&place).await;
     let stores = flow::start(&world).await;
     let load = |content: &str, id: &str| LibrarianRequest {
         document_metadata: Some(DocumentMetadata {
@@ -430,3 +421,16 @@ async fn a_document_that_comes_along_is_added_and_processed() {
         .await;
     assert_eq!(stores.count("c"), 2);
 }
+
+tg_testkit::on_both_buses!(
+    a_document_is_processed_to_its_end,
+    an_edited_document_costs_what_was_edited,
+    what_failed_is_tried_again_and_nothing_else,
+    a_stopped_flow_stops_its_runs,
+    runs_of_a_deleted_collection_stop_and_stay_so,
+    what_is_cancelled_makes_nothing_more_and_blocks_nothing,
+    a_removed_document_is_taken_out_of_every_store,
+    what_it_will_cost_is_told_and_nothing_is_done,
+    what_cannot_be_processed_is_refused_and_leaves_nothing,
+    a_document_that_comes_along_is_added_and_processed,
+);

@@ -1,132 +1,25 @@
-//! A mesh with the librarian, and a config service that behaves.
+//! A mesh with the librarian.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use parking_lot::Mutex;
 use tempfile::TempDir;
 use tg_mesh::embedded::EmbeddedBus;
-use tg_mesh::{Ask, Cx, Deadline, Host, MeshOptions, Out, Processor, Serve};
+use tg_mesh::{Ask, Bus, Deadline, Host, MeshOptions, Processor};
 use tg_schemas::msg::{
-    CollectionManagementRequest, CollectionManagementResponse, ConfigPush, ConfigRequest,
-    ConfigResponse, ConfigValue, DocumentMetadata, LibrarianRequest, LibrarianResponse,
-    ProcessingMetadata,
+    CollectionManagementRequest, CollectionManagementResponse, DocumentMetadata, LibrarianRequest,
+    LibrarianResponse, ProcessingMetadata,
 };
 use tg_schemas::{Class, Error, Topic, WorkspaceId};
 use tg_storage::Durability;
+use tg_testkit::config::Config;
+use tg_testkit::place::Place;
 
-pub const SOON: Duration = Duration::from_secs(20);
-
-type Key = (String, String, String);
-/// Rows of the configuration.
-pub type Rows = BTreeMap<Key, String>;
-
-/// Plays the config service.
-#[derive(Default)]
-pub struct Config {
-    pub rows: Mutex<Rows>,
-    version: AtomicI64,
-}
-
-impl Config {
-    fn answer(&self, workspace: &str, ask: &ConfigRequest) -> ConfigResponse {
-        let rows = self.rows.lock();
-        let row = |(ws, kind, key): &Key, value: &String| ConfigValue {
-            workspace: ws.clone(),
-            r#type: kind.clone(),
-            key: key.clone(),
-            value: value.clone(),
-        };
-        let mut reply = ConfigResponse {
-            version: self.version.load(Ordering::SeqCst),
-            ..ConfigResponse::default()
-        };
-        match ask.operation.as_str() {
-            "config" => {
-                for ((ws, kind, key), value) in rows.iter().filter(|((ws, ..), _)| ws == workspace)
-                {
-                    let _ = ws;
-                    let of = reply.config.entry(kind.clone()).or_default();
-                    of.insert(key.clone(), value.clone());
-                }
-            }
-            _ => {
-                let wanted = rows.iter().filter(|((ws, kind, _), _)| {
-                    *kind == ask.r#type && (ask.operation == "getvalues-all-ws" || ws == workspace)
-                });
-                reply.values = wanted.map(|(key, value)| row(key, value)).collect();
-            }
-        }
-        reply
-    }
-
-    pub fn get(&self, workspace: &str, kind: &str, key: &str) -> Option<String> {
-        let key = (workspace.to_owned(), kind.to_owned(), key.to_owned());
-        self.rows.lock().get(&key).cloned()
-    }
-
-    /// Changes rows and tells everybody.
-    pub async fn change(
-        &self,
-        mesh: &tg_mesh::Mesh,
-        workspace: &str,
-        rows: &[(&str, &str, Option<&str>)],
-    ) {
-        let mut changes: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        let version = {
-            let mut all = self.rows.lock();
-            for (kind, key, value) in rows {
-                let at = (workspace.to_owned(), (*kind).to_owned(), (*key).to_owned());
-                match value {
-                    Some(value) => all.insert(at, (*value).to_owned()),
-                    None => all.remove(&at),
-                };
-                changes.insert((*kind).to_owned(), vec![workspace.to_owned()]);
-            }
-            self.version.fetch_add(1, Ordering::SeqCst) + 1
-        };
-        let push = ConfigPush {
-            version,
-            changes,
-            ..ConfigPush::default()
-        };
-        let topic = Topic::system(Class::Notify, "config");
-        mesh.notify(&topic, &push).await.unwrap();
-    }
-}
-
-#[async_trait]
-impl Serve<ConfigRequest, ConfigResponse> for Config {
-    async fn serve(
-        &self,
-        cx: Cx,
-        ask: ConfigRequest,
-        mut out: Out<ConfigResponse>,
-    ) -> Result<(), Error> {
-        let workspace = match cx.workspace() {
-            "" => ask.workspace.clone(),
-            workspace => workspace.to_owned(),
-        };
-        let puts = ask.values.iter().map(|row| {
-            let value = Some(row.value.as_str());
-            (row.r#type.as_str(), row.key.as_str(), value)
-        });
-        let deletes = ask
-            .keys
-            .iter()
-            .map(|row| (row.r#type.as_str(), row.key.as_str(), None));
-        let rows: Vec<_> = puts.chain(deletes).collect();
-        if !rows.is_empty() {
-            self.change(&cx.mesh, &workspace, &rows).await;
-        }
-        out.send(self.answer(&workspace, &ask)).await
-    }
-}
+pub const SOON: Duration = Duration::from_secs(30);
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// The mesh.
 pub struct World {
@@ -136,37 +29,23 @@ pub struct World {
 }
 
 impl World {
-    pub async fn start() -> Self {
-        Self::over(
-            EmbeddedBus::in_memory(),
-            tempfile::tempdir().unwrap().into(),
-            Rows::new(),
-        )
-        .await
+    pub async fn start(place: &Place) -> Self {
+        let dir = tempfile::tempdir().unwrap().into();
+        Self::over(place.connect().await, dir, Arc::default()).await
     }
 
-    /// Over a bus that keeps its records in a directory, and a configuration that has these rows already.
-    pub async fn start_with(dir: Arc<TempDir>, rows: Rows) -> Self {
+    /// Over a bus that keeps its records in a directory, and a configuration that was there before.
+    pub async fn start_with(dir: Arc<TempDir>, config: Arc<Config>) -> Self {
         let bus = EmbeddedBus::open(&dir.path().join("bus"), Durability::Process).unwrap();
-        Self::over(bus, dir, rows).await
+        Self::over(Arc::new(bus), dir, config).await
     }
 
-    async fn over(bus: EmbeddedBus, dir: Arc<TempDir>, rows: Rows) -> Self {
-        let bus = Arc::new(bus);
-        let config = Arc::new(Config {
-            rows: Mutex::new(rows),
-            ..Config::default()
-        });
+    async fn over(bus: Arc<dyn Bus>, dir: Arc<TempDir>, config: Arc<Config>) -> Self {
         for workspace in ["default", "other"] {
-            let registry = ["__workspaces__", "workspace", workspace].map(str::to_owned);
-            let key = registry.into();
-            config.rows.lock().insert(key, "{}".to_owned());
-            let some = [workspace, "note", "x"].map(str::to_owned);
-            config.rows.lock().insert(some.into(), "{}".to_owned());
+            config.register(workspace);
+            config.set(workspace, "note", "x", "{}");
         }
-        let mesh = tg_runs::start(bus.clone(), MeshOptions::default())
-            .await
-            .unwrap();
+        let mesh = tg_runs::start(bus, MeshOptions::default()).await.unwrap();
         let service = Processor::new("config-svc")
             .serves_system("config", config.clone())
             .serves_workspace("config", config.clone());
@@ -186,7 +65,7 @@ impl World {
                 .await
                 .is_err()
             {
-                tokio::task::yield_now().await;
+                tokio::time::sleep(PAUSE).await;
             }
         };
         let served = tokio::time::timeout(SOON, served).await;
@@ -287,7 +166,7 @@ impl World {
                 if now.status == status {
                     return now;
                 }
-                tokio::task::yield_now().await;
+                tokio::time::sleep(PAUSE).await;
             }
         };
         match tokio::time::timeout(SOON, reached).await {
@@ -309,7 +188,7 @@ pub fn about(operation: &str, document: &str) -> LibrarianRequest {
 pub async fn soon(what: &str, holds: impl Fn() -> bool) {
     let wait = async {
         while !holds() {
-            tokio::task::yield_now().await;
+            tokio::time::sleep(PAUSE).await;
         }
     };
     let held = tokio::time::timeout(SOON, wait).await;
