@@ -87,7 +87,7 @@ impl ServeSink {
             tracing::warn!("a question without id or reply address was dropped");
             return;
         };
-        if mesh.server().repeat_position(&address.id) {
+        if mesh.server().is_held(&address) {
             return;
         }
         if let Some(error) = self.refusal(&headers) {

@@ -114,7 +114,7 @@ impl<R: Reply> Out<R> {
     pub fn hand_over(mut self) -> ReplyAddress {
         self.ended = true;
         let address = self.stream.release();
-        self.server.drop_unended(&self.stream);
+        self.server.forget(&self.stream);
         address
     }
 

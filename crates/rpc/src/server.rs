@@ -78,6 +78,18 @@ impl ReplyStream {
         &self.cancel
     }
 
+    /// Ended, and nothing that this asker lacks is kept.
+    fn is_over_for(&self, address: &ReplyAddress, in_process: bool) -> bool {
+        let state = self.state.lock();
+        let same_asker =
+            matches!(&self.reply_to, Target::Inbox(inbox) if **inbox == *address.reply_to);
+        let kept = state
+            .parts
+            .front()
+            .is_some_and(|(seq, _)| *seq <= address.seq);
+        state.ended.is_some() && (in_process || !same_asker || !kept)
+    }
+
     pub(crate) fn release(&self) -> ReplyAddress {
         let mut state = self.state.lock();
         state.released = Some(Instant::now());
@@ -268,8 +280,17 @@ impl ReplyServer {
         }
     }
 
-    /// The id is held here: tells the asker the number of the next part.
-    pub fn repeat_position(&self, id: &str) -> bool {
+    /// Whether a question is answered here already; then its asker is told the number of the next part. Not if the
+    /// answer has ended and what this asker lacks is not kept: then the question is a new one under the same id.
+    pub fn is_held(&self, address: &ReplyAddress) -> bool {
+        let held = self.0.streams.lock().get(address.id.as_str()).cloned();
+        if let Some(held) = held.filter(|held| held.is_over_for(address, self.in_process())) {
+            self.forget(&held);
+        }
+        self.repeat_position(&address.id)
+    }
+
+    fn repeat_position(&self, id: &str) -> bool {
         let Some(held) = self.0.streams.lock().get(id).cloned() else {
             return false;
         };
@@ -340,7 +361,7 @@ impl ReplyServer {
             }
         }
         if last && (held.foreign || self.in_process()) {
-            self.0.streams.lock().remove(&held.id);
+            self.forget(held);
         }
         match sent {
             Err(fault) if held.foreign => Err(fault.into()),
@@ -375,8 +396,9 @@ impl ReplyServer {
         }
     }
 
-    /// Forgets an answer that another message continues, or that was refused.
-    pub fn drop_unended(&self, held: &Arc<ReplyStream>) {
+    /// Forgets an answer that is over, that another message continues, or that was refused; not another one under its
+    /// id.
+    pub fn forget(&self, held: &Arc<ReplyStream>) {
         let mut all = self.0.streams.lock();
         if all
             .get(&held.id)
@@ -457,7 +479,7 @@ impl ReplyServer {
             held.cancel.cancel();
             self.post(&held, Frame::Cancelled, 0);
             if held.state.lock().released.is_some() {
-                self.drop_unended(&held);
+                self.forget(&held);
             }
         }
         let mut cancelled = self.0.cancelled.lock();

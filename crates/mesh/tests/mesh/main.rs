@@ -1,5 +1,6 @@
 //! The mesh over the embedded bus: what handlers and askers may rely on.
 
+mod again;
 mod dialogs;
 mod fake_config;
 mod forwards;
