@@ -48,7 +48,10 @@ const TABLE: [(&str, Construct); 17] = [
         Ok(tg_librarian::processors(mesh, options)?)
     }),
     ("knowledge", |mesh, all| {
-        let options = kept!(tg_knowledge, all, tg_knowledge::Options::default());
+        let options = tg_knowledge::Options {
+            data_dir: all.data_dir.clone(),
+            durability: all.durability,
+        };
         Ok(tg_knowledge::processors(mesh, options))
     }),
     ("ingest", |mesh, _| {

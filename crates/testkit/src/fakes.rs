@@ -109,12 +109,15 @@ impl Serve<EmbeddingsRequest, EmbeddingsResponse> for Embeddings {
 /// A document of the library: what is said of it, and its content in base64.
 pub type Shelved = (DocumentMetadata, String);
 
+/// What an upload is to become, and its parts by number.
+type Upload = (DocumentMetadata, BTreeMap<i64, String>);
+
 /// Documents, and uploads in progress.
 #[derive(Default)]
 pub struct Library {
     /// The documents by id.
     pub documents: Mutex<BTreeMap<String, Shelved>>,
-    uploads: Mutex<BTreeMap<String, (DocumentMetadata, BTreeMap<i64, String>)>>,
+    uploads: Mutex<BTreeMap<String, Upload>>,
     /// Children of a complete processing.
     complete: Mutex<BTreeSet<String>>,
     /// Texts that others gave it.

@@ -176,7 +176,8 @@ impl Options {
             ("dimensions", self.dimensions.is_some(), one),
         ]
         .into_iter()
-        .filter_map(|(key, given, text)| given.then(|| Fault::new(key, text)))
+        .filter(|(_, given, _)| *given)
+        .map(|(key, _, text)| Fault::new(key, text))
         .collect();
         match faults.is_empty() {
             true => Ok(Chosen::Lexical),

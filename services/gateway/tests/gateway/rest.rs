@@ -225,7 +225,10 @@ async fn bodies_beyond_the_limit_are_413() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_workspace_says_busy_and_others_go_on() {
-    let world = World::with(Regime::None, |options| options.limits.requests_per_workspace = 1).await;
+    let world = World::with(Regime::None, |options| {
+        options.limits.requests_per_workspace = 1
+    })
+    .await;
     let hanging = world.socket("").await;
     let envelope = json!({"service": "agent", "flow": "default", "request": {"question": "hang"}});
     let _frames = hanging.send(envelope).await.unwrap();

@@ -203,7 +203,10 @@ async fn duplicate_ids_are_independent() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_socket_is_read_more_slowly_and_a_cancel_gets_through() {
-    let world = World::with(Regime::None, |options| options.limits.requests_per_socket = 2).await;
+    let world = World::with(Regime::None, |options| {
+        options.limits.requests_per_socket = 2
+    })
+    .await;
     let mut socket = raw(&world, "/api/v1/socket").await;
     for id in 0..2 {
         say(&mut socket, agent(json!(id), "hang")).await;

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use super::reply;
 
 const DEFINITIONS: &str = include_str!("../../../../../prompt/fixtures/extract-definitions.txt");
-const RELATIONSHIPS: &str = include_str!("../../../../../prompt/fixtures/extract-relationships.txt");
+const RELATIONSHIPS: &str =
+    include_str!("../../../../../prompt/fixtures/extract-relationships.txt");
 const KNOWLEDGE: &str = include_str!("../../../../../prompt/fixtures/agent-kg-extract.txt");
 const ROWS: &str = include_str!("../../../../../prompt/fixtures/extract-rows.txt");
 const ONTOLOGY: &str = include_str!("../../../../../prompt/fixtures/extract-with-ontologies.txt");
