@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Holds specs/api/openapi.yaml against the running gateway: generated requests, valid and not, through every
-# REST door. Bounded by examples per operation.
+# REST endpoint. Bounded by examples per operation.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=$(cd "${CARGO_TARGET_DIR:-target}/debug" && pwd)
@@ -18,7 +18,7 @@ for _ in $(seq 600); do
   sleep 0.1
 done
 [ -n "$ready" ] || { cat "$work/log"; exit 1; }
-# These doors say 501 by contract: not built yet.
+# These endpoints say 501 by contract: not built yet.
 .cache/schemathesis/bin/schemathesis run specs/api/openapi.yaml --url "http://127.0.0.1:$port" \
   --max-examples 15 --seed 4711 --no-color --phases examples,coverage,fuzzing \
   --checks not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance \

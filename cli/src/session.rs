@@ -1,4 +1,4 @@
-//! What a command has at hand: the gateway's doors, the output, the interrupt.
+//! What a command has at hand: the gateway's endpoints, the output, the interrupt.
 
 use crate::args::Options;
 use crate::client::{Export, Http, Import, Result, Socket};
@@ -24,7 +24,7 @@ impl Session {
         }
     }
 
-    /// The REST doors.
+    /// The REST endpoints.
     pub fn http(&self) -> Result<Http> {
         Http::new(&self.options, self.interrupt.clone())
     }

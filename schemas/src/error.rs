@@ -102,7 +102,7 @@ impl ErrorCode {
         self.row().1
     }
 
-    /// HTTP status where a door answers with a status.
+    /// HTTP status where a endpoint answers with a status.
     pub fn status(self) -> u16 {
         self.row().2
     }

@@ -121,7 +121,7 @@ pub struct Headers {
     /// Avro fingerprint of the writer's schema, 16 hex digits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
-    /// What is said of a put-aside record, a JSON object; the body is the record's own
+    /// What is said of a dead letter, a JSON object; the body is the record's own
     /// ([`crate::msg::PutAside`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aside: Option<String>,

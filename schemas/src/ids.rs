@@ -1,4 +1,4 @@
-//! Workspace and flow ids: validated once, at the door, so that no name built from them can be ambiguous.
+//! Workspace and flow ids: validated once, at the endpoint, so that no name built from them can be ambiguous.
 
 use std::fmt;
 

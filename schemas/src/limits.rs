@@ -16,18 +16,18 @@ pub const HEADERS: usize = 64 << 10;
 /// What a broker takes as one frame of headers (AMQP's usual `frame-max`).
 pub const BROKER_FRAME: usize = 128 << 10;
 
-/// Largest record that can be put aside. Its body travels as it is, what is said of it travels in headers: whatever
-/// was accepted as a record can be put aside.
-pub const PUT_ASIDE: usize = RECORD;
+/// Largest record that can be dead-lettered. Its body travels as it is, what is said of it travels in headers: whatever
+/// was accepted as a record can be dead-lettered.
+pub const DEAD_LETTER: usize = RECORD;
 
-/// Longest reason of a put-aside record; longer ones are cut.
-pub const PUT_ASIDE_DETAIL: usize = 2 << 10;
+/// Longest reason of a dead letter; longer ones are cut.
+pub const DEAD_LETTER_DETAIL: usize = 2 << 10;
 
 /// Headers of a record that are kept with it; of longer ones only those that replaying needs.
-pub const PUT_ASIDE_HEADERS: usize = 8 << 10;
+pub const DEAD_LETTER_HEADERS: usize = 8 << 10;
 
-/// Bytes kept of a record that cannot be put aside whole.
-pub const PUT_ASIDE_CUT: usize = 64 << 10;
+/// Bytes kept of a record that cannot be dead-lettered whole.
+pub const DEAD_LETTER_CUT: usize = 64 << 10;
 
 /// Room for what a message says beside the content that it carries.
 pub const BESIDE_CONTENT: usize = 1 << 20;
@@ -63,7 +63,7 @@ pub const REPEATS: usize = 32 << 20;
 /// Longest text of a model, or of another provider, that is read.
 pub const MODEL_TEXT: usize = MESSAGE - BESIDE_CONTENT;
 
-/// Largest body over REST of a known caller. What is longer than a message is refused or cut by its door.
+/// Largest body over REST of a known caller. What is longer than a message is refused or cut by its endpoint.
 pub const REST_BODY: usize = 256 << 20;
 
 /// Largest frame of a known caller's socket.
@@ -99,16 +99,16 @@ pub const fn raw(text: usize) -> usize {
 
 const _: () = {
     assert!(PART <= MESSAGE && RECORD <= MESSAGE);
-    // A record is put aside with its body as it is; the headers it came with are a text within a text there.
-    assert!(RECORD <= PUT_ASIDE && PUT_ASIDE <= MESSAGE);
-    assert!(2 * PUT_ASIDE_HEADERS + JSON_GROWTH * PUT_ASIDE_DETAIL + (8 << 10) <= HEADERS);
+    // A record becomes a dead letter with its body as it is; the headers it came with are a text within a text there.
+    assert!(RECORD <= DEAD_LETTER && DEAD_LETTER <= MESSAGE);
+    assert!(2 * DEAD_LETTER_HEADERS + JSON_GROWTH * DEAD_LETTER_DETAIL + (8 << 10) <= HEADERS);
     assert!(HEADERS <= BROKER_FRAME / 2);
-    assert!(PUT_ASIDE_CUT < PUT_ASIDE);
+    assert!(DEAD_LETTER_CUT < DEAD_LETTER);
     // Content travels as base64 within a message.
     assert!(base64(CONTENT) <= CONTENT_TEXT && CONTENT_TEXT + BESIDE_CONTENT <= MESSAGE);
     assert!(UPLOAD_CHUNK <= CONTENT && STREAM_PIECE <= LARGEST_PIECE && LARGEST_PIECE <= CONTENT);
     assert!(MODEL_TEXT + BESIDE_CONTENT <= MESSAGE);
-    // Whatever the doors take at once, one message at least fits into it.
+    // Whatever the endpoints take at once, one message at least fits into it.
     assert!(MESSAGE <= SOCKET_FRAME && SOCKET_FRAME <= REST_BODY);
     // Answers: what is on its way fits into what waits; an ended one can be kept.
     assert!(JOINED <= WINDOW && WINDOW + PART <= WAITING && PART <= REPEATS);

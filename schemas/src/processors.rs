@@ -111,7 +111,7 @@ const RECORD_BASES: &[(&str, &str)] = &[
 /// Bases of record topics that the mesh adds itself, each with a reader in this release.
 const OWN_BASES: &[&str] = &[
     STEP_BASE,
-    PUT_ASIDE_BASE,
+    DEAD_LETTER_BASE,
     crate::msg::LIBRARY_TEXTS,
     crate::msg::RUN_TALLY,
 ];
@@ -147,15 +147,15 @@ pub const RETRACT_READERS: &[&str] = &[
 /// Base of the record topic, added to every flow, that carries one usage record per model call.
 pub const USAGE_BASE: &str = "usage";
 /// Base of the system's record topic for what cannot be handled now.
-pub const PUT_ASIDE_BASE: &str = "put-aside";
+pub const DEAD_LETTER_BASE: &str = "put-aside";
 
-/// The processor that keeps put-aside records.
-pub const PUT_ASIDE_READER: &str = "flow-svc";
+/// The processor that keeps dead letters.
+pub const DEAD_LETTER_READER: &str = "flow-svc";
 
 /// System topics of records with their one reader, whose queue every process declares: what is written there waits for a
 /// reader that has not started yet.
 pub const ALWAYS_QUEUED: [(&str, &str); 2] = [
-    (PUT_ASIDE_BASE, PUT_ASIDE_READER),
+    (DEAD_LETTER_BASE, DEAD_LETTER_READER),
     (crate::msg::LIBRARY_TEXTS, crate::msg::RUN_TALLY_READER),
 ];
 
@@ -205,7 +205,7 @@ mod tests {
             }
         }
         assert!(seen > 10, "{seen} topics of records in the blueprints");
-        assert!(must_be_read(PUT_ASIDE_BASE) && !must_be_read(USAGE_BASE));
+        assert!(must_be_read(DEAD_LETTER_BASE) && !must_be_read(USAGE_BASE));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The schemas of everything that waits in a queue or is put aside. Such bodies outlive a release: their writers'
+//! The schemas of everything that waits in a queue or becomes a dead letter. Such bodies outlive a release: their writers'
 //! schemas are kept in the configuration, so that any later release can read them.
 
 use crate::codec;
@@ -32,7 +32,7 @@ pub fn schemas() -> Vec<RecordSchema> {
         };
     }
     all!(AgentRun Chunk Document DocumentEmbeddings EntityContexts ExtractedObject GraphEmbeddings LibraryTexts
-        PutAside Retract RowEmbeddings RunTally TextDocument Triples Usage)
+        DeadLetter Retract RowEmbeddings RunTally TextDocument Triples Usage)
 }
 
 #[cfg(test)]

@@ -30,8 +30,8 @@ const TABLE: [(&str, Construct); 17] = [
     }),
     ("iam", |mesh, all| {
         let regime = match all.auth {
-            Auth::None => tg_iam::Regime::None,
-            Auth::Iam => tg_iam::Regime::Iam,
+            Auth::None => tg_iam::AuthMode::None,
+            Auth::Iam => tg_iam::AuthMode::Iam,
         };
         let usual = tg_iam::Options {
             regime,

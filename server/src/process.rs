@@ -105,8 +105,8 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
     }
     let gateway = if services.has("gateway") {
         let regime = match settings.auth {
-            Auth::None => tg_gateway::Regime::None,
-            Auth::Iam => tg_gateway::Regime::Iam,
+            Auth::None => tg_gateway::AuthMode::None,
+            Auth::Iam => tg_gateway::AuthMode::Iam,
         };
         let mut options = GatewayOptions {
             metrics,

@@ -105,7 +105,7 @@ impl Error {
         }
     }
 
-    /// An error body as services and doors write it: an object with type and message, or a text.
+    /// An error body as services and endpoints write it: an object with type and message, or a text.
     pub fn from_body(error: &Value) -> Self {
         let field = |key: &str| error.get(key).and_then(Value::as_str).map(str::to_owned);
         match error {

@@ -1,4 +1,4 @@
-//! The REST doors. It never retries and never prints.
+//! The REST endpoints. It never retries and never prints.
 
 use std::future::Future;
 use std::time::Duration;
@@ -16,7 +16,7 @@ const REDIRECTS: usize = 10;
 /// More than any error body needs.
 const MAX_ERROR_CHARS: usize = 2000;
 
-/// A client of the gateway's REST doors.
+/// A client of the gateway's REST endpoints.
 #[derive(Debug, Clone)]
 pub struct Http {
     client: Client,

@@ -1,4 +1,4 @@
-//! The gateway's doors as a client sees them: REST, the multiplexed socket, the import and
+//! The gateway's endpoints as a client sees them: REST, the multiplexed socket, the import and
 //! export sockets.
 //!
 //! Nothing here prints or knows a command.

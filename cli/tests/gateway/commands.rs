@@ -176,7 +176,7 @@ async fn flow_state_is_asked_for_the_flow_and_its_blueprint() {
 }
 
 #[tokio::test]
-async fn put_aside_records_are_listed_and_replayed() {
+async fn dead_letter_records_are_listed_and_replayed() {
     let fake = answering(json!({"put-aside": [{"id": "7", "flow-id": "f"}]})).await;
     assert!(
         fake.tg(&["dead-letters", "-i", "f"])

@@ -74,8 +74,8 @@ pub enum Target {
     Subscription(Subscription),
     /// To the inbox of one process.
     Inbox(Arc<str>),
-    /// To nobody: published with [`Promise::Confirmed`] it tells whether the process of this inbox is connected
-    /// ([`Routed::Queued`]) or gone ([`Routed::Nowhere`]).
+    /// To nobody: published with [`PublishMode::Confirmed`] it tells whether the process of this inbox is connected
+    /// ([`Routed::Queued`]) or gone ([`Routed::Unroutable`]).
     Liveness(Arc<str>),
 }
 
@@ -85,16 +85,16 @@ pub enum Routed {
     /// At least one queue has it (for records: safely).
     Queued,
     /// No queue wanted it.
-    Nowhere,
+    Unroutable,
 }
 
 /// How long `publish` waits. Messages with different promises may overtake each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Promise {
+pub enum PublishMode {
     /// Until the bus has confirmed it, and said whether it was routed.
     Confirmed,
     /// Not at all: a lost message is noticed by its gap in `seq`.
-    Sent,
+    FireAndForget,
 }
 
 /// Takes deliveries. Called from the bus's own task: must not block or wait.
@@ -267,12 +267,12 @@ pub trait Bus: Send + Sync + 'static {
     /// Declares topics, and the durable queues of `flow` subscriptions, in one go. Idempotent.
     async fn declare(&self, topics: &[Topic], queues: &[Subscription]) -> Result<(), BusError>;
 
-    /// Publishes. Records with [`Promise::Confirmed`] are durable once `Queued` is returned.
+    /// Publishes. Records with [`PublishMode::Confirmed`] are durable once `Queued` is returned.
     async fn publish(
         &self,
         target: &Target,
         envelope: Envelope,
-        promise: Promise,
+        promise: PublishMode,
     ) -> Result<Routed, BusError>;
 
     /// Starts consuming; declares what is missing. Re-established by itself after a reconnect.
@@ -284,7 +284,7 @@ pub trait Bus: Send + Sync + 'static {
     ) -> Result<Box<dyn Consumer>, BusError>;
 
     /// Looks on at a topic of records from now on: each published record is handed out once, needs no settling
-    /// and waits nowhere. An observer is no reader: a record that only observers get went [`Routed::Nowhere`]
+    /// and waits nowhere. An observer is no reader: a record that only observers get went [`Routed::Unroutable`]
     /// where the bus can tell. What passes while the connection is away is missed.
     async fn observe(
         &self,

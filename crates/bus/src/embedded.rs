@@ -38,7 +38,7 @@ use self::queue::Queue;
 use self::store::Store;
 use crate::bus::{
     Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link, Mode,
-    Promise, QueueState, Routed, Sink, Target,
+    PublishMode, QueueState, Routed, Sink, Target,
 };
 
 /// The embedded bus. Clones share it.
@@ -145,7 +145,7 @@ impl Bus for EmbeddedBus {
         &self,
         target: &Target,
         envelope: Envelope,
-        promise: Promise,
+        promise: PublishMode,
     ) -> Result<Routed, BusError> {
         // Nothing below waits (unless for the disk): a busy publisher must let others run, too.
         tokio::task::consume_budget().await;
@@ -158,7 +158,7 @@ impl Bus for EmbeddedBus {
         let (routed, ticket) = match target {
             Target::Topic(topic) => match core.readers(topic) {
                 Some(readers) => core.fan_out(&readers, envelope)?,
-                None => (Routed::Nowhere, 0),
+                None => (Routed::Unroutable, 0),
             },
             Target::Subscription(subscription) => match core.reader(subscription) {
                 Some(kind) => {
@@ -166,7 +166,7 @@ impl Bus for EmbeddedBus {
                     let off = false;
                     core.fan_out(&[Reader { name, kind, off }], envelope)?
                 }
-                None => (Routed::Nowhere, 0),
+                None => (Routed::Unroutable, 0),
             },
             Target::Inbox(name) => {
                 let inbox = core.inboxes.read().get(name).cloned();
@@ -175,17 +175,17 @@ impl Bus for EmbeddedBus {
                     if taken {
                         Routed::Queued
                     } else {
-                        Routed::Nowhere
+                        Routed::Unroutable
                     },
                     0,
                 )
             }
             Target::Liveness(name) => match core.inboxes.read().contains_key(name) {
                 true => (Routed::Queued, 0),
-                false => (Routed::Nowhere, 0),
+                false => (Routed::Unroutable, 0),
             },
         };
-        if promise == Promise::Confirmed && ticket > 0 {
+        if promise == PublishMode::Confirmed && ticket > 0 {
             core.store.safe(ticket).await?;
         }
         Ok(routed)

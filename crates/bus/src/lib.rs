@@ -18,7 +18,7 @@ pub mod task;
 
 pub use bus::{
     Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link, Mode,
-    Promise, QueueState, Routed, Settle, Sink, Target,
+    PublishMode, QueueState, Routed, Settle, Sink, Target,
 };
 pub use handover::Handover;
 pub use task::{TaskKind, Tasks};

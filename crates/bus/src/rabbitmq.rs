@@ -35,7 +35,7 @@ use self::core::Core;
 pub use self::options::RabbitOptions;
 use crate::bus::{
     Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link, Mode,
-    Promise, QueueState, Routed, Sink, Target,
+    PublishMode, QueueState, Routed, Sink, Target,
 };
 use crate::task::{TaskKind, Tasks};
 
@@ -127,7 +127,7 @@ impl Bus for RabbitBus {
         &self,
         target: &Target,
         envelope: Envelope,
-        promise: Promise,
+        promise: PublishMode,
     ) -> Result<Routed, BusError> {
         let limit = self.core.options.max_body;
         if envelope.body.len() > limit {
@@ -135,12 +135,12 @@ impl Bus for RabbitBus {
         }
         let session = self.core.publishing_session().await?;
         let Some(address) = self.core.address(&session, target).await? else {
-            return Ok(Routed::Nowhere);
+            return Ok(Routed::Unroutable);
         };
         let lanes = &session.lanes;
         match promise {
-            Promise::Confirmed => lanes.confirmed(address, envelope).await,
-            Promise::Sent => {
+            PublishMode::Confirmed => lanes.confirmed(address, envelope).await,
+            PublishMode::FireAndForget => {
                 lanes.unconfirmed(&session, address, envelope).await?;
                 Ok(Routed::Queued)
             }

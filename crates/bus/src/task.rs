@@ -1,4 +1,4 @@
-//! The one door through which tasks start: every task has a kind that says what its end means.
+//! The one endpoint through which tasks start: every task has a kind that says what its end means.
 
 use std::future::Future;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tg_mesh::{Cx, Out, OwnedStore, Read, ReadFault, Serve};
+use tg_mesh::{ConsumeError, Cx, OwnedStore, RecordConsumer, RequestHandler, Responder};
 use tg_schemas::msg::{CollectionDrop, CollectionDropped, Retract};
 use tg_schemas::{Error, ErrorCode};
 
@@ -25,8 +25,8 @@ impl<S: CollectionStore> Retractor<S> {
 }
 
 #[async_trait]
-impl<S: CollectionStore> Read<Retract> for Retractor<S> {
-    async fn read(&self, cx: Cx, record: Retract) -> Result<(), ReadFault> {
+impl<S: CollectionStore> RecordConsumer<Retract> for Retractor<S> {
+    async fn consume(&self, cx: Cx, record: Retract) -> Result<(), ConsumeError> {
         let Some(target) = Target::of(&cx, record.metadata.as_ref()) else {
             return Ok(());
         };
@@ -48,12 +48,12 @@ impl<S> Dropper<S> {
 }
 
 #[async_trait]
-impl<S: CollectionStore> Serve<CollectionDrop, CollectionDropped> for Dropper<S> {
+impl<S: CollectionStore> RequestHandler<CollectionDrop, CollectionDropped> for Dropper<S> {
     async fn serve(
         &self,
         _: Cx,
         ask: CollectionDrop,
-        mut out: Out<CollectionDropped>,
+        mut out: Responder<CollectionDropped>,
     ) -> Result<(), Error> {
         let last = named(&ask)?;
         let count = self.0.get().await?.drop_collection(&last).await?;
@@ -77,7 +77,7 @@ fn named(ask: &CollectionDrop) -> Result<CollectionKey, Error> {
         }
     }
     // On the wire the generation keeps its older name.
-    Ok(CollectionKey::new(&ask.workspace, &ask.collection).in_generation(ask.incarnation))
+    Ok(CollectionKey::new(&ask.workspace, &ask.collection).in_generation(ask.generation))
 }
 
 #[cfg(test)]
@@ -89,7 +89,7 @@ mod tests {
         let ask = |workspace: &str, collection: &str| CollectionDrop {
             workspace: workspace.into(),
             collection: collection.into(),
-            incarnation: 4,
+            generation: 4,
         };
         let key = named(&ask("w", "c")).unwrap();
         assert_eq!(key, CollectionKey::new("w", "c").in_generation(4));

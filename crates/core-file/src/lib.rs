@@ -1,4 +1,4 @@
-//! Files of knowledge cores, as commands and doors read and write them: a concatenation of MessagePack
+//! Files of knowledge cores, as commands and endpoints read and write them: a concatenation of MessagePack
 //! values, each a tag with a map. Pure.
 //!
 //! * [`msgpack`] reads and writes the values, from a stream that is cut anywhere.

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tg_bus::{Envelope, Link, Promise, Target};
+use tg_bus::{Envelope, Link, PublishMode, Target};
 use tg_rpc::control;
 use tg_schemas::codec::{self, ContentType};
 use tg_schemas::msg::{HostedProcessor, Presence};
@@ -34,7 +34,7 @@ pub(crate) async fn tell(
     publish(mesh, presence).await;
 }
 
-/// Tells the others, and our own view, which rooms of put-aside records are full: all of them, each as `workspace`
+/// Tells the others, and our own view, which rooms of dead letters are full: all of them, each as `workspace`
 /// or `workspace:flow`. For the flow service, which keeps them.
 pub async fn tell_full_rooms(mesh: &Mesh, full_rooms: Vec<String>) {
     let _turn = mesh.presence().turn().await;
@@ -58,7 +58,11 @@ async fn publish(mesh: &Mesh, presence: Presence) {
     };
     let _ = mesh
         .bus()
-        .publish(&Target::Topic(control::topic()), envelope, Promise::Sent)
+        .publish(
+            &Target::Topic(control::topic()),
+            envelope,
+            PublishMode::FireAndForget,
+        )
         .await;
 }
 

@@ -14,9 +14,9 @@ use crate::announce;
 use crate::config_view::WORKSPACES;
 use crate::config_watch::Changed;
 use crate::instance::{At, Instance};
+use crate::instance_state::InstanceState;
 use crate::mesh::Mesh;
 use crate::processor::{Place, Processor};
-use crate::slot::Slot;
 use crate::wiring::{Wiring, same_wiring};
 use tg_bus::BusError;
 
@@ -266,7 +266,7 @@ impl Served {
 }
 
 /// Tells how instances of flows are.
-async fn tell_of(mesh: &Mesh, slots: Vec<Arc<Slot>>) {
+async fn tell_of(mesh: &Mesh, slots: Vec<Arc<InstanceState>>) {
     let now = || listed(slots.iter().map(|slot| slot.hosted()));
     announce::tell(mesh, "attached", now).await;
 }

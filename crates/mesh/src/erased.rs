@@ -8,20 +8,20 @@ use futures::FutureExt;
 use tg_schemas::codec::CodecError;
 use tg_schemas::{Error, ErrorCode, Message, Reply};
 
-use crate::handler::{Read, ReadFault, Serve};
+use crate::handler::{ConsumeError, RecordConsumer, RequestHandler};
 use crate::mesh::Mesh;
 use crate::scope::Cx;
 use crate::writer_schemas;
 use tg_bus::Envelope;
 use tg_bus::Handover;
 use tg_rpc::deadline::Deadline;
-use tg_rpc::{Out, ReplyStream, out};
+use tg_rpc::{ReplyStream, Responder, responder};
 
 #[async_trait]
 pub(crate) trait ErasedServe: Send + Sync {
     /// Decodes, runs the handler and makes sure that the answer ends.
     async fn run(&self, cx: Cx, question: &Envelope, held: Arc<ReplyStream>) -> Outcome;
-    /// See [`Serve::resumes`].
+    /// See [`RequestHandler::resumes`].
     async fn resumes(&self, cx: &Cx) -> bool;
     /// Ends the answer with the type's failure reply.
     async fn fail(&self, mesh: &Mesh, held: Arc<ReplyStream>, error: Error);
@@ -45,15 +45,15 @@ impl Outcome {
 
 #[async_trait]
 pub(crate) trait ErasedRead: Send + Sync {
-    async fn run(&self, cx: Cx, record: &Envelope) -> Result<(), ReadFault>;
+    async fn run(&self, cx: Cx, record: &Envelope) -> Result<(), ConsumeError>;
 }
 
 pub(crate) struct ServeHandler<Q, R> {
-    inner: Arc<dyn Serve<Q, R>>,
+    inner: Arc<dyn RequestHandler<Q, R>>,
 }
 
 impl<Q, R> ServeHandler<Q, R> {
-    pub(crate) fn new(inner: Arc<dyn Serve<Q, R>>) -> Self {
+    pub(crate) fn new(inner: Arc<dyn RequestHandler<Q, R>>) -> Self {
         Self { inner }
     }
 }
@@ -66,7 +66,7 @@ impl<Q: Message, R: Reply> ErasedServe for ServeHandler<Q, R> {
         let deadline = cx.deadline;
         let result = match question.read::<Q>() {
             Ok(question) => {
-                let out = Out::new(mesh.server().clone(), held.clone());
+                let out = Responder::new(mesh.server().clone(), held.clone());
                 let work = AssertUnwindSafe(self.inner.serve(cx, question, out)).catch_unwind();
                 work.await.unwrap_or_else(|_| {
                     tracing::error!(message = Q::NAME, "a handler panicked");
@@ -94,7 +94,7 @@ impl<Q: Message, R: Reply> ErasedServe for ServeHandler<Q, R> {
     }
 
     async fn fail(&self, mesh: &Mesh, held: Arc<ReplyStream>, error: Error) {
-        if let Ok(body) = out::failure::<R>(error) {
+        if let Ok(body) = responder::failure::<R>(error) {
             let _ = mesh
                 .server()
                 .send(&held, vec![(body, Handover::default())], true)
@@ -108,30 +108,30 @@ impl<Q: Message, R: Reply> ErasedServe for ServeHandler<Q, R> {
 }
 
 pub(crate) struct ReadHandler<M> {
-    inner: Arc<dyn Read<M>>,
+    inner: Arc<dyn RecordConsumer<M>>,
 }
 
 impl<M> ReadHandler<M> {
-    pub(crate) fn new(inner: Arc<dyn Read<M>>) -> Self {
+    pub(crate) fn new(inner: Arc<dyn RecordConsumer<M>>) -> Self {
         Self { inner }
     }
 }
 
 #[async_trait]
 impl<M: Message> ErasedRead for ReadHandler<M> {
-    async fn run(&self, cx: Cx, record: &Envelope) -> Result<(), ReadFault> {
+    async fn run(&self, cx: Cx, record: &Envelope) -> Result<(), ConsumeError> {
         let record = match record.read::<M>() {
             Err(CodecError::UnknownSchema { name, fingerprint }) => {
                 of_another_release(&cx.mesh, record, name, fingerprint).await?
             }
-            read => read.map_err(|fault| ReadFault::Dead(fault.into()))?,
+            read => read.map_err(|fault| ConsumeError::Dead(fault.into()))?,
         };
-        AssertUnwindSafe(self.inner.read(cx, record))
+        AssertUnwindSafe(self.inner.consume(cx, record))
             .catch_unwind()
             .await
             .unwrap_or_else(|_| {
                 tracing::error!(message = M::NAME, "a handler panicked");
-                Err(ReadFault::Dead(Error::new(
+                Err(ConsumeError::Dead(Error::new(
                     ErrorCode::Internal,
                     "internal fault",
                 )))
@@ -145,15 +145,15 @@ async fn of_another_release<M: Message>(
     record: &Envelope,
     name: &'static str,
     fingerprint: String,
-) -> Result<M, ReadFault> {
-    let later = |error| ReadFault::Retry { error, after: None };
+) -> Result<M, ConsumeError> {
+    let later = |error| ConsumeError::Retry { error, after: None };
     if writer_schemas::learn(mesh, &fingerprint)
         .await
         .map_err(later)?
     {
         return record
             .read::<M>()
-            .map_err(|fault| ReadFault::Dead(fault.into()));
+            .map_err(|fault| ConsumeError::Dead(fault.into()));
     }
     Err(later(
         CodecError::UnknownSchema { name, fingerprint }.into(),

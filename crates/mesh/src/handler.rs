@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tg_rpc::Out;
+use tg_rpc::Responder;
 use tg_schemas::{Error, Message, Reply, Retry};
 
 use crate::scope::Cx;
 
 /// Answers questions.
 #[async_trait]
-pub trait Serve<Q: Message, R: Reply>: Send + Sync + 'static {
+pub trait RequestHandler<Q: Message, R: Reply>: Send + Sync + 'static {
     /// Answers one question with one or more parts, the last of which says so by its own flag.
     /// `Err` becomes the type's failure reply. Must be safe to run twice for the same `cx.id`.
-    async fn serve(&self, cx: Cx, question: Q, out: Out<R>) -> Result<(), Error>;
+    async fn serve(&self, cx: Cx, question: Q, out: Responder<R>) -> Result<(), Error>;
 
     /// Whether the answer to `cx.id`, of which the asker already has parts, goes on by itself from what
     /// this service has stored. If not, the question ends as interrupted.
@@ -24,8 +24,8 @@ pub trait Serve<Q: Message, R: Reply>: Send + Sync + 'static {
 
 /// Why a record could not be handled.
 #[derive(Debug, Clone)]
-pub enum ReadFault {
-    /// May work later: put aside and tried again with growing pauses. [`tg_schemas::ErrorCode::Busy`] says
+pub enum ConsumeError {
+    /// May work later: dead-lettered and tried again with growing pauses. [`tg_schemas::ErrorCode::Busy`] says
     /// that nothing is wrong, only that it is too early.
     Retry {
         /// What went wrong.
@@ -33,11 +33,11 @@ pub enum ReadFault {
         /// Earliest next try, if later than the pause would be.
         after: Option<Duration>,
     },
-    /// Will never work: put aside for people to look at.
+    /// Will never work: dead-lettered for people to look at.
     Dead(Error),
 }
 
-impl From<Error> for ReadFault {
+impl From<Error> for ConsumeError {
     /// Transient and storage errors are retried, everything else is dead.
     fn from(error: Error) -> Self {
         match error.code().retry() {
@@ -49,7 +49,7 @@ impl From<Error> for ReadFault {
 
 /// Takes records.
 #[async_trait]
-pub trait Read<M: Message>: Send + Sync + 'static {
+pub trait RecordConsumer<M: Message>: Send + Sync + 'static {
     /// Makes the record's effect durable, then returns. Called at least once per record: idempotent.
-    async fn read(&self, cx: Cx, record: M) -> Result<(), ReadFault>;
+    async fn consume(&self, cx: Cx, record: M) -> Result<(), ConsumeError>;
 }

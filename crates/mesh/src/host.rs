@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tg_bus::{Bus, Consume, Consumer, Delivery, Mode, Sink, TaskKind};
 use tg_rpc::{Peer, PeerOptions, control};
-use tg_schemas::processors::{ALWAYS_QUEUED, PUT_ASIDE_BASE};
+use tg_schemas::processors::{ALWAYS_QUEUED, DEAD_LETTER_BASE};
 use tg_schemas::{Class, Error, Frame, Subscription, Topic};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -73,7 +73,7 @@ impl Host {
         let queues: Vec<_> = ALWAYS_QUEUED
             .iter()
             // Foreign libraries are asked, not written to.
-            .filter(|(base, _)| !foreign || *base == PUT_ASIDE_BASE)
+            .filter(|(base, _)| !foreign || *base == DEAD_LETTER_BASE)
             .map(|(base, reader)| Subscription::service(Topic::system(Class::Flow, base), reader))
             .collect();
         let topics: Vec<_> = queues.iter().map(|queue| queue.topic.clone()).collect();

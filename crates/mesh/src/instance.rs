@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tg_bus::Consumer;
 
-use crate::slot::Slot;
+use crate::instance_state::InstanceState;
 
 /// Where an instance runs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,7 +16,7 @@ pub(crate) enum At {
 
 /// What is attached at one place.
 pub(crate) struct Instance {
-    pub(crate) slot: Arc<Slot>,
+    pub(crate) slot: Arc<InstanceState>,
     pub(crate) consumers: Vec<Box<dyn Consumer>>,
     pub(crate) row: Arc<str>,
 }

@@ -1,7 +1,7 @@
 //! Which store served last under a name: one durable record on the bus, which only the holder of the claim reads and
 //! writes. A process whose store is another one, an empty one above all, learns from it that the data is elsewhere.
 
-use tg_bus::{Bus, Envelope, Promise, Target};
+use tg_bus::{Bus, Envelope, PublishMode, Target};
 use tg_schemas::{Class, Error, Subscription, Topic};
 
 /// What the record says of a store.
@@ -42,7 +42,7 @@ pub(crate) async fn check(
         body: identity.to_owned().into(),
         ..Envelope::default()
     };
-    bus.publish(&Target::Subscription(queue), record, Promise::Confirmed)
+    bus.publish(&Target::Subscription(queue), record, PublishMode::Confirmed)
         .await?;
     Ok(Lease::Ours)
 }

@@ -4,12 +4,12 @@
 //!   [`rabbitmq`] (lapin).
 //! * [`Mesh`]: one per process. Questions ([`Mesh::ask`]) are answered once, in order, or end with an
 //!   error before their deadline. Records ([`Mesh::record`]) live until their effect does.
-//! * [`Processor`]: what a service hosts. Handlers implement [`Serve`] (questions) or [`Read`] (records)
+//! * [`Processor`]: what a service hosts. Handlers implement [`RequestHandler`] (questions) or [`RecordConsumer`] (records)
 //!   and see a [`Cx`]; the runtime attaches them per system, workspace or flow as config says.
 //! * [`ConfigView`]: the configuration that this process watches, always whole, never half a change.
 //!
 //! A record is handled **at least once**: it is acknowledged after its effect. One that cannot be handled now becomes a
-//! **dead letter** ([`put_aside`]), to be retried, parked or kept; what was sent in a **generation** of its workspace that
+//! **dead letter** ([`dead_letter`]), to be retried, parked or kept; what was sent in a **generation** of its workspace that
 //! has ended by a **tombstone** is not handled at all. A store has one owner at a time, who holds its **lease**
 //! ([`leased_store`]); others are on **standby**. A message of another **epoch** of a flow is refused.
 //!
@@ -36,10 +36,13 @@ mod announce;
 mod attached;
 pub mod config_view;
 mod config_watch;
+mod consume_sink;
+pub mod dead_letter;
 mod erased;
 mod handler;
 mod host;
 mod instance;
+mod instance_state;
 mod lease_record;
 pub mod leased_store;
 mod leases;
@@ -47,19 +50,16 @@ pub mod mesh;
 pub mod middleware;
 pub mod presence;
 pub mod processor;
-pub mod put_aside;
-mod read_sink;
 mod runtime;
 pub mod scope;
 mod serve_sink;
-mod slot;
 pub mod tap;
 mod wiring;
 mod writer_schemas;
 
 pub use announce::tell_full_rooms;
 pub use config_view::ConfigView;
-pub use handler::{Read, ReadFault, Serve};
+pub use handler::{ConsumeError, RecordConsumer, RequestHandler};
 pub use host::Host;
 pub use leased_store::{OpenFault, Owned, OwnedStore};
 pub use mesh::Mesh;
@@ -70,6 +70,6 @@ pub use tap::Tap;
 pub use tg_bus::TaskKind;
 pub use tg_bus::{self, Bus, BusError, Envelope, Mode, bus, embedded, rabbitmq, task};
 pub use tg_rpc::{
-    Answer, Ask, Deadline, Out, Peer, PeerOptions as MeshOptions, ReplyAddress, Standing, answer,
-    deadline, out,
+    Answer, Ask, Deadline, Peer, PeerOptions as MeshOptions, ReplyAddress, Responder, Standing,
+    answer, deadline, responder,
 };

@@ -25,7 +25,7 @@ type Flows = HashMap<(String, String), HostedFlow>;
 struct Process {
     heard: Option<Instant>,
     processors: HashMap<String, (String, Flows)>,
-    /// Rooms of put-aside records that it says are full.
+    /// Rooms of dead letters that it says are full.
     full_rooms: BTreeSet<String>,
 }
 
@@ -138,7 +138,7 @@ impl PresenceView {
         })
     }
 
-    /// Whether the put-aside records of a workspace, or of one of its flows, are as many as there may be.
+    /// Whether the dead letters of a workspace, or of one of its flows, are as many as there may be.
     pub fn room_full(&self, workspace: &str, flow: &str) -> bool {
         self.any(|process| {
             let rooms = &process.full_rooms;

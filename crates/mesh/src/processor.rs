@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tg_schemas::{Message, Reply};
 
 use crate::erased::{ErasedRead, ErasedServe, ReadHandler, ServeHandler};
-use crate::handler::{Read, Serve};
+use crate::handler::{RecordConsumer, RequestHandler};
 use crate::leased_store::Owned;
 
 /// Where the topic of a handler comes from.
@@ -68,7 +68,11 @@ impl Processor {
     }
 
     /// Answers questions of a flow spec, e.g. `request`.
-    pub fn serves<Q: Message, R: Reply>(self, spec: &str, handler: Arc<dyn Serve<Q, R>>) -> Self {
+    pub fn serves<Q: Message, R: Reply>(
+        self,
+        spec: &str,
+        handler: Arc<dyn RequestHandler<Q, R>>,
+    ) -> Self {
         self.with(
             spec,
             Place::Flow,
@@ -77,7 +81,7 @@ impl Processor {
     }
 
     /// Takes records of a flow spec, e.g. `input`.
-    pub fn reads<M: Message>(self, spec: &str, handler: Arc<dyn Read<M>>) -> Self {
+    pub fn reads<M: Message>(self, spec: &str, handler: Arc<dyn RecordConsumer<M>>) -> Self {
         self.with(
             spec,
             Place::Flow,
@@ -86,7 +90,7 @@ impl Processor {
     }
 
     /// Takes records of a topic that the mesh itself adds to every flow, e.g. `agent-step`.
-    pub fn reads_own<M: Message>(self, base: &str, handler: Arc<dyn Read<M>>) -> Self {
+    pub fn reads_own<M: Message>(self, base: &str, handler: Arc<dyn RecordConsumer<M>>) -> Self {
         self.with(
             base,
             Place::FlowOwn,
@@ -99,7 +103,7 @@ impl Processor {
     pub fn serves_own<Q: Message, R: Reply>(
         self,
         base: &str,
-        handler: Arc<dyn Serve<Q, R>>,
+        handler: Arc<dyn RequestHandler<Q, R>>,
     ) -> Self {
         self.with(
             base,
@@ -112,7 +116,7 @@ impl Processor {
     pub fn serves_workspace<Q: Message, R: Reply>(
         self,
         base: &str,
-        handler: Arc<dyn Serve<Q, R>>,
+        handler: Arc<dyn RequestHandler<Q, R>>,
     ) -> Self {
         self.with(
             base,
@@ -125,7 +129,7 @@ impl Processor {
     pub fn serves_system<Q: Message, R: Reply>(
         self,
         base: &str,
-        handler: Arc<dyn Serve<Q, R>>,
+        handler: Arc<dyn RequestHandler<Q, R>>,
     ) -> Self {
         self.with(
             base,
@@ -135,7 +139,7 @@ impl Processor {
     }
 
     /// Takes records from `flow:tg:<base>`.
-    pub fn reads_system<M: Message>(self, base: &str, handler: Arc<dyn Read<M>>) -> Self {
+    pub fn reads_system<M: Message>(self, base: &str, handler: Arc<dyn RecordConsumer<M>>) -> Self {
         self.with(
             base,
             Place::System,

@@ -13,7 +13,7 @@ use crate::mesh::Mesh;
 use crate::middleware::Follow;
 use tg_rpc::Answer;
 use tg_rpc::Ask;
-use tg_rpc::Out;
+use tg_rpc::Responder;
 use tg_rpc::deadline::Deadline;
 
 /// Where an instance of a processor runs.
@@ -128,7 +128,7 @@ impl Cx {
         &self,
         spec: &str,
         question: &Q,
-        out: Out<R>,
+        out: Responder<R>,
     ) -> Result<(), Error> {
         self.forward_on(self.topic(spec)?, question, out).await
     }
@@ -141,7 +141,7 @@ impl Cx {
         &self,
         topic: &Topic,
         question: &Q,
-        out: Out<R>,
+        out: Responder<R>,
     ) -> Result<(), Error> {
         let mut options = self.ask_options();
         options.parent = self.headers.parent.as_deref().map(Into::into);

@@ -3,14 +3,15 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 use tg_schemas::{Class, Error, ErrorCode, Frame, Headers, Subscription, Topic};
 
+use crate::consume_sink::has_ended;
 use crate::erased::{ErasedServe, Outcome};
-use crate::read_sink::has_ended;
+use crate::instance_state::{Done, InstanceState, note};
 use crate::scope::Scope;
-use crate::slot::{Done, Slot, note};
 use tg_bus::TaskKind;
 use tg_bus::{Delivery, Envelope, Mode, Sink};
 use tg_rpc::deadline::{Deadline, QUESTION};
@@ -21,7 +22,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Feeds a [`crate::Serve`] handler.
 pub(crate) struct ServeSink {
-    pub(crate) slot: Arc<Slot>,
+    pub(crate) slot: Arc<InstanceState>,
     pub(crate) handler: Arc<dyn ErasedServe>,
     pub(crate) limit: usize,
     pub(crate) running: Arc<AtomicUsize>,
@@ -141,7 +142,7 @@ impl ServeSink {
 }
 
 async fn ask_again(
-    slot: &Arc<Slot>,
+    slot: &Arc<InstanceState>,
     handler: &dyn ErasedServe,
     headers: Headers,
     deadline: Deadline,
@@ -160,7 +161,7 @@ async fn ask_again(
 }
 
 async fn answer(
-    slot: &Arc<Slot>,
+    slot: &Arc<InstanceState>,
     handler: &dyn ErasedServe,
     envelope: Envelope,
     deadline: Deadline,

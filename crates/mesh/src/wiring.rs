@@ -6,13 +6,13 @@ use std::sync::atomic::AtomicUsize;
 use tg_schemas::flow_record::ProcessorRow;
 use tg_schemas::{Class, FlowId, Subscription, Topic, WorkspaceId};
 
+use crate::consume_sink::ConsumeSink;
 use crate::instance::At;
+use crate::instance_state::InstanceState;
 use crate::mesh::Mesh;
 use crate::processor::{Handler, Hosted, Place, Processor};
-use crate::read_sink::ReadSink;
 use crate::scope::Scope;
 use crate::serve_sink::{ServeSink, response_topic};
-use crate::slot::Slot;
 use tg_bus::{BusError, Consume, Consumer};
 
 /// The handlers of one processor.
@@ -46,12 +46,12 @@ impl Wiring {
         mesh: &Mesh,
         at: &At,
         row: &str,
-    ) -> Result<Option<(Arc<Slot>, Vec<Box<dyn Consumer>>)>, BusError> {
+    ) -> Result<Option<(Arc<InstanceState>, Vec<Box<dyn Consumer>>)>, BusError> {
         let Some(scope) = self.scope(at, row) else {
             tracing::warn!(processor = %self.id, ?at, "a processor row cannot be read");
             return Ok(None);
         };
-        let slot = Slot::new(mesh.clone(), scope.clone());
+        let slot = InstanceState::new(mesh.clone(), scope.clone());
         let starts = self
             .handlers
             .iter()
@@ -142,7 +142,7 @@ impl Wiring {
     async fn consume(
         &self,
         mesh: &Mesh,
-        slot: &Arc<Slot>,
+        slot: &Arc<InstanceState>,
         scope: &Scope,
         hosted: &Hosted,
         subscription: Subscription,
@@ -167,7 +167,7 @@ impl Wiring {
                 mesh.bus().consume(&subscription, how, sink).await
             }
             Handler::Read(handler) => {
-                let sink = Arc::new(ReadSink {
+                let sink = Arc::new(ConsumeSink {
                     slot: slot.clone(),
                     handler: handler.clone(),
                     subscription: subscription.clone(),

@@ -1,5 +1,5 @@
 //! Records of another release: their writers' schemas are looked up in the configuration by fingerprint, so that
-//! what waited in a queue, or was put aside, through an upgrade can be read.
+//! what waited in a queue, or was dead-lettered, through an upgrade can be read.
 
 use std::time::Duration;
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tg_bus::{
-    BusError, Consume, Consumer, Delivery, Envelope, Link, Promise, Routed, Sink, Target, TaskKind,
+    BusError, Consume, Consumer, Delivery, Envelope, Link, PublishMode, Routed, Sink, Target,
+    TaskKind,
 };
 use tg_schemas::{Class, Error, ErrorCode, Frame, Headers, Subscription, Topic};
 use tokio::sync::Notify;
@@ -223,7 +224,7 @@ impl RequestClient {
                     question.exchange.lock().asked(Instant::now());
                     return Ok(());
                 }
-                Published::Sent(Ok(Routed::Nowhere)) => {
+                Published::Sent(Ok(Routed::Unroutable)) => {
                     if port.reconnected_within(UNSERVED_AFTER_RECONNECT) {
                         patience = UNSERVED_AFTER_RECONNECT;
                     }
@@ -267,7 +268,7 @@ impl RequestClient {
         let publish = self
             .0
             .port
-            .publish(&question.target, envelope, Promise::Confirmed);
+            .publish(&question.target, envelope, PublishMode::Confirmed);
         let mut publish = std::pin::pin!(publish);
         loop {
             tokio::select! {
@@ -415,8 +416,12 @@ impl RequestClient {
             let mut gone = true;
             for _ in 0..2 {
                 let look = Envelope::default();
-                let found = this.0.port.publish(&target, look, Promise::Confirmed).await;
-                gone &= found == Ok(Routed::Nowhere);
+                let found = this
+                    .0
+                    .port
+                    .publish(&target, look, PublishMode::Confirmed)
+                    .await;
+                gone &= found == Ok(Routed::Unroutable);
                 if found == Ok(Routed::Queued) {
                     this.0.note_found(&server);
                 }

@@ -6,7 +6,7 @@
 //!   requests **retransmission**, detects a server that died, and enforces the deadline.
 //! * [`ReplyServer`]: the answering end. It numbers the parts, keeps them in a **retransmit buffer**, sends a
 //!   **heartbeat** while silent, applies **backpressure** by a window of parts and bytes, and stops on cancel.
-//! * [`Answer`] reads one answer, [`Out`] writes one.
+//! * [`Answer`] reads one answer, [`Responder`] writes one.
 //!
 //! A question's id is its **idempotency key**: asked again under it, work that is still going on is found again, and work
 //! that a ledger knows is not done twice. A record is written **at least once**; its readers know it by its id.
@@ -21,10 +21,10 @@ pub mod control;
 pub mod deadline;
 mod exchange;
 mod joined;
-pub mod out;
 pub mod peer;
 pub mod port;
 pub(crate) mod reorder;
+pub mod responder;
 pub mod server;
 pub mod window;
 
@@ -32,8 +32,8 @@ pub use address::ReplyAddress;
 pub use answer::Answer;
 pub use client::RequestClient;
 pub use deadline::Deadline;
-pub use out::Out;
 pub use peer::{Ask, Peer, PeerOptions};
 pub use port::Port;
 pub use reorder::interrupted;
+pub use responder::Responder;
 pub use server::{ReplyServer, ReplyStream, Standing};

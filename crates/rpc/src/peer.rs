@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tg_bus::{
-    Bus, BusError, Consumer, Delivery, Envelope, Handover, Link, Mode, Promise, Routed, Sink,
+    Bus, BusError, Consumer, Delivery, Envelope, Handover, Link, Mode, PublishMode, Routed, Sink,
     Target, TaskKind,
 };
 use tg_schemas::codec::{self, ContentType};
@@ -17,8 +17,8 @@ use crate::address::ReplyAddress;
 use crate::answer::Answer;
 use crate::client::{NewQuestion, RequestClient};
 use crate::deadline::{Deadline, GAP, QUESTION, STREAM};
-use crate::out::Out;
 use crate::port::Port;
+use crate::responder::Responder;
 use crate::server::{ReplyServer, Standing};
 
 /// Questions deeper than this are a loop.
@@ -333,11 +333,11 @@ impl Peer {
         loop {
             let publish = self
                 .port()
-                .publish(target, envelope.clone(), Promise::Confirmed);
+                .publish(target, envelope.clone(), PublishMode::Confirmed);
             match publish.await {
                 Ok(Routed::Queued) => return Ok(()),
-                Ok(Routed::Nowhere) if !must_be_read => return Ok(()),
-                Ok(Routed::Nowhere) => {
+                Ok(Routed::Unroutable) if !must_be_read => return Ok(()),
+                Ok(Routed::Unroutable) => {
                     unread += 1;
                     if unread > 10 {
                         return Err(Error::new(
@@ -376,15 +376,19 @@ impl Peer {
             ..Envelope::default()
         };
         self.bus()
-            .publish(&Target::Topic(topic.clone()), envelope, Promise::Confirmed)
+            .publish(
+                &Target::Topic(topic.clone()),
+                envelope,
+                PublishMode::Confirmed,
+            )
             .await?;
         Ok(())
     }
 
     /// Goes on with an answer that was released. `None` while this process still works on it.
-    pub fn resume<R: Reply>(&self, address: ReplyAddress) -> Option<Out<R>> {
+    pub fn resume<R: Reply>(&self, address: ReplyAddress) -> Option<Responder<R>> {
         let stream = self.0.server.open(&address)?;
-        Some(Out::new(self.0.server.clone(), stream))
+        Some(Responder::new(self.0.server.clone(), stream))
     }
 
     /// Asks the asker of an answer that another process began, and that is to be resumed here, where it

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tg_bus::{Bus, BusError, Envelope, Link, Promise, Routed, Target, TaskKind, Tasks};
+use tg_bus::{Bus, BusError, Envelope, Link, PublishMode, Routed, Target, TaskKind, Tasks};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -68,7 +68,7 @@ impl Port {
         &self,
         target: &Target,
         envelope: Envelope,
-        promise: Promise,
+        promise: PublishMode,
     ) -> Result<Routed, BusError> {
         let work = self.bus().publish(target, envelope, promise);
         tokio::time::timeout(PUBLISH, work)
@@ -83,7 +83,7 @@ impl Port {
     pub fn post(&self, to: Target, envelope: Envelope) {
         let bus = self.bus().clone();
         self.spawn(TaskKind::Handler, async move {
-            let _ = bus.publish(&to, envelope, Promise::Sent).await;
+            let _ = bus.publish(&to, envelope, PublishMode::FireAndForget).await;
         });
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use tg_bus::{Envelope, Handover, Link, Promise, Routed, Target, TaskKind};
+use tg_bus::{Envelope, Handover, Link, PublishMode, Routed, Target, TaskKind};
 use tg_schemas::codec::ContentType;
 use tg_schemas::{Error, ErrorCode, Frame, Headers, Topic};
 use tokio::sync::{Notify, watch};
@@ -254,7 +254,11 @@ impl ReplyServer {
                     ..Envelope::default()
                 };
                 // A bus that is away for now is asked again.
-                let _ = self.0.port.publish(&to, envelope, Promise::Sent).await;
+                let _ = self
+                    .0
+                    .port
+                    .publish(&to, envelope, PublishMode::FireAndForget)
+                    .await;
                 tokio::time::sleep(ASK_AGAIN).await;
             }
         };
@@ -349,9 +353,9 @@ impl ReplyServer {
         };
         // What is lost here shows as a gap and is asked for again.
         let promise = if held.foreign {
-            Promise::Confirmed
+            PublishMode::Confirmed
         } else {
-            Promise::Sent
+            PublishMode::FireAndForget
         };
         let mut sent = Ok(Routed::Queued);
         for message in join(parts, !held.foreign) {
@@ -460,7 +464,7 @@ impl ReplyServer {
                 let (bus, to) = (self.0.port.bus().clone(), held.reply_to.clone());
                 self.0.port.spawn(TaskKind::Handler, async move {
                     for part in parts {
-                        let _ = bus.publish(&to, part, Promise::Sent).await;
+                        let _ = bus.publish(&to, part, PublishMode::FireAndForget).await;
                     }
                 });
             }

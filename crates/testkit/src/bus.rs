@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::rabbitmq::RabbitNode;
 use tempfile::TempDir;
 use tg_bus::bus::{
-    Bus, BusError, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link, Mode, Promise,
+    Bus, BusError, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link, Mode, PublishMode,
     Routed, Sink, Target,
 };
 use tg_bus::embedded::{EmbeddedBus, EmbeddedOptions};
@@ -151,7 +151,7 @@ pub trait BusExt {
 
 impl BusExt for dyn Bus {
     async fn say(&self, target: &Target, text: &str) -> Result<Routed, BusError> {
-        within(self.publish(target, message(text), Promise::Confirmed)).await
+        within(self.publish(target, message(text), PublishMode::Confirmed)).await
     }
 
     async fn send(&self, topic: &Topic, text: &str) {

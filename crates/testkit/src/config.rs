@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tg_mesh::{Cx, Mesh, Out, Serve};
+use tg_mesh::{Cx, Mesh, RequestHandler, Responder};
 use tg_schemas::msg::{ConfigPush, ConfigRequest, ConfigResponse, ConfigValue, WorkspaceChanges};
 use tg_schemas::{Class, Error, ErrorCode, Topic};
 
@@ -254,12 +254,12 @@ fn row(workspace: &str, kind: &str, key: &str, value: &str) -> ConfigValue {
 }
 
 #[async_trait]
-impl Serve<ConfigRequest, ConfigResponse> for Config {
+impl RequestHandler<ConfigRequest, ConfigResponse> for Config {
     async fn serve(
         &self,
         cx: Cx,
         ask: ConfigRequest,
-        mut out: Out<ConfigResponse>,
+        mut out: Responder<ConfigResponse>,
     ) -> Result<(), Error> {
         let workspace = match cx.workspace() {
             "" => ask.workspace.clone(),

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use tg_mesh::{Cx, Out, Read, ReadFault, Serve};
+use tg_mesh::{ConsumeError, Cx, RecordConsumer, RequestHandler, Responder};
 use tg_schemas::msg::{
     DocumentMetadata, EmbeddingsRequest, EmbeddingsResponse, LibrarianRequest, LibrarianResponse,
     LibraryTexts,
@@ -52,8 +52,8 @@ impl<M: Clone> Kept<M> {
 }
 
 #[async_trait]
-impl<M: Message + Clone + Sync> Read<M> for Kept<M> {
-    async fn read(&self, _: Cx, record: M) -> Result<(), ReadFault> {
+impl<M: Message + Clone + Sync> RecordConsumer<M> for Kept<M> {
+    async fn consume(&self, _: Cx, record: M) -> Result<(), ConsumeError> {
         self.0.send_modify(|all| all.push(record));
         Ok(())
     }
@@ -85,12 +85,12 @@ impl Embeddings {
 }
 
 #[async_trait]
-impl Serve<EmbeddingsRequest, EmbeddingsResponse> for Embeddings {
+impl RequestHandler<EmbeddingsRequest, EmbeddingsResponse> for Embeddings {
     async fn serve(
         &self,
         _: Cx,
         ask: EmbeddingsRequest,
-        mut out: Out<EmbeddingsResponse>,
+        mut out: Responder<EmbeddingsResponse>,
     ) -> Result<(), Error> {
         self.questions.fetch_add(1, Ordering::SeqCst);
         if self.down.load(Ordering::SeqCst) {
@@ -243,7 +243,7 @@ impl Library {
     async fn stream(
         &self,
         ask: &LibrarianRequest,
-        out: &mut Out<LibrarianResponse>,
+        out: &mut Responder<LibrarianResponse>,
     ) -> Result<(), Error> {
         let (_, content) = {
             let documents = self.documents.lock();
@@ -274,12 +274,12 @@ impl Library {
 }
 
 #[async_trait]
-impl Serve<LibrarianRequest, LibrarianResponse> for Library {
+impl RequestHandler<LibrarianRequest, LibrarianResponse> for Library {
     async fn serve(
         &self,
         _: Cx,
         ask: LibrarianRequest,
-        mut out: Out<LibrarianResponse>,
+        mut out: Responder<LibrarianResponse>,
     ) -> Result<(), Error> {
         if ask.operation == "stream-document" {
             return self.stream(&ask, &mut out).await;
@@ -289,8 +289,8 @@ impl Serve<LibrarianRequest, LibrarianResponse> for Library {
 }
 
 #[async_trait]
-impl Read<LibraryTexts> for Library {
-    async fn read(&self, _: Cx, record: LibraryTexts) -> Result<(), ReadFault> {
+impl RecordConsumer<LibraryTexts> for Library {
+    async fn consume(&self, _: Cx, record: LibraryTexts) -> Result<(), ConsumeError> {
         let texts = record.texts.into_iter().map(|text| (text.id, text.text));
         self.texts.lock().extend(texts);
         Ok(())

@@ -18,7 +18,7 @@ use tokio::sync::{Mutex as AsyncMutex, watch};
 
 use tg_bus::{
     Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link, Mode,
-    Promise, QueueState, Routed, Settle, Sink, Target,
+    PublishMode, QueueState, Routed, Settle, Sink, Target,
 };
 use tg_bus::{TaskKind, Tasks};
 
@@ -212,7 +212,7 @@ impl Bus for FaultyBus {
         &self,
         target: &Target,
         envelope: Envelope,
-        promise: Promise,
+        promise: PublishMode,
     ) -> Result<Routed, BusError> {
         let core = &self.core;
         core.up()?;
@@ -237,7 +237,9 @@ impl Bus for FaultyBus {
             let (inner, target) = (core.inner.clone(), target.clone());
             core.tasks.spawn(TaskKind::Background, async move {
                 tokio::time::sleep(pause).await;
-                let _ = inner.publish(&target, envelope, Promise::Sent).await;
+                let _ = inner
+                    .publish(&target, envelope, PublishMode::FireAndForget)
+                    .await;
             });
             return Ok(Routed::Queued);
         }

@@ -8,8 +8,10 @@ use tg_runs::RunId;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use tg_mesh::{Ask, Cx, Deadline, Host, MeshOptions, Processor, Read, ReadFault, put_aside};
-use tg_schemas::msg::{PutAside, RUN_TALLY, RunTally, RunTallyEntry};
+use tg_mesh::{
+    Ask, ConsumeError, Cx, Deadline, Host, MeshOptions, Processor, RecordConsumer, dead_letter,
+};
+use tg_schemas::msg::{DeadLetter, RUN_TALLY, RunTally, RunTallyEntry};
 use tg_schemas::{Class, Error, FlowId, Message, Reply, Topic, WorkspaceId};
 use tokio::sync::watch;
 
@@ -26,8 +28,8 @@ const NAME: &str = "default";
 struct Tally(watch::Sender<Vec<RunTallyEntry>>);
 
 #[async_trait]
-impl Read<RunTally> for Tally {
-    async fn read(&self, _: Cx, record: RunTally) -> Result<(), ReadFault> {
+impl RecordConsumer<RunTally> for Tally {
+    async fn consume(&self, _: Cx, record: RunTally) -> Result<(), ConsumeError> {
         self.0.send_modify(|all| all.extend(record.entries));
         Ok(())
     }
@@ -208,16 +210,16 @@ impl TestFlow {
         entry.expect("it was there")
     }
 
-    /// Why the next record was put aside. Panics when none is.
-    pub async fn put_aside(&self) -> String {
+    /// Why the next record was dead-lettered. Panics when none is.
+    pub async fn dead_letter_reason(&self) -> String {
         self.dead_letter().await.detail
     }
 
-    /// The next record that is put aside. Panics when none is.
-    pub async fn dead_letter(&self) -> PutAside {
+    /// The next record that becomes a dead letter. Panics when none is.
+    pub async fn dead_letter(&self) -> DeadLetter {
         let aside = async {
             loop {
-                let taken = self.mesh.bus().take(&put_aside::subscription()).await;
+                let taken = self.mesh.bus().take(&dead_letter::subscription()).await;
                 if let Some(delivery) = taken.expect("the bus runs") {
                     let record = delivery.envelope.read().expect("a record");
                     delivery.ack();
@@ -227,6 +229,6 @@ impl TestFlow {
             }
         };
         let soon = tokio::time::timeout(SOON, aside).await;
-        soon.expect("a record is put aside")
+        soon.expect("a record is dead-lettered")
     }
 }

@@ -190,7 +190,7 @@ impl Rule {
 /// One recorded call.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// Path of the door, e.g. `/v1/chat/completions`.
+    /// Path of the endpoint, e.g. `/v1/chat/completions`.
     pub path: String,
     /// Request body.
     pub body: Value,

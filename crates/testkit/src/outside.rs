@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use tg_bus::embedded::EmbeddedBus;
 use tg_bus::rabbitmq::{RabbitBus, RabbitOptions};
-use tg_bus::{Bus, Envelope, Mode, Promise, Routed, Target};
+use tg_bus::{Bus, Envelope, Mode, PublishMode, Routed, Target};
 use tg_schemas::codec::{self, ContentType};
 use tg_schemas::{Headers, Message, Topic, records};
 use tg_storage::Durability;
@@ -38,7 +38,9 @@ pub async fn publish(broker: Option<&str>, data: &Path, all: Vec<Sent>) -> Resul
     };
     for (topic, envelope) in all {
         let target = Target::Topic(topic.clone());
-        let routed = bus.publish(&target, envelope, Promise::Confirmed).await?;
+        let routed = bus
+            .publish(&target, envelope, PublishMode::Confirmed)
+            .await?;
         ensure!(routed == Routed::Queued, "{topic}: nobody reads it");
     }
     bus.close().await;

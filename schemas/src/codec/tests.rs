@@ -48,7 +48,7 @@ fn every_message_agrees_with_its_schema() {
         CollectionManagementRequest CollectionManagementResponse UserInput UserRecord WorkspaceInput
         WorkspaceRecord ApiKeyInput ApiKeyRecord GroupInput GrantInput IamRequest IamResponse AuditEvent
         Metadata UserContext Assignment Entitlement OverrideAuthority Delegation
-        Usage PutAside Presence HostedProcessor HostedFlow AgentRun AgentRunStep
+        Usage DeadLetter Presence HostedProcessor HostedFlow AgentRun AgentRunStep
         RunWritten RunTallyEntry RunTally LibraryText LibraryTexts Retract CollectionDrop CollectionDropped ProcessingError
         NeighbourhoodRequest LabelledTerm Neighbour NeighbourhoodResponse SourcesRequest TracedSource
         SourceDocument SourcesResponse

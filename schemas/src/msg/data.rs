@@ -58,7 +58,7 @@ pub struct RunTallyEntry {
     /// What the record is about, e.g. a page or chunk.
     #[serde(deserialize_with = "nullable")]
     pub subject: String,
-    /// `ok`, or `failed` when it was put aside for good. `part`: it is still being handled, only `written` counts.
+    /// `ok`, or `failed` when it was dead-lettered for good. `part`: it is still being handled, only `written` counts.
     #[serde(deserialize_with = "nullable")]
     pub outcome: String,
     /// Why it failed, or what was left out of one that is `ok`; fit for clients.
@@ -136,7 +136,7 @@ pub struct Retract {
 
 message!(Retract);
 
-/// A store drops everything it holds of a collection up to an incarnation. Idempotent.
+/// A store drops everything it holds of a collection up to a generation. Idempotent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct CollectionDrop {
@@ -146,9 +146,9 @@ pub struct CollectionDrop {
     /// Collection id.
     #[serde(deserialize_with = "nullable")]
     pub collection: String,
-    /// The last incarnation to drop; the next one is another collection of the same name.
-    #[serde(deserialize_with = "nullable")]
-    pub incarnation: i64,
+    /// The last generation to drop; the next one is another collection of the same name.
+    #[serde(rename = "incarnation", deserialize_with = "nullable")]
+    pub generation: i64,
 }
 
 message!(CollectionDrop);

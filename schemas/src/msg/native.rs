@@ -1,4 +1,4 @@
-//! Records that only native processes exchange: usage, put-aside records, presence.
+//! Records that only native processes exchange: usage, dead letters, presence.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ message!(Usage);
 /// base64 text: such records are still read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
-pub struct PutAside {
+pub struct DeadLetter {
     /// Topic the record was published to, e.g. `flow:tg:triples-store:default:default`.
     #[serde(deserialize_with = "nullable")]
     pub topic: String,
@@ -82,7 +82,7 @@ pub struct PutAside {
     pub raw: Option<Bytes>,
 }
 
-impl PutAside {
+impl DeadLetter {
     /// The record's body.
     ///
     /// # Errors
@@ -98,7 +98,7 @@ impl PutAside {
     }
 }
 
-impl crate::Message for PutAside {
+impl crate::Message for DeadLetter {
     const NAME: &'static str = "PutAside";
     const AVRO: &'static str = include_str!("../../avro/PutAside.avsc");
 

@@ -52,7 +52,7 @@ pub async fn bootstrap(mesh: &Mesh, seed: Seed) -> Result<(), Error> {
     start_flow(mesh).await
 }
 
-/// Keeps the schemas of this release's records beside those of releases before: what waits in queues or is put aside
+/// Keeps the schemas of this release's records beside those of releases before: what waits in queues or becomes a dead letter
 /// through an upgrade is read with them.
 async fn keep_schemas(mesh: &Mesh) -> Result<(), Error> {
     let ours = records::schemas();

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use tg_config::{Seed, bootstrap};
 use tg_mesh::bus::{Consume, Delivery, Sink};
-use tg_mesh::{Ask, Bus, Cx, Deadline, Host, MeshOptions, Out, Processor, Serve};
+use tg_mesh::{Ask, Bus, Cx, Deadline, Host, MeshOptions, Processor, RequestHandler, Responder};
 use tg_schemas::codec;
 use tg_schemas::msg::{
     ConfigKey, ConfigPush, ConfigRequest, ConfigResponse, ConfigValue, FlowRequest, FlowResponse,
@@ -212,12 +212,12 @@ async fn a_restart_announces_everything_at_the_version_it_had(place: Place) {
 struct Flows(Mutex<Vec<FlowRequest>>);
 
 #[async_trait]
-impl Serve<FlowRequest, FlowResponse> for Flows {
+impl RequestHandler<FlowRequest, FlowResponse> for Flows {
     async fn serve(
         &self,
         _: Cx,
         ask: FlowRequest,
-        mut out: Out<FlowResponse>,
+        mut out: Responder<FlowResponse>,
     ) -> Result<(), Error> {
         let mut reply = FlowResponse::default();
         if ask.operation == "start-flow" {

@@ -1,12 +1,12 @@
-//! Blueprints, flow lifecycle and put-aside records.
+//! Blueprints, flow lifecycle and dead letters.
 //!
 //! * [`engine`]: blueprints checked and resolved, starts planned, what a stop may take away. Pure.
-//! * `service`: start-flow and stop-flow, each finished after a crash at any point; put-aside records and
+//! * `service`: start-flow and stop-flow, each finished after a crash at any point; dead letters and
 //!   their retries; the operators' questions.
-//! * `store`: epochs, progress of stops, put-aside records: traits, the adapter over SQLite, and the suite that adapters
+//! * `store`: epochs, progress of stops, dead letters: traits, the adapter over SQLite, and the suite that adapters
 //!   pass.
 //! * `config`: what is asked of the config service, which keeps flow records and processor rows.
-//! * `handlers`: the doors, and the queue of put-aside records.
+//! * `handlers`: the endpoints, and the queue of dead letters.
 //!
 //! The only service that declares and removes a flow's names. It never reads a message's body.
 

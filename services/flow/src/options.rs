@@ -1,4 +1,4 @@
-//! What whoever starts the service decides: room for put-aside records, and how long things may take.
+//! What whoever starts the service decides: room for dead letters, and how long things may take.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use tg_storage::Durability;
 tg_settings::options! {
     /// Options of the flow service.
     pub struct Options {
-        /// Put-aside records of one workspace at most; a flow may have half of them.
-        put_aside_records: u64 = 500_000, Whole(2..=1 << 30);
-        /// Put-aside records of one workspace at most, in MiB; a flow may have half of it.
-        put_aside_mb: u64 = 2048, Whole(1..=1 << 20);
+        /// Dead letters of one workspace at most; a flow may have half of them.
+        dead_letter_records: u64 = 500_000, Whole(2..=1 << 30);
+        /// Dead letters of one workspace at most, in MiB; a flow may have half of it.
+        dead_letter_mb: u64 = 2048, Whole(1..=1 << 20);
     }
     given {
         /// Directory of the service's file.
@@ -24,11 +24,11 @@ tg_settings::options! {
 }
 
 impl Options {
-    /// Room for put-aside records.
+    /// Room for dead letters.
     pub(crate) fn quotas(&self) -> Quotas {
         Quotas::of_workspaces(Quota {
-            records: self.put_aside_records,
-            bytes: self.put_aside_mb << 20,
+            records: self.dead_letter_records,
+            bytes: self.dead_letter_mb << 20,
         })
     }
 }
@@ -57,7 +57,7 @@ impl Default for Waits {
     }
 }
 
-/// How many put-aside records a workspace, or a flow, may have.
+/// How many dead letters a workspace, or a flow, may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
     /// Records.
@@ -66,7 +66,7 @@ pub struct Quota {
     pub bytes: u64,
 }
 
-/// Room for put-aside records: retries, parked and stale records, dead letters.
+/// Room for dead letters: retries, parked and stale records, dead letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quotas {
     /// Of each workspace.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use tg_collections::reaper;
 use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
 use tg_schemas::Error;
-use tg_schemas::msg::PutAside;
-use tg_schemas::processors::PUT_ASIDE_BASE;
+use tg_schemas::msg::DeadLetter;
+use tg_schemas::processors::DEAD_LETTER_BASE;
 use tg_storage::StorageError;
 
 use crate::handlers::{Handler, Reading};
@@ -42,7 +42,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Error
     let processor = Processor::new(PROCESSOR)
         .serves_workspace("flow", handler.clone())
         .serves_system("flow", handler)
-        .reads_system::<PutAside>(PUT_ASIDE_BASE, Arc::new(Reading(service)))
+        .reads_system::<DeadLetter>(DEAD_LETTER_BASE, Arc::new(Reading(service)))
         .watches(&["flow", "flow-blueprint", "parameter-type", "processor-spec"])
         .owns(store);
     Ok(vec![processor])

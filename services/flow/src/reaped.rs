@@ -1,4 +1,4 @@
-//! What the reaper of deleted workspaces does here: records that were put aside for their flows go. The flows were
+//! What the reaper of deleted workspaces does here: records that were dead-lettered for their flows go. The flows were
 //! stopped, so none of it comes back with a restored workspace.
 
 use async_trait::async_trait;

@@ -12,7 +12,7 @@ use tg_schemas::{Error, ErrorCode};
 use crate::auth::Identity;
 use crate::fair::Pool;
 use crate::fault::Fault;
-use crate::options::Regime;
+use crate::options::AuthMode;
 
 /// What is larger is read off the runtime's threads.
 const LARGE: usize = 1 << 20;
@@ -98,11 +98,11 @@ pub(crate) enum Users {
     Many,
 }
 
-impl From<Regime> for Users {
-    fn from(regime: Regime) -> Self {
+impl From<AuthMode> for Users {
+    fn from(regime: AuthMode) -> Self {
         match regime {
-            Regime::None => Self::One,
-            Regime::Iam => Self::Many,
+            AuthMode::None => Self::One,
+            AuthMode::Iam => Self::Many,
         }
     }
 }

@@ -36,7 +36,7 @@ pub(crate) struct Peer {
     pub(crate) life: Arc<Life>,
 }
 
-/// Serves a connection to its end. When the doors close, what runs may end.
+/// Serves a connection to its end. When the endpoints close, what runs may end.
 pub(crate) async fn serve(
     app: Shared,
     router: Router,

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use tg_schemas::Error;
 
 use crate::dispatch::Target;
-use crate::doors::socket_frame;
+use crate::endpoints::socket_frame;
 use crate::registry::{self, Gate};
 use crate::routes::ROUTES;
 use crate::translate::bulk::{BulkKind, Record};
@@ -61,23 +61,23 @@ fn every_socket_is_described() {
     }
 }
 
-/// Each code that a door closes a socket with is in the description, and no other.
+/// Each code that a endpoint closes a socket with is in the description, and no other.
 #[test]
 fn every_close_code_is_described() {
     let asyncapi = document(ASYNCAPI);
-    let common = include_str!("doors/socket.rs");
+    let common = include_str!("endpoints/socket.rs");
     let shared = common
         .split("/// The same for sockets of bulk data.")
         .last();
-    let doors = [
+    let endpoints = [
         ("socket", common.replace(shared.unwrap_or_default(), "")),
         (
             "import",
-            include_str!("doors/import.rs").replace("too_big(", "close_code::SIZE"),
+            include_str!("endpoints/import.rs").replace("too_big(", "close_code::SIZE"),
         ),
-        ("export", include_str!("doors/export.rs").to_owned()),
+        ("export", include_str!("endpoints/export.rs").to_owned()),
     ];
-    for (door, code) in doors {
+    for (endpoint, code) in endpoints {
         let named = [
             (1000, "close_code::NORMAL"),
             (1001, "close_code::AWAY"),
@@ -92,9 +92,9 @@ fn every_close_code_is_described() {
         ];
         let closes = named.iter().filter(|(_, name)| code.contains(name));
         let closes: BTreeSet<String> = closes.map(|(code, _)| code.to_string()).collect();
-        let described = object(&asyncapi, &format!("/x-close-codes/{door}"));
+        let described = object(&asyncapi, &format!("/x-close-codes/{endpoint}"));
         let described: BTreeSet<String> = described.keys().cloned().collect();
-        assert_eq!(closes, described, "{door}");
+        assert_eq!(closes, described, "{endpoint}");
     }
 }
 

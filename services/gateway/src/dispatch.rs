@@ -1,5 +1,5 @@
 //! The one way from an authenticated caller to a running question: authorise, resolve workspace and
-//! flow, find the topic, count the work, ask. Every door goes through here.
+//! flow, find the topic, count the work, ask. Every endpoint goes through here.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -100,13 +100,13 @@ pub(crate) struct Meta {
     pub(crate) request_id: Arc<str>,
     /// W3C trace context.
     pub(crate) traceparent: Arc<str>,
-    /// Which door.
-    pub(crate) door: &'static str,
+    /// Which endpoint.
+    pub(crate) endpoint: &'static str,
     /// A program on this machine asks, from this address.
     pub(crate) local: Option<IpAddr>,
 }
 
-/// A request as a door read it.
+/// A request as a endpoint read it.
 pub(crate) struct Call {
     pub(crate) target: Target,
     pub(crate) body: Body,
@@ -116,13 +116,13 @@ pub(crate) struct Call {
     pub(crate) timeout: Option<Duration>,
     /// The work goes on when the caller goes away.
     pub(crate) detach: bool,
-    /// The door gives one reply, not the parts.
+    /// The endpoint gives one reply, not the parts.
     pub(crate) whole: bool,
     pub(crate) meta: Meta,
 }
 
 impl Call {
-    /// Whether the caller wants one reply: because of the door, or as it asks a flow for neither pieces nor
+    /// Whether the caller wants one reply: because of the endpoint, or as it asks a flow for neither pieces nor
     /// explanations. Official clients that do not stream take the first frame for the answer.
     fn is_whole(&self) -> bool {
         let asked = |key: &str| self.body.get(key) == Some(&Value::Bool(true));
@@ -139,9 +139,9 @@ impl App {
         call: Call,
         cancel: CancellationToken,
     ) -> Result<Running, Fault> {
-        let (door, name) = (call.meta.door, call.target.name());
+        let (endpoint, name) = (call.meta.endpoint, call.target.name());
         let started = self.start_inner(identity, call, cancel).await;
-        started.inspect_err(|fault| count(door, name, fault.label()))
+        started.inspect_err(|fault| count(endpoint, name, fault.label()))
     }
 
     async fn start_inner(
@@ -150,7 +150,7 @@ impl App {
         call: Call,
         cancel: CancellationToken,
     ) -> Result<Running, Fault> {
-        let (name, door) = (call.target.name(), call.meta.door);
+        let (name, endpoint) = (call.target.name(), call.meta.endpoint);
         if let Target::Service { service, .. } = &call.target
             && service.home == Home::Gateway
         {
@@ -204,7 +204,7 @@ impl App {
                 .map_or_else(CancellationToken::new, |flow| flow.stopped.clone()),
             over: false,
             name,
-            door,
+            endpoint,
             started: Instant::now(),
             permit: Some(way.permit),
         })
@@ -222,7 +222,7 @@ impl App {
             stopped: CancellationToken::new(),
             over: false,
             name: call.target.name(),
-            door: call.meta.door,
+            endpoint: call.meta.endpoint,
             started: Instant::now(),
             permit: None,
         })
@@ -301,7 +301,7 @@ impl App {
             .ok_or_else(|| Fault::busy("in this workspace"))
     }
 
-    /// The one rule of every door: the explicit workspace, else the caller's own; allowed, then known.
+    /// The one rule of every endpoint: the explicit workspace, else the caller's own; allowed, then known.
     /// In this order nobody learns which workspaces of others exist. With the generation that the caller was let in
     /// to: what is sent on their behalf later is for that one only.
     pub(crate) async fn workspace(

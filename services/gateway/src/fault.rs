@@ -1,4 +1,4 @@
-//! Why a door turned a request away, in the words of HTTP and of the socket.
+//! Why a endpoint turned a request away, in the words of HTTP and of the socket.
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -11,7 +11,7 @@ use crate::translate::{error_body, error_value};
 /// The credential may be good; it cannot be said now.
 const UNCHECKED: &str = "credentials cannot be checked at the moment; try again";
 
-/// Refusals of the doors. Errors of services come as [`Fault::Service`].
+/// Refusals of the endpoints. Errors of services come as [`Fault::Service`].
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Fault {
     /// The body is no JSON.

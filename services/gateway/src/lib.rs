@@ -1,7 +1,7 @@
-//! The gateway: REST and WebSocket doors onto the mesh.
+//! The gateway: REST and WebSocket endpoints onto the mesh.
 //!
-//! A request walks one way through every door: parse → authenticate → authorise → resolve workspace and
-//! flow → ask on the bus → stream the parts back ([`dispatch`]). Doors ([`doors`]) know HTTP and nothing
+//! A request walks one way through every endpoint: parse → authenticate → authorise → resolve workspace and
+//! flow → ask on the bus → stream the parts back ([`dispatch`]). Endpoints ([`endpoints`]) know HTTP and nothing
 //! of the bus; translators ([`translate`]) know both vocabularies and do no I/O; the table in
 //! [`registry`] says which operation needs which capability.
 //!
@@ -16,7 +16,7 @@ mod contract_tests;
 mod cores;
 mod detached;
 mod dispatch;
-mod doors;
+mod endpoints;
 mod fair;
 mod fault;
 mod flows;
@@ -35,7 +35,7 @@ mod strangers;
 pub mod translate;
 mod wire;
 
-pub use options::{GatewayError, GatewayOptions, Limits, OnDisconnect, Regime};
+pub use options::{AuthMode, GatewayError, GatewayOptions, Limits, OnDisconnect};
 pub use processors::processors;
 pub use routes::{ROUTES, Route};
 pub use server::{GatewayHandle, serve};

@@ -8,7 +8,7 @@ use tg_schemas::limits;
 
 /// Who may come in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Regime {
+pub enum AuthMode {
     /// Everybody who reaches the listener may do everything; loopback only.
     #[default]
     None,
@@ -35,7 +35,7 @@ tg_settings::options! {
         frame_bytes: usize = limits::SOCKET_FRAME, Whole(4_096..=limits::SOCKET_FRAME as u64);
         /// Questions under way on one socket; beyond, no more are read from it.
         requests_per_socket: usize = 64, Whole(1..=65_536);
-        /// Questions under way in one workspace, over all doors.
+        /// Questions under way in one workspace, over all endpoints.
         requests_per_workspace: usize = 1_024, Whole(1..=1_000_000);
         /// Open connections; more wait to be accepted. Fewer where the system has few file descriptors.
         connections: usize = 4_096, Whole(1..=1_000_000);
@@ -82,7 +82,7 @@ pub struct GatewayOptions {
     /// Where to listen.
     pub listen: SocketAddr,
     /// Who may come in.
-    pub regime: Regime,
+    pub regime: AuthMode,
     /// Bounds.
     pub limits: Limits,
     /// Policy when a client goes away.
@@ -105,7 +105,7 @@ pub struct GatewayOptions {
 
 impl GatewayOptions {
     /// Default settings on an address.
-    pub fn new(listen: SocketAddr, regime: Regime) -> Self {
+    pub fn new(listen: SocketAddr, regime: AuthMode) -> Self {
         Self {
             listen,
             regime,
@@ -126,7 +126,7 @@ impl GatewayOptions {
     /// # Errors
     /// [`GatewayError::Open`].
     pub fn check(&self) -> Result<(), GatewayError> {
-        if self.regime == Regime::None && !self.listen.ip().is_loopback() {
+        if self.regime == AuthMode::None && !self.listen.ip().is_loopback() {
             return Err(GatewayError::Open {
                 listen: self.listen,
             });
@@ -169,10 +169,10 @@ mod tests {
                 .check()
                 .map_err(|error| error.to_string())
         };
-        assert!(check("127.0.0.1:0", Regime::None).is_ok());
-        assert!(check("[::1]:0", Regime::None).is_ok());
-        assert!(check("0.0.0.0:8888", Regime::Iam).is_ok());
-        let text = check("0.0.0.0:8888", Regime::None).unwrap_err();
+        assert!(check("127.0.0.1:0", AuthMode::None).is_ok());
+        assert!(check("[::1]:0", AuthMode::None).is_ok());
+        assert!(check("0.0.0.0:8888", AuthMode::Iam).is_ok());
+        let text = check("0.0.0.0:8888", AuthMode::None).unwrap_err();
         assert!(
             text.contains("--auth iam") && text.contains("--listen 127.0.0.1:8888"),
             "{text}"

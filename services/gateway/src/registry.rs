@@ -50,7 +50,7 @@ pub(crate) enum Home {
 
 /// A service outside flows.
 pub(crate) struct Service {
-    /// Name at the doors.
+    /// Name at the endpoints.
     pub(crate) name: &'static str,
     /// Base of its topic.
     pub(crate) base: &'static str,
@@ -64,7 +64,7 @@ pub(crate) struct Service {
 
 /// A kind of flow service.
 pub(crate) struct Kind {
-    /// Name at the doors, and of the interface.
+    /// Name at the endpoints, and of the interface.
     pub(crate) name: &'static str,
     /// What it needs.
     pub(crate) gate: Gate,

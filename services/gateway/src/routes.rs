@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use axum::middleware;
 use axum::routing::{MethodRouter, get, post};
 
-use crate::doors::{
+use crate::endpoints::{
     auth, bulk, cores, documents, edge, flow_service, health, i18n, metrics, service, socket,
 };
 use crate::state::Shared;
@@ -18,22 +18,22 @@ pub struct Route {
     pub method: &'static str,
     /// Path pattern.
     pub path: &'static str,
-    door: fn() -> MethodRouter<Shared>,
+    endpoint: fn() -> MethodRouter<Shared>,
 }
 
-const fn on_get(path: &'static str, door: fn() -> MethodRouter<Shared>) -> Route {
+const fn on_get(path: &'static str, endpoint: fn() -> MethodRouter<Shared>) -> Route {
     Route {
         method: "GET",
         path,
-        door,
+        endpoint,
     }
 }
 
-const fn on_post(path: &'static str, door: fn() -> MethodRouter<Shared>) -> Route {
+const fn on_post(path: &'static str, endpoint: fn() -> MethodRouter<Shared>) -> Route {
     Route {
         method: "POST",
         path,
-        door,
+        endpoint,
     }
 }
 
@@ -78,14 +78,14 @@ pub const ROUTES: &[Route] = &[
 pub(crate) fn router(app: Shared) -> Router {
     let mut router = Router::new();
     for route in ROUTES {
-        router = router.route(route.path, (route.door)());
+        router = router.route(route.path, (route.endpoint)());
     }
     router
         .fallback(|| async { (StatusCode::NOT_FOUND, "404: Not Found") })
         .method_not_allowed_fallback(|| async {
             (StatusCode::METHOD_NOT_ALLOWED, "405: Method Not Allowed")
         })
-        // Doors read bodies themselves, with the limit of the options.
+        // Endpoints read bodies themselves, with the limit of the options.
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(app.clone(), edge::guard))
         .layer(middleware::from_fn(edge::trace))

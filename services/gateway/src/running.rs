@@ -1,4 +1,4 @@
-//! An answer under way, as all doors read it.
+//! An answer under way, as all endpoints read it.
 
 use futures::{StreamExt, stream};
 use tg_mesh::{Mesh, TaskKind};
@@ -24,7 +24,7 @@ pub(crate) struct Running {
     pub(crate) stopped: CancellationToken,
     pub(crate) over: bool,
     pub(crate) name: &'static str,
-    pub(crate) door: &'static str,
+    pub(crate) endpoint: &'static str,
     pub(crate) started: Instant,
     pub(crate) permit: Option<Permit>,
 }
@@ -60,8 +60,8 @@ impl Running {
             Part::Fault(error) => error.code().as_str(),
         };
         self.over = true;
-        count(self.door, self.name, outcome);
-        metrics::histogram!("tg_gateway_request_seconds", "door" => self.door, "service" => self.name)
+        count(self.endpoint, self.name, outcome);
+        metrics::histogram!("tg_gateway_request_seconds", "endpoint" => self.endpoint, "service" => self.name)
             .record(self.started.elapsed().as_secs_f64());
         Some(part)
     }
@@ -84,7 +84,7 @@ impl Drop for Running {
             stopped: self.stopped.clone(),
             over: false,
             name: self.name,
-            door: self.door,
+            endpoint: self.endpoint,
             started: self.started,
             permit: self.permit.take(),
         };
@@ -104,9 +104,9 @@ fn cancelled() -> Error {
 }
 
 /// Counts a finished request.
-pub(crate) fn count(door: &'static str, service: &'static str, outcome: &'static str) {
+pub(crate) fn count(endpoint: &'static str, service: &'static str, outcome: &'static str) {
     metrics::counter!(
-        "tg_gateway_requests_total", "door" => door, "service" => service, "outcome" => outcome
+        "tg_gateway_requests_total", "endpoint" => endpoint, "service" => service, "outcome" => outcome
     )
     .increment(1);
 }

@@ -1,4 +1,4 @@
-//! Opens the listener, keeps the doors open until the process stops, closes them in order.
+//! Opens the listener, keeps the endpoints open until the process stops, closes them in order.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ impl GatewayHandle {
         self.local_addr
     }
 
-    /// Closes the doors: no new requests, running ones may end within the drain time. Returns when all
+    /// Closes the endpoints: no new requests, running ones may end within the drain time. Returns when all
     /// are closed. To be called before the mesh stops, so that answers still come.
     pub async fn close(&self) {
         self.closing.cancel();
@@ -35,7 +35,7 @@ impl GatewayHandle {
     }
 }
 
-/// Opens the doors. The mesh must host [`crate::processors`].
+/// Opens the endpoints. The mesh must host [`crate::processors`].
 ///
 /// # Errors
 /// [`GatewayError::Open`] or [`GatewayError::Bind`].

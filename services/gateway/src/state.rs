@@ -1,4 +1,4 @@
-//! What all doors share.
+//! What all endpoints share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub(crate) struct App {
     pub(crate) budget: Budget,
     /// Work that goes on without its caller.
     pub(crate) detached: Detached,
-    /// Cancelled when the doors close.
+    /// Cancelled when the endpoints close.
     pub(crate) closing: CancellationToken,
     /// Cancelled when the drain time is over.
     pub(crate) cut: CancellationToken,

@@ -169,7 +169,7 @@ async fn records_become_answers(place: Place) {
     assert_eq!(bad[0].error.as_ref().unwrap().kind, "sparql-parse-error");
 }
 
-async fn a_bad_triple_is_put_aside_and_the_others_are_kept(place: Place) {
+async fn a_bad_triple_is_dead_letter_and_the_others_are_kept(place: Place) {
     let system = System::start(&place).await;
     let mut record = triples(3);
     record.push(Triple::new(
@@ -187,12 +187,12 @@ async fn drop_of(
     system: &System,
     workspace: &str,
     collection: &str,
-    incarnation: i64,
+    generation: i64,
 ) -> CollectionDropped {
     let ask = CollectionDrop {
         workspace: workspace.to_owned(),
         collection: collection.to_owned(),
-        incarnation,
+        generation,
     };
     let to = Topic::system(Class::Request, &drop_topic("graph"));
     let answer = system
@@ -336,7 +336,7 @@ async fn a_frontier_and_its_sources_are_one_question_each(place: Place) {
 
 tg_testkit::on_both_buses!(
     records_become_answers,
-    a_bad_triple_is_put_aside_and_the_others_are_kept,
+    a_bad_triple_is_dead_letter_and_the_others_are_kept,
     dropped_collections_are_gone_and_others_of_like_names_stay,
     what_came_from_a_chunk_is_taken_back,
     a_frontier_and_its_sources_are_one_question_each,

@@ -24,6 +24,6 @@ mod store;
 
 pub use bootstrap_code::{bootstrap_code, bootstrap_code_file};
 pub use engine::{ROLES, Role, RoleScope};
-pub use options::{Options, Regime};
+pub use options::{AuthMode, Options};
 pub use processors::{PROCESSOR, processors};
 pub use secret::ApiKey;

@@ -8,7 +8,7 @@ use tg_storage::Durability;
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Who is let in.
-    pub regime: Regime,
+    pub regime: AuthMode,
     /// Directory of the service's files.
     pub data_dir: PathBuf,
     /// How hard a commit is.
@@ -17,7 +17,7 @@ pub struct Options {
 
 /// Who is let in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Regime {
+pub enum AuthMode {
     /// Everybody, as one administrator. For a machine of one's own.
     #[default]
     None,
@@ -25,7 +25,7 @@ pub enum Regime {
     Iam,
 }
 
-impl Regime {
+impl AuthMode {
     /// As written in settings.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use crate::bootstrap_code::CodeFile;
 use crate::cached::CachedDirectory;
 use crate::handlers::Handler;
-use crate::options::{Options, Regime};
+use crate::options::{AuthMode, Options};
 use crate::revocations;
 use crate::store::SqliteDirectory;
 
@@ -35,7 +35,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
         async move {
             let store = off_runtime(move || SqliteDirectory::open(&file, durability)).await?;
             let directory = CachedDirectory::load(Arc::new(store)).await?;
-            let needed = regime == Regime::Iam && directory.is_empty();
+            let needed = regime == AuthMode::Iam && directory.is_empty();
             off_runtime(move || code.keep(needed)).await?;
             told.notify_one();
             Ok(directory)

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use tg_iam::Regime;
-use tg_mesh::{Ask, Cx, Deadline, Host, MeshOptions, Out, Processor, Serve};
+use tg_iam::AuthMode;
+use tg_mesh::{Ask, Cx, Deadline, Host, MeshOptions, Processor, RequestHandler, Responder};
 use tg_schemas::msg::{
     ApiKeyInput, ConfigPush, ConfigRequest, ConfigResponse, ConfigValue, FlowRequest, FlowResponse,
     IamRequest, IamResponse, UserInput, WorkspaceChanges, WorkspaceInput,
@@ -34,12 +34,12 @@ type Shared = Arc<Mutex<World>>;
 struct Config(Shared);
 
 #[async_trait]
-impl Serve<ConfigRequest, ConfigResponse> for Config {
+impl RequestHandler<ConfigRequest, ConfigResponse> for Config {
     async fn serve(
         &self,
         cx: Cx,
         ask: ConfigRequest,
-        mut out: Out<ConfigResponse>,
+        mut out: Responder<ConfigResponse>,
     ) -> Result<(), Error> {
         let mut reply = ConfigResponse::default();
         let mut moved = WorkspaceChanges::default();
@@ -99,12 +99,12 @@ fn row(id: &str) -> ConfigValue {
 struct Flows(Shared);
 
 #[async_trait]
-impl Serve<FlowRequest, FlowResponse> for Flows {
+impl RequestHandler<FlowRequest, FlowResponse> for Flows {
     async fn serve(
         &self,
         _: Cx,
         ask: FlowRequest,
-        mut out: Out<FlowResponse>,
+        mut out: Responder<FlowResponse>,
     ) -> Result<(), Error> {
         let mut reply = FlowResponse::default();
         {
@@ -126,7 +126,7 @@ struct System {
     dir: Arc<tempfile::TempDir>,
 }
 
-async fn start(place: &Place, regime: Regime) -> System {
+async fn start(place: &Place, regime: AuthMode) -> System {
     let dir = Arc::new(tempfile::tempdir().unwrap());
     start_in(place, dir, regime, Shared::default()).await
 }
@@ -134,7 +134,7 @@ async fn start(place: &Place, regime: Regime) -> System {
 async fn start_in(
     place: &Place,
     dir: Arc<tempfile::TempDir>,
-    regime: Regime,
+    regime: AuthMode,
     world: Shared,
 ) -> System {
     let mesh = Host::start(place.connect().await, MeshOptions::default())
@@ -203,7 +203,7 @@ fn op(operation: &str) -> IamRequest {
 }
 
 async fn a_key_opens_its_workspace_until_that_is_deleted_with_all_that_runs_in_it(place: Place) {
-    let up = start(&place, Regime::Iam).await;
+    let up = start(&place, AuthMode::Iam).await;
     let stranger = up.ask(op("bootstrap")).await.unwrap_err();
     assert_eq!(stranger.kind, "auth-failed");
     let from_here = IamRequest {
@@ -270,7 +270,7 @@ async fn a_key_opens_its_workspace_until_that_is_deleted_with_all_that_runs_in_i
 }
 
 async fn without_users_workspaces_still_come_and_go(place: Place) {
-    let up = start(&place, Regime::None).await;
+    let up = start(&place, AuthMode::None).await;
     assert_eq!(
         up.ask(op("authenticate-anonymous"))
             .await
@@ -294,7 +294,7 @@ async fn without_users_workspaces_still_come_and_go(place: Place) {
 }
 
 async fn a_revocation_that_was_not_told_is_told_by_the_next_process(place: Place) {
-    let up = start(&place, Regime::None).await;
+    let up = start(&place, AuthMode::None).await;
     up.workspace("create-workspace", "acme").await.unwrap();
     // It is committed, and nobody can be told; then the process ends.
     up.world.lock().refuses = true;
@@ -309,7 +309,7 @@ async fn a_revocation_that_was_not_told_is_told_by_the_next_process(place: Place
     let up = start_in(
         &place.another().await,
         dir.clone(),
-        Regime::None,
+        AuthMode::None,
         world.clone(),
     )
     .await;
@@ -323,7 +323,7 @@ async fn a_revocation_that_was_not_told_is_told_by_the_next_process(place: Place
     drop(up);
 
     // Once is enough.
-    let up = start_in(&place.another().await, dir, Regime::None, world).await;
+    let up = start_in(&place.another().await, dir, AuthMode::None, world).await;
     up.workspace("list-workspaces", "acme").await.unwrap();
     up.workspace("enable-workspace", "acme").await.unwrap();
     assert_eq!(up.revocations(), 2, "its own, and no older one");
@@ -331,7 +331,7 @@ async fn a_revocation_that_was_not_told_is_told_by_the_next_process(place: Place
 }
 
 async fn a_restoration_that_fails_leaves_nothing_of_its_own_and_all_of_others(place: Place) {
-    let up = start(&place, Regime::None).await;
+    let up = start(&place, AuthMode::None).await;
     up.world.lock().refuses = true;
     up.workspace("restore-workspace", "gone").await.unwrap_err();
     let none = up.workspace("get-workspace", "gone").await.unwrap_err();

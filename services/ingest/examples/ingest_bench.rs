@@ -13,7 +13,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use tg_ingest::Options;
 use tg_mesh::embedded::EmbeddedBus;
-use tg_mesh::{Ask, Cx, MeshOptions, Out, Processor, Read, ReadFault, Serve};
+use tg_mesh::{
+    Ask, ConsumeError, Cx, MeshOptions, Processor, RecordConsumer, RequestHandler, Responder,
+};
 use tg_schemas::msg::{
     Chunk, ConfigRequest, ConfigResponse, ConfigValue, LibrarianRequest, LibrarianResponse,
     Metadata, TextDocument, Triples,
@@ -25,12 +27,12 @@ const BYTES: usize = 24 << 20;
 struct Config(BTreeMap<String, String>);
 
 #[async_trait]
-impl Serve<ConfigRequest, ConfigResponse> for Config {
+impl RequestHandler<ConfigRequest, ConfigResponse> for Config {
     async fn serve(
         &self,
         _: Cx,
         ask: ConfigRequest,
-        mut out: Out<ConfigResponse>,
+        mut out: Responder<ConfigResponse>,
     ) -> Result<(), Error> {
         let row = |workspace: &str, key: &str, value: &str| ConfigValue {
             workspace: workspace.into(),
@@ -59,12 +61,12 @@ impl Serve<ConfigRequest, ConfigResponse> for Config {
 struct Library(String);
 
 #[async_trait]
-impl Serve<LibrarianRequest, LibrarianResponse> for Library {
+impl RequestHandler<LibrarianRequest, LibrarianResponse> for Library {
     async fn serve(
         &self,
         _: Cx,
         ask: LibrarianRequest,
-        mut out: Out<LibrarianResponse>,
+        mut out: Responder<LibrarianResponse>,
     ) -> Result<(), Error> {
         if ask.operation != "stream-document" {
             return out.send(LibrarianResponse::default()).await;
@@ -89,8 +91,8 @@ struct Count {
 }
 
 #[async_trait]
-impl Read<Chunk> for Count {
-    async fn read(&self, _: Cx, record: Chunk) -> Result<(), ReadFault> {
+impl RecordConsumer<Chunk> for Count {
+    async fn consume(&self, _: Cx, record: Chunk) -> Result<(), ConsumeError> {
         self.bytes.fetch_add(record.chunk.len(), Ordering::Relaxed);
         self.records.fetch_add(1, Ordering::Relaxed);
         Ok(())
@@ -98,8 +100,8 @@ impl Read<Chunk> for Count {
 }
 
 #[async_trait]
-impl Read<Triples> for Count {
-    async fn read(&self, _: Cx, _: Triples) -> Result<(), ReadFault> {
+impl RecordConsumer<Triples> for Count {
+    async fn consume(&self, _: Cx, _: Triples) -> Result<(), ConsumeError> {
         self.records.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::{StreamExt, TryStreamExt, stream};
 use tg_clients::library::{Child, Library};
-use tg_mesh::{Cx, Read, ReadFault};
+use tg_mesh::{ConsumeError, Cx, RecordConsumer};
 use tg_provenance::{Making, PartFacts, PartKind, part, part_alone};
 use tg_runs::RunContext;
 use tg_schemas::limits::STREAM_PIECE;
@@ -47,20 +47,20 @@ impl Chunker {
 }
 
 #[async_trait]
-impl Read<TextDocument> for Chunker {
-    async fn read(&self, cx: Cx, record: TextDocument) -> Result<(), ReadFault> {
+impl RecordConsumer<TextDocument> for Chunker {
+    async fn consume(&self, cx: Cx, record: TextDocument) -> Result<(), ConsumeError> {
         let about = About::new(record.metadata, &record.document_id);
         if !cx.is_current(&about.metadata.collection) {
             return Ok(());
         }
         let cutting = Cutting::read(|name| cx.parameter(name))
-            .map_err(|why| ReadFault::Dead(Error::new(ErrorCode::BadRequest, why)))?;
+            .map_err(|why| ConsumeError::Dead(Error::new(ErrorCode::BadRequest, why)))?;
         let by_itself = record.document_id.is_empty() && !record.text.is_empty();
         let about = match by_itself {
             true => keep(&cx, about, "text/plain", record.text.as_bytes()).await?,
             false if about.id.is_empty() => {
                 let why = "text: is required where no document is named";
-                return Err(ReadFault::Dead(Error::new(ErrorCode::BadRequest, why)));
+                return Err(ConsumeError::Dead(Error::new(ErrorCode::BadRequest, why)));
             }
             false => about,
         };
@@ -103,12 +103,12 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    fn fault(&self, error: Error) -> ReadFault {
+    fn fault(&self, error: Error) -> ConsumeError {
         met(&self.about.metadata.root, error)
     }
 
     /// Text from the library, window by window.
-    async fn library(&mut self) -> Result<(), ReadFault> {
+    async fn library(&mut self) -> Result<(), ConsumeError> {
         let root = &self.about.metadata.root;
         let library = Library::of_flow(self.cx);
         let content = library.stream(&self.about.id, STREAM_PIECE);
@@ -136,14 +136,14 @@ impl Work<'_> {
     }
 
     /// Lets go what is left. Blank text is told like none, or its document would be complete and never found.
-    async fn finish(&mut self) -> Result<(), ReadFault> {
+    async fn finish(&mut self) -> Result<(), ConsumeError> {
         match self.some {
             true => self.flush().await,
             false => Err(refused(&self.about.metadata.root, "has no text")),
         }
     }
 
-    async fn window(&mut self, text: &str) -> Result<(), ReadFault> {
+    async fn window(&mut self, text: &str) -> Result<(), ConsumeError> {
         let slices = self.cutting.split(text);
         for slices in slices.chunks(BATCH) {
             // Batches go on over windows, and end where they are full.
@@ -162,7 +162,7 @@ impl Work<'_> {
     }
 
     /// Keeps, describes and hands on what is in the batch.
-    async fn flush(&mut self) -> Result<(), ReadFault> {
+    async fn flush(&mut self) -> Result<(), ConsumeError> {
         let batch = std::mem::take(&mut self.batch);
         self.length = 0;
         if batch.is_empty() {

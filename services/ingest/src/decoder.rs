@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use base64::Engine;
 use tg_clients::library::{BASE64, Content, Library};
-use tg_mesh::{Cx, Read, ReadFault};
+use tg_mesh::{ConsumeError, Cx, RecordConsumer};
 use tg_runs::RunContext;
 use tg_schemas::limits::STREAM_PIECE;
 use tg_schemas::msg::Document;
@@ -39,8 +39,8 @@ impl Decoder {
 }
 
 #[async_trait]
-impl Read<Document> for Decoder {
-    async fn read(&self, cx: Cx, record: Document) -> Result<(), ReadFault> {
+impl RecordConsumer<Document> for Decoder {
+    async fn consume(&self, cx: Cx, record: Document) -> Result<(), ConsumeError> {
         let about = About::new(record.metadata, &record.document_id);
         if !cx.is_current(&about.metadata.collection) {
             return Ok(());
@@ -54,7 +54,7 @@ impl Read<Document> for Decoder {
             (about, kind.to_owned(), Content::here(content))
         } else if about.id.is_empty() {
             let why = "data: is required where no document is named";
-            return Err(ReadFault::Dead(Error::new(ErrorCode::BadRequest, why)));
+            return Err(ConsumeError::Dead(Error::new(ErrorCode::BadRequest, why)));
         } else {
             let library = Library::of_flow(&cx);
             let fault = |error| met(&about.id, error);
@@ -105,13 +105,13 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    async fn next(&mut self) -> Result<Option<Vec<u8>>, ReadFault> {
+    async fn next(&mut self) -> Result<Option<Vec<u8>>, ConsumeError> {
         let next = self.pieces.next().await;
         next.map_err(|error| met(&self.about.id, error))
     }
 
     /// Reads enough to see what it is.
-    async fn head(&mut self) -> Result<&[u8], ReadFault> {
+    async fn head(&mut self) -> Result<&[u8], ConsumeError> {
         while self.head.len() < kind::HEAD {
             match self.next().await? {
                 Some(piece) if self.head.is_empty() => self.head = piece,
@@ -123,7 +123,7 @@ impl Work<'_> {
     }
 
     /// Text as it is, window by window.
-    async fn text(&mut self, parts: &mut Parts<'_>) -> Result<(), ReadFault> {
+    async fn text(&mut self, parts: &mut Parts<'_>) -> Result<(), ConsumeError> {
         let refuse = |why| refused(&self.about.id, why);
         let mut windows = Windows::new(SECTION);
         let mut decoder = TextDecoder::default();
@@ -151,7 +151,7 @@ impl Work<'_> {
     }
 
     /// What only a child may take apart.
-    async fn child(&mut self, format: Format, parts: &mut Parts<'_>) -> Result<(), ReadFault> {
+    async fn child(&mut self, format: Format, parts: &mut Parts<'_>) -> Result<(), ConsumeError> {
         let started = self.children.start(self.workspace, format).await;
         let mut feeding = started.map_err(|error| met(&self.about.id, error))?;
         let mut piece = Some(std::mem::take(&mut self.head));

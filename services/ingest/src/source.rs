@@ -2,7 +2,7 @@
 //! library, as everything that is cited must be found there.
 
 use tg_clients::library::Library;
-use tg_mesh::{Cx, ReadFault};
+use tg_mesh::{ConsumeError, Cx};
 use tg_provenance::{DocumentFacts, document};
 use tg_schemas::msg::{Metadata, Triples};
 
@@ -58,7 +58,7 @@ pub(crate) async fn keep(
     about: About,
     kind: &str,
     content: &[u8],
-) -> Result<About, ReadFault> {
+) -> Result<About, ConsumeError> {
     if content.is_empty() {
         return Err(refused(&about.id, "is empty"));
     }

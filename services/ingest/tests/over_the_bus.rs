@@ -1,4 +1,4 @@
-//! The processors as others meet them: documents in, chunks with provenance out, bad documents put aside.
+//! The processors as others meet them: documents in, chunks with provenance out, bad documents dead-lettered.
 
 mod system;
 
@@ -146,7 +146,7 @@ async fn content_that_came_by_itself_gets_a_document(place: Place) {
     assert_eq!(kind, Some(Term::literal("text/html")));
 }
 
-async fn bad_documents_are_put_aside_by_name_and_others_go_on(place: Place) {
+async fn bad_documents_are_dead_letter_by_name_and_others_go_on(place: Place) {
     let system = System::start(&place, &[]).await;
     for (id, kind, content, why) in [
         ("urn:empty", "text/plain", &b""[..], "is empty"),
@@ -175,7 +175,7 @@ async fn bad_documents_are_put_aside_by_name_and_others_go_on(place: Place) {
     ] {
         system.put(id, kind, content);
         system.load_document(id, "").await;
-        let told = system.put_aside().await;
+        let told = system.dead_letter().await;
         assert!(told.contains(id) && told.contains(why), "{id}: {told}");
         assert!(told.contains("dead"), "{told}");
     }
@@ -183,11 +183,11 @@ async fn bad_documents_are_put_aside_by_name_and_others_go_on(place: Place) {
         let id = format!("urn:text:{}", text.len());
         system.put(&id, "text/plain", b" \n\n ");
         system.load_text(&id, text).await;
-        let told = system.put_aside().await;
+        let told = system.dead_letter().await;
         assert!(told.contains("has no text"), "{told}");
     }
     system.load_document("urn:nowhere", "").await;
-    let told = system.put_aside().await;
+    let told = system.dead_letter().await;
     assert!(told.contains("urn:nowhere"), "{told}");
     system.put("urn:good", "text/plain", b"All is well.");
     system.load_document("urn:good", "").await;
@@ -231,6 +231,6 @@ tg_testkit::on_both_buses!(
     a_markdown_document_goes_through_a_section,
     a_pdf_goes_through_its_pages,
     content_that_came_by_itself_gets_a_document,
-    bad_documents_are_put_aside_by_name_and_others_go_on,
+    bad_documents_are_dead_letter_by_name_and_others_go_on,
     a_long_text_passes_in_windows_with_exact_offsets,
 );

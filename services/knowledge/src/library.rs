@@ -1,6 +1,6 @@
 //! The documents of a core: they are the library's, and are handed over to it and asked for there.
 
-use tg_mesh::{Cx, Out};
+use tg_mesh::{Cx, Responder};
 use tg_schemas::msg::{DocumentMetadata, KnowledgeResponse, LibraryBlob, LibraryMetadata};
 use tg_schemas::{Error, ErrorCode};
 
@@ -38,7 +38,7 @@ impl<'a> Library<'a> {
     pub(crate) async fn send_tree(
         &self,
         root: &str,
-        out: &mut Out<KnowledgeResponse>,
+        out: &mut Responder<KnowledgeResponse>,
     ) -> Result<(), Error> {
         let mut waiting: Vec<DocumentMetadata> = self.document(root).await?.into_iter().collect();
         let mut sent = 0;
@@ -62,7 +62,11 @@ impl<'a> Library<'a> {
         Ok(())
     }
 
-    async fn send_content(&self, id: &str, out: &mut Out<KnowledgeResponse>) -> Result<(), Error> {
+    async fn send_content(
+        &self,
+        id: &str,
+        out: &mut Responder<KnowledgeResponse>,
+    ) -> Result<(), Error> {
         let mut content = self.library.stream(id, PART)?;
         let mut offset = 0;
         while let Some(piece) = content.next_piece().await.map_err(error::library)? {

@@ -20,7 +20,7 @@ pub enum LlmError {
     /// The key is missing, wrong or not allowed to do this.
     #[error("the model provider did not accept the key")]
     Auth,
-    /// The provider does not know the model or the door.
+    /// The provider does not know the model or the endpoint.
     #[error("the model provider does not know this model (list-models shows what it has)")]
     UnknownModel,
     /// The request is longer than the model can read.

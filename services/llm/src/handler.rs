@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::{FutureExt, StreamExt};
-use tg_mesh::{Cx, Out, Processor, Serve};
+use tg_mesh::{Cx, Processor, RequestHandler, Responder};
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse, Usage};
 use tg_schemas::{Error, ErrorCode};
 use tokio::time::Instant;
@@ -40,12 +40,12 @@ struct TextCompletion {
 }
 
 #[async_trait]
-impl Serve<TextCompletionRequest, TextCompletionResponse> for TextCompletion {
+impl RequestHandler<TextCompletionRequest, TextCompletionResponse> for TextCompletion {
     async fn serve(
         &self,
         cx: Cx,
         question: TextCompletionRequest,
-        mut out: Out<TextCompletionResponse>,
+        mut out: Responder<TextCompletionResponse>,
     ) -> Result<(), Error> {
         match question.operation.as_str() {
             "completion" | "" => {}
@@ -99,7 +99,7 @@ impl TextCompletion {
         &self,
         cx: &Cx,
         request: &ChatRequest,
-        out: &mut Out<TextCompletionResponse>,
+        out: &mut Responder<TextCompletionResponse>,
     ) -> Result<Completion, Error> {
         let left = cx.deadline.left();
         let mut events = self.completer.open(request, left, &cx.cancel).await?;

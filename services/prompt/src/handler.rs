@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use tg_mesh::config_view::Rows;
-use tg_mesh::{Cx, Out, Processor, Serve};
+use tg_mesh::{Cx, Processor, RequestHandler, Responder};
 use tg_schemas::msg::{
     PromptRequest, PromptResponse, TextCompletionRequest, TextCompletionResponse,
 };
@@ -26,7 +26,7 @@ const SHOWN_AGAIN: usize = 16 << 10;
 
 /// The processors of this service, to be hosted.
 pub fn processors() -> Vec<Processor> {
-    let handler = Arc::new(Prompting::default());
+    let handler = Arc::new(PromptHandler::default());
     ["prompt", "prompt-rag"]
         .map(|id| {
             Processor::new(id)
@@ -42,11 +42,11 @@ type Ready = (Arc<Rows>, Arc<PromptSet>);
 
 /// Prompts by workspace.
 #[derive(Default)]
-struct Prompting {
+struct PromptHandler {
     ready: Mutex<HashMap<String, Ready>>,
 }
 
-impl Prompting {
+impl PromptHandler {
     fn prompts(&self, cx: &Cx) -> Arc<PromptSet> {
         let rows = cx.config().values(cx.workspace(), CONFIG);
         if let Some((known, set)) = self.ready.lock().get(cx.workspace())
@@ -68,12 +68,12 @@ impl Prompting {
 }
 
 #[async_trait]
-impl Serve<PromptRequest, PromptResponse> for Prompting {
+impl RequestHandler<PromptRequest, PromptResponse> for PromptHandler {
     async fn serve(
         &self,
         cx: Cx,
         question: PromptRequest,
-        out: Out<PromptResponse>,
+        out: Responder<PromptResponse>,
     ) -> Result<(), Error> {
         let set = self.prompts(&cx);
         let prompt = set.render(&question.id, question.terms)?;
@@ -101,7 +101,11 @@ fn ask(prompt: &Prompt<'_>, streaming: bool) -> TextCompletionRequest {
 }
 
 /// Passes pieces on as they come.
-async fn relay(cx: &Cx, prompt: &Prompt<'_>, mut out: Out<PromptResponse>) -> Result<(), Error> {
+async fn relay(
+    cx: &Cx,
+    prompt: &Prompt<'_>,
+    mut out: Responder<PromptResponse>,
+) -> Result<(), Error> {
     let mut answer = cx.ask::<_, TextCompletionResponse>(MODEL, &ask(prompt, true))?;
     while let Some(part) = answer.next().await {
         let part = part?;
@@ -132,7 +136,11 @@ async fn relay(cx: &Cx, prompt: &Prompt<'_>, mut out: Out<PromptResponse>) -> Re
 }
 
 /// Waits for the whole reply and answers once, in the promised shape.
-async fn whole(cx: &Cx, prompt: &Prompt<'_>, mut out: Out<PromptResponse>) -> Result<(), Error> {
+async fn whole(
+    cx: &Cx,
+    prompt: &Prompt<'_>,
+    mut out: Responder<PromptResponse>,
+) -> Result<(), Error> {
     let mut spent = Spent::default();
     let text = complete(cx, &ask(prompt, false), &mut spent).await?;
     let reply = match shaped(prompt, &text) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use tg_mesh::{Cx, Out, Processor, Serve};
+use tg_mesh::{Cx, Processor, RequestHandler, Responder};
 use tg_prompt::processors;
 use tg_schemas::msg::{
     PromptRequest, PromptResponse, TextCompletionRequest, TextCompletionResponse,
@@ -57,12 +57,12 @@ struct Model {
 }
 
 #[async_trait]
-impl Serve<TextCompletionRequest, TextCompletionResponse> for Model {
+impl RequestHandler<TextCompletionRequest, TextCompletionResponse> for Model {
     async fn serve(
         &self,
         _cx: Cx,
         ask: TextCompletionRequest,
-        mut out: Out<TextCompletionResponse>,
+        mut out: Responder<TextCompletionResponse>,
     ) -> Result<(), Error> {
         let streaming = ask.streaming;
         self.asked.lock().push(ask);

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use serde_json::json;
 use tg_clients::embeddings::embed;
 use tg_clients::traces::{Text, answer_title};
-use tg_mesh::{Cx, Out, Serve};
+use tg_mesh::{Cx, RequestHandler, Responder};
 use tg_provenance::{
     Retrieval, SelectedChunk, SessionFacts, Synthesis, asked, explored_chunks, focused_on_chunks,
     grounded, synthesised,
@@ -16,6 +16,7 @@ use tg_provenance::{
 use tg_schemas::Error;
 use tg_schemas::msg::{DocumentRagQuery, DocumentRagResponse, Source, SourcesRequest};
 
+use crate::answer_stream::AnswerStream;
 use crate::ask::{self, Graph, Library, Spent};
 use crate::engine::budget::{fitting, shorten};
 use crate::engine::concepts;
@@ -23,7 +24,6 @@ use crate::engine::documents::{Chosen, Passage, choose, in_order, pool};
 use crate::engine::plan::DocumentPlan;
 use crate::fault;
 use crate::frames::End;
-use crate::narrator::Narrator;
 use crate::options::Options;
 use crate::processors::{now, trace_id};
 use crate::synthesis::{self, Task, usage};
@@ -41,16 +41,16 @@ const CHUNKS: usize = 240 << 10;
 pub struct DocumentRag(pub Arc<Options>);
 
 #[async_trait]
-impl Serve<DocumentRagQuery, DocumentRagResponse> for DocumentRag {
+impl RequestHandler<DocumentRagQuery, DocumentRagResponse> for DocumentRag {
     async fn serve(
         &self,
         cx: Cx,
         ask: DocumentRagQuery,
-        out: Out<DocumentRagResponse>,
+        out: Responder<DocumentRagResponse>,
     ) -> Result<(), Error> {
         let (index, reranker) = (cx.has("keyword-index-request"), cx.has("reranker-request"));
         let plan = DocumentPlan::new(&ask, &self.0, index, reranker)?;
-        let mut narrator = Narrator::new(&cx, out, ask.streaming, &plan.collection);
+        let mut narrator = AnswerStream::new(&cx, out, ask.streaming, &plan.collection);
         let answered = answer(&cx, &ask, &plan, &mut narrator).await;
         narrator.count("documents", answered.is_ok());
         if let Err(error) = answered {
@@ -61,7 +61,7 @@ impl Serve<DocumentRagQuery, DocumentRagResponse> for DocumentRag {
     }
 }
 
-type Teller = Narrator<DocumentRagResponse>;
+type Teller = AnswerStream<DocumentRagResponse>;
 
 async fn answer(
     cx: &Cx,

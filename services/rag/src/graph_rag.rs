@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use serde_json::json;
 use tg_clients::embeddings::embed;
 use tg_clients::traces::{Text, answer_title};
-use tg_mesh::{Cx, Out, Serve};
+use tg_mesh::{Cx, RequestHandler, Responder};
 use tg_provenance::{
     Retrieval, SelectedEdge, SessionFacts, Synthesis, asked, explored_graph, focused_on_edges,
     grounded, synthesised,
@@ -18,16 +18,16 @@ use tg_schemas::msg::{
     GraphRagQuery, GraphRagResponse, Source, SourceDocument, SourcesRequest, SourcesResponse,
 };
 
+use crate::answer_stream::AnswerStream;
 use crate::ask::{self, Graph, Spent};
 use crate::engine::budget::{fitting, shorten};
 use crate::engine::citations::leans_on;
 use crate::engine::concepts;
 use crate::engine::plan::GraphPlan;
 use crate::engine::seeds::{self, Seed};
-use crate::engine::traversal::{Kept, Scored, Walk};
+use crate::engine::traversal::{Kept, Scored, Traversal};
 use crate::fault;
 use crate::frames::End;
-use crate::narrator::Narrator;
 use crate::options::Options;
 use crate::processors::{now, trace_id};
 use crate::synthesis::{self, Task, Written, usage};
@@ -46,15 +46,15 @@ const FACTS: usize = 120 << 10;
 pub struct GraphRag(pub Arc<Options>);
 
 #[async_trait]
-impl Serve<GraphRagQuery, GraphRagResponse> for GraphRag {
+impl RequestHandler<GraphRagQuery, GraphRagResponse> for GraphRag {
     async fn serve(
         &self,
         cx: Cx,
         ask: GraphRagQuery,
-        out: Out<GraphRagResponse>,
+        out: Responder<GraphRagResponse>,
     ) -> Result<(), Error> {
         let plan = GraphPlan::new(&ask, &self.0)?;
-        let mut narrator = Narrator::new(&cx, out, ask.streaming, &plan.collection);
+        let mut narrator = AnswerStream::new(&cx, out, ask.streaming, &plan.collection);
         let answered = answer(&cx, &ask, &plan, &mut narrator).await;
         narrator.count("graph", answered.is_ok());
         if let Err(error) = answered {
@@ -65,7 +65,7 @@ impl Serve<GraphRagQuery, GraphRagResponse> for GraphRag {
     }
 }
 
-type Teller = Narrator<GraphRagResponse>;
+type Teller = AnswerStream<GraphRagResponse>;
 
 async fn answer(
     cx: &Cx,
@@ -195,7 +195,7 @@ async fn walk(
     searches: &[String],
     seeds: Vec<Seed>,
 ) -> Result<(Vec<Kept>, usize), Error> {
-    let mut walk = Walk::new(plan, searches, seeds);
+    let mut walk = Traversal::new(plan, searches, seeds);
     let mut examined = 0;
     while let Some(request) = walk.next_request() {
         let (found, looked_at) = graph.around(&request, searches).await?;

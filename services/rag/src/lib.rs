@@ -12,13 +12,13 @@
 //! A question takes a number of questions to other services that its limits bound and the size of the graph
 //! does not. Nothing is kept: what is known of an answer is in its trace and in the library.
 
+mod answer_stream;
 mod ask;
 mod document_rag;
 pub mod engine;
 mod fault;
 mod frames;
 mod graph_rag;
-mod narrator;
 mod options;
 mod processors;
 mod reranker;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tg_clients::embeddings::embed;
-use tg_mesh::{Cx, Deadline, Out, Serve};
+use tg_mesh::{Cx, Deadline, RequestHandler, Responder};
 use tg_schemas::msg::{RerankerRequest, RerankerResponse, RerankerResult};
 use tg_schemas::{Error, ErrorCode};
 
@@ -32,12 +32,12 @@ const EMBEDDINGS: &str = "embeddings-request";
 pub struct Reranker(pub Option<Endpoint>);
 
 #[async_trait]
-impl Serve<RerankerRequest, RerankerResponse> for Reranker {
+impl RequestHandler<RerankerRequest, RerankerResponse> for Reranker {
     async fn serve(
         &self,
         cx: Cx,
         ask: RerankerRequest,
-        mut out: Out<RerankerResponse>,
+        mut out: Responder<RerankerResponse>,
     ) -> Result<(), Error> {
         check(&ask)?;
         let ranked = self.rank(&cx, &ask).await;

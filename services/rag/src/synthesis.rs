@@ -7,10 +7,10 @@ use tg_provenance::Usage;
 use tg_schemas::Error;
 use tokio::time::Instant;
 
+use crate::answer_stream::AnswerStream;
 use crate::ask::{Prompts, Spent};
 use crate::engine::citations::Citer;
 use crate::frames::Frames;
-use crate::narrator::Narrator;
 
 /// What the model is given.
 pub struct Task<'a> {
@@ -38,7 +38,7 @@ pub struct Written {
 /// Writes the answer. Without passages the model is not asked: there is nothing it could answer from.
 pub async fn write<R: Frames>(
     cx: &Cx,
-    narrator: &mut Narrator<R>,
+    narrator: &mut AnswerStream<R>,
     task: Task<'_>,
 ) -> Result<Written, Error> {
     if task.passages.is_empty() {

@@ -141,7 +141,7 @@ async fn rows_are_stored_asked_for_and_taken_back(place: Place) {
     let drop = CollectionDrop {
         workspace: "default".to_owned(),
         collection: "docs".to_owned(),
-        incarnation: 3,
+        generation: 3,
     };
     let dropped: CollectionDropped = system
         .flow
@@ -165,7 +165,7 @@ async fn what_does_not_fit_is_told_and_the_rest_is_stored(place: Place) {
     );
     system.flow.write("rows-store", &record).await;
     assert_eq!(
-        system.flow.put_aside().await,
+        system.flow.dead_letter_reason().await,
         "values[1].id: is not a whole number"
     );
     assert_eq!(system.names("c").await, ["Rome"]);
@@ -175,7 +175,7 @@ async fn what_does_not_fit_is_told_and_the_rest_is_stored(place: Place) {
     };
     system.flow.write("rows-store", &unknown).await;
     assert_eq!(
-        system.flow.put_aside().await,
+        system.flow.dead_letter_reason().await,
         "schema_name: there is no schema 'nowhere'"
     );
 }

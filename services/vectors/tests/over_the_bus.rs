@@ -5,7 +5,7 @@ mod system;
 
 use serde_json::json;
 use system::{metadata, start};
-use tg_mesh::{Ask, put_aside};
+use tg_mesh::{Ask, dead_letter};
 use tg_schemas::msg::{
     Chunk, ChunkEmbeddings, CollectionDrop, CollectionDropped, DocumentEmbeddings,
     DocumentEmbeddingsRequest, DocumentEmbeddingsResponse, EntityEmbeddings, GraphEmbeddings,
@@ -141,14 +141,14 @@ async fn another_model_is_refused_both_ways_and_bad_points_do_not_hold_up_good_o
     let bad = EntityEmbeddings::default();
     let record = graph("k", "m/2", vec![entity(urn.clone(), &[1.0, 0.0]), bad]);
     system.write(GRAPH_STORE, &record).await;
-    let aside = system.put_aside().await;
+    let aside = system.dead_letter_reason().await;
     assert!(aside.contains("entities[1].entity: is required"), "{aside}");
     let ask = ask_graph(&[1.0, 0.0]);
     assert_eq!(entities(&system, &ask).await, [urn]);
 
     let other = graph("k", "n/2", vec![entity(Term::iri("urn:x:2"), &[1.0, 0.0])]);
     system.write(GRAPH_STORE, &other).await;
-    let aside = system.put_aside().await;
+    let aside = system.dead_letter_reason().await;
     assert!(aside.contains("made by 'm/2', these by 'n/2'"), "{aside}");
     let ask = GraphEmbeddingsRequest {
         model: "n/2".to_owned(),
@@ -274,17 +274,17 @@ async fn a_dropped_collection_is_gone_and_its_next_life_is_empty(place: Place) {
     system
         .until(async || !words(&system, "c", "pump").await.is_empty())
         .await;
-    let drop = |incarnation| CollectionDrop {
+    let drop = |generation| CollectionDrop {
         workspace: "default".to_owned(),
         collection: "c".to_owned(),
-        incarnation,
+        generation,
     };
-    let dropped = async |store: &str, incarnation| {
+    let dropped = async |store: &str, generation| {
         let to = Topic::system(Class::Request, &drop_topic(store));
         let asked =
             system
                 .mesh
-                .ask::<_, CollectionDropped>(&to, &drop(incarnation), Ask::default());
+                .ask::<_, CollectionDropped>(&to, &drop(generation), Ask::default());
         asked.last().await.unwrap().removed[store]
     };
     for store in ["vectors", "keywords"] {
@@ -336,7 +336,7 @@ async fn a_run_into_a_life_that_ended_leaves_nothing(place: Place) {
         system
             .mesh
             .bus()
-            .take(&put_aside::subscription())
+            .take(&dead_letter::subscription())
             .await
             .unwrap()
             .is_none()

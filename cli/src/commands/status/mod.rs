@@ -1,8 +1,8 @@
-//! How the system is: processors, health, what was put aside, why something does not move.
+//! How the system is: processors, health, what was dead-lettered, why something does not move.
 
+pub mod dead_letter;
 pub mod doctor;
 pub mod processors;
-pub mod put_aside;
 pub mod requests;
 pub(crate) mod samples;
 pub mod token_rate;

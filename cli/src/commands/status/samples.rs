@@ -1,4 +1,4 @@
-//! Reading samples of the metrics door.
+//! Reading samples of the metrics endpoint.
 
 use std::collections::BTreeMap;
 

@@ -182,7 +182,7 @@ impl Core {
             if routed {
                 Routed::Queued
             } else {
-                Routed::Nowhere
+                Routed::Unroutable
             },
             ticket,
         ))

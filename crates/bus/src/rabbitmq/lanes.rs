@@ -234,7 +234,7 @@ impl Lane {
             };
             match exists {
                 true => left.push(job),
-                false => drop(job.done.send(Ok(Routed::Nowhere))),
+                false => drop(job.done.send(Ok(Routed::Unroutable))),
             }
         }
         left
@@ -290,7 +290,7 @@ async fn publish(channel: &Channel, jobs: Vec<Job>) -> Vec<Job> {
     let mut unknown = Vec::new();
     for (job, outcome) in jobs.into_iter().zip(outcomes) {
         let verdict = match outcome {
-            Ok(true) if returned.contains(&job.id) => Ok(Routed::Nowhere),
+            Ok(true) if returned.contains(&job.id) => Ok(Routed::Unroutable),
             Ok(true) => Ok(Routed::Queued),
             Ok(false) => Err(BusError::Down),
             Err(_) => {

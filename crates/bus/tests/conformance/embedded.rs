@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use tg_bus::bus::{Bus, BusError, Consume, Envelope, Link, Mode, Promise, Routed, Target};
+use tg_bus::bus::{Bus, BusError, Consume, Envelope, Link, Mode, PublishMode, Routed, Target};
 use tg_bus::embedded::{EmbeddedBus, EmbeddedOptions};
 use tg_schemas::Topic;
 use tg_schemas::topic::Class;
@@ -220,13 +220,13 @@ async fn disk_is_given_back_around_what_still_waits() {
     };
     let target = Target::Subscription(fast.clone());
     for _ in 0..100 {
-        let publish = bus.publish(&target, body.clone(), Promise::Confirmed);
+        let publish = bus.publish(&target, body.clone(), PublishMode::Confirmed);
         assert_eq!(publish.await, Ok(Routed::Queued));
         ear.next().await.ack();
     }
     until(async || own.usage().1 < 70 << 20).await;
     until(async || {
-        let publish = bus.publish(&target, Envelope::default(), Promise::Confirmed);
+        let publish = bus.publish(&target, Envelope::default(), PublishMode::Confirmed);
         assert_eq!(publish.await, Ok(Routed::Queued));
         ear.next().await.ack();
         own.usage().1 < 40 << 20

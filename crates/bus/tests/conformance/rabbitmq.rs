@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use tg_bus::bus::{Bus, BusError, Link, Mode, Promise, Routed, Target};
+use tg_bus::bus::{Bus, BusError, Link, Mode, PublishMode, Routed, Target};
 use tg_bus::rabbitmq::{RabbitBus, RabbitOptions};
 use tg_schemas::Topic;
 use tg_schemas::topic::Class;
@@ -182,7 +182,7 @@ async fn what_was_confirmed_is_delivered(node: &mut RabbitNode) {
                     let target = Target::Topic(topic.clone());
                     match bus.say(&target, &text).await {
                         Ok(Routed::Queued) => confirmed.push(text),
-                        Ok(Routed::Nowhere) => panic!("the queue is durable"),
+                        Ok(Routed::Unroutable) => panic!("the queue is durable"),
                         Err(error) => {
                             assert_eq!(error, BusError::Down);
                             let mut link = bus.link();
@@ -248,7 +248,9 @@ async fn down_is_said_at_once(node: &mut RabbitNode) {
     let asked = Instant::now();
     let target = Target::Topic(topic.clone());
     assert_eq!(bus.say(&target, "x").await, Err(BusError::Down));
-    let sent = bus.publish(&target, message("x"), Promise::Sent).await;
+    let sent = bus
+        .publish(&target, message("x"), PublishMode::FireAndForget)
+        .await;
     assert_eq!(sent, Err(BusError::Down));
     assert_eq!(bus.queue_state(&reader).await, Err(BusError::Down));
     assert_eq!(bus.declare(&[topic], &[]).await, Err(BusError::Down));
@@ -375,20 +377,24 @@ async fn a_vanished_topic_harms_nobody() {
         assert_eq!(other.delete_topic(&gone).await, Ok(true));
         let at_stays = Target::Topic(stays.clone());
         let said = futures::future::join_all((0..20).map(async |n| match n % 2 {
-            0 => bus.say(&at_gone, "x").await == Ok(Routed::Nowhere),
+            0 => bus.say(&at_gone, "x").await == Ok(Routed::Unroutable),
             _ => bus.say(&at_stays, "x").await == Ok(Routed::Queued),
         }));
         assert!(said.await.into_iter().all(|right| right));
         bus.declare(std::slice::from_ref(&gone), &[]).await.unwrap();
         assert_eq!(other.delete_topic(&gone).await, Ok(true));
-        let sent = bus.publish(&at_gone, message("x"), Promise::Sent).await;
+        let sent = bus
+            .publish(&at_gone, message("x"), PublishMode::FireAndForget)
+            .await;
         assert_eq!(sent, Ok(Routed::Queued));
     }
     while ear.now().is_some() {}
     // The channel without confirms comes back, too.
     let at_stays = Target::Topic(stays.clone());
     until(async || {
-        let _ = bus.publish(&at_stays, message("y"), Promise::Sent).await;
+        let _ = bus
+            .publish(&at_stays, message("y"), PublishMode::FireAndForget)
+            .await;
         // A question to the broker, so that it has time to deliver.
         let _ = bus.queue_state(&sub(&gone, "none")).await;
         ear.now().is_some_and(|delivery| text(&delivery) == "y")

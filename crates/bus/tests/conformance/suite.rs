@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::future::join_all;
-use tg_bus::bus::{Bus, BusError, Delete, Deleted, Envelope, Mode, Promise, Routed, Target};
+use tg_bus::bus::{Bus, BusError, Delete, Deleted, Envelope, Mode, PublishMode, Routed, Target};
 use tg_schemas::Headers;
 use tg_schemas::codec::ContentType;
 use tg_schemas::topic::Class;
@@ -176,11 +176,11 @@ pub async fn an_unserved_question_goes_nowhere(world: World) {
     let bus = world.connect().await;
     let topic = topic(Class::Request);
     let target = Target::Topic(topic.clone());
-    assert_eq!(bus.say(&target, "undeclared").await, Ok(Routed::Nowhere));
+    assert_eq!(bus.say(&target, "undeclared").await, Ok(Routed::Unroutable));
     bus.declare(std::slice::from_ref(&topic), &[])
         .await
         .unwrap();
-    assert_eq!(bus.say(&target, "unserved").await, Ok(Routed::Nowhere));
+    assert_eq!(bus.say(&target, "unserved").await, Ok(Routed::Unroutable));
     let server = sub(&topic, "server");
     let mut ear = bus.listen(&server, 1).await;
     assert_eq!(bus.say(&target, "served").await, Ok(Routed::Queued));
@@ -193,7 +193,7 @@ pub async fn an_unserved_question_goes_nowhere(world: World) {
         assert_eq!(text(&ear.next().await), "waits");
         return;
     }
-    until(async || bus.say(&target, "late").await == Ok(Routed::Nowhere)).await;
+    until(async || bus.say(&target, "late").await == Ok(Routed::Unroutable)).await;
     assert_eq!(bus.queue_state(&server).await, Ok(None));
 }
 
@@ -214,7 +214,7 @@ pub async fn every_listener_gets_a_notice(world: World) {
             ear.stop().await;
         }
         let target = Target::Topic(topic.clone());
-        until(async || bus.say(&target, "late").await == Ok(Routed::Nowhere)).await;
+        until(async || bus.say(&target, "late").await == Ok(Routed::Unroutable)).await;
     }
 }
 
@@ -250,7 +250,7 @@ pub async fn an_inbox_takes_answers_in_order(world: World) {
     let asker = world.connect().await;
     let name: Arc<str> = format!("inbox-{:?}", topic(Class::Response)).into();
     let inbox = Target::Inbox(name.clone());
-    assert_eq!(bus.say(&inbox, "too early").await, Ok(Routed::Nowhere));
+    assert_eq!(bus.say(&inbox, "too early").await, Ok(Routed::Unroutable));
     let (sink, deliveries) = collector();
     let consumer = within(asker.open_inbox(&name, sink)).await.unwrap();
     let mut ear = Ear {
@@ -259,7 +259,7 @@ pub async fn an_inbox_takes_answers_in_order(world: World) {
     };
     for n in 0..500 {
         let part = message(&n.to_string());
-        within(bus.publish(&inbox, part, Promise::Sent))
+        within(bus.publish(&inbox, part, PublishMode::FireAndForget))
             .await
             .unwrap();
     }
@@ -267,7 +267,7 @@ pub async fn an_inbox_takes_answers_in_order(world: World) {
         assert_eq!(text(&ear.next().await), n.to_string());
     }
     ear.stop().await;
-    until(async || bus.say(&inbox, "late").await == Ok(Routed::Nowhere)).await;
+    until(async || bus.say(&inbox, "late").await == Ok(Routed::Unroutable)).await;
 }
 
 pub async fn a_claim_has_one_holder(world: World) {
@@ -299,7 +299,7 @@ pub async fn topics_go_when_nothing_is_bound(world: World) {
     assert_eq!(bus.delete_topic(&topic).await, Ok(true));
     assert_eq!(bus.delete_topic(&topic).await, Ok(false));
     let target = Target::Topic(topic.clone());
-    assert_eq!(bus.say(&target, "gone").await, Ok(Routed::Nowhere));
+    assert_eq!(bus.say(&target, "gone").await, Ok(Routed::Unroutable));
     bus.declare(&[], std::slice::from_ref(&reader))
         .await
         .unwrap();
@@ -347,8 +347,8 @@ pub async fn only_an_empty_queue_goes_when_asked_so(world: World) {
         ..Envelope::default()
     };
     let target = Target::Topic(topic.clone());
-    let late = bus.publish(&target, late, Promise::Confirmed).await;
-    assert_eq!(late, Ok(Routed::Nowhere));
+    let late = bus.publish(&target, late, PublishMode::Confirmed).await;
+    assert_eq!(late, Ok(Routed::Unroutable));
     let taken = bus.take(&queue).await.unwrap().unwrap();
     assert_eq!(text(&taken), "one");
     taken.ack();
@@ -425,7 +425,7 @@ pub async fn one_subscription_can_be_addressed(world: World) {
     let topic = topic(Class::Flow);
     let (one, other) = (sub(&topic, "one"), sub(&topic, "other"));
     let target = Target::Subscription(one.clone());
-    assert_eq!(bus.say(&target, "nobody").await, Ok(Routed::Nowhere));
+    assert_eq!(bus.say(&target, "nobody").await, Ok(Routed::Unroutable));
     let mut first = bus.listen(&one, 5).await;
     let mut second = bus.listen(&other, 5).await;
     assert_eq!(bus.say(&target, "only one").await, Ok(Routed::Queued));
@@ -468,7 +468,7 @@ pub async fn envelopes_arrive_as_they_were(world: World) {
     };
     for sent in [full, Envelope::default()] {
         let target = Target::Topic(topic.clone());
-        let publish = bus.publish(&target, sent.clone(), Promise::Confirmed);
+        let publish = bus.publish(&target, sent.clone(), PublishMode::Confirmed);
         assert_eq!(within(publish).await, Ok(Routed::Queued));
         let mut got = ear.next().await;
         let envelope = std::mem::take(&mut got.envelope);
@@ -487,7 +487,7 @@ pub async fn too_large_is_refused(world: World) {
         ..Envelope::default()
     };
     let refused = bus
-        .publish(&Target::Topic(topic), body, Promise::Confirmed)
+        .publish(&Target::Topic(topic), body, PublishMode::Confirmed)
         .await;
     assert_eq!(refused, Err(BusError::TooLarge { limit: LARGEST }));
 }
@@ -515,7 +515,7 @@ pub async fn each_publisher_learns_its_own_fate(world: World) {
                 let target = Target::Topic(topics[at].clone());
                 let expected = match at % 2 {
                     0 => Routed::Queued,
-                    _ => Routed::Nowhere,
+                    _ => Routed::Unroutable,
                 };
                 assert_eq!(bus.say(&target, "x").await, Ok(expected));
             }
@@ -533,7 +533,7 @@ pub async fn records_wait_for_their_reader(world: World) {
     let bus = world.connect().await;
     let topic = topic(Class::Flow);
     let target = Target::Topic(topic.clone());
-    assert_eq!(bus.say(&target, "lost").await, Ok(Routed::Nowhere));
+    assert_eq!(bus.say(&target, "lost").await, Ok(Routed::Unroutable));
     let reader = sub(&topic, "reader");
     bus.declare(&[], std::slice::from_ref(&reader))
         .await

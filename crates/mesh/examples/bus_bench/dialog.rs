@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use tg_mesh::bus::{Bus, Mode};
 use tg_mesh::embedded::EmbeddedBus;
 use tg_mesh::rabbitmq::{RabbitBus, RabbitOptions};
-use tg_mesh::{Ask, Cx, Host, MeshOptions, Out, Processor, Serve};
+use tg_mesh::{Ask, Cx, Host, MeshOptions, Processor, RequestHandler, Responder};
 use tg_schemas::codec::{self, ContentType};
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
 use tg_schemas::topic::Class;
@@ -36,12 +36,12 @@ const ROUNDS: usize = 3;
 struct Echo;
 
 #[async_trait]
-impl Serve<TextCompletionRequest, TextCompletionResponse> for Echo {
+impl RequestHandler<TextCompletionRequest, TextCompletionResponse> for Echo {
     async fn serve(
         &self,
         _: Cx,
         question: TextCompletionRequest,
-        mut out: Out<TextCompletionResponse>,
+        mut out: Responder<TextCompletionResponse>,
     ) -> Result<(), Error> {
         out.send(TextCompletionResponse {
             response: question.prompt,

@@ -13,7 +13,7 @@ use lapin::options::{
 };
 use lapin::types::FieldTable;
 use lapin::{BasicProperties, Connection, ConnectionProperties};
-use tg_mesh::bus::{Bus, Consume, Delivery, Envelope, Mode, Promise, Sink, Target};
+use tg_mesh::bus::{Bus, Consume, Delivery, Envelope, Mode, PublishMode, Sink, Target};
 use tg_mesh::embedded::EmbeddedBus;
 use tg_mesh::rabbitmq::{RabbitBus, RabbitOptions};
 use tg_schemas::topic::Class;
@@ -87,7 +87,7 @@ async fn measure(bus: Arc<dyn Bus>, count: usize) {
         let mut delivered = Vec::new();
         for _ in 0..(count / 20).clamp(200, 2_000) {
             let start = Instant::now();
-            let sent = bus.publish(&target, envelope(), Promise::Confirmed);
+            let sent = bus.publish(&target, envelope(), PublishMode::Confirmed);
             sent.await.expect("published");
             published.push(start.elapsed());
             let arrived = arrivals.recv().await.expect("delivered");
@@ -102,7 +102,7 @@ async fn measure(bus: Arc<dyn Bus>, count: usize) {
             let (bus, target) = (bus.clone(), target.clone());
             tokio::spawn(async move {
                 for _ in 0..count / 32 {
-                    let sent = bus.publish(&target, envelope(), Promise::Confirmed);
+                    let sent = bus.publish(&target, envelope(), PublishMode::Confirmed);
                     sent.await.expect("published");
                 }
             })
@@ -116,7 +116,7 @@ async fn measure(bus: Arc<dyn Bus>, count: usize) {
         if class == Class::Request {
             let start = Instant::now();
             for _ in 0..count {
-                let sent = bus.publish(&target, envelope(), Promise::Sent);
+                let sent = bus.publish(&target, envelope(), PublishMode::FireAndForget);
                 sent.await.expect("sent");
             }
             for _ in 0..count {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tg_mesh::{Ask, Cx, Host, MeshOptions, Out, Processor, Serve};
+use tg_mesh::{Ask, Cx, Host, MeshOptions, Processor, RequestHandler, Responder};
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
 use tg_schemas::{Class, Error, Topic};
 use tg_testkit::bus::within;
@@ -16,12 +16,12 @@ const PARTS: usize = 200;
 struct Words;
 
 #[async_trait]
-impl Serve<TextCompletionRequest, TextCompletionResponse> for Words {
+impl RequestHandler<TextCompletionRequest, TextCompletionResponse> for Words {
     async fn serve(
         &self,
         _: Cx,
         question: TextCompletionRequest,
-        mut out: Out<TextCompletionResponse>,
+        mut out: Responder<TextCompletionResponse>,
     ) -> Result<(), Error> {
         for n in 1..=PARTS {
             out.send(TextCompletionResponse {

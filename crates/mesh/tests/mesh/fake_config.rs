@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use tg_mesh::{Cx, Mesh, Out, Processor, Serve};
+use tg_mesh::{Cx, Mesh, Processor, RequestHandler, Responder};
 use tg_schemas::msg::{ConfigKey, ConfigPush, ConfigRequest, ConfigResponse, ConfigValue};
 use tg_schemas::{Class, Error, Topic};
 
@@ -56,12 +56,12 @@ impl FakeConfig {
 }
 
 #[async_trait]
-impl Serve<ConfigRequest, ConfigResponse> for FakeConfig {
+impl RequestHandler<ConfigRequest, ConfigResponse> for FakeConfig {
     async fn serve(
         &self,
         _cx: Cx,
         ask: ConfigRequest,
-        mut out: Out<ConfigResponse>,
+        mut out: Responder<ConfigResponse>,
     ) -> Result<(), Error> {
         let response = {
             let state = self.0.lock();

@@ -9,10 +9,12 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use tg_mesh::bus::{
     Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link, Mode,
-    Promise, QueueState, Routed, Sink, Target,
+    PublishMode, QueueState, Routed, Sink, Target,
 };
 use tg_mesh::embedded::EmbeddedBus;
-use tg_mesh::{Ask, Cx, Host, MeshOptions, Out, OwnedStore, PresenceView, Processor, Serve};
+use tg_mesh::{
+    Ask, Cx, Host, MeshOptions, OwnedStore, PresenceView, Processor, RequestHandler, Responder,
+};
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
 use tg_schemas::{Class, Error, ErrorCode, Subscription, Topic};
 use tg_storage::{Database, Durability};
@@ -54,7 +56,7 @@ impl Bus for Line {
         &self,
         target: &Target,
         envelope: Envelope,
-        promise: Promise,
+        promise: PublishMode,
     ) -> Result<Routed, BusError> {
         self.bus.publish(target, envelope, promise).await
     }
@@ -108,12 +110,12 @@ struct Named {
 }
 
 #[async_trait]
-impl Serve<TextCompletionRequest, TextCompletionResponse> for Named {
+impl RequestHandler<TextCompletionRequest, TextCompletionResponse> for Named {
     async fn serve(
         &self,
         _cx: Cx,
         _ask: TextCompletionRequest,
-        mut out: Out<TextCompletionResponse>,
+        mut out: Responder<TextCompletionResponse>,
     ) -> Result<(), Error> {
         let store = self.store.get().await?;
         store.read(|_| Ok(())).await?;

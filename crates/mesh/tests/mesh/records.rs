@@ -1,12 +1,12 @@
-//! Records: handled at least once, put aside when they cannot be, attached as config rows say.
+//! Records: handled at least once, dead-lettered when they cannot be, attached as config rows say.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tg_mesh::{Ask, Cx, Host, Processor, Read, ReadFault};
+use tg_mesh::{Ask, ConsumeError, Cx, Host, Processor, RecordConsumer};
 use tg_schemas::codec::{self, ContentType};
-use tg_schemas::msg::{Metadata, PutAside, Triples};
+use tg_schemas::msg::{DeadLetter, Metadata, Triples};
 use tg_schemas::{Class, Error, ErrorCode, FlowId, Topic, WorkspaceId, records};
 use tokio::sync::mpsc;
 
@@ -16,12 +16,12 @@ use crate::fake_config::FakeConfig;
 struct Writer(mpsc::Sender<String>);
 
 #[async_trait]
-impl Read<Triples> for Writer {
-    async fn read(&self, _cx: Cx, record: Triples) -> Result<(), ReadFault> {
+impl RecordConsumer<Triples> for Writer {
+    async fn consume(&self, _cx: Cx, record: Triples) -> Result<(), ConsumeError> {
         let id = record.metadata.unwrap_or_default().id;
         match id.as_str() {
             "dead" => {
-                return Err(ReadFault::Dead(Error::new(
+                return Err(ConsumeError::Dead(Error::new(
                     ErrorCode::BadRequest,
                     "no good",
                 )));
@@ -34,11 +34,11 @@ impl Read<Triples> for Writer {
     }
 }
 
-struct Aside(mpsc::Sender<PutAside>);
+struct Aside(mpsc::Sender<DeadLetter>);
 
 #[async_trait]
-impl Read<PutAside> for Aside {
-    async fn read(&self, _cx: Cx, record: PutAside) -> Result<(), ReadFault> {
+impl RecordConsumer<DeadLetter> for Aside {
+    async fn consume(&self, _cx: Cx, record: DeadLetter) -> Result<(), ConsumeError> {
         self.0.send(record).await.unwrap();
         Ok(())
     }
@@ -81,7 +81,7 @@ struct World {
     mesh: Host,
     config: Arc<FakeConfig>,
     written: mpsc::Receiver<String>,
-    aside: mpsc::Receiver<PutAside>,
+    aside: mpsc::Receiver<DeadLetter>,
 }
 
 async fn world() -> World {
@@ -151,7 +151,7 @@ async fn a_row_attaches_and_its_removal_detaches() {
 }
 
 #[tokio::test]
-async fn failures_are_put_aside_with_their_reason() {
+async fn failures_are_dead_letter_with_their_reason() {
     let mut world = world().await;
     attached(&world, 1).await;
     for (id, reason) in [("dead", "dead"), ("later", "retry")] {
@@ -202,7 +202,7 @@ async fn a_record_of_another_epoch_is_stale() {
 
 #[tokio::test]
 async fn noise_is_dead_not_requeued() {
-    use tg_mesh::bus::{Envelope, Promise, Target};
+    use tg_mesh::bus::{Envelope, PublishMode, Target};
     let mut world = world().await;
     attached(&world, 1).await;
     for body in [&b"\x00\xff\x01noise"[..], b"{\"metadata\": 3}", b""] {
@@ -214,7 +214,7 @@ async fn noise_is_dead_not_requeued() {
         world
             .mesh
             .bus()
-            .publish(&target, envelope, Promise::Confirmed)
+            .publish(&target, envelope, PublishMode::Confirmed)
             .await
             .unwrap();
         assert_eq!(next(&mut world.aside).await.reason, "dead");
@@ -231,8 +231,8 @@ async fn noise_is_dead_not_requeued() {
 struct Passer(mpsc::Sender<Result<(), ErrorCode>>);
 
 #[async_trait]
-impl Read<Triples> for Passer {
-    async fn read(&self, cx: Cx, record: Triples) -> Result<(), ReadFault> {
+impl RecordConsumer<Triples> for Passer {
+    async fn consume(&self, cx: Cx, record: Triples) -> Result<(), ConsumeError> {
         let passed = cx.record("triples", &record).await;
         let told = passed.map_err(|error| error.code());
         self.0.send(told).await.unwrap();
@@ -292,7 +292,7 @@ fn of_another_release(id: &str) -> (String, String, Vec<u8>) {
 
 #[tokio::test]
 async fn a_record_of_another_release_is_read_once_its_schema_is_kept() {
-    use tg_mesh::bus::{Envelope, Promise, Target};
+    use tg_mesh::bus::{Envelope, PublishMode, Target};
     let mut world = world().await;
     attached(&world, 1).await;
     let (schema, fingerprint, body) = of_another_release("from elsewhere");
@@ -304,7 +304,7 @@ async fn a_record_of_another_release_is_read_once_its_schema_is_kept() {
     let target = Target::Topic(topic());
     let bus = world.mesh.bus().clone();
     let publish = async |envelope| {
-        let sent = bus.publish(&target, envelope, Promise::Confirmed).await;
+        let sent = bus.publish(&target, envelope, PublishMode::Confirmed).await;
         sent.unwrap();
     };
     // Nobody has kept the schema: the record comes again later, as it is.

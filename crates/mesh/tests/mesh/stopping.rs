@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use tg_mesh::{Ask, Cx, Mesh, Out, Processor, Serve};
+use tg_mesh::{Ask, Cx, Mesh, Processor, RequestHandler, Responder};
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
 use tg_schemas::{Class, Error, Topic};
 use tokio::sync::{Notify, Semaphore, mpsc};
@@ -31,12 +31,12 @@ fn last() -> TextCompletionResponse {
 struct Stubborn(mpsc::UnboundedSender<()>);
 
 #[async_trait]
-impl Serve<TextCompletionRequest, TextCompletionResponse> for Stubborn {
+impl RequestHandler<TextCompletionRequest, TextCompletionResponse> for Stubborn {
     async fn serve(
         &self,
         _cx: Cx,
         _ask: TextCompletionRequest,
-        _out: Out<TextCompletionResponse>,
+        _out: Responder<TextCompletionResponse>,
     ) -> Result<(), Error> {
         self.0.send(()).unwrap();
         std::future::pending().await
@@ -74,12 +74,12 @@ struct Leaning {
 }
 
 #[async_trait]
-impl Serve<TextCompletionRequest, TextCompletionResponse> for Leaning {
+impl RequestHandler<TextCompletionRequest, TextCompletionResponse> for Leaning {
     async fn serve(
         &self,
         cx: Cx,
         _ask: TextCompletionRequest,
-        mut out: Out<TextCompletionResponse>,
+        mut out: Responder<TextCompletionResponse>,
     ) -> Result<(), Error> {
         self.begun.notify_one();
         let _go = self.go.acquire().await;
@@ -94,12 +94,12 @@ impl Serve<TextCompletionRequest, TextCompletionResponse> for Leaning {
 struct Base;
 
 #[async_trait]
-impl Serve<TextCompletionRequest, TextCompletionResponse> for Base {
+impl RequestHandler<TextCompletionRequest, TextCompletionResponse> for Base {
     async fn serve(
         &self,
         _cx: Cx,
         _ask: TextCompletionRequest,
-        mut out: Out<TextCompletionResponse>,
+        mut out: Responder<TextCompletionResponse>,
     ) -> Result<(), Error> {
         out.send(last()).await
     }

@@ -8,12 +8,12 @@ use tg_runs::{RunContext, RunId};
 
 use async_trait::async_trait;
 use tg_bus::{
-    Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Envelope, Link, Mode, Promise,
+    Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Envelope, Link, Mode, PublishMode,
     QueueState, Routed, Sink, Target,
 };
-use tg_mesh::{Ask, Cx, Host, MeshOptions, Processor, Read, ReadFault};
+use tg_mesh::{Ask, ConsumeError, Cx, Host, MeshOptions, Processor, RecordConsumer};
 use tg_schemas::codec::ContentType;
-use tg_schemas::msg::{Metadata, PutAside, RunTally, RunTallyEntry, Triples};
+use tg_schemas::msg::{DeadLetter, Metadata, RunTally, RunTallyEntry, Triples};
 use tg_schemas::topic::Class;
 use tg_schemas::{Error, ErrorCode, Headers, Subscription, Topic};
 use tokio::sync::{mpsc, watch};
@@ -57,8 +57,8 @@ struct Worker {
 }
 
 #[async_trait]
-impl Read<Triples> for Worker {
-    async fn read(&self, cx: Cx, record: Triples) -> Result<(), ReadFault> {
+impl RecordConsumer<Triples> for Worker {
+    async fn consume(&self, cx: Cx, record: Triples) -> Result<(), ConsumeError> {
         let name = record.metadata.unwrap_or_default().id;
         self.handled.send((*cx.headers).clone()).unwrap();
         cx.subject(&format!("about {name}"));
@@ -67,7 +67,7 @@ impl Read<Triples> for Worker {
         let attempt = cx.headers.attempt.unwrap_or(0);
         match (name.as_str(), attempt) {
             ("dead", 0) => {
-                return Err(ReadFault::Dead(Error::new(
+                return Err(ConsumeError::Dead(Error::new(
                     ErrorCode::BadRequest,
                     "no good",
                 )));
@@ -91,8 +91,8 @@ const MUCH: usize = 5_000;
 struct Keep<M>(mpsc::UnboundedSender<M>);
 
 #[async_trait]
-impl<M: tg_schemas::Message> Read<M> for Keep<M> {
-    async fn read(&self, _cx: Cx, record: M) -> Result<(), ReadFault> {
+impl<M: tg_schemas::Message> RecordConsumer<M> for Keep<M> {
+    async fn consume(&self, _cx: Cx, record: M) -> Result<(), ConsumeError> {
         self.0.send(record).unwrap();
         Ok(())
     }
@@ -223,7 +223,8 @@ async fn failures_are_told_when_they_are_final(world: &World) {
     let mesh = start(world).await;
     let mut tallies = counting(&mesh).await;
     let (to, mut aside) = mpsc::unbounded_channel();
-    let flow = Processor::new("flow-svc").reads_system("put-aside", Arc::new(Keep::<PutAside>(to)));
+    let flow =
+        Processor::new("flow-svc").reads_system("put-aside", Arc::new(Keep::<DeadLetter>(to)));
     mesh.host(flow).await.unwrap();
     let (topic, _headers) = working(&mesh, "worker", None).await;
     let run = RunId::new(0, "default", "p2");
@@ -272,7 +273,7 @@ async fn failures_are_told_when_they_are_final(world: &World) {
     };
     let target = Target::Topic(topic);
     mesh.bus()
-        .publish(&target, envelope, Promise::Confirmed)
+        .publish(&target, envelope, PublishMode::Confirmed)
         .await
         .unwrap();
     let told = entries(&mut tallies, 1).await;
@@ -285,7 +286,7 @@ async fn failures_are_told_when_they_are_final(world: &World) {
 }
 
 /// As the flow service does with what is due or replayed.
-async fn bring_back(mesh: &Host, kept: &PutAside) {
+async fn bring_back(mesh: &Host, kept: &DeadLetter) {
     let body = kept.clone().into_body();
     let envelope = Envelope {
         headers: serde_json::from_str(&kept.headers).unwrap(),
@@ -299,7 +300,7 @@ async fn bring_back(mesh: &Host, kept: &PutAside) {
     });
     let routed = mesh
         .bus()
-        .publish(&target, envelope, Promise::Confirmed)
+        .publish(&target, envelope, PublishMode::Confirmed)
         .await;
     assert_eq!(routed, Ok(Routed::Queued));
 }
@@ -389,7 +390,7 @@ async fn foreign_worlds_are_not_told() {
     envelope.headers.thread = Some(run.to_string());
     let target = Target::Topic(topic);
     mesh.bus()
-        .publish(&target, envelope, Promise::Confirmed)
+        .publish(&target, envelope, PublishMode::Confirmed)
         .await
         .unwrap();
     next(&mut headers).await;
@@ -431,7 +432,7 @@ impl Bus for Line {
         &self,
         target: &Target,
         envelope: Envelope,
-        promise: Promise,
+        promise: PublishMode,
     ) -> Result<Routed, BusError> {
         if self.deaf && matches!(target, Target::Topic(topic) if *topic == tg_runs::report::topic())
         {

@@ -10,9 +10,9 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::Stop;
+use super::execution::StepExecution;
 use super::step::begin_at_once;
 use super::titles;
-use super::walk::Walk;
 use crate::engine::arguments;
 use crate::engine::bounds::{self, MAX_IN_VAIN, MAX_OBSERVATION, MAX_SAME, MAX_SHOWN};
 use crate::engine::chunks;
@@ -21,7 +21,7 @@ use crate::engine::toolset::{self, Tool, ToolSet};
 use crate::engine::trace::{self, Stored};
 use crate::kinds::{self, Call};
 
-impl Walk {
+impl StepExecution {
     /// Sends the decision, uses the tool, sends what it returned, publishes the next step. The trace is
     /// stored meanwhile.
     pub(super) async fn act(

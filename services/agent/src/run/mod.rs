@@ -1,17 +1,17 @@
 //! Runs on the bus: a question begins a run, a step record takes one step, a ledger row comes before
 //! whatever follows from it.
 //!
-//! [`request`] begins runs · [`step`] begins steps and receives their records · [`walk`] takes one step · [`think`]
+//! [`request`] begins runs · [`step`] begins steps and receives their records · [`execution`] takes one step · [`think`]
 //! asks the model · [`act`] uses the tool · [`leases`] is what this process knows of steps under way.
 
 mod act;
+mod execution;
 mod leases;
 mod request;
 mod step;
 mod think;
 mod titles;
 mod tools;
-mod walk;
 
 use std::sync::Arc;
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::{SecondsFormat, Utc};
-use tg_mesh::Out;
-use tg_mesh::{Cx, Serve};
+use tg_mesh::Responder;
+use tg_mesh::{Cx, RequestHandler};
 use tg_schemas::msg::{AgentRequest, AgentResponse, AgentRun};
 use tg_schemas::processors::STEP_BASE;
 use tg_schemas::{Error, ErrorCode};
@@ -27,12 +27,12 @@ const MAX_QUESTION: usize = 1 << 20;
 pub struct Questions(pub Arc<Agent>);
 
 #[async_trait]
-impl Serve<AgentRequest, AgentResponse> for Questions {
+impl RequestHandler<AgentRequest, AgentResponse> for Questions {
     async fn serve(
         &self,
         cx: Cx,
         question: AgentRequest,
-        out: Out<AgentResponse>,
+        out: Responder<AgentResponse>,
     ) -> Result<(), Error> {
         check(&question)?;
         let now = Utc::now();

@@ -11,13 +11,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use tg_mesh::{Cx, Deadline, Out, Read, ReadFault, ReplyAddress, Standing, TaskKind};
+use tg_mesh::{
+    ConsumeError, Cx, Deadline, RecordConsumer, ReplyAddress, Responder, Standing, TaskKind,
+};
 use tg_provenance::Reason;
 use tg_schemas::msg::{AgentResponse, AgentRun};
 use tg_schemas::{Error, ErrorCode, Headers};
 
+use super::execution::StepExecution;
 use super::leases::StepLease;
-use super::walk::Walk;
 use super::{Agent, Stop};
 use crate::engine::decision::Ending;
 use crate::store::{Ledger, Piece, StepRow};
@@ -37,10 +39,10 @@ const DETACHED_PATIENCE: Duration = Duration::from_secs(3);
 pub struct Steps(pub Arc<Agent>);
 
 #[async_trait]
-impl Read<AgentRun> for Steps {
-    async fn read(&self, cx: Cx, run: AgentRun) -> Result<(), ReadFault> {
+impl RecordConsumer<AgentRun> for Steps {
+    async fn consume(&self, cx: Cx, run: AgentRun) -> Result<(), ConsumeError> {
         let agent = &self.0;
-        let malformed = || ReadFault::Dead(Error::new(ErrorCode::BadRequest, "malformed step"));
+        let malformed = || ConsumeError::Dead(Error::new(ErrorCode::BadRequest, "malformed step"));
         let step = u32::try_from(run.step)
             .ok()
             .filter(|step| *step > 0)
@@ -99,7 +101,7 @@ async fn take(
     run: AgentRun,
     mut address: ReplyAddress,
     claim: StepLease,
-) -> Result<(), ReadFault> {
+) -> Result<(), ConsumeError> {
     let step = claim.step();
     let ledger = agent.ledger().await?;
     let fresh = agent.leases.is_fresh(&run.run, step);
@@ -113,7 +115,7 @@ async fn take(
         return Ok(());
     }
     if row.later {
-        let walk = Walk::new(agent, cx, run, step, None, true);
+        let walk = StepExecution::new(agent, cx, run, step, None, true);
         return handled(walk.catch_up(&row).await);
     }
     let mut heard = Vec::new();
@@ -130,7 +132,7 @@ async fn take(
         Resumed::Here(out) => out,
         Resumed::Past(row) if row.done => return Ok(()),
         Resumed::Past(row) => {
-            let walk = Walk::new(agent, cx, run, step, None, true);
+            let walk = StepExecution::new(agent, cx, run, step, None, true);
             return handled(walk.catch_up(&row).await);
         }
         Resumed::Busy => return Err(later("the answer is held by another step")),
@@ -139,7 +141,7 @@ async fn take(
     own.id = id.into();
     own.deadline = deadline;
     own.cancel = out.cancelled();
-    let mut walk = Walk::new(agent, own, run, step, Some(out), detach);
+    let mut walk = StepExecution::new(agent, own, run, step, Some(out), detach);
     walk.heard = heard;
     let result = walk.take(row).await;
     if result.is_ok() {
@@ -150,7 +152,7 @@ async fn take(
 
 /// Whether a step can go on with its answer.
 enum Resumed {
-    Here(Out<AgentResponse>),
+    Here(Responder<AgentResponse>),
     /// A later step has it for good: what this one lacks is its trace.
     Past(StepRow),
     Busy,
@@ -184,10 +186,10 @@ async fn resume_soon(
     }
 }
 
-fn handled(result: Result<(), Stop>) -> Result<(), ReadFault> {
+fn handled(result: Result<(), Stop>) -> Result<(), ConsumeError> {
     match result {
         Ok(()) => Ok(()),
-        Err(Stop::Fault(error)) => Err(ReadFault::Retry {
+        Err(Stop::Fault(error)) => Err(ConsumeError::Retry {
             error,
             after: Some(MOMENT),
         }),
@@ -198,8 +200,8 @@ fn handled(result: Result<(), Stop>) -> Result<(), ReadFault> {
     }
 }
 
-fn later(why: &str) -> ReadFault {
-    ReadFault::Retry {
+fn later(why: &str) -> ConsumeError {
+    ConsumeError::Retry {
         error: Error::new(ErrorCode::Busy, why),
         after: Some(MOMENT),
     }

@@ -8,7 +8,7 @@ use tg_schemas::{Error, ErrorCode};
 use tokio::time::Instant;
 
 use super::Stop;
-use super::walk::Walk;
+use super::execution::StepExecution;
 use crate::engine::decision::{Decision, Taken, Usage};
 use crate::engine::parser::{Choice, Fault, Parsed, Progress, ReplyParser};
 use crate::engine::prompt::{self, PROMPT};
@@ -100,7 +100,7 @@ impl Said {
     }
 }
 
-impl Walk {
+impl StepExecution {
     /// The model's decision; after replies that cannot be read it is told why and asked again.
     pub(super) async fn think(&mut self, tools: &ToolSet) -> Result<Decision, Stop> {
         let run = self.run.clone();

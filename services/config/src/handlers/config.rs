@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tg_clients::neighbours::Neighbours;
-use tg_mesh::Out;
-use tg_mesh::{Cx, Mesh, OwnedStore, Serve, TaskKind};
+use tg_mesh::Responder;
+use tg_mesh::{Cx, Mesh, OwnedStore, RequestHandler, TaskKind};
 use tg_schemas::msg::{ConfigPush, ConfigRequest};
 use tg_schemas::{Class, Error, ErrorCode, Topic};
 use tokio::sync::{Notify, oneshot};
@@ -26,12 +26,12 @@ pub(crate) struct Handler {
 }
 
 #[async_trait]
-impl Serve<ConfigRequest, ConfigReply> for Handler {
+impl RequestHandler<ConfigRequest, ConfigReply> for Handler {
     async fn serve(
         &self,
         cx: Cx,
         ask: ConfigRequest,
-        mut out: Out<ConfigReply>,
+        mut out: Responder<ConfigReply>,
     ) -> Result<(), Error> {
         let service = self.store.get().await?;
         let named = ask.workspace.clone();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tg_mesh::{Cx, ReadFault};
+use tg_mesh::{ConsumeError, Cx};
 use tg_schemas::Error;
 use tokio::sync::{Notify, oneshot};
 
@@ -75,7 +75,7 @@ impl<I: Item> Batcher<I> {
         group: Group,
         items: Vec<I>,
         stage: &impl Stage<I>,
-    ) -> Result<(), ReadFault> {
+    ) -> Result<(), ConsumeError> {
         if items.is_empty() {
             return Ok(());
         }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
-use tg_mesh::{Cx, Read, ReadFault};
+use tg_mesh::{ConsumeError, Cx, RecordConsumer};
 use tg_runs::RunContext;
 use tg_schemas::msg::{Chunk, ChunkEmbeddings, DocumentEmbeddings, Metadata};
 use tg_schemas::{Error, ErrorCode};
@@ -27,8 +27,8 @@ impl Item for Piece {
 }
 
 #[async_trait]
-impl Read<Chunk> for Chunks {
-    async fn read(&self, cx: Cx, record: Chunk) -> Result<(), ReadFault> {
+impl RecordConsumer<Chunk> for Chunks {
+    async fn consume(&self, cx: Cx, record: Chunk) -> Result<(), ConsumeError> {
         let metadata = record.metadata.unwrap_or_default();
         let id = if record.document_id.is_empty() {
             metadata.id.clone()
@@ -37,7 +37,7 @@ impl Read<Chunk> for Chunks {
         };
         if id.is_empty() {
             let error = Error::new(ErrorCode::BadRequest, "metadata.id: is required");
-            return Err(ReadFault::Dead(error));
+            return Err(ConsumeError::Dead(error));
         }
         cx.subject(&id);
         if record.chunk.trim().is_empty() {

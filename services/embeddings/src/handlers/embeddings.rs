@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tg_mesh::{Cx, Out, Serve};
+use tg_mesh::{Cx, RequestHandler, Responder};
 use tg_schemas::Error;
 use tg_schemas::msg::{EmbeddingsRequest, EmbeddingsResponse};
 
@@ -13,12 +13,12 @@ use crate::error::EmbedError;
 pub(crate) struct Embeddings(pub(crate) Arc<Embedder>);
 
 #[async_trait]
-impl Serve<EmbeddingsRequest, EmbeddingsResponse> for Embeddings {
+impl RequestHandler<EmbeddingsRequest, EmbeddingsResponse> for Embeddings {
     async fn serve(
         &self,
         cx: Cx,
         ask: EmbeddingsRequest,
-        mut out: Out<EmbeddingsResponse>,
+        mut out: Responder<EmbeddingsResponse>,
     ) -> Result<(), Error> {
         let work = self
             .0

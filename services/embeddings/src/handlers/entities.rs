@@ -1,7 +1,7 @@
 //! `graph-embeddings`: what was said of entities becomes vectors of entities.
 
 use async_trait::async_trait;
-use tg_mesh::{Cx, Read, ReadFault};
+use tg_mesh::{ConsumeError, Cx, RecordConsumer};
 use tg_runs::RunContext;
 use tg_schemas::msg::{EntityContext, EntityContexts, EntityEmbeddings, GraphEmbeddings, Metadata};
 use tg_schemas::{Error, ErrorCode};
@@ -24,8 +24,8 @@ impl Item for Context {
 }
 
 #[async_trait]
-impl Read<EntityContexts> for Entities {
-    async fn read(&self, cx: Cx, record: EntityContexts) -> Result<(), ReadFault> {
+impl RecordConsumer<EntityContexts> for Entities {
+    async fn consume(&self, cx: Cx, record: EntityContexts) -> Result<(), ConsumeError> {
         let metadata = record.metadata.unwrap_or_default();
         cx.subject(&metadata.id);
         let group = Group::of(&cx, &metadata, "");
@@ -46,7 +46,7 @@ impl Read<EntityContexts> for Entities {
             None => Ok(()),
             Some(at) => {
                 let text = format!("entities[{at}].entity: is required");
-                Err(ReadFault::Dead(Error::new(ErrorCode::BadRequest, text)))
+                Err(ConsumeError::Dead(Error::new(ErrorCode::BadRequest, text)))
             }
         }
     }

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use tg_clients::embeddings::embed;
 use tg_clients::neighbours::Neighbours;
-use tg_mesh::{Cx, ReadFault};
+use tg_mesh::{ConsumeError, Cx};
 use tg_runs::RunContext;
 use tg_schemas::msg::Metadata;
 use tg_schemas::{Error, Retry};
@@ -85,10 +85,10 @@ async fn ask(cx: &Cx, texts: &[&str]) -> Result<(Vec<Vec<f32>>, String), Error> 
 }
 
 /// What becomes of a record whose texts were not embedded: it is tried again, unless it is at fault itself.
-fn fault(error: Error) -> ReadFault {
+fn fault(error: Error) -> ConsumeError {
     match is_final(&error) {
-        true => ReadFault::Dead(error),
-        false => ReadFault::Retry { error, after: None },
+        true => ConsumeError::Dead(error),
+        false => ConsumeError::Retry { error, after: None },
     }
 }
 

@@ -1,7 +1,7 @@
 //! `row-embeddings`: values of rows become vectors, by the indexes of their schema.
 
 use async_trait::async_trait;
-use tg_mesh::{Cx, Read, ReadFault};
+use tg_mesh::{ConsumeError, Cx, RecordConsumer};
 use tg_runs::RunContext;
 use tg_schemas::msg::{ExtractedObject, Metadata, RowEmbeddings, RowIndexEmbedding};
 use tg_schemas::{Error, ErrorCode};
@@ -29,8 +29,8 @@ impl Item for Entry {
 }
 
 #[async_trait]
-impl Read<ExtractedObject> for Rows {
-    async fn read(&self, cx: Cx, record: ExtractedObject) -> Result<(), ReadFault> {
+impl RecordConsumer<ExtractedObject> for Rows {
+    async fn consume(&self, cx: Cx, record: ExtractedObject) -> Result<(), ConsumeError> {
         let metadata = record.metadata.unwrap_or_default();
         cx.subject(&metadata.id);
         let name = record.schema_name;
@@ -42,8 +42,8 @@ impl Read<ExtractedObject> for Rows {
             );
             // It may have been written a moment ago.
             return Err(match cx.headers.attempt.unwrap_or(0) < TRIES {
-                true => ReadFault::Retry { error, after: None },
-                false => ReadFault::Dead(error),
+                true => ConsumeError::Retry { error, after: None },
+                false => ConsumeError::Dead(error),
             });
         };
         // Of one chunk and schema: the store knows values by both.

@@ -6,14 +6,14 @@ use async_trait::async_trait;
 use minijinja::{Environment, UndefinedBehavior, context};
 use serde::Deserialize;
 use serde_json::Map;
-use tg_mesh::{Ask, Cx, Deadline, Read, ReadFault};
+use tg_mesh::{Ask, ConsumeError, Cx, Deadline, RecordConsumer};
 use tg_schemas::msg::{AgentRequest, AgentResponse, Chunk};
 use tg_schemas::{Error, ErrorCode};
 
 use super::chunk::piece;
-use super::desk::{Desk, PATIENCE, Paid, Question};
 use super::keys::PROMPTS;
 use super::knowledge::{how, usable};
+use super::reply_cache::{PATIENCE, Paid, Question, ReplyCache};
 use super::write::write;
 use crate::engine::items::{self, Items};
 use crate::engine::knowledge::{Content, read};
@@ -26,18 +26,18 @@ const SHOWN_AGAIN: usize = 4 << 10;
 const FUEL: u64 = 100_000;
 
 pub(super) struct Agent {
-    desk: Arc<Desk>,
+    cache: Arc<ReplyCache>,
 }
 
 impl Agent {
-    pub(super) fn new(desk: Arc<Desk>) -> Self {
-        Self { desk }
+    pub(super) fn new(cache: Arc<ReplyCache>) -> Self {
+        Self { cache }
     }
 }
 
 #[async_trait]
-impl Read<Chunk> for Agent {
-    async fn read(&self, cx: Cx, chunk: Chunk) -> Result<(), ReadFault> {
+impl RecordConsumer<Chunk> for Agent {
+    async fn consume(&self, cx: Cx, chunk: Chunk) -> Result<(), ConsumeError> {
         let Some(piece) = piece(&cx, chunk)? else {
             return Ok(());
         };
@@ -62,7 +62,7 @@ impl Read<Chunk> for Agent {
             let items = items::of_text(&answer);
             Ok(Paid { items, model })
         };
-        let reply = self.desk.reply(&cx, question, usable, pay).await?;
+        let reply = self.cache.reply(&cx, question, usable, pay).await?;
         let found = read(Content::Mixed, &reply.items);
         write(&cx, &piece, &how(EXTRACTOR, &reply, None), found).await
     }

@@ -4,26 +4,26 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
-use tg_mesh::{Cx, Read, ReadFault};
+use tg_mesh::{ConsumeError, Cx, RecordConsumer};
 use tg_schemas::msg::Chunk;
 
 use super::chunk::piece;
-use super::desk::{Desk, Question, Reply, Usable};
+use super::reply_cache::{Question, Reply, ReplyCache, Usable};
 use super::write::write;
 use crate::engine::found::How;
 use crate::engine::items::Items;
 use crate::engine::knowledge::{Content, read};
 
 pub(super) struct Knowledge {
-    pub(super) desk: Arc<Desk>,
+    pub(super) cache: Arc<ReplyCache>,
     pub(super) extractor: &'static str,
     pub(super) prompts: &'static [&'static str],
     pub(super) content: Content,
 }
 
 #[async_trait]
-impl Read<Chunk> for Knowledge {
-    async fn read(&self, cx: Cx, chunk: Chunk) -> Result<(), ReadFault> {
+impl RecordConsumer<Chunk> for Knowledge {
+    async fn consume(&self, cx: Cx, chunk: Chunk) -> Result<(), ConsumeError> {
         let Some(piece) = piece(&cx, chunk)? else {
             return Ok(());
         };
@@ -35,7 +35,7 @@ impl Read<Chunk> for Knowledge {
             terms: Map::new(),
         };
         let reply = self
-            .desk
+            .cache
             .prompt(&cx, question, usable(self.content))
             .await?;
         let found = read(self.content, &reply.items);

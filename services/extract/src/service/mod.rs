@@ -2,12 +2,12 @@
 
 mod agent;
 mod chunk;
-mod desk;
 mod keys;
 mod knowledge;
 mod models;
 mod ontology;
 mod ready;
+mod reply_cache;
 mod rows;
 mod write;
 
@@ -19,7 +19,7 @@ use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
 use crate::engine::knowledge::Content;
 use crate::options::Options;
 use crate::store::Ledger;
-use desk::Desk;
+use reply_cache::ReplyCache;
 
 /// Where the service keeps its replies below the data directory.
 const FILE: &str = "extract.sqlite";
@@ -46,7 +46,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
         reaper::run(mesh.clone(), STORE, store.clone()),
     );
     let parallel = options.parallel;
-    let desk = Arc::new(Desk::new(store.clone()));
+    let cache = Arc::new(ReplyCache::new(store.clone()));
     let of = |id: &str| {
         Processor::new(id)
             .concurrency(parallel)
@@ -55,7 +55,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     };
     let knowledge = |extractor, prompts, content| {
         Arc::new(knowledge::Knowledge {
-            desk: desk.clone(),
+            cache: cache.clone(),
             extractor,
             prompts,
             content,
@@ -74,12 +74,15 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     vec![
         of("kg-extract-definitions").reads("input", definitions),
         of("kg-extract-relationships").reads("input", relationships),
-        of("kg-extract-agent").reads("input", Arc::new(agent::Agent::new(desk.clone()))),
+        of("kg-extract-agent").reads("input", Arc::new(agent::Agent::new(cache.clone()))),
         of("kg-extract-rows")
             .watches(&[tg_schemas::table::TABLE])
-            .reads("input", Arc::new(rows::RowsOf::new(desk.clone()))),
+            .reads("input", Arc::new(rows::RowsOf::new(cache.clone()))),
         of("kg-extract-ontology")
             .watches(&[ontology::ONTOLOGIES])
-            .reads("input", Arc::new(ontology::Along::new(desk, options))),
+            .reads(
+                "input",
+                Arc::new(ontology::OntologyExtractor::new(cache, options)),
+            ),
     ]
 }

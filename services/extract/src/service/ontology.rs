@@ -6,15 +6,15 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use tg_clients::embeddings::embed;
-use tg_mesh::{Cx, Read, ReadFault};
+use tg_mesh::{ConsumeError, Cx, RecordConsumer};
 use tg_runs::RunContext;
 use tg_schemas::msg::{Chunk, Triples};
 use tg_schemas::{Error, ErrorCode};
 
 use super::chunk::{Piece, piece};
-use super::desk::{Desk, PATIENCE, Question, later};
 use super::knowledge::how;
 use super::ready::Ready;
+use super::reply_cache::{PATIENCE, Question, ReplyCache, later};
 use super::write::{TRIPLES, write};
 use crate::engine::found::RECORD;
 use crate::ontology::{Index, Ontologies, check, close, describe, named_in, says_something};
@@ -36,16 +36,16 @@ type Slot = tokio::sync::Mutex<Option<Arc<Index>>>;
 /// By workspace and flow, with the version of the ontologies.
 type Indexes = HashMap<(String, String), (String, Arc<Slot>)>;
 
-pub(super) struct Along {
-    desk: Arc<Desk>,
+pub(super) struct OntologyExtractor {
+    cache: Arc<ReplyCache>,
     options: Options,
     ready: Ready<Ontologies>,
     indexes: Mutex<Indexes>,
 }
 
 #[async_trait]
-impl Read<Chunk> for Along {
-    async fn read(&self, cx: Cx, chunk: Chunk) -> Result<(), ReadFault> {
+impl RecordConsumer<Chunk> for OntologyExtractor {
+    async fn consume(&self, cx: Cx, chunk: Chunk) -> Result<(), ConsumeError> {
         let Some(piece) = piece(&cx, chunk)? else {
             return Ok(());
         };
@@ -53,7 +53,7 @@ impl Read<Chunk> for Along {
         if ontologies.elements().is_empty() {
             return match ontologies.faults() {
                 [] => Ok(()),
-                faults => Err(ReadFault::Dead(Error::new(
+                faults => Err(ConsumeError::Dead(Error::new(
                     ErrorCode::BadRequest,
                     faults.join("; "),
                 ))),
@@ -68,10 +68,10 @@ impl Read<Chunk> for Along {
     }
 }
 
-impl Along {
-    pub(super) fn new(desk: Arc<Desk>, options: Options) -> Self {
+impl OntologyExtractor {
+    pub(super) fn new(cache: Arc<ReplyCache>, options: Options) -> Self {
         Self {
-            desk,
+            cache,
             options,
             ready: Ready::default(),
             indexes: Mutex::default(),
@@ -159,7 +159,7 @@ impl Along {
         piece: &Piece,
         ontologies: &Ontologies,
         chosen: &BTreeSet<usize>,
-    ) -> Result<(), ReadFault> {
+    ) -> Result<(), ConsumeError> {
         let question = Question {
             extractor: EXTRACTOR,
             prompts: &["extract-with-ontologies"],
@@ -167,7 +167,7 @@ impl Along {
             text: &piece.text,
             terms: terms(ontologies, chosen),
         };
-        let reply = self.desk.prompt(cx, question, says_something).await?;
+        let reply = self.cache.prompt(cx, question, says_something).await?;
         let checked = check(ontologies, &reply.items);
         let mut remarks = ontologies.faults().to_vec();
         if checked.violations > 0 {
@@ -207,14 +207,14 @@ impl Along {
         cx: &Cx,
         piece: &Piece,
         ontologies: &Ontologies,
-    ) -> Result<(), ReadFault> {
-        let ledger = self.desk.ledger().await?;
+    ) -> Result<(), ConsumeError> {
+        let ledger = self.cache.ledger().await?;
         let collection = piece.source.metadata.collection.as_str();
         let generation = cx.generation(collection);
         let place = format!("{}\n{generation}\n{collection}", cx.flow());
         let workspace = cx.workspace_key().to_string();
         let version = ontologies.version().to_owned();
-        let turn = self.desk.turn(&format!("told\n{workspace}\n{place}"));
+        let turn = self.cache.turn(&format!("told\n{workspace}\n{place}"));
         let _held = turn.lock().await;
         let told = ledger.was_told(workspace.clone(), place.clone(), version.clone());
         if told.await.map_err(Error::from)? {

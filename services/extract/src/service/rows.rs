@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
-use tg_mesh::{Cx, Read, ReadFault};
+use tg_mesh::{ConsumeError, Cx, RecordConsumer};
 use tg_runs::RunContext;
 use tg_schemas::msg::{Chunk, ExtractedObject, Metadata};
 use tg_schemas::table::{TABLE, Table};
 use tg_schemas::{Error, ErrorCode};
 
 use super::chunk::{Piece, piece};
-use super::desk::{Desk, Question};
 use super::ready::Ready;
+use super::reply_cache::{Question, ReplyCache};
 use crate::rows::{Rows, read, term};
 
 const EXTRACTOR: &str = "kg-extract-rows";
@@ -28,14 +28,14 @@ struct Tables {
 }
 
 pub(super) struct RowsOf {
-    desk: Arc<Desk>,
+    cache: Arc<ReplyCache>,
     ready: Ready<Tables>,
 }
 
 impl RowsOf {
-    pub(super) fn new(desk: Arc<Desk>) -> Self {
+    pub(super) fn new(cache: Arc<ReplyCache>) -> Self {
         Self {
-            desk,
+            cache,
             ready: Ready::default(),
         }
     }
@@ -58,7 +58,7 @@ impl RowsOf {
         self.ready.put(cx.workspace(), rows, tables)
     }
 
-    async fn ask(&self, cx: &Cx, piece: &Piece, table: &Table) -> Result<Rows, ReadFault> {
+    async fn ask(&self, cx: &Cx, piece: &Piece, table: &Table) -> Result<Rows, ConsumeError> {
         let question = Question {
             extractor: EXTRACTOR,
             prompts: &["extract-rows"],
@@ -67,14 +67,14 @@ impl RowsOf {
             terms: Map::from_iter([("schema".to_owned(), term(table))]),
         };
         // An object of unknown fields is still a reply; whether it is a row is looked at later.
-        let reply = self.desk.prompt(cx, question, Value::is_object).await?;
+        let reply = self.cache.prompt(cx, question, Value::is_object).await?;
         Ok(read(table, &reply.items))
     }
 }
 
 #[async_trait]
-impl Read<Chunk> for RowsOf {
-    async fn read(&self, cx: Cx, chunk: Chunk) -> Result<(), ReadFault> {
+impl RecordConsumer<Chunk> for RowsOf {
+    async fn consume(&self, cx: Cx, chunk: Chunk) -> Result<(), ConsumeError> {
         let Some(piece) = piece(&cx, chunk)? else {
             return Ok(());
         };
@@ -85,7 +85,7 @@ impl Read<Chunk> for RowsOf {
         for table in &tables.tables {
             match self.ask(&cx, &piece, table).await {
                 Ok(rows) => all.push((table, rows)),
-                Err(ReadFault::Dead(error)) => faults.push(error.message),
+                Err(ConsumeError::Dead(error)) => faults.push(error.message),
                 Err(retry) => return Err(retry),
             }
         }
@@ -100,7 +100,7 @@ impl Read<Chunk> for RowsOf {
         }
         match faults.is_empty() {
             true => Ok(()),
-            false => Err(ReadFault::Dead(Error::new(
+            false => Err(ConsumeError::Dead(Error::new(
                 ErrorCode::BadRequest,
                 faults.join("; "),
             ))),

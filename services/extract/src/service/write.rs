@@ -1,6 +1,6 @@
 //! Writing what was found: one record of triples and one of contexts for a chunk, unless it is very much.
 
-use tg_mesh::{Cx, ReadFault};
+use tg_mesh::{ConsumeError, Cx};
 use tg_runs::RunContext;
 use tg_schemas::msg::{EntityContext, EntityContexts, Triples};
 
@@ -18,7 +18,7 @@ pub(super) async fn write(
     piece: &Piece,
     how: &How<'_>,
     found: Found,
-) -> Result<(), ReadFault> {
+) -> Result<(), ConsumeError> {
     if found.bad > 0 {
         cx.effect("bad-lines", found.bad as i64);
     }

@@ -118,7 +118,7 @@ async fn a_failed_call_loses_nothing(place: Place) {
     let chunk = chunk("urn:chunk:1", TEXT);
     let run = RunId::new(0, "default", "p");
     world.flow.write_in("chunk-load", &chunk, &run, "r1").await;
-    assert_eq!(world.flow.put_aside().await, "too many requests");
+    assert_eq!(world.flow.dead_letter_reason().await, "too many requests");
     let entry = world.process(&chunk, "r1").await;
     assert_eq!(entry.outcome, "ok");
     assert_eq!(world.script.calls(), 2);
@@ -135,7 +135,7 @@ async fn an_unreadable_reply_fails_its_chunk_and_is_not_kept(place: Place) {
     assert_eq!(entry.outcome, "failed");
     let told = "kg-extract-definitions: the model's reply could not be read (4 lines)";
     assert_eq!(entry.detail, told);
-    assert_eq!(world.flow.put_aside().await, told);
+    assert_eq!(world.flow.dead_letter_reason().await, told);
     let entry = world.process(&chunk("urn:chunk:1", TEXT), "r2").await;
     assert_eq!(entry.outcome, "ok");
     assert_eq!(world.script.calls(), 2);

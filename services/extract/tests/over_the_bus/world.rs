@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tg_extract::Options;
-use tg_mesh::{Cx, Out, Processor, Serve};
+use tg_mesh::{Cx, Processor, RequestHandler, Responder};
 use tg_schemas::msg::{
     AgentRequest, AgentResponse, Chunk, EntityContexts, ExtractedObject, Metadata, PromptRequest,
     PromptResponse, Triples,
@@ -75,12 +75,12 @@ impl Script {
 }
 
 #[async_trait]
-impl Serve<PromptRequest, PromptResponse> for Script {
+impl RequestHandler<PromptRequest, PromptResponse> for Script {
     async fn serve(
         &self,
         _: Cx,
         ask: PromptRequest,
-        mut out: Out<PromptResponse>,
+        mut out: Responder<PromptResponse>,
     ) -> Result<(), Error> {
         self.asked.lock().push(ask);
         // Others get the chance to ask meanwhile.
@@ -100,12 +100,12 @@ impl Serve<PromptRequest, PromptResponse> for Script {
 }
 
 #[async_trait]
-impl Serve<AgentRequest, AgentResponse> for Script {
+impl RequestHandler<AgentRequest, AgentResponse> for Script {
     async fn serve(
         &self,
         _: Cx,
         ask: AgentRequest,
-        mut out: Out<AgentResponse>,
+        mut out: Responder<AgentResponse>,
     ) -> Result<(), Error> {
         self.agent.lock().push(ask);
         let reply = self.next()?;
@@ -181,9 +181,9 @@ impl World {
             hosted.push(Processor::new("graph-embeddings").reads("input", kept.clone()));
             let kept: &Arc<Kept<ExtractedObject>> = &objects;
             hosted.push(Processor::new("rows-write").reads("input", kept.clone()));
-            let prompt: Arc<dyn Serve<PromptRequest, PromptResponse>> = script.clone();
+            let prompt: Arc<dyn RequestHandler<PromptRequest, PromptResponse>> = script.clone();
             hosted.push(Processor::new("prompt").serves("request", prompt));
-            let agent: Arc<dyn Serve<AgentRequest, AgentResponse>> = script.clone();
+            let agent: Arc<dyn RequestHandler<AgentRequest, AgentResponse>> = script.clone();
             hosted.push(Processor::new("agent-manager").serves("request", agent));
             hosted.push(Processor::new("embeddings").serves("request", embeddings.clone()));
             hosted

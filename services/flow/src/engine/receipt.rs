@@ -13,7 +13,7 @@ pub struct QueueReceipt {
     /// Handled between the moment when the processor knew of the stop and its departure. Counted by the
     /// processor, or, for a foreign one, from what its queue held.
     pub finished: u64,
-    /// Kept as put-aside records.
+    /// Kept as dead letters.
     pub parked: u64,
     /// Thrown away.
     pub discarded: u64,
@@ -58,7 +58,7 @@ pub struct Counts {
     pub parked: BTreeMap<String, u64>,
     /// Per subscription: thrown away.
     pub discarded: BTreeMap<String, u64>,
-    /// Per subscription: put aside by the processors themselves during the stop, part of `parked` or
+    /// Per subscription: dead-lettered by the processors themselves during the stop, part of `parked` or
     /// `discarded` but not of `after`.
     pub aside: BTreeMap<String, u64>,
     /// Queues removed.

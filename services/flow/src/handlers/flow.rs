@@ -1,25 +1,25 @@
-//! The doors of the flow service: a workspace's queue for clients, the system's for its own processes.
+//! The endpoints of the flow service: a workspace's queue for clients, the system's for its own processes.
 //! Decodes nothing, decides nothing: each operation is a method of the service.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tg_mesh::{Cx, Out, Serve};
+use tg_mesh::{Cx, RequestHandler, Responder};
 use tg_schemas::msg::{FlowRequest, FlowResponse};
 use tg_schemas::{Error, ErrorCode};
 
 use crate::service::{RESUME, Service};
 
-/// Both doors.
+/// Both endpoints.
 pub(crate) struct Handler(pub(crate) Arc<Service>);
 
 #[async_trait]
-impl Serve<FlowRequest, FlowResponse> for Handler {
+impl RequestHandler<FlowRequest, FlowResponse> for Handler {
     async fn serve(
         &self,
         cx: Cx,
         question: FlowRequest,
-        mut out: Out<FlowResponse>,
+        mut out: Responder<FlowResponse>,
     ) -> Result<(), Error> {
         let reply = self.answer(&cx, &question).await?;
         out.send(reply).await
@@ -45,10 +45,10 @@ impl Handler {
             "get-flow" => service.get_flow(mesh, workspace, request).await,
             "start-flow" => service.start_flow(mesh, workspace, request).await,
             "stop-flow" => service.stop_flow(mesh, workspace, request).await,
-            "list-put-aside" => service.list_put_aside(workspace, request).await,
-            "show-put-aside" => service.show_put_aside(workspace, request).await,
-            "replay-put-aside" => service.replay_put_aside(mesh, workspace, request).await,
-            "discard-put-aside" => service.discard_put_aside(mesh, workspace, request).await,
+            "list-put-aside" => service.list_dead_letter(workspace, request).await,
+            "show-put-aside" => service.show_dead_letter(workspace, request).await,
+            "replay-put-aside" => service.replay_dead_letter(mesh, workspace, request).await,
+            "discard-put-aside" => service.discard_dead_letter(mesh, workspace, request).await,
             "why" => service.why(mesh, workspace, request).await,
             "doctor" => service.doctor(mesh, workspace).await,
             _ => Err(bad_operation()),

@@ -1,8 +1,8 @@
-//! The two doors of `flow-svc` and its queue of put-aside records: decode, have it done, answer.
+//! The two endpoints of `flow-svc` and its queue of dead letters: decode, have it done, answer.
 
+mod dead_letter;
 mod flow;
-mod put_aside;
 pub(crate) mod reply;
 
+pub(crate) use dead_letter::Reading;
 pub(crate) use flow::Handler;
-pub(crate) use put_aside::Reading;

@@ -17,7 +17,7 @@ use tg_schemas::flow_record::{FlowRecord, Status};
 
 /// How long the model may take to say what it is.
 const MODEL: Duration = Duration::from_secs(2);
-/// Lines about put-aside records at most.
+/// Lines about dead letters at most.
 const LINES: u32 = 1000;
 
 impl Service {
@@ -55,14 +55,14 @@ impl Service {
                 .and_then(|i| i.get("request"));
             model = model.or_else(|| request.and_then(|text| Topic::parse(text).ok()));
         }
-        checks.push(self.put_aside_check(workspace).await?);
+        checks.push(self.dead_letter_check(workspace).await?);
         if let Some(topic) = model {
             checks.push(model_check(mesh, &topic).await);
         }
         Ok(reply::with("doctor", &json!({ "checks": checks })))
     }
 
-    async fn put_aside_check(&self, workspace: &WorkspaceId) -> Result<Value, Error> {
+    async fn dead_letter_check(&self, workspace: &WorkspaceId) -> Result<Value, Error> {
         let store = self.store().await?;
         let tally = store.tally(workspace.as_str(), None, LINES).await?;
         let lines: Vec<String> = tally
@@ -76,7 +76,7 @@ impl Service {
             lines.join(", ")
         };
         let advice = "`tg dead-letters` and `tg parked` list, show and replay them";
-        Ok(check("put-aside records", !dead, &detail, advice))
+        Ok(check("dead letters", !dead, &detail, advice))
     }
 }
 

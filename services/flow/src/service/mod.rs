@@ -2,10 +2,10 @@
 //! same time.
 
 mod blueprints;
+mod dead_letter;
 mod doctor;
 mod flows;
 mod presence;
-mod put_aside;
 mod resume;
 mod rooms;
 mod start;
@@ -52,11 +52,11 @@ pub(crate) struct Service {
     stopping: Mutex<HashMap<FlowKey, watch::Receiver<Stopped>>>,
     /// Read while kept records are published, written once by a stop before it empties queues.
     publishing: RwLock<()>,
-    /// Put-aside records being stored at the moment.
+    /// Dead letters being stored at the moment.
     reading: AtomicUsize,
     /// A retry was kept.
     kept: Notify,
-    /// Rooms of put-aside records that the processes were told are full.
+    /// Rooms of dead letters that the processes were told are full.
     full_rooms: tokio::sync::Mutex<Vec<String>>,
     /// Background tasks run.
     awake: AtomicBool,

@@ -1,4 +1,4 @@
-//! Tells the processes which rooms of put-aside records are full: what cannot be handled there then stays in its
+//! Tells the processes which rooms of dead letters are full: what cannot be handled there then stays in its
 //! queue, and nobody else's records wait behind it.
 
 use tg_mesh::Mesh;
@@ -22,9 +22,9 @@ impl Service {
             return Ok(());
         }
         for room in full.iter().filter(|room| !told.contains(room)) {
-            tracing::warn!(%room, "the room for put-aside records is full; what cannot be handled stays in its queue");
+            tracing::warn!(%room, "the room for dead letters is full; what cannot be handled stays in its queue");
         }
-        metrics::gauge!("tg_put_aside_rooms_full").set(full.len() as f64);
+        metrics::gauge!("tg_dead_letter_quotas_full").set(full.len() as f64);
         tg_mesh::tell_full_rooms(mesh, full.clone()).await;
         *told = full;
         Ok(())

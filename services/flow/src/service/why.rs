@@ -71,7 +71,7 @@ impl Service {
             said.push(json!({ "subject": "put-aside", "state": reason, "detail": detail }));
         }
         if self.waits_for_room(workspace, key.1.as_str()).await {
-            let detail = "the quota of put-aside records is reached: records that cannot be handled stay in their \
+            let detail = "the quota of dead letters is reached: records that cannot be handled stay in their \
                           queues and are tried again ever more rarely; replay or discard some";
             said.push(json!({ "subject": "put-aside", "state": "full", "detail": detail }));
         }

@@ -1,4 +1,4 @@
-//! What the flow service keeps itself: the epoch counter, how far stops have come, and put-aside records. Flow records
+//! What the flow service keeps itself: the epoch counter, how far stops have come, and dead letters. Flow records
 //! and processor rows are configuration, not here.
 //!
 //! [`FlowStore`] is what an adapter does. A method is one transaction; repeating a writer changes nothing, where it does

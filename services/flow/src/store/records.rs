@@ -1,4 +1,4 @@
-//! Put-aside records: kept until they are due, replayed or discarded. Only the oldest dead letters go for room.
+//! Dead letters: kept until they are due, replayed or discarded. Only the oldest dead letters go for room.
 
 use async_trait::async_trait;
 use tg_storage::StorageError;
@@ -104,7 +104,7 @@ pub(crate) struct Due {
     pub(crate) next: Option<i64>,
 }
 
-/// Put-aside records of all workspaces, with so much room for each of them and each of its flows.
+/// Dead letters of all workspaces, with so much room for each of them and each of its flows.
 #[async_trait]
 pub(crate) trait RecordStore: Send + Sync + 'static {
     /// Keeps a record, once for each call. One that comes while its room is full is kept all the same: those that
@@ -129,7 +129,7 @@ pub(crate) trait RecordStore: Send + Sync + 'static {
     async fn settle(&self, workspace: &str, flow: &str) -> Result<(), StorageError>;
 
     /// Retries of a stopping flow become parked, or are thrown away. Adds them to the counts, and what the processors
-    /// put aside since the stop began, and stores how far the stop has come.
+    /// dead-lettered since the stop began, and stores how far the stop has come.
     async fn end_retries(
         &self,
         workspace: &str,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use async_trait::async_trait;
 use tg_mesh::bus::{
     Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link, Mode,
-    Promise, QueueState, Routed, Sink, Target,
+    PublishMode, QueueState, Routed, Sink, Target,
 };
 use tg_mesh::embedded::EmbeddedBus;
 use tg_schemas::{Subscription, Topic};
@@ -55,7 +55,7 @@ impl Bus for FusedBus {
         &self,
         target: &Target,
         envelope: Envelope,
-        promise: Promise,
+        promise: PublishMode,
     ) -> Result<Routed, BusError> {
         self.inner.publish(target, envelope, promise).await
     }

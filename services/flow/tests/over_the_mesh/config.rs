@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use tg_mesh::{Cx, Out, Processor, Serve};
+use tg_mesh::{Cx, Processor, RequestHandler, Responder};
 use tg_schemas::msg::{ConfigPush, ConfigRequest, ConfigResponse, ConfigValue};
 use tg_schemas::{Class, Error, Topic};
 
@@ -157,12 +157,12 @@ struct Server {
 }
 
 #[async_trait]
-impl Serve<ConfigRequest, ConfigResponse> for Server {
+impl RequestHandler<ConfigRequest, ConfigResponse> for Server {
     async fn serve(
         &self,
         cx: Cx,
         request: ConfigRequest,
-        mut out: Out<ConfigResponse>,
+        mut out: Responder<ConfigResponse>,
     ) -> Result<(), Error> {
         let writes = matches!(request.operation.as_str(), "put" | "delete");
         if writes {

@@ -83,7 +83,7 @@ async fn a_stop_is_finished_by_the_next_process() {
         );
         assert_eq!(world.config.count("processor:"), 0, "step {steps}");
         let parked = process
-            .put_aside("list-put-aside", "f", &[("reason", "parked")])
+            .dead_letter("list-put-aside", "f", &[("reason", "parked")])
             .await;
         assert_eq!(
             parked.as_array().map(Vec::len),

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tg_flow::{Options, Waits};
 use tg_mesh::embedded::EmbeddedBus;
-use tg_mesh::{Ask, Bus, Cx, Deadline, Host, MeshOptions, Processor, Read, ReadFault};
+use tg_mesh::{Ask, Bus, ConsumeError, Cx, Deadline, Host, MeshOptions, Processor, RecordConsumer};
 use tg_schemas::msg::{FlowRequest, FlowResponse, Metadata, Triples};
 use tg_schemas::{Class, Error, ErrorCode, FlowId, Subscription, Topic, WorkspaceId};
 use tg_storage::Durability;
@@ -28,7 +28,7 @@ pub struct Reader {
     pub seen: Mutex<Vec<String>>,
     pub gate: Semaphore,
     /// Records it refuses, and how.
-    pub fault: Mutex<Option<ReadFault>>,
+    pub fault: Mutex<Option<ConsumeError>>,
     pub moved: Notify,
 }
 
@@ -62,8 +62,8 @@ impl Reader {
 struct Handler(Arc<Reader>);
 
 #[async_trait]
-impl Read<Triples> for Handler {
-    async fn read(&self, _cx: Cx, record: Triples) -> Result<(), ReadFault> {
+impl RecordConsumer<Triples> for Handler {
+    async fn consume(&self, _cx: Cx, record: Triples) -> Result<(), ConsumeError> {
         if let Ok(permit) = self.0.gate.acquire().await {
             permit.forget();
         }
@@ -71,7 +71,7 @@ impl Read<Triples> for Handler {
         if name.is_some_and(|name| name.starts_with(NEVER)) {
             let error = Error::new(ErrorCode::Storage, "not today");
             let after = Some(Duration::from_secs(3600));
-            return Err(ReadFault::Retry { error, after });
+            return Err(ConsumeError::Retry { error, after });
         }
         let fault = self.0.fault.lock().take();
         let outcome = fault.map_or(Ok(()), Err);
@@ -86,8 +86,8 @@ impl Read<Triples> for Handler {
     }
 }
 
-pub fn later(text: &str) -> ReadFault {
-    ReadFault::Retry {
+pub fn later(text: &str) -> ConsumeError {
+    ConsumeError::Retry {
         error: Error::new(ErrorCode::Storage, text),
         after: Some(Duration::ZERO),
     }
@@ -102,7 +102,7 @@ pub struct Process {
 pub struct World {
     pub dir: PathBuf,
     pub config: FakeConfig,
-    /// Room for put-aside records.
+    /// Room for dead letters.
     pub options: Options,
     /// Removes the directory in the end, unless this is a child.
     owned: Option<tempfile::TempDir>,
@@ -253,7 +253,7 @@ impl Process {
             .map(|reply| json(&reply)["receipt"].take())
     }
 
-    pub async fn put_aside(&self, operation: &str, flow: &str, more: &[(&str, &str)]) -> Value {
+    pub async fn dead_letter(&self, operation: &str, flow: &str, more: &[(&str, &str)]) -> Value {
         let reply = self
             .ask(request(operation, flow, more))
             .await
@@ -261,11 +261,11 @@ impl Process {
         json(&reply)["put-aside"].take()
     }
 
-    /// Asks until so many records are put aside.
+    /// Asks until so many records become dead letters.
     pub async fn until_aside(&self, flow: &str, count: usize) -> Value {
         let asks = async {
             loop {
-                let listed = self.put_aside("list-put-aside", flow, &[]).await;
+                let listed = self.dead_letter("list-put-aside", flow, &[]).await;
                 if listed.as_array().map(Vec::len) == Some(count) {
                     return listed;
                 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tg_mesh::bus::{Envelope, Promise, Routed, Target};
+use tg_mesh::bus::{Envelope, PublishMode, Routed, Target};
 use tg_schemas::ErrorCode;
 
 use crate::harness::{Reader, WAIT, World, blueprint, request, topic};
@@ -156,9 +156,9 @@ async fn a_stop_that_waits_lets_the_processors_finish() {
     let routed = process
         .mesh
         .bus()
-        .publish(&target, Envelope::default(), Promise::Confirmed)
+        .publish(&target, Envelope::default(), PublishMode::Confirmed)
         .await;
-    assert_eq!(routed, Ok(Routed::Nowhere));
+    assert_eq!(routed, Ok(Routed::Unroutable));
     // The other flow of the blueprint goes on.
     process.send("other", "still", epoch(&world, "other")).await;
     reader.until(6).await;
@@ -185,7 +185,7 @@ async fn a_receipt_adds_up_while_somebody_writes() {
                     body: b"{}".to_vec().into(),
                     ..Envelope::default()
                 };
-                match bus.publish(&target, record, Promise::Confirmed).await {
+                match bus.publish(&target, record, PublishMode::Confirmed).await {
                     Ok(Routed::Queued) => accepted += 1,
                     _ => break,
                 }

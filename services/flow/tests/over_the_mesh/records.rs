@@ -1,10 +1,10 @@
-//! Put-aside records: retries, parking, replay.
+//! Dead letters: retries, parking, replay.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use tg_mesh::{Ask, ReadFault, put_aside};
+use tg_mesh::{Ask, ConsumeError, dead_letter};
 use tg_schemas::codec::{self, ContentType};
-use tg_schemas::msg::{Metadata, PutAside, Triples};
+use tg_schemas::msg::{DeadLetter, Metadata, Triples};
 use tg_schemas::{Error, ErrorCode};
 
 use crate::harness::{Reader, WAIT, World, json, later, queue, request, topic};
@@ -27,7 +27,7 @@ async fn a_record_that_fails_is_tried_again_when_due() {
 async fn a_dead_record_is_listed_shown_and_replayed() {
     let world = World::new();
     let reader = Reader::open();
-    *reader.fault.lock() = Some(ReadFault::Dead(Error::new(
+    *reader.fault.lock() = Some(ConsumeError::Dead(Error::new(
         ErrorCode::BadRequest,
         "no good",
     )));
@@ -39,11 +39,11 @@ async fn a_dead_record_is_listed_shown_and_replayed() {
     let id = listed[0]["id"].as_str().expect("a record").to_owned();
     assert_eq!(listed[0]["detail"], "no good");
     let shown = process
-        .put_aside("show-put-aside", "", &[("put-aside-id", &id)])
+        .dead_letter("show-put-aside", "", &[("put-aside-id", &id)])
         .await;
     assert_eq!(shown["topic"], "flow:tg:triples-store:w:f");
     let replayed = process
-        .put_aside("replay-put-aside", "", &[("put-aside-id", &id)])
+        .dead_letter("replay-put-aside", "", &[("put-aside-id", &id)])
         .await;
     assert_eq!(replayed[0]["id"], id.as_str());
     reader.until(1).await;
@@ -79,7 +79,7 @@ async fn parked_records_replay_under_the_next_start() {
     process.start_flow("f").await.unwrap();
     assert_eq!(process.waiting("f").await, Some(0), "no stale message");
     let replayed = process
-        .put_aside("replay-put-aside", "f", &[("reason", "parked")])
+        .dead_letter("replay-put-aside", "f", &[("reason", "parked")])
         .await;
     assert_eq!(replayed.as_array().unwrap().len(), 300);
     reader.until(300).await;
@@ -92,7 +92,7 @@ async fn parked_records_replay_under_the_next_start() {
     seen.sort_unstable();
     assert_eq!(seen, (0..300).collect::<Vec<_>>());
     assert_eq!(
-        process.put_aside("list-put-aside", "f", &[]).await,
+        process.dead_letter("list-put-aside", "f", &[]).await,
         serde_json::json!([])
     );
     process.stop().await;
@@ -109,7 +109,7 @@ async fn discard_throws_away_and_says_so() {
     let receipt = process.stop_flow("f", "discard").await.unwrap();
     assert_eq!(receipt["queues"][0]["discarded"], 7, "{receipt}");
     assert_eq!(
-        process.put_aside("list-put-aside", "", &[]).await,
+        process.dead_letter("list-put-aside", "", &[]).await,
         serde_json::json!([])
     );
     process.stop().await;
@@ -119,7 +119,7 @@ async fn discard_throws_away_and_says_so() {
 async fn retries_that_wait_are_parked_by_a_stop() {
     let world = World::new();
     let reader = Reader::open();
-    let long = ReadFault::Retry {
+    let long = ConsumeError::Retry {
         error: Error::new(ErrorCode::Storage, "later"),
         after: Some(std::time::Duration::from_secs(3600)),
     };
@@ -131,7 +131,7 @@ async fn retries_that_wait_are_parked_by_a_stop() {
     let receipt = process.stop_flow("f", "wait").await.unwrap();
     assert_eq!(receipt["queues"][0]["parked"], 1, "{receipt}");
     let listed = process
-        .put_aside("list-put-aside", "f", &[("reason", "parked")])
+        .dead_letter("list-put-aside", "f", &[("reason", "parked")])
         .await;
     assert_eq!(listed.as_array().unwrap().len(), 1);
     process.stop().await;
@@ -142,7 +142,10 @@ async fn retries_that_wait_are_parked_by_a_stop() {
 #[tokio::test]
 async fn a_full_room_holds_its_own_records_back_and_nobody_elses() {
     let mut world = World::new();
-    (world.options.put_aside_records, world.options.put_aside_mb) = (4, 1);
+    (
+        world.options.dead_letter_records,
+        world.options.dead_letter_mb,
+    ) = (4, 1);
     let reader = Reader::open();
     let process = world.process(Some(reader.clone())).await;
     process.start_flow("f").await.unwrap();
@@ -163,14 +166,14 @@ async fn a_full_room_holds_its_own_records_back_and_nobody_elses() {
     reader.until(2).await;
     assert_eq!(*reader.seen.lock(), ["fine", "second"]);
     let why = process.ask(request("why", "f", &[])).await.unwrap();
-    assert!(why.flow.contains("quota of put-aside records"), "{why:?}");
-    let listed = process.put_aside("list-put-aside", "f", &[]).await;
+    assert!(why.flow.contains("quota of dead letters"), "{why:?}");
+    let listed = process.dead_letter("list-put-aside", "f", &[]).await;
     assert_eq!(listed.as_array().unwrap().len(), 2, "{listed}");
 
-    // Room is made: what waited for it is put aside.
+    // Room is made: what waited for it becomes a dead letter.
     let id = listed[0]["id"].as_str().unwrap();
     let one = [("put-aside-id", id)];
-    process.put_aside("discard-put-aside", "", &one).await;
+    process.dead_letter("discard-put-aside", "", &one).await;
     process.until_aside("f", 2).await;
     process.stop().await;
 }
@@ -178,7 +181,10 @@ async fn a_full_room_holds_its_own_records_back_and_nobody_elses() {
 #[tokio::test]
 async fn a_stop_that_has_no_room_says_so_and_changes_nothing() {
     let mut world = World::new();
-    (world.options.put_aside_records, world.options.put_aside_mb) = (8, 1);
+    (
+        world.options.dead_letter_records,
+        world.options.dead_letter_mb,
+    ) = (8, 1);
     let process = world.process(None).await;
     process.start_flow("f").await.unwrap();
     for n in 0..5 {
@@ -199,7 +205,7 @@ async fn a_stop_that_has_no_room_says_so_and_changes_nothing() {
 
 /// A record as the release before put it aside: one message, the body as base64 text.
 #[tokio::test]
-async fn records_that_the_release_before_put_aside_are_kept_and_replayed() {
+async fn records_that_the_release_before_dead_letter_are_kept_and_replayed() {
     let world = World::new();
     let reader = Reader::open();
     let process = world.process(Some(reader.clone())).await;
@@ -212,7 +218,7 @@ async fn records_that_the_release_before_put_aside_are_kept_and_replayed() {
         ..Triples::default()
     };
     let body = codec::encode(&triples, ContentType::Avro).unwrap();
-    let record = PutAside {
+    let record = DeadLetter {
         topic: topic("f").to_string(),
         subscription: queue("f").name,
         reason: "dead".to_owned(),
@@ -222,14 +228,14 @@ async fn records_that_the_release_before_put_aside_are_kept_and_replayed() {
         body: STANDARD.encode(&body),
         workspace: "w".to_owned(),
         flow: "f".to_owned(),
-        ..PutAside::default()
+        ..DeadLetter::default()
     };
-    let aside = put_aside::topic();
+    let aside = dead_letter::topic();
     let written = process.mesh.record(&aside, &record, Ask::default());
     written.await.unwrap();
     let listed = process.until_aside("f", 1).await;
     assert_eq!(listed[0]["size"], body.len());
-    process.put_aside("replay-put-aside", "f", &[]).await;
+    process.dead_letter("replay-put-aside", "f", &[]).await;
     reader.until(1).await;
     assert_eq!(*reader.seen.lock(), ["old"]);
     process.stop().await;
@@ -248,7 +254,7 @@ async fn records_are_listed_page_by_page() {
     let mut pages = Vec::new();
     loop {
         let page = [("limit", "2"), ("after", after.as_str())];
-        let listed = process.put_aside("list-put-aside", "f", &page).await;
+        let listed = process.dead_letter("list-put-aside", "f", &page).await;
         let listed = listed.as_array().unwrap().clone();
         pages.push(listed.len());
         match listed.last() {

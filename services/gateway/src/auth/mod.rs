@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::fault::Fault;
-use crate::options::{GatewayOptions, Regime};
+use crate::options::{AuthMode, GatewayOptions};
 use crate::registry::Gate;
 use crate::seldom::Seldom;
 use cache::Cache;
@@ -119,7 +119,7 @@ type Decision = (Arc<str>, &'static str, Resource);
 /// Asks the iam service and remembers what it said.
 pub(crate) struct Auth {
     mesh: Mesh,
-    regime: Regime,
+    regime: AuthMode,
     anonymous: Identity,
     keys: Cache<KeyHash, Identity>,
     decisions: Cache<Decision, bool>,
@@ -171,7 +171,7 @@ impl Auth {
 
     /// Whether everybody may come in.
     pub(crate) fn open(&self) -> bool {
-        self.regime == Regime::None
+        self.regime == AuthMode::None
     }
 
     /// Who holds this token; an absent or empty one is the anonymous attempt.

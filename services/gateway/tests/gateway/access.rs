@@ -1,7 +1,7 @@
 //! Who may come in, and where to.
 
 use serde_json::{Value, json};
-use tg_gateway::{GatewayOptions, Regime};
+use tg_gateway::{AuthMode, GatewayOptions};
 
 use crate::world::World;
 
@@ -10,7 +10,7 @@ const TRIPLES: &str = "/api/v1/flow/default/service/triples";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_door_asks_for_a_key() {
-    let world = World::start(Regime::Iam).await;
+    let world = World::start(AuthMode::Iam).await;
     for token in ["", "tg_wrong", "a.b.c", "nonsense"] {
         for (path, body) in [
             ("/api/v1/config", json!({"operation": "list"})),
@@ -49,7 +49,7 @@ async fn every_door_asks_for_a_key() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_workspace_is_a_wall_on_every_door() {
-    let world = World::start(Regime::Iam).await;
+    let world = World::start(AuthMode::Iam).await;
     // The caller's own workspace is used when none is named.
     let (_, reply) = world.post(TRIPLES, "tg_reader", json!({})).await;
     assert_eq!(reply["response"][0]["o"]["v"], "acme");
@@ -116,7 +116,7 @@ async fn a_workspace_is_a_wall_on_every_door() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn public_operations_need_no_key_and_refusals_are_masked() {
-    let world = World::start(Regime::Iam).await;
+    let world = World::start(AuthMode::Iam).await;
     let (status, body) = world.post("/api/v1/auth/bootstrap", "", json!({})).await;
     assert_eq!(status, 200);
     assert_eq!(body["bootstrap_admin_api_key"], "tg_admin");
@@ -148,7 +148,7 @@ async fn public_operations_need_no_key_and_refusals_are_masked() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn keys_and_decisions_are_remembered() {
-    let world = World::start(Regime::Iam).await;
+    let world = World::start(AuthMode::Iam).await;
     for _ in 0..5 {
         world.post(TRIPLES, "tg_reader", json!({})).await;
     }
@@ -158,7 +158,7 @@ async fn keys_and_decisions_are_remembered() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_authentication_web_pages_stay_out() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     let address = world.handle.local_addr();
     let ask = async |host: &str, origin: Option<&str>| {
         let mut request = world
@@ -191,8 +191,8 @@ async fn without_authentication_web_pages_stay_out() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_open_listener_without_authentication_is_refused() {
-    let world = World::start(Regime::None).await;
-    let options = GatewayOptions::new("0.0.0.0:0".parse().unwrap(), Regime::None);
+    let world = World::start(AuthMode::None).await;
+    let options = GatewayOptions::new("0.0.0.0:0".parse().unwrap(), AuthMode::None);
     let error = tg_gateway::serve(world.mesh.mesh().clone(), options)
         .await
         .unwrap_err();
@@ -201,7 +201,7 @@ async fn an_open_listener_without_authentication_is_refused() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_silent_iam_lets_nobody_in() {
-    let world = World::with(Regime::Iam, |options| options.limits.cache_entries = 1).await;
+    let world = World::with(AuthMode::Iam, |options| options.limits.cache_entries = 1).await;
     world.mesh.stop(std::time::Duration::from_secs(1)).await;
     let request = world
         .http

@@ -2,7 +2,7 @@
 
 use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use tg_gateway::Regime;
+use tg_gateway::AuthMode;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use crate::world::{BOUND, World};
@@ -35,7 +35,7 @@ async fn stored(world: &World, batches: usize) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_frame_before_the_close_is_safe() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     let (mut socket, _) = tokio_tungstenite::connect_async(url(&world, IMPORT))
         .await
         .unwrap();
@@ -62,7 +62,7 @@ async fn every_frame_before_the_close_is_safe() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_malformed_frame_closes_with_the_reason_and_earlier_ones_stand() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     for (bad, why) in [
         (
             json!({"metadata": {"id": "", "collection": "c"}}).to_string(),
@@ -92,7 +92,7 @@ async fn a_malformed_frame_closes_with_the_reason_and_earlier_ones_stand() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn confirmations_are_told_to_those_who_ask() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     let path = format!("{IMPORT}?ack=true");
     let (mut socket, _) = tokio_tungstenite::connect_async(url(&world, &path))
         .await
@@ -111,7 +111,7 @@ async fn confirmations_are_told_to_those_who_ask() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stopped_flow_ends_its_imports() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     let (mut socket, _) = tokio_tungstenite::connect_async(url(&world, IMPORT))
         .await
         .unwrap();
@@ -133,7 +133,7 @@ pub async fn handshake(world: &World, path: &str) -> u16 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn handshakes_are_refused_with_a_status() {
-    let world = World::start(Regime::Iam).await;
+    let world = World::start(AuthMode::Iam).await;
     for (path, status) in [
         ("/api/v1/flow/default/import/triples", 401),
         ("/api/v1/flow/default/import/triples?token=tg_wrong", 401),
@@ -165,7 +165,7 @@ async fn handshakes_are_refused_with_a_status() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn too_many_sockets_are_turned_away() {
-    let world = World::with(Regime::None, |options| options.limits.sockets = 1).await;
+    let world = World::with(AuthMode::None, |options| options.limits.sockets = 1).await;
     let _first = tokio_tungstenite::connect_async(url(&world, "/api/v1/socket"))
         .await
         .unwrap();

@@ -3,14 +3,14 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use tg_gateway::Regime;
+use tg_gateway::AuthMode;
 
 use crate::fakes::{LARGE, PART};
 use crate::world::{BOUND, World};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_core_comes_frame_by_frame_with_whole_documents() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     let socket = world.socket("").await;
     let ask = |request: Value| {
         let socket = &socket;
@@ -53,7 +53,7 @@ async fn a_core_comes_frame_by_frame_with_whole_documents() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_large_document_is_put_in_parts() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     let content: Vec<u8> = (0..LARGE).map(|at| (at % 251) as u8).collect();
     let (status, reply) = world
         .post(
@@ -79,7 +79,7 @@ async fn a_large_document_is_put_in_parts() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_file_that_is_exported_can_be_imported_elsewhere() {
-    let world = World::start(Regime::Iam).await;
+    let world = World::start(AuthMode::Iam).await;
     let path = world.url("/api/v1/export-core?id=core");
     let get = world.http.get(&path).bearer_auth("tg_admin").timeout(BOUND);
     let response = get.send().await.unwrap();
@@ -134,7 +134,7 @@ async fn a_file_that_is_exported_can_be_imported_elsewhere() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn doors_of_cores_are_for_administrators_and_name_what_is_missing() {
-    let world = World::start(Regime::Iam).await;
+    let world = World::start(AuthMode::Iam).await;
     for (path, status) in [
         ("/api/v1/export-core?id=core", 403),
         ("/api/v1/export-core?id=core&workspace=default", 403),

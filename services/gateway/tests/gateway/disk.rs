@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use tg_gateway::Regime;
+use tg_gateway::AuthMode;
 use tg_mesh::embedded::EmbeddedBus;
 use tg_testkit::faults::{Faults, FaultyBus};
 use tokio_tungstenite::tungstenite::Message;
@@ -53,7 +53,7 @@ async fn socket(world: &World) -> (Vec<Value>, u16, String) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_disk_is_said_at_the_doors_and_passes() {
     let bus = FaultyBus::new(Arc::new(EmbeddedBus::in_memory()), 1);
-    let world = World::on(Arc::new(bus.clone()), Regime::None, |_| {}).await;
+    let world = World::on(Arc::new(bus.clone()), AuthMode::None, |_| {}).await;
     assert_eq!(lines(&world).await["stored"], 1);
 
     bus.set(full(true));

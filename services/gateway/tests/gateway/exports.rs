@@ -2,7 +2,7 @@
 
 use futures::StreamExt;
 use serde_json::{Value, json};
-use tg_gateway::Regime;
+use tg_gateway::AuthMode;
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::bulk::{batch, triple, url};
@@ -18,7 +18,7 @@ async fn write(world: &World, kind: &str, workspace: &str, frame: &Value) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_listener_sees_what_passes_and_only_its_own_workspace() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     let path = format!("{EXPORT}/triples");
     let acme = format!("{EXPORT}/triples?workspace=acme");
     write(&world, "triples", "default", &batch(vec![triple(0)])).await;
@@ -48,7 +48,7 @@ async fn every_listener_sees_what_passes_and_only_its_own_workspace() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn embeddings_leave_with_all_their_fields_and_those_older_tools_read() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     let meta = json!({"id": "d", "root": "r", "collection": "c"});
     let chunk = json!({"metadata": meta, "chunks": [{"chunk_id": "k", "vector": [0.5], "attributes": {"a": 1}}]});
     let entity = json!({"metadata": meta, "model": "m", "entities": [{"entity": {"t": "b", "d": "x"},
@@ -85,7 +85,7 @@ async fn embeddings_leave_with_all_their_fields_and_those_older_tools_read() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_stored_is_dumped_and_ends() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     let path = format!("{EXPORT}/triples?stored=1&workspace=acme&collection=c");
     let response = world
         .http
@@ -123,7 +123,7 @@ async fn what_is_stored_is_dumped_and_ends() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flow_that_begins_to_stop_ends_its_exports() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     let path = format!("{EXPORT}/triples");
     let (mut socket, _) = tokio_tungstenite::connect_async(url(&world, &path))
         .await

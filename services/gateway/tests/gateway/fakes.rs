@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use tg_mesh::{Cx, Mesh, Out, Read, ReadFault, Serve};
+use tg_mesh::{ConsumeError, Cx, Mesh, RecordConsumer, RequestHandler, Responder};
 use tg_schemas::msg::*;
 use tg_schemas::{Class, Error, ErrorCode, Topic};
 use tokio::sync::watch;
@@ -50,12 +50,12 @@ impl FakeConfig {
 }
 
 #[async_trait]
-impl Serve<ConfigRequest, ConfigResponse> for FakeConfig {
+impl RequestHandler<ConfigRequest, ConfigResponse> for FakeConfig {
     async fn serve(
         &self,
         cx: Cx,
         ask: ConfigRequest,
-        mut out: Out<ConfigResponse>,
+        mut out: Responder<ConfigResponse>,
     ) -> Result<(), Error> {
         if !cx.workspace().is_empty() {
             // Asked through the gateway: say which workspace's service this is.
@@ -128,12 +128,12 @@ fn chunk(kind: &str, content: &str, end: bool, last: bool) -> AgentResponse {
 }
 
 #[async_trait]
-impl Serve<AgentRequest, AgentResponse> for FakeAgent {
+impl RequestHandler<AgentRequest, AgentResponse> for FakeAgent {
     async fn serve(
         &self,
         cx: Cx,
         ask: AgentRequest,
-        mut out: Out<AgentResponse>,
+        mut out: Responder<AgentResponse>,
     ) -> Result<(), Error> {
         self.seen.lock().push(ask.clone());
         self.begun.send_modify(|n| *n += 1);
@@ -176,12 +176,12 @@ impl Serve<AgentRequest, AgentResponse> for FakeAgent {
 pub struct FakeTriples;
 
 #[async_trait]
-impl Serve<TriplesQueryRequest, TriplesQueryResponse> for FakeTriples {
+impl RequestHandler<TriplesQueryRequest, TriplesQueryResponse> for FakeTriples {
     async fn serve(
         &self,
         cx: Cx,
         ask: TriplesQueryRequest,
-        mut out: Out<TriplesQueryResponse>,
+        mut out: Responder<TriplesQueryResponse>,
     ) -> Result<(), Error> {
         let batches = match (ask.streaming, ask.limit) {
             (true, 0) => 5,
@@ -228,8 +228,8 @@ impl<M> Default for FakeStore<M> {
 }
 
 #[async_trait]
-impl<M: tg_schemas::Message> Read<M> for FakeStore<M> {
-    async fn read(&self, _cx: Cx, record: M) -> Result<(), ReadFault> {
+impl<M: tg_schemas::Message> RecordConsumer<M> for FakeStore<M> {
+    async fn consume(&self, _cx: Cx, record: M) -> Result<(), ConsumeError> {
         self.batches.lock().push(record);
         Ok(())
     }
@@ -239,12 +239,12 @@ impl<M: tg_schemas::Message> Read<M> for FakeStore<M> {
 pub struct FakeRag;
 
 #[async_trait]
-impl Serve<GraphRagQuery, GraphRagResponse> for FakeRag {
+impl RequestHandler<GraphRagQuery, GraphRagResponse> for FakeRag {
     async fn serve(
         &self,
         _cx: Cx,
         ask: GraphRagQuery,
-        mut out: Out<GraphRagResponse>,
+        mut out: Responder<GraphRagResponse>,
     ) -> Result<(), Error> {
         if ask.query == "fail" {
             return Err(Error::typed("graph-rag-error", "no such thing"));
@@ -288,12 +288,12 @@ pub const LARGE: usize = 7 << 20;
 pub const PART: usize = 3 << 20;
 
 #[async_trait]
-impl Serve<KnowledgeRequest, KnowledgeResponse> for FakeKnowledge {
+impl RequestHandler<KnowledgeRequest, KnowledgeResponse> for FakeKnowledge {
     async fn serve(
         &self,
         cx: Cx,
         ask: KnowledgeRequest,
-        mut out: Out<KnowledgeResponse>,
+        mut out: Responder<KnowledgeResponse>,
     ) -> Result<(), Error> {
         match ask.operation.as_str() {
             "list-kg-cores" => {
@@ -313,7 +313,7 @@ impl Serve<KnowledgeRequest, KnowledgeResponse> for FakeKnowledge {
     }
 }
 
-async fn core(out: &mut Out<KnowledgeResponse>) -> Result<(), Error> {
+async fn core(out: &mut Responder<KnowledgeResponse>) -> Result<(), Error> {
     let triple = tg_schemas::Triple::new(
         tg_schemas::Term::iri("urn:a"),
         tg_schemas::Term::iri("urn:b"),
@@ -365,12 +365,12 @@ pub struct FakeLibrarian {
 }
 
 #[async_trait]
-impl Serve<LibrarianRequest, LibrarianResponse> for FakeLibrarian {
+impl RequestHandler<LibrarianRequest, LibrarianResponse> for FakeLibrarian {
     async fn serve(
         &self,
         cx: Cx,
         ask: LibrarianRequest,
-        mut out: Out<LibrarianResponse>,
+        mut out: Responder<LibrarianResponse>,
     ) -> Result<(), Error> {
         if ask.operation == "load-document" {
             self.loaded.lock().push((cx.workspace().to_owned(), ask));
@@ -412,12 +412,12 @@ impl FakeIam {
 }
 
 #[async_trait]
-impl Serve<IamRequest, IamResponse> for FakeIam {
+impl RequestHandler<IamRequest, IamResponse> for FakeIam {
     async fn serve(
         &self,
         _cx: Cx,
         ask: IamRequest,
-        mut out: Out<IamResponse>,
+        mut out: Responder<IamResponse>,
     ) -> Result<(), Error> {
         self.asked.lock().push(ask.clone());
         let refused = || Err(Error::typed("auth-failed", "no such key"));

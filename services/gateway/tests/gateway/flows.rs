@@ -1,7 +1,7 @@
 //! What clients of a flow see when it stops, and readiness.
 
 use serde_json::json;
-use tg_gateway::Regime;
+use tg_gateway::AuthMode;
 use tg_mesh::{Answer, Ask};
 use tg_schemas::msg::{TriplesQueryRequest, TriplesQueryResponse};
 use tg_schemas::{ErrorCode, Topic, WorkspaceId};
@@ -11,7 +11,7 @@ use crate::world::{BOUND, World, record};
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_waits_on_a_stopped_flow_is_told() {
     for gone in [true, false] {
-        let world = World::start(Regime::None).await;
+        let world = World::start(AuthMode::None).await;
         let socket = world.socket("").await;
         let hang = json!({"service": "agent", "flow": "default", "request": {"question": "hang"}});
         let mut waiting = socket.send(hang.clone()).await.unwrap();
@@ -54,7 +54,7 @@ async fn whoever_waits_on_a_stopped_flow_is_told() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stop_that_waits_lets_running_questions_end() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     let socket = world.socket("").await;
     let hang = json!({"service": "agent", "flow": "default", "request": {"question": "hang"}});
     let mut waiting = socket.send(hang.clone()).await.unwrap();
@@ -73,7 +73,7 @@ async fn a_stop_that_waits_lets_running_questions_end() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn other_flows_go_on() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     world.start_flow("default", "second", 2).await;
     world.put(("default", "flow", "default"), None).await;
     let socket = world.socket("").await;
@@ -86,7 +86,7 @@ async fn other_flows_go_on() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ready_means_that_the_default_flow_serves() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     let (status, body) = world.get("/health/ready", "").await;
     assert_eq!((status, body), (200, json!({"ready": true, "missing": []})));
     assert_eq!(world.get("/health/live", "").await.0, 200);
@@ -107,7 +107,7 @@ async fn ready_means_that_the_default_flow_serves() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn closing_lets_running_work_end_within_the_drain_time() {
-    let world = World::with(Regime::None, |options| {
+    let world = World::with(AuthMode::None, |options| {
         options.drain = std::time::Duration::from_millis(300);
     })
     .await;
@@ -131,7 +131,7 @@ async fn closing_lets_running_work_end_within_the_drain_time() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_question_is_for_the_workspace_that_its_caller_was_let_into() {
-    let world = World::start(Regime::Iam).await;
+    let world = World::start(AuthMode::Iam).await;
     let registered = ("__workspaces__", "workspace", "acme");
     let born = |generation: i64| json!({"enabled": true, "generation": generation});
     world.put(registered, Some(born(7))).await;

@@ -1,8 +1,8 @@
-//! Imports of every kind, through both doors, and what they say of themselves.
+//! Imports of every kind, through both endpoints, and what they say of themselves.
 
 use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use tg_gateway::Regime;
+use tg_gateway::AuthMode;
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::bulk::{batch, triple, url};
@@ -79,7 +79,7 @@ fn all_fields_are_there(world: &World) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_kind_comes_through_a_socket_with_all_its_fields() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     for (kind, items, frame) in frames() {
         let (mut socket, _) = tokio_tungstenite::connect_async(url(&world, &import(kind)))
             .await
@@ -111,7 +111,7 @@ async fn every_kind_comes_through_a_socket_with_all_its_fields() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_kind_comes_as_lines_with_all_its_fields() {
-    let world = World::start(Regime::Iam).await;
+    let world = World::start(AuthMode::Iam).await;
     for (kind, items, frame) in frames() {
         let lines = format!("{frame}\n{{\"nothing\": 1}}\n\n{frame}");
         let request = world
@@ -150,7 +150,7 @@ async fn every_kind_comes_as_lines_with_all_its_fields() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lines_stop_at_a_fault_when_asked_to_and_a_socket_goes_on() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     let good = batch(vec![triple(1)]);
     let (_, reply) = lines(&world, "?errors=stop", format!("{good}\n[\n{good}\n")).await;
     assert_eq!(
@@ -194,7 +194,7 @@ async fn lines(world: &World, query: &str, body: String) -> (u16, Value) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_large_frame_becomes_records_of_bounded_size() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     let frame = batch((0..2500).map(triple).collect());
     let (status, reply) = lines(&world, "", frame.to_string()).await;
     assert_eq!((status, &reply["triples"]), (200, &json!(2500)));
@@ -219,7 +219,7 @@ async fn a_large_frame_becomes_records_of_bounded_size() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn text_is_loaded_through_the_library_of_its_workspace() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     let path = "/api/v1/flow/default/service/text-load";
     for text in ["hello there", "aGVsbG8gdGhlcmU="] {
         let body = json!({"text": text, "collection": "c", "workspace": "acme"});
@@ -248,7 +248,7 @@ async fn text_is_loaded_through_the_library_of_its_workspace() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_import_is_for_the_workspace_that_it_began_in() {
-    let world = World::start(Regime::Iam).await;
+    let world = World::start(AuthMode::Iam).await;
     let registered = ("__workspaces__", "workspace", "acme");
     let born = |generation: i64| json!({"enabled": true, "generation": generation});
     world.put(registered, Some(born(7))).await;

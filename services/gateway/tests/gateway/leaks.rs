@@ -1,7 +1,7 @@
 //! No text for clients names a queue, a host, a path, a key or another tenant.
 
 use serde_json::{Value, json};
-use tg_gateway::Regime;
+use tg_gateway::AuthMode;
 use tg_schemas::{Error, ErrorCode};
 
 use crate::world::World;
@@ -29,7 +29,7 @@ fn clean(text: &Value, what: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn foreign_error_texts_are_masked_on_every_door() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     let socket = world.socket("").await;
     for leak in [
         "no consumer on nt.request.agent:default:default",
@@ -68,7 +68,7 @@ async fn foreign_error_texts_are_masked_on_every_door() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_error_of_the_list_leaves_clean() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     for code in ErrorCode::all() {
         let error = Error::new(code, "amqp://rabbit:5672 nt.request.x /var/lib/x");
         let question = json!({"question": format!("fail:{}", error.message)});
@@ -81,7 +81,7 @@ async fn every_error_of_the_list_leaves_clean() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn refusals_do_not_tell_of_other_tenants() {
-    let world = World::start(Regime::Iam).await;
+    let world = World::start(AuthMode::Iam).await;
     world.start_flow("default", "secret-flow", 3).await;
     let ask = |workspace: &'static str, flow: &'static str| {
         let path = format!("/api/v1/flow/{flow}/service/agent");
@@ -100,7 +100,7 @@ async fn refusals_do_not_tell_of_other_tenants() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_mesh_that_is_gone_leaks_nothing() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     world.mesh.bus().close().await;
     for (path, body) in [
         (

@@ -1,13 +1,13 @@
 //! Metrics queries of the official commands.
 
 use serde_json::json;
-use tg_gateway::Regime;
+use tg_gateway::AuthMode;
 
 use crate::world::World;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn queries_are_answered_from_the_live_mesh() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     let (status, body) = world
         .get("/api/metrics/query?query=processor_info", "")
         .await;

@@ -1,7 +1,7 @@
-//! Answers in pieces and in whole, over every door.
+//! Answers in pieces and in whole, over every endpoint.
 
 use serde_json::json;
-use tg_gateway::Regime;
+use tg_gateway::AuthMode;
 
 use crate::world::World;
 
@@ -9,7 +9,7 @@ const RAG: &str = "/api/v1/flow/default/service/graph-rag";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_does_not_stream_gets_one_frame_with_the_answer() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     let (status, reply) = world.post(RAG, "", json!({"query": "q"})).await;
     assert_eq!((status, &reply["response"]), (200, &json!("forty-two")));
     let socket = world.socket("").await;
@@ -35,7 +35,7 @@ async fn who_does_not_stream_gets_one_frame_with_the_answer() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_streams_gets_every_frame_and_the_end() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     let socket = world.socket("").await;
     let frames = socket
         .ask(
@@ -73,7 +73,7 @@ async fn who_streams_gets_every_frame_and_the_end() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failure_is_told_once_and_ends_everything() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     let (status, reply) = world.post(RAG, "", json!({"query": "fail"})).await;
     assert_eq!(
         (status, &reply["error"]["type"]),
@@ -99,7 +99,7 @@ async fn a_failure_is_told_once_and_ends_everything() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_way_around_the_translators_is_no_way_around_the_wall() {
-    let world = World::start(Regime::Iam).await;
+    let world = World::start(AuthMode::Iam).await;
     for interface in ["graph-rag", "something-else"] {
         let path = format!("/api/v1/flow/default/service/thru/{interface}");
         let body = json!({"query": "q", "collection": "default", "workspace": "default"});

@@ -1,13 +1,13 @@
 //! REST: statuses, bodies, the last message, events.
 
 use serde_json::json;
-use tg_gateway::Regime;
+use tg_gateway::AuthMode;
 
 use crate::world::{BOUND, World};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn statuses_and_bodies_follow_the_contract() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     let (status, body) = world
         .post(
             "/api/v1/config",
@@ -80,7 +80,7 @@ async fn statuses_and_bodies_follow_the_contract() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn faults_of_the_request_name_the_field_with_status_200() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     for (path, body, message) in [
         (
             "/api/v1/flow/default/service/agent",
@@ -134,7 +134,7 @@ async fn faults_of_the_request_name_the_field_with_status_200() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dialog_over_http_is_one_reply_with_whole_texts() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     let path = "/api/v1/flow/default/service/agent";
     let (status, reply) = world
         .post(
@@ -169,7 +169,7 @@ async fn a_dialog_over_http_is_one_reply_with_whole_texts() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn events_come_one_per_part_and_end_with_an_end_event() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     let text = world
         .http
         .post(world.url("/api/v1/flow/default/service/agent"))
@@ -195,7 +195,7 @@ async fn events_come_one_per_part_and_end_with_an_end_event() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn leaving_cancels_the_question() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     let request = world
         .http
         .post(world.url("/api/v1/flow/default/service/agent"))
@@ -211,7 +211,7 @@ async fn leaving_cancels_the_question() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn bodies_beyond_the_limit_are_413() {
-    let world = World::with(Regime::None, |options| options.limits.body_bytes = 1000).await;
+    let world = World::with(AuthMode::None, |options| options.limits.body_bytes = 1000).await;
     let big = json!({"operation": "put", "x": "y".repeat(2000)});
     let (status, reply) = world.post("/api/v1/config", "", big.clone()).await;
     assert_eq!(status, 413);
@@ -225,7 +225,7 @@ async fn bodies_beyond_the_limit_are_413() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_workspace_says_busy_and_others_go_on() {
-    let world = World::with(Regime::None, |options| {
+    let world = World::with(AuthMode::None, |options| {
         options.limits.requests_per_workspace = 1
     })
     .await;
@@ -242,7 +242,7 @@ async fn a_full_workspace_says_busy_and_others_go_on() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn documents_stream_and_missing_ones_are_404() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     let (status, body) = world
         .get("/api/v1/document-stream?document-id=doc", "")
         .await;
@@ -271,7 +271,7 @@ async fn documents_stream_and_missing_ones_are_404() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_nobody_serves_says_so_quickly() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     let ask = world.post(
         "/api/v1/flow/default/service/embeddings",
         "",

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use tg_gateway::Regime;
+use tg_gateway::AuthMode;
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::world::{BOUND, World};
@@ -38,7 +38,7 @@ fn agent(id: Value, question: &str) -> Value {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_answers_no_ping_is_still_served() {
     let ping = Duration::from_millis(20);
-    let world = World::with(Regime::None, |options| options.ping = ping).await;
+    let world = World::with(AuthMode::None, |options| options.ping = ping).await;
     let mut socket = raw(&world, "/api/v1/socket").await;
     // Nothing is read, so nothing is answered, for twenty beats.
     tokio::time::sleep(ping * 20).await;
@@ -48,7 +48,7 @@ async fn who_answers_no_ping_is_still_served() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fifty_streams_on_one_socket_keep_their_answers() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     let socket = world.socket("").await;
     let mut streams = Vec::new();
     for n in 0..50 {
@@ -73,7 +73,7 @@ async fn fifty_streams_on_one_socket_keep_their_answers() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_first_frame_after_auth_is_its_answer() {
-    let world = World::start(Regime::Iam).await;
+    let world = World::start(AuthMode::Iam).await;
     let mut socket = raw(&world, "/api/v1/socket").await;
     say(&mut socket, agent(json!(1), "early")).await;
     let early = hear(&mut socket).await;
@@ -103,12 +103,12 @@ async fn the_first_frame_after_auth_is_its_answer() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_without_an_auth_frame_are_served() {
-    let world = World::start(Regime::Iam).await;
+    let world = World::start(AuthMode::Iam).await;
     let mut socket = raw(&world, "/api/socket?token=tg_reader").await;
     say(&mut socket, agent(json!("n-1"), "q")).await;
     let frame = hear(&mut socket).await;
     assert_eq!(frame["response"]["chunk_type"], "thought");
-    let open = World::start(Regime::None).await;
+    let open = World::start(AuthMode::None).await;
     let mut socket = raw(&open, "/api/socket").await;
     say(&mut socket, agent(json!("n-1"), "q")).await;
     assert_eq!(
@@ -119,7 +119,7 @@ async fn clients_without_an_auth_frame_are_served() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn noise_is_answered_and_never_closes() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     let mut socket = raw(&world, "/api/v1/socket").await;
     for noise in [
         Message::text("{"),
@@ -150,7 +150,7 @@ async fn noise_is_answered_and_never_closes() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cancel_ends_a_question_down_to_its_service() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     let mut socket = raw(&world, "/api/v1/socket").await;
     say(&mut socket, agent(json!(7), "hang")).await;
     assert_eq!(hear(&mut socket).await["response"]["content"], "hm");
@@ -168,7 +168,7 @@ async fn cancel_ends_a_question_down_to_its_service() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn closing_cancels_everything_on_the_socket() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     let mut socket = raw(&world, "/api/v1/socket").await;
     for id in 0..3 {
         say(&mut socket, agent(json!(id), "hang")).await;
@@ -180,7 +180,7 @@ async fn closing_cancels_everything_on_the_socket() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn duplicate_ids_are_independent() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     let mut socket = raw(&world, "/api/v1/socket").await;
     for question in ["a", "b"] {
         say(&mut socket, agent(json!("same"), question)).await;
@@ -203,7 +203,7 @@ async fn duplicate_ids_are_independent() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_socket_is_read_more_slowly_and_a_cancel_gets_through() {
-    let world = World::with(Regime::None, |options| {
+    let world = World::with(AuthMode::None, |options| {
         options.limits.requests_per_socket = 2
     })
     .await;
@@ -237,7 +237,7 @@ async fn a_full_socket_is_read_more_slowly_and_a_cancel_gets_through() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_hundred_requests_at_once_are_all_answered() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     let mut socket = raw(&world, "/api/v1/socket").await;
     for id in 0..200 {
         say(&mut socket, agent(json!(id), &format!("nonce-{id}"))).await;
@@ -254,7 +254,7 @@ async fn two_hundred_requests_at_once_are_all_answered() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn strangers_send_little_and_say_who_they_are_in_time() {
-    let world = World::with(Regime::Iam, |options| {
+    let world = World::with(AuthMode::Iam, |options| {
         options.authentication = Duration::from_millis(500);
     })
     .await;
@@ -281,7 +281,7 @@ async fn strangers_send_little_and_say_who_they_are_in_time() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn strangers_take_no_place_of_those_who_are_known() {
-    let world = World::with(Regime::Iam, |options| {
+    let world = World::with(AuthMode::Iam, |options| {
         options.limits.sockets = 2;
         options.limits.strangers = 4;
     })
@@ -321,7 +321,7 @@ async fn strangers_take_no_place_of_those_who_are_known() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_frame_that_would_need_too_much_memory_is_refused_before_it_takes_it() {
-    let world = World::with(Regime::None, |options| options.limits.parsing_mb = 8).await;
+    let world = World::with(AuthMode::None, |options| options.limits.parsing_mb = 8).await;
     let mut socket = raw(&world, "/api/v1/socket").await;
     let bomb = format!(
         r#"{{"id": 1, "service": "agent", "flow": "default", "request": {{"x": [{}0]}}}}"#,
@@ -339,7 +339,10 @@ async fn a_frame_that_would_need_too_much_memory_is_refused_before_it_takes_it()
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_message_beyond_the_limit_closes_with_1009() {
-    let world = World::with(Regime::None, |options| options.limits.frame_bytes = 10_000).await;
+    let world = World::with(AuthMode::None, |options| {
+        options.limits.frame_bytes = 10_000
+    })
+    .await;
     let mut socket = raw(&world, "/api/v1/socket").await;
     socket
         .send(Message::text("x".repeat(20_000)))
@@ -354,7 +357,7 @@ async fn a_message_beyond_the_limit_closes_with_1009() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_does_not_read_stops_its_own_stream_only() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     let mut slow = raw(&world, "/api/v1/socket").await;
     say(&mut slow, agent(json!(1), "flood")).await;
     let mut quick = raw(&world, "/api/v1/socket").await;
@@ -378,7 +381,7 @@ async fn a_client_that_does_not_read_stops_its_own_stream_only() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_named_timeout_bounds_the_question() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     let mut socket = raw(&world, "/api/v1/socket").await;
     let mut frame = agent(json!(1), "hang");
     frame["timeout"] = json!(1);
@@ -396,7 +399,7 @@ async fn a_named_timeout_bounds_the_question() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn detached_work_goes_on_without_its_client() {
-    let world = World::start(Regime::None).await;
+    let world = World::start(AuthMode::None).await;
     let mut socket = raw(&world, "/api/v1/socket").await;
     let mut detached = agent(json!("d"), "hang");
     detached["detach"] = json!(true);

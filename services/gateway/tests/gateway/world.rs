@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tg_gateway::{GatewayHandle, GatewayOptions, Regime};
+use tg_gateway::{AuthMode, GatewayHandle, GatewayOptions};
 use tg_mesh::embedded::EmbeddedBus;
 use tg_mesh::{Bus, Host, MeshOptions, Processor};
 use tg_testkit::socket::Socket;
@@ -81,19 +81,19 @@ fn rows(workspace: &str, flow: &str, epoch: u64) -> Vec<(String, Value)> {
 
 impl World {
     /// The default system.
-    pub async fn start(regime: Regime) -> Self {
+    pub async fn start(regime: AuthMode) -> Self {
         Self::with(regime, |_| {}).await
     }
 
     /// With other options.
-    pub async fn with(regime: Regime, change: impl FnOnce(&mut GatewayOptions)) -> Self {
+    pub async fn with(regime: AuthMode, change: impl FnOnce(&mut GatewayOptions)) -> Self {
         Self::on(Arc::new(EmbeddedBus::in_memory()), regime, change).await
     }
 
     /// On a bus of the test's.
     pub async fn on(
         bus: Arc<dyn Bus>,
-        regime: Regime,
+        regime: AuthMode,
         change: impl FnOnce(&mut GatewayOptions),
     ) -> Self {
         install_tls();

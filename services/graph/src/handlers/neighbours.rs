@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tg_collections::CollectionKey;
-use tg_mesh::{Cx, Out, OwnedStore, Serve};
+use tg_mesh::{Cx, OwnedStore, RequestHandler, Responder};
 use tg_schemas::Error;
 use tg_schemas::msg::{
     NeighbourhoodRequest, NeighbourhoodResponse, SourcesRequest, SourcesResponse,
@@ -19,12 +19,12 @@ const FAULT: &str = "triples-query-error";
 pub(crate) struct Neighbours<S>(pub(crate) Arc<OwnedStore<S>>);
 
 #[async_trait]
-impl<S: QuadStore> Serve<NeighbourhoodRequest, NeighbourhoodResponse> for Neighbours<S> {
+impl<S: QuadStore> RequestHandler<NeighbourhoodRequest, NeighbourhoodResponse> for Neighbours<S> {
     async fn serve(
         &self,
         cx: Cx,
         ask: NeighbourhoodRequest,
-        mut out: Out<NeighbourhoodResponse>,
+        mut out: Responder<NeighbourhoodResponse>,
     ) -> Result<(), Error> {
         let engine = self.0.get().await?;
         let key = CollectionKey::of(&cx, &ask.collection);
@@ -36,12 +36,12 @@ impl<S: QuadStore> Serve<NeighbourhoodRequest, NeighbourhoodResponse> for Neighb
 pub(crate) struct Sources<S>(pub(crate) Arc<OwnedStore<S>>);
 
 #[async_trait]
-impl<S: QuadStore> Serve<SourcesRequest, SourcesResponse> for Sources<S> {
+impl<S: QuadStore> RequestHandler<SourcesRequest, SourcesResponse> for Sources<S> {
     async fn serve(
         &self,
         cx: Cx,
         ask: SourcesRequest,
-        mut out: Out<SourcesResponse>,
+        mut out: Responder<SourcesResponse>,
     ) -> Result<(), Error> {
         let engine = self.0.get().await?;
         let key = CollectionKey::of(&cx, &ask.collection);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tg_collections::CollectionKey;
-use tg_mesh::{Cx, Out, OwnedStore, Serve};
+use tg_mesh::{Cx, OwnedStore, RequestHandler, Responder};
 use tg_schemas::Error;
 use tg_schemas::msg::{SparqlBinding, SparqlQueryRequest, SparqlQueryResponse};
 
@@ -22,12 +22,12 @@ pub(crate) struct Sparql<S> {
 }
 
 #[async_trait]
-impl<S: QuadStore> Serve<SparqlQueryRequest, SparqlQueryResponse> for Sparql<S> {
+impl<S: QuadStore> RequestHandler<SparqlQueryRequest, SparqlQueryResponse> for Sparql<S> {
     async fn serve(
         &self,
         cx: Cx,
         ask: SparqlQueryRequest,
-        out: Out<SparqlQueryResponse>,
+        out: Responder<SparqlQueryResponse>,
     ) -> Result<(), Error> {
         let store = self.store.get().await?;
         let key = CollectionKey::of(&cx, &ask.collection);
@@ -57,7 +57,10 @@ fn wire(error: GraphError) -> Error {
 }
 
 /// One part is held back until it is known whether it is the last.
-async fn stream(mut answer: SparqlAnswer, mut out: Out<SparqlQueryResponse>) -> Result<(), Error> {
+async fn stream(
+    mut answer: SparqlAnswer,
+    mut out: Responder<SparqlQueryResponse>,
+) -> Result<(), Error> {
     let mut held = empty(&answer);
     let mut first = true;
     while let Some(part) = answer.next().await.map_err(wire)? {
@@ -74,7 +77,7 @@ async fn stream(mut answer: SparqlAnswer, mut out: Out<SparqlQueryResponse>) -> 
 async fn whole(
     mut answer: SparqlAnswer,
     limits: &Limits,
-    mut out: Out<SparqlQueryResponse>,
+    mut out: Responder<SparqlQueryResponse>,
 ) -> Result<(), Error> {
     let (mut all, mut size) = (empty(&answer), 0_usize);
     let (ceiling, most) = (limits.single_answer, limits.single_answer_bytes);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tg_collections::CollectionKey;
-use tg_mesh::{Cx, Out, OwnedStore, Serve};
+use tg_mesh::{Cx, OwnedStore, RequestHandler, Responder};
 use tg_schemas::msg::{TriplesQueryRequest, TriplesQueryResponse};
 use tg_schemas::{Error, Triple};
 
@@ -20,12 +20,12 @@ const CHUNK: usize = 1_000;
 pub(crate) struct Querier<S>(pub(crate) Arc<OwnedStore<S>>);
 
 #[async_trait]
-impl<S: QuadStore> Serve<TriplesQueryRequest, TriplesQueryResponse> for Querier<S> {
+impl<S: QuadStore> RequestHandler<TriplesQueryRequest, TriplesQueryResponse> for Querier<S> {
     async fn serve(
         &self,
         cx: Cx,
         ask: TriplesQueryRequest,
-        out: Out<TriplesQueryResponse>,
+        out: Responder<TriplesQueryResponse>,
     ) -> Result<(), Error> {
         let store = self.0.get().await?;
         let key = CollectionKey::of(&cx, &ask.collection);
@@ -46,7 +46,7 @@ impl<S: QuadStore> Serve<TriplesQueryRequest, TriplesQueryResponse> for Querier<
     }
 }
 
-async fn send(mut out: Out<TriplesQueryResponse>, triples: Vec<Triple>) -> Result<(), Error> {
+async fn send(mut out: Responder<TriplesQueryResponse>, triples: Vec<Triple>) -> Result<(), Error> {
     out.send(part(triples, true)).await
 }
 
@@ -56,7 +56,7 @@ async fn stream(
     key: &CollectionKey,
     pattern: TriplePattern,
     ask: &TriplesQueryRequest,
-    mut out: Out<TriplesQueryResponse>,
+    mut out: Responder<TriplesQueryResponse>,
 ) -> Result<(), Error> {
     let fault = |error: GraphError| error.to_wire(FAULT);
     let size = batch(ask.batch_size);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tg_collections::Target;
-use tg_mesh::{Cx, OwnedStore, Read, ReadFault};
+use tg_mesh::{ConsumeError, Cx, OwnedStore, RecordConsumer};
 use tg_runs::RunContext;
 use tg_schemas::msg::Triples;
 use tg_schemas::{Error, ErrorCode};
@@ -15,8 +15,8 @@ use crate::store::QuadStore;
 pub(crate) struct Writer<S>(pub(crate) Arc<OwnedStore<S>>);
 
 #[async_trait]
-impl<S: QuadStore> Read<Triples> for Writer<S> {
-    async fn read(&self, cx: Cx, record: Triples) -> Result<(), ReadFault> {
+impl<S: QuadStore> RecordConsumer<Triples> for Writer<S> {
+    async fn consume(&self, cx: Cx, record: Triples) -> Result<(), ConsumeError> {
         let Some(target) = Target::of(&cx, record.metadata.as_ref()) else {
             return Ok(());
         };
@@ -31,7 +31,7 @@ impl<S: QuadStore> Read<Triples> for Writer<S> {
         }
         match written.refused {
             None => Ok(()),
-            Some((first, count)) => Err(ReadFault::Dead(refused(&first, count))),
+            Some((first, count)) => Err(ConsumeError::Dead(refused(&first, count))),
         }
     }
 }

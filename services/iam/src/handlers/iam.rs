@@ -8,9 +8,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::Utc;
 use rand::RngCore;
-use tg_mesh::Out;
+use tg_mesh::Responder;
 use tg_mesh::leased_store::off_runtime;
-use tg_mesh::{Cx, OwnedStore, Serve, TaskKind};
+use tg_mesh::{Cx, OwnedStore, RequestHandler, TaskKind};
 use tg_schemas::msg::{IamRequest, IamResponse};
 use tg_schemas::{Error, ErrorCode};
 use tg_storage::StorageError;
@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 use crate::bootstrap_code::CodeFile;
 use crate::cached::{CachedDirectory, Operation};
 use crate::engine::{self, Call, Fresh};
-use crate::options::Regime;
+use crate::options::AuthMode;
 use crate::secret::ApiKey;
 use crate::{remote, revocations};
 
@@ -29,20 +29,25 @@ const TELLING: Duration = Duration::from_secs(3);
 /// Answers on the system queue.
 pub(crate) struct Handler {
     pub(crate) store: Arc<OwnedStore<CachedDirectory>>,
-    pub(crate) regime: Regime,
+    pub(crate) regime: AuthMode,
     pub(crate) code: CodeFile,
 }
 
 #[async_trait]
-impl Serve<IamRequest, IamResponse> for Handler {
-    async fn serve(&self, cx: Cx, ask: IamRequest, mut out: Out<IamResponse>) -> Result<(), Error> {
+impl RequestHandler<IamRequest, IamResponse> for Handler {
+    async fn serve(
+        &self,
+        cx: Cx,
+        ask: IamRequest,
+        mut out: Responder<IamResponse>,
+    ) -> Result<(), Error> {
         let vouched = ask.operation == "bootstrap" && self.vouched(&ask).await;
         let work = Work {
             service: self.store.get().await?,
             store: self.store.clone(),
             run: match self.regime {
-                Regime::None => engine::run_anonymous,
-                Regime::Iam => engine::run,
+                AuthMode::None => engine::run_anonymous,
+                AuthMode::Iam => engine::run,
             },
             call: call(&cx, vouched),
             ask: Arc::new(ask),

@@ -165,8 +165,8 @@ impl System {
         all.find(is).and_then(|triple| triple.o.clone())
     }
 
-    /// Waits for a record that is put aside and returns its text.
-    pub async fn put_aside(&self) -> String {
+    /// Waits for a record that becomes a dead letter and returns its text.
+    pub async fn dead_letter(&self) -> String {
         let record = self.flow.dead_letter().await;
         serde_json::to_string(&record).expect("a record is JSON")
     }

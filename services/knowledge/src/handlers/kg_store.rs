@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tg_mesh::{Cx, OwnedStore, Read, ReadFault};
+use tg_mesh::{ConsumeError, Cx, OwnedStore, RecordConsumer};
 use tg_runs::{RunContext, RunId};
 use tg_schemas::msg::{GraphEmbeddings, Metadata, Triples};
 use tg_schemas::{Error, Triple};
@@ -20,7 +20,7 @@ const TRACES: &str = "urn:graph:retrieval";
 pub(crate) struct Recorder<S>(pub(crate) Arc<OwnedStore<S>>);
 
 impl<S: KnowledgeStore> Recorder<S> {
-    async fn keep(&self, cx: &Cx, key: CoreKey, pieces: Vec<Piece>) -> Result<(), ReadFault> {
+    async fn keep(&self, cx: &Cx, key: CoreKey, pieces: Vec<Piece>) -> Result<(), ConsumeError> {
         if pieces.is_empty() {
             return Ok(());
         }
@@ -33,7 +33,7 @@ impl<S: KnowledgeStore> Recorder<S> {
 }
 
 /// The core that a record belongs to: its document's. A record about nothing belongs to none.
-fn core(cx: &Cx, metadata: &Option<Metadata>) -> Result<Option<CoreKey>, ReadFault> {
+fn core(cx: &Cx, metadata: &Option<Metadata>) -> Result<Option<CoreKey>, ConsumeError> {
     let Some(of) = metadata else { return Ok(None) };
     let (id, path) = match of.root.as_str() {
         "" => (of.id.as_str(), "metadata.id"),
@@ -43,18 +43,18 @@ fn core(cx: &Cx, metadata: &Option<Metadata>) -> Result<Option<CoreKey>, ReadFau
         return Ok(None);
     }
     let key = CoreKey::new(cx.workspace_key().as_str(), Kind::Graph, id, path);
-    key.map(Some).map_err(ReadFault::Dead)
+    key.map(Some).map_err(ConsumeError::Dead)
 }
 
 #[async_trait]
-impl<S: KnowledgeStore> Read<Triples> for Recorder<S> {
-    async fn read(&self, cx: Cx, record: Triples) -> Result<(), ReadFault> {
+impl<S: KnowledgeStore> RecordConsumer<Triples> for Recorder<S> {
+    async fn consume(&self, cx: Cx, record: Triples) -> Result<(), ConsumeError> {
         let Some(key) = core(&cx, &record.metadata)? else {
             return Ok(());
         };
         let mut triples = record.triples;
         triples.retain(|triple| !is_trace(triple));
-        let pieces = piece::of_triples(&triples).map_err(ReadFault::Dead)?;
+        let pieces = piece::of_triples(&triples).map_err(ConsumeError::Dead)?;
         self.keep(&cx, key, pieces).await
     }
 }
@@ -64,8 +64,8 @@ fn is_trace(triple: &Triple) -> bool {
 }
 
 #[async_trait]
-impl<S: KnowledgeStore> Read<GraphEmbeddings> for Recorder<S> {
-    async fn read(&self, cx: Cx, record: GraphEmbeddings) -> Result<(), ReadFault> {
+impl<S: KnowledgeStore> RecordConsumer<GraphEmbeddings> for Recorder<S> {
+    async fn consume(&self, cx: Cx, record: GraphEmbeddings) -> Result<(), ConsumeError> {
         let Some(key) = core(&cx, &record.metadata)? else {
             return Ok(());
         };
@@ -85,7 +85,7 @@ impl<S: KnowledgeStore> Read<GraphEmbeddings> for Recorder<S> {
         if entities.len() < all {
             cx.remark("vectors that are not finite were left out of the core");
         }
-        let pieces = piece::of_entities(&record.model, entities).map_err(ReadFault::Dead)?;
+        let pieces = piece::of_entities(&record.model, entities).map_err(ConsumeError::Dead)?;
         self.keep(&cx, key, pieces).await
     }
 }

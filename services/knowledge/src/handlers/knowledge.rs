@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tg_mesh::deadline::now_millis;
-use tg_mesh::{Cx, Out, OwnedStore, Serve};
+use tg_mesh::{Cx, OwnedStore, RequestHandler, Responder};
 use tg_schemas::msg::{KnowledgeRequest, KnowledgeResponse, Metadata};
 use tg_schemas::{Error, ErrorCode};
 use tokio::sync::Notify;
@@ -24,12 +24,12 @@ pub(crate) struct Knowledge<S> {
 }
 
 #[async_trait]
-impl<S: KnowledgeStore> Serve<KnowledgeRequest, KnowledgeResponse> for Knowledge<S> {
+impl<S: KnowledgeStore> RequestHandler<KnowledgeRequest, KnowledgeResponse> for Knowledge<S> {
     async fn serve(
         &self,
         cx: Cx,
         ask: KnowledgeRequest,
-        mut out: Out<KnowledgeResponse>,
+        mut out: Responder<KnowledgeResponse>,
     ) -> Result<(), Error> {
         let cores = self.store.get().await?;
         let call = Call {
@@ -107,7 +107,7 @@ impl Call<'_> {
         &self,
         kind: Kind,
         id: &str,
-        out: &mut Out<KnowledgeResponse>,
+        out: &mut Responder<KnowledgeResponse>,
     ) -> Result<(), Error> {
         let key = self.key(kind, id)?;
         let found = self.cores.find(&key).await?;

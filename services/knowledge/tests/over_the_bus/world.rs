@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use serde_json::json;
 use tempfile::TempDir;
-use tg_mesh::{Ask, Cx, Deadline, Processor, Read, ReadFault};
+use tg_mesh::{Ask, ConsumeError, Cx, Deadline, Processor, RecordConsumer};
 use tg_schemas::msg::{
     DocumentEmbeddings, EntityEmbeddings, GraphEmbeddings, KnowledgeRequest, KnowledgeResponse,
     Metadata, RETRACT, Retract, Triples,
@@ -55,8 +55,8 @@ pub struct Stores {
 }
 
 #[async_trait]
-impl Read<Triples> for Stores {
-    async fn read(&self, _: Cx, record: Triples) -> Result<(), ReadFault> {
+impl RecordConsumer<Triples> for Stores {
+    async fn consume(&self, _: Cx, record: Triples) -> Result<(), ConsumeError> {
         let refused = self.refused.lock().clone();
         let is_refused = |triple: &Triple| match (&triple.s, &refused) {
             (Some(Term::Iri(subject)), Some(refused)) => subject == refused,
@@ -64,7 +64,7 @@ impl Read<Triples> for Stores {
         };
         if record.triples.iter().any(is_refused) {
             let error = Error::new(ErrorCode::BadRequest, "triples[0].s: is refused");
-            return Err(ReadFault::Dead(error));
+            return Err(ConsumeError::Dead(error));
         }
         self.triples.lock().push(record);
         Ok(())
@@ -72,24 +72,24 @@ impl Read<Triples> for Stores {
 }
 
 #[async_trait]
-impl Read<GraphEmbeddings> for Stores {
-    async fn read(&self, _: Cx, record: GraphEmbeddings) -> Result<(), ReadFault> {
+impl RecordConsumer<GraphEmbeddings> for Stores {
+    async fn consume(&self, _: Cx, record: GraphEmbeddings) -> Result<(), ConsumeError> {
         self.entities.lock().push(record);
         Ok(())
     }
 }
 
 #[async_trait]
-impl Read<DocumentEmbeddings> for Stores {
-    async fn read(&self, _: Cx, record: DocumentEmbeddings) -> Result<(), ReadFault> {
+impl RecordConsumer<DocumentEmbeddings> for Stores {
+    async fn consume(&self, _: Cx, record: DocumentEmbeddings) -> Result<(), ConsumeError> {
         self.chunks.lock().push(record);
         Ok(())
     }
 }
 
 #[async_trait]
-impl Read<Retract> for Stores {
-    async fn read(&self, cx: Cx, record: Retract) -> Result<(), ReadFault> {
+impl RecordConsumer<Retract> for Stores {
+    async fn consume(&self, cx: Cx, record: Retract) -> Result<(), ConsumeError> {
         // Both stores hear all of it.
         if cx.scope.processor == "triples-write" {
             self.retracted.lock().push(record);

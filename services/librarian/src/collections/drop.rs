@@ -92,9 +92,8 @@ impl Librarian {
                     && key(mesh, &workspace) == stone.workspace
                 {
                     // A crash may have come between the note and the row's end.
-                    let (id, incarnation) = (&stone.collection, stone.incarnation);
-                    self.take_row_away(mesh, &workspace, id, incarnation)
-                        .await?;
+                    let (id, generation) = (&stone.collection, stone.generation);
+                    self.take_row_away(mesh, &workspace, id, generation).await?;
                 }
                 match ask(mesh, &stone, Deadline::after(PATIENCE)).await {
                     Ok(()) => self.rows().confirm(&stone).await.map_err(wire)?,
@@ -123,7 +122,7 @@ async fn ask(mesh: &Mesh, stone: &Tombstone, deadline: Deadline) -> Result<(), E
     let question = CollectionDrop {
         workspace: stone.workspace.clone(),
         collection: stone.collection.clone(),
-        incarnation: stone.incarnation,
+        generation: stone.generation,
     };
     let options = Ask {
         deadline: Some(deadline),

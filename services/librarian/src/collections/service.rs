@@ -22,7 +22,7 @@ impl Librarian {
     }
 
     /// Makes a collection or overwrites what is said of it. A name that was deleted before gets its next
-    /// incarnation.
+    /// generation.
     pub(crate) async fn update_collection(
         &self,
         mesh: &Mesh,
@@ -34,7 +34,7 @@ impl Librarian {
         Ok(())
     }
 
-    /// Sees to it that a collection is there. Returns its incarnation.
+    /// Sees to it that a collection is there. Returns its generation.
     pub(crate) async fn ensure_collection(
         &self,
         mesh: &Mesh,
@@ -45,13 +45,13 @@ impl Librarian {
         let row = Config::new(mesh, workspace).get(COLLECTION, id).await?;
         let known = match &row {
             Some(row) => {
-                self.remember(mesh, workspace, id, rules::incarnation(row))
+                self.remember(mesh, workspace, id, rules::generation(row))
                     .await?
             }
             None => None,
         };
-        let incarnation = match (known, row) {
-            (Some(incarnation), _) => incarnation,
+        let generation = match (known, row) {
+            (Some(generation), _) => generation,
             (None, row) => {
                 let one = match row {
                     Some(row) => rules::from_row(id, &row),
@@ -67,10 +67,10 @@ impl Librarian {
                 .is_some()
         })
         .await;
-        Ok(incarnation)
+        Ok(generation)
     }
 
-    /// Remembers a collection whose row is there; `None` if the row says an incarnation that is dead.
+    /// Remembers a collection whose row is there; `None` if the row says a generation that is dead.
     async fn remember(
         &self,
         mesh: &Mesh,
@@ -92,13 +92,13 @@ impl Librarian {
         let config = Config::new(mesh, workspace);
         let id = &collection.collection;
         let row = config.get(COLLECTION, id).await?;
-        let row = row.map(|row| rules::incarnation(&row));
+        let row = row.map(|row| rules::generation(&row));
         let own = key(mesh, workspace);
         let begun = self.rows().begin_collection(&own, id, row);
-        let incarnation = begun.await.map_err(wire)?;
-        let value = rules::value(collection, incarnation);
+        let generation = begun.await.map_err(wire)?;
+        let value = rules::value(collection, generation);
         config.put(COLLECTION, id, value).await?;
-        Ok(incarnation)
+        Ok(generation)
     }
 
     /// Deletes a collection: noted for good first, then its row goes, then every store drops it. Returns
@@ -113,24 +113,24 @@ impl Librarian {
         let _alone = self.alone(workspace.as_str(), id).await;
         let config = Config::new(mesh, workspace);
         let row = config.get(COLLECTION, id).await?;
-        let row = row.map_or(0, |row| rules::incarnation(&row));
+        let row = row.map_or(0, |row| rules::generation(&row));
         let own = key(mesh, workspace);
         let why = "the collection was deleted";
         let ended = self.rows().end_collection(&own, id, row, why);
-        let incarnation = ended.await.map_err(wire)?;
-        self.take_row_away(mesh, workspace, id, incarnation).await?;
+        let generation = ended.await.map_err(wire)?;
+        self.take_row_away(mesh, workspace, id, generation).await?;
         let outcome = self.drop_everywhere(mesh, workspace, id, deadline).await;
         self.wake.notify_one();
         outcome
     }
 
-    /// Removes the row of a deleted incarnation, unless that is done or the name is another collection's.
+    /// Removes the row of a deleted generation, unless that is done or the name is another collection's.
     pub(super) async fn take_row_away(
         &self,
         mesh: &Mesh,
         workspace: &WorkspaceId,
         id: &str,
-        incarnation: i64,
+        generation: i64,
     ) -> Result<(), Error> {
         let own = key(mesh, workspace);
         let known = self.rows().collection(&own, id).await.map_err(wire)?;
@@ -138,7 +138,7 @@ impl Librarian {
             return Ok(());
         }
         Config::new(mesh, workspace).delete(COLLECTION, id).await?;
-        let gone = self.rows().collection_gone(&own, id, incarnation);
+        let gone = self.rows().collection_gone(&own, id, generation);
         gone.await.map_err(wire)
     }
 }

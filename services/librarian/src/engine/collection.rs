@@ -27,7 +27,7 @@ struct Row {
     tags: Vec<String>,
     /// Grows each time the name is created again after a deletion.
     #[serde(skip_serializing_if = "is_zero")]
-    incarnation: i64,
+    generation: i64,
 }
 
 fn is_zero(number: &i64) -> bool {
@@ -88,21 +88,21 @@ fn within(field: &str, text: &str, most: usize) -> Result<(), Error> {
 }
 
 /// The row's value.
-pub(crate) fn value(collection: &CollectionMetadata, incarnation: i64) -> String {
+pub(crate) fn value(collection: &CollectionMetadata, generation: i64) -> String {
     let row = Row {
         collection: collection.collection.clone(),
         name: collection.name.clone(),
         description: collection.description.clone(),
         tags: collection.tags.clone(),
-        incarnation,
+        generation,
     };
     serde_json::to_string(&row).unwrap_or_default()
 }
 
-/// Incarnation that a row's value says.
-pub(crate) fn incarnation(value: &str) -> i64 {
+/// Generation that a row's value says.
+pub(crate) fn generation(value: &str) -> i64 {
     let row: Row = serde_json::from_str(value).unwrap_or_default();
-    row.incarnation.max(0)
+    row.generation.max(0)
 }
 
 /// A collection from its row.
@@ -162,8 +162,8 @@ mod tests {
             value(&one, 0),
             r#"{"collection":"a:b","name":"a:b","description":"","tags":["t"]}"#
         );
-        assert_eq!(incarnation(&value(&one, 3)), 3);
-        assert_eq!((incarnation("{}"), incarnation("x")), (0, 0));
+        assert_eq!(generation(&value(&one, 3)), 3);
+        assert_eq!((generation("{}"), generation("x")), (0, 0));
         assert_eq!(from_row("a:b", &value(&one, 3)), one);
     }
 

@@ -25,8 +25,8 @@ pub(crate) fn of_question(kind: &str, question: &str) -> String {
 }
 
 /// The thread of a run's records. Each run of a processing has its own number, and so its own thread.
-pub(crate) fn thread(incarnation: i64, workspace: &str, processing: &str, number: i64) -> String {
-    RunId::new(incarnation, workspace, &format!("{number} {processing}")).to_string()
+pub(crate) fn thread(generation: i64, workspace: &str, processing: &str, number: i64) -> String {
+    RunId::new(generation, workspace, &format!("{number} {processing}")).to_string()
 }
 
 /// The key of a record by its id.

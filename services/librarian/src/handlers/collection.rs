@@ -1,9 +1,9 @@
-//! The door of a workspace's collections: decodes, has it done, answers.
+//! The endpoint of a workspace's collections: decodes, has it done, answers.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tg_mesh::{Cx, Out, OwnedStore, Serve};
+use tg_mesh::{Cx, OwnedStore, RequestHandler, Responder};
 use tg_schemas::Error;
 use tg_schemas::msg::{CollectionManagementRequest, CollectionManagementResponse};
 
@@ -11,16 +11,16 @@ use crate::engine::collection as rules;
 use crate::error::invalid;
 use crate::librarian::Librarian;
 
-/// The door of the collection service.
+/// The endpoint of the collection service.
 pub(crate) struct Collections(pub(crate) Arc<OwnedStore<Librarian>>);
 
 #[async_trait]
-impl Serve<CollectionManagementRequest, CollectionManagementResponse> for Collections {
+impl RequestHandler<CollectionManagementRequest, CollectionManagementResponse> for Collections {
     async fn serve(
         &self,
         cx: Cx,
         ask: CollectionManagementRequest,
-        mut out: Out<CollectionManagementResponse>,
+        mut out: Responder<CollectionManagementResponse>,
     ) -> Result<(), Error> {
         let librarian = self.0.get().await?;
         let workspace = cx.scope.workspace.as_ref();

@@ -1,4 +1,4 @@
-//! The librarian's door: decodes, has it done, answers.
+//! The librarian's endpoint: decodes, has it done, answers.
 
 mod base64;
 mod uploads;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tg_mesh::deadline::now_millis;
-use tg_mesh::{Cx, Mesh, Out, OwnedStore, Serve};
+use tg_mesh::{Cx, Mesh, OwnedStore, RequestHandler, Responder};
 use tg_schemas::msg::{LibrarianRequest, LibrarianResponse};
 use tg_schemas::{Error, limits};
 
@@ -23,16 +23,16 @@ const PIECE: u64 = limits::STREAM_PIECE as u64;
 /// Most bytes of a streamed piece.
 const LARGEST: u64 = limits::LARGEST_PIECE as u64;
 
-/// The door of a workspace's library.
+/// The endpoint of a workspace's library.
 pub(crate) struct Handler(pub(crate) Arc<OwnedStore<Librarian>>);
 
 #[async_trait]
-impl Serve<LibrarianRequest, LibrarianResponse> for Handler {
+impl RequestHandler<LibrarianRequest, LibrarianResponse> for Handler {
     async fn serve(
         &self,
         cx: Cx,
         ask: LibrarianRequest,
-        mut out: Out<LibrarianResponse>,
+        mut out: Responder<LibrarianResponse>,
     ) -> Result<(), Error> {
         let librarian = self.0.get().await?;
         let asker = Asker {
@@ -194,7 +194,7 @@ impl Call<'_> {
     async fn stream(
         &self,
         ask: &LibrarianRequest,
-        out: &mut Out<LibrarianResponse>,
+        out: &mut Responder<LibrarianResponse>,
     ) -> Result<(), Error> {
         let id = document_id(ask)?;
         let pieces = self.librarian.library.pieces(&self.asker, id, piece(ask));

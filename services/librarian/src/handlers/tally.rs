@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tg_mesh::{Cx, OwnedStore, Read, ReadFault};
+use tg_mesh::{ConsumeError, Cx, OwnedStore, RecordConsumer};
 use tg_schemas::Error;
 use tg_schemas::msg::RunTally;
 
@@ -15,8 +15,8 @@ use crate::processing::now;
 pub(crate) struct Tally(pub(crate) Arc<OwnedStore<Librarian>>);
 
 #[async_trait]
-impl Read<RunTally> for Tally {
-    async fn read(&self, _: Cx, told: RunTally) -> Result<(), ReadFault> {
+impl RecordConsumer<RunTally> for Tally {
+    async fn consume(&self, _: Cx, told: RunTally) -> Result<(), ConsumeError> {
         let outcome = async {
             let librarian = self.0.get().await?;
             librarian.hear(told).await
@@ -24,7 +24,7 @@ impl Read<RunTally> for Tally {
         // Whatever stands in the way, it comes again: entries count once.
         outcome
             .await
-            .map_err(|error: Error| ReadFault::Retry { error, after: None })
+            .map_err(|error: Error| ConsumeError::Retry { error, after: None })
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tg_mesh::deadline::now_millis;
-use tg_mesh::{Cx, OwnedStore, Read, ReadFault};
+use tg_mesh::{ConsumeError, Cx, OwnedStore, RecordConsumer};
 use tg_schemas::msg::{DocumentMetadata, LibraryText, LibraryTexts};
 use tg_schemas::{Error, ErrorCode, WorkspaceKey};
 
@@ -16,8 +16,8 @@ use crate::librarian::Librarian;
 pub(crate) struct Texts(pub(crate) Arc<OwnedStore<Librarian>>);
 
 #[async_trait]
-impl Read<LibraryTexts> for Texts {
-    async fn read(&self, cx: Cx, record: LibraryTexts) -> Result<(), ReadFault> {
+impl RecordConsumer<LibraryTexts> for Texts {
+    async fn consume(&self, cx: Cx, record: LibraryTexts) -> Result<(), ConsumeError> {
         let generation = cx.headers.generation;
         let generation = generation.unwrap_or_else(|| cx.config().generation(&record.workspace));
         let key = WorkspaceKey::new(&record.workspace, generation);
@@ -27,8 +27,8 @@ impl Read<LibraryTexts> for Texts {
         }
         let outcome = async { self.0.get().await?.take_in(&key, record).await };
         outcome.await.map_err(|error: Error| match error.code() {
-            ErrorCode::BadRequest => ReadFault::Dead(error),
-            _ => ReadFault::Retry { error, after: None },
+            ErrorCode::BadRequest => ConsumeError::Dead(error),
+            _ => ConsumeError::Retry { error, after: None },
         })
     }
 }

@@ -33,11 +33,11 @@ impl Librarian {
         check(mesh, &snapshot, &processing.flow, &document)?;
         let space = workspace::id(&asker.workspace)?;
         let into = &processing.collection;
-        let incarnation = self.ensure_collection(mesh, &space, into).await?;
+        let generation = self.ensure_collection(mesh, &space, into).await?;
         let wanted = Wanted {
             workspace: asker.workspace.clone(),
             processing,
-            incarnation,
+            generation,
         };
         let run = self.rows().note_run(asker, wanted).await.map_err(wire)?;
         self.advance(mesh, run.number).await?;

@@ -1,4 +1,4 @@
-//! Starting again what failed only: records that were put aside are sent back to the one reader each
+//! Starting again what failed only: records that were dead-lettered are sent back to the one reader each
 //! belongs to. A run of which that is not possible starts anew; what its model calls said is not paid again.
 
 use std::collections::{HashMap, HashSet};
@@ -22,7 +22,7 @@ use crate::store::runs::{Pair, Run, Wanted};
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Records of a flow looked at, at most.
 const MOST: &str = "1000";
-/// Why records are put aside for people.
+/// Why records become dead letters for people.
 const REASONS: [&str; 3] = ["dead", "parked", "stale"];
 
 /// Records of a run that are looked at, at most.
@@ -43,7 +43,7 @@ impl Librarian {
         let open: HashSet<Pair> = open.await.map_err(wire)?.into_iter().collect();
         match run.state {
             State::Running | State::Failed => {
-                // Also one that seems to be under way, if it is put aside: sending it may have broken off.
+                // Also one that seems to be under way, if it becomes a dead letter: sending it may have broken off.
                 let aside = self.aside(mesh, &run, &open).await?;
                 if aside.is_empty() && run.state == State::Failed {
                     self.start_anew(mesh, asker, run).await?;
@@ -111,7 +111,7 @@ impl Librarian {
         for id in aside.into_values() {
             let which = [("put-aside-id", id.as_str())];
             if let Err(error) = ask(mesh, run, "discard-put-aside", &which).await {
-                tracing::debug!(%error, "a record of a run that starts anew stays put aside");
+                tracing::debug!(%error, "a record of a run that starts anew stays dead-lettered");
             }
         }
     }
@@ -120,7 +120,7 @@ impl Librarian {
         let space = workspace::id(&asker.workspace)?;
         let target = &run.target;
         let into = &target.collection;
-        let incarnation = self.ensure_collection(mesh, &space, into).await?;
+        let generation = self.ensure_collection(mesh, &space, into).await?;
         let wanted = Wanted {
             workspace: target.workspace.clone(),
             processing: ProcessingMetadata {
@@ -132,14 +132,14 @@ impl Librarian {
                 tags: run.tags,
                 ..ProcessingMetadata::default()
             },
-            incarnation,
+            generation,
         };
         let new = self.rows().replace_run(run.number, wanted, now());
         let new = new.await.map_err(wire)?;
         self.advance(mesh, new.number).await
     }
 
-    /// Put-aside records of a run among the wanted ones, by record and reader, with the ids by which the
+    /// Dead letters of a run among the wanted ones, by record and reader, with the ids by which the
     /// flow service knows them.
     async fn aside(
         &self,

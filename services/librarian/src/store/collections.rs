@@ -1,10 +1,10 @@
-//! What the library remembers of collections beside their config rows: the last incarnation of each name,
+//! What the library remembers of collections beside their config rows: the last generation of each name,
 //! and which stores still have to drop which.
 
 use async_trait::async_trait;
 use tg_storage::StorageError;
 
-/// Where the last incarnation of a name is in its life.
+/// Where the last generation of a name is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Life {
     /// It is there.
@@ -18,17 +18,17 @@ pub(crate) enum Life {
 /// What is remembered of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Known {
-    /// Its last incarnation.
-    pub(crate) incarnation: i64,
+    /// Its last generation.
+    pub(crate) generation: i64,
     pub(crate) life: Life,
-    /// Incarnation that has the names of the vocabulary; -1 for none.
+    /// Generation that has the names of the vocabulary; -1 for none.
     pub(crate) labelled: i64,
 }
 
 impl Known {
-    /// Whether a row says an incarnation that was deleted: another hand put it there again.
+    /// Whether a row says a generation that was deleted: another hand put it there again.
     pub(crate) fn is_dead(self, row: i64) -> bool {
-        self.life != Life::Live && row <= self.incarnation
+        self.life != Life::Live && row <= self.generation
     }
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Tombstone {
     pub(crate) workspace: String,
     pub(crate) collection: String,
     pub(crate) store: String,
-    pub(crate) incarnation: i64,
+    pub(crate) generation: i64,
 }
 
 /// Collections of all workspaces.
@@ -47,7 +47,7 @@ pub(crate) trait CollectionStore: Send + Sync + 'static {
     /// What is remembered of a name.
     async fn collection(&self, workspace: &str, id: &str) -> Result<Option<Known>, StorageError>;
 
-    /// Remembers a collection whose row says an incarnation; `None` if that one is dead.
+    /// Remembers a collection whose row says a generation; `None` if that one is dead.
     async fn remember_collection(
         &self,
         workspace: &str,
@@ -55,7 +55,7 @@ pub(crate) trait CollectionStore: Send + Sync + 'static {
         row: i64,
     ) -> Result<Option<i64>, StorageError>;
 
-    /// The incarnation of a collection that is made or changed: the one that its row says, if that lives, else the
+    /// The generation of a collection that is made or changed: the one that its row says, if that lives, else the
     /// next. What another hand took away is to be dropped by every store.
     async fn begin_collection(
         &self,
@@ -64,8 +64,8 @@ pub(crate) trait CollectionStore: Send + Sync + 'static {
         row: Option<i64>,
     ) -> Result<i64, StorageError>;
 
-    /// Notes for good that a collection is deleted, up to the incarnation that its row says: its runs end, what was
-    /// to be retracted from it is forgotten, and every store is to drop it. Returns the incarnation.
+    /// Notes for good that a collection is deleted, up to the generation that its row says: its runs end, what was
+    /// to be retracted from it is forgotten, and every store is to drop it. Returns the generation.
     async fn end_collection(
         &self,
         workspace: &str,
@@ -74,12 +74,12 @@ pub(crate) trait CollectionStore: Send + Sync + 'static {
         why: &str,
     ) -> Result<i64, StorageError>;
 
-    /// The row of a deleted incarnation is gone.
+    /// The row of a deleted generation is gone.
     async fn collection_gone(
         &self,
         workspace: &str,
         id: &str,
-        incarnation: i64,
+        generation: i64,
     ) -> Result<(), StorageError>;
 
     /// Deletions of a collection that stores have not confirmed, at most one a store.
@@ -96,6 +96,6 @@ pub(crate) trait CollectionStore: Send + Sync + 'static {
         most: u32,
     ) -> Result<Vec<Tombstone>, StorageError>;
 
-    /// A store confirmed a deletion, up to its incarnation.
+    /// A store confirmed a deletion, up to its generation.
     async fn confirm(&self, stone: &Tombstone) -> Result<(), StorageError>;
 }

@@ -20,7 +20,7 @@ pub(crate) struct Target {
     pub(crate) document: String,
     pub(crate) flow: String,
     pub(crate) collection: String,
-    pub(crate) incarnation: i64,
+    pub(crate) generation: i64,
 }
 
 /// A run.
@@ -51,7 +51,7 @@ pub(crate) struct Run {
 pub(crate) struct Wanted {
     pub(crate) workspace: String,
     pub(crate) processing: ProcessingMetadata,
-    pub(crate) incarnation: i64,
+    pub(crate) generation: i64,
 }
 
 /// A run with what its books say.

@@ -21,7 +21,7 @@ fn set(name: &str, tags: &[&str]) -> CollectionManagementRequest {
 fn drops(stores: &flow::Stores, store: &str) -> Vec<(String, i64)> {
     let dropped = stores.dropped.lock();
     let of = dropped.iter().filter(|(name, _)| name == store);
-    of.map(|(_, ask)| (ask.collection.clone(), ask.incarnation))
+    of.map(|(_, ask)| (ask.collection.clone(), ask.generation))
         .collect()
 }
 
@@ -105,12 +105,12 @@ async fn a_name_that_comes_again_is_another_collection(place: Place) {
     let world = World::start(&place).await;
     let stores = flow::start(&world).await;
     let row = || world.config.get("default", "collection", "c");
-    for incarnation in 0..3 {
+    for generation in 0..3 {
         world.collection("default", &set("c", &[])).await.unwrap();
         let said = row()
             .unwrap()
-            .contains(&format!("\"incarnation\":{incarnation}"));
-        assert_eq!(said, incarnation > 0, "{:?}", row());
+            .contains(&format!("\"incarnation\":{generation}"));
+        assert_eq!(said, generation > 0, "{:?}", row());
         // Saying something else of it changes nothing about that.
         world
             .collection("default", &set("c", &["t"]))

@@ -1,5 +1,5 @@
 //! A small flow: a chunker that cuts at blanks, an index of words, a store of triples, and a flow service
-//! that keeps what they put aside.
+//! that keeps what they dead-lettered.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tg_mesh::bus::{Promise, Target};
-use tg_mesh::{Cx, Envelope, Out, Processor, Read, ReadFault, Serve};
+use tg_mesh::bus::{PublishMode, Target};
+use tg_mesh::{ConsumeError, Cx, Envelope, Processor, RecordConsumer, RequestHandler, Responder};
 use tg_runs::RunContext;
 use tg_schemas::codec::ContentType;
 use tg_schemas::msg::{
-    Chunk, CollectionDrop, CollectionDropped, DocumentMetadata, FlowRequest, FlowResponse,
-    LibrarianRequest, LibrarianResponse, PutAside, Retract, TextDocument, Triples,
+    Chunk, CollectionDrop, CollectionDropped, DeadLetter, DocumentMetadata, FlowRequest,
+    FlowResponse, LibrarianRequest, LibrarianResponse, Retract, TextDocument, Triples,
 };
 use tg_schemas::{Error, ErrorCode, Headers, Subscription, Topic, Triple};
 
@@ -38,15 +38,15 @@ pub struct Stores {
     pub stubborn: AtomicBool,
     /// The index waits with everything.
     pub held: tokio::sync::Mutex<()>,
-    aside: Mutex<BTreeMap<i64, PutAside>>,
+    aside: Mutex<BTreeMap<i64, DeadLetter>>,
     numbers: AtomicI64,
 }
 
 struct Chunker(Arc<Stores>);
 
 #[async_trait]
-impl Read<TextDocument> for Chunker {
-    async fn read(&self, cx: Cx, record: TextDocument) -> Result<(), ReadFault> {
+impl RecordConsumer<TextDocument> for Chunker {
+    async fn consume(&self, cx: Cx, record: TextDocument) -> Result<(), ConsumeError> {
         let metadata = record.metadata.unwrap();
         let ask = about("get-document-content", &record.document_id);
         let asked = cx.ask::<_, LibrarianResponse>("librarian-request", &ask)?;
@@ -91,13 +91,13 @@ impl Read<TextDocument> for Chunker {
 struct Index(Arc<Stores>);
 
 #[async_trait]
-impl Read<Chunk> for Index {
-    async fn read(&self, cx: Cx, record: Chunk) -> Result<(), ReadFault> {
+impl RecordConsumer<Chunk> for Index {
+    async fn consume(&self, cx: Cx, record: Chunk) -> Result<(), ConsumeError> {
         cx.subject(&record.document_id);
         let _free = self.0.held.lock().await;
         if record.chunk.starts_with("bad") && self.0.picky.load(Ordering::SeqCst) {
             let text = format!("cannot take {}", record.chunk);
-            return Err(ReadFault::Dead(Error::new(ErrorCode::BadRequest, text)));
+            return Err(ConsumeError::Dead(Error::new(ErrorCode::BadRequest, text)));
         }
         let collection = record.metadata.unwrap().collection;
         self.0.words.lock().insert((collection, record.document_id));
@@ -107,8 +107,8 @@ impl Read<Chunk> for Index {
 }
 
 #[async_trait]
-impl Read<Retract> for Index {
-    async fn read(&self, _: Cx, record: Retract) -> Result<(), ReadFault> {
+impl RecordConsumer<Retract> for Index {
+    async fn consume(&self, _: Cx, record: Retract) -> Result<(), ConsumeError> {
         let collection = record.metadata.as_ref().unwrap().collection.clone();
         self.0
             .words
@@ -122,8 +122,8 @@ impl Read<Retract> for Index {
 struct Graph(Arc<Stores>);
 
 #[async_trait]
-impl Read<Triples> for Graph {
-    async fn read(&self, cx: Cx, record: Triples) -> Result<(), ReadFault> {
+impl RecordConsumer<Triples> for Graph {
+    async fn consume(&self, cx: Cx, record: Triples) -> Result<(), ConsumeError> {
         let collection = record.metadata.unwrap().collection;
         cx.effect("triples", record.triples.len() as i64);
         let mut triples = self.0.triples.lock();
@@ -140,12 +140,12 @@ impl Read<Triples> for Graph {
 struct Drops(&'static str, Arc<Stores>);
 
 #[async_trait]
-impl Serve<CollectionDrop, CollectionDropped> for Drops {
+impl RequestHandler<CollectionDrop, CollectionDropped> for Drops {
     async fn serve(
         &self,
         _: Cx,
         ask: CollectionDrop,
-        mut out: Out<CollectionDropped>,
+        mut out: Responder<CollectionDropped>,
     ) -> Result<(), Error> {
         if self.0 == "graph" && self.1.stubborn.load(Ordering::SeqCst) {
             return Err(Error::new(ErrorCode::Storage, "the disk is full"));
@@ -155,12 +155,12 @@ impl Serve<CollectionDrop, CollectionDropped> for Drops {
     }
 }
 
-/// Plays the flow service, as far as put-aside records go.
+/// Plays the flow service, as far as dead letters go.
 struct Flows(Arc<Stores>);
 
 #[async_trait]
-impl Read<PutAside> for Flows {
-    async fn read(&self, _: Cx, record: PutAside) -> Result<(), ReadFault> {
+impl RecordConsumer<DeadLetter> for Flows {
+    async fn consume(&self, _: Cx, record: DeadLetter) -> Result<(), ConsumeError> {
         let number = self.0.numbers.fetch_add(1, Ordering::SeqCst);
         self.0.aside.lock().insert(number, record);
         Ok(())
@@ -168,15 +168,15 @@ impl Read<PutAside> for Flows {
 }
 
 #[async_trait]
-impl Serve<FlowRequest, FlowResponse> for Flows {
+impl RequestHandler<FlowRequest, FlowResponse> for Flows {
     async fn serve(
         &self,
         cx: Cx,
         ask: FlowRequest,
-        mut out: Out<FlowResponse>,
+        mut out: Responder<FlowResponse>,
     ) -> Result<(), Error> {
         let id = || -> i64 { ask.parameters["put-aside-id"].parse().unwrap() };
-        let line = |id: &i64, one: &PutAside| {
+        let line = |id: &i64, one: &DeadLetter| {
             json!({"id": id.to_string(), "flow-id": one.flow, "subscription": one.subscription,
                    "reason": one.reason})
         };
@@ -209,7 +209,7 @@ impl Serve<FlowRequest, FlowResponse> for Flows {
                     ..Envelope::default()
                 };
                 let bus = cx.mesh.bus();
-                bus.publish(&target, envelope, Promise::Confirmed)
+                bus.publish(&target, envelope, PublishMode::Confirmed)
                     .await
                     .unwrap();
                 json!([])
@@ -252,7 +252,7 @@ pub async fn start_over(world: &World, s: &Arc<Stores>) {
             .serves_system("drop-graph", Arc::new(Drops("graph", s.clone()))),
         Processor::new("flow-svc")
             .serves_workspace("flow", Arc::new(Flows(s.clone())))
-            .reads_system::<PutAside>("put-aside", Arc::new(Flows(s.clone()))),
+            .reads_system::<DeadLetter>("put-aside", Arc::new(Flows(s.clone()))),
     ];
     for processor in processors {
         world.mesh.host(processor).await.unwrap();

@@ -83,7 +83,7 @@ pub struct Kept {
 type Key = (Option<Term>, Option<Term>, Option<Term>);
 
 /// A walk under way.
-pub struct Walk<'a> {
+pub struct Traversal<'a> {
     plan: &'a GraphPlan,
     searches: &'a [String],
     frontier: Vec<Seed>,
@@ -93,7 +93,7 @@ pub struct Walk<'a> {
     hop: usize,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> Traversal<'a> {
     /// A walk that begins with these.
     pub fn new(plan: &'a GraphPlan, searches: &'a [String], seeds: Vec<Seed>) -> Self {
         Self {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use tg_mesh::{Cx, Out, Serve};
+use tg_mesh::{Cx, RequestHandler, Responder};
 use tg_schemas::msg::{StructuredDataDiagnosisRequest, StructuredDataDiagnosisResponse};
 use tg_schemas::{Error, ErrorCode};
 
@@ -22,12 +22,12 @@ const CONFIDENCE: f64 = 0.8;
 pub struct Diagnosis;
 
 #[async_trait]
-impl Serve<StructuredDataDiagnosisRequest, StructuredDataDiagnosisResponse> for Diagnosis {
+impl RequestHandler<StructuredDataDiagnosisRequest, StructuredDataDiagnosisResponse> for Diagnosis {
     async fn serve(
         &self,
         cx: Cx,
         ask: StructuredDataDiagnosisRequest,
-        mut out: Out<StructuredDataDiagnosisResponse>,
+        mut out: Responder<StructuredDataDiagnosisResponse>,
     ) -> Result<(), Error> {
         out.send(answer(&cx, ask).await?).await
     }

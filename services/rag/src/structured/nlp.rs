@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
-use tg_mesh::{Cx, Out, Serve};
+use tg_mesh::{Cx, RequestHandler, Responder};
 use tg_schemas::msg::{QuestionToStructuredQueryRequest, QuestionToStructuredQueryResponse};
 use tg_schemas::table::Table;
 use tg_schemas::{Error, ErrorCode};
@@ -27,12 +27,12 @@ const USUAL_RESULTS: i64 = 100;
 pub struct Nlp;
 
 #[async_trait]
-impl Serve<QuestionToStructuredQueryRequest, QuestionToStructuredQueryResponse> for Nlp {
+impl RequestHandler<QuestionToStructuredQueryRequest, QuestionToStructuredQueryResponse> for Nlp {
     async fn serve(
         &self,
         cx: Cx,
         ask: QuestionToStructuredQueryRequest,
-        mut out: Out<QuestionToStructuredQueryResponse>,
+        mut out: Responder<QuestionToStructuredQueryResponse>,
     ) -> Result<(), Error> {
         let answer = answer(&cx, &ask).await;
         out.send(answer.map_err(|error| fault::typed(fault::NLP_QUERY, error))?)

@@ -1,7 +1,7 @@
 //! `structured-query`: the question becomes a query, the query is run over the collection's rows.
 
 use async_trait::async_trait;
-use tg_mesh::{Cx, Out, Serve};
+use tg_mesh::{Cx, RequestHandler, Responder};
 use tg_schemas::msg::{
     GraphQLError, QuestionToStructuredQueryRequest, QuestionToStructuredQueryResponse,
     RowsQueryRequest, RowsQueryResponse, StructuredQueryRequest, StructuredQueryResponse,
@@ -18,12 +18,12 @@ const RESULTS: i64 = 100;
 pub struct Structured;
 
 #[async_trait]
-impl Serve<StructuredQueryRequest, StructuredQueryResponse> for Structured {
+impl RequestHandler<StructuredQueryRequest, StructuredQueryResponse> for Structured {
     async fn serve(
         &self,
         cx: Cx,
         ask: StructuredQueryRequest,
-        mut out: Out<StructuredQueryResponse>,
+        mut out: Responder<StructuredQueryResponse>,
     ) -> Result<(), Error> {
         let answer = answer(&cx, ask).await;
         out.send(answer.map_err(|error| fault::typed(fault::STRUCTURED_QUERY, error))?)

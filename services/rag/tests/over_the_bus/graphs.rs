@@ -1,19 +1,19 @@
 //! Fakes of the graph: a store that knows patterns, and one of ours that is asked for whole frontiers.
 
 use async_trait::async_trait;
-use tg_mesh::{Cx, Out, Serve};
+use tg_mesh::{Cx, RequestHandler, Responder};
 use tg_schemas::msg::*;
 use tg_schemas::{Error, Term, Triple};
 
 use crate::world::Fake;
 
 #[async_trait]
-impl Serve<TriplesQueryRequest, TriplesQueryResponse> for Fake {
+impl RequestHandler<TriplesQueryRequest, TriplesQueryResponse> for Fake {
     async fn serve(
         &self,
         _: Cx,
         ask: TriplesQueryRequest,
-        mut out: Out<TriplesQueryResponse>,
+        mut out: Responder<TriplesQueryResponse>,
     ) -> Result<(), Error> {
         self.asked("triples")?;
         let fits = |part: &Option<Term>, wanted: &Option<Term>| wanted.is_none() || part == wanted;
@@ -47,12 +47,12 @@ fn name(graph: &[Triple], term: &Term) -> String {
 }
 
 #[async_trait]
-impl Serve<NeighbourhoodRequest, NeighbourhoodResponse> for Fake {
+impl RequestHandler<NeighbourhoodRequest, NeighbourhoodResponse> for Fake {
     async fn serve(
         &self,
         _: Cx,
         ask: NeighbourhoodRequest,
-        mut out: Out<NeighbourhoodResponse>,
+        mut out: Responder<NeighbourhoodResponse>,
     ) -> Result<(), Error> {
         self.asked("neighbours")?;
         let graph = self.0.script.lock().graph.clone();
@@ -106,12 +106,12 @@ impl Serve<NeighbourhoodRequest, NeighbourhoodResponse> for Fake {
 }
 
 #[async_trait]
-impl Serve<SourcesRequest, SourcesResponse> for Fake {
+impl RequestHandler<SourcesRequest, SourcesResponse> for Fake {
     async fn serve(
         &self,
         _: Cx,
         ask: SourcesRequest,
-        mut out: Out<SourcesResponse>,
+        mut out: Responder<SourcesResponse>,
     ) -> Result<(), Error> {
         self.asked("sources")?;
         let graph = self.0.script.lock().graph.clone();

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use tg_mesh::{Cx, Out, Read, ReadFault, Serve};
+use tg_mesh::{ConsumeError, Cx, RecordConsumer, RequestHandler, Responder};
 use tg_schemas::msg::*;
 use tg_schemas::{Error, ErrorCode, Term};
 
@@ -18,12 +18,12 @@ fn vector(text: &str) -> Vec<f32> {
 }
 
 #[async_trait]
-impl Serve<EmbeddingsRequest, EmbeddingsResponse> for Fake {
+impl RequestHandler<EmbeddingsRequest, EmbeddingsResponse> for Fake {
     async fn serve(
         &self,
         _: Cx,
         ask: EmbeddingsRequest,
-        mut out: Out<EmbeddingsResponse>,
+        mut out: Responder<EmbeddingsResponse>,
     ) -> Result<(), Error> {
         self.asked("embeddings")?;
         out.send(EmbeddingsResponse {
@@ -36,12 +36,12 @@ impl Serve<EmbeddingsRequest, EmbeddingsResponse> for Fake {
 }
 
 #[async_trait]
-impl Serve<GraphEmbeddingsRequest, GraphEmbeddingsResponse> for Fake {
+impl RequestHandler<GraphEmbeddingsRequest, GraphEmbeddingsResponse> for Fake {
     async fn serve(
         &self,
         _: Cx,
         ask: GraphEmbeddingsRequest,
-        mut out: Out<GraphEmbeddingsResponse>,
+        mut out: Responder<GraphEmbeddingsResponse>,
     ) -> Result<(), Error> {
         self.asked("graph-embeddings")?;
         assert_eq!(ask.model, "fake");
@@ -60,12 +60,12 @@ impl Serve<GraphEmbeddingsRequest, GraphEmbeddingsResponse> for Fake {
 }
 
 #[async_trait]
-impl Serve<DocumentEmbeddingsRequest, DocumentEmbeddingsResponse> for Fake {
+impl RequestHandler<DocumentEmbeddingsRequest, DocumentEmbeddingsResponse> for Fake {
     async fn serve(
         &self,
         _: Cx,
         _: DocumentEmbeddingsRequest,
-        mut out: Out<DocumentEmbeddingsResponse>,
+        mut out: Responder<DocumentEmbeddingsResponse>,
     ) -> Result<(), Error> {
         self.asked("document-embeddings")?;
         let chunks = self.0.script.lock().chunks.clone();
@@ -83,12 +83,12 @@ impl Serve<DocumentEmbeddingsRequest, DocumentEmbeddingsResponse> for Fake {
 }
 
 #[async_trait]
-impl Serve<KeywordIndexRequest, KeywordIndexResponse> for Fake {
+impl RequestHandler<KeywordIndexRequest, KeywordIndexResponse> for Fake {
     async fn serve(
         &self,
         _: Cx,
         _: KeywordIndexRequest,
-        mut out: Out<KeywordIndexResponse>,
+        mut out: Responder<KeywordIndexResponse>,
     ) -> Result<(), Error> {
         self.asked("keyword-index")?;
         let words = self.0.script.lock().words.clone();
@@ -106,12 +106,12 @@ impl Serve<KeywordIndexRequest, KeywordIndexResponse> for Fake {
 }
 
 #[async_trait]
-impl Serve<PromptRequest, PromptResponse> for Fake {
+impl RequestHandler<PromptRequest, PromptResponse> for Fake {
     async fn serve(
         &self,
         cx: Cx,
         ask: PromptRequest,
-        mut out: Out<PromptResponse>,
+        mut out: Responder<PromptResponse>,
     ) -> Result<(), Error> {
         self.asked("prompt")?;
         self.0.prompted.lock().push(ask.clone());
@@ -160,12 +160,12 @@ impl Serve<PromptRequest, PromptResponse> for Fake {
 }
 
 #[async_trait]
-impl Serve<LibrarianRequest, LibrarianResponse> for Fake {
+impl RequestHandler<LibrarianRequest, LibrarianResponse> for Fake {
     async fn serve(
         &self,
         _: Cx,
         ask: LibrarianRequest,
-        mut out: Out<LibrarianResponse>,
+        mut out: Responder<LibrarianResponse>,
     ) -> Result<(), Error> {
         self.asked("librarian")?;
         let text = |id: &str| {
@@ -195,12 +195,12 @@ impl Serve<LibrarianRequest, LibrarianResponse> for Fake {
 }
 
 #[async_trait]
-impl Serve<RowsQueryRequest, RowsQueryResponse> for Fake {
+impl RequestHandler<RowsQueryRequest, RowsQueryResponse> for Fake {
     async fn serve(
         &self,
         _: Cx,
         ask: RowsQueryRequest,
-        mut out: Out<RowsQueryResponse>,
+        mut out: Responder<RowsQueryResponse>,
     ) -> Result<(), Error> {
         self.asked("rows")?;
         assert_eq!(ask.variables["least"], serde_json::json!(3));
@@ -219,8 +219,8 @@ impl Serve<RowsQueryRequest, RowsQueryResponse> for Fake {
 }
 
 #[async_trait]
-impl Read<LibraryTexts> for Fake {
-    async fn read(&self, _: Cx, record: LibraryTexts) -> Result<(), ReadFault> {
+impl RecordConsumer<LibraryTexts> for Fake {
+    async fn consume(&self, _: Cx, record: LibraryTexts) -> Result<(), ConsumeError> {
         assert_eq!(record.workspace, "default");
         let texts = record.texts.into_iter().map(|text| (text.id, text.text));
         self.0.saved.lock().extend(texts);
@@ -229,8 +229,8 @@ impl Read<LibraryTexts> for Fake {
 }
 
 #[async_trait]
-impl Read<Triples> for Fake {
-    async fn read(&self, _: Cx, record: Triples) -> Result<(), ReadFault> {
+impl RecordConsumer<Triples> for Fake {
+    async fn consume(&self, _: Cx, record: Triples) -> Result<(), ConsumeError> {
         self.0.counts.add("records");
         self.0.stored.lock().extend(record.triples);
         Ok(())

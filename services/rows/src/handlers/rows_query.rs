@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tg_collections::CollectionKey;
-use tg_mesh::{Cx, Out, OwnedStore, Serve};
+use tg_mesh::{Cx, OwnedStore, RequestHandler, Responder};
 use tg_schemas::msg::{GraphQLError, RowsQueryRequest, RowsQueryResponse};
 use tg_schemas::{Error, ErrorCode};
 
@@ -36,12 +36,12 @@ impl<S> Querier<S> {
 }
 
 #[async_trait]
-impl<S: RowStore> Serve<RowsQueryRequest, RowsQueryResponse> for Querier<S> {
+impl<S: RowStore> RequestHandler<RowsQueryRequest, RowsQueryResponse> for Querier<S> {
     async fn serve(
         &self,
         cx: Cx,
         ask: RowsQueryRequest,
-        mut out: Out<RowsQueryResponse>,
+        mut out: Responder<RowsQueryResponse>,
     ) -> Result<(), Error> {
         if ask.query.trim().is_empty() {
             return Err(Error::new(ErrorCode::BadRequest, "query: is required"));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tg_collections::Target;
-use tg_mesh::{Cx, OwnedStore, Read, ReadFault};
+use tg_mesh::{ConsumeError, Cx, OwnedStore, RecordConsumer};
 use tg_runs::RunContext;
 use tg_schemas::msg::ExtractedObject;
 use tg_schemas::table::{TABLE, Table};
@@ -18,8 +18,8 @@ use crate::store::RowStore;
 pub(crate) struct Writer<S>(pub(crate) Arc<OwnedStore<S>>);
 
 #[async_trait]
-impl<S: RowStore> Read<ExtractedObject> for Writer<S> {
-    async fn read(&self, cx: Cx, record: ExtractedObject) -> Result<(), ReadFault> {
+impl<S: RowStore> RecordConsumer<ExtractedObject> for Writer<S> {
+    async fn consume(&self, cx: Cx, record: ExtractedObject) -> Result<(), ConsumeError> {
         let Some(Target { key, .. }) = Target::of(&cx, record.metadata.as_ref()) else {
             return Ok(());
         };
@@ -49,7 +49,7 @@ impl<S: RowStore> Read<ExtractedObject> for Writer<S> {
             1 => first.clone(),
             count => format!("{first} (and {} more)", count - 1),
         };
-        Err(ReadFault::Dead(Error::new(ErrorCode::BadRequest, text)))
+        Err(ConsumeError::Dead(Error::new(ErrorCode::BadRequest, text)))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
-use tg_mesh::{Cx, Out, Serve};
+use tg_mesh::{Cx, RequestHandler, Responder};
 use tg_schemas::Error;
 use tg_schemas::msg::{ToolRequest, ToolResponse};
 
@@ -49,12 +49,12 @@ impl ToolCalls {
 }
 
 #[async_trait]
-impl Serve<ToolRequest, ToolResponse> for ToolCalls {
+impl RequestHandler<ToolRequest, ToolResponse> for ToolCalls {
     async fn serve(
         &self,
         cx: Cx,
         request: ToolRequest,
-        mut out: Out<ToolResponse>,
+        mut out: Responder<ToolResponse>,
     ) -> Result<(), Error> {
         let response = self.call(&cx, &request).await?;
         out.send(response).await

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 use tg_collections::CollectionKey;
-use tg_mesh::{Cx, Out, OwnedStore, Serve};
+use tg_mesh::{Cx, OwnedStore, RequestHandler, Responder};
 use tg_schemas::msg::{
     ChunkMatch, DocumentEmbeddingsRequest, DocumentEmbeddingsResponse, EntityMatch,
     GraphEmbeddingsRequest, GraphEmbeddingsResponse, RowEmbeddingsRequest, RowEmbeddingsResponse,
@@ -59,12 +59,12 @@ impl<S: PointStore> Querier<S> {
 }
 
 #[async_trait]
-impl<S: PointStore> Serve<GraphEmbeddingsRequest, GraphEmbeddingsResponse> for Querier<S> {
+impl<S: PointStore> RequestHandler<GraphEmbeddingsRequest, GraphEmbeddingsResponse> for Querier<S> {
     async fn serve(
         &self,
         cx: Cx,
         ask: GraphEmbeddingsRequest,
-        mut out: Out<GraphEmbeddingsResponse>,
+        mut out: Responder<GraphEmbeddingsResponse>,
     ) -> Result<(), Error> {
         let of_type = (!ask.rdf_type.is_empty()).then(|| Condition::of_type(&ask.rdf_type));
         let asked = Asked {
@@ -98,12 +98,14 @@ impl<S: PointStore> Serve<GraphEmbeddingsRequest, GraphEmbeddingsResponse> for Q
 }
 
 #[async_trait]
-impl<S: PointStore> Serve<DocumentEmbeddingsRequest, DocumentEmbeddingsResponse> for Querier<S> {
+impl<S: PointStore> RequestHandler<DocumentEmbeddingsRequest, DocumentEmbeddingsResponse>
+    for Querier<S>
+{
     async fn serve(
         &self,
         cx: Cx,
         ask: DocumentEmbeddingsRequest,
-        mut out: Out<DocumentEmbeddingsResponse>,
+        mut out: Responder<DocumentEmbeddingsResponse>,
     ) -> Result<(), Error> {
         let asked = Asked {
             kind: Kind::Chunk,
@@ -135,12 +137,12 @@ impl<S: PointStore> Serve<DocumentEmbeddingsRequest, DocumentEmbeddingsResponse>
 }
 
 #[async_trait]
-impl<S: PointStore> Serve<RowEmbeddingsRequest, RowEmbeddingsResponse> for Querier<S> {
+impl<S: PointStore> RequestHandler<RowEmbeddingsRequest, RowEmbeddingsResponse> for Querier<S> {
     async fn serve(
         &self,
         cx: Cx,
         ask: RowEmbeddingsRequest,
-        mut out: Out<RowEmbeddingsResponse>,
+        mut out: Responder<RowEmbeddingsResponse>,
     ) -> Result<(), Error> {
         if ask.schema_name.is_empty() {
             return Err(Error::new(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tg_collections::Target;
-use tg_mesh::{Cx, OwnedStore, Read, ReadFault};
+use tg_mesh::{ConsumeError, Cx, OwnedStore, RecordConsumer};
 use tg_runs::RunContext;
 use tg_schemas::msg::{DocumentEmbeddings, GraphEmbeddings, Metadata, RowEmbeddings};
 use tg_schemas::{Error, ErrorCode, Term};
@@ -26,7 +26,7 @@ impl<S: PointStore> Writer<S> {
         metadata: &Option<Metadata>,
         model: &str,
         points: Points,
-    ) -> Result<(), ReadFault> {
+    ) -> Result<(), ConsumeError> {
         let Some(target) = Target::of(cx, metadata.as_ref()) else {
             return Ok(());
         };
@@ -50,7 +50,7 @@ impl<S: PointStore> Writer<S> {
                     0 => first.to_string(),
                     count => format!("{first} (and {count} more)"),
                 };
-                Err(ReadFault::Dead(Error::new(ErrorCode::BadRequest, text)))
+                Err(ConsumeError::Dead(Error::new(ErrorCode::BadRequest, text)))
             }
         }
     }
@@ -73,8 +73,8 @@ impl Points {
 }
 
 #[async_trait]
-impl<S: PointStore> Read<GraphEmbeddings> for Writer<S> {
-    async fn read(&self, cx: Cx, record: GraphEmbeddings) -> Result<(), ReadFault> {
+impl<S: PointStore> RecordConsumer<GraphEmbeddings> for Writer<S> {
+    async fn consume(&self, cx: Cx, record: GraphEmbeddings) -> Result<(), ConsumeError> {
         let about = id(&record.metadata);
         cx.subject(&about);
         let mut points = Points::default();
@@ -97,8 +97,8 @@ impl<S: PointStore> Read<GraphEmbeddings> for Writer<S> {
 }
 
 #[async_trait]
-impl<S: PointStore> Read<DocumentEmbeddings> for Writer<S> {
-    async fn read(&self, cx: Cx, record: DocumentEmbeddings) -> Result<(), ReadFault> {
+impl<S: PointStore> RecordConsumer<DocumentEmbeddings> for Writer<S> {
+    async fn consume(&self, cx: Cx, record: DocumentEmbeddings) -> Result<(), ConsumeError> {
         cx.subject(&id(&record.metadata));
         let mut points = Points::default();
         for (at, one) in record.chunks.into_iter().enumerate() {
@@ -117,11 +117,11 @@ impl<S: PointStore> Read<DocumentEmbeddings> for Writer<S> {
 }
 
 #[async_trait]
-impl<S: PointStore> Read<RowEmbeddings> for Writer<S> {
-    async fn read(&self, cx: Cx, record: RowEmbeddings) -> Result<(), ReadFault> {
+impl<S: PointStore> RecordConsumer<RowEmbeddings> for Writer<S> {
+    async fn consume(&self, cx: Cx, record: RowEmbeddings) -> Result<(), ConsumeError> {
         if record.schema_name.is_empty() {
             let error = Error::new(ErrorCode::BadRequest, "schema_name: is required");
-            return Err(ReadFault::Dead(error));
+            return Err(ConsumeError::Dead(error));
         }
         let about = id(&record.metadata);
         cx.subject(&about);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tg_collections::{CollectionKey, Target};
-use tg_mesh::{Cx, Out, OwnedStore, Read, ReadFault, Serve};
+use tg_mesh::{ConsumeError, Cx, OwnedStore, RecordConsumer, RequestHandler, Responder};
 use tg_runs::RunContext;
 use tg_schemas::msg::{Chunk, ChunkMatch, KeywordIndexRequest, KeywordIndexResponse};
 use tg_schemas::{Error, ErrorCode};
@@ -18,15 +18,15 @@ const LIMIT: usize = 20;
 pub(crate) struct KeywordIndex<S>(pub(crate) Arc<OwnedStore<S>>);
 
 #[async_trait]
-impl<S: KeywordStore> Read<Chunk> for KeywordIndex<S> {
-    async fn read(&self, cx: Cx, record: Chunk) -> Result<(), ReadFault> {
+impl<S: KeywordStore> RecordConsumer<Chunk> for KeywordIndex<S> {
+    async fn consume(&self, cx: Cx, record: Chunk) -> Result<(), ConsumeError> {
         let Some(target) = Target::of(&cx, record.metadata.as_ref()) else {
             return Ok(());
         };
         let id = chunk_id(&record);
         if id.is_empty() {
             let error = Error::new(ErrorCode::BadRequest, "metadata.id: is required");
-            return Err(ReadFault::Dead(error));
+            return Err(ConsumeError::Dead(error));
         }
         cx.subject(&id);
         let index = self.0.get().await?;
@@ -45,12 +45,14 @@ impl<S: KeywordStore> Read<Chunk> for KeywordIndex<S> {
 }
 
 #[async_trait]
-impl<S: KeywordStore> Serve<KeywordIndexRequest, KeywordIndexResponse> for KeywordIndex<S> {
+impl<S: KeywordStore> RequestHandler<KeywordIndexRequest, KeywordIndexResponse>
+    for KeywordIndex<S>
+{
     async fn serve(
         &self,
         cx: Cx,
         ask: KeywordIndexRequest,
-        mut out: Out<KeywordIndexResponse>,
+        mut out: Responder<KeywordIndexResponse>,
     ) -> Result<(), Error> {
         let index = self.0.get().await?;
         let key = CollectionKey::of(&cx, &ask.collection);

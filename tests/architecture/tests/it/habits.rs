@@ -81,11 +81,7 @@ const RULES: &[Rule] = &[
         words: &["std::time::Instant", "SystemTime::elapsed"],
         within: &[],
         strings: false,
-        but: &[
-            ("crates/mesh/src/read_sink.rs", "to be moved with the file"),
-            ("crates/mesh/src/serve_sink.rs", "to be moved with the file"),
-            ("crates/mesh/src/slot.rs", "to be moved with the file"),
-        ],
+        but: &[],
     },
     Rule {
         says: "every channel has a bound",

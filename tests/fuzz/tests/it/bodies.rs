@@ -46,7 +46,7 @@ fn targets() -> Vec<Target> {
         ConfigKey ConfigValue ConfigRequest ConfigResponse WorkspaceChanges ConfigPush FlowRequest FlowResponse
         CollectionMetadata CollectionManagementRequest CollectionManagementResponse UserInput UserRecord
         WorkspaceInput WorkspaceRecord ApiKeyInput ApiKeyRecord GroupInput GrantInput IamRequest IamResponse
-        AuditEvent Metadata UserContext Assignment Entitlement OverrideAuthority Delegation Usage PutAside Presence
+        AuditEvent Metadata UserContext Assignment Entitlement OverrideAuthority Delegation Usage DeadLetter Presence
         HostedProcessor HostedFlow AgentRun AgentRunStep RunWritten RunTallyEntry RunTally LibraryText LibraryTexts
         Retract CollectionDrop CollectionDropped ProcessingError NeighbourhoodRequest LabelledTerm Neighbour
         NeighbourhoodResponse SourcesRequest TracedSource SourceDocument SourcesResponse ImageToTextRequest

@@ -51,7 +51,7 @@ async fn until(url: &str, collection: &str, wanted: usize) -> Result<()> {
     }
 }
 
-async fn put_aside(url: &str) -> Result<Value> {
+async fn dead_letter(url: &str) -> Result<Value> {
     let ask = json!({"operation": "list-put-aside", "workspace": "default", "reason": "dead"});
     Ok(post(url, "api/v1/flow", ask).await?.1)
 }
@@ -83,7 +83,7 @@ async fn by_its_quota_and_by_the_memory_of_the_process(bus: Bus) -> Result<()> {
     import(&url, "default", 15, 12).await?;
     let end = Instant::now() + Duration::from_secs(30);
     let told = loop {
-        let told = put_aside(&url).await?.to_string();
+        let told = dead_letter(&url).await?.to_string();
         if told.contains("at most 20000 quads") {
             break told;
         }

@@ -1,4 +1,4 @@
-//! Bad input through real doors: a clear error that names the field, no crash, nothing of the topology.
+//! Bad input through real endpoints: a clear error that names the field, no crash, nothing of the topology.
 
 use anyhow::Result;
 use serde_json::{Value, json};

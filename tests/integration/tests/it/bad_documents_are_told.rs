@@ -1,6 +1,6 @@
 //! What cannot be read is told on the record concerned, in words that say what to do about it, and the rest goes
 //! on: bad documents beside good ones, bad ontologies and schemas beside good ones, bad queries before good ones.
-//! Everything goes through the doors that clients use; the bad files are made here.
+//! Everything goes through the endpoints that clients use; the bad files are made here.
 
 use std::time::Duration;
 

@@ -38,7 +38,7 @@ mod names_never_meet;
 mod npm_client_works;
 mod official_clients_work;
 mod outage_is_survived;
-mod poison_is_put_aside_once;
+mod poison_is_dead_lettered_once;
 mod python_processors_take_over;
 mod question_walks;
 mod revocation_ends_streams;

@@ -1,5 +1,5 @@
 //! Collections and documents with hostile and equal names, in two workspaces: what is in one is seen through
-//! no door of another, and deleting one leaves every other whole.
+//! no endpoint of another, and deleting one leaves every other whole.
 
 use std::time::Duration;
 
@@ -168,10 +168,11 @@ impl System {
         }
     }
 
-    /// Everything that each door shows of a collection.
+    /// Everything that each endpoint shows of a collection.
     async fn seen(&self, cell: &Cell) -> Result<Vec<(&'static str, String)>> {
         let mut seen = Vec::new();
-        let mut add = |door: &'static str, reply: Value| seen.push((door, reply.to_string()));
+        let mut add =
+            |endpoint: &'static str, reply: Value| seen.push((endpoint, reply.to_string()));
         let all = json!({"s": null, "p": null, "o": null, "g": "*", "limit": 10000});
         add("triples", self.flow("triples", cell, all).await?);
         let query = "SELECT ?s ?p ?o WHERE { { ?s ?p ?o } UNION { GRAPH ?g { ?s ?p ?o } } }";
@@ -196,7 +197,7 @@ impl System {
         let vector = &embedded["vectors"][0];
         let near = json!({"vector": vector, "limit": 100});
         let chunks = self.flow("document-embeddings", cell, near.clone()).await?;
-        // The vectors' doors show ids; the library has the text of a chunk.
+        // The vectors' endpoints show ids; the library has the text of a chunk.
         for chunk in chunks["chunks"].as_array().into_iter().flatten() {
             let id = chunk["chunk_id"].as_str().unwrap_or_default();
             let ask = json!({"operation": "get-document-content", "document-id": id});
@@ -230,24 +231,24 @@ impl System {
         Ok(seen)
     }
 
-    /// Each door shows a cell's own word, where it shows anything of the text, and nobody else's.
+    /// Each endpoint shows a cell's own word, where it shows anything of the text, and nobody else's.
     async fn check(&self, cell: &Cell, alive: bool) -> Result<()> {
-        for (door, shown) in self.seen(cell).await? {
+        for (endpoint, shown) in self.seen(cell).await? {
             for other in &self.cells {
                 let known = shown.to_lowercase().contains(&other.word.to_lowercase());
                 let own = other.workspace == cell.workspace && other.collection == cell.collection;
                 ensure!(
                     !known || (own && alive),
-                    "{door}: {} of {} shows {} of {}\n{shown}",
+                    "{endpoint}: {} of {} shows {} of {}\n{shown}",
                     cell.collection,
                     cell.workspace,
                     other.collection,
                     other.workspace,
                 );
-                let tells = !matches!(door, "keyword-index");
+                let tells = !matches!(endpoint, "keyword-index");
                 ensure!(
                     !(own && alive && tells) || known,
-                    "{door}: {} of {} does not show its own\n{shown}",
+                    "{endpoint}: {} of {} does not show its own\n{shown}",
                     cell.collection,
                     cell.workspace,
                 );

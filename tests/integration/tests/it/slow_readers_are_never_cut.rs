@@ -1,4 +1,4 @@
-//! Who takes an answer slowly and steadily gets it for as long as it takes, whatever the door; who only waits, and
+//! Who takes an answer slowly and steadily gets it for as long as it takes, whatever the endpoint; who only waits, and
 //! answers no ping, is there as well.
 //!
 //! One test of a bit more than a minute, because what cut them off did so after a minute; it needs next to nothing of

@@ -41,8 +41,8 @@ async fn before_authentication() -> Result<()> {
     let response = client()?.post(&url).json(&body).send().await?;
     assert_eq!(response.status().as_u16(), 413);
     // Of a key that is wrong that is said, wherever it is shown, and not how little strangers may send.
-    for door in ["iam", "config", "flow/default/service/agent"] {
-        let url = format!("{}api/v1/{door}", server.url());
+    for endpoint in ["iam", "config", "flow/default/service/agent"] {
+        let url = format!("{}api/v1/{endpoint}", server.url());
         for (key, status) in [(None, 413), (Some("tg_wrong"), 401)] {
             let mut request = client()?.post(&url).json(&body);
             if let Some(key) = key {
@@ -52,7 +52,7 @@ async fn before_authentication() -> Result<()> {
             let strangers = key.is_none() && matches!(answered, 401 | 413);
             assert!(
                 answered == status || strangers,
-                "{door} {key:?}: {answered}"
+                "{endpoint} {key:?}: {answered}"
             );
         }
     }

@@ -1,4 +1,4 @@
-//! Runs and the traces they leave, read through the doors that clients use.
+//! Runs and the traces they leave, read through the endpoints that clients use.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What was put aside or parked under a release before outlives two upgrades: records that wait carry the schema of
+//! What was dead-lettered or parked under a release before outlives two upgrades: records that wait carry the schema of
 //! their writer, which the configuration keeps, so that a later release reads them.
 
 use std::time::{Duration, Instant};
@@ -82,7 +82,7 @@ async fn flow(server: &Server, mut ask: Value) -> Result<Value> {
     Ok(told)
 }
 
-/// How many of those that write triples could not take are put aside for a reason.
+/// How many of those that write triples could not take become dead letters for a reason.
 async fn aside(server: &Server, reason: &str) -> Result<usize> {
     let list = json!({"operation": "list-put-aside", "limit": "1000"});
     let told = flow(server, list).await?;
@@ -163,7 +163,7 @@ async fn two_upgrades(bus: Bus) -> Result<()> {
     }
     publish(broker.as_deref(), &data, records).await?;
 
-    // The first upgrade: what it cannot take is put aside, and parked when the flow stops.
+    // The first upgrade: what it cannot take becomes a dead letter, and parked when the flow stops.
     let server = start().await?;
     until_aside(&server, "stale", COUNT).await?;
     until_aside(&server, "retry", COUNT).await?;

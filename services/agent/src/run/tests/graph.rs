@@ -8,7 +8,7 @@ use oxigraph::model::{NamedOrBlankNode, Term as OxTerm};
 use oxigraph::sparql::{QueryResults, SparqlEvaluator};
 use oxigraph::store::Store as Graph;
 use serde_json::{Value, json};
-use tg_mesh::{Cx, Out, Processor, Serve};
+use tg_mesh::{Cx, Processor, RequestHandler, Responder};
 use tg_schemas::msg::{SparqlBinding, SparqlQueryRequest, SparqlQueryResponse};
 use tg_schemas::{Error, Term, Triple};
 
@@ -45,12 +45,12 @@ fn term(term: OxTerm) -> Term {
 }
 
 #[async_trait]
-impl Serve<SparqlQueryRequest, SparqlQueryResponse> for Sparql {
+impl RequestHandler<SparqlQueryRequest, SparqlQueryResponse> for Sparql {
     async fn serve(
         &self,
         _: Cx,
         ask: SparqlQueryRequest,
-        mut out: Out<SparqlQueryResponse>,
+        mut out: Responder<SparqlQueryResponse>,
     ) -> Result<(), Error> {
         assert_eq!(ask.collection, "default");
         let query = SparqlEvaluator::new()

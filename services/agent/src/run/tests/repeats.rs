@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use tg_mesh::{Ask, Cx, Out, Processor, Serve};
+use tg_mesh::{Ask, Cx, Processor, RequestHandler, Responder};
 use tg_provenance::Session;
 use tg_schemas::msg::{AgentRequest, AgentResponse, AgentRun};
 use tg_schemas::processors::STEP_BASE;
@@ -29,12 +29,12 @@ struct Died {
 }
 
 #[async_trait]
-impl Serve<AgentRequest, AgentResponse> for Died {
+impl RequestHandler<AgentRequest, AgentResponse> for Died {
     async fn serve(
         &self,
         cx: Cx,
         _: AgentRequest,
-        mut out: Out<AgentResponse>,
+        mut out: Responder<AgentResponse>,
     ) -> Result<(), Error> {
         for chunk in &self.sent {
             out.send(chunk.clone()).await?;

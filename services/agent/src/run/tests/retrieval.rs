@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use tg_mesh::{Cx, Out, Processor, Serve};
+use tg_mesh::{Cx, Processor, RequestHandler, Responder};
 use tg_schemas::msg::*;
 use tg_schemas::{Class, Error, Term, Triple};
 
@@ -18,12 +18,12 @@ fn entry(id: &str) -> Vec<Triple> {
 }
 
 #[async_trait]
-impl Serve<GraphRagQuery, GraphRagResponse> for Services {
+impl RequestHandler<GraphRagQuery, GraphRagResponse> for Services {
     async fn serve(
         &self,
         _: Cx,
         ask: GraphRagQuery,
-        mut out: Out<GraphRagResponse>,
+        mut out: Responder<GraphRagResponse>,
     ) -> Result<(), Error> {
         assert_eq!(
             (ask.query.as_str(), ask.collection.as_str()),
@@ -61,12 +61,12 @@ impl Serve<GraphRagQuery, GraphRagResponse> for Services {
 }
 
 #[async_trait]
-impl Serve<DocumentRagQuery, DocumentRagResponse> for Services {
+impl RequestHandler<DocumentRagQuery, DocumentRagResponse> for Services {
     async fn serve(
         &self,
         _: Cx,
         _: DocumentRagQuery,
-        mut out: Out<DocumentRagResponse>,
+        mut out: Responder<DocumentRagResponse>,
     ) -> Result<(), Error> {
         out.send(DocumentRagResponse {
             response: Some("From documents.".into()),
@@ -78,12 +78,12 @@ impl Serve<DocumentRagQuery, DocumentRagResponse> for Services {
 }
 
 #[async_trait]
-impl Serve<StructuredQueryRequest, StructuredQueryResponse> for Services {
+impl RequestHandler<StructuredQueryRequest, StructuredQueryResponse> for Services {
     async fn serve(
         &self,
         _: Cx,
         _: StructuredQueryRequest,
-        mut out: Out<StructuredQueryResponse>,
+        mut out: Responder<StructuredQueryResponse>,
     ) -> Result<(), Error> {
         out.send(StructuredQueryResponse {
             data: "{\"n\": 1}".into(),
@@ -94,12 +94,12 @@ impl Serve<StructuredQueryRequest, StructuredQueryResponse> for Services {
 }
 
 #[async_trait]
-impl Serve<EmbeddingsRequest, EmbeddingsResponse> for Services {
+impl RequestHandler<EmbeddingsRequest, EmbeddingsResponse> for Services {
     async fn serve(
         &self,
         _: Cx,
         _: EmbeddingsRequest,
-        mut out: Out<EmbeddingsResponse>,
+        mut out: Responder<EmbeddingsResponse>,
     ) -> Result<(), Error> {
         out.send(EmbeddingsResponse {
             vectors: vec![vec![1.0]],
@@ -110,12 +110,12 @@ impl Serve<EmbeddingsRequest, EmbeddingsResponse> for Services {
 }
 
 #[async_trait]
-impl Serve<RowEmbeddingsRequest, RowEmbeddingsResponse> for Services {
+impl RequestHandler<RowEmbeddingsRequest, RowEmbeddingsResponse> for Services {
     async fn serve(
         &self,
         _: Cx,
         ask: RowEmbeddingsRequest,
-        mut out: Out<RowEmbeddingsResponse>,
+        mut out: Responder<RowEmbeddingsResponse>,
     ) -> Result<(), Error> {
         assert_eq!((ask.schema_name.as_str(), ask.limit), ("people", 3));
         out.send(RowEmbeddingsResponse {

@@ -10,7 +10,9 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tg_mesh::embedded::EmbeddedBus;
-use tg_mesh::{Ask, Cx, Host, MeshOptions, Out, Processor, Read, ReadFault, Serve};
+use tg_mesh::{
+    Ask, ConsumeError, Cx, Host, MeshOptions, Processor, RecordConsumer, RequestHandler, Responder,
+};
 use tg_schemas::msg::*;
 use tg_schemas::{Class, Error, ErrorCode, FlowId, Term, Topic, Triple, WorkspaceId};
 use tokio::sync::Notify;
@@ -263,12 +265,12 @@ impl Config {
 }
 
 #[async_trait]
-impl Serve<ConfigRequest, ConfigResponse> for Config {
+impl RequestHandler<ConfigRequest, ConfigResponse> for Config {
     async fn serve(
         &self,
         _: Cx,
         ask: ConfigRequest,
-        mut out: Out<ConfigResponse>,
+        mut out: Responder<ConfigResponse>,
     ) -> Result<(), Error> {
         let row = |workspace: &str, kind: &str, key: &str, value: &str| ConfigValue {
             workspace: workspace.into(),
@@ -319,12 +321,12 @@ impl Model {
 }
 
 #[async_trait]
-impl Serve<PromptRequest, PromptResponse> for Model {
+impl RequestHandler<PromptRequest, PromptResponse> for Model {
     async fn serve(
         &self,
         cx: Cx,
         ask: PromptRequest,
-        mut out: Out<PromptResponse>,
+        mut out: Responder<PromptResponse>,
     ) -> Result<(), Error> {
         let last = |text: &str| PromptResponse {
             text: text.to_owned(),
@@ -391,12 +393,12 @@ pub struct Tools {
 }
 
 #[async_trait]
-impl Serve<ToolRequest, ToolResponse> for Tools {
+impl RequestHandler<ToolRequest, ToolResponse> for Tools {
     async fn serve(
         &self,
         cx: Cx,
         ask: ToolRequest,
-        mut out: Out<ToolResponse>,
+        mut out: Responder<ToolResponse>,
     ) -> Result<(), Error> {
         let parameters: Value = serde_json::from_str(&ask.parameters).expect("JSON");
         self.calls
@@ -453,8 +455,8 @@ impl Library {
 }
 
 #[async_trait]
-impl Read<LibraryTexts> for Library {
-    async fn read(&self, _: Cx, record: LibraryTexts) -> Result<(), ReadFault> {
+impl RecordConsumer<LibraryTexts> for Library {
+    async fn consume(&self, _: Cx, record: LibraryTexts) -> Result<(), ConsumeError> {
         assert_eq!(record.workspace, "default");
         loop {
             let changed = self.changed.notified();
@@ -501,8 +503,8 @@ impl Store {
 }
 
 #[async_trait]
-impl Read<Triples> for Store {
-    async fn read(&self, _: Cx, record: Triples) -> Result<(), ReadFault> {
+impl RecordConsumer<Triples> for Store {
+    async fn consume(&self, _: Cx, record: Triples) -> Result<(), ConsumeError> {
         self.records.lock().push(record);
         self.changed.notify_waiters();
         Ok(())

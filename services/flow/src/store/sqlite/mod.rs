@@ -1,6 +1,6 @@
 //! The flow service's tables in one SQLite file. All SQL of this crate is below this module.
 
-mod aside;
+mod dead_letter;
 mod room;
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Room for put-aside records: so much for each workspace and each of its flows, so that nobody takes it from
+//! Room for dead letters: so much for each workspace and each of its flows, so that nobody takes it from
 //! another. The oldest dead letters go for newer records; retries and parked records never do.
 
 use tg_schemas::{Error, ErrorCode, limits};

@@ -1,4 +1,4 @@
-//! Frames of the bulk doors as records and back.
+//! Frames of the bulk endpoints as records and back.
 
 use serde_json::{Value, json};
 use tg_schemas::Term;

@@ -7,7 +7,7 @@ use crate::store::collections::Life;
 
 async fn life(store: &Store) -> (i64, Life) {
     let known = store.collection("w", "c").await.unwrap().unwrap();
-    (known.incarnation, known.life)
+    (known.generation, known.life)
 }
 
 pub(super) async fn a_name_that_was_deleted_gets_its_next_incarnation(store: Store) {
@@ -39,7 +39,7 @@ pub(super) async fn a_row_that_was_taken_away_is_dropped_everywhere(store: Store
     assert_eq!(store.begin_collection("w", "c", None).await.unwrap(), 5);
     let stones = store.tombstones_of("w", "c").await.unwrap();
     assert_eq!(stones.len(), COLLECTION_STORES.len());
-    assert!(stones.iter().all(|stone| stone.incarnation == 4));
+    assert!(stones.iter().all(|stone| stone.generation == 4));
     assert!(store.tombstones_of("x", "c").await.unwrap().is_empty());
 }
 
@@ -53,8 +53,8 @@ pub(super) async fn a_deletion_is_pending_until_it_is_confirmed(store: Store) {
     let pending = store.pending_tombstones(first, 9).await.unwrap();
     assert_eq!(pending.len(), 3);
     let mut late = pending[0].clone();
-    late.incarnation -= 1;
-    // What confirms an earlier incarnation confirms nothing of a later one.
+    late.generation -= 1;
+    // What confirms an earlier generation confirms nothing of a later one.
     for (stone, left) in [(&late, 3), (&pending[0], 2), (&pending[0], 2)] {
         store.confirm(stone).await.unwrap();
         let now = store.pending_tombstones(first, 9).await.unwrap();

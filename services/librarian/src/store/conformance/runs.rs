@@ -44,7 +44,7 @@ fn wanted(processing: &str) -> Wanted {
             collection: "c".into(),
             ..ProcessingMetadata::default()
         },
-        incarnation: 0,
+        generation: 0,
     }
 }
 

@@ -15,7 +15,7 @@ pub(crate) fn get(
     )?;
     let known = query.query_row([workspace, id], |row| {
         Ok(Known {
-            incarnation: row.get(0)?,
+            generation: row.get(0)?,
             life: match row.get::<_, i64>(1)? {
                 0 => Life::Live,
                 1 => Life::Noted,
@@ -32,7 +32,7 @@ pub(crate) fn set(
     tx: &Transaction<'_>,
     workspace: &str,
     id: &str,
-    incarnation: i64,
+    generation: i64,
     life: Life,
 ) -> Result<(), StorageError> {
     tx.prepare_cached(
@@ -40,28 +40,28 @@ pub(crate) fn set(
          VALUES (?1, ?2, ?3, ?4, -1)
          ON CONFLICT (workspace, id) DO UPDATE SET incarnation = ?3, deleted = ?4",
     )?
-    .execute(params![workspace, id, incarnation, life as i64])?;
+    .execute(params![workspace, id, generation, life as i64])?;
     Ok(())
 }
 
-/// An incarnation has the names of the vocabulary.
+/// A generation has the names of the vocabulary.
 pub(crate) fn set_labelled(
     tx: &Transaction<'_>,
     workspace: &str,
     id: &str,
-    incarnation: i64,
+    generation: i64,
 ) -> Result<(), StorageError> {
     tx.prepare_cached("UPDATE collection SET labelled = ?3 WHERE workspace = ?1 AND id = ?2")?
-        .execute(params![workspace, id, incarnation])?;
+        .execute(params![workspace, id, generation])?;
     Ok(())
 }
 
-/// Stores are to drop incarnations up to one.
+/// Stores are to drop generations up to one.
 pub(crate) fn bury(
     tx: &Transaction<'_>,
     workspace: &str,
     id: &str,
-    incarnation: i64,
+    generation: i64,
     stores: &[&str],
 ) -> Result<(), StorageError> {
     let mut insert = tx.prepare_cached(
@@ -70,7 +70,7 @@ pub(crate) fn bury(
          DO UPDATE SET incarnation = max(incarnation, ?4)",
     )?;
     for store in stores {
-        insert.execute(params![workspace, id, store, incarnation])?;
+        insert.execute(params![workspace, id, store, generation])?;
     }
     Ok(())
 }
@@ -85,23 +85,23 @@ pub(crate) fn confirmed(tx: &Transaction<'_>, stone: &Tombstone) -> Result<(), S
         stone.workspace,
         stone.collection,
         stone.store,
-        stone.incarnation
+        stone.generation
     ])?;
     Ok(())
 }
 
-/// The row of a deleted incarnation is gone.
+/// The row of a deleted generation is gone.
 pub(crate) fn gone(
     tx: &Transaction<'_>,
     workspace: &str,
     id: &str,
-    incarnation: i64,
+    generation: i64,
 ) -> Result<(), StorageError> {
     tx.prepare_cached(
         "UPDATE collection SET deleted = 2
          WHERE workspace = ?1 AND id = ?2 AND incarnation = ?3 AND deleted = 1",
     )?
-    .execute(params![workspace, id, incarnation])?;
+    .execute(params![workspace, id, generation])?;
     Ok(())
 }
 
@@ -146,6 +146,6 @@ fn stone(row: &Row<'_>) -> tg_storage::rusqlite::Result<Tombstone> {
         workspace: row.get(0)?,
         collection: row.get(1)?,
         store: row.get(2)?,
-        incarnation: row.get(3)?,
+        generation: row.get(3)?,
     })
 }

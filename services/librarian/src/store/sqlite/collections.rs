@@ -27,7 +27,7 @@ impl CollectionStore for SqliteLibrary {
             if known.is_some_and(|known| known.is_dead(row)) {
                 return Ok(None);
             }
-            if known.is_none_or(|known| known.life != Life::Live || known.incarnation != row) {
+            if known.is_none_or(|known| known.life != Life::Live || known.generation != row) {
                 collection::set(tx, &workspace, &id, row, Life::Live)?;
             }
             Ok(Some(row))
@@ -45,20 +45,20 @@ impl CollectionStore for SqliteLibrary {
         self.write(move |tx| {
             let known = collection::get(tx, &workspace, &id)?;
             let lives = |row: &i64| !known.is_some_and(|known| known.is_dead(*row));
-            let incarnation = match (row.filter(lives), known) {
+            let generation = match (row.filter(lives), known) {
                 (Some(row), _) => row,
                 (None, None) => 0,
                 (None, Some(known)) => {
                     // Its row was taken away by another hand: what it held goes too.
                     if known.life == Life::Live {
-                        let last = known.incarnation;
+                        let last = known.generation;
                         collection::bury(tx, &workspace, &id, last, &COLLECTION_STORES)?;
                     }
-                    known.incarnation + 1
+                    known.generation + 1
                 }
             };
-            collection::set(tx, &workspace, &id, incarnation, Life::Live)?;
-            Ok(incarnation)
+            collection::set(tx, &workspace, &id, generation, Life::Live)?;
+            Ok(generation)
         })
         .await
     }
@@ -73,7 +73,7 @@ impl CollectionStore for SqliteLibrary {
         let (workspace, id, why) = (workspace.to_owned(), id.to_owned(), why.to_owned());
         self.write(move |tx| {
             let known = collection::get(tx, &workspace, &id)?;
-            let last = known.map_or(row, |known| known.incarnation.max(row));
+            let last = known.map_or(row, |known| known.generation.max(row));
             collection::set(tx, &workspace, &id, last, Life::Noted)?;
             collection::bury(tx, &workspace, &id, last, &COLLECTION_STORES)?;
             run::stop_collection(tx, &workspace, &id, last, &why)?;
@@ -88,10 +88,10 @@ impl CollectionStore for SqliteLibrary {
         &self,
         workspace: &str,
         id: &str,
-        incarnation: i64,
+        generation: i64,
     ) -> Result<(), StorageError> {
         let (workspace, id) = (workspace.to_owned(), id.to_owned());
-        self.write(move |tx| collection::gone(tx, &workspace, &id, incarnation))
+        self.write(move |tx| collection::gone(tx, &workspace, &id, generation))
             .await
     }
 

@@ -18,7 +18,7 @@ fn find(conn: &Connection, target: &Target) -> Result<Option<i64>, StorageError>
             target.document,
             target.flow,
             target.collection,
-            target.incarnation
+            target.generation
         ],
         |row| row.get(0),
     );
@@ -39,7 +39,7 @@ pub(crate) fn number(tx: &Transaction<'_>, target: &Target) -> Result<i64, Stora
         target.document,
         target.flow,
         target.collection,
-        target.incarnation
+        target.generation
     ])?;
     Ok(tx.last_insert_rowid())
 }
@@ -181,7 +181,7 @@ pub(crate) fn targets_of(
                     document: row.get(0)?,
                     flow: row.get(1)?,
                     collection: row.get(2)?,
-                    incarnation: row.get(3)?,
+                    generation: row.get(3)?,
                 })
             })?;
             for row in rows {
@@ -216,15 +216,15 @@ pub(crate) fn forget_documents(
     Ok(())
 }
 
-/// Forgets what was processed into a collection up to an incarnation.
+/// Forgets what was processed into a collection up to a generation.
 pub(crate) fn forget_collection(
     tx: &Transaction<'_>,
     workspace: &str,
     collection: &str,
-    incarnation: i64,
+    generation: i64,
 ) -> Result<(), StorageError> {
     let of = "workspace = ?1 AND collection = ?2 AND incarnation <= ?3";
-    let values = params![workspace, collection, incarnation];
+    let values = params![workspace, collection, generation];
     tx.execute(
         &format!("DELETE FROM made WHERE target IN (SELECT number FROM target WHERE {of})"),
         values,

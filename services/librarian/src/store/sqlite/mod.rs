@@ -84,9 +84,9 @@ impl LibraryStore for SqliteLibrary {
     async fn purge(&self, workspace: &str) -> Result<(), StorageError> {
         let workspace = workspace.to_owned();
         self.write(move |tx| {
-            for (id, incarnation) in collection::live(tx, &workspace)? {
-                collection::bury(tx, &workspace, &id, incarnation, &COLLECTION_STORES)?;
-                collection::set(tx, &workspace, &id, incarnation, Life::Gone)?;
+            for (id, generation) in collection::live(tx, &workspace)? {
+                collection::bury(tx, &workspace, &id, generation, &COLLECTION_STORES)?;
+                collection::set(tx, &workspace, &id, generation, Life::Gone)?;
             }
             run::purge(tx, &workspace)?;
             made::purge(tx, &workspace)?;

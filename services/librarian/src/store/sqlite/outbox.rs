@@ -14,7 +14,7 @@ fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Retraction> {
             workspace: row.get(1)?,
             flow: row.get(2)?,
             collection: row.get(3)?,
-            incarnation: row.get(4)?,
+            generation: row.get(4)?,
             document: row.get(5)?,
         },
         thread: row.get(6)?,
@@ -41,7 +41,7 @@ pub(crate) fn insert(
         target.workspace,
         target.flow,
         target.collection,
-        target.incarnation,
+        target.generation,
         target.document,
         retraction.thread,
         retraction.record,
@@ -81,11 +81,11 @@ pub(crate) fn forget_collection(
     tx: &Transaction<'_>,
     workspace: &str,
     collection: &str,
-    incarnation: i64,
+    generation: i64,
 ) -> Result<(), StorageError> {
     tx.prepare_cached(
         "DELETE FROM outbox WHERE workspace = ?1 AND collection = ?2 AND incarnation <= ?3",
     )?
-    .execute(params![workspace, collection, incarnation])?;
+    .execute(params![workspace, collection, generation])?;
     Ok(())
 }

@@ -33,7 +33,7 @@ pub(super) fn plan(tx: &Transaction<'_>, number: i64, on: &Start) -> Result<Plan
         return Ok(Plan::Nothing);
     };
     let labelled = collection::get(tx, &target.workspace, &target.collection)?;
-    let labels = labelled.is_none_or(|known| known.labelled != target.incarnation);
+    let labels = labelled.is_none_or(|known| known.labelled != target.generation);
     let subject = Subject {
         thread: &run.thread,
         document: &stored.document,

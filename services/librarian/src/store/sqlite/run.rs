@@ -24,7 +24,7 @@ fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Run> {
             document: row.get(4)?,
             flow: row.get(5)?,
             collection: row.get(6)?,
-            incarnation: row.get(7)?,
+            generation: row.get(7)?,
         },
         time: row.get(8)?,
         tags: from_json(&tags),
@@ -69,18 +69,13 @@ pub(crate) fn insert(tx: &Transaction<'_>, wanted: &Wanted, now: i64) -> Result<
         processing.document_id,
         processing.flow,
         processing.collection,
-        wanted.incarnation,
+        wanted.generation,
         processing.time,
         json(&processing.tags)?,
         now,
     ])?;
     let number = tx.last_insert_rowid();
-    let thread = ids::thread(
-        wanted.incarnation,
-        &wanted.workspace,
-        &processing.id,
-        number,
-    );
+    let thread = ids::thread(wanted.generation, &wanted.workspace, &processing.id, number);
     tx.prepare_cached("UPDATE run SET thread = ?2 WHERE number = ?1")?
         .execute(params![number, thread])?;
     get(tx, number)?.ok_or(StorageError::NoRow)
@@ -128,7 +123,7 @@ pub(crate) fn live(conn: &Connection, after: i64, most: u32) -> Result<Vec<Run>,
     )
 }
 
-/// Those of a document, or of a collection up to an incarnation.
+/// Those of a document, or of a collection up to a generation.
 pub(crate) fn of_document(
     conn: &Connection,
     workspace: &str,
@@ -238,12 +233,12 @@ fn drop_details(tx: &Transaction<'_>, number: i64) -> Result<(), StorageError> {
     Ok(())
 }
 
-/// Ends what runs into a collection up to an incarnation.
+/// Ends what runs into a collection up to a generation.
 pub(crate) fn stop_collection(
     tx: &Transaction<'_>,
     workspace: &str,
     collection: &str,
-    incarnation: i64,
+    generation: i64,
     why: &str,
 ) -> Result<(), StorageError> {
     tx.prepare_cached(
@@ -251,7 +246,7 @@ pub(crate) fn stop_collection(
          WHERE workspace = ?1 AND collection = ?2 AND incarnation <= ?3
          AND state NOT IN ('complete', 'submitted', 'cancelled')",
     )?
-    .execute(params![workspace, collection, incarnation, why])?;
+    .execute(params![workspace, collection, generation, why])?;
     Ok(())
 }
 

@@ -100,7 +100,7 @@ impl RunStore for SqliteLibrary {
         self.write(move |tx| {
             if labels.0 {
                 let (workspace, id) = (&target.workspace, &target.collection);
-                collection::set_labelled(tx, workspace, id, target.incarnation)?;
+                collection::set_labelled(tx, workspace, id, target.generation)?;
             }
             // It may have been taken back meanwhile.
             change_state(tx, number, State::Starting, state, "")

@@ -41,7 +41,7 @@ fn begin(tx: &Transaction<'_>, processing: &str) -> Result<Run, StorageError> {
             collection: "c".into(),
             ..ProcessingMetadata::default()
         },
-        incarnation: 0,
+        generation: 0,
     };
     let run = run::insert(tx, &wanted, 1)?;
     run::begin(tx, run.number, 7, &wiring())?;
@@ -266,7 +266,7 @@ async fn a_run_that_ends_late_takes_nothing_from_the_next() {
             document: "urn:d".to_owned(),
             flow: "f".to_owned(),
             collection: "c".to_owned(),
-            incarnation: 0,
+            generation: 0,
         };
         let number = made::number(tx, &target)?;
         let see = |run, child| {

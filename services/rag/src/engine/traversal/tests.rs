@@ -53,7 +53,7 @@ fn all(candidates: &[Candidate], score: impl Fn(usize) -> f64) -> Vec<Scored> {
 fn late_edges_that_fit_are_scored() {
     let plan = plan(|ask| ask.max_reranker_input = 10);
     let searches = searches();
-    let mut walk = Walk::new(
+    let mut walk = Traversal::new(
         &plan,
         &searches,
         vec![seed("urn:a", 1.0), seed("urn:b", 0.1)],
@@ -87,7 +87,7 @@ fn each_hop_asks_once_with_its_own_restrictions() {
         ];
     });
     let searches = searches();
-    let mut walk = Walk::new(&plan, &searches, vec![seed("urn:a", 1.0)]);
+    let mut walk = Traversal::new(&plan, &searches, vec![seed("urn:a", 1.0)]);
     let first = walk.next_request().unwrap();
     assert_eq!(
         (first.types, first.graphs),
@@ -124,7 +124,7 @@ fn the_best_are_kept_and_repeats_give_way() {
         ask.max_subgraph_size = 1;
     });
     let searches = searches();
-    let mut walk = Walk::new(&plan, &searches, vec![seed("urn:a", 1.0)]);
+    let mut walk = Traversal::new(&plan, &searches, vec![seed("urn:a", 1.0)]);
     walk.next_request().unwrap();
     let found = walk.candidates(vec![
         edge("urn:a", "urn:p:low", Term::literal("hardly fits"), 0),
@@ -155,7 +155,7 @@ fn the_best_are_kept_and_repeats_give_way() {
 fn without_words_in_common_the_nearest_come_first() {
     let plan = plan(|ask| ask.edge_limit = 1);
     let searches = vec!["zzz".to_owned()];
-    let mut walk = Walk::new(
+    let mut walk = Traversal::new(
         &plan,
         &searches,
         vec![seed("urn:a", 0.2), seed("urn:b", 1.0)],

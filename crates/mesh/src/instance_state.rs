@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Instant;
+use tokio::time::Instant;
 
 use parking_lot::{Mutex, RwLock};
 use tg_schemas::msg::{HostedFlow, HostedProcessor};
@@ -20,7 +20,7 @@ use tg_bus::{Mode, TaskKind};
 use tg_rpc::deadline::Deadline;
 
 /// An attached instance.
-pub(crate) struct Slot {
+pub(crate) struct InstanceState {
     pub(crate) mesh: Mesh,
     pub(crate) scope: RwLock<Arc<Scope>>,
     busy: AtomicUsize,
@@ -34,7 +34,7 @@ pub(crate) struct Slot {
     idle: Notify,
 }
 
-impl Slot {
+impl InstanceState {
     pub(crate) fn new(mesh: Mesh, scope: Scope) -> Arc<Self> {
         Arc::new(Self {
             mesh,
@@ -88,7 +88,7 @@ impl Slot {
     }
 
     /// Waits until nothing is in progress, or until `end`.
-    pub(crate) async fn wait_idle(&self, end: tokio::time::Instant) {
+    pub(crate) async fn wait_idle(&self, end: Instant) {
         let idle = async {
             loop {
                 let notified = self.idle.notified();
@@ -167,7 +167,7 @@ impl Slot {
 
 /// A message in progress.
 pub(crate) struct Done {
-    pub(crate) slot: Arc<Slot>,
+    pub(crate) slot: Arc<InstanceState>,
     pub(crate) running: Arc<AtomicUsize>,
 }
 

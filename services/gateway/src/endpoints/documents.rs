@@ -136,7 +136,7 @@ fn content(part: Part) -> Result<Bytes, Error> {
         .map_err(|_| Error::new(ErrorCode::Internal, "the document cannot be read"))
 }
 
-/// The librarian has one type for everything that is wrong with a request; for this door that means:
+/// The librarian has one type for everything that is wrong with a request; for this endpoint that means:
 /// there is no such document.
 fn refused(error: &Error) -> Response {
     let code = match error.kind.as_str() {

@@ -1,6 +1,6 @@
 //! `GET /metrics`, `/api/metrics` and `/api/metrics/{path}`: the process's own numbers as text, and the
 //! queries of the official commands answered from the live state of the mesh. There is no Prometheus
-//! behind this door.
+//! behind this endpoint.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -71,7 +71,7 @@ async fn answer(
     };
     match outcome.await {
         Ok(response) => response,
-        // This door answers with status 200 where others say 400, as clients of it expect.
+        // This endpoint answers with status 200 where others say 400, as clients of it expect.
         Err(fault @ (Fault::InvalidJson(_) | Fault::NotAnObject)) => {
             refusal(StatusCode::OK, &fault.error().message)
         }
@@ -79,7 +79,7 @@ async fn answer(
     }
 }
 
-/// Only the last message of an answer leaves this door, so it must not be the last of many pieces. Who
+/// Only the last message of an answer leaves this endpoint, so it must not be the last of many pieces. Who
 /// asks for events wants pieces, unless they say otherwise.
 pub(super) fn set_streaming(body: &mut Body, events: bool) -> Result<(), Fault> {
     let asked = Fields::new(body).flag_or("streaming", events)?;

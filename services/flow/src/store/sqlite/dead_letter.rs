@@ -1,4 +1,4 @@
-//! Put-aside records in their table.
+//! Dead letters in their table.
 
 use std::collections::BTreeMap;
 

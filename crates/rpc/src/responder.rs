@@ -14,14 +14,14 @@ use crate::server::{ReplyServer, ReplyStream};
 use crate::window::TOGETHER;
 
 /// Sends the parts of one answer.
-pub struct Out<R> {
+pub struct Responder<R> {
     server: ReplyServer,
     stream: Arc<ReplyStream>,
     ended: bool,
     kind: PhantomData<fn(R)>,
 }
 
-impl<R: Reply> Out<R> {
+impl<R: Reply> Responder<R> {
     /// Sends the parts of an answer that was taken on.
     pub fn new(server: ReplyServer, stream: Arc<ReplyStream>) -> Self {
         Self {
@@ -42,11 +42,11 @@ impl<R: Reply> Out<R> {
         self.send_all(vec![part]).await
     }
 
-    /// Sends parts that are there together; like [`Out::send`], but in one message where that can be. The
+    /// Sends parts that are there together; like [`Responder::send`], but in one message where that can be. The
     /// asker gets them one by one.
     ///
     /// # Errors
-    /// As [`Out::send`].
+    /// As [`Responder::send`].
     pub async fn send_all(&mut self, parts: Vec<R>) -> Result<(), Error> {
         if self.ended {
             return Err(Error::new(ErrorCode::Internal, "the answer has ended"));

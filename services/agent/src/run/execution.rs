@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tg_clients::neighbours::Neighbours;
 use tg_clients::traces::{Text, TraceWriter};
-use tg_mesh::{Cx, Out};
+use tg_mesh::{Cx, Responder};
 use tg_provenance::{Event, Reason, Session};
 use tg_schemas::msg::{AgentResponse, AgentRun};
 use tg_schemas::{Error, ErrorCode};
@@ -28,7 +28,7 @@ use crate::store::{Ledger, Piece, PieceKind, StepRow};
 const ASKER_PATIENCE: Duration = Duration::from_secs(3);
 
 /// A step under way.
-pub(super) struct Walk {
+pub(super) struct StepExecution {
     pub(super) agent: Arc<Agent>,
     pub(super) cx: Cx,
     pub(super) run: AgentRun,
@@ -36,7 +36,7 @@ pub(super) struct Walk {
     pub(super) id: Session,
     pub(super) traces: TraceWriter,
     /// `None` once it was given to the next step, or if the run has gone on already.
-    pub(super) out: Option<Out<AgentResponse>>,
+    pub(super) out: Option<Responder<AgentResponse>>,
     /// The run goes on when nobody listens.
     pub(super) detach: bool,
     /// Detached, and nobody takes the answer.
@@ -48,13 +48,13 @@ pub(super) struct Walk {
     pub(super) seen: Option<Observation>,
 }
 
-impl Walk {
+impl StepExecution {
     pub(super) fn new(
         agent: Arc<Agent>,
         cx: Cx,
         run: AgentRun,
         step: u32,
-        out: Option<Out<AgentResponse>>,
+        out: Option<Responder<AgentResponse>>,
         detach: bool,
     ) -> Self {
         Self {
@@ -194,7 +194,7 @@ impl Walk {
             )));
         }
         if ending.seq.is_none() {
-            ending.seq = self.out.as_ref().map(Out::next_seq);
+            ending.seq = self.out.as_ref().map(Responder::next_seq);
         }
         let ledger = self.ledger().await?;
         ledger

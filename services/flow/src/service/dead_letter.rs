@@ -1,4 +1,4 @@
-//! Put-aside records: taking them in, trying them again when due, and what people do with them.
+//! Dead letters: taking them in, trying them again when due, and what people do with them.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -7,11 +7,11 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde_json::{Value, json};
-use tg_mesh::bus::{Link, Promise, Routed, Target};
+use tg_mesh::bus::{Link, PublishMode, Routed, Target};
 use tg_mesh::deadline::now_millis;
 use tg_mesh::{BusError, Envelope, Mesh};
 use tg_schemas::codec::ContentType;
-use tg_schemas::msg::{FlowRequest, FlowResponse, PutAside};
+use tg_schemas::msg::{DeadLetter, FlowRequest, FlowResponse};
 use tg_schemas::{Error, ErrorCode, Headers, Subscription, Topic, WorkspaceId};
 
 use super::{FlowKey, Service};
@@ -29,19 +29,19 @@ const SHOWN: usize = 64 << 10;
 const BATCH: u32 = 64;
 /// Longest sleep of the retry loop.
 const LOOK: Duration = Duration::from_secs(30);
-/// How long a stop waits for records that processors put aside to be stored.
+/// How long a stop waits for records that processors dead-lettered to be stored.
 const STORED: Duration = Duration::from_secs(10);
 
 impl Service {
-    /// Takes a record in that a process put aside.
-    pub(crate) async fn take_in(&self, mesh: &Mesh, record: PutAside) -> Result<(), Error> {
+    /// Takes a record in that a process dead-lettered.
+    pub(crate) async fn take_in(&self, mesh: &Mesh, record: DeadLetter) -> Result<(), Error> {
         self.reading.fetch_add(1, Ordering::AcqRel);
         let outcome = self.take(mesh, record).await;
         self.reading.fetch_sub(1, Ordering::AcqRel);
         outcome
     }
 
-    async fn take(&self, mesh: &Mesh, record: PutAside) -> Result<(), Error> {
+    async fn take(&self, mesh: &Mesh, record: DeadLetter) -> Result<(), Error> {
         let headers: Headers = serde_json::from_str(&record.headers).unwrap_or_default();
         let mut reason = Reason::parse(&record.reason).unwrap_or(Reason::Dead);
         let body = record.clone().into_body();
@@ -83,9 +83,9 @@ impl Service {
         Ok(())
     }
 
-    /// Waits (bounded) until every record that was put aside before now is stored.
+    /// Waits (bounded) until every record that was dead-lettered before now is stored.
     pub(super) async fn aside_stored(&self, mesh: &Mesh) {
-        let queue = tg_mesh::put_aside::subscription();
+        let queue = tg_mesh::dead_letter::subscription();
         let end = tokio::time::Instant::now() + STORED;
         while tokio::time::Instant::now() < end {
             let state = mesh.bus().queue_state(&queue).await;
@@ -140,16 +140,12 @@ impl Service {
             let (id, size) = (kept.id, kept.size);
             match publish(mesh, kept.record, None).await {
                 Ok(Routed::Queued) => store.forget(vec![id]).await?,
-                Ok(Routed::Nowhere) => {
+                Ok(Routed::Unroutable) => {
                     let why = "its flow does not run any more";
                     store.reclassify(id, Reason::Parked, why).await?;
                 }
                 Err(BusError::TooLarge { .. }) => {
-                    tracing::warn!(
-                        id,
-                        size,
-                        "a put-aside record is larger than the bus carries"
-                    );
+                    tracing::warn!(id, size, "a dead letter is larger than the bus carries");
                     store
                         .reclassify(id, Reason::Dead, "is larger than the bus carries")
                         .await?;
@@ -164,7 +160,7 @@ impl Service {
         Ok(if full { Duration::ZERO } else { wait.min(LOOK) })
     }
 
-    pub(crate) async fn list_put_aside(
+    pub(crate) async fn list_dead_letter(
         &self,
         workspace: &WorkspaceId,
         request: &FlowRequest,
@@ -175,7 +171,7 @@ impl Service {
         Ok(reply::with("put-aside", &shown))
     }
 
-    pub(crate) async fn show_put_aside(
+    pub(crate) async fn show_dead_letter(
         &self,
         workspace: &WorkspaceId,
         request: &FlowRequest,
@@ -198,7 +194,7 @@ impl Service {
     }
 
     /// Publishes records again, under the current epoch of their flow.
-    pub(crate) async fn replay_put_aside(
+    pub(crate) async fn replay_dead_letter(
         &self,
         mesh: &Mesh,
         workspace: &WorkspaceId,
@@ -238,7 +234,7 @@ impl Service {
                     store.forget(vec![kept.id]).await?;
                     replayed.push(line(&kept));
                 }
-                Routed::Nowhere => {
+                Routed::Unroutable => {
                     let text = "the flow runs, but nothing in it takes this record";
                     return Err(Error::new(ErrorCode::NobodyServes, text));
                 }
@@ -249,7 +245,7 @@ impl Service {
     }
 
     /// Forgets records.
-    pub(crate) async fn discard_put_aside(
+    pub(crate) async fn discard_dead_letter(
         &self,
         mesh: &Mesh,
         workspace: &WorkspaceId,
@@ -291,7 +287,7 @@ impl Service {
 /// Publishes a record to the one subscription it belongs to. With an epoch: as a first try under it.
 async fn publish(mesh: &Mesh, record: NewRecord, epoch: Option<u64>) -> Result<Routed, BusError> {
     let Ok(topic) = Topic::parse(&record.topic) else {
-        return Ok(Routed::Nowhere);
+        return Ok(Routed::Unroutable);
     };
     let mut headers: Headers = serde_json::from_str(&record.headers).unwrap_or_default();
     if let Some(epoch) = epoch {
@@ -310,7 +306,7 @@ async fn publish(mesh: &Mesh, record: NewRecord, epoch: Option<u64>) -> Result<R
         name: record.subscription,
     });
     mesh.bus()
-        .publish(&target, envelope, Promise::Confirmed)
+        .publish(&target, envelope, PublishMode::Confirmed)
         .await
 }
 

@@ -21,7 +21,7 @@ pub(crate) async fn global(
     headers: HeaderMap,
     body: HttpBody,
 ) -> Response {
-    // Identity management has a door of its own.
+    // Identity management has a endpoint of its own.
     let name = if name == "iam" { "" } else { name.as_str() };
     answer(&app, name, meta, &headers, body)
         .await

@@ -204,7 +204,7 @@ async fn admit(
     wanted: &Wanted,
     headers: &HeaderMap,
 ) -> Result<Admitted, Fault> {
-    // There is no anonymous attempt at these doors.
+    // There is no anonymous attempt at these endpoints.
     let token = wanted.token.as_deref().filter(|token| !token.is_empty());
     let token = token.or_else(|| read::bearer(headers));
     if token.is_none() && !app.auth.open() {

@@ -1,10 +1,10 @@
-//! Takes records in that processes put aside.
+//! Takes records in that processes dead-lettered.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tg_mesh::{Cx, Read, ReadFault};
-use tg_schemas::msg::PutAside;
+use tg_mesh::{ConsumeError, Cx, RecordConsumer};
+use tg_schemas::msg::DeadLetter;
 
 use crate::service::Service;
 
@@ -12,10 +12,10 @@ use crate::service::Service;
 pub(crate) struct Reading(pub(crate) Arc<Service>);
 
 #[async_trait]
-impl Read<PutAside> for Reading {
-    async fn read(&self, cx: Cx, record: PutAside) -> Result<(), ReadFault> {
+impl RecordConsumer<DeadLetter> for Reading {
+    async fn consume(&self, cx: Cx, record: DeadLetter) -> Result<(), ConsumeError> {
         let outcome = self.0.take_in(&cx.mesh, record).await;
         // Whatever stands in the way, the record stays where it is and comes again.
-        outcome.map_err(|error| ReadFault::Retry { error, after: None })
+        outcome.map_err(|error| ConsumeError::Retry { error, after: None })
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tg_clients::prompt::Prompts;
-use tg_mesh::{Cx, OwnedStore, ReadFault};
+use tg_mesh::{ConsumeError, Cx, OwnedStore};
 use tg_runs::RunContext;
 use tg_schemas::{Error, ErrorCode, Retry};
 
@@ -55,7 +55,7 @@ pub(super) struct Paid {
 /// Whether an item of a reply can be used at all.
 pub(super) type Usable = fn(&Value) -> bool;
 
-pub(super) struct Desk {
+pub(super) struct ReplyCache {
     store: Arc<OwnedStore<Ledger>>,
     models: Models,
     /// Replies that are being asked for, so that nobody asks twice. Those that nobody holds any more go when
@@ -63,7 +63,7 @@ pub(super) struct Desk {
     asking: Mutex<HashMap<String, Weak<tokio::sync::Mutex<()>>>>,
 }
 
-impl Desk {
+impl ReplyCache {
     pub(super) fn new(store: Arc<OwnedStore<Ledger>>) -> Self {
         Self {
             store,
@@ -83,7 +83,7 @@ impl Desk {
         cx: &Cx,
         question: Question<'_>,
         usable: Usable,
-    ) -> Result<Reply, ReadFault> {
+    ) -> Result<Reply, ConsumeError> {
         let prompt = question.prompts[0];
         let mut terms = BTreeMap::new();
         for (name, value) in &question.terms {
@@ -114,7 +114,7 @@ impl Desk {
         question: Question<'_>,
         usable: Usable,
         pay: impl Future<Output = Result<Paid, Error>> + Send,
-    ) -> Result<Reply, ReadFault> {
+    ) -> Result<Reply, ConsumeError> {
         let ledger = self.ledger().await?;
         let rows = cx.config().values(cx.workspace(), keys::PROMPTS);
         let prompt_version = keys::prompt_version(&rows, question.prompts);
@@ -159,7 +159,7 @@ impl Desk {
                 "{}: the model's reply could not be read ({lines} lines)",
                 question.extractor
             );
-            return Err(ReadFault::Dead(Error::new(ErrorCode::Provider, text)));
+            return Err(ConsumeError::Dead(Error::new(ErrorCode::Provider, text)));
         }
         let kept = Kept {
             reply: serde_json::to_string(&paid.items.values).unwrap_or_default(),
@@ -189,11 +189,11 @@ impl Desk {
 
 /// A failure on the way to a reply: what a person has to put right is dead, everything else is tried again,
 /// which the mesh bounds; a model that answers, but with failures, fewer times.
-pub(super) fn later(cx: &Cx, error: Error) -> ReadFault {
+pub(super) fn later(cx: &Cx, error: Error) -> ConsumeError {
     let tried = cx.headers.attempt.unwrap_or(0) + 1;
     match error.code().retry() {
-        Retry::Never => ReadFault::Dead(error),
-        Retry::MayFailAgain if tried >= TRIES => ReadFault::Dead(error),
-        _ => ReadFault::Retry { error, after: None },
+        Retry::Never => ConsumeError::Dead(error),
+        Retry::MayFailAgain if tried >= TRIES => ConsumeError::Dead(error),
+        _ => ConsumeError::Retry { error, after: None },
     }
 }

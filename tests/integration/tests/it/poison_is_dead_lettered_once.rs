@@ -1,4 +1,4 @@
-//! A record that can never be handled is put aside once, whatever its size; it does not come again by itself, can
+//! A record that can never be handled becomes a dead letter once, whatever its size; it does not come again by itself, can
 //! be replayed, and takes room from nobody else.
 
 use std::time::{Duration, Instant};
@@ -80,7 +80,7 @@ async fn counted(server: &Server, name: &str) -> Result<f64> {
     value.map_or(Ok(0.0), |value| value.parse().context("a number"))
 }
 
-const DEAD: &str = "tg_records_put_aside_total{reason=\"dead\"}";
+const DEAD: &str = "tg_records_dead_lettered_total{reason=\"dead\"}";
 
 async fn large(bus: Bus) -> Result<()> {
     let _busy = crate::world::busy().await;
@@ -133,8 +133,8 @@ async fn own_room(bus: Bus) -> Result<()> {
         Bus::Rabbit => Some(RabbitNode::start().await?),
     };
     let launch = Launch::up()
-        .env("THREADGRAPH_FLOW__PUT_ASIDE_RECORDS", "8")
-        .env("THREADGRAPH_FLOW__PUT_ASIDE_MB", "64");
+        .env("THREADGRAPH_FLOW__DEAD_LETTER_RECORDS", "8")
+        .env("THREADGRAPH_FLOW__DEAD_LETTER_MB", "64");
     let launch = match &node {
         Some(node) => launch.arg("--bus").arg(node.url()),
         None => launch,
@@ -205,7 +205,7 @@ async fn others_retry_and_stop(bus: Bus) -> Result<()> {
     let start = || {
         let launch = Launch::up()
             .data(&data)
-            .env("THREADGRAPH_FLOW__PUT_ASIDE_RECORDS", "8");
+            .env("THREADGRAPH_FLOW__DEAD_LETTER_RECORDS", "8");
         match &broker {
             Some(url) => launch.arg("--bus").arg(url),
             None => launch,

@@ -61,7 +61,7 @@ fn meta(request: &Request) -> Meta {
     Meta {
         request_id,
         traceparent,
-        door: "rest",
+        endpoint: "rest",
         local: local(request),
     }
 }

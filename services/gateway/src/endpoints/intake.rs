@@ -1,4 +1,4 @@
-//! What an import does with each frame, whatever door it came through: read it, cut it into records, write
+//! What an import does with each frame, whatever endpoint it came through: read it, cut it into records, write
 //! them, count what is safe.
 //!
 //! Frames are written side by side, within a window: who sends faster than the bus confirms waits.
@@ -39,7 +39,7 @@ pub(super) struct Way {
     pub(super) traceparent: Arc<str>,
     /// Each confirmed frame is told.
     pub(super) ack: bool,
-    /// Whether a faulty frame is passed over; `None`: as the door does.
+    /// Whether a faulty frame is passed over; `None`: as the endpoint does.
     pub(super) skips: Option<bool>,
 }
 

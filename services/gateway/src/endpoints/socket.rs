@@ -131,7 +131,7 @@ async fn run(app: Shared, socket: Socket, known: Known, meta: Meta, admission: A
         outgoing,
         gone: gone.clone(),
         meta: Meta {
-            door: "socket",
+            endpoint: "socket",
             ..meta
         },
         number: 0,

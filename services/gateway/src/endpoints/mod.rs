@@ -1,5 +1,5 @@
-//! The doors: HTTP routes and sockets. Each reads a request, hands it to the dispatcher and writes what
-//! comes back. Doors decide nothing.
+//! The endpoints: HTTP routes and sockets. Each reads a request, hands it to the dispatcher and writes what
+//! comes back. Endpoints decide nothing.
 
 pub(crate) mod auth;
 pub(crate) mod bulk;

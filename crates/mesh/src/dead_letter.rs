@@ -1,4 +1,4 @@
-//! **Dead letters**: what cannot be handled now is put aside, that is published, confirmed, to the flow service's one
+//! **Dead letters**: what cannot be handled now becomes a dead letter, that is published, confirmed, to the flow service's one
 //! durable queue, and only then acknowledged where it was.
 
 use std::time::Duration;
@@ -7,8 +7,8 @@ use bytes::Bytes;
 use tg_bus::{Envelope, Target};
 use tg_rpc::deadline::now_millis;
 use tg_schemas::codec::{self, ContentType};
-use tg_schemas::msg::PutAside;
-use tg_schemas::processors::{PUT_ASIDE_BASE, PUT_ASIDE_READER};
+use tg_schemas::msg::DeadLetter;
+use tg_schemas::processors::{DEAD_LETTER_BASE, DEAD_LETTER_READER};
 use tg_schemas::{Class, Error, ErrorCode, Headers, Subscription, Topic, limits};
 use tokio_util::sync::CancellationToken;
 
@@ -23,7 +23,7 @@ fn pause(attempt: u32) -> Duration {
 /// Tries after which a record that keeps failing is left to people.
 const MAX_ATTEMPTS: u32 = 16;
 
-/// Why a record is put aside.
+/// Why a record becomes a dead letter.
 #[derive(Debug, Clone)]
 pub(crate) enum Reason {
     /// To be tried again.
@@ -34,22 +34,22 @@ pub(crate) enum Reason {
     Stale,
 }
 
-/// The system's topic for put-aside records.
+/// The system's topic for dead letters.
 pub fn topic() -> Topic {
-    Topic::system(Class::Flow, PUT_ASIDE_BASE)
+    Topic::system(Class::Flow, DEAD_LETTER_BASE)
 }
 
 /// Its one reader.
 pub fn subscription() -> Subscription {
-    Subscription::service(topic(), PUT_ASIDE_READER)
+    Subscription::service(topic(), DEAD_LETTER_READER)
 }
 
 /// Puts a record aside; `Ok` when the flow service's queue has it, with why if nobody will try it again.
 ///
-/// `Busy` while the room of its workspace or flow is full: it stays where it is. A record that can never be put aside
+/// `Busy` while the room of its workspace or flow is full: it stays where it is. A record that can never be dead-lettered
 /// as it is becomes a dead letter with the beginning of its body, and an error in the log: it must not come
 /// again for ever.
-pub(crate) async fn put_aside(
+pub(crate) async fn dead_letter(
     mesh: &Mesh,
     of: &Subscription,
     scope: &Scope,
@@ -79,21 +79,21 @@ pub(crate) async fn put_aside(
     };
     let mut headers = envelope.headers.clone();
     headers.attempt = Some(attempt + 1);
-    let mut record = PutAside {
+    let mut record = DeadLetter {
         topic: of.topic.to_string(),
         subscription: of.name.clone(),
         reason: kind.to_owned(),
-        detail: cut(&detail, limits::PUT_ASIDE_DETAIL).to_owned(),
+        detail: cut(&detail, limits::DEAD_LETTER_DETAIL).to_owned(),
         due_ms: (now_millis() + due.as_millis() as u64) as i64,
         headers: kept_headers(headers),
         content_type: envelope.content_type.as_str().to_owned(),
         workspace,
         flow,
-        ..PutAside::default()
+        ..DeadLetter::default()
     };
     let published = publish(mesh, &record, envelope.body.clone()).await;
     let Err(error) = published else {
-        metrics::counter!("tg_records_put_aside_total", "reason" => kind).increment(1);
+        metrics::counter!("tg_records_dead_lettered_total", "reason" => kind).increment(1);
         return Ok((kind == "dead").then_some(detail));
     };
     if !is_final(&error) {
@@ -102,23 +102,23 @@ pub(crate) async fn put_aside(
     let size = envelope.body.len();
     tracing::error!(
         subscription = %of.name, workspace = %record.workspace, size, %error,
-        "a record cannot be put aside as it is; its beginning is kept as a dead letter"
+        "a record cannot be dead-lettered as it is; its beginning is kept as a dead letter"
     );
     "dead".clone_into(&mut record.reason);
     record.detail = format!(
         "{}; only the beginning of the record's {size} bytes could be kept",
-        cut(&detail, limits::PUT_ASIDE_DETAIL / 2)
+        cut(&detail, limits::DEAD_LETTER_DETAIL / 2)
     );
-    let beginning = envelope.body.slice(..size.min(limits::PUT_ASIDE_CUT));
+    let beginning = envelope.body.slice(..size.min(limits::DEAD_LETTER_CUT));
     publish(mesh, &record, beginning).await?;
     metrics::counter!("tg_records_cut_total").increment(1);
-    metrics::counter!("tg_records_put_aside_total", "reason" => "dead").increment(1);
+    metrics::counter!("tg_records_dead_lettered_total", "reason" => "dead").increment(1);
     Ok(Some(record.detail))
 }
 
 /// Why a record stays where it is.
 const FULL: &str =
-    "the room for put-aside records of its workspace or flow is full; replay or discard some";
+    "the room for dead letters of its workspace or flow is full; replay or discard some";
 
 /// Whether the bus will never take the record as it is.
 fn is_final(error: &Error) -> bool {
@@ -126,7 +126,7 @@ fn is_final(error: &Error) -> bool {
 }
 
 /// Publishes a record to the flow service: its body as it is, what is said of it in a header.
-async fn publish(mesh: &Mesh, record: &PutAside, body: Bytes) -> Result<(), Error> {
+async fn publish(mesh: &Mesh, record: &DeadLetter, body: Bytes) -> Result<(), Error> {
     let said = codec::encode(record, ContentType::Json)?;
     let envelope = Envelope {
         headers: Headers {
@@ -147,7 +147,7 @@ async fn publish(mesh: &Mesh, record: &PutAside, body: Bytes) -> Result<(), Erro
 fn kept_headers(headers: Headers) -> String {
     let text = |headers: &Headers| serde_json::to_string(headers).unwrap_or_default();
     let whole = text(&headers);
-    if whole.len() <= limits::PUT_ASIDE_HEADERS {
+    if whole.len() <= limits::DEAD_LETTER_HEADERS {
         return whole;
     }
     let short = |value: Option<String>| value.filter(|value| value.len() <= 1024);
@@ -189,10 +189,10 @@ mod tests {
             user_id: Some("\"".repeat(3_000)),
             ..Headers::default()
         });
-        let record = PutAside {
-            detail: cut(&long, limits::PUT_ASIDE_DETAIL).to_owned(),
+        let record = DeadLetter {
+            detail: cut(&long, limits::DEAD_LETTER_DETAIL).to_owned(),
             headers: whole,
-            ..PutAside::default()
+            ..DeadLetter::default()
         };
         let said = codec::encode(&record, ContentType::Json).unwrap();
         assert!(said.len() <= limits::HEADERS, "{}", said.len());

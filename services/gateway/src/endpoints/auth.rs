@@ -1,4 +1,4 @@
-//! `POST /api/v1/auth/*`: operations of the iam service with a door of their own. Failures are masked.
+//! `POST /api/v1/auth/*`: operations of the iam service with a endpoint of their own. Failures are masked.
 
 use axum::body::Body as HttpBody;
 use axum::extract::{Extension, State};

@@ -1,4 +1,4 @@
-//! What a stranger may send through the doors: frames of the socket, selectors and expositions of metrics.
+//! What a stranger may send through the endpoints: frames of the socket, selectors and expositions of metrics.
 
 use tg_testkit::fuzz::run;
 

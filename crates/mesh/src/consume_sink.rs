@@ -1,30 +1,31 @@
-//! Feeds records to a handler: acknowledged after their effect, or put aside.
+//! Feeds records to a handler: acknowledged after their effect, or dead-lettered.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 use parking_lot::Mutex;
 use tg_schemas::{ErrorCode, Headers, Subscription, WorkspaceKey};
 
+use crate::dead_letter::{self, Reason};
 use crate::erased::{ErasedRead, Outcome};
-use crate::handler::ReadFault;
+use crate::handler::ConsumeError;
+use crate::instance_state::{Done, InstanceState, note};
 use crate::middleware::Follow;
-use crate::put_aside::{self, Reason};
-use crate::slot::{Done, Slot, note};
 use tg_bus::TaskKind;
 use tg_bus::{Delivery, Mode, Sink};
 use tg_rpc::deadline::{Deadline, STREAM};
 
 /// Feeds a [`crate::Read`] handler.
-pub(crate) struct ReadSink {
-    pub(crate) slot: Arc<Slot>,
+pub(crate) struct ConsumeSink {
+    pub(crate) slot: Arc<InstanceState>,
     pub(crate) handler: Arc<dyn ErasedRead>,
     pub(crate) subscription: Subscription,
     pub(crate) stuck: Arc<Stuck>,
 }
 
-/// Since when records of a subscription can be neither handled nor put aside, and when that was seen last.
+/// Since when records of a subscription can be neither handled nor dead-lettered, and when that was seen last.
 #[derive(Default)]
 pub(crate) struct Stuck(Mutex<Option<(Instant, Instant)>>);
 
@@ -46,13 +47,13 @@ impl Stuck {
     }
 }
 
-/// First pause before a record that can be neither handled nor put aside goes back to its queue, and the longest.
+/// First pause before a record that can be neither handled nor dead-lettered goes back to its queue, and the longest.
 const PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// How often one that pauses looks whether it may go on.
 const LOOK: Duration = Duration::from_millis(250);
 
-impl Sink for ReadSink {
+impl Sink for ConsumeSink {
     fn deliver(&self, delivery: Delivery) {
         let (slot, handler) = (self.slot.clone(), self.handler.clone());
         let (subscription, stuck) = (self.subscription.clone(), self.stuck.clone());
@@ -69,7 +70,7 @@ impl Sink for ReadSink {
 }
 
 async fn read(
-    slot: &Arc<Slot>,
+    slot: &Arc<InstanceState>,
     handler: &dyn ErasedRead,
     of: &Subscription,
     stuck: &Stuck,
@@ -103,8 +104,8 @@ async fn read(
                 note(scope.processor.clone(), Outcome::Ok, started);
                 return;
             }
-            Err(ReadFault::Retry { error, after }) => Reason::Retry(error, after),
-            Err(ReadFault::Dead(error)) => Reason::Dead(error),
+            Err(ConsumeError::Retry { error, after }) => Reason::Retry(error, after),
+            Err(ConsumeError::Dead(error)) => Reason::Dead(error),
         }
     };
     note(scope.processor.clone(), Outcome::Failed, started);
@@ -114,10 +115,10 @@ async fn read(
         }
         _ => tracing::warn!(processor = %scope.processor, ?reason, "a record was not handled"),
     }
-    let aside = if of.topic == put_aside::topic() {
+    let aside = if of.topic == dead_letter::topic() {
         Err(None)
     } else {
-        let aside = put_aside::put_aside(&slot.mesh, of, &scope, &delivery.envelope, reason);
+        let aside = dead_letter::dead_letter(&slot.mesh, of, &scope, &delivery.envelope, reason);
         aside.await.map_err(Some)
     };
     let settled = match &aside {
@@ -125,7 +126,7 @@ async fn read(
         Ok(None) => true,
         Err(None) => false,
         Err(Some(error)) => {
-            tracing::debug!(processor = %scope.processor, %error, "a record cannot be put aside now");
+            tracing::debug!(processor = %scope.processor, %error, "a record cannot be dead-lettered now");
             false
         }
     };
@@ -133,7 +134,7 @@ async fn read(
         stuck.over();
         delivery.ack();
     } else {
-        // Nothing accepted is lost: it goes back, slowly, until it can be put aside.
+        // Nothing accepted is lost: it goes back, slowly, until it can be dead-lettered.
         let full = matches!(&aside, Err(Some(error)) if error.code() == ErrorCode::Busy);
         wait(slot, stuck.pause(), full).await;
         drop(delivery);
@@ -141,7 +142,7 @@ async fn read(
 }
 
 /// Pauses before a record goes back; ends early when its flow or the process stops, or where it waits for room.
-async fn wait(slot: &Slot, pause: Duration, full: bool) {
+async fn wait(slot: &InstanceState, pause: Duration, full: bool) {
     tokio::time::sleep(PAUSE).await;
     let scope = slot.scope.read().clone();
     let workspace = scope.workspace.as_ref().map_or("", |id| id.as_str());
@@ -160,7 +161,7 @@ async fn wait(slot: &Slot, pause: Duration, full: bool) {
 
 /// Whether a message was sent in a generation of its workspace that has ended. Deciding it in the sinks keeps every
 /// store from it.
-pub(crate) fn has_ended(slot: &Slot, headers: &Headers) -> bool {
+pub(crate) fn has_ended(slot: &InstanceState, headers: &Headers) -> bool {
     let (Some(workspace), Some(generation)) = (&headers.workspace, headers.generation) else {
         return false;
     };
@@ -170,7 +171,11 @@ pub(crate) fn has_ended(slot: &Slot, headers: &Headers) -> bool {
 }
 
 /// Says what became of a record to what follows it. `false`: that is not noted, the record must come again.
-async fn told(slot: &Slot, follow: Option<&dyn Follow>, outcome: Result<(), &str>) -> bool {
+async fn told(
+    slot: &InstanceState,
+    follow: Option<&dyn Follow>,
+    outcome: Result<(), &str>,
+) -> bool {
     match follow {
         Some(follow) => follow.ended(&slot.mesh, outcome).await,
         None => true,

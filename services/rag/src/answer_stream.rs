@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tg_clients::traces::TraceWriter;
-use tg_mesh::{Cx, Out};
+use tg_mesh::{Cx, Responder};
 use tg_provenance::Event;
 use tg_schemas::Error;
 use tokio::time::Instant;
@@ -12,8 +12,8 @@ use tokio::time::Instant;
 use crate::frames::{End, Frames};
 
 /// See the module.
-pub struct Narrator<R> {
-    out: Out<R>,
+pub struct AnswerStream<R> {
+    out: Responder<R>,
     streaming: bool,
     /// Where things are kept.
     pub traces: TraceWriter,
@@ -23,9 +23,9 @@ pub struct Narrator<R> {
     retrieved: Option<Duration>,
 }
 
-impl<R: Frames> Narrator<R> {
+impl<R: Frames> AnswerStream<R> {
     /// Tells the asker of `out`.
-    pub fn new(cx: &Cx, out: Out<R>, streaming: bool, collection: &str) -> Self {
+    pub fn new(cx: &Cx, out: Responder<R>, streaming: bool, collection: &str) -> Self {
         Self {
             out,
             streaming,
