@@ -1,13 +1,23 @@
-//! What can go wrong with a provider. Says what kind of failure it was, never in the provider's words.
+//! What can go wrong with a question to a model. Of a provider it says what kind of failure it was, never in the
+//! provider's words.
 
 use std::time::Duration;
 
 use tg_provider_http::Again;
 use tg_schemas::{Error, ErrorCode};
 
-/// A failed model call.
+/// A question to a model without an answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LlmError {
+    /// The question names no operation of this service.
+    #[error("operation: must be completion, list-models or which-model")]
+    Operation,
+    /// The question asks for a shape that no answer has.
+    #[error("response_format: must be json or absent")]
+    ResponseFormat,
+    /// The flow's parameter is not a temperature.
+    #[error("temperature: the flow's parameter must be a number from 0 to 10")]
+    Temperature,
     /// Too many requests; may work after a pause.
     #[error("the model provider is receiving too many requests")]
     RateLimited {
@@ -64,6 +74,8 @@ impl LlmError {
     /// The code of the failure.
     pub fn code(&self) -> ErrorCode {
         match self {
+            Self::Operation => ErrorCode::BadOperation,
+            Self::ResponseFormat | Self::Temperature => ErrorCode::BadRequest,
             Self::RateLimited { .. } => ErrorCode::RateLimited,
             Self::Timeout => ErrorCode::Timeout,
             Self::Cancelled => ErrorCode::Cancelled,

@@ -12,7 +12,7 @@
 mod completer;
 pub mod engine;
 mod error;
-mod handler;
+mod handlers;
 mod model;
 mod options;
 mod processors;

@@ -1,11 +1,16 @@
 //! The processors `text-completion` and `text-completion-rag`.
 
+use std::sync::Arc;
+
 use tg_mesh::{Mesh, Processor};
 use tg_settings::Fault;
 
 use crate::completer::Completer;
-use crate::handler;
+use crate::handlers::TextCompletion;
 use crate::options::Options;
+
+/// Completions in progress at once per flow: they only wait for a provider.
+const CONCURRENCY: usize = 1024;
 
 /// The processors of this service, to be hosted.
 ///
@@ -13,5 +18,11 @@ use crate::options::Options;
 /// The mistake in the options because of which the provider cannot be asked.
 pub fn processors(_: &Mesh, options: Options) -> Result<Vec<Processor>, Fault> {
     let completer = Completer::new(options.model()?).with_backoff(options.backoff);
-    Ok(handler::processors(completer))
+    let handler = Arc::new(TextCompletion { completer });
+    let both = ["text-completion", "text-completion-rag"].map(|id| {
+        Processor::new(id)
+            .serves("request", handler.clone())
+            .concurrency(CONCURRENCY)
+    });
+    Ok(both.into())
 }

@@ -5,9 +5,9 @@ use std::cmp::Reverse;
 
 use super::answer::{Fit, Found};
 use super::observation;
-use super::plan::NAMED;
 use super::question::Question;
 use super::react::{Past, Prompt, Step, Tool};
+use super::tools::NAMED;
 use super::words;
 
 /// Names of the argument that takes a whole question.

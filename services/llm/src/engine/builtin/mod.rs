@@ -28,6 +28,7 @@ mod question;
 mod react;
 mod synthesis;
 mod tables;
+mod tools;
 mod words;
 
 use async_trait::async_trait;

@@ -8,9 +8,10 @@ use super::answer::{self, Fit, Found, Lead};
 use super::arithmetic;
 use super::asking;
 use super::observation::{self, Line};
-use super::queries::{SPARQL, by_class, by_words, iri_in, sparql_in};
+use super::queries::{by_class, by_words, iri_in, sparql_in};
 use super::question::Question;
 use super::react::{Past, Prompt, Step};
+use super::tools::{ABOUT, CALCULATOR, CLOCK, PATTERN, SPARQL};
 use super::words;
 
 /// Most tool calls for one question.
@@ -19,13 +20,6 @@ const MOST_CALLS: usize = 6;
 const MOST_ROWS: usize = 100;
 /// Most names of a question that are looked up.
 const MOST_NAMES: usize = 3;
-
-const ABOUT: &str = "graph_about";
-const PATTERN: &str = "graph_pattern";
-const CALCULATOR: &str = "calculator";
-const CLOCK: &str = "current_datetime";
-/// Tools that are used by name.
-pub(super) const NAMED: &[&str] = &[ABOUT, SPARQL, PATTERN, CALCULATOR, CLOCK];
 
 /// The next step.
 pub(super) fn next(prompt: &Prompt) -> Step {

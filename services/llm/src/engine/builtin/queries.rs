@@ -3,10 +3,9 @@
 
 use super::question::Question;
 use super::react::Step;
+use super::tools::SPARQL;
 use super::words;
 
-/// The tool that runs them.
-pub(super) const SPARQL: &str = "graph_sparql";
 /// Most words of a question that a search looks for.
 const SEARCHED: usize = 4;
 

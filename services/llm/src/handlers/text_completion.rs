@@ -1,13 +1,13 @@
-//! The two hosted processors: questions from the bus to the completer and back.
+//! A question to a language model comes in: to the completer, and back what the model writes, with a record of what it
+//! cost.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::{FutureExt, StreamExt};
-use tg_mesh::{Cx, Processor, RequestHandler, Responder};
+use tg_mesh::{Cx, RequestHandler, Responder};
+use tg_schemas::Error;
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse, Usage};
-use tg_schemas::{Error, ErrorCode};
 use tokio::time::Instant;
 
 use crate::completer::Completer;
@@ -20,23 +20,9 @@ const TOGETHER: usize = 256;
 /// and those of a model that writes slower are never kept waiting.
 const PACE: Duration = Duration::from_millis(1);
 
-/// Completions in progress at once per flow: they only wait for a provider.
-const CONCURRENCY: usize = 1024;
-
-/// The processors of this service, to be hosted.
-pub fn processors(completer: Completer) -> Vec<Processor> {
-    let handler = Arc::new(TextCompletion { completer });
-    ["text-completion", "text-completion-rag"]
-        .map(|id| {
-            Processor::new(id)
-                .serves("request", handler.clone())
-                .concurrency(CONCURRENCY)
-        })
-        .into()
-}
-
-struct TextCompletion {
-    completer: Completer,
+/// Serves `request` of both processors.
+pub(crate) struct TextCompletion {
+    pub(crate) completer: Completer,
 }
 
 #[async_trait]
@@ -48,39 +34,47 @@ impl RequestHandler<TextCompletionRequest, TextCompletionResponse> for TextCompl
         mut out: Responder<TextCompletionResponse>,
     ) -> Result<(), Error> {
         match question.operation.as_str() {
-            "completion" | "" => {}
-            "list-models" => {
-                let listing = self.completer.list_models(cx.deadline.left(), &cx.cancel);
-                let models = listing.await?;
-                let reply = TextCompletionResponse {
-                    models,
-                    end_of_stream: true,
-                    ..TextCompletionResponse::default()
-                };
-                return out.send(reply).await;
-            }
-            "which-model" => {
-                // Who keeps replies wants to know whose they would be now.
-                let model = self.completer.model();
-                let name = cx.parameter("model").unwrap_or(model.default_model());
-                let reply = TextCompletionResponse {
-                    model: Some(format!("{}/{name}", model.provider())),
-                    end_of_stream: true,
-                    ..TextCompletionResponse::default()
-                };
-                return out.send(reply).await;
-            }
-            _ => {
-                return Err(Error::new(
-                    ErrorCode::BadOperation,
-                    "operation: must be completion, list-models or which-model",
-                ));
-            }
+            "completion" | "" => self.answer(&cx, question, &mut out).await,
+            "list-models" => out.send(self.list_models(&cx).await?).await,
+            "which-model" => out.send(self.which_model(&cx)).await,
+            _ => Err(LlmError::Operation.into()),
         }
-        let request = request(&cx, question)?;
+    }
+}
+
+impl TextCompletion {
+    /// The models of the provider.
+    async fn list_models(&self, cx: &Cx) -> Result<TextCompletionResponse, LlmError> {
+        let listing = self.completer.list_models(cx.deadline.left(), &cx.cancel);
+        Ok(TextCompletionResponse {
+            models: listing.await?,
+            end_of_stream: true,
+            ..TextCompletionResponse::default()
+        })
+    }
+
+    /// Which model would answer now: who keeps replies wants to know whose they would be.
+    fn which_model(&self, cx: &Cx) -> TextCompletionResponse {
+        let model = self.completer.model();
+        let name = cx.parameter("model").unwrap_or(model.default_model());
+        TextCompletionResponse {
+            model: Some(format!("{}/{name}", model.provider())),
+            end_of_stream: true,
+            ..TextCompletionResponse::default()
+        }
+    }
+
+    /// Completes a text and records what that cost, also where it failed.
+    async fn answer(
+        &self,
+        cx: &Cx,
+        question: TextCompletionRequest,
+        out: &mut Responder<TextCompletionResponse>,
+    ) -> Result<(), Error> {
+        let request = request(cx, question)?;
         let began = Instant::now();
-        let done = self.complete(&cx, &request, &mut out).await;
-        let usage = self.usage(&cx, &request, began, &done);
+        let done = self.complete(cx, &request, out).await;
+        let usage = self.usage(cx, &request, began, &done);
         metrics::histogram!(
             "tg_text_completion_duration_seconds",
             "processor" => label(&cx.scope.processor)
@@ -92,9 +86,7 @@ impl RequestHandler<TextCompletionRequest, TextCompletionResponse> for TextCompl
         }
         done.map(drop)
     }
-}
 
-impl TextCompletion {
     async fn complete(
         &self,
         cx: &Cx,
@@ -202,7 +194,7 @@ async fn gather(
     Ok(None)
 }
 
-fn request(cx: &Cx, question: TextCompletionRequest) -> Result<ChatRequest, Error> {
+fn request(cx: &Cx, question: TextCompletionRequest) -> Result<ChatRequest, LlmError> {
     let temperature = match cx.parameter("temperature") {
         None => None,
         Some(text) => Some(temperature(text)?),
@@ -211,12 +203,7 @@ fn request(cx: &Cx, question: TextCompletionRequest) -> Result<ChatRequest, Erro
         (Some("json"), Some(schema)) => Format::Schema(schema),
         (Some("json"), None) => Format::Json,
         (None | Some("" | "text"), _) => Format::Text,
-        _ => {
-            return Err(Error::new(
-                ErrorCode::BadRequest,
-                "response_format: must be json or absent",
-            ));
-        }
+        _ => return Err(LlmError::ResponseFormat),
     };
     Ok(ChatRequest {
         system: question.system,
@@ -228,17 +215,11 @@ fn request(cx: &Cx, question: TextCompletionRequest) -> Result<ChatRequest, Erro
     })
 }
 
-fn temperature(text: &str) -> Result<f64, Error> {
-    text.trim()
-        .parse()
-        .ok()
+fn temperature(text: &str) -> Result<f64, LlmError> {
+    let number = text.trim().parse().ok();
+    number
         .filter(|number| (0.0..=10.0).contains(number))
-        .ok_or_else(|| {
-            Error::new(
-                ErrorCode::BadRequest,
-                "temperature: the flow's parameter must be a number from 0 to 10",
-            )
-        })
+        .ok_or(LlmError::Temperature)
 }
 
 fn label(processor: &str) -> &'static str {
