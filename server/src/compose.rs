@@ -79,7 +79,9 @@ const TABLE: [(&str, Construct); 17] = [
     ("llm", |mesh, all| {
         Ok(tg_llm::processors(mesh, all.llm.clone())?)
     }),
-    ("prompt", |_, _| Ok(tg_prompt::processors())),
+    ("prompt", |mesh, _| {
+        Ok(tg_prompt::processors(mesh, tg_prompt::Options::default()))
+    }),
     ("rag", |mesh, all| {
         Ok(tg_rag::processors(mesh, all.rag.clone())?)
     }),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use tg_mesh::{Cx, Processor, RequestHandler, Responder};
-use tg_prompt::processors;
+use tg_prompt::{Options, processors};
 use tg_schemas::msg::{
     PromptRequest, PromptResponse, TextCompletionRequest, TextCompletionResponse,
 };
@@ -101,7 +101,10 @@ struct World {
 async fn world(place: &Place) -> World {
     let model = Arc::new(Model::default());
     let played = Processor::new("text-completion").serves("request", model.clone());
-    let host = |_: &_| processors().into_iter().chain([played]).collect();
+    let host = |mesh: &_| {
+        let own = processors(mesh, Options::default());
+        own.into_iter().chain([played]).collect()
+    };
     let flow = TestFlow::start(place, config(), WIRING, host).await;
     World { flow, model }
 }

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use tg_schemas::{Error, ErrorCode};
 
-use crate::engine::{Engine, TemplateError};
-use crate::shape::{Schema, is_strict};
+use super::shape::{Schema, is_strict};
+use super::template::{Engine, TemplateError};
+use crate::error::PromptError;
 
 /// What is said to the model when a workspace has no system prompt.
 const SYSTEM: &str = "Be helpful.";
@@ -28,43 +28,6 @@ pub enum Kind {
     Json,
     /// One JSON value a line.
     Jsonl,
-}
-
-/// Why a prompt cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PromptError {
-    /// The workspace has no prompts at all.
-    #[error("this workspace has no prompts")]
-    NoneConfigured,
-    /// No such prompt.
-    #[error("prompt '{0}' does not exist in this workspace")]
-    Unknown(String),
-    /// Its configuration is at fault.
-    #[error("prompt '{id}': {why}")]
-    Broken {
-        /// Prompt.
-        id: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// A value of the question is at fault.
-    #[error("terms.{name}: is not JSON")]
-    Term {
-        /// Which value.
-        name: String,
-    },
-}
-
-impl From<PromptError> for Error {
-    fn from(error: PromptError) -> Self {
-        let text = error.to_string();
-        match error {
-            PromptError::NoneConfigured => Error::typed("no-configuration", text),
-            PromptError::Unknown(_) => Error::new(ErrorCode::NotFound, text),
-            PromptError::Broken { .. } => Error::typed("config-error", text),
-            PromptError::Term { .. } => Error::new(ErrorCode::BadRequest, text),
-        }
-    }
 }
 
 #[derive(Deserialize)]

@@ -1,69 +1,32 @@
-//! The two hosted processors: a question with values in, the model's reply in the promised shape out.
-
-use std::collections::HashMap;
-use std::sync::Arc;
+//! A question with values comes in; the model's reply goes out in the shape that the prompt promises.
 
 use async_trait::async_trait;
-use parking_lot::Mutex;
-use tg_mesh::config_view::Rows;
-use tg_mesh::{Cx, Processor, RequestHandler, Responder};
+use tg_mesh::{Cx, RequestHandler, Responder};
+use tg_schemas::Error;
 use tg_schemas::msg::{
     PromptRequest, PromptResponse, TextCompletionRequest, TextCompletionResponse,
 };
-use tg_schemas::{Error, ErrorCode};
 
-use crate::prompts::{Kind, Prompt, PromptSet};
-use crate::shape::{self, Misshapen};
+use crate::engine::prompts::{Kind, Prompt};
+use crate::engine::shape::{self, Misshapen};
+use crate::error::PromptError;
+use crate::options::Options;
+use crate::ready::ReadyPrompts;
 
-const CONFIG: &str = "prompt";
 const MODEL: &str = "text-completion-request";
-/// Workspaces whose prompts are kept ready.
-const READY: usize = 256;
-/// Prompts in progress at once per flow: they only wait for a model.
-const CONCURRENCY: usize = 1024;
 /// Longest part of a bad reply that the model is shown again, in characters.
 const SHOWN_AGAIN: usize = 16 << 10;
 
-/// The processors of this service, to be hosted.
-pub fn processors() -> Vec<Processor> {
-    let handler = Arc::new(PromptHandler::default());
-    ["prompt", "prompt-rag"]
-        .map(|id| {
-            Processor::new(id)
-                .watches(&[CONFIG])
-                .serves("request", handler.clone())
-                .concurrency(CONCURRENCY)
-        })
-        .into()
-}
-
-/// Prompts, and the rows they were read from.
-type Ready = (Arc<Rows>, Arc<PromptSet>);
-
-/// Prompts by workspace.
-#[derive(Default)]
-struct PromptHandler {
-    ready: Mutex<HashMap<String, Ready>>,
+/// Serves `request` of both processors.
+pub(crate) struct PromptHandler {
+    ready: ReadyPrompts,
 }
 
 impl PromptHandler {
-    fn prompts(&self, cx: &Cx) -> Arc<PromptSet> {
-        let rows = cx.config().values(cx.workspace(), CONFIG);
-        if let Some((known, set)) = self.ready.lock().get(cx.workspace())
-            && Arc::ptr_eq(known, &rows)
-        {
-            return set.clone();
+    pub(crate) fn new(options: Options) -> Self {
+        Self {
+            ready: ReadyPrompts::new(options.workspaces),
         }
-        let set = Arc::new(PromptSet::read(
-            rows.iter()
-                .map(|(key, value)| (key.as_str(), value.as_ref())),
-        ));
-        let mut ready = self.ready.lock();
-        if ready.len() >= READY && !ready.contains_key(cx.workspace()) {
-            ready.clear();
-        }
-        ready.insert(cx.workspace().to_owned(), (rows, set.clone()));
-        set
     }
 }
 
@@ -75,7 +38,7 @@ impl RequestHandler<PromptRequest, PromptResponse> for PromptHandler {
         question: PromptRequest,
         out: Responder<PromptResponse>,
     ) -> Result<(), Error> {
-        let set = self.prompts(&cx);
+        let set = self.ready.get(&cx);
         let prompt = set.render(&question.id, question.terms)?;
         if prompt.kind == Kind::Text && cx.forwards() {
             cx.forward(MODEL, &ask(&prompt, question.streaming), out)
@@ -125,13 +88,9 @@ async fn relay(
         })
         .await?;
     }
-    if out.ended() {
-        Ok(())
-    } else {
-        Err(Error::new(
-            ErrorCode::Interrupted,
-            "the model's answer broke off",
-        ))
+    match out.ended() {
+        true => Ok(()),
+        false => Err(PromptError::BrokenOff.into()),
     }
 }
 
@@ -162,16 +121,12 @@ async fn whole(
                         ..object("[]".to_owned())
                     }
                 }
-                Err(fault) => return Err(Error::new(ErrorCode::Provider, fault.to_string())),
+                Err(fault) => return Err(PromptError::from(fault).into()),
             }
         }
     };
     if prompt.kind == Kind::Text && reply.text.trim().is_empty() {
-        // Callers of the reference crash on an empty text; say what happened instead.
-        return Err(Error::new(
-            ErrorCode::Provider,
-            "the model gave an empty answer",
-        ));
+        return Err(PromptError::Empty.into());
     }
     out.send(PromptResponse {
         end_of_stream: true,

@@ -17,7 +17,9 @@ const FREE: &[&str] = &[
     "crates/rpc",
     "crates/runs",
     "crates/storage",
+    "services/embeddings",
     "services/gateway",
+    "services/llm",
     "services/prompt",
     "services/tool",
 ];

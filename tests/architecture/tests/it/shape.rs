@@ -15,6 +15,8 @@ const SHAPED: &[&str] = &[
     "iam",
     "knowledge",
     "librarian",
+    "llm",
+    "prompt",
     "rows",
     "tool",
     "vectors",

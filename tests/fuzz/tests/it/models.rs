@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use tg_agent::engine::parser::ReplyParser;
-use tg_prompt::engine::Engine;
+use tg_prompt::engine::template::Engine;
 use tg_rag::engine::concepts;
 use tg_testkit::fuzz::run;
 use tg_tool::engine::calculator;

@@ -5,9 +5,9 @@ use serde_json::json;
 use super::*;
 
 /// The texts this project ships.
-const SHIPPED: &str = include_str!("../../../../blueprints/prompts.json");
+const SHIPPED: &str = include_str!("../../../../../blueprints/prompts.json");
 /// The agent's prompt as rendered by the reference's template engine.
-const RENDERED: &str = include_str!("../../fixtures/agent-react.txt");
+const RENDERED: &str = include_str!("../../../fixtures/agent-react.txt");
 
 fn shipped() -> PromptSet {
     let rows: BTreeMap<String, Value> = serde_json::from_str(SHIPPED).unwrap();
@@ -167,22 +167,22 @@ fn the_shipped_data_prompts_render() {
     renders_as(
         "extract-definitions",
         json!({"text": text}),
-        include_str!("../../fixtures/extract-definitions.txt"),
+        include_str!("../../../fixtures/extract-definitions.txt"),
     );
     renders_as(
         "extract-relationships",
         json!({"text": text}),
-        include_str!("../../fixtures/extract-relationships.txt"),
+        include_str!("../../../fixtures/extract-relationships.txt"),
     );
     renders_as(
         "agent-kg-extract",
         json!({"text": text}),
-        include_str!("../../fixtures/agent-kg-extract.txt"),
+        include_str!("../../../fixtures/agent-kg-extract.txt"),
     );
     renders_as(
         "extract-rows",
         json!({"text": text, "schema": bridge}),
-        include_str!("../../fixtures/extract-rows.txt"),
+        include_str!("../../../fixtures/extract-rows.txt"),
     );
     renders_as(
         "extract-with-ontologies",
@@ -198,12 +198,12 @@ fn the_shipped_data_prompts_render() {
             },
             "datatype_properties": {"built": {"domain": "Structure", "range": "gYear", "comment": "year"}},
         }),
-        include_str!("../../fixtures/extract-with-ontologies.txt"),
+        include_str!("../../../fixtures/extract-with-ontologies.txt"),
     );
     renders_as(
         "extract-concepts",
         json!({"query": "When was the Old Bridge built?"}),
-        include_str!("../../fixtures/extract-concepts.txt"),
+        include_str!("../../../fixtures/extract-concepts.txt"),
     );
     renders_as(
         "kg-synthesis",
@@ -214,7 +214,7 @@ fn the_shipped_data_prompts_render() {
                 {"s": "Old Bridge", "p": "built", "o": "1429"},
             ],
         }),
-        include_str!("../../fixtures/kg-synthesis.txt"),
+        include_str!("../../../fixtures/kg-synthesis.txt"),
     );
     renders_as(
         "document-prompt",
@@ -222,17 +222,17 @@ fn the_shipped_data_prompts_render() {
             "query": "When was the Old Bridge built?",
             "documents": ["The River Sell rises in the hills.\nIt is cold.", text],
         }),
-        include_str!("../../fixtures/document-prompt.txt"),
+        include_str!("../../../fixtures/document-prompt.txt"),
     );
     renders_as(
         "schema-selection",
         json!({"question": "Which bridges are of stone?", "schemas": schemas}),
-        include_str!("../../fixtures/schema-selection.txt"),
+        include_str!("../../../fixtures/schema-selection.txt"),
     );
     renders_as(
         "graphql-generation",
         json!({"question": "Which bridges are of stone?", "schemas": schemas}),
-        include_str!("../../fixtures/graphql-generation.txt"),
+        include_str!("../../../fixtures/graphql-generation.txt"),
     );
     renders_as(
         "diagnose-csv",
@@ -240,11 +240,11 @@ fn the_shipped_data_prompts_render() {
             "sample": "name,material,year built\nOld Bridge,stone,1429\n", "schemas": [bridge],
             "options": {"delimiter": ","},
         }),
-        include_str!("../../fixtures/diagnose-csv.txt"),
+        include_str!("../../../fixtures/diagnose-csv.txt"),
     );
     renders_as(
         "diagnose-structured-data",
         json!({"sample": "name,material,year built\nOld Bridge,stone,1429\n", "schemas": [bridge]}),
-        include_str!("../../fixtures/diagnose-structured-data.txt"),
+        include_str!("../../../fixtures/diagnose-structured-data.txt"),
     );
 }
