@@ -12,18 +12,15 @@
 //! A question takes a number of questions to other services that its limits bound and the size of the graph
 //! does not. Nothing is kept: what is known of an answer is in its trace and in the library.
 
-mod answer_stream;
+mod answers;
 mod ask;
-mod document_rag;
+mod endpoint;
 pub mod engine;
-mod fault;
-mod frames;
-mod graph_rag;
+mod error;
+mod handlers;
 mod options;
 mod processors;
-mod reranker;
-mod structured;
-mod synthesis;
 
+pub use error::RagError;
 pub use options::Options;
 pub use processors::processors;

@@ -3,8 +3,8 @@
 use tg_provider_http::{Secret, address, sendable};
 use tg_settings::Fault;
 
+use crate::endpoint::{Dialect, Endpoint};
 use crate::engine::mode::{Diversity, Mode};
-use crate::reranker::{Dialect, Endpoint};
 
 /// What is more than a question may ask for is read as the most that it may ask for.
 const MANY: u64 = 1_000_000_000;

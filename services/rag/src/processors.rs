@@ -1,18 +1,13 @@
-//! The hosted processors, and what their handlers share.
+//! The hosted processors.
 
 use std::sync::Arc;
 
-use chrono::{SecondsFormat, Utc};
-use tg_mesh::{Cx, Mesh, Processor};
-use tg_provenance::retrieval_id;
+use tg_mesh::{Mesh, Processor};
 use tg_schemas::table::TABLE;
 use tg_settings::Fault;
 
-use crate::document_rag::DocumentRag;
-use crate::graph_rag::GraphRag;
+use crate::handlers::{Diagnosis, DocumentRag, GraphRag, Nlp, Reranker, Structured};
 use crate::options::Options;
-use crate::reranker::Reranker;
-use crate::structured::{Diagnosis, Nlp, Structured};
 
 /// Row that says which store of ours answers a flow's patterns.
 const STORE_ROW: &str = "processor:triples-query";
@@ -43,17 +38,4 @@ pub fn processors(_: &Mesh, options: Options) -> Result<Vec<Processor>, Fault> {
             .serves("request", Arc::new(Diagnosis))
             .watches(&[TABLE]),
     ])
-}
-
-/// Names the trace of a question: the same again when it is asked again under its id.
-pub fn trace_id(cx: &Cx) -> String {
-    if cx.id.is_empty() {
-        return uuid::Uuid::new_v4().to_string();
-    }
-    retrieval_id(cx.workspace(), cx.flow(), &cx.id)
-}
-
-/// The time as traces write it.
-pub fn now() -> String {
-    Utc::now().to_rfc3339_opts(SecondsFormat::Micros, true)
 }

@@ -7,6 +7,7 @@ mod library;
 mod model;
 mod patterns;
 mod rerank;
+mod schemas;
 mod search;
 
 pub use concepts::concepts;
@@ -14,6 +15,7 @@ pub use graph::Graph;
 pub use library::Library;
 pub use model::{Prompts, Spent, object};
 pub use rerank::rerank;
+pub use schemas::schemas_of;
 pub use search::{by_meaning, by_words, entities};
 
 use futures::{StreamExt, TryStreamExt, stream};

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 pub use tg_clients::prompt::{Prompts, Spent};
 use tg_mesh::Cx;
-use tg_schemas::{Error, ErrorCode};
+use tg_schemas::Error;
+
+use crate::error::RagError;
 
 /// Asks for one JSON value by a prompt.
 pub async fn object(
@@ -14,10 +16,6 @@ pub async fn object(
     terms: BTreeMap<String, String>,
 ) -> Result<Value, Error> {
     let reply = Prompts::of_flow(cx).whole(prompt, terms).await?;
-    serde_json::from_str(reply.text.trim()).map_err(|_| {
-        Error::new(
-            ErrorCode::Provider,
-            format!("the model's answer to '{prompt}' is not JSON"),
-        )
-    })
+    let value = serde_json::from_str(reply.text.trim());
+    Ok(value.map_err(|_| RagError::NotJson(prompt.to_owned()))?)
 }

@@ -5,7 +5,6 @@ use tg_schemas::Error;
 use tg_schemas::msg::{RerankerDocument, RerankerQuery, RerankerRequest, RerankerResponse};
 
 use crate::engine::rank::{Ranked, rank};
-use crate::fault;
 
 const RERANKER: &str = "reranker-request";
 
@@ -22,7 +21,7 @@ pub async fn rerank(
     if cx.has(RERANKER) {
         match ask(cx, queries, texts, limit).await {
             Ok(ranked) => return Ok((ranked, true)),
-            Err(error) if fault::over(&error) => return Err(error),
+            Err(error) if error.code().is_over() => return Err(error),
             Err(error) => {
                 metrics::counter!("tg_rag_reranker_failed_total").increment(1);
                 tracing::warn!(%error, "the reranker did not answer; words decide");

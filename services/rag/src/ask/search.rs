@@ -9,7 +9,6 @@ use tg_schemas::msg::{
 };
 
 use super::few;
-use crate::fault;
 
 const ENTITIES: &str = "graph-embeddings-request";
 const CHUNKS: &str = "document-embeddings-request";
@@ -86,7 +85,7 @@ fn some<T>(results: Vec<Result<T, Error>>) -> Result<Vec<T>, Error> {
     for result in results {
         match result {
             Ok(one) => found.push(one),
-            Err(error) if fault::over(&error) => return Err(error),
+            Err(error) if error.code().is_over() => return Err(error),
             Err(error) => {
                 tracing::warn!(%error, "a look-up failed");
                 failure.get_or_insert(error);

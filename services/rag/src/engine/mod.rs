@@ -5,6 +5,7 @@ pub mod citations;
 pub mod concepts;
 pub mod detect;
 pub mod documents;
+pub mod facts;
 pub mod fusion;
 pub mod graphql;
 pub mod lexical;

@@ -1,9 +1,9 @@
 //! What a question asks for, with defaults filled in and bounds kept. All limits are counts unless said.
 
 use tg_schemas::msg::{DocumentRagQuery, GraphRagQuery, TraversalStep};
-use tg_schemas::{Error, ErrorCode};
 
 pub use super::mode::{Diversity, Mode};
+use crate::error::RagError;
 use crate::options::Options;
 
 /// Longest question, in bytes.
@@ -62,12 +62,10 @@ pub struct GraphPlan {
 
 impl GraphPlan {
     /// Checks a question and fills in what it leaves open.
-    pub fn new(ask: &GraphRagQuery, usual: &Options) -> Result<Self, Error> {
+    pub fn new(ask: &GraphRagQuery, usual: &Options) -> Result<Self, RagError> {
         check(&ask.query)?;
         if !ask.grounding_seeds.is_empty() && !ask.graph_seeds.is_empty() {
-            return Err(bad(
-                "grounding-seeds and graph-seeds are mutually exclusive",
-            ));
+            return Err(RagError::BothSeeds);
         }
         let limits = GraphLimits {
             entities: limit(ask.entity_limit, usual.entity_limit, MOST.entities),
@@ -131,20 +129,20 @@ impl DocumentPlan {
         usual: &Options,
         keyword_index: bool,
         reranker: bool,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, RagError> {
         check(&ask.query)?;
         let asked = match ask.retrieval_mode.trim() {
             "" => usual.retrieval_mode,
             text => Some(
                 Mode::parse(text)
-                    .ok_or_else(|| bad("retrieval-mode: must be vector, keyword or hybrid"))?,
+                    .ok_or_else(|| bad("retrieval-mode", "must be vector, keyword or hybrid"))?,
             ),
         };
         let mode = match asked {
             None if keyword_index => Mode::Hybrid,
             None => Mode::Vector,
             Some(Mode::Keyword) if !keyword_index => {
-                return Err(bad("retrieval-mode: this flow has no keyword index"));
+                return Err(bad("retrieval-mode", "this flow has no keyword index"));
             }
             Some(Mode::Hybrid) if !keyword_index => Mode::Vector,
             Some(mode) => mode,
@@ -153,17 +151,17 @@ impl DocumentPlan {
             "" => usual.rerank_diversity_mode == Diversity::Mmr,
             "none" => false,
             "mmr" => true,
-            _ => return Err(bad("rerank-diversity-mode: must be none or mmr")),
+            _ => return Err(bad("rerank-diversity-mode", "must be none or mmr")),
         };
-        let weight = |asked: f64, usual: f64, field: &str| match asked {
+        let weight = |asked: f64, usual: f64, field: &'static str| match asked {
             0.0 => Ok(usual),
             asked if asked.is_finite() && asked > 0.0 => Ok(asked),
-            _ => Err(bad(&format!("{field}: must be above 0"))),
+            _ => Err(bad(field, "must be above 0")),
         };
         let lambda = match ask.rerank_diversity_lambda {
             0.0 => usual.rerank_diversity_lambda,
             asked if (0.0..=1.0).contains(&asked) => asked,
-            _ => return Err(bad("rerank-diversity-lambda: must be from 0 to 1")),
+            _ => return Err(bad("rerank-diversity-lambda", "must be from 0 to 1")),
         };
         let documents = limit(ask.doc_limit, usual.doc_limit, MOST_DOCUMENTS);
         let wide = match limit(ask.fetch_limit, usual.fetch_limit, MOST_FETCHED) {
@@ -188,15 +186,15 @@ impl DocumentPlan {
     }
 }
 
-fn check(question: &str) -> Result<(), Error> {
+fn check(question: &str) -> Result<(), RagError> {
     if question.trim().is_empty() {
-        return Err(bad("query: is required"));
+        return Err(bad("query", "is required"));
     }
     if question.len() > QUESTION {
-        return Err(Error::new(
-            ErrorCode::TooLarge,
-            "query: is larger than 64 KiB",
-        ));
+        return Err(RagError::TooLarge {
+            field: "query",
+            bound: "is larger than 64 KiB".to_owned(),
+        });
     }
     Ok(())
 }
@@ -216,8 +214,8 @@ fn collection(asked: &str) -> String {
     }
 }
 
-fn bad(text: &str) -> Error {
-    Error::new(ErrorCode::BadRequest, text)
+fn bad(field: &'static str, why: &'static str) -> RagError {
+    RagError::Field { field, why }
 }
 
 #[cfg(test)]
@@ -248,9 +246,10 @@ mod tests {
             graph_seeds: vec!["urn:a".into()],
             ..ask
         };
-        let error = GraphPlan::new(&both, &Options::default()).unwrap_err();
-        assert!(error.message.contains("mutually exclusive"));
-        assert!(GraphPlan::new(&GraphRagQuery::default(), &Options::default()).is_err());
+        let refused = |ask| GraphPlan::new(ask, &Options::default()).unwrap_err();
+        assert_eq!(refused(&both), RagError::BothSeeds);
+        let empty = refused(&GraphRagQuery::default());
+        assert_eq!(empty, bad("query", "is required"));
     }
 
     #[test]
@@ -267,7 +266,11 @@ mod tests {
         assert_eq!(plan("", true).unwrap().mode, Mode::Hybrid);
         assert_eq!(plan("", false).unwrap().mode, Mode::Vector);
         assert_eq!(plan("keyword", true).unwrap().mode, Mode::Keyword);
-        assert!(plan("keyword", false).is_err() && plan("odd", true).is_err());
+        let refused = |mode, index| plan(mode, index).unwrap_err().to_string();
+        let none = "retrieval-mode: this flow has no keyword index";
+        assert_eq!(refused("keyword", false), none);
+        let modes = "retrieval-mode: must be vector, keyword or hybrid";
+        assert_eq!(refused("odd", true), modes);
         assert_eq!(plan("", true).unwrap().pool, 30);
         let alone = DocumentRagQuery {
             query: "q".into(),

@@ -21,6 +21,7 @@ const FREE: &[&str] = &[
     "services/gateway",
     "services/llm",
     "services/prompt",
+    "services/rag",
     "services/tool",
 ];
 

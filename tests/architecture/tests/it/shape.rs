@@ -17,6 +17,7 @@ const SHAPED: &[&str] = &[
     "librarian",
     "llm",
     "prompt",
+    "rag",
     "rows",
     "tool",
     "vectors",

@@ -1,77 +1,47 @@
 //! `graph-rag`: what the question is about → entities near it → a walk from them, scored hop by hop → where
 //! the kept facts come from → an answer from them.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
-use async_trait::async_trait;
 use serde_json::json;
 use tg_clients::embeddings::embed;
 use tg_clients::traces::{Text, answer_title};
-use tg_mesh::{Cx, RequestHandler, Responder};
+use tg_mesh::Cx;
 use tg_provenance::{
     Retrieval, SelectedEdge, SessionFacts, Synthesis, asked, explored_graph, focused_on_edges,
     grounded, synthesised,
 };
 use tg_schemas::Error;
-use tg_schemas::msg::{
-    GraphRagQuery, GraphRagResponse, Source, SourceDocument, SourcesRequest, SourcesResponse,
-};
+use tg_schemas::msg::{GraphRagQuery, GraphRagResponse, SourcesRequest, SourcesResponse};
 
-use crate::answer_stream::AnswerStream;
+use super::frames::End;
+use super::stream::AnswerStream;
+use super::synthesis::{self, Task, usage};
+use super::trace::{now, trace_id};
 use crate::ask::{self, Graph, Spent};
-use crate::engine::budget::{fitting, shorten};
-use crate::engine::citations::leans_on;
 use crate::engine::concepts;
+use crate::engine::facts::Facts;
 use crate::engine::plan::GraphPlan;
 use crate::engine::seeds::{self, Seed};
 use crate::engine::traversal::{Kept, Scored, Traversal};
-use crate::fault;
-use crate::frames::End;
-use crate::options::Options;
-use crate::processors::{now, trace_id};
-use crate::synthesis::{self, Task, Written, usage};
 
 const PROMPT: &str = "kg-synthesis";
 /// What is said when the graph has nothing.
 const NOTHING: &str = "The knowledge graph holds nothing that answers this question.";
-/// Properties of one document that are told to the model, and of all together.
+/// Properties of one document that are told to the model.
 const PROPERTIES: i64 = 20;
-const ALL_PROPERTIES: usize = 60;
-/// Characters of one part of a fact, and bytes of all facts, that the model is given.
-const PART: usize = 4_000;
-const FACTS: usize = 120 << 10;
 
-/// Serves `request` of `graph-rag`.
-pub struct GraphRag(pub Arc<Options>);
+type Stream = AnswerStream<GraphRagResponse>;
 
-#[async_trait]
-impl RequestHandler<GraphRagQuery, GraphRagResponse> for GraphRag {
-    async fn serve(
-        &self,
-        cx: Cx,
-        ask: GraphRagQuery,
-        out: Responder<GraphRagResponse>,
-    ) -> Result<(), Error> {
-        let plan = GraphPlan::new(&ask, &self.0)?;
-        let mut narrator = AnswerStream::new(&cx, out, ask.streaming, &plan.collection);
-        let answered = answer(&cx, &ask, &plan, &mut narrator).await;
-        narrator.count("graph", answered.is_ok());
-        if let Err(error) = answered {
-            narrator.give_up().await;
-            return Err(fault::typed(fault::GRAPH_RAG, error));
-        }
-        Ok(())
-    }
-}
-
-type Teller = AnswerStream<GraphRagResponse>;
-
-async fn answer(
+/// Answers a question by its plan, step by step along `stream`.
+///
+/// # Errors
+/// What a service that had to be asked said; what is optional is done without.
+pub async fn answer(
     cx: &Cx,
     ask: &GraphRagQuery,
     plan: &GraphPlan,
-    narrator: &mut Teller,
+    stream: &mut Stream,
 ) -> Result<(), Error> {
     let names = Retrieval::graph(&trace_id(cx));
     let facts = SessionFacts {
@@ -79,17 +49,17 @@ async fn answer(
         started_at: &now(),
         parent: Some(ask.parent_uri.as_str()).filter(|parent| !parent.is_empty()),
     };
-    narrator.tell(asked(&names, &facts)).await?;
+    stream.tell(asked(&names, &facts)).await?;
 
     let mut spent = Spent::default();
-    let concepts = ground(cx, ask, plan, &names, narrator, &mut spent).await?;
+    let concepts = ground(cx, ask, plan, &names, stream, &mut spent).await?;
     let searches = concepts::searches(&plan.question, &concepts);
     let (seeds, embeddings) = begin(cx, ask, plan, &searches).await?;
 
     let graph = Graph::of(cx, ask.user_context.clone());
     let (kept, examined) = walk(cx, &graph, plan, &searches, seeds.clone()).await?;
     let terms: Vec<_> = seeds.into_iter().map(|seed| seed.term).collect();
-    narrator
+    stream
         .tell(explored_graph(&names, examined, &terms))
         .await?;
 
@@ -102,11 +72,11 @@ async fn answer(
             score: kept.score,
         })
         .collect();
-    narrator
+    stream
         .store_and_tell(focused_on_edges(&names, &selected))
         .await?;
 
-    let known = Known::new(&kept, &sources);
+    let known = Facts::new(&kept, &sources);
     let task = Task {
         prompt: PROMPT,
         terms: BTreeMap::from([
@@ -116,7 +86,7 @@ async fn answer(
         passages: &known.texts,
         nothing: NOTHING,
     };
-    let written = synthesis::write(cx, narrator, task).await?;
+    let written = synthesis::write(cx, stream, task).await?;
 
     let document = names.answer_document();
     let answer = Text {
@@ -124,7 +94,7 @@ async fn answer(
         title: answer_title("GraphRAG", &plan.question),
         text: &written.text,
     };
-    let stored = narrator.traces.save(&answer).await;
+    let stored = stream.traces.save(&answer).await;
     let cites: Vec<usize> = written
         .cited
         .iter()
@@ -137,15 +107,15 @@ async fn answer(
         cites: &cites,
         usage: usage(&written.spent),
     };
-    narrator.tell(synthesised(&names, &end)).await?;
+    stream.tell(synthesised(&names, &end)).await?;
     spent.add(&written.spent);
-    let sources = known.sources(&written);
+    let sources = known.sources(&written.text, &written.cited);
     let end = End {
         spent,
         sources,
         embeddings,
     };
-    narrator.end(written.text, end).await
+    stream.end(written.text, end).await
 }
 
 /// What the question is about: as given, or as the model says.
@@ -154,7 +124,7 @@ async fn ground(
     ask: &GraphRagQuery,
     plan: &GraphPlan,
     names: &Retrieval,
-    narrator: &mut Teller,
+    stream: &mut Stream,
     spent: &mut Spent,
 ) -> Result<Vec<String>, Error> {
     let given = concepts::given(&ask.grounding_seeds);
@@ -165,9 +135,7 @@ async fn ground(
     } else {
         ask::concepts(cx, &plan.question).await?
     };
-    narrator
-        .tell(grounded(names, &found, &usage(&took)))
-        .await?;
+    stream.tell(grounded(names, &found, &usage(&took))).await?;
     spent.add(&took);
     Ok(found)
 }
@@ -230,89 +198,10 @@ async fn trace(graph: &Graph, plan: &GraphPlan, kept: &[Kept]) -> Result<Sources
     };
     match graph.sources(&request).await {
         Ok(found) => Ok(found),
-        Err(error) if fault::over(&error) => Err(error),
+        Err(error) if error.code().is_over() => Err(error),
         Err(error) => {
             tracing::warn!(%error, "sources of facts could not be traced");
             Ok(SourcesResponse::default())
         }
-    }
-}
-
-/// The numbered facts that the model is given: kept edges, then what is said of their documents.
-struct Known<'a> {
-    facts: Vec<serde_json::Value>,
-    texts: Vec<String>,
-    /// Documents behind each fact, as places.
-    behind: Vec<Vec<usize>>,
-    documents: &'a [SourceDocument],
-}
-
-impl<'a> Known<'a> {
-    fn new(kept: &[Kept], sources: &'a SourcesResponse) -> Self {
-        let mut all: Vec<([String; 3], Vec<usize>)> = Vec::new();
-        let place = |at: &i64| usize::try_from(*at).ok();
-        for (at, kept) in kept.iter().enumerate() {
-            let parts = kept.edge.names.each_ref().map(|name| shorten(name, PART));
-            let traced = sources.traced.get(at);
-            let behind = traced.map_or_else(Vec::new, |traced| {
-                traced.documents.iter().filter_map(place).collect()
-            });
-            all.push((parts, behind));
-        }
-        let mut left = if kept.is_empty() { 0 } else { ALL_PROPERTIES };
-        for (at, document) in sources.documents.iter().enumerate() {
-            let subject = named(document);
-            for pair in document.properties.chunks_exact(2).take(left) {
-                let text = |term: &tg_schemas::msg::LabelledTerm| match &term.term {
-                    Some(tg_schemas::Term::Literal { value, .. }) => value.clone(),
-                    _ => term.label.clone(),
-                };
-                let parts = [subject.clone(), text(&pair[0]), text(&pair[1])];
-                all.push((parts.map(|part| shorten(&part, PART)), vec![at]));
-                left -= 1;
-            }
-        }
-        let texts: Vec<String> = all.iter().map(|(parts, _)| parts.join(" ")).collect();
-        let count = fitting(&texts, FACTS);
-        all.truncate(count);
-        let mut known = Self {
-            facts: Vec::with_capacity(count),
-            texts: texts.into_iter().take(count).collect(),
-            behind: Vec::with_capacity(count),
-            documents: &sources.documents,
-        };
-        for ([s, p, o], behind) in all {
-            known.facts.push(json!({"s": s, "p": p, "o": o}));
-            known.behind.push(behind);
-        }
-        known
-    }
-
-    /// Documents behind the facts that an answer cites, or leans on if it cites none.
-    fn sources(&self, written: &Written) -> Vec<Source> {
-        let of = |at: &usize| self.behind.get(*at).cloned().unwrap_or_default();
-        let places: BTreeSet<usize> = if written.cited.is_empty() {
-            let facts = leans_on(&written.text, &self.texts);
-            facts.iter().flat_map(of).collect()
-        } else {
-            written.cited.iter().flat_map(of).collect()
-        };
-        let documents = places.iter().filter_map(|at| self.documents.get(*at));
-        let mut sources: Vec<Source> = documents
-            .map(|document| Source {
-                uri: document.uri.clone(),
-                title: named(document),
-            })
-            .collect();
-        sources.sort_by(|a, b| a.uri.cmp(&b.uri));
-        sources
-    }
-}
-
-fn named(document: &SourceDocument) -> String {
-    if document.title.is_empty() {
-        document.uri.clone()
-    } else {
-        document.title.clone()
     }
 }

@@ -2,20 +2,21 @@
 
 use async_trait::async_trait;
 use tg_mesh::{Cx, RequestHandler, Responder};
+use tg_schemas::Error;
 use tg_schemas::msg::{
     GraphQLError, QuestionToStructuredQueryRequest, QuestionToStructuredQueryResponse,
     RowsQueryRequest, RowsQueryResponse, StructuredQueryRequest, StructuredQueryResponse,
 };
-use tg_schemas::{Error, ErrorCode};
 
-use crate::fault;
+use super::required;
+use crate::error::Kind;
 
 const NLP: &str = "nlp-query-request";
 const ROWS: &str = "rows-query-request";
 const RESULTS: i64 = 100;
 
 /// Serves `request` of `structured-query`.
-pub struct Structured;
+pub(crate) struct Structured;
 
 #[async_trait]
 impl RequestHandler<StructuredQueryRequest, StructuredQueryResponse> for Structured {
@@ -26,14 +27,14 @@ impl RequestHandler<StructuredQueryRequest, StructuredQueryResponse> for Structu
         mut out: Responder<StructuredQueryResponse>,
     ) -> Result<(), Error> {
         let answer = answer(&cx, ask).await;
-        out.send(answer.map_err(|error| fault::typed(fault::STRUCTURED_QUERY, error))?)
+        out.send(answer.map_err(|error| Kind::StructuredQuery.of(error))?)
             .await
     }
 }
 
 async fn answer(cx: &Cx, ask: StructuredQueryRequest) -> Result<StructuredQueryResponse, Error> {
     if ask.question.trim().is_empty() {
-        return Err(Error::new(ErrorCode::BadRequest, "question: is required"));
+        return Err(required("question").into());
     }
     let question = QuestionToStructuredQueryRequest {
         question: ask.question,

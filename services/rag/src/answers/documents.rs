@@ -2,13 +2,11 @@
 //! them → an answer that cites them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use async_trait::async_trait;
 use serde_json::json;
 use tg_clients::embeddings::embed;
 use tg_clients::traces::{Text, answer_title};
-use tg_mesh::{Cx, RequestHandler, Responder};
+use tg_mesh::Cx;
 use tg_provenance::{
     Retrieval, SelectedChunk, SessionFacts, Synthesis, asked, explored_chunks, focused_on_chunks,
     grounded, synthesised,
@@ -16,17 +14,15 @@ use tg_provenance::{
 use tg_schemas::Error;
 use tg_schemas::msg::{DocumentRagQuery, DocumentRagResponse, Source, SourcesRequest};
 
-use crate::answer_stream::AnswerStream;
+use super::frames::End;
+use super::stream::AnswerStream;
+use super::synthesis::{self, Task, usage};
+use super::trace::{now, trace_id};
 use crate::ask::{self, Graph, Library, Spent};
 use crate::engine::budget::{fitting, shorten};
 use crate::engine::concepts;
 use crate::engine::documents::{Chosen, Passage, choose, in_order, pool};
 use crate::engine::plan::DocumentPlan;
-use crate::fault;
-use crate::frames::End;
-use crate::options::Options;
-use crate::processors::{now, trace_id};
-use crate::synthesis::{self, Task, usage};
 
 const PROMPT: &str = "document-prompt";
 /// What is said when no document has anything.
@@ -37,37 +33,17 @@ const RERANKED: usize = 4_000;
 const CHUNK: usize = 20_000;
 const CHUNKS: usize = 240 << 10;
 
-/// Serves `request` of `document-rag`.
-pub struct DocumentRag(pub Arc<Options>);
+type Stream = AnswerStream<DocumentRagResponse>;
 
-#[async_trait]
-impl RequestHandler<DocumentRagQuery, DocumentRagResponse> for DocumentRag {
-    async fn serve(
-        &self,
-        cx: Cx,
-        ask: DocumentRagQuery,
-        out: Responder<DocumentRagResponse>,
-    ) -> Result<(), Error> {
-        let (index, reranker) = (cx.has("keyword-index-request"), cx.has("reranker-request"));
-        let plan = DocumentPlan::new(&ask, &self.0, index, reranker)?;
-        let mut narrator = AnswerStream::new(&cx, out, ask.streaming, &plan.collection);
-        let answered = answer(&cx, &ask, &plan, &mut narrator).await;
-        narrator.count("documents", answered.is_ok());
-        if let Err(error) = answered {
-            narrator.give_up().await;
-            return Err(fault::typed(fault::DOCUMENT_RAG, error));
-        }
-        Ok(())
-    }
-}
-
-type Teller = AnswerStream<DocumentRagResponse>;
-
-async fn answer(
+/// Answers a question by its plan, step by step along `stream`.
+///
+/// # Errors
+/// What a service that had to be asked said; what is optional is done without.
+pub async fn answer(
     cx: &Cx,
     ask: &DocumentRagQuery,
     plan: &DocumentPlan,
-    narrator: &mut Teller,
+    stream: &mut Stream,
 ) -> Result<(), Error> {
     let names = Retrieval::documents(&trace_id(cx));
     let facts = SessionFacts {
@@ -75,21 +51,21 @@ async fn answer(
         started_at: &now(),
         parent: Some(ask.parent_uri.as_str()).filter(|parent| !parent.is_empty()),
     };
-    narrator.tell(asked(&names, &facts)).await?;
+    stream.tell(asked(&names, &facts)).await?;
 
     let (concepts, mut spent) = if plan.mode.vectors() {
         ask::concepts(cx, &plan.question).await?
     } else {
         (vec![plan.question.clone()], Spent::default())
     };
-    narrator
+    stream
         .tell(grounded(&names, &concepts, &usage(&spent)))
         .await?;
 
     let (found, embeddings) = search(cx, plan, &concepts).await?;
     let passages = Library::of(cx).texts(&found).await?;
     let looked_at: Vec<String> = passages.iter().map(|p| p.chunk.clone()).collect();
-    narrator.tell(explored_chunks(&names, &looked_at)).await?;
+    stream.tell(explored_chunks(&names, &looked_at)).await?;
 
     let (chosen, focused) = select(cx, plan, &passages).await?;
     let texts: Vec<String> = chosen
@@ -106,7 +82,7 @@ async fn answer(
                 score: chosen.score,
             })
             .collect();
-        narrator
+        stream
             .store_and_tell(focused_on_chunks(&names, &selected))
             .await?;
     }
@@ -120,7 +96,7 @@ async fn answer(
         passages: texts,
         nothing: NOTHING,
     };
-    let written = synthesis::write(cx, narrator, task).await?;
+    let written = synthesis::write(cx, stream, task).await?;
 
     let document = names.answer_document();
     let answer = Text {
@@ -134,14 +110,14 @@ async fn answer(
         .filter_map(|at| chosen.get(*at))
         .map(|chosen| passages[chosen.passage].chunk.clone())
         .collect();
-    let (stored, sources) = tokio::join!(narrator.traces.save(&answer), sources(cx, plan, &chunks));
+    let (stored, sources) = tokio::join!(stream.traces.save(&answer), sources(cx, plan, &chunks));
     let end = Synthesis {
         focused,
         stored,
         cites: if focused { &cited } else { &[] },
         usage: usage(&written.spent),
     };
-    narrator.tell(synthesised(&names, &end)).await?;
+    stream.tell(synthesised(&names, &end)).await?;
     spent.add(&written.spent);
     let sources = sources?;
     let end = End {
@@ -149,7 +125,7 @@ async fn answer(
         sources,
         embeddings,
     };
-    narrator.end(written.text, end).await
+    stream.end(written.text, end).await
 }
 
 /// Chunks that may answer, best first, and the model whose vectors were searched. One search that fails leaves
@@ -178,7 +154,7 @@ async fn search(
     let both = plan.mode.vectors() && plan.mode.keywords();
     let ((meaning, embeddings), words) = match (meaning, words) {
         (Ok(meaning), Ok(words)) => (meaning, words),
-        (Err(error), _) | (_, Err(error)) if fault::over(&error) || !both => return Err(error),
+        (Err(error), _) | (_, Err(error)) if error.code().is_over() || !both => return Err(error),
         (Err(error), Err(_)) => return Err(error),
         (Ok(meaning), Err(error)) => {
             tracing::warn!(%error, "the keyword index did not answer; meaning alone decides");
@@ -255,7 +231,7 @@ async fn sources(cx: &Cx, plan: &DocumentPlan, chunks: &[String]) -> Result<Vec<
                 }
             }
         }
-        Err(error) if fault::over(&error) => return Err(error),
+        Err(error) if error.code().is_over() => return Err(error),
         Err(error) => tracing::warn!(%error, "sources of chunks could not be traced"),
     }
     if !missing.is_empty() {

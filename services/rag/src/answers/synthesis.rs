@@ -7,10 +7,10 @@ use tg_provenance::Usage;
 use tg_schemas::Error;
 use tokio::time::Instant;
 
-use crate::answer_stream::AnswerStream;
+use super::frames::Frames;
+use super::stream::AnswerStream;
 use crate::ask::{Prompts, Spent};
 use crate::engine::citations::Citer;
-use crate::frames::Frames;
 
 /// What the model is given.
 pub struct Task<'a> {
@@ -38,30 +38,30 @@ pub struct Written {
 /// Writes the answer. Without passages the model is not asked: there is nothing it could answer from.
 pub async fn write<R: Frames>(
     cx: &Cx,
-    narrator: &mut AnswerStream<R>,
+    stream: &mut AnswerStream<R>,
     task: Task<'_>,
 ) -> Result<Written, Error> {
     if task.passages.is_empty() {
-        narrator.piece(task.nothing.to_owned(), true).await?;
+        stream.piece(task.nothing.to_owned(), true).await?;
         return Ok(Written {
             text: task.nothing.to_owned(),
             ..Written::default()
         });
     }
-    narrator.retrieved();
+    stream.retrieved();
     let started = Instant::now();
     let mut citer = Citer::new(task.passages);
     let mut text = String::new();
     let prompts = Prompts::of_flow(cx);
-    let mut model = prompts.stream(task.prompt, task.terms, narrator.streams())?;
+    let mut model = prompts.stream(task.prompt, task.terms, stream.streams())?;
     while let Some(piece) = model.next().await? {
         let piece = citer.push(&piece.text);
         text.push_str(&piece);
-        narrator.piece(piece, false).await?;
+        stream.piece(piece, false).await?;
     }
     let rest = citer.finish();
     text.push_str(&rest);
-    narrator.piece(rest, true).await?;
+    stream.piece(rest, true).await?;
     let mut spent = model.spent();
     spent.duration_ms = u64::try_from(started.elapsed().as_millis()).ok();
     Ok(Written {

@@ -9,7 +9,7 @@ use tg_provenance::Event;
 use tg_schemas::Error;
 use tokio::time::Instant;
 
-use crate::frames::{End, Frames};
+use super::frames::{End, Frames};
 
 /// See the module.
 pub struct AnswerStream<R> {

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tg_mesh::{Cx, RequestHandler, Responder};
+use tg_schemas::Error;
 use tg_schemas::msg::{StructuredDataDiagnosisRequest, StructuredDataDiagnosisResponse};
-use tg_schemas::{Error, ErrorCode};
 
-use super::{SELECT, schemas_of};
+use super::{SELECT, required};
 use crate::ask;
 use crate::engine::detect::{Detected, detect};
 use crate::engine::schemas;
+use crate::error::RagError;
 
 /// Characters of a sample that the model is shown.
 const SAMPLE: usize = 16_000;
@@ -19,7 +20,7 @@ const SAMPLE: usize = 16_000;
 const CONFIDENCE: f64 = 0.8;
 
 /// Serves `request` of `structured-diag`.
-pub struct Diagnosis;
+pub(crate) struct Diagnosis;
 
 #[async_trait]
 impl RequestHandler<StructuredDataDiagnosisRequest, StructuredDataDiagnosisResponse> for Diagnosis {
@@ -39,28 +40,23 @@ async fn answer(
 ) -> Result<StructuredDataDiagnosisResponse, Error> {
     let operation = ask.operation.clone();
     if ask.sample.trim().is_empty() {
-        return Err(missing("sample"));
+        return Err(required("sample").into());
     }
     let mut answer = match operation.as_str() {
         "detect-type" => kind(&found(&ask.sample)?),
         "generate-descriptor" => describe(cx, &ask).await?,
         "diagnose" => diagnose(cx, ask).await?,
         "schema-selection" => select(cx, &ask).await?,
-        other => {
-            let text = format!("operation: there is no '{other}'");
-            return Err(Error::new(ErrorCode::BadOperation, text));
-        }
+        other => return Err(RagError::Operation(other.to_owned()).into()),
     };
     answer.operation = operation;
     Ok(answer)
 }
 
-fn found(sample: &str) -> Result<Detected, Error> {
-    detect(sample).ok_or_else(|| {
-        Error::new(
-            ErrorCode::BadRequest,
-            "sample: is neither CSV, JSON nor XML",
-        )
+fn found(sample: &str) -> Result<Detected, RagError> {
+    detect(sample).ok_or(RagError::Field {
+        field: "sample",
+        why: "is neither CSV, JSON nor XML",
     })
 }
 
@@ -95,8 +91,8 @@ async fn diagnose(
         }
     }
     if ask.schema_name.is_empty() {
-        let first = schemas_of(cx).into_iter().next();
-        ask.schema_name = first.ok_or_else(no_schemas)?.key;
+        let first = ask::schemas_of(cx).into_iter().next();
+        ask.schema_name = first.ok_or(RagError::NoSchemas)?.key;
     }
     let described = describe(cx, &ask).await?;
     Ok(StructuredDataDiagnosisResponse {
@@ -115,25 +111,21 @@ async fn describe(
         "csv" => "diagnose-csv",
         "json" => "diagnose-json",
         "xml" => "diagnose-xml",
-        "" => return Err(missing("type")),
+        "" => return Err(required("type").into()),
         _ => {
-            let text = "type: must be csv, json or xml";
-            return Err(Error::new(ErrorCode::BadRequest, text));
+            let (field, why) = ("type", "must be csv, json or xml");
+            return Err(RagError::Field { field, why }.into());
         }
     };
     if ask.schema_name.is_empty() {
-        return Err(missing("schema-name"));
+        return Err(required("schema-name").into());
     }
-    let all = schemas_of(cx);
+    let all = ask::schemas_of(cx);
     let schema = all.iter().find(|schema| schema.key == ask.schema_name);
-    let schema = schema.ok_or_else(|| {
-        let text = format!("schema-name: there is no schema '{}'", ask.schema_name);
-        Error::new(ErrorCode::NotFound, text)
-    })?;
+    let schema = schema.ok_or_else(|| RagError::UnknownSchema(ask.schema_name.clone()))?;
     let reply = prompted(cx, prompt, ask, "sample", &[schemas::brief(schema)]).await?;
     if !reply.is_object() {
-        let text = "the model's description is not a JSON object";
-        return Err(Error::new(ErrorCode::Provider, text));
+        return Err(RagError::NotAnObject.into());
     }
     let confidence = reply.pointer("/output/options/confidence");
     let confidence = confidence.or_else(|| reply.get("confidence"));
@@ -148,9 +140,9 @@ async fn select(
     cx: &Cx,
     ask: &StructuredDataDiagnosisRequest,
 ) -> Result<StructuredDataDiagnosisResponse, Error> {
-    let all = schemas_of(cx);
+    let all = ask::schemas_of(cx);
     if all.is_empty() {
-        return Err(no_schemas());
+        return Err(RagError::NoSchemas.into());
     }
     let shown: Vec<Value> = all.iter().map(schemas::brief).collect();
     let reply = prompted(cx, SELECT, ask, "question", &shown).await?;
@@ -177,12 +169,4 @@ async fn prompted(
         ("options".to_owned(), json!(ask.options).to_string()),
     ]);
     ask::object(cx, prompt, terms).await
-}
-
-fn missing(field: &str) -> Error {
-    Error::new(ErrorCode::BadRequest, format!("{field}: is required"))
-}
-
-fn no_schemas() -> Error {
-    Error::new(ErrorCode::NotFound, "this workspace has no schemas of rows")
 }

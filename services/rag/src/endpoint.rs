@@ -9,10 +9,10 @@ use futures::{StreamExt, TryStreamExt, stream};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tg_provider_http::{Backoff, HttpClient, HttpError, Limits, NoClient, Secret};
-use tg_schemas::{Error, ErrorCode};
 use tokio::time::Instant;
 
 use crate::engine::rank::{Ranked, sorted};
+use crate::error::{EndpointFault, RagError};
 
 /// Longest silence of the endpoint.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -115,7 +115,7 @@ impl Endpoint {
         texts: &[String],
         limit: usize,
         until: Instant,
-    ) -> Result<Vec<Ranked>, Error> {
+    ) -> Result<Vec<Ranked>, RagError> {
         // The name of the built-in one is no model of an endpoint.
         let model = model.filter(|name| !name.starts_with("builtin"));
         let model = self.0.model.as_deref().or(model);
@@ -145,7 +145,7 @@ impl Endpoint {
         query: &str,
         texts: &[String],
         until: Instant,
-    ) -> Result<Vec<(usize, f64)>, Error> {
+    ) -> Result<Vec<(usize, f64)>, RagError> {
         let endpoint = &*self.0;
         let body = endpoint.dialect.body(model, query, texts);
         let call = || {
@@ -163,33 +163,21 @@ impl Endpoint {
     }
 }
 
-fn told(error: HttpError) -> Error {
-    match error {
+fn told(error: HttpError) -> RagError {
+    RagError::Endpoint(match error {
         HttpError::Refused(refusal) if refusal.is_rate_limit() => {
-            let mut text = "the reranking endpoint is receiving too many requests".to_owned();
-            if let Some(pause) = refusal.retry_after {
-                text += &format!("; try again in {} s", pause.as_secs().max(1));
-            }
-            Error::new(ErrorCode::RateLimited, text)
+            EndpointFault::Busy(refusal.retry_after)
         }
-        HttpError::Refused(refusal) => failure(&format!(
-            "the reranking endpoint refused the request ({refusal})"
-        )),
-        HttpError::Timeout => failure("the reranking endpoint did not answer in time"),
-        HttpError::Invalid | HttpError::Unreachable => {
-            failure("the reranking endpoint cannot be reached")
-        }
-        HttpError::BrokenOff => failure("the reranking endpoint broke off"),
-        HttpError::Unreadable => malformed(),
-    }
+        HttpError::Refused(refusal) => EndpointFault::Refused(refusal.to_string()),
+        HttpError::Timeout => EndpointFault::Timeout,
+        HttpError::Invalid | HttpError::Unreachable => EndpointFault::Unreachable,
+        HttpError::BrokenOff => EndpointFault::BrokenOff,
+        HttpError::Unreadable => EndpointFault::Unreadable,
+    })
 }
 
-fn failure(text: &str) -> Error {
-    Error::typed(crate::fault::RERANKER, text)
-}
-
-fn malformed() -> Error {
-    failure("the reranking endpoint sent an answer that cannot be read")
+fn malformed() -> RagError {
+    RagError::Endpoint(EndpointFault::Unreadable)
 }
 
 #[cfg(test)]
@@ -198,6 +186,8 @@ mod tests {
 
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
+
+    use tg_schemas::{Error, ErrorCode};
 
     use super::*;
 
@@ -243,7 +233,8 @@ mod tests {
     async fn ranked(endpoint: &Endpoint, left: Duration) -> Result<Vec<Ranked>, Error> {
         let (query, text) = (["q".to_owned()], ["t".to_owned()]);
         let until = Instant::now() + left;
-        endpoint.rank(None, &query, &text, 1, until).await
+        let ranked = endpoint.rank(None, &query, &text, 1, until).await;
+        ranked.map_err(Error::from)
     }
 
     #[tokio::test]

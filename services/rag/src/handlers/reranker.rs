@@ -1,19 +1,16 @@
 //! `reranker`: which texts fit queries best, by words and meaning, or as a model elsewhere says.
 
-mod endpoint;
-
 use std::time::Duration;
 
 use async_trait::async_trait;
 use tg_clients::embeddings::embed;
 use tg_mesh::{Cx, Deadline, RequestHandler, Responder};
+use tg_schemas::Error;
 use tg_schemas::msg::{RerankerRequest, RerankerResponse, RerankerResult};
-use tg_schemas::{Error, ErrorCode};
 
-pub use endpoint::{Dialect, Endpoint};
-
+use crate::endpoint::Endpoint;
 use crate::engine::rank::{Ranked, Vectors, rank};
-use crate::fault;
+use crate::error::{Kind, RagError};
 
 /// Most texts and queries of one question.
 const TEXTS: usize = 5_000;
@@ -29,7 +26,7 @@ const LARGE: usize = 64 << 10;
 const EMBEDDINGS: &str = "embeddings-request";
 
 /// Serves `request` of `reranker`, by a model elsewhere if there is one.
-pub struct Reranker(pub Option<Endpoint>);
+pub(crate) struct Reranker(pub(crate) Option<Endpoint>);
 
 #[async_trait]
 impl RequestHandler<RerankerRequest, RerankerResponse> for Reranker {
@@ -41,7 +38,7 @@ impl RequestHandler<RerankerRequest, RerankerResponse> for Reranker {
     ) -> Result<(), Error> {
         check(&ask)?;
         let ranked = self.rank(&cx, &ask).await;
-        let ranked = ranked.map_err(|error| fault::typed(fault::RERANKER, error))?;
+        let ranked = ranked.map_err(|error| Kind::Reranker.of(error))?;
         let results = ranked
             .into_iter()
             .map(|ranked| RerankerResult {
@@ -77,11 +74,9 @@ impl Reranker {
             let until = tokio::time::Instant::now() + cx.deadline.left();
             let ranking = endpoint.rank(cx.parameter("model"), &queries, &texts, limit, until);
             return tokio::select! {
-                ranked = ranking => ranked,
-                () = cx.cancel.cancelled() => Err(Error::new(ErrorCode::Cancelled, "cancelled")),
-                () = cx.deadline.reached() => {
-                    Err(Error::new(ErrorCode::Timeout, "the deadline has passed"))
-                }
+                ranked = ranking => Ok(ranked?),
+                () = cx.cancel.cancelled() => Err(RagError::Cancelled.into()),
+                () = cx.deadline.reached() => Err(RagError::Timeout.into()),
             };
         }
         let vectors = vectors(cx, &queries, &texts).await?;
@@ -101,7 +96,7 @@ impl Reranker {
             return Ok(work());
         }
         let done = tokio::task::spawn_blocking(work).await;
-        done.map_err(|_| Error::new(ErrorCode::Internal, "the texts could not be compared"))
+        Ok(done.map_err(|_| RagError::Compare)?)
     }
 }
 
@@ -127,14 +122,16 @@ async fn vectors(
     }
 }
 
-fn check(ask: &RerankerRequest) -> Result<(), Error> {
-    if ask.queries.len() > QUERIES {
-        let text = format!("queries: are more than {QUERIES}");
-        return Err(Error::new(ErrorCode::TooLarge, text));
+fn check(ask: &RerankerRequest) -> Result<(), RagError> {
+    let bounds = [
+        ("queries", ask.queries.len(), QUERIES),
+        ("documents", ask.documents.len(), TEXTS),
+    ];
+    match bounds.into_iter().find(|(_, given, most)| given > most) {
+        None => Ok(()),
+        Some((field, _, most)) => Err(RagError::TooLarge {
+            field,
+            bound: format!("are more than {most}"),
+        }),
     }
-    if ask.documents.len() > TEXTS {
-        let text = format!("documents: are more than {TEXTS}");
-        return Err(Error::new(ErrorCode::TooLarge, text));
-    }
-    Ok(())
 }

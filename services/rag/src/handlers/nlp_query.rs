@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 use tg_mesh::{Cx, RequestHandler, Responder};
+use tg_schemas::Error;
 use tg_schemas::msg::{QuestionToStructuredQueryRequest, QuestionToStructuredQueryResponse};
 use tg_schemas::table::Table;
-use tg_schemas::{Error, ErrorCode};
 
-use super::{SELECT, schemas_of};
+use super::{SELECT, required};
 use crate::ask;
 use crate::engine::graphql;
 use crate::engine::schemas;
-use crate::fault;
+use crate::error::{Kind, RagError};
 
 const GENERATE: &str = "graphql-generation";
 /// Confidence of a model that tells none.
@@ -24,7 +24,7 @@ const TRIED: usize = 5;
 const USUAL_RESULTS: i64 = 100;
 
 /// Serves `request` of `nlp-query`.
-pub struct Nlp;
+pub(crate) struct Nlp;
 
 #[async_trait]
 impl RequestHandler<QuestionToStructuredQueryRequest, QuestionToStructuredQueryResponse> for Nlp {
@@ -35,7 +35,7 @@ impl RequestHandler<QuestionToStructuredQueryRequest, QuestionToStructuredQueryR
         mut out: Responder<QuestionToStructuredQueryResponse>,
     ) -> Result<(), Error> {
         let answer = answer(&cx, &ask).await;
-        out.send(answer.map_err(|error| fault::typed(fault::NLP_QUERY, error))?)
+        out.send(answer.map_err(|error| Kind::NlpQuery.of(error))?)
             .await
     }
 }
@@ -46,15 +46,15 @@ async fn answer(
 ) -> Result<QuestionToStructuredQueryResponse, Error> {
     let question = ask.question.trim();
     if question.is_empty() {
-        return Err(Error::new(ErrorCode::BadRequest, "question: is required"));
+        return Err(required("question").into());
     }
-    let all = schemas_of(cx);
+    let all = ask::schemas_of(cx);
     if all.is_empty() {
-        return Err(failure("this workspace has no schemas of rows"));
+        return Err(RagError::NoSchemas.into());
     }
     let chosen = select(cx, question, &all).await?;
     if chosen.is_empty() {
-        return Err(failure("no schema of this workspace fits the question"));
+        return Err(RagError::NoFit.into());
     }
     let shown: Vec<Value> = chosen.iter().copied().map(schemas::full).collect();
     let reply = ask::object(
@@ -71,7 +71,7 @@ async fn answer(
         .and_then(Value::as_str)
         .unwrap_or_default();
     if query.trim().is_empty() {
-        return Err(failure("the model wrote no query"));
+        return Err(RagError::NoQuery.into());
     }
     let bounded = match u64::try_from(ask.max_results) {
         Ok(most) if most > 0 && ask.max_results != USUAL_RESULTS => graphql::bounded(query, most),
@@ -108,8 +108,4 @@ async fn select<'a>(cx: &Cx, question: &str, all: &'a [Table]) -> Result<Vec<&'a
     } else {
         named
     })
-}
-
-fn failure(text: &str) -> Error {
-    Error::typed(fault::NLP_QUERY, text)
 }

@@ -1,0 +1,18 @@
+//! How the trace of an answer is named and dated.
+
+use chrono::{SecondsFormat, Utc};
+use tg_mesh::Cx;
+use tg_provenance::retrieval_id;
+
+/// Names the trace of a question: the same again when it is asked again under its id.
+pub fn trace_id(cx: &Cx) -> String {
+    if cx.id.is_empty() {
+        return uuid::Uuid::new_v4().to_string();
+    }
+    retrieval_id(cx.workspace(), cx.flow(), &cx.id)
+}
+
+/// The time as traces write it.
+pub fn now() -> String {
+    Utc::now().to_rfc3339_opts(SecondsFormat::Micros, true)
+}
