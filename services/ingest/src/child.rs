@@ -5,7 +5,6 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tg_schemas::{Error, ErrorCode};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::oneshot;
@@ -14,6 +13,7 @@ use tokio::time::{Instant, timeout};
 use crate::decode::{Fault, Format, Frame, Limits};
 use crate::decode::{HEADER, frame, header};
 use crate::engine::turns::Turns;
+use crate::error::IngestError;
 use crate::options::Options;
 
 /// How long a child may refuse a piece of its document.
@@ -76,7 +76,7 @@ impl Children {
         &self,
         workspace: &str,
         format: Format,
-    ) -> Result<Feeding<'_>, Error> {
+    ) -> Result<Feeding<'_>, IngestError> {
         let place = self.place(workspace).await;
         let settings = &self.settings;
         let child = Command::new(&settings.program)
@@ -92,17 +92,11 @@ impl Children {
             .spawn();
         let mut child = child.map_err(|error| {
             tracing::error!(%error, "a process that reads documents cannot be started");
-            Error::new(
-                ErrorCode::Unavailable,
-                "documents cannot be read at the moment",
-            )
+            IngestError::NoReader
         })?;
         let (input, output) = (child.stdin.take(), child.stdout.take());
         let (Some(input), Some(output)) = (input, output) else {
-            return Err(Error::new(
-                ErrorCode::Internal,
-                "a document reader has no pipes",
-            ));
+            return Err(IngestError::NoPipes);
         };
         Ok(Feeding {
             input: Some(input),

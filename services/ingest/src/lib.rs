@@ -8,40 +8,16 @@
 //! apart in a child process ([`decode::run`]). Nothing is kept here.
 
 mod child;
-mod chunker;
+mod cut;
 pub mod decode;
-mod decoder;
 mod engine;
-mod fault;
+mod error;
+mod handlers;
 mod options;
 mod parts;
+mod processors;
 mod source;
-
-use tg_mesh::{Mesh, Processor};
+mod take_apart;
 
 pub use options::Options;
-
-/// Documents of one flow that are taken apart at once.
-const DOCUMENTS: usize = 4;
-/// Texts of one flow that are cut at once.
-const TEXTS: usize = 16;
-
-/// The processors of this service.
-pub fn processors(_: &Mesh, options: Options) -> Vec<Processor> {
-    let types = ["collection"];
-    vec![
-        Processor::new("document-decoder")
-            .reads("input", decoder::Decoder::new(options))
-            .watches(&types)
-            .concurrency(DOCUMENTS),
-        Processor::new("chunker")
-            .reads("input", chunker::Chunker::new())
-            .watches(&types)
-            .concurrency(TEXTS),
-    ]
-}
-
-/// The time for provenance.
-fn now() -> String {
-    chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Micros, true)
-}
+pub use processors::processors;

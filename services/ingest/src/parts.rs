@@ -4,14 +4,14 @@
 use std::collections::HashMap;
 
 use tg_clients::library::{Child, Library};
-use tg_mesh::{ConsumeError, Cx};
+use tg_mesh::Cx;
 use tg_provenance::{
     Kind, Making, PartFacts, PartKind, part, part_alone, section_id, stable_id, text_hash,
 };
 use tg_runs::RunContext;
 use tg_schemas::msg::{TextDocument, Triples};
 
-use crate::fault::met;
+use crate::error::IngestError;
 use crate::source::About;
 
 /// Longest section in bytes.
@@ -72,7 +72,7 @@ impl<'a> Parts<'a> {
     }
 
     /// A page. One without text is passed over.
-    pub(crate) async fn page(&mut self, number: u32, text: String) -> Result<(), ConsumeError> {
+    pub(crate) async fn page(&mut self, number: u32, text: String) -> Result<(), IngestError> {
         self.last_page = number;
         if text.trim().is_empty() {
             return Ok(());
@@ -86,7 +86,7 @@ impl<'a> Parts<'a> {
     }
 
     /// A section. One without text is passed over.
-    pub(crate) async fn section(&mut self, text: String) -> Result<(), ConsumeError> {
+    pub(crate) async fn section(&mut self, text: String) -> Result<(), IngestError> {
         if text.trim().is_empty() {
             return Ok(());
         }
@@ -101,7 +101,7 @@ impl<'a> Parts<'a> {
         title: String,
         text: String,
         page: u32,
-    ) -> Result<(), ConsumeError> {
+    ) -> Result<(), IngestError> {
         self.count += 1;
         self.bytes += text.len();
         let child = Child { id, title, text };
@@ -113,7 +113,7 @@ impl<'a> Parts<'a> {
     }
 
     /// Lets go what is left.
-    pub(crate) async fn finish(&mut self) -> Result<(), ConsumeError> {
+    pub(crate) async fn finish(&mut self) -> Result<(), IngestError> {
         let batch = std::mem::take(&mut self.batch);
         self.bytes = 0;
         for kind in [PartKind::Page, PartKind::Section] {
@@ -126,8 +126,8 @@ impl<'a> Parts<'a> {
         Ok(())
     }
 
-    async fn send(&self, kind: PartKind, parts: &[&Part]) -> Result<(), ConsumeError> {
-        let fault = |error| met(&self.about.metadata.root, error);
+    async fn send(&self, kind: PartKind, parts: &[&Part]) -> Result<(), IngestError> {
+        let fault = |error| IngestError::asked(&self.about.metadata.root, error);
         let children: Vec<Child> = parts.iter().map(|part| part.child.clone()).collect();
         let library = Library::of_flow(self.cx);
         let word = match kind {

@@ -2,11 +2,11 @@
 //! library, as everything that is cited must be found there.
 
 use tg_clients::library::Library;
-use tg_mesh::{ConsumeError, Cx};
+use tg_mesh::Cx;
 use tg_provenance::{DocumentFacts, document};
 use tg_schemas::msg::{Metadata, Triples};
 
-use crate::fault::{met, refused};
+use crate::error::{IngestError, Unreadable};
 
 /// What a record is about.
 #[derive(Debug, Clone)]
@@ -58,11 +58,11 @@ pub(crate) async fn keep(
     about: About,
     kind: &str,
     content: &[u8],
-) -> Result<About, ConsumeError> {
+) -> Result<About, IngestError> {
     if content.is_empty() {
-        return Err(refused(&about.id, "is empty"));
+        return Err(IngestError::unreadable(&about.id, Unreadable::Empty));
     }
-    let fault = |error| met(&about.id, error);
+    let fault = |error| IngestError::asked(&about.id, error);
     let kept = Library::of_flow(cx).ensure(&about.id, kind, content).await;
     let id = kept.map_err(fault)?;
     let triples = Triples {

@@ -27,23 +27,38 @@ pub struct Cutting {
     pub overlap: usize,
 }
 
+/// Parameters that do not say how to cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum CuttingError {
+    /// There is no such chunker.
+    #[error("chunker: must be 'recursive' or 'token'")]
+    Method,
+    /// This parameter is not a number.
+    #[error("{0}: must be a whole number")]
+    NotWhole(&'static str),
+    /// No chunk may have that size.
+    #[error("chunk-size: must be between 1 and {LARGEST}")]
+    Size,
+    /// Chunks would not get on.
+    #[error("chunk-overlap: must be less than chunk-size")]
+    Overlap,
+}
+
 /// Largest size; a chunk has to fit into a prompt.
 const LARGEST: usize = 1_000_000;
 
 impl Cutting {
     /// Reads parameters `chunker` (`recursive` or `token`), `chunk-size` and `chunk-overlap`. The error names
     /// the parameter.
-    pub fn read<'a>(parameter: impl Fn(&str) -> Option<&'a str>) -> Result<Self, String> {
+    pub fn read<'a>(parameter: impl Fn(&str) -> Option<&'a str>) -> Result<Self, CuttingError> {
         let (method, size, overlap) = match parameter("chunker") {
             None | Some("recursive") => (Method::Recursive, 2000, 100),
             Some("token") => (Method::Token, 250, 15),
-            Some(_) => return Err("chunker: must be 'recursive' or 'token'".to_owned()),
+            Some(_) => return Err(CuttingError::Method),
         };
-        let number = |name: &str, default: usize| match parameter(name).map(str::trim) {
+        let number = |name: &'static str, default: usize| match parameter(name).map(str::trim) {
             None | Some("") => Ok(default),
-            Some(text) => text
-                .parse()
-                .map_err(|_| format!("{name}: must be a whole number")),
+            Some(text) => text.parse().map_err(|_| CuttingError::NotWhole(name)),
         };
         let cutting = Self {
             method,
@@ -51,10 +66,10 @@ impl Cutting {
             overlap: number("chunk-overlap", overlap)?,
         };
         if cutting.size == 0 || cutting.size > LARGEST {
-            return Err(format!("chunk-size: must be between 1 and {LARGEST}"));
+            return Err(CuttingError::Size);
         }
         if cutting.overlap >= cutting.size {
-            return Err("chunk-overlap: must be less than chunk-size".to_owned());
+            return Err(CuttingError::Overlap);
         }
         Ok(cutting)
     }
@@ -141,7 +156,7 @@ mod tests {
 
     use super::*;
 
-    fn read(pairs: &[(&str, &'static str)]) -> Result<Cutting, String> {
+    fn read(pairs: &[(&str, &'static str)]) -> Result<Cutting, CuttingError> {
         Cutting::read(|name| {
             pairs
                 .iter()
@@ -162,13 +177,14 @@ mod tests {
             (token.method, token.size, token.overlap),
             (Method::Token, 250, 20)
         );
-        for (name, value) in [
-            ("chunk-size", "many"),
-            ("chunk-size", "0"),
-            ("chunk-overlap", "2000"),
-            ("chunker", "x"),
+        for (name, value, error) in [
+            ("chunk-size", "many", CuttingError::NotWhole("chunk-size")),
+            ("chunk-size", "0", CuttingError::Size),
+            ("chunk-overlap", "2000", CuttingError::Overlap),
+            ("chunker", "x", CuttingError::Method),
         ] {
-            assert!(read(&[(name, value)]).unwrap_err().starts_with(name));
+            assert_eq!(read(&[(name, value)]), Err(error));
+            assert!(error.to_string().starts_with(name));
         }
     }
 

@@ -1,24 +1,19 @@
-//! The chunker: text to chunks, each kept in the library, described in the graph and handed to extractors.
+//! Text to chunks, each kept in the library, described in the graph and handed to extractors.
 
-use std::sync::Arc;
-
-use async_trait::async_trait;
 use futures::{StreamExt, TryStreamExt, stream};
 use tg_clients::library::{Child, Library};
-use tg_mesh::{ConsumeError, Cx, RecordConsumer};
+use tg_mesh::Cx;
 use tg_provenance::{Making, PartFacts, PartKind, part, part_alone};
 use tg_runs::RunContext;
+use tg_schemas::Error;
 use tg_schemas::limits::STREAM_PIECE;
-use tg_schemas::msg::{Chunk, TextDocument, Triples};
-use tg_schemas::{Error, ErrorCode};
-use tokio::sync::Semaphore;
+use tg_schemas::msg::{Chunk, Triples};
 
 use crate::engine::chunks::{Cutting, Named, Naming};
 use crate::engine::text::TextDecoder;
 use crate::engine::window::Windows;
-use crate::fault::{met, refused};
-use crate::now;
-use crate::source::{About, keep};
+use crate::error::{IngestError, Unreadable};
+use crate::source::About;
 
 /// Name in provenance, and the version of what it does.
 const COMPONENT: &str = "chunker";
@@ -32,64 +27,8 @@ const BATCH_LENGTH: u64 = 1 << 20;
 /// Chunk records on their way at once.
 const AT_ONCE: usize = 16;
 
-/// Reads `input` of the chunker.
-pub(crate) struct Chunker {
-    /// Long texts at once.
-    long: Semaphore,
-}
-
-impl Chunker {
-    pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self {
-            long: Semaphore::new(2),
-        })
-    }
-}
-
-#[async_trait]
-impl RecordConsumer<TextDocument> for Chunker {
-    async fn consume(&self, cx: Cx, record: TextDocument) -> Result<(), ConsumeError> {
-        let about = About::new(record.metadata, &record.document_id);
-        if !cx.is_current(&about.metadata.collection) {
-            return Ok(());
-        }
-        let cutting = Cutting::read(|name| cx.parameter(name))
-            .map_err(|why| ConsumeError::Dead(Error::new(ErrorCode::BadRequest, why)))?;
-        let by_itself = record.document_id.is_empty() && !record.text.is_empty();
-        let about = match by_itself {
-            true => keep(&cx, about, "text/plain", record.text.as_bytes()).await?,
-            false if about.id.is_empty() => {
-                let why = "text: is required where no document is named";
-                return Err(ConsumeError::Dead(Error::new(ErrorCode::BadRequest, why)));
-            }
-            false => about,
-        };
-        cx.subject(&about.id);
-        let started_at = now();
-        let mut work = Work {
-            cx: &cx,
-            about: &about,
-            cutting,
-            naming: Naming::of(&about.id),
-            started_at: &started_at,
-            batch: Vec::new(),
-            length: 0,
-            some: false,
-        };
-        let _place;
-        if record.text.is_empty() {
-            let closed = |_| met(&about.id, Error::new(ErrorCode::Unavailable, "stopping"));
-            _place = self.long.acquire().await.map_err(closed)?;
-            work.library().await?;
-        } else {
-            work.window(&record.text).await?;
-        }
-        work.finish().await
-    }
-}
-
 /// One text on its way.
-struct Work<'a> {
+pub(crate) struct Cut<'a> {
     cx: &'a Cx,
     about: &'a About,
     cutting: Cutting,
@@ -102,13 +41,26 @@ struct Work<'a> {
     some: bool,
 }
 
-impl Work<'_> {
-    fn fault(&self, error: Error) -> ConsumeError {
-        met(&self.about.metadata.root, error)
+impl<'a> Cut<'a> {
+    pub(crate) fn new(cx: &'a Cx, about: &'a About, cutting: Cutting, started_at: &'a str) -> Self {
+        Self {
+            cx,
+            about,
+            cutting,
+            naming: Naming::of(&about.id),
+            started_at,
+            batch: Vec::new(),
+            length: 0,
+            some: false,
+        }
+    }
+
+    fn fault(&self, error: Error) -> IngestError {
+        IngestError::asked(&self.about.metadata.root, error)
     }
 
     /// Text from the library, window by window.
-    async fn library(&mut self) -> Result<(), ConsumeError> {
+    pub(crate) async fn library(&mut self) -> Result<(), IngestError> {
         let root = &self.about.metadata.root;
         let library = Library::of_flow(self.cx);
         let content = library.stream(&self.about.id, STREAM_PIECE);
@@ -119,16 +71,16 @@ impl Work<'_> {
         while let Some(piece) = pieces.next().await.map_err(|error| self.fault(error))? {
             some |= !piece.is_empty();
             let pushed = decoder.push(&piece, windows.text());
-            pushed.map_err(|why| refused(root, why))?;
+            pushed.map_err(|why| IngestError::unreadable(root, why))?;
             while let Some(window) = windows.full() {
                 self.window(&window).await?;
             }
         }
         if !some {
-            return Err(refused(root, "is empty"));
+            return Err(IngestError::unreadable(root, Unreadable::Empty));
         }
         let finished = decoder.finish(windows.text());
-        finished.map_err(|why| refused(root, why))?;
+        finished.map_err(|why| IngestError::unreadable(root, why))?;
         while let Some(window) = windows.full() {
             self.window(&window).await?;
         }
@@ -136,14 +88,18 @@ impl Work<'_> {
     }
 
     /// Lets go what is left. Blank text is told like none, or its document would be complete and never found.
-    async fn finish(&mut self) -> Result<(), ConsumeError> {
+    pub(crate) async fn finish(&mut self) -> Result<(), IngestError> {
         match self.some {
             true => self.flush().await,
-            false => Err(refused(&self.about.metadata.root, "has no text")),
+            false => Err(IngestError::unreadable(
+                &self.about.metadata.root,
+                Unreadable::NoText,
+            )),
         }
     }
 
-    async fn window(&mut self, text: &str) -> Result<(), ConsumeError> {
+    /// A piece of text that ends where it may be cut.
+    pub(crate) async fn window(&mut self, text: &str) -> Result<(), IngestError> {
         let slices = self.cutting.split(text);
         for slices in slices.chunks(BATCH) {
             // Batches go on over windows, and end where they are full.
@@ -162,7 +118,7 @@ impl Work<'_> {
     }
 
     /// Keeps, describes and hands on what is in the batch.
-    async fn flush(&mut self) -> Result<(), ConsumeError> {
+    async fn flush(&mut self) -> Result<(), IngestError> {
         let batch = std::mem::take(&mut self.batch);
         self.length = 0;
         if batch.is_empty() {

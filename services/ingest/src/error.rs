@@ -1,0 +1,184 @@
+//! What can go wrong with a record, and what becomes of it: what may pass by itself is tried again, all else waits for
+//! people to look at.
+
+use std::fmt;
+
+use tg_mesh::ConsumeError;
+use tg_schemas::{Error, ErrorCode};
+
+use crate::decode::Fault;
+use crate::engine::chunks::CuttingError;
+use crate::engine::kind::Refusal;
+use crate::engine::text::NoText;
+
+/// Most bad pages that an error names.
+const NAMED: usize = 20;
+
+/// A record that was not processed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IngestError {
+    /// The flow's parameters say how to cut text, and not well.
+    #[error(transparent)]
+    Cutting(#[from] CuttingError),
+    /// The record has neither content, in this field, nor a document's name.
+    #[error("{0}: is required where no document is named")]
+    Unnamed(&'static str),
+    /// A document will never be read.
+    #[error("document '{id}' {why}")]
+    Unreadable {
+        /// Which.
+        id: String,
+        /// Why.
+        why: Unreadable,
+    },
+    /// No process that takes documents apart can be started.
+    #[error("documents cannot be read at the moment")]
+    NoReader,
+    /// A process that takes documents apart came without its pipes.
+    #[error("a document reader has no pipes")]
+    NoPipes,
+    /// The service is stopping.
+    #[error("stopping")]
+    Stopping,
+    /// Another service that had to be asked about a document.
+    #[error("document '{id}': {}", .error.message)]
+    Asked {
+        /// Which.
+        id: String,
+        /// What it said.
+        error: Error,
+    },
+}
+
+/// Why a document will never be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unreadable {
+    /// There is nothing in it.
+    Empty,
+    /// There is no text in it.
+    NoText,
+    /// It came in a record, as something that is not base64.
+    NotBase64,
+    /// It is of no kind that is read.
+    Kind(Refusal),
+    /// It is not the text that it seems to be.
+    Text(NoText),
+    /// It could not be taken apart.
+    Decode(Fault),
+    /// It took too long, or too much memory, after this page.
+    After(u32),
+    /// These pages could not be read; the others were.
+    Pages(Vec<u32>),
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("is empty"),
+            Self::NoText => f.write_str("has no text"),
+            Self::NotBase64 => f.write_str("is not base64"),
+            Self::Kind(why) => why.fmt(f),
+            Self::Text(why) => why.fmt(f),
+            Self::Decode(why) => why.fmt(f),
+            Self::After(page) => write!(f, "could be read only up to page {page}"),
+            Self::Pages(bad) => {
+                let named: Vec<String> = bad.iter().take(NAMED).map(u32::to_string).collect();
+                write!(f, "has pages that cannot be read: {}", named.join(", "))?;
+                if let more @ 1.. = bad.len().saturating_sub(NAMED) {
+                    write!(f, " and {more} more")?;
+                }
+                f.write_str("; the others were processed")
+            }
+        }
+    }
+}
+
+impl From<Refusal> for Unreadable {
+    fn from(why: Refusal) -> Self {
+        Self::Kind(why)
+    }
+}
+
+impl From<NoText> for Unreadable {
+    fn from(why: NoText) -> Self {
+        Self::Text(why)
+    }
+}
+
+impl From<Fault> for Unreadable {
+    fn from(why: Fault) -> Self {
+        Self::Decode(why)
+    }
+}
+
+impl IngestError {
+    /// A document will never be read.
+    pub(crate) fn unreadable(document: &str, why: impl Into<Unreadable>) -> Self {
+        Self::Unreadable {
+            id: document.to_owned(),
+            why: why.into(),
+        }
+    }
+
+    /// What another service said of a document.
+    pub(crate) fn asked(document: &str, error: Error) -> Self {
+        Self::Asked {
+            id: document.to_owned(),
+            error,
+        }
+    }
+}
+
+impl From<IngestError> for ConsumeError {
+    fn from(error: IngestError) -> Self {
+        let text = error.to_string();
+        let code = match error {
+            IngestError::Asked { error, .. } => {
+                return match Self::from(error) {
+                    Self::Dead(error) => Self::Dead(Error {
+                        message: text,
+                        ..error
+                    }),
+                    retry => retry,
+                };
+            }
+            IngestError::Cutting(_) | IngestError::Unnamed(_) | IngestError::Unreadable { .. } => {
+                ErrorCode::BadRequest
+            }
+            IngestError::NoReader | IngestError::Stopping => ErrorCode::Unavailable,
+            IngestError::NoPipes => ErrorCode::Internal,
+        };
+        Self::from(Error::new(code, text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bad_pages_are_named_up_to_a_bound() {
+        let told = |pages| Unreadable::Pages(pages).to_string();
+        assert!(told(vec![3, 7]).contains(": 3, 7;"));
+        let many: Vec<u32> = (1..=50).collect();
+        assert!(told(many).contains("19, 20 and 30 more;"));
+    }
+
+    #[test]
+    fn what_passes_by_itself_is_tried_again_and_all_else_names_its_document() {
+        let busy = Error::new(ErrorCode::Busy, "later");
+        let retried = ConsumeError::from(IngestError::asked("d", busy.clone()));
+        assert!(matches!(retried, ConsumeError::Retry { error, .. } if error == busy));
+        let gone = Error::new(ErrorCode::NotFound, "is not there");
+        let dead = ConsumeError::from(IngestError::asked("d", gone));
+        assert!(
+            matches!(&dead, ConsumeError::Dead(error) if error.message == "document 'd': is not there"
+                && error.code() == ErrorCode::NotFound)
+        );
+        let dead = ConsumeError::from(IngestError::unreadable("d", Unreadable::Empty));
+        assert!(
+            matches!(&dead, ConsumeError::Dead(error) if error.message == "document 'd' is empty"
+                && error.code() == ErrorCode::BadRequest)
+        );
+    }
+}

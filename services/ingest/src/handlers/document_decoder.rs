@@ -1,0 +1,96 @@
+//! `document-decoder`: a document comes in, in the record or by its name; its pages or sections go on.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use base64::Engine;
+use tg_clients::library::{BASE64, Content, Library};
+use tg_mesh::{ConsumeError, Cx, RecordConsumer};
+use tg_runs::RunContext;
+use tg_schemas::limits::STREAM_PIECE;
+use tg_schemas::msg::Document;
+
+use super::now;
+use crate::child::Children;
+use crate::engine::kind::{self, Kind};
+use crate::error::{IngestError, Unreadable};
+use crate::options::Options;
+use crate::parts::Parts;
+use crate::source::{About, keep};
+use crate::take_apart::TakeApart;
+
+/// Reads `input` of the decoder.
+pub(crate) struct Decoder {
+    children: Children,
+}
+
+impl Decoder {
+    pub(crate) fn new(options: Options) -> Arc<Self> {
+        Arc::new(Self {
+            children: Children::new(options),
+        })
+    }
+}
+
+#[async_trait]
+impl RecordConsumer<Document> for Decoder {
+    async fn consume(&self, cx: Cx, record: Document) -> Result<(), ConsumeError> {
+        let about = About::new(record.metadata, &record.document_id);
+        if !cx.is_current(&about.metadata.collection) {
+            return Ok(());
+        }
+        let (about, declared, pieces) = match record.data.is_empty() {
+            true => named(&cx, about).await?,
+            false => brought(&cx, about, &record.data).await?,
+        };
+        cx.subject(&about.id);
+        let started_at = now();
+        let mut parts = Parts::new(&cx, &about, &started_at);
+        let document = TakeApart {
+            children: &self.children,
+            workspace: cx.workspace(),
+            about: &about,
+            pieces,
+            head: Vec::new(),
+        };
+        Ok(document.run(&declared, &mut parts).await?)
+    }
+}
+
+/// The document that a record names, its declared kind and its content in the library.
+async fn named(cx: &Cx, about: About) -> Result<(About, String, Content), IngestError> {
+    if about.id.is_empty() {
+        return Err(IngestError::Unnamed("data"));
+    }
+    let library = Library::of_flow(cx);
+    let fault = |error| IngestError::asked(&about.id, error);
+    let known = library.describe(&about.id).await.map_err(fault)?;
+    let pieces = library.stream(&about.id, STREAM_PIECE).map_err(fault)?;
+    Ok((about, known.kind, pieces))
+}
+
+/// The document that a record brings, kept in the library.
+async fn brought(
+    cx: &Cx,
+    about: About,
+    data: &str,
+) -> Result<(About, String, Content), IngestError> {
+    let content = BASE64.decode(data);
+    let not_base64 = |_| IngestError::unreadable(&about.id, Unreadable::NotBase64);
+    let content = content.map_err(not_base64)?;
+    let kind = mime(&content);
+    let about = keep(cx, about, kind, &content).await?;
+    Ok((about, kind.to_owned(), Content::here(content)))
+}
+
+/// MIME type of content that came without one.
+fn mime(content: &[u8]) -> &'static str {
+    let head = &content[..content.len().min(kind::HEAD)];
+    match kind::detect(head, "") {
+        Ok(Kind::Pdf) => "application/pdf",
+        Ok(Kind::Html) => "text/html",
+        Ok(Kind::Docx) => kind::DOCX,
+        Ok(Kind::Text) => "text/plain",
+        Err(_) => "application/octet-stream",
+    }
+}

@@ -1,0 +1,26 @@
+//! The processors `document-decoder` and `chunker`.
+
+use tg_mesh::{Mesh, Processor};
+
+use crate::handlers::{Chunker, Decoder};
+use crate::options::Options;
+
+/// Documents of one flow that are taken apart at once.
+const DOCUMENTS: usize = 4;
+/// Texts of one flow that are cut at once.
+const TEXTS: usize = 16;
+
+/// The processors of this service, to be hosted.
+pub fn processors(_: &Mesh, options: Options) -> Vec<Processor> {
+    let types = ["collection"];
+    vec![
+        Processor::new("document-decoder")
+            .reads("input", Decoder::new(options))
+            .watches(&types)
+            .concurrency(DOCUMENTS),
+        Processor::new("chunker")
+            .reads("input", Chunker::new())
+            .watches(&types)
+            .concurrency(TEXTS),
+    ]
+}

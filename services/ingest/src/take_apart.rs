@@ -1,0 +1,128 @@
+//! Documents of any kind to pages or sections of text.
+
+use tg_clients::library::Content;
+
+use crate::child::Children;
+use crate::decode::{Fault, Format, Frame};
+use crate::engine::kind::{self, Kind};
+use crate::engine::text::{TextDecoder, tidy};
+use crate::engine::window::Windows;
+use crate::error::{IngestError, Unreadable};
+use crate::parts::{Parts, SECTION};
+use crate::source::About;
+
+/// One document on its way.
+pub(crate) struct TakeApart<'a> {
+    pub(crate) children: &'a Children,
+    pub(crate) workspace: &'a str,
+    pub(crate) about: &'a About,
+    pub(crate) pieces: Content,
+    /// What was read to see what it is.
+    pub(crate) head: Vec<u8>,
+}
+
+impl TakeApart<'_> {
+    /// Reads the document, as what its first bytes and then `declared` say it is.
+    pub(crate) async fn run(
+        mut self,
+        declared: &str,
+        parts: &mut Parts<'_>,
+    ) -> Result<(), IngestError> {
+        let head = self.head().await?;
+        let kind = kind::detect(head, declared);
+        match kind.map_err(|why| IngestError::unreadable(&self.about.id, why))? {
+            Kind::Pdf => self.child(Format::Pdf, parts).await,
+            Kind::Html => self.child(Format::Html, parts).await,
+            Kind::Docx => self.child(Format::Docx, parts).await,
+            Kind::Text => self.text(parts).await,
+        }
+    }
+
+    async fn next(&mut self) -> Result<Option<Vec<u8>>, IngestError> {
+        let next = self.pieces.next().await;
+        next.map_err(|error| IngestError::asked(&self.about.id, error))
+    }
+
+    /// Reads enough to see what it is.
+    async fn head(&mut self) -> Result<&[u8], IngestError> {
+        while self.head.len() < kind::HEAD {
+            match self.next().await? {
+                Some(piece) if self.head.is_empty() => self.head = piece,
+                Some(piece) => self.head.extend_from_slice(&piece),
+                None => break,
+            }
+        }
+        Ok(&self.head[..self.head.len().min(kind::HEAD)])
+    }
+
+    /// Text as it is, window by window.
+    async fn text(&mut self, parts: &mut Parts<'_>) -> Result<(), IngestError> {
+        let refuse = |why| IngestError::unreadable(&self.about.id, why);
+        let mut windows = Windows::new(SECTION);
+        let mut decoder = TextDecoder::default();
+        let mut piece = Some(std::mem::take(&mut self.head));
+        let mut text = String::new();
+        while let Some(bytes) = piece {
+            decoder.push(&bytes, &mut text).map_err(refuse)?;
+            windows.text().push_str(&text);
+            text.clear();
+            while let Some(window) = windows.full() {
+                parts.section(tidy(&window)).await?;
+            }
+            piece = self
+                .pieces
+                .next()
+                .await
+                .map_err(|error| IngestError::asked(&self.about.id, error))?;
+        }
+        decoder.finish(windows.text()).map_err(refuse)?;
+        parts.section(tidy(&windows.last())).await?;
+        if parts.is_empty() {
+            return Err(IngestError::unreadable(&self.about.id, Unreadable::NoText));
+        }
+        parts.finish().await
+    }
+
+    /// What only a child may take apart.
+    async fn child(&mut self, format: Format, parts: &mut Parts<'_>) -> Result<(), IngestError> {
+        let started = self.children.start(self.workspace, format).await;
+        let mut feeding = started?;
+        let mut piece = Some(std::mem::take(&mut self.head));
+        while let Some(bytes) = piece {
+            feeding.feed(&bytes).await;
+            piece = self.next().await?;
+        }
+        let mut telling = feeding.fed();
+        let mut windows = Windows::new(SECTION);
+        let mut bad = Vec::new();
+        let fault = loop {
+            match telling.next().await {
+                Frame::Page(number, text) => parts.page(number, text).await?,
+                Frame::BadPage(number) => bad.push(number),
+                Frame::Text(text) => {
+                    windows.text().push_str(&text);
+                    while let Some(window) = windows.full() {
+                        parts.section(window).await?;
+                    }
+                }
+                Frame::End => break None,
+                Frame::Fault(fault) => break Some(fault),
+            }
+        };
+        drop(telling);
+        if fault.is_none() {
+            parts.section(windows.last()).await?;
+        }
+        // What could be read goes on, also of a document that is refused in the end.
+        parts.finish().await?;
+        let why = match fault {
+            Some(Fault::TooSlow | Fault::Died) if !parts.is_empty() => {
+                Unreadable::After(parts.last_page())
+            }
+            Some(fault) => fault.into(),
+            None if bad.is_empty() => return Ok(()),
+            None => Unreadable::Pages(bad),
+        };
+        Err(IngestError::unreadable(&self.about.id, why))
+    }
+}
