@@ -1,20 +1,20 @@
 //! The chunk that a record carries, as extractors see it.
 
-use tg_mesh::{ConsumeError, Cx};
+use tg_mesh::Cx;
 use tg_runs::RunContext;
 use tg_schemas::msg::{Chunk, Metadata};
-use tg_schemas::{Error, ErrorCode};
 
 use crate::engine::Source;
+use crate::error::ExtractError;
 
 /// A chunk with something to read.
-pub(super) struct Piece {
-    pub(super) source: Source,
-    pub(super) text: String,
+pub(crate) struct Piece {
+    pub(crate) source: Source,
+    pub(crate) text: String,
 }
 
 /// Takes a record apart. `None` when there is nothing to do: no text, or its collection is no more.
-pub(super) fn piece(cx: &Cx, chunk: Chunk) -> Result<Option<Piece>, ConsumeError> {
+pub(crate) fn piece(cx: &Cx, chunk: Chunk) -> Result<Option<Piece>, ExtractError> {
     let metadata = chunk.metadata.unwrap_or_default();
     let id = if chunk.document_id.is_empty() {
         metadata.id.clone()
@@ -23,8 +23,7 @@ pub(super) fn piece(cx: &Cx, chunk: Chunk) -> Result<Option<Piece>, ConsumeError
     };
     cx.subject(&id);
     if id.is_empty() {
-        let fault = Error::new(ErrorCode::BadRequest, "document_id: the chunk has no id");
-        return Err(ConsumeError::Dead(fault));
+        return Err(ExtractError::NoId);
     }
     let blank = !chunk.chunk.chars().any(char::is_alphanumeric);
     if blank || !cx.is_current(&metadata.collection) {

@@ -1,20 +1,26 @@
 //! Chunks to triples, entity contexts and rows: the `kg-extract-*` processors.
 //!
-//! * [`engine`]: definitions and relationships from a model's reply, with labels, provenance and contexts.
-//! * [`ontology`]: the same along ontologies, with what does not fit left out and told.
-//! * [`rows`]: rows of declared tables.
+//! * [`engine`]: definitions and relationships from a model's reply, with labels, provenance and contexts;
+//!   [`engine::ontology`] the same along ontologies, with what does not fit left out and told; [`engine::rows`] rows of
+//!   declared tables.
 //! * [`store`]: the ledger of replies. A model's reply is kept before anything follows from it, so a repeat
 //!   says the same and costs nothing.
 //! * [`processors`]: the processors.
 //!
 //! The crate never talks to a model; it asks the flow's prompt service, embeddings and agent.
 
+mod chunk;
 pub mod engine;
-pub mod ontology;
+mod error;
+mod handlers;
+mod ontologies;
 mod options;
-pub mod rows;
-mod service;
+mod processors;
+mod ready;
+mod replies;
 pub mod store;
+mod write;
 
+pub use error::ExtractError;
 pub use options::Options;
-pub use service::processors;
+pub use processors::processors;

@@ -1,15 +1,4 @@
-//! The extractors as processors of the mesh: thin handlers over one desk that asks and remembers.
-
-mod agent;
-mod chunk;
-mod keys;
-mod knowledge;
-mod models;
-mod ontology;
-mod ready;
-mod reply_cache;
-mod rows;
-mod write;
+//! The extractors as processors of the mesh, over one cache of replies.
 
 use std::sync::Arc;
 
@@ -17,9 +6,11 @@ use tg_collections::reaper;
 use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
 
 use crate::engine::knowledge::Content;
+use crate::handlers::{Agent, Knowledge, OntologyExtractor, RowsOf};
+use crate::ontologies::ONTOLOGIES;
 use crate::options::Options;
+use crate::replies::{ReplyCache, keys};
 use crate::store::Ledger;
-use reply_cache::ReplyCache;
 
 /// Where the service keeps its replies below the data directory.
 const FILE: &str = "extract.sqlite";
@@ -54,7 +45,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
             .owns(store.clone())
     };
     let knowledge = |extractor, prompts, content| {
-        Arc::new(knowledge::Knowledge {
+        Arc::new(Knowledge {
             cache: cache.clone(),
             extractor,
             prompts,
@@ -74,15 +65,12 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     vec![
         of("kg-extract-definitions").reads("input", definitions),
         of("kg-extract-relationships").reads("input", relationships),
-        of("kg-extract-agent").reads("input", Arc::new(agent::Agent::new(cache.clone()))),
+        of("kg-extract-agent").reads("input", Arc::new(Agent::new(cache.clone()))),
         of("kg-extract-rows")
             .watches(&[tg_schemas::table::TABLE])
-            .reads("input", Arc::new(rows::RowsOf::new(cache.clone()))),
+            .reads("input", Arc::new(RowsOf::new(cache.clone()))),
         of("kg-extract-ontology")
-            .watches(&[ontology::ONTOLOGIES])
-            .reads(
-                "input",
-                Arc::new(ontology::OntologyExtractor::new(cache, options)),
-            ),
+            .watches(&[ONTOLOGIES])
+            .reads("input", Arc::new(OntologyExtractor::new(cache, options))),
     ]
 }

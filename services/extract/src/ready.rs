@@ -13,7 +13,7 @@ const MOST: usize = 256;
 type Made<T> = HashMap<String, (Arc<Rows>, Arc<T>)>;
 
 /// One kind of thing that is made of rows.
-pub(super) struct Ready<T>(Mutex<Made<T>>);
+pub(crate) struct Ready<T>(Mutex<Made<T>>);
 
 impl<T> Default for Ready<T> {
     fn default() -> Self {
@@ -23,14 +23,14 @@ impl<T> Default for Ready<T> {
 
 impl<T> Ready<T> {
     /// What was made of these very rows.
-    pub(super) fn get(&self, workspace: &str, rows: &Arc<Rows>) -> Option<Arc<T>> {
+    pub(crate) fn get(&self, workspace: &str, rows: &Arc<Rows>) -> Option<Arc<T>> {
         let made = self.0.lock();
         let (known, made) = made.get(workspace)?;
         Arc::ptr_eq(known, rows).then(|| made.clone())
     }
 
     /// Remembers what was made. At the bound everything is forgotten and made again when it is needed.
-    pub(super) fn put(&self, workspace: &str, rows: Arc<Rows>, made: T) -> Arc<T> {
+    pub(crate) fn put(&self, workspace: &str, rows: Arc<Rows>, made: T) -> Arc<T> {
         let made = Arc::new(made);
         let mut all = self.0.lock();
         if all.len() >= MOST && !all.contains_key(workspace) {

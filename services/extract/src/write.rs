@@ -1,24 +1,25 @@
 //! Writing what was found: one record of triples and one of contexts for a chunk, unless it is very much.
 
-use tg_mesh::{ConsumeError, Cx};
+use tg_mesh::Cx;
 use tg_runs::RunContext;
+use tg_schemas::Error;
 use tg_schemas::msg::{EntityContext, EntityContexts, Triples};
 
-use super::chunk::Piece;
+use crate::chunk::Piece;
 use crate::engine::found::{Found, How, RECORD};
 
 /// Spec that triples are written to.
-pub(super) const TRIPLES: &str = "triples";
+pub(crate) const TRIPLES: &str = "triples";
 /// Spec that contexts are written to; flows made for other releases lack it for some extractors.
 const CONTEXTS: &str = "entity-contexts";
 
 /// Writes facts, labels, provenance and contexts. Nothing was found: nothing is written.
-pub(super) async fn write(
+pub(crate) async fn write(
     cx: &Cx,
     piece: &Piece,
     how: &How<'_>,
     found: Found,
-) -> Result<(), ConsumeError> {
+) -> Result<(), Error> {
     if found.bad > 0 {
         cx.effect("bad-lines", found.bad as i64);
     }

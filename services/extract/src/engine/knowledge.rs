@@ -40,6 +40,22 @@ pub fn read(content: Content, items: &Items) -> Found {
     found
 }
 
+/// Whether an item of a reply says anything of the kind.
+pub fn usable(content: Content) -> fn(&Value) -> bool {
+    fn one(content: Content, item: &Value) -> bool {
+        let items = Items {
+            values: vec![item.clone()],
+            bad: 0,
+        };
+        !read(content, &items).is_empty()
+    }
+    match content {
+        Content::Definitions => |item| one(Content::Definitions, item),
+        Content::Relationships => |item| one(Content::Relationships, item),
+        Content::Mixed => |item| one(Content::Mixed, item),
+    }
+}
+
 fn is_definition(item: &Value) -> bool {
     match field(item, &["type"]).and_then(Value::as_str) {
         Some(kind) => kind.eq_ignore_ascii_case("definition"),

@@ -7,16 +7,16 @@ use minijinja::{Environment, UndefinedBehavior, context};
 use serde::Deserialize;
 use serde_json::Map;
 use tg_mesh::{Ask, ConsumeError, Cx, Deadline, RecordConsumer};
+use tg_schemas::Error;
 use tg_schemas::msg::{AgentRequest, AgentResponse, Chunk};
-use tg_schemas::{Error, ErrorCode};
 
-use super::chunk::piece;
-use super::keys::PROMPTS;
-use super::knowledge::{how, usable};
-use super::reply_cache::{PATIENCE, Paid, Question, ReplyCache};
-use super::write::write;
+use crate::chunk::piece;
 use crate::engine::items::{self, Items};
-use crate::engine::knowledge::{Content, read};
+use crate::engine::knowledge::{Content, read, usable};
+use crate::error::ExtractError;
+use crate::replies::keys::PROMPTS;
+use crate::replies::{PATIENCE, Paid, Question, ReplyCache};
+use crate::write::write;
 
 const EXTRACTOR: &str = "kg-extract-agent";
 const PROMPT: &str = "agent-kg-extract";
@@ -25,20 +25,18 @@ const SHOWN_AGAIN: usize = 4 << 10;
 /// Instructions that rendering may take.
 const FUEL: u64 = 100_000;
 
-pub(super) struct Agent {
+/// Reads `input` of `kg-extract-agent`.
+pub(crate) struct Agent {
     cache: Arc<ReplyCache>,
 }
 
 impl Agent {
-    pub(super) fn new(cache: Arc<ReplyCache>) -> Self {
+    pub(crate) fn new(cache: Arc<ReplyCache>) -> Self {
         Self { cache }
     }
-}
 
-#[async_trait]
-impl RecordConsumer<Chunk> for Agent {
-    async fn consume(&self, cx: Cx, chunk: Chunk) -> Result<(), ConsumeError> {
-        let Some(piece) = piece(&cx, chunk)? else {
+    async fn extract(&self, cx: &Cx, chunk: Chunk) -> Result<(), ExtractError> {
+        let Some(piece) = piece(cx, chunk)? else {
             return Ok(());
         };
         let question = Question {
@@ -52,19 +50,26 @@ impl RecordConsumer<Chunk> for Agent {
         let collection = piece.source.metadata.collection.as_str();
         let usable = usable(Content::Mixed);
         let pay = async {
-            let asked = render(&cx, &piece.text)?;
-            let (answer, model) = ask(&cx, asked.clone(), collection).await?;
+            let asked = render(cx, &piece.text)?;
+            let (answer, model) = ask(cx, asked.clone(), collection).await?;
             let items = items::of_text(&answer);
             if items.values.iter().any(usable) || !is_unreadable(&items) {
                 return Ok(Paid { items, model });
             }
-            let (answer, model) = ask(&cx, repair(&asked, &answer), collection).await?;
+            let (answer, model) = ask(cx, repair(&asked, &answer), collection).await?;
             let items = items::of_text(&answer);
             Ok(Paid { items, model })
         };
-        let reply = self.cache.reply(&cx, question, usable, pay).await?;
+        let reply = self.cache.reply(cx, question, usable, pay).await?;
         let found = read(Content::Mixed, &reply.items);
-        write(&cx, &piece, &how(EXTRACTOR, &reply, None), found).await
+        Ok(write(cx, &piece, &reply.how(EXTRACTOR, None), found).await?)
+    }
+}
+
+#[async_trait]
+impl RecordConsumer<Chunk> for Agent {
+    async fn consume(&self, cx: Cx, chunk: Chunk) -> Result<(), ConsumeError> {
+        Ok(self.extract(&cx, chunk).await?)
     }
 }
 
@@ -113,16 +118,11 @@ struct Row {
 }
 
 /// The prompt with the text in it.
-fn render(cx: &Cx, text: &str) -> Result<String, Error> {
-    let row = cx
-        .config()
-        .get(cx.workspace(), PROMPTS, &format!("template.{PROMPT}"))
-        .ok_or_else(|| {
-            let text = format!("prompt '{PROMPT}' does not exist in this workspace");
-            Error::new(ErrorCode::NotFound, text)
-        })?;
-    let broken =
-        |why: String| Error::new(ErrorCode::BadRequest, format!("prompt '{PROMPT}': {why}"));
+fn render(cx: &Cx, text: &str) -> Result<String, ExtractError> {
+    let key = format!("template.{PROMPT}");
+    let row = cx.config().get(cx.workspace(), PROMPTS, &key);
+    let row = row.ok_or(ExtractError::UnknownPrompt(PROMPT))?;
+    let broken = |why: String| ExtractError::BrokenPrompt { id: PROMPT, why };
     let row: Row = serde_json::from_str(&row).map_err(|error| broken(error.to_string()))?;
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Chainable);

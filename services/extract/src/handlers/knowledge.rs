@@ -3,28 +3,27 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde_json::{Map, Value};
+use serde_json::Map;
 use tg_mesh::{ConsumeError, Cx, RecordConsumer};
 use tg_schemas::msg::Chunk;
 
-use super::chunk::piece;
-use super::reply_cache::{Question, Reply, ReplyCache, Usable};
-use super::write::write;
-use crate::engine::found::How;
-use crate::engine::items::Items;
-use crate::engine::knowledge::{Content, read};
+use crate::chunk::piece;
+use crate::engine::knowledge::{Content, read, usable};
+use crate::error::ExtractError;
+use crate::replies::{Question, ReplyCache};
+use crate::write::write;
 
-pub(super) struct Knowledge {
-    pub(super) cache: Arc<ReplyCache>,
-    pub(super) extractor: &'static str,
-    pub(super) prompts: &'static [&'static str],
-    pub(super) content: Content,
+/// Reads `input` of both.
+pub(crate) struct Knowledge {
+    pub(crate) cache: Arc<ReplyCache>,
+    pub(crate) extractor: &'static str,
+    pub(crate) prompts: &'static [&'static str],
+    pub(crate) content: Content,
 }
 
-#[async_trait]
-impl RecordConsumer<Chunk> for Knowledge {
-    async fn consume(&self, cx: Cx, chunk: Chunk) -> Result<(), ConsumeError> {
-        let Some(piece) = piece(&cx, chunk)? else {
+impl Knowledge {
+    async fn extract(&self, cx: &Cx, chunk: Chunk) -> Result<(), ExtractError> {
+        let Some(piece) = piece(cx, chunk)? else {
             return Ok(());
         };
         let question = Question {
@@ -36,38 +35,17 @@ impl RecordConsumer<Chunk> for Knowledge {
         };
         let reply = self
             .cache
-            .prompt(&cx, question, usable(self.content))
+            .prompt(cx, question, usable(self.content))
             .await?;
         let found = read(self.content, &reply.items);
         let ontology = cx.parameter("ontology");
-        write(&cx, &piece, &how(self.extractor, &reply, ontology), found).await
+        Ok(write(cx, &piece, &reply.how(self.extractor, ontology), found).await?)
     }
 }
 
-/// Whether an item of a reply says anything of the kind.
-pub(super) fn usable(content: Content) -> Usable {
-    fn one(content: Content, item: &Value) -> bool {
-        let items = Items {
-            values: vec![item.clone()],
-            bad: 0,
-        };
-        !read(content, &items).is_empty()
-    }
-    match content {
-        Content::Definitions => |item| one(Content::Definitions, item),
-        Content::Relationships => |item| one(Content::Relationships, item),
-        Content::Mixed => |item| one(Content::Mixed, item),
-    }
-}
-
-/// How a reply came to be.
-pub(super) fn how<'a>(extractor: &'a str, reply: &'a Reply, ontology: Option<&'a str>) -> How<'a> {
-    How {
-        extractor,
-        version: env!("CARGO_PKG_VERSION"),
-        asked_at: &reply.asked_at,
-        model: &reply.model,
-        prompt_version: &reply.prompt_version,
-        ontology,
+#[async_trait]
+impl RecordConsumer<Chunk> for Knowledge {
+    async fn consume(&self, cx: Cx, chunk: Chunk) -> Result<(), ConsumeError> {
+        Ok(self.extract(&cx, chunk).await?)
     }
 }

@@ -1,156 +1,65 @@
 //! `kg-extract-ontology`: what a text says in the terms of the workspace's ontologies, and nothing else.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use parking_lot::Mutex;
-use tg_clients::embeddings::embed;
 use tg_mesh::{ConsumeError, Cx, RecordConsumer};
 use tg_runs::RunContext;
+use tg_schemas::Error;
 use tg_schemas::msg::{Chunk, Triples};
-use tg_schemas::{Error, ErrorCode};
 
-use super::chunk::{Piece, piece};
-use super::knowledge::how;
-use super::ready::Ready;
-use super::reply_cache::{PATIENCE, Question, ReplyCache, later};
-use super::write::{TRIPLES, write};
+use crate::chunk::{Piece, piece};
 use crate::engine::found::RECORD;
-use crate::ontology::{Index, Ontologies, check, close, describe, named_in, says_something};
-use crate::ontology::{segments, terms};
+use crate::engine::ontology::{Ontologies, check, describe, says_something, terms};
+use crate::error::ExtractError;
+use crate::ontologies::ReadyOntologies;
 use crate::options::Options;
+use crate::replies::{Question, ReplyCache};
+use crate::write::{TRIPLES, write};
 
-/// Config type of ontologies.
-pub(super) const ONTOLOGIES: &str = "ontology";
 const EXTRACTOR: &str = "kg-extract-ontology";
-/// Flows whose indexes are kept ready.
-const READY: usize = 64;
-/// Texts of one embeddings request.
-const BATCH: usize = 128;
 /// Violations that a remark quotes.
 const QUOTED: usize = 5;
 
-/// An index that is made once, by whoever comes first.
-type Slot = tokio::sync::Mutex<Option<Arc<Index>>>;
-/// By workspace and flow, with the version of the ontologies.
-type Indexes = HashMap<(String, String), (String, Arc<Slot>)>;
-
-pub(super) struct OntologyExtractor {
+/// Reads `input` of `kg-extract-ontology`.
+pub(crate) struct OntologyExtractor {
     cache: Arc<ReplyCache>,
-    options: Options,
-    ready: Ready<Ontologies>,
-    indexes: Mutex<Indexes>,
+    ready: ReadyOntologies,
 }
 
 #[async_trait]
 impl RecordConsumer<Chunk> for OntologyExtractor {
     async fn consume(&self, cx: Cx, chunk: Chunk) -> Result<(), ConsumeError> {
-        let Some(piece) = piece(&cx, chunk)? else {
-            return Ok(());
-        };
-        let ontologies = self.ontologies(&cx).await?;
-        if ontologies.elements().is_empty() {
-            return match ontologies.faults() {
-                [] => Ok(()),
-                faults => Err(ConsumeError::Dead(Error::new(
-                    ErrorCode::BadRequest,
-                    faults.join("; "),
-                ))),
-            };
-        }
-        let chosen = self.choose(&cx, &ontologies, &piece.text).await;
-        let chosen = chosen.map_err(|error| later(&cx, error))?;
-        if !chosen.is_empty() {
-            self.extract(&cx, &piece, &ontologies, &chosen).await?;
-        }
-        self.describe(&cx, &piece, &ontologies).await
+        Ok(self.read(&cx, chunk).await?)
     }
 }
 
 impl OntologyExtractor {
-    pub(super) fn new(cache: Arc<ReplyCache>, options: Options) -> Self {
+    pub(crate) fn new(cache: Arc<ReplyCache>, options: Options) -> Self {
         Self {
             cache,
-            options,
-            ready: Ready::default(),
-            indexes: Mutex::default(),
+            ready: ReadyOntologies::new(options),
         }
     }
 
-    async fn ontologies(&self, cx: &Cx) -> Result<Arc<Ontologies>, Error> {
-        let rows = cx.config().values(cx.workspace(), ONTOLOGIES);
-        if let Some(ontologies) = self.ready.get(cx.workspace(), &rows) {
-            return Ok(ontologies);
+    async fn read(&self, cx: &Cx, chunk: Chunk) -> Result<(), ExtractError> {
+        let Some(piece) = piece(cx, chunk)? else {
+            return Ok(());
+        };
+        let ontologies = self.ready.get(cx).await?;
+        if ontologies.elements().is_empty() {
+            return match ontologies.faults() {
+                [] => Ok(()),
+                faults => Err(ExtractError::Declared(faults.to_vec())),
+            };
         }
-        let texts = rows.clone();
-        let reading = tokio::task::spawn_blocking(move || {
-            Ontologies::read(texts.iter().map(|(key, value)| (key.as_str(), &**value)))
-        });
-        let read = reading.await;
-        let read =
-            read.map_err(|_| Error::new(ErrorCode::Internal, "the ontologies were not read"))?;
-        Ok(self.ready.put(cx.workspace(), rows, read))
-    }
-
-    /// What of the ontologies the text is about.
-    async fn choose(
-        &self,
-        cx: &Cx,
-        ontologies: &Ontologies,
-        text: &str,
-    ) -> Result<BTreeSet<usize>, Error> {
-        if ontologies.elements().len() < self.options.bypass_below {
-            return Ok((0..ontologies.elements().len()).collect());
+        let chosen = self.ready.choose(cx, &ontologies, &piece.text).await;
+        let chosen = chosen.map_err(|error| ExtractError::asked(cx, error))?;
+        if !chosen.is_empty() {
+            self.extract(cx, &piece, &ontologies, &chosen).await?;
         }
-        let mut chosen = named_in(ontologies, text);
-        let sentences = embed(cx, segments(text), Some(PATIENCE)).await?;
-        let index = self.index(cx, ontologies, &sentences.model).await?;
-        let (top_k, threshold) = (self.options.top_k, self.options.threshold);
-        chosen.extend(index.near(sentences.vectors, top_k, threshold));
-        Ok(close(ontologies, &chosen))
-    }
-
-    /// The index of this flow's ontologies, by the model that its embeddings use now.
-    async fn index(
-        &self,
-        cx: &Cx,
-        ontologies: &Ontologies,
-        model: &str,
-    ) -> Result<Arc<Index>, Error> {
-        let slot = self.slot(cx, ontologies.version());
-        let mut slot = slot.lock().await;
-        if let Some(index) = &*slot
-            && index.model == model
-        {
-            return Ok(index.clone());
-        }
-        let mut vectors = Vec::with_capacity(ontologies.elements().len());
-        let mut texts = Index::texts(ontologies);
-        while !texts.is_empty() {
-            let rest = texts.split_off(texts.len().min(BATCH));
-            vectors.extend(embed(cx, texts, Some(PATIENCE)).await?.vectors);
-            texts = rest;
-        }
-        let index = Arc::new(Index::new(model.to_owned(), vectors));
-        *slot = Some(index.clone());
-        Ok(index)
-    }
-
-    fn slot(&self, cx: &Cx, version: &str) -> Arc<Slot> {
-        let key = (cx.workspace().to_owned(), cx.flow().to_owned());
-        let mut indexes = self.indexes.lock();
-        if let Some((known, slot)) = indexes.get(&key)
-            && known == version
-        {
-            return slot.clone();
-        }
-        if indexes.len() >= READY && !indexes.contains_key(&key) {
-            indexes.clear();
-        }
-        let slot = Arc::<Slot>::default();
-        indexes.insert(key, (version.to_owned(), slot.clone()));
-        slot
+        self.describe(cx, &piece, &ontologies).await
     }
 
     async fn extract(
@@ -159,7 +68,7 @@ impl OntologyExtractor {
         piece: &Piece,
         ontologies: &Ontologies,
         chosen: &BTreeSet<usize>,
-    ) -> Result<(), ConsumeError> {
+    ) -> Result<(), ExtractError> {
         let question = Question {
             extractor: EXTRACTOR,
             prompts: &["extract-with-ontologies"],
@@ -198,7 +107,7 @@ impl OntologyExtractor {
             1 => used.first().copied(),
             _ => None,
         };
-        write(cx, piece, &how(EXTRACTOR, &reply, ontology), checked.found).await
+        Ok(write(cx, piece, &reply.how(EXTRACTOR, ontology), checked.found).await?)
     }
 
     /// Writes what the ontologies say of their elements, once for each flow and collection.
@@ -207,7 +116,7 @@ impl OntologyExtractor {
         cx: &Cx,
         piece: &Piece,
         ontologies: &Ontologies,
-    ) -> Result<(), ConsumeError> {
+    ) -> Result<(), ExtractError> {
         let ledger = self.cache.ledger().await?;
         let collection = piece.source.metadata.collection.as_str();
         let generation = cx.generation(collection);

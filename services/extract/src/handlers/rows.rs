@@ -8,12 +8,12 @@ use tg_mesh::{ConsumeError, Cx, RecordConsumer};
 use tg_runs::RunContext;
 use tg_schemas::msg::{Chunk, ExtractedObject, Metadata};
 use tg_schemas::table::{TABLE, Table};
-use tg_schemas::{Error, ErrorCode};
 
-use super::chunk::{Piece, piece};
-use super::ready::Ready;
-use super::reply_cache::{Question, ReplyCache};
-use crate::rows::{Rows, read, term};
+use crate::chunk::{Piece, piece};
+use crate::engine::rows::{Rows, read, term};
+use crate::error::ExtractError;
+use crate::ready::Ready;
+use crate::replies::{Question, ReplyCache};
 
 const EXTRACTOR: &str = "kg-extract-rows";
 /// Characters of the chunk that go with its rows.
@@ -27,13 +27,14 @@ struct Tables {
     faults: Vec<String>,
 }
 
-pub(super) struct RowsOf {
+/// Reads `input` of `kg-extract-rows`.
+pub(crate) struct RowsOf {
     cache: Arc<ReplyCache>,
     ready: Ready<Tables>,
 }
 
 impl RowsOf {
-    pub(super) fn new(cache: Arc<ReplyCache>) -> Self {
+    pub(crate) fn new(cache: Arc<ReplyCache>) -> Self {
         Self {
             cache,
             ready: Ready::default(),
@@ -58,7 +59,7 @@ impl RowsOf {
         self.ready.put(cx.workspace(), rows, tables)
     }
 
-    async fn ask(&self, cx: &Cx, piece: &Piece, table: &Table) -> Result<Rows, ConsumeError> {
+    async fn ask(&self, cx: &Cx, piece: &Piece, table: &Table) -> Result<Rows, ExtractError> {
         let question = Question {
             extractor: EXTRACTOR,
             prompts: &["extract-rows"],
@@ -70,23 +71,20 @@ impl RowsOf {
         let reply = self.cache.prompt(cx, question, Value::is_object).await?;
         Ok(read(table, &reply.items))
     }
-}
 
-#[async_trait]
-impl RecordConsumer<Chunk> for RowsOf {
-    async fn consume(&self, cx: Cx, chunk: Chunk) -> Result<(), ConsumeError> {
-        let Some(piece) = piece(&cx, chunk)? else {
+    async fn extract(&self, cx: &Cx, chunk: Chunk) -> Result<(), ExtractError> {
+        let Some(piece) = piece(cx, chunk)? else {
             return Ok(());
         };
-        let tables = self.tables(&cx);
+        let tables = self.tables(cx);
         let mut faults = tables.faults.clone();
         let mut all = Vec::with_capacity(tables.tables.len());
         // Every reply is there before anything is written, so that a retry writes the same again.
         for table in &tables.tables {
-            match self.ask(&cx, &piece, table).await {
+            match self.ask(cx, &piece, table).await {
                 Ok(rows) => all.push((table, rows)),
-                Err(ConsumeError::Dead(error)) => faults.push(error.message),
-                Err(retry) => return Err(retry),
+                Err(error) if error.is_dead() => faults.push(error.to_string()),
+                Err(error) => return Err(error),
             }
         }
         for (table, rows) in all {
@@ -100,11 +98,15 @@ impl RecordConsumer<Chunk> for RowsOf {
         }
         match faults.is_empty() {
             true => Ok(()),
-            false => Err(ConsumeError::Dead(Error::new(
-                ErrorCode::BadRequest,
-                faults.join("; "),
-            ))),
+            false => Err(ExtractError::Declared(faults)),
         }
+    }
+}
+
+#[async_trait]
+impl RecordConsumer<Chunk> for RowsOf {
+    async fn consume(&self, cx: Cx, chunk: Chunk) -> Result<(), ConsumeError> {
+        Ok(self.extract(&cx, chunk).await?)
     }
 }
 

@@ -8,54 +8,68 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tg_clients::prompt::Prompts;
-use tg_mesh::{ConsumeError, Cx, OwnedStore};
+use tg_mesh::{Cx, OwnedStore};
 use tg_runs::RunContext;
-use tg_schemas::{Error, ErrorCode, Retry};
+use tg_schemas::Error;
 
 use super::keys::{self, Determined};
 use super::models::Models;
+use crate::engine::found::How;
 use crate::engine::items::{self, Items};
+use crate::error::ExtractError;
 use crate::store::{Kept, Ledger, ReplyLedger};
 
 /// How long one reply may take.
-pub(super) const PATIENCE: Duration = Duration::from_secs(600);
-/// Tries of one record at a model that keeps failing, each of which may cost.
-const TRIES: u32 = 5;
+pub(crate) const PATIENCE: Duration = Duration::from_secs(600);
 
 /// What is asked about a chunk.
-pub(super) struct Question<'a> {
+pub(crate) struct Question<'a> {
     /// Who asks: processor id.
-    pub(super) extractor: &'static str,
+    pub(crate) extractor: &'static str,
     /// The prompt, and others whose text has a part in the reply.
-    pub(super) prompts: &'static [&'static str],
+    pub(crate) prompts: &'static [&'static str],
     /// Processor that renders it.
-    pub(super) renderer: &'static str,
+    pub(crate) renderer: &'static str,
     /// The chunk's text.
-    pub(super) text: &'a str,
+    pub(crate) text: &'a str,
     /// Other values of the prompt.
-    pub(super) terms: Map<String, Value>,
+    pub(crate) terms: Map<String, Value>,
 }
 
 /// A reply, paid for now or before.
 #[derive(Debug, Clone)]
-pub(super) struct Reply {
-    pub(super) items: Items,
-    pub(super) model: String,
-    pub(super) asked_at: String,
-    pub(super) prompt_version: String,
+pub(crate) struct Reply {
+    pub(crate) items: Items,
+    pub(crate) model: String,
+    pub(crate) asked_at: String,
+    pub(crate) prompt_version: String,
+}
+
+impl Reply {
+    /// How a reply came to be.
+    pub(crate) fn how<'a>(&'a self, extractor: &'a str, ontology: Option<&'a str>) -> How<'a> {
+        How {
+            extractor,
+            version: env!("CARGO_PKG_VERSION"),
+            asked_at: &self.asked_at,
+            model: &self.model,
+            prompt_version: &self.prompt_version,
+            ontology,
+        }
+    }
 }
 
 /// A reply that has just been paid for.
-pub(super) struct Paid {
+pub(crate) struct Paid {
     /// Items, a JSON array.
-    pub(super) items: Items,
-    pub(super) model: String,
+    pub(crate) items: Items,
+    pub(crate) model: String,
 }
 
 /// Whether an item of a reply can be used at all.
-pub(super) type Usable = fn(&Value) -> bool;
+pub(crate) type Usable = fn(&Value) -> bool;
 
-pub(super) struct ReplyCache {
+pub(crate) struct ReplyCache {
     store: Arc<OwnedStore<Ledger>>,
     models: Models,
     /// Replies that are being asked for, so that nobody asks twice. Those that nobody holds any more go when
@@ -64,7 +78,7 @@ pub(super) struct ReplyCache {
 }
 
 impl ReplyCache {
-    pub(super) fn new(store: Arc<OwnedStore<Ledger>>) -> Self {
+    pub(crate) fn new(store: Arc<OwnedStore<Ledger>>) -> Self {
         Self {
             store,
             models: Models::default(),
@@ -73,17 +87,17 @@ impl ReplyCache {
     }
 
     /// What is kept. Fails while another process keeps it.
-    pub(super) async fn ledger(&self) -> Result<Arc<dyn ReplyLedger>, Error> {
+    pub(crate) async fn ledger(&self) -> Result<Arc<dyn ReplyLedger>, Error> {
         Ok(self.store.get().await?)
     }
 
     /// The reply to a question by the prompt service.
-    pub(super) async fn prompt(
+    pub(crate) async fn prompt(
         &self,
         cx: &Cx,
         question: Question<'_>,
         usable: Usable,
-    ) -> Result<Reply, ConsumeError> {
+    ) -> Result<Reply, ExtractError> {
         let prompt = question.prompts[0];
         let mut terms = BTreeMap::new();
         for (name, value) in &question.terms {
@@ -108,18 +122,18 @@ impl ReplyCache {
     }
 
     /// The kept reply to a question, or the one that `pay` gets; it is not polled unless it has to be.
-    pub(super) async fn reply(
+    pub(crate) async fn reply(
         &self,
         cx: &Cx,
         question: Question<'_>,
         usable: Usable,
         pay: impl Future<Output = Result<Paid, Error>> + Send,
-    ) -> Result<Reply, ConsumeError> {
+    ) -> Result<Reply, ExtractError> {
         let ledger = self.ledger().await?;
         let rows = cx.config().values(cx.workspace(), keys::PROMPTS);
         let prompt_version = keys::prompt_version(&rows, question.prompts);
         let model = self.models.behind(cx, question.renderer).await;
-        let model = model.map_err(|error| later(cx, error))?;
+        let model = model.map_err(|error| ExtractError::asked(cx, error))?;
         let workspace = cx.workspace_key();
         let determined = Determined {
             workspace: workspace.as_str(),
@@ -148,18 +162,15 @@ impl ReplyCache {
             return Ok(known(kept));
         }
         let asked_at = chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Micros, true);
-        let paid = pay.await.map_err(|error| later(cx, error))?;
+        let paid = pay.await.map_err(|error| ExtractError::asked(cx, error))?;
         metrics::counter!("tg_extract_replies_total", "from" => "model").increment(1);
         cx.effect("model-calls", 1);
         let good = paid.items.values.iter().filter(|item| usable(item)).count();
         let lines = paid.items.values.len() + paid.items.bad;
         if good == 0 && lines > 0 {
             // Not kept: whoever tries again wants another reply.
-            let text = format!(
-                "{}: the model's reply could not be read ({lines} lines)",
-                question.extractor
-            );
-            return Err(ConsumeError::Dead(Error::new(ErrorCode::Provider, text)));
+            let extractor = question.extractor;
+            return Err(ExtractError::Unreadable { extractor, lines });
         }
         let kept = Kept {
             reply: serde_json::to_string(&paid.items.values).unwrap_or_default(),
@@ -175,7 +186,7 @@ impl ReplyCache {
     }
 
     /// Whose turn it is to ask for a reply.
-    pub(super) fn turn(&self, key: &str) -> Arc<tokio::sync::Mutex<()>> {
+    pub(crate) fn turn(&self, key: &str) -> Arc<tokio::sync::Mutex<()>> {
         let mut asking = self.asking.lock();
         if let Some(turn) = asking.get(key).and_then(Weak::upgrade) {
             return turn;
@@ -184,16 +195,5 @@ impl ReplyCache {
         let turn = Arc::default();
         asking.insert(key.to_owned(), Arc::downgrade(&turn));
         turn
-    }
-}
-
-/// A failure on the way to a reply: what a person has to put right is dead, everything else is tried again,
-/// which the mesh bounds; a model that answers, but with failures, fewer times.
-pub(super) fn later(cx: &Cx, error: Error) -> ConsumeError {
-    let tried = cx.headers.attempt.unwrap_or(0) + 1;
-    match error.code().retry() {
-        Retry::Never => ConsumeError::Dead(error),
-        Retry::MayFailAgain if tried >= TRIES => ConsumeError::Dead(error),
-        _ => ConsumeError::Retry { error, after: None },
     }
 }

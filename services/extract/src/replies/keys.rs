@@ -5,12 +5,12 @@ use tg_mesh::config_view::Rows;
 use tg_provenance::text_hash;
 
 /// Config type of prompts.
-pub(super) const PROMPTS: &str = "prompt";
+pub(crate) const PROMPTS: &str = "prompt";
 /// Hex digits of a version that people see.
 const SHOWN: usize = 16;
 
 /// Version of a prompt: follows from its template and the system prompt, whoever changes them.
-pub(super) fn prompt_version(rows: &Rows, templates: &[&str]) -> String {
+pub(crate) fn prompt_version(rows: &Rows, templates: &[&str]) -> String {
     let mut all = String::new();
     for key in templates.iter().copied().chain(["system"]) {
         let name = if key == "system" {
@@ -25,19 +25,19 @@ pub(super) fn prompt_version(rows: &Rows, templates: &[&str]) -> String {
 }
 
 /// Everything that determines a reply.
-pub(super) struct Determined<'a> {
-    pub(super) workspace: &'a str,
-    pub(super) extractor: &'a str,
-    pub(super) text: &'a str,
+pub(crate) struct Determined<'a> {
+    pub(crate) workspace: &'a str,
+    pub(crate) extractor: &'a str,
+    pub(crate) text: &'a str,
     /// Other values of the prompt.
-    pub(super) terms: &'a Map<String, Value>,
-    pub(super) prompt_version: &'a str,
-    pub(super) model: &'a str,
+    pub(crate) terms: &'a Map<String, Value>,
+    pub(crate) prompt_version: &'a str,
+    pub(crate) model: &'a str,
 }
 
 impl Determined<'_> {
     /// The key. Only the model, which stands last, can hold a line end.
-    pub(super) fn key(&self) -> String {
+    pub(crate) fn key(&self) -> String {
         let terms = serde_json::to_string(self.terms).unwrap_or_default();
         text_hash(&format!(
             "{}\n{}\n{}\n{}\n{}\n{}",

@@ -14,7 +14,7 @@ const FRESH: Duration = Duration::from_secs(15);
 const MOST: u64 = 4_096;
 
 /// What the text completions of flows said lately.
-pub(super) struct Models(Cache<Topic, String>);
+pub(crate) struct Models(Cache<Topic, String>);
 
 impl Default for Models {
     fn default() -> Self {
@@ -25,7 +25,7 @@ impl Default for Models {
 
 impl Models {
     /// The model behind a prompt service of this flow; empty when nobody can tell, as with foreign services.
-    pub(super) async fn behind(&self, cx: &Cx, prompt: &str) -> Result<String, Error> {
+    pub(crate) async fn behind(&self, cx: &Cx, prompt: &str) -> Result<String, Error> {
         let Some(topic) = behind(cx, prompt) else {
             return Ok(String::new());
         };

@@ -3,7 +3,8 @@
 use tg_collections::WorkspaceStore;
 use tg_schemas::{WorkspaceKey, WorkspaceTombstone};
 
-use super::{Kept, ReplyLedger, SqliteLedger};
+use super::sqlite::SqliteLedger;
+use super::{Kept, ReplyLedger};
 
 /// What the suite needs of an adapter.
 trait Adapter: ReplyLedger + WorkspaceStore {}

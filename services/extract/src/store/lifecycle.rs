@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use tg_collections::{KnownConfig, WorkspaceStore};
 use tg_schemas::{Error, WorkspaceKey, WorkspaceTombstone};
 
-use super::SqliteLedger;
+use super::sqlite::SqliteLedger;
 
 #[async_trait]
 impl WorkspaceStore for SqliteLedger {

@@ -12,10 +12,8 @@ mod conformance;
 use async_trait::async_trait;
 use tg_storage::StorageError;
 
-pub use sqlite::SqliteLedger;
-
 /// The adapter that is used.
-pub type Ledger = SqliteLedger;
+pub use sqlite::SqliteLedger as Ledger;
 
 /// Replies that are kept; then the oldest go.
 const MAX_REPLIES: i64 = 4_000_000;

@@ -1,7 +1,7 @@
 //! Files of triples, terms on their way into the graph, ontologies.
 
 use serde_json::Value;
-use tg_extract::ontology::Ontologies;
+use tg_extract::engine::ontology::Ontologies;
 use tg_graph::convert;
 use tg_graph::formats::{Format, read};
 use tg_schemas::Triple;

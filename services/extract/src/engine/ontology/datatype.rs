@@ -24,7 +24,7 @@ pub(super) fn literal(ranges: &[String], value: &Value) -> Result<Term, String> 
     fitting.ok_or_else(|| {
         let names: Vec<&str> = ranges
             .iter()
-            .map(|range| super::model::local(range))
+            .map(|range| super::element::local(range))
             .collect();
         format!("is not a valid {}", names.join(" or "))
     })

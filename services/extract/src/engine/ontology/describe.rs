@@ -3,7 +3,8 @@
 use tg_provenance::vocabulary::{RDF_TYPE, RDFS_COMMENT, RDFS_LABEL};
 use tg_schemas::{Term, Triple};
 
-use super::model::{Kind, Label, Ontologies};
+use super::element::{Kind, Label};
+use super::model::Ontologies;
 use super::turtle::{OWL, RDFS};
 
 /// The elements: kind, labels, comments, what they are kinds of, from where to where properties lead.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::model::{Element, Kind, Label, Ontology};
+use super::element::{Element, Kind, Label, Ontology};
 use super::turtle::{OWL, RDF, RDFS, XSD};
 
 /// Reads an ontology. The error names the part that is wrong.

@@ -3,6 +3,7 @@
 
 mod datatype;
 mod describe;
+mod element;
 mod json;
 mod model;
 mod prompt;
@@ -11,7 +12,8 @@ mod select;
 mod turtle;
 
 pub use describe::describe;
-pub use model::{Element, Kind, Label, Ontologies, Ontology};
+pub use element::{Element, Kind, Label, Ontology};
+pub use model::Ontologies;
 pub use prompt::terms;
 pub use reply::{Checked, check, says_something};
 pub use select::{Index, close, named_in, segments};

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::model::{Element, Kind, Ontologies, local};
+use super::element::{Element, Kind, local};
+use super::model::Ontologies;
 
 /// Longest comment that is shown, in characters.
 const COMMENT: usize = 300;

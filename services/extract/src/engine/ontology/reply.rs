@@ -8,7 +8,8 @@ use tg_provenance::vocabulary::RDF_TYPE;
 use tg_schemas::Term;
 
 use super::datatype;
-use super::model::{Kind, Ontologies};
+use super::element::Kind;
+use super::model::Ontologies;
 use crate::engine::Found;
 use crate::engine::items::{Items, field, text};
 use crate::engine::names::{clean, entity_iri};

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::model::{Element, Kind, Ontologies, local};
+use super::element::{Element, Kind, local};
+use super::model::Ontologies;
 
 /// Most sentences of a chunk that are compared.
 const SEGMENTS: usize = 64;

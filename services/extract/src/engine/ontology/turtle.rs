@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use oxigraph::io::{RdfFormat, RdfParser};
 use oxigraph::model::{NamedOrBlankNode, Term};
 
-use super::model::{Element, Kind, Label, Ontology, local};
+use super::element::{Element, Kind, Label, Ontology, local};
 
 pub(super) const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
 pub(super) const RDF: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#";

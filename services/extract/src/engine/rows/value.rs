@@ -142,7 +142,10 @@ mod tests {
         }
         let mut small = field(Kind::String);
         small.size = 3;
-        assert!(read(&small, &json!("four")).is_err());
+        assert_eq!(
+            read(&small, &json!("four")).unwrap_err(),
+            "is longer than 3 characters"
+        );
         let mut chosen = field(Kind::String);
         chosen.choices = vec!["Stone".to_owned()];
         assert_eq!(read(&chosen, &json!("stone")).as_deref(), Ok("Stone"));
