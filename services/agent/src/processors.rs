@@ -5,15 +5,14 @@ use std::sync::Arc;
 use tg_mesh::{Mesh, Processor};
 use tg_schemas::processors::STEP_BASE;
 
+use crate::handlers::{Questions, Steps};
 use crate::options::Options;
-use crate::run::{Agent, Questions, Steps, WATCHED};
+use crate::run::leases::CONCURRENCY;
+use crate::run::{Agent, WATCHED};
 use crate::store::Ledger;
 
 /// Its id.
 pub const AGENT: &str = "agent-manager";
-
-/// Steps in progress at once per flow: most of them only wait for a model.
-pub(crate) const CONCURRENCY: usize = 1024;
 
 /// The agent, with its ledger in the data directory. A process that stands by leaves the ledger alone.
 pub fn processors(_: &Mesh, options: Options) -> Vec<Processor> {

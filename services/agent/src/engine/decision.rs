@@ -221,8 +221,3 @@ impl Ending {
 
 /// Wire type of the agent's own errors.
 pub const AGENT_ERROR: &str = "agent-error";
-
-/// An error of the agent itself.
-pub fn agent_error(message: impl Into<String>) -> Error {
-    Error::typed(AGENT_ERROR, message)
-}

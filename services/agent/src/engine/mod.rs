@@ -11,5 +11,6 @@ pub mod chunks;
 pub mod decision;
 pub mod parser;
 pub mod prompt;
+pub mod question;
 pub mod toolset;
 pub mod trace;

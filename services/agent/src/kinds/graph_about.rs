@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 
 use futures::future::try_join_all;
-use tg_schemas::{Error, ErrorCode, Term};
+use tg_schemas::{Error, Term};
 
 use super::sparql::{
     as_iri, iri, literal, naming, no_traces, run, show, show_predicate, with_name,
 };
-use super::{Arguments, Call, Output, limit, text};
+use super::tool_call::{Arguments, Call, Output, limit, text};
+use crate::error::AgentError;
 
 /// Names looked at.
 const CANDIDATES: usize = 200;
@@ -30,10 +31,7 @@ struct Found {
 pub(super) async fn call(call: &Call<'_>, arguments: &Arguments) -> Result<Output, Error> {
     let name = text(arguments, "name");
     if name.is_empty() {
-        return Err(Error::new(
-            ErrorCode::BadRequest,
-            "argument 'name' is required",
-        ));
+        return Err(AgentError::Name.into());
     }
     let limit = limit(arguments, FACTS, MOST_FACTS);
     let found = match as_iri(name) {

@@ -1,11 +1,12 @@
 //! Matches a triple pattern whose parts are IRIs, names or texts.
 
-use tg_schemas::{Error, ErrorCode};
+use tg_schemas::Error;
 
 use super::sparql::{
     as_iri, iri, literal, naming, no_traces, run, show, show_predicate, with_name,
 };
-use super::{Arguments, Call, Output, limit, text};
+use super::tool_call::{Arguments, Call, Output, limit, text};
+use crate::error::AgentError;
 
 /// Triples returned unless asked otherwise.
 const TRIPLES: usize = 50;
@@ -46,10 +47,7 @@ pub(super) async fn call(call: &Call<'_>, arguments: &Arguments) -> Result<Outpu
 
 fn query(subject: &str, predicate: &str, object: &str, limit: usize) -> Result<String, Error> {
     if subject.is_empty() && predicate.is_empty() && object.is_empty() {
-        return Err(Error::new(
-            ErrorCode::BadRequest,
-            "give at least one of 'subject', 'predicate' and 'object'",
-        ));
+        return Err(AgentError::EmptyPattern.into());
     }
     let mut conditions = Vec::new();
     for (variable, given) in [("s", subject), ("p", predicate), ("o", object)] {

@@ -3,7 +3,7 @@
 use tg_schemas::Error;
 
 use super::sparql::{Results, run, show};
-use super::{Arguments, Call, Output, text};
+use super::tool_call::{Arguments, Call, Output, text};
 
 /// Rows or triples returned.
 const ROWS: usize = 100;

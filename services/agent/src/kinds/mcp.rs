@@ -1,9 +1,10 @@
 //! Tools behind the `mcp-tool` processor: MCP servers, and what it has built in.
 
+use tg_schemas::Error;
 use tg_schemas::msg::{ToolRequest, ToolResponse};
-use tg_schemas::{Error, ErrorCode};
 
-use super::{Arguments, Call, Output};
+use super::tool_call::{Arguments, Call, Output};
+use crate::error::AgentError;
 
 const TOOLS: &str = "mcp-tool-request";
 /// Built-in arithmetic.
@@ -18,8 +19,7 @@ pub(super) async fn call(
 ) -> Result<Output, Error> {
     let request = ToolRequest {
         name: name.to_owned(),
-        parameters: serde_json::to_string(arguments)
-            .map_err(|error| Error::new(ErrorCode::Internal, error.to_string()))?,
+        parameters: serde_json::to_string(arguments).map_err(AgentError::from)?,
     };
     let mut ask = call.cx.ask_options();
     ask.id = Some(call.key.clone());

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tg_clients::prompt::Prompts;
 use tg_schemas::Error;
 
-use super::{Arguments, Call, Output};
+use super::tool_call::{Arguments, Call, Output};
 use crate::engine::decision::Usage;
 
 /// Prompt of a plain question.

@@ -7,7 +7,7 @@ use tg_schemas::msg::{
 };
 use tg_schemas::{Error, Reply, Triple};
 
-use super::{Arguments, Call, Output, text};
+use super::tool_call::{Arguments, Call, Output, text};
 use crate::engine::decision::{Explained, Usage};
 
 const GRAPH: &str = "graph-rag-request";

@@ -1,13 +1,14 @@
 //! Tools over rows: `structured-query` asks a question, `row-embeddings-query` searches by meaning.
 
 use serde_json::Value;
+use tg_schemas::Error;
 use tg_schemas::msg::{
     RowEmbeddingsRequest, RowEmbeddingsResponse, RowIndexMatch, StructuredQueryRequest,
     StructuredQueryResponse,
 };
-use tg_schemas::{Error, ErrorCode};
 
-use super::{Arguments, Call, Output, text};
+use super::tool_call::{Arguments, Call, Output, text};
+use crate::error::AgentError;
 
 const QUESTIONS: &str = "structured-query-request";
 const ROWS: &str = "row-embeddings-query-request";
@@ -33,11 +34,10 @@ fn shown(answer: &StructuredQueryResponse) -> Result<String, Error> {
         return if errors.is_empty() {
             Ok("No data returned".to_owned())
         } else {
-            Err(Error::new(ErrorCode::Tool, errors))
+            Err(AgentError::Rows(errors).into())
         };
     }
-    let mut text = serde_json::to_string_pretty(&data)
-        .map_err(|error| Error::new(ErrorCode::Internal, error.to_string()))?;
+    let mut text = serde_json::to_string_pretty(&data).map_err(AgentError::from)?;
     if !errors.is_empty() {
         text.push_str(&format!("\nErrors: {errors}"));
     }

@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value};
 use tg_schemas::msg::{ToolServiceRequest, ToolServiceResponse};
-use tg_schemas::{Error, ErrorCode, Topic};
+use tg_schemas::{Error, Topic};
 
-use super::{Arguments, Call, Output};
+use super::tool_call::{Arguments, Call, Output};
+use crate::error::AgentError;
 
 pub(super) async fn call(
     call: &Call<'_>,
@@ -12,10 +13,7 @@ pub(super) async fn call(
     config: &Map<String, Value>,
     arguments: &Arguments,
 ) -> Result<Output, Error> {
-    let json = |map: &Map<String, Value>| {
-        serde_json::to_string(map)
-            .map_err(|error| Error::new(ErrorCode::Internal, error.to_string()))
-    };
+    let json = |map: &Map<String, Value>| serde_json::to_string(map).map_err(AgentError::from);
     let question = ToolServiceRequest {
         config: json(config)?,
         arguments: json(arguments)?,

@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use tg_schemas::msg::{SparqlQueryRequest, SparqlQueryResponse};
-use tg_schemas::{Error, ErrorCode, Term, Triple};
+use tg_schemas::{Error, Term, Triple};
 
-use super::Call;
+use super::tool_call::Call;
+use crate::error::AgentError;
 
 const QUERIES: &str = "sparql-request";
 /// Predicates that name things.
@@ -84,14 +85,11 @@ pub(super) fn literal(text: &str) -> String {
 }
 
 /// An IRI for a query; refused if it could end the brackets.
-pub(super) fn iri(text: &str) -> Result<String, Error> {
+pub(super) fn iri(text: &str) -> Result<String, AgentError> {
     let bad =
         |c: char| c <= ' ' || matches!(c, '<' | '>' | '"' | '{' | '}' | '|' | '^' | '`' | '\\');
     if text.is_empty() || text.contains(bad) {
-        return Err(Error::new(
-            ErrorCode::BadRequest,
-            format!("'{text}' is not an IRI"),
-        ));
+        return Err(AgentError::NotIri(text.to_owned()));
     }
     Ok(format!("<{text}>"))
 }

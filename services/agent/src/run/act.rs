@@ -5,20 +5,19 @@ use tg_mesh::Deadline;
 use tg_provenance::Reason;
 use tg_schemas::msg::{AgentRun, AgentRunStep};
 use tg_schemas::processors::STEP_BASE;
-use tg_schemas::{Error, ErrorCode};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::Stop;
 use super::execution::StepExecution;
 use super::step::begin_at_once;
 use super::titles;
 use crate::engine::arguments;
 use crate::engine::bounds::{self, MAX_IN_VAIN, MAX_OBSERVATION, MAX_SAME, MAX_SHOWN};
 use crate::engine::chunks;
-use crate::engine::decision::{Decision, Ending, Observation, Taken, agent_error};
+use crate::engine::decision::{Decision, Ending, Observation, Taken};
 use crate::engine::toolset::{self, Tool, ToolSet};
 use crate::engine::trace::{self, Stored};
+use crate::error::{AgentError, Stop};
 use crate::kinds::{self, Call};
 
 impl StepExecution {
@@ -117,11 +116,8 @@ impl StepExecution {
         let Some(out) = self.out.take() else {
             return Ok(());
         };
-        let internal = |error: serde_json::Error| {
-            Stop::Fault(Error::new(ErrorCode::Internal, error.to_string()))
-        };
         let address = out.release();
-        next.reply = serde_json::to_string(&address).map_err(internal)?;
+        next.reply = serde_json::to_string(&address).map_err(AgentError::from)?;
         self.agent.leases.publishing(&next.run, self.step + 1);
         begin_at_once(&self.agent, &self.cx, &next, address);
         let topic = self.cx.own_topic(STEP_BASE).map_err(Stop::Fault)?;
@@ -181,11 +177,11 @@ impl StepExecution {
         let (action, text) = decision.action();
         let before = bounds::calls_before(&self.run, action, &text);
         if before + 1 >= MAX_IN_VAIN {
-            let what = match &decision.taken {
-                Taken::Unreadable { .. } => "the model's replies cannot be read".to_owned(),
-                _ => format!("the model keeps repeating the same call of '{action}'"),
+            let error = match &decision.taken {
+                Taken::Unreadable { .. } => AgentError::Unreadable,
+                _ => AgentError::Repeating(action.to_owned()),
             };
-            return Err(Stop::End(Ending::new(Reason::Error, &agent_error(what))));
+            return Err(Stop::End(Ending::new(Reason::Error, &error.into())));
         }
         let (name, given) = match &decision.taken {
             Taken::Action { name, arguments } => (name, arguments.clone()),

@@ -12,16 +12,17 @@ use tg_clients::neighbours::Neighbours;
 use tg_clients::traces::{Text, TraceWriter};
 use tg_mesh::{Cx, Responder};
 use tg_provenance::{Event, Reason, Session};
+use tg_schemas::Error;
 use tg_schemas::msg::{AgentResponse, AgentRun};
-use tg_schemas::{Error, ErrorCode};
 
+use super::agent::{Agent, now_ms};
 use super::titles;
-use super::{Agent, Stop, now_ms};
 use crate::engine::bounds::own_steps;
 use crate::engine::chunks;
-use crate::engine::decision::{Decision, Ending, Observation, Taken, Usage, agent_error};
+use crate::engine::decision::{Decision, Ending, Observation, Taken, Usage};
 use crate::engine::toolset::ToolSet;
 use crate::engine::trace::{self, Stored};
+use crate::error::{AgentError, Stop};
 use crate::store::{Ledger, Piece, PieceKind, StepRow};
 
 /// A detached run waits this long for an asker who takes nothing; then it goes on without one.
@@ -104,7 +105,7 @@ impl StepExecution {
         }
         let limit = usize::try_from(self.agent.options.max_iterations).unwrap_or(usize::MAX);
         if own_steps(&self.run).len() >= limit {
-            let error = agent_error("Too many agent iterations");
+            let error = AgentError::Iterations.into();
             return Err(Stop::End(Ending::new(Reason::MaxIterations, &error)));
         }
         let tools = self.agent.tools.of(&self.cx);
@@ -188,10 +189,7 @@ impl StepExecution {
     async fn conclude(&mut self, mut ending: Ending) -> Result<(), Stop> {
         if ending.reason() == Reason::Cancelled && self.cx.mesh.shutdown().is_cancelled() {
             // It is this process that goes, not the asker: another one takes the step up.
-            return Err(Stop::Fault(Error::new(
-                ErrorCode::Unavailable,
-                "the process stops",
-            )));
+            return Err(AgentError::Stopping.into());
         }
         if ending.seq.is_none() {
             ending.seq = self.out.as_ref().map(Responder::next_seq);
@@ -311,9 +309,9 @@ impl StepExecution {
     /// The fault as the run ends with it: whoever is gone or late is the reason, not what failed by it.
     pub(super) fn ending(&self, error: &Error) -> Stop {
         Stop::End(if self.cx.cancel.is_cancelled() {
-            Ending::from_error(&Error::new(ErrorCode::Cancelled, "cancelled"))
+            Ending::from_error(&AgentError::Cancelled.into())
         } else if self.cx.deadline.passed() {
-            Ending::from_error(&Error::new(ErrorCode::Timeout, "the deadline has passed"))
+            Ending::from_error(&AgentError::Timeout.into())
         } else {
             Ending::from_error(error)
         })

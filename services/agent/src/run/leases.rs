@@ -12,14 +12,16 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 /// Entries kept of each kind; the oldest go first.
 const KEEP: usize = 8192;
+/// Steps in progress at once per flow: most of them only wait for a model.
+pub(crate) const CONCURRENCY: usize = 1024;
 /// Steps that are begun before their record comes: as many as records that are handled at once.
-const AT_ONCE: usize = crate::processors::CONCURRENCY;
+const AT_ONCE: usize = CONCURRENCY;
 
 /// A run and the number of one of its steps.
 type Key = (Arc<str>, u32);
 
 /// See the module.
-pub(super) struct StepLeases {
+pub(crate) struct StepLeases {
     state: Mutex<State>,
     /// An asker said where it stands.
     told: Notify,
@@ -75,19 +77,19 @@ impl<K: Eq + Hash + Clone> Recent<K> {
 }
 
 /// The lease of one step, for one handler of this process; given up when dropped.
-pub(super) struct StepLease {
+pub(crate) struct StepLease {
     leases: Arc<StepLeases>,
     key: Key,
 }
 
 impl StepLease {
     /// Number of the step.
-    pub(super) fn step(&self) -> u32 {
+    pub(crate) fn step(&self) -> u32 {
         self.key.1
     }
 
     /// Gives the step up as done: a record of it that comes later has nothing to do.
-    pub(super) fn done(self) {
+    pub(crate) fn done(self) {
         self.leases.state.lock().done.add(self.key.clone());
     }
 }
@@ -102,7 +104,7 @@ impl Drop for StepLease {
 
 impl StepLeases {
     /// Takes a step; `None` while another handler has it.
-    pub(super) fn take(self: &Arc<Self>, run: &str, step: u32) -> Option<StepLease> {
+    pub(crate) fn take(self: &Arc<Self>, run: &str, step: u32) -> Option<StepLease> {
         let key: Key = (run.into(), step);
         match self.state.lock().busy.entry(key.clone()) {
             Entry::Occupied(_) => None,
@@ -115,7 +117,7 @@ impl StepLeases {
     }
 
     /// Takes a step as soon as no other handler has it.
-    pub(super) async fn take_soon(self: &Arc<Self>, run: &str, step: u32) -> StepLease {
+    pub(crate) async fn take_soon(self: &Arc<Self>, run: &str, step: u32) -> StepLease {
         loop {
             if let Some(lease) = self.take(run, step) {
                 return lease;
@@ -139,7 +141,7 @@ impl StepLeases {
     }
 
     /// Waits until no earlier step of a run is under way here.
-    pub(super) async fn earlier_steps_done(&self, run: &str, step: u32) {
+    pub(crate) async fn earlier_steps_done(&self, run: &str, step: u32) {
         let run: Arc<str> = run.into();
         for earlier in 1..step {
             self.over(&(run.clone(), earlier)).await;
@@ -147,34 +149,34 @@ impl StepLeases {
     }
 
     /// Room to begin a step at once; none if too many are under way.
-    pub(super) fn room(&self) -> Option<OwnedSemaphorePermit> {
+    pub(crate) fn room(&self) -> Option<OwnedSemaphorePermit> {
         self.room.clone().try_acquire_owned().ok()
     }
 
     /// A step is about to be published here for the first time, so it has no rows yet.
-    pub(super) fn publishing(&self, run: &str, step: u32) {
+    pub(crate) fn publishing(&self, run: &str, step: u32) {
         self.state.lock().fresh.add((run.into(), step));
     }
 
     /// Whether a step was published here and is seen for the first time.
-    pub(super) fn is_fresh(&self, run: &str, step: u32) -> bool {
+    pub(crate) fn is_fresh(&self, run: &str, step: u32) -> bool {
         self.state.lock().fresh.set.remove(&(run.into(), step))
     }
 
     /// Whether a step was done here.
-    pub(super) fn is_done(&self, run: &str, step: u32) -> bool {
+    pub(crate) fn is_done(&self, run: &str, step: u32) -> bool {
         self.state.lock().done.set.contains(&(run.into(), step))
     }
 
     /// No step counts as new or done any more.
-    pub(super) fn forget_steps(&self) {
+    pub(crate) fn forget_steps(&self) {
         let mut state = self.state.lock();
         state.fresh = Recent::default();
         state.done = Recent::default();
     }
 
     /// An asker asks again and lacks the parts from `seq` on.
-    pub(super) fn asked_again(&self, id: &str, seq: u64) {
+    pub(crate) fn asked_again(&self, id: &str, seq: u64) {
         let id: Arc<str> = id.into();
         {
             let mut state = self.state.lock();
@@ -191,7 +193,7 @@ impl StepLeases {
     }
 
     /// Where the asker stands: waits for it to ask again, but not for ever.
-    pub(super) async fn position(&self, id: &str, patience: Duration) -> Option<u64> {
+    pub(crate) async fn position(&self, id: &str, patience: Duration) -> Option<u64> {
         let told = async {
             loop {
                 let told = self.told.notified();

@@ -8,24 +8,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use tg_mesh::{
-    ConsumeError, Cx, Deadline, RecordConsumer, ReplyAddress, Responder, Standing, TaskKind,
-};
+use tg_mesh::{ConsumeError, Cx, Deadline, ReplyAddress, Responder, Standing, TaskKind};
 use tg_provenance::Reason;
 use tg_schemas::msg::{AgentResponse, AgentRun};
-use tg_schemas::{Error, ErrorCode, Headers};
+use tg_schemas::{Error, Headers};
 
+use super::agent::Agent;
 use super::execution::StepExecution;
 use super::leases::StepLease;
-use super::{Agent, Stop};
 use crate::engine::decision::Ending;
+use crate::error::AgentError;
 use crate::store::{Ledger, Piece, StepRow};
 
-/// A step that somebody else has, or that stumbled, comes back after this at the earliest.
-const MOMENT: Duration = Duration::from_secs(1);
 /// How long a step waits for its answer while another step of this process still has it.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two looks at whether an answer is free: doubling up to the second.
@@ -35,34 +31,9 @@ const ASKER_PATIENCE: Duration = Duration::from_secs(20);
 /// The same for a run that goes on anyhow.
 const DETACHED_PATIENCE: Duration = Duration::from_secs(3);
 
-/// Reads `agent-step` of every flow.
-pub struct Steps(pub Arc<Agent>);
-
-#[async_trait]
-impl RecordConsumer<AgentRun> for Steps {
-    async fn consume(&self, cx: Cx, run: AgentRun) -> Result<(), ConsumeError> {
-        let agent = &self.0;
-        let malformed = || ConsumeError::Dead(Error::new(ErrorCode::BadRequest, "malformed step"));
-        let step = u32::try_from(run.step)
-            .ok()
-            .filter(|step| *step > 0)
-            .ok_or_else(malformed)?;
-        let address: ReplyAddress = serde_json::from_str(&run.reply).map_err(|_| malformed())?;
-        // It was begun here when the record was written, or an earlier delivery of it is still being handled.
-        let claim = tokio::select! {
-            claim = agent.leases.take_soon(&run.run, step) => claim,
-            () = cx.mesh.shutdown().cancelled() => return Err(later("the step is in progress")),
-        };
-        if agent.leases.is_done(&run.run, step) {
-            return Ok(());
-        }
-        take(agent.clone(), cx, run, address, claim).await
-    }
-}
-
 /// Begins a step whose record is being written here, under the claim that the record will ask for. Where there is no
 /// room, or another delivery has it, the record is left to do it.
-pub(super) fn begin_at_once(agent: &Arc<Agent>, cx: &Cx, run: &AgentRun, address: ReplyAddress) {
+pub(crate) fn begin_at_once(agent: &Arc<Agent>, cx: &Cx, run: &AgentRun, address: ReplyAddress) {
     let Ok(step) = u32::try_from(run.step) else {
         return;
     };
@@ -95,7 +66,10 @@ pub(super) fn begin_at_once(agent: &Arc<Agent>, cx: &Cx, run: &AgentRun, address
 }
 
 /// Takes a step from where it is, under its claim.
-async fn take(
+///
+/// # Errors
+/// Its record is tried again: something of ours failed, or another step has the answer.
+pub(crate) async fn take(
     agent: Arc<Agent>,
     cx: Cx,
     run: AgentRun,
@@ -116,7 +90,7 @@ async fn take(
     }
     if row.later {
         let walk = StepExecution::new(agent, cx, run, step, None, true);
-        return handled(walk.catch_up(&row).await);
+        return Ok(walk.catch_up(&row).await?);
     }
     let mut heard = Vec::new();
     if let Some(seq) = row.ending.as_ref().and_then(|ending| ending.seq) {
@@ -133,9 +107,9 @@ async fn take(
         Resumed::Past(row) if row.done => return Ok(()),
         Resumed::Past(row) => {
             let walk = StepExecution::new(agent, cx, run, step, None, true);
-            return handled(walk.catch_up(&row).await);
+            return Ok(walk.catch_up(&row).await?);
         }
-        Resumed::Busy => return Err(later("the answer is held by another step")),
+        Resumed::Busy => return Err(AgentError::Held.into()),
     };
     let mut own = cx.clone();
     own.id = id.into();
@@ -147,7 +121,7 @@ async fn take(
     if result.is_ok() {
         claim.done();
     }
-    handled(result)
+    Ok(result?)
 }
 
 /// Whether a step can go on with its answer.
@@ -186,27 +160,6 @@ async fn resume_soon(
     }
 }
 
-fn handled(result: Result<(), Stop>) -> Result<(), ConsumeError> {
-    match result {
-        Ok(()) => Ok(()),
-        Err(Stop::Fault(error)) => Err(ConsumeError::Retry {
-            error,
-            after: Some(MOMENT),
-        }),
-        Err(Stop::End(ending)) => {
-            tracing::error!(?ending, "a run's end was not handled");
-            Err(later("the run's end was not handled"))
-        }
-    }
-}
-
-fn later(why: &str) -> ConsumeError {
-    ConsumeError::Retry {
-        error: Error::new(ErrorCode::Busy, why),
-        after: Some(MOMENT),
-    }
-}
-
 /// A step that was begun and has no rows: if the asker got some of what the model said, it must not hear
 /// another text, and the run ends.
 async fn broken_off(
@@ -228,10 +181,7 @@ async fn broken_off(
     if lacks.is_some_and(|seq| seq <= certain) {
         return None;
     }
-    let error = Error::new(
-        ErrorCode::Interrupted,
-        "the answer broke off; please ask again",
-    );
+    let error = AgentError::BrokenOff.into();
     let seq = lacks.unwrap_or(address.seq);
     address.seq = seq;
     Some(Ending {

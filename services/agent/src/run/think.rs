@@ -7,12 +7,12 @@ use tg_clients::prompt::{Prompts, Spent};
 use tg_schemas::{Error, ErrorCode};
 use tokio::time::Instant;
 
-use super::Stop;
 use super::execution::StepExecution;
 use crate::engine::decision::{Decision, Taken, Usage};
 use crate::engine::parser::{Choice, Fault, Parsed, Progress, ReplyParser};
 use crate::engine::prompt::{self, PROMPT};
 use crate::engine::toolset::{Tool, ToolSet};
+use crate::error::Stop;
 use crate::store::{Piece, PieceKind};
 
 /// Bytes of text read after the decision is complete, waiting for the token counts.

@@ -1,6 +1,9 @@
 //! What every adapter of [`LedgerStore`] does: one run for a question, one decision for a step. A new one is added by
 //! one line at the end.
 
+use std::sync::Arc;
+
+use super::sqlite::SqliteLedger;
 use super::*;
 use crate::engine::decision::{Taken, Usage};
 

@@ -3,19 +3,16 @@
 //!
 //! [`LedgerStore`] is what an adapter does; each method is one transaction, and the second time changes nothing.
 
+mod ledger;
 mod sqlite;
 
 #[cfg(test)]
 mod conformance;
 
-use std::ops::Deref;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
 use async_trait::async_trait;
-use tg_storage::{Durability, StorageError};
+use tg_storage::StorageError;
 
-use self::sqlite::SqliteLedger;
+pub use self::ledger::Ledger;
 use crate::engine::decision::{Decision, Ending, Observation};
 
 /// Rows are kept this long, in milliseconds: well past any deadline.
@@ -145,45 +142,4 @@ pub trait LedgerStore: Send + Sync + 'static {
 
     /// Notes that everything that follows from a run's last step was done.
     async fn finish_run(&self, run: &str, step: u32) -> Result<(), StorageError>;
-}
-
-/// The ledger that this process has open.
-#[derive(Clone)]
-pub struct Ledger(Arc<dyn LedgerStore>);
-
-impl Ledger {
-    /// Over an adapter.
-    pub fn new(store: Arc<dyn LedgerStore>) -> Self {
-        Self(store)
-    }
-
-    /// Opens or creates the ledger in a directory. Blocks.
-    ///
-    /// # Errors
-    /// When the file cannot be opened, is damaged, of a newer release or in use by another process.
-    pub fn open(dir: &Path, durability: Durability) -> Result<Self, StorageError> {
-        let store = SqliteLedger::open(&Self::file(dir), durability)?;
-        Ok(Self::new(Arc::new(store)))
-    }
-
-    /// The ledger's file in a directory.
-    pub fn file(dir: &Path) -> PathBuf {
-        dir.join("agent.db")
-    }
-
-    /// A ledger that ends with the process.
-    ///
-    /// # Errors
-    /// When there is no memory for it.
-    pub fn in_memory() -> Result<Self, StorageError> {
-        Ok(Self::new(Arc::new(SqliteLedger::in_memory()?)))
-    }
-}
-
-impl Deref for Ledger {
-    type Target = dyn LedgerStore;
-
-    fn deref(&self) -> &Self::Target {
-        &*self.0
-    }
 }

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use tg_schemas::{Class, Topic};
 
-use super::{Kind, Rows, Tool};
+use super::tool::{Kind, Rows, Tool};
 use crate::engine::arguments::{self, Argument};
 
 #[derive(Deserialize)]

@@ -1,0 +1,7 @@
+//! Handlers: one file per queue.
+
+mod request;
+mod step;
+
+pub(crate) use request::Questions;
+pub(crate) use step::Steps;

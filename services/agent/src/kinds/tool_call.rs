@@ -1,0 +1,57 @@
+//! A call of a tool, of whatever kind: what it is given and what comes of it.
+
+use serde_json::{Map, Value};
+use tg_mesh::Cx;
+
+use crate::engine::decision::{Explained, Usage};
+
+/// Arguments of a call.
+pub type Arguments = Map<String, Value>;
+
+/// A call of a tool.
+pub struct Call<'a> {
+    /// Context of the step, with the call's own deadline.
+    pub cx: &'a Cx,
+    /// Collection to read.
+    pub collection: &'a str,
+    /// Names the call; the same when it is made again.
+    pub key: String,
+    /// IRI of the decision that led here.
+    pub iteration: String,
+}
+
+/// What a tool returned.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Output {
+    /// Text for the model.
+    pub text: String,
+    /// What the tool's own model calls took.
+    pub usage: Usage,
+    /// The trace that the tool itself left, in order.
+    pub trace: Vec<Explained>,
+}
+
+impl From<String> for Output {
+    fn from(text: String) -> Self {
+        Self {
+            text,
+            ..Self::default()
+        }
+    }
+}
+
+/// A text argument; empty if it was left out.
+pub(super) fn text<'a>(arguments: &'a Arguments, name: &str) -> &'a str {
+    arguments
+        .get(name)
+        .and_then(Value::as_str)
+        .unwrap_or("")
+        .trim()
+}
+
+/// How much is asked for, within bounds.
+pub(super) fn limit(arguments: &Arguments, usual: usize, most: usize) -> usize {
+    let given = arguments.get("limit").and_then(Value::as_u64);
+    let given = given.and_then(|limit| usize::try_from(limit).ok());
+    given.unwrap_or(usual).clamp(1, most)
+}
