@@ -5,8 +5,8 @@ use futures::stream::{self, BoxStream};
 use tg_mesh::{Answer, Ask, Mesh};
 use tg_schemas::{Error, ErrorCode, Reply, Topic};
 
-use crate::scrub::scrub;
-use crate::translate::{About, Body, Fields, Translate};
+use crate::engine::scrub::scrub;
+use crate::engine::translate::{About, Body, Fields, Translate};
 
 /// A part of an answer.
 #[derive(Debug, Clone, PartialEq)]

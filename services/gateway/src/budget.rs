@@ -10,8 +10,8 @@ use bytes::Bytes;
 use tg_schemas::{Error, ErrorCode};
 
 use crate::auth::Identity;
+use crate::error::Fault;
 use crate::fair::Pool;
-use crate::fault::Fault;
 use crate::options::AuthMode;
 
 /// What is larger is read off the runtime's threads.

@@ -7,15 +7,15 @@ use serde_json::{Map, Value};
 use tg_schemas::Error;
 
 use crate::dispatch::Target;
-use crate::endpoints::socket_frame;
-use crate::registry::{self, Gate};
-use crate::routes::ROUTES;
-use crate::translate::bulk::{BulkKind, Record};
-use crate::translate::{
+use crate::engine::translate::bulk::{BulkKind, Record};
+use crate::engine::translate::{
     About, Body, Fields, Translate, agent, collection, completion, config, embeddings, flow,
     generic, iam, image, knowledge, librarian, load, passthrough, prompt, rag, reranker, rows,
     sparql, structured, tool, triples, vectors,
 };
+use crate::handlers::socket_frame;
+use crate::registry::{self, Gate};
+use crate::routes::ROUTES;
 
 const OPENAPI: &str = include_str!("../../../specs/api/openapi.yaml");
 const ASYNCAPI: &str = include_str!("../../../specs/api/asyncapi.yaml");
@@ -65,7 +65,7 @@ fn every_socket_is_described() {
 #[test]
 fn every_close_code_is_described() {
     let asyncapi = document(ASYNCAPI);
-    let common = include_str!("endpoints/socket.rs");
+    let common = include_str!("handlers/socket.rs");
     let shared = common
         .split("/// The same for sockets of bulk data.")
         .last();
@@ -73,9 +73,9 @@ fn every_close_code_is_described() {
         ("socket", common.replace(shared.unwrap_or_default(), "")),
         (
             "import",
-            include_str!("endpoints/import.rs").replace("too_big(", "close_code::SIZE"),
+            include_str!("handlers/import.rs").replace("too_big(", "close_code::SIZE"),
         ),
-        ("export", include_str!("endpoints/export.rs").to_owned()),
+        ("export", include_str!("handlers/export.rs").to_owned()),
     ];
     for (endpoint, code) in endpoints {
         let named = [

@@ -12,9 +12,9 @@ use tg_schemas::msg::{KnowledgeRequest, KnowledgeResponse, LibraryBlob};
 use tg_schemas::{Error, ErrorCode, Topic};
 
 use crate::ask::{self, Part, Parts};
-use crate::scrub::scrub;
-use crate::translate::knowledge::Knowledge;
-use crate::translate::{About, Body, Fields, Translate, error_body};
+use crate::engine::scrub::scrub;
+use crate::engine::translate::knowledge::Knowledge;
+use crate::engine::translate::{About, Body, Fields, Translate, error_body};
 
 /// Bytes of one part; a multiple of three, so that base64 texts can be joined.
 const PART: usize = 3 << 20;

@@ -13,9 +13,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ask::{Part, Parts};
 use crate::auth::Identity;
-use crate::fault::Fault;
+use crate::engine::translate::{Body, Fields};
+use crate::error::Fault;
 use crate::inflight::{InFlight, Permit};
-use crate::translate::{Body, Fields};
 
 type Entries = Arc<Mutex<BTreeMap<String, Entry>>>;
 

@@ -13,17 +13,17 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ask;
 use crate::auth::{Identity, Lapse, Resource};
-use crate::fault::Fault;
+use crate::engine::scrub::scrub;
+use crate::engine::translate::generic::Raw;
+use crate::engine::translate::{About, Body, Fields};
+use crate::error::Fault;
 use crate::flows::Flow;
 use crate::inflight::Permit;
 use crate::options::OnDisconnect;
 use crate::registry::{self, Gate, Home, Kind, Service, THRU};
 pub(crate) use crate::running::Running;
 use crate::running::count;
-use crate::scrub::scrub;
 use crate::state::App;
-use crate::translate::generic::Raw;
-use crate::translate::{About, Body, Fields};
 
 /// Reserved workspace and type of the workspace registry in config.
 const REGISTRY: (&str, &str) = ("__workspaces__", "workspace");

@@ -1,4 +1,6 @@
-//! Why a endpoint turned a request away, in the words of HTTP and of the socket.
+//! Why an endpoint turned a request away, in the words of HTTP and of the socket; and why the gateway did not start.
+
+use std::net::SocketAddr;
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -6,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use tg_schemas::{Error, ErrorCode};
 
-use crate::translate::{error_body, error_value};
+use crate::engine::translate::{error_body, error_value};
 
 /// The credential may be good; it cannot be said now.
 const UNCHECKED: &str = "credentials cannot be checked at the moment; try again";
@@ -109,6 +111,29 @@ impl Fault {
             _ => ErrorCode::BadRequest.as_str(),
         }
     }
+}
+
+/// Why the gateway did not start. For operators, never shown to clients.
+#[derive(Debug, thiserror::Error)]
+pub enum GatewayError {
+    /// No authentication on an address that others can reach.
+    #[error(
+        "refusing to listen on {listen} without authentication: anybody on the network could do \
+         everything. Either switch authentication on (--auth iam) or listen on a loopback address \
+         (--listen 127.0.0.1:{port})", port = listen.port()
+    )]
+    Open {
+        /// The address asked for.
+        listen: SocketAddr,
+    },
+    /// The address cannot be used.
+    #[error("cannot listen on {listen}: {source}")]
+    Bind {
+        /// The address asked for.
+        listen: SocketAddr,
+        /// Why.
+        source: std::io::Error,
+    },
 }
 
 /// A frame that carries only an error.

@@ -12,7 +12,7 @@ use tg_mesh::ConfigView;
 use tg_schemas::{Class, Error, ErrorCode, FlowId, Topic, WorkspaceId};
 use tokio_util::sync::CancellationToken;
 
-use crate::fault::Fault;
+use crate::error::Fault;
 
 /// One running start of a flow.
 #[derive(Debug)]

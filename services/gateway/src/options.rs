@@ -1,10 +1,12 @@
-//! Settings of the gateway, and why it would not start.
+//! Settings of the gateway.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use metrics_exporter_prometheus::PrometheusHandle;
 use tg_schemas::limits;
+
+use crate::error::GatewayError;
 
 /// Who may come in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -133,29 +135,6 @@ impl GatewayOptions {
         }
         Ok(())
     }
-}
-
-/// Why the gateway did not start. For operators, never shown to clients.
-#[derive(Debug, thiserror::Error)]
-pub enum GatewayError {
-    /// No authentication on an address that others can reach.
-    #[error(
-        "refusing to listen on {listen} without authentication: anybody on the network could do \
-         everything. Either switch authentication on (--auth iam) or listen on a loopback address \
-         (--listen 127.0.0.1:{port})", port = listen.port()
-    )]
-    Open {
-        /// The address asked for.
-        listen: SocketAddr,
-    },
-    /// The address cannot be used.
-    #[error("cannot listen on {listen}: {source}")]
-    Bind {
-        /// The address asked for.
-        listen: SocketAddr,
-        /// Why.
-        source: std::io::Error,
-    },
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! What the gateway hosts: no handlers, only the wish to see flow records, workspaces and revocations.
+//! What the gateway hosts: nothing that a queue reaches, as its handlers serve endpoints ([`crate::serve`]); only the
+//! wish to see flow records, workspaces and revocations.
 
 use tg_mesh::{Mesh, Processor};
 

@@ -4,27 +4,29 @@
 
 use crate::ask::{self, Asks};
 use crate::cores;
-use crate::translate::agent::Agent;
-use crate::translate::collection::Collection;
-use crate::translate::completion::Completion;
-use crate::translate::config::Config;
-use crate::translate::embeddings::Embeddings;
-use crate::translate::flow::Flow;
-use crate::translate::generic::Generic;
-use crate::translate::iam::Iam;
-use crate::translate::image::ImageToText;
-use crate::translate::librarian::Librarian;
-use crate::translate::load::{DocumentLoad, TextLoad};
-use crate::translate::passthrough::Passthrough;
-use crate::translate::prompt::Prompt;
-use crate::translate::rag::{DocumentRag, GraphRag};
-use crate::translate::reranker::Reranker;
-use crate::translate::rows::Rows;
-use crate::translate::sparql::Sparql;
-use crate::translate::structured::{NlpQuery, StructuredDiag, StructuredQuery};
-use crate::translate::tool::Tool;
-use crate::translate::triples::TriplesQuery;
-use crate::translate::vectors::{DocumentEmbeddings, GraphEmbeddings, KeywordIndex, RowEmbeddings};
+use crate::engine::translate::agent::Agent;
+use crate::engine::translate::collection::Collection;
+use crate::engine::translate::completion::Completion;
+use crate::engine::translate::config::Config;
+use crate::engine::translate::embeddings::Embeddings;
+use crate::engine::translate::flow::Flow;
+use crate::engine::translate::generic::Generic;
+use crate::engine::translate::iam::Iam;
+use crate::engine::translate::image::ImageToText;
+use crate::engine::translate::librarian::Librarian;
+use crate::engine::translate::load::{DocumentLoad, TextLoad};
+use crate::engine::translate::passthrough::Passthrough;
+use crate::engine::translate::prompt::Prompt;
+use crate::engine::translate::rag::{DocumentRag, GraphRag};
+use crate::engine::translate::reranker::Reranker;
+use crate::engine::translate::rows::Rows;
+use crate::engine::translate::sparql::Sparql;
+use crate::engine::translate::structured::{NlpQuery, StructuredDiag, StructuredQuery};
+use crate::engine::translate::tool::Tool;
+use crate::engine::translate::triples::TriplesQuery;
+use crate::engine::translate::vectors::{
+    DocumentEmbeddings, GraphEmbeddings, KeywordIndex, RowEmbeddings,
+};
 
 /// What a caller needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use axum::middleware;
 use axum::routing::{MethodRouter, get, post};
 
-use crate::endpoints::{
+use crate::handlers::{
     auth, bulk, cores, documents, edge, flow_service, health, i18n, metrics, service, socket,
 };
 use crate::state::Shared;

@@ -8,8 +8,9 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::connection;
+use crate::error::GatewayError;
 use crate::listener::Listener;
-use crate::options::{GatewayError, GatewayOptions};
+use crate::options::GatewayOptions;
 use crate::routes;
 use crate::state::App;
 

@@ -19,7 +19,7 @@ use tg_schemas::{Class, ErrorCode, Topic};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::fault::Fault;
+use crate::error::Fault;
 use crate::options::{AuthMode, GatewayOptions};
 use crate::registry::Gate;
 use crate::seldom::Seldom;

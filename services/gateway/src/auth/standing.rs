@@ -12,7 +12,7 @@ use tg_schemas::{Error, ErrorCode};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::{Auth, Identity, Resource};
-use crate::fault::Fault;
+use crate::error::Fault;
 use crate::registry::Gate;
 
 /// Pause after the iam service could not be asked.

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 /// One sample.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Sample {
+pub(crate) struct Sample {
     /// Labels, the name among them as `__name__`.
-    pub(super) labels: BTreeMap<String, String>,
+    pub(crate) labels: BTreeMap<String, String>,
     /// Value.
-    pub(super) value: f64,
+    pub(crate) value: f64,
 }
 
 impl Sample {
     /// A sample by name and labels.
-    pub(super) fn new(name: &str, labels: &[(&str, &str)], value: f64) -> Self {
+    pub(crate) fn new(name: &str, labels: &[(&str, &str)], value: f64) -> Self {
         let named = std::iter::once(("__name__", name)).chain(labels.iter().copied());
         Self {
             labels: named
@@ -34,14 +34,14 @@ enum Test {
 
 /// `name{label="value", …}`.
 #[derive(Debug, PartialEq)]
-pub(super) struct Selector {
+pub(crate) struct Selector {
     name: String,
     matchers: Vec<(String, Test, String)>,
 }
 
 impl Selector {
     /// Reads a selector; `None` for everything else.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let (name, rest) = match text.split_once('{') {
             None => (text, None),
@@ -75,12 +75,12 @@ impl Selector {
     }
 
     /// The metric.
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
     /// Whether a sample is selected. A label that is not there is empty.
-    pub(super) fn matches(&self, sample: &Sample) -> bool {
+    pub(crate) fn matches(&self, sample: &Sample) -> bool {
         self.matchers.iter().all(|(label, test, wanted)| {
             let value = sample.labels.get(label).map_or("", String::as_str);
             match test {
@@ -147,7 +147,7 @@ fn like(pattern: &str, value: &str) -> bool {
 }
 
 /// Samples of one metric in the exposition format, whatever prefix this process gives its names.
-pub(super) fn parse_text(text: &str, name: &str) -> Vec<Sample> {
+pub(crate) fn parse_text(text: &str, name: &str) -> Vec<Sample> {
     text.lines()
         .filter(|line| !line.starts_with('#'))
         .filter_map(|line| {

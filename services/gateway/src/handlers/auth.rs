@@ -11,9 +11,9 @@ use tokio_util::sync::CancellationToken;
 use super::{read, service::stranger, whole::Whole};
 use crate::auth::Identity;
 use crate::dispatch::{Call, Meta, Target};
-use crate::fault::{Fault, json_response, refusal};
+use crate::engine::translate::{Body, Fields};
+use crate::error::{Fault, json_response, refusal};
 use crate::state::{App, Shared};
-use crate::translate::{Body, Fields};
 
 /// Carries the one-time code of a fresh system.
 const CODE: &str = "x-bootstrap-code";

@@ -19,13 +19,13 @@ use super::socket::no_room;
 use super::{import, ndjson, read};
 use crate::auth::{Identity, Lapse, Resource};
 use crate::dispatch::Meta;
-use crate::fault::{Fault, json_response, refusal};
+use crate::engine::translate::bulk::BulkKind;
+use crate::engine::translate::error_body;
+use crate::engine::translate::fields::fault;
+use crate::error::{Fault, json_response, refusal};
 use crate::flows::Flow;
 use crate::registry::{EXPORTS, Gate, IMPORTS, bulk};
 use crate::state::{App, Shared};
-use crate::translate::bulk::BulkKind;
-use crate::translate::error_body;
-use crate::translate::fields::fault;
 
 /// The query string.
 #[derive(Debug, Default, Deserialize)]

@@ -22,11 +22,11 @@ use super::whole::Whole;
 use crate::ask::Part;
 use crate::auth::Identity;
 use crate::dispatch::{Call, Meta, Running, Target};
-use crate::fault::{Fault, json_response};
+use crate::engine::translate::fields::fault;
+use crate::engine::translate::{Body, error_value};
+use crate::error::{Fault, json_response};
 use crate::registry::{self, Gate};
 use crate::state::{App, Shared};
-use crate::translate::fields::fault;
-use crate::translate::{Body, error_value};
 
 /// Whoever may do this may do everything.
 const GATE: Gate = Gate::Needs("users:admin");

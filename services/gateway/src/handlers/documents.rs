@@ -16,9 +16,9 @@ use tokio_util::sync::CancellationToken;
 use super::read;
 use crate::ask::Part;
 use crate::dispatch::{Call, Meta, Running, Target};
-use crate::fault::{Fault, json_response, refusal};
+use crate::engine::translate::{Body, error_body};
+use crate::error::{Fault, json_response, refusal};
 use crate::state::{App, Shared};
-use crate::translate::{Body, error_body};
 
 /// Largest chunk a caller may ask for.
 const MAX_CHUNK: i64 = tg_schemas::limits::LARGEST_PIECE as i64;

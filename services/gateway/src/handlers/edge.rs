@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::auth::guard;
 use crate::connection::Peer;
 use crate::dispatch::Meta;
-use crate::fault::refusal;
+use crate::error::refusal;
 use crate::state::Shared;
 
 const REQUEST_ID: &str = "x-request-id";

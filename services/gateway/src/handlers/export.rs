@@ -22,15 +22,15 @@ use super::heart::Heart;
 use super::import::reason;
 use crate::auth::{Identity, Lapse};
 use crate::dispatch::Meta;
-use crate::fault::Fault;
-use crate::flows::{self, Flow};
-use crate::scrub::scrub;
-use crate::state::App;
-use crate::translate::Body;
-use crate::translate::bulk::{
+use crate::engine::scrub::scrub;
+use crate::engine::translate::Body;
+use crate::engine::translate::bulk::{
     BulkKind, show_document_embeddings, show_entity_contexts, show_graph_embeddings, show_triples,
 };
-use crate::translate::fields::fault;
+use crate::engine::translate::fields::fault;
+use crate::error::Fault;
+use crate::flows::{self, Flow};
+use crate::state::App;
 
 /// How long a client may take to answer a goodbye.
 const GOODBYE: Duration = Duration::from_secs(10);

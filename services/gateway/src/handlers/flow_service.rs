@@ -9,9 +9,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{read, sse, whole::Whole};
 use crate::dispatch::{Call, Meta, Target};
-use crate::fault::{Fault, refusal};
+use crate::engine::translate::{Body, Fields};
+use crate::error::{Fault, refusal};
 use crate::state::{App, Shared};
-use crate::translate::{Body, Fields};
 
 /// A kind of service.
 pub(crate) async fn kind(

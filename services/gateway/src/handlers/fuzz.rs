@@ -2,8 +2,8 @@
 
 use tg_testkit::fuzz::run;
 
-use super::promql::{Selector, parse_text};
 use super::socket_frame::parse;
+use crate::engine::promql::{Selector, parse_text};
 
 #[test]
 fn frames_of_the_socket() {

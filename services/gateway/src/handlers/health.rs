@@ -6,7 +6,7 @@ use axum::response::Response;
 use serde_json::json;
 use tg_schemas::{FlowId, WorkspaceId};
 
-use crate::fault::{Fault, json_response};
+use crate::error::{Fault, json_response};
 use crate::state::{App, Shared};
 
 /// The process answers.

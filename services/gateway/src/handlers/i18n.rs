@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::Value;
 
-use crate::fault::{json_response, refusal};
+use crate::error::{json_response, refusal};
 
 /// One object per language, keys to texts.
 const PACKS: &str = include_str!("../../i18n/packs.json");

@@ -15,11 +15,11 @@ use tg_schemas::{Error, ErrorCode, Topic};
 
 use crate::auth::{Identity, Lapse};
 use crate::budget::Reader;
+use crate::engine::scrub::scrub;
+use crate::engine::translate::bulk::{BulkKind, Record};
+use crate::engine::translate::{Body, error_value};
 use crate::flows::Flow;
-use crate::scrub::scrub;
 use crate::state::App;
-use crate::translate::bulk::{BulkKind, Record};
-use crate::translate::{Body, error_value};
 
 /// Bytes of frames that are not confirmed yet, beyond which no more are read.
 const WINDOW: usize = 16 << 20;

@@ -11,10 +11,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tg_schemas::msg::Presence;
 
-use super::promql::{Sample, Selector, parse_text};
 use super::read;
 use crate::auth::Resource;
-use crate::fault::{Fault, json_response};
+use crate::engine::promql::{Sample, Selector, parse_text};
+use crate::error::{Fault, json_response};
 use crate::registry::Gate;
 use crate::state::{App, Shared};
 

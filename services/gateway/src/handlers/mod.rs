@@ -1,5 +1,5 @@
-//! The endpoints: HTTP routes and sockets. Each reads a request, hands it to the dispatcher and writes what
-//! comes back. Endpoints decide nothing.
+//! Handlers: one file per endpoint, an HTTP route or a socket, and what they share. Each reads a request, hands it to
+//! the dispatcher and writes what comes back. Handlers decide nothing.
 
 pub(crate) mod auth;
 pub(crate) mod bulk;
@@ -18,7 +18,6 @@ mod intake;
 mod look_ahead;
 pub(crate) mod metrics;
 mod ndjson;
-mod promql;
 mod read;
 pub(crate) mod service;
 pub(crate) mod socket;

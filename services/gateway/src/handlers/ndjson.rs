@@ -14,10 +14,10 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::export::Frames;
 use super::intake::{Control, Intake, Way, control};
 use crate::auth::Lapse;
-use crate::fault::json_response;
+use crate::engine::translate::error_value;
+use crate::error::json_response;
 use crate::flows::{self, Flow};
 use crate::state::{App, Shared};
-use crate::translate::error_value;
 
 /// Reads lines, each a frame, and answers with counters. A faulty line is passed over and told, unless the
 /// request says `errors=stop`.

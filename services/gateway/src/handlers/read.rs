@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use crate::auth::Identity;
 use crate::budget::{Reader, Share};
-use crate::fault::Fault;
+use crate::engine::translate::Body;
+use crate::engine::translate::fields::fault;
+use crate::error::Fault;
 use crate::state::App;
-use crate::translate::Body;
-use crate::translate::fields::fault;
 
 /// Bytes of a body that are counted at once; fewer of one that says it is smaller.
 const RECEIVED: usize = 64 << 10;
@@ -122,7 +122,7 @@ pub(super) fn detach(headers: &HeaderMap) -> Result<bool, Fault> {
 
 /// The explicit workspace of a body.
 pub(super) fn workspace(body: &Body) -> Result<Option<String>, Fault> {
-    Ok(crate::translate::Fields::new(body).opt_text("workspace")?)
+    Ok(crate::engine::translate::Fields::new(body).opt_text("workspace")?)
 }
 
 #[cfg(test)]

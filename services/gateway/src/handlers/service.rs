@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::{read, sse, whole::Whole};
 use crate::auth::Identity;
 use crate::dispatch::{Call, Meta, Target};
-use crate::fault::Fault;
+use crate::error::Fault;
 use crate::registry::Gate;
 use crate::state::{App, Shared};
 

@@ -36,11 +36,11 @@ use super::upgrade::{self, FrameGate, Socket};
 use crate::auth::{Identity, Lapse};
 use crate::connection::Peer;
 use crate::dispatch::Meta;
-use crate::fault::{Fault, json_response};
+use crate::engine::translate::error_body;
+use crate::error::{Fault, json_response};
 use crate::registry::Gate;
 use crate::state::Shared;
 use crate::strangers::Stranger;
-use crate::translate::error_body;
 
 /// The query string: the npm client has its token here and sends no auth frame.
 #[derive(Debug, Deserialize)]

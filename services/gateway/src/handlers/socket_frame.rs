@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use super::read;
 use crate::ask::Part;
 use crate::dispatch::Target;
-use crate::fault::{Fault, error_frame};
-use crate::translate::{Body, Fields, error_body};
+use crate::engine::translate::{Body, Fields, error_body};
+use crate::error::{Fault, error_frame};
 
 /// Longest id of a request, as JSON.
 const MAX_ID: usize = 4 << 10;

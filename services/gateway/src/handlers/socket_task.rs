@@ -14,7 +14,7 @@ use tracing::Instrument;
 use super::socket_frame as frame;
 use crate::budget::Reader;
 use crate::dispatch::{Call, Meta, Running};
-use crate::fault::Fault;
+use crate::error::Fault;
 use crate::options::OnDisconnect;
 use crate::state::Shared;
 

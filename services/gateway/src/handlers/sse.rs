@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::ask::Part;
 use crate::dispatch::Running;
-use crate::translate::error_value;
+use crate::engine::translate::error_value;
 
 /// Whether the caller asks for events.
 pub(super) fn wanted(headers: &HeaderMap) -> bool {

@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use crate::ask::Part;
 use crate::dispatch::Running;
-use crate::fault::{Fault, json_response};
-use crate::translate::Body;
-use crate::translate::agent::Summary;
+use crate::engine::translate::Body;
+use crate::engine::translate::agent::Summary;
+use crate::error::{Fault, json_response};
 
 /// What to make of the parts.
 pub(super) enum Whole {

@@ -115,7 +115,7 @@ const RULES: &[Rule] = &[
                 "says which names a row of a tool may give",
             ),
             (
-                "services/gateway/src/scrub.rs",
+                "services/gateway/src/engine/scrub.rs",
                 "looks for them in texts, to strike them",
             ),
         ],

@@ -1,18 +1,22 @@
 //! One shape for every service: the same rooms under the same names, and what it keeps behind a trait that knows no
-//! database.
+//! database. The handlers of the gateway serve endpoints (HTTP routes and sockets) where those of others serve queues.
 
 use std::collections::BTreeSet;
 
 use tg_architecture_tests::source::{Source, all};
 use tg_architecture_tests::text::{is_word, item_end, line_of};
 
-/// Services that have the shape, in the order of their names. What has it is not to lose it.
+/// All services, in the order of their names.
 const SHAPED: &[&str] = &[
+    "agent",
     "config",
     "embeddings",
+    "extract",
     "flow",
+    "gateway",
     "graph",
     "iam",
+    "ingest",
     "knowledge",
     "librarian",
     "llm",
@@ -23,7 +27,7 @@ const SHAPED: &[&str] = &[
     "vectors",
 ];
 
-/// Services that keep something, behind a trait: those of [`SHAPED`] and others on their way there.
+/// Services that keep something, behind a trait.
 const KEEPERS: &[&str] = &[
     "agent",
     "config",
@@ -113,6 +117,16 @@ fn names(code: &str, word: &str) -> bool {
 
 fn told(what: &str, found: &[String]) {
     assert!(found.is_empty(), "{what}:\n  {}", found.join("\n  "));
+}
+
+#[test]
+fn every_service_is_looked_at() {
+    let sources = all();
+    let paths = sources.iter().map(|source| source.path.as_str());
+    let below = paths.filter_map(|path| path.strip_prefix("services/")?.split('/').next());
+    let found: BTreeSet<&str> = below.collect();
+    let listed: BTreeSet<&str> = SHAPED.iter().copied().collect();
+    assert_eq!(found, listed, "services that have the shape");
 }
 
 #[test]

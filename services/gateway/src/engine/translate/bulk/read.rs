@@ -7,8 +7,8 @@ use tg_schemas::msg::{
     ExtractedObject, GraphEmbeddings, Metadata, Triples,
 };
 
-use crate::translate::fields::{Body, Fields};
-use crate::translate::vectors::vectors;
+use crate::engine::translate::fields::{Body, Fields};
+use crate::engine::translate::vectors::vectors;
 
 /// A batch with metadata, or one bare triple for collection `default`.
 pub(super) fn triples_frame(body: &Body) -> Result<Triples, Error> {

@@ -7,8 +7,8 @@ use tg_schemas::msg::{
     Metadata, Triples,
 };
 
-use crate::translate::fields::{Body, Reply, triples_to_api};
-use crate::translate::vectors::vector_to_api;
+use crate::engine::translate::fields::{Body, Reply, triples_to_api};
+use crate::engine::translate::vectors::vector_to_api;
 
 /// `{metadata, triples}`.
 pub fn show_triples(record: &Triples) -> Body {
