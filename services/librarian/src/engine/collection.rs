@@ -25,8 +25,8 @@ struct Row {
     name: String,
     description: String,
     tags: Vec<String>,
-    /// Grows each time the name is created again after a deletion.
-    #[serde(skip_serializing_if = "is_zero")]
+    /// Grows each time the name is created again after a deletion. Rows keep its older name, by which all stores read it.
+    #[serde(rename = "incarnation", skip_serializing_if = "is_zero")]
     generation: i64,
 }
 
@@ -163,6 +163,7 @@ mod tests {
             r#"{"collection":"a:b","name":"a:b","description":"","tags":["t"]}"#
         );
         assert_eq!(generation(&value(&one, 3)), 3);
+        assert!(value(&one, 3).ends_with(r#","incarnation":3}"#));
         assert_eq!((generation("{}"), generation("x")), (0, 0));
         assert_eq!(from_row("a:b", &value(&one, 3)), one);
     }
