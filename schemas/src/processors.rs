@@ -1,184 +1,85 @@
-//! The table of processors: who speaks on what. Declaring, checking blueprints, stopping and tests read
-//! it; nothing guesses from names.
+//! The table of processors: who speaks on what. Hosting, asking, checking blueprints, stopping and tests read it; nothing
+//! guesses from names.
+//!
+//! Each processor is declared once, as a module with a typed constant for each spec ([`chunker::INPUT`] reads a
+//! `TextDocument`, whatever else a handler would like) and its `PROCESSOR`, which says the same without types.
+//! Specs that several processors have are in [`shared`].
 
-use crate::topic::Class;
+mod answers;
+mod declare;
+mod documents;
+mod services;
+pub mod shared;
+mod spec;
+mod stores;
 
-/// What a spec of a processor does with its topic.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// Answers questions read from a `request` topic.
-    Serves,
-    /// Sends the answers of [`Role::Serves`] (interop only) to a `response` topic.
-    Answers,
-    /// Reads records from a `flow` topic.
-    Reads,
-    /// Writes records to a `flow` topic.
-    Writes,
-    /// Asks questions on a `request` topic.
-    Asks,
-    /// Hears the answers of [`Role::Asks`] on a `response` topic.
-    Hears,
-}
+pub use answers::*;
+pub use declare::{ProcessorSpec, Scope};
+pub use documents::*;
+pub use services::*;
+pub use spec::{Asks, Hears, Kind, Place, Reads, Role, Serves, Spec, SpecRow, Writes};
+pub use stores::*;
 
-impl Role {
-    /// Class of the topic such a spec needs.
-    pub fn class(self) -> Class {
-        match self {
-            Self::Serves | Self::Asks => Class::Request,
-            Self::Answers | Self::Hears => Class::Response,
-            Self::Reads | Self::Writes => Class::Flow,
-        }
-    }
+use crate::topic::{Class, Topic};
 
-    /// Whether the processor has a queue for it.
-    pub fn consumes(self) -> bool {
-        matches!(self, Self::Serves | Self::Reads)
-    }
-}
+const GROUPS: &[&[ProcessorSpec]] = &[answers::ALL, documents::ALL, services::ALL, stores::ALL];
+const ALL: [ProcessorSpec; declare::count_all(GROUPS)] = declare::join(GROUPS);
 
-/// Where instances of a processor live.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    /// One per system.
-    System,
-    /// One per workspace.
-    Workspace,
-    /// One per flow, from a config row `processor:<id>`.
-    Flow,
-}
+/// Every processor that the shipped blueprints name, and the services beside the flows.
+pub const PROCESSORS: &[ProcessorSpec] = &ALL;
 
-/// One named spec.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Spec {
-    /// Name as used in blueprints and queue names.
-    pub name: &'static str,
-    /// Direction.
-    pub role: Role,
-    /// Message body.
-    pub message: &'static str,
-}
-
-/// One processor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ProcessorSpec {
-    /// Processor id; part of queue names.
-    pub id: &'static str,
-    /// Where instances live.
-    pub scope: Scope,
-    /// Whether this release hosts it. Others appear in blueprints and arrive later.
-    pub hosted: bool,
-    /// Its specs.
-    pub specs: &'static [Spec],
-    /// Its parameters.
-    pub parameters: &'static [&'static str],
-}
-
-impl ProcessorSpec {
-    /// A spec by name.
-    pub fn spec(&self, name: &str) -> Option<&'static Spec> {
-        self.specs.iter().find(|spec| spec.name == name)
-    }
-}
+/// What the names of the topics begin with on which stores are told to drop a collection.
+const DROP: &str = "drop-";
 
 /// Looks a processor up by id.
 pub fn processor(id: &str) -> Option<&'static ProcessorSpec> {
     PROCESSORS.iter().find(|processor| processor.id == id)
 }
 
-/// Topic bases of services that are not part of any flow: a flow may use them, it never owns them.
-pub const SERVICE_BASES: &[&str] = &[
-    "config",
-    "flow",
-    "librarian",
-    "collection",
-    "knowledge",
-    "iam",
-];
+/// Every spec of every processor that this release hosts.
+fn hosted() -> impl Iterator<Item = (&'static ProcessorSpec, &'static SpecRow)> {
+    let hosted = PROCESSORS.iter().filter(|processor| processor.hosted);
+    hosted.flat_map(|processor| processor.specs.iter().map(move |spec| (processor, spec)))
+}
 
-/// Bases of the record topics that blueprints wire, and what travels there.
-const RECORD_BASES: &[(&str, &str)] = &[
-    ("chunk-load", "Chunk"),
-    ("document-embeddings-store", "DocumentEmbeddings"),
-    ("document-load", "Document"),
-    ("entity-contexts-load", "EntityContexts"),
-    ("graph-embeddings-store", "GraphEmbeddings"),
-    ("row-embeddings-store", "RowEmbeddings"),
-    ("rows-store", "ExtractedObject"),
-    ("text-document-load", "TextDocument"),
-    ("triples-store", "Triples"),
-];
-
-/// Bases of record topics that the mesh adds itself, each with a reader in this release.
-const OWN_BASES: &[&str] = &[
-    STEP_BASE,
-    DEAD_LETTER_BASE,
-    crate::msg::LIBRARY_TEXTS,
-    crate::msg::RUN_TALLY,
-];
+/// What a service that is not part of any flow serves on topics of this base: a flow may use it, it never owns it.
+pub fn service(base: &str) -> Option<&'static SpecRow> {
+    let beside = hosted().filter(|(processor, _)| processor.scope != Scope::Flow);
+    beside
+        .map(|(_, spec)| spec)
+        .find(|spec| spec.role == Role::Serves && spec.name == base)
+}
 
 /// Whether a record on a flow topic of this base has a reader in this release: if no queue takes it, it was not
 /// accepted. On every other topic a record without a reader is rightly dropped.
 pub fn must_be_read(base: &str) -> bool {
-    let read = |message: &str| {
-        PROCESSORS
-            .iter()
-            .filter(|processor| processor.hosted)
-            .flat_map(|processor| processor.specs)
-            .any(|spec| spec.role == Role::Reads && spec.message == message)
-    };
-    OWN_BASES.contains(&base)
-        || RECORD_BASES
-            .iter()
-            .any(|(known, message)| *known == base && read(message))
+    hosted().any(|(_, spec)| spec.stream == Some(base))
 }
 
-/// Base of the record topic, added to every flow, that carries an agent's steps.
-pub const STEP_BASE: &str = "agent-step";
-/// Who reads the record topic `retract`, which the mesh adds to every flow: the stores. A flow that has one of
-/// them has its queue from the start, so that what is to be forgotten waits for a store that is away.
-pub const RETRACT_READERS: &[&str] = &[
-    "doc-embeddings-write",
-    "graph-embeddings-write",
-    "kw-index",
-    "row-embeddings-write",
-    "rows-write",
-    "triples-write",
-];
-/// Base of the record topic, added to every flow, that carries one usage record per model call.
-pub const USAGE_BASE: &str = "usage";
-/// Base of the system's record topic for what cannot be handled now.
-pub const DEAD_LETTER_BASE: &str = "put-aside";
-
-/// The processor that keeps dead letters.
-pub const DEAD_LETTER_READER: &str = "flow-svc";
-
-/// System topics of records with their one reader, whose queue every process declares: what is written there waits for a
-/// reader that has not started yet.
-pub const ALWAYS_QUEUED: [(&str, &str); 2] = [
-    (DEAD_LETTER_BASE, DEAD_LETTER_READER),
-    (crate::msg::LIBRARY_TEXTS, crate::msg::RUN_TALLY_READER),
-];
-
-const fn spec(name: &'static str, role: Role, message: &'static str) -> Spec {
-    Spec {
-        name,
-        role,
-        message,
-    }
+/// Topics of records of the system with their one reader, whose queue every process declares: what is written there
+/// waits for a reader that has not started yet.
+pub fn system_readers() -> impl Iterator<Item = (&'static SpecRow, &'static ProcessorSpec)> {
+    hosted()
+        .filter(|(_, spec)| spec.role == Role::Reads && spec.place == Place::System)
+        .map(|(processor, spec)| (spec, processor))
 }
 
-include!("processors_table.rs");
+/// Stores that hold what belongs to a collection. Each serves [`crate::msg::CollectionDrop`] on the system topic
+/// [`drop_topic`] of its name.
+pub fn collection_stores() -> impl Iterator<Item = &'static str> {
+    hosted()
+        .filter(|(_, spec)| spec.role == Role::Serves && spec.place == Place::System)
+        .filter_map(|(_, spec)| spec.name.strip_prefix(DROP))
+}
+
+/// Topic on which a store is told to drop a collection.
+pub fn drop_topic(store: &str) -> Topic {
+    Topic::system(Class::Request, &format!("{DROP}{store}"))
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn readers_of_retractions_are_processors() {
-        for id in RETRACT_READERS {
-            assert!(processor(id).is_some(), "{id}");
-        }
-    }
 
     /// Every record topic that a shipped blueprint has a hosted processor read, by the blueprint's own text.
     #[test]
@@ -205,7 +106,15 @@ mod tests {
             }
         }
         assert!(seen > 10, "{seen} topics of records in the blueprints");
-        assert!(must_be_read(DEAD_LETTER_BASE) && !must_be_read(USAGE_BASE));
+        let must = [
+            shared::DEAD_LETTERS.name,
+            shared::LIBRARY_TEXTS.name,
+            shared::RUN_TALLY.name,
+            shared::STEP.name,
+        ];
+        assert!(must.iter().all(|base| must_be_read(base)));
+        let may = [shared::USAGE.name, shared::RETRACT.name, "input", "nobody"];
+        assert!(!may.iter().any(|base| must_be_read(base)));
     }
 
     #[test]
@@ -216,13 +125,64 @@ mod tests {
                     .iter()
                     .all(|other| other.id != processor.id)
             );
+            let key = |spec: &SpecRow| (spec.name, spec.place, spec.role);
             for (at, spec) in processor.specs.iter().enumerate() {
-                assert!(
-                    processor.specs[at + 1..]
-                        .iter()
-                        .all(|other| other.name != spec.name)
-                );
+                let others = &processor.specs[at + 1..];
+                assert!(others.iter().all(|other| key(other) != key(spec)));
+                // A config row knows its specs by name alone.
+                let wired = others.iter().filter(|_| spec.place == Place::Flow);
+                let mut wired = wired.filter(|other| other.place == Place::Flow);
+                assert!(wired.all(|other| other.name != spec.name));
             }
         }
+    }
+
+    #[test]
+    fn the_table_says_what_the_constants_say() {
+        let chunker = processor("chunker").unwrap();
+        assert!(chunker.has(&chunker::INPUT.row()) && !chunker.has(&triples_write::INPUT.row()));
+        assert_eq!(
+            chunker.spec("librarian-response").unwrap().role,
+            Role::Hears
+        );
+        let writer = processor("triples-write").unwrap();
+        assert!(writer.has(&triples_write::RETRACT.row()) && writer.spec("retract").is_none());
+        assert_eq!(processor("agent-manager").unwrap().wired().count(), 26);
+    }
+
+    #[test]
+    fn services_beside_the_flows_are_known_by_the_base_of_their_topic() {
+        for base in [
+            "config",
+            "flow",
+            "librarian",
+            "collection",
+            "knowledge",
+            "iam",
+        ] {
+            assert!(service(base).is_some(), "{base}");
+        }
+        assert!(
+            ["request", "drop-graph", "retract"]
+                .iter()
+                .all(|base| service(base).is_none())
+        );
+    }
+
+    #[test]
+    fn what_waits_in_the_system_has_one_reader() {
+        let mut readers: Vec<_> = system_readers()
+            .map(|(spec, processor)| (spec.name, processor.id))
+            .collect();
+        readers.sort();
+        let all = [
+            ("library-texts", "librarian"),
+            ("put-aside", "flow-svc"),
+            ("run-tally", "librarian"),
+        ];
+        assert_eq!(readers, all);
+        let mut stores: Vec<_> = collection_stores().collect();
+        stores.sort();
+        assert_eq!(stores, ["graph", "keywords", "rows", "vectors"]);
     }
 }

@@ -26,7 +26,7 @@ macro_rules! kept {
 const TABLE: [(&str, Construct); 17] = [
     ("config", |mesh, all| {
         let options = kept!(tg_config, all, all.config.clone());
-        Ok(tg_config::processors(mesh, options)?)
+        Ok(tg_config::processors(mesh, options))
     }),
     ("iam", |mesh, all| {
         let regime = match all.auth {
@@ -41,11 +41,11 @@ const TABLE: [(&str, Construct); 17] = [
     }),
     ("flow", |mesh, all| {
         let options = kept!(tg_flow, all, all.flow.clone());
-        Ok(tg_flow::processors(mesh, options)?)
+        Ok(tg_flow::processors(mesh, options))
     }),
     ("librarian", |mesh, all| {
         let options = kept!(tg_librarian, all, all.library.clone());
-        Ok(tg_librarian::processors(mesh, options)?)
+        Ok(tg_librarian::processors(mesh, options))
     }),
     ("knowledge", |mesh, all| {
         let options = tg_knowledge::Options {
@@ -151,4 +151,37 @@ pub fn processors(mesh: &Mesh, settings: &Settings, services: &Services) -> Resu
         }
     }
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+
+    use tg_mesh::embedded::EmbeddedBus;
+    use tg_mesh::{Host, MeshOptions};
+    use tg_schemas::processors::PROCESSORS;
+
+    use super::*;
+    use crate::settings::Flags;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn what_the_table_says_is_hosted_has_its_handlers() {
+        let dir = tempfile::tempdir().unwrap();
+        let flags = Flags {
+            data_dir: Some(dir.path().display().to_string()),
+            ..Flags::default()
+        };
+        let settings = Settings::load(&flags, Default::default()).unwrap();
+        let bus = Arc::new(EmbeddedBus::in_memory());
+        let host = Host::start(bus, MeshOptions::default()).await.unwrap();
+        let all = processors(host.mesh(), &settings, &Services::all()).unwrap();
+        let here: BTreeSet<_> = all.iter().map(|hosted| hosted.declared().id).collect();
+        let declared = PROCESSORS.iter().filter(|declared| declared.hosted);
+        assert_eq!(here, declared.map(|declared| declared.id).collect());
+        for hosted in &all {
+            let left: Vec<_> = hosted.unserved().map(|spec| spec.name).collect();
+            assert!(left.is_empty(), "{}: {left:?}", hosted.declared().id);
+        }
+    }
 }

@@ -1,26 +1,40 @@
 //! How a client asks: on which topic, and what of the message that is worked on passes down.
 
+use std::marker::PhantomData;
 use std::time::Duration;
 
 use tg_mesh::{Answer, Ask, Cx, Deadline, Mesh, Mode, Peer};
-use tg_schemas::{Class, Error, Message, Reply, Topic, WorkspaceId};
+use tg_schemas::processors::{Asks, Serves, Spec};
+use tg_schemas::{Error, Message, Reply, Topic, WorkspaceId};
 use tokio_util::sync::CancellationToken;
 
-/// Asks on one topic. Cheap to clone.
-#[derive(Clone)]
-pub(crate) struct Caller {
+/// Asks questions `Q` on one topic, answered with replies `R`. Cheap to clone.
+pub(crate) struct Caller<Q, R> {
     peer: Peer,
     /// Why there is nobody to ask, if there is not.
     topic: Result<Topic, Error>,
     ask: Ask,
     /// How long each answer may take, where the message's own deadline does not count.
     patience: Option<Duration>,
+    messages: PhantomData<fn(Q) -> R>,
 }
 
-impl Caller {
+impl<Q, R> Clone for Caller<Q, R> {
+    fn clone(&self) -> Self {
+        Self {
+            peer: self.peer.clone(),
+            topic: self.topic.clone(),
+            ask: self.ask.clone(),
+            patience: self.patience,
+            messages: PhantomData,
+        }
+    }
+}
+
+impl<Q: Message, R: Reply> Caller<Q, R> {
     /// Asks the service behind a spec of the instance. Deadline, cancel, thread and trace pass down.
-    pub(crate) fn of_flow(cx: &Cx, spec: &str) -> Self {
-        Self::within(cx, cx.topic(spec).cloned())
+    pub(crate) fn of_flow(cx: &Cx, spec: Spec<Asks<Q, R>>) -> Self {
+        Self::within(cx, cx.topic(spec))
     }
 
     /// Asks on a topic as part of the work on a message.
@@ -30,19 +44,31 @@ impl Caller {
             topic,
             ask: cx.ask_options(),
             patience: None,
+            messages: PhantomData,
         }
     }
 
-    /// Asks a service of the system, or of a workspace, on its own account.
-    pub(crate) fn of_process(mesh: &Mesh, base: &str, workspace: Option<&WorkspaceId>) -> Self {
+    /// Asks what a service serves in the system, on this process's own account.
+    pub(crate) fn of_system(mesh: &Mesh, spec: Spec<Serves<Q, R>>) -> Self {
+        Self::of_process(mesh, spec.of_system())
+    }
+
+    /// Asks what a service serves in a workspace, on this process's own account.
+    pub(crate) fn of_workspace(
+        mesh: &Mesh,
+        spec: Spec<Serves<Q, R>>,
+        workspace: &WorkspaceId,
+    ) -> Self {
+        Self::of_process(mesh, spec.of_workspace(workspace))
+    }
+
+    fn of_process(mesh: &Mesh, topic: Topic) -> Self {
         Self {
             peer: Peer::clone(mesh),
-            topic: Ok(match workspace {
-                Some(workspace) => Topic::workspace(Class::Request, base, workspace),
-                None => Topic::system(Class::Request, base),
-            }),
+            topic: Ok(topic),
             ask: Ask::default(),
             patience: None,
+            messages: PhantomData,
         }
     }
 
@@ -83,7 +109,7 @@ impl Caller {
     }
 
     /// Asks; nothing is sent before the first part is awaited.
-    pub(crate) fn ask<Q: Message, R: Reply>(&self, question: &Q) -> Result<Answer<R>, Error> {
+    pub(crate) fn ask(&self, question: &Q) -> Result<Answer<R>, Error> {
         let topic = self.topic.as_ref().map_err(Clone::clone)?;
         let mut ask = self.ask.clone();
         ask.deadline = self.patience.map(Deadline::after).or(ask.deadline);
@@ -91,7 +117,7 @@ impl Caller {
     }
 
     /// Asks and reads to the end.
-    pub(crate) async fn last<Q: Message, R: Reply>(&self, question: &Q) -> Result<R, Error> {
+    pub(crate) async fn last(&self, question: &Q) -> Result<R, Error> {
         self.ask(question)?.last().await
     }
 }

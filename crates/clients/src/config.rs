@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use tg_mesh::{ConfigView, Cx, Mesh};
 use tg_schemas::msg::{ConfigKey, ConfigRequest, ConfigResponse, ConfigValue};
+use tg_schemas::processors::config_svc::{CONFIG, CONFIG_OF_WORKSPACE};
 use tg_schemas::workspace_key::REGISTRY;
-use tg_schemas::{Class, Error, ErrorCode, Topic, WorkspaceId};
+use tg_schemas::{Error, ErrorCode, WorkspaceId};
 
 use crate::caller::Caller;
 
-const BASE: &str = "config";
 /// Config type of the rows that say which workspaces there are.
 pub const WORKSPACE: &str = "workspace";
 /// Config type of collections.
@@ -29,7 +29,7 @@ pub type Key = (String, String);
 /// Asks the config service.
 #[derive(Clone)]
 pub struct Config {
-    caller: Caller,
+    caller: Caller<ConfigRequest, ConfigResponse>,
     /// On the queue of one workspace, which no question names then.
     own: bool,
 }
@@ -38,7 +38,7 @@ impl Config {
     /// Of all workspaces, on this process's own account.
     pub fn new(mesh: &Mesh) -> Self {
         Self {
-            caller: Caller::of_process(mesh, BASE, None).patient(PATIENCE),
+            caller: Caller::of_system(mesh, CONFIG).patient(PATIENCE),
             own: false,
         }
     }
@@ -46,7 +46,7 @@ impl Config {
     /// Of one workspace, on this process's own account; what is said of the workspace in a question does not count.
     pub fn of_workspace(mesh: &Mesh, workspace: &WorkspaceId) -> Self {
         Self {
-            caller: Caller::of_process(mesh, BASE, Some(workspace)).patient(PATIENCE),
+            caller: Caller::of_workspace(mesh, CONFIG_OF_WORKSPACE, workspace).patient(PATIENCE),
             own: true,
         }
     }
@@ -54,7 +54,7 @@ impl Config {
     /// Of all workspaces, as part of the work on a message.
     pub fn within(cx: &Cx) -> Self {
         Self {
-            caller: Caller::within(cx, Ok(Topic::system(Class::Request, BASE))),
+            caller: Caller::within(cx, Ok(CONFIG.of_system())),
             own: false,
         }
     }

@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use tg_mesh::Cx;
-use tg_schemas::msg::{EmbeddingsRequest, EmbeddingsResponse};
+use tg_schemas::msg::EmbeddingsRequest;
+use tg_schemas::processors::shared;
 use tg_schemas::{Error, ErrorCode};
 
 use crate::caller::Caller;
-
-const SPEC: &str = "embeddings-request";
 
 /// Texts as vectors, and the model that made them.
 #[derive(Debug, Clone, Default)]
@@ -44,11 +43,11 @@ pub async fn embed(
         texts,
         packed: true,
     };
-    let mut caller = Caller::of_flow(cx, SPEC);
+    let mut caller = Caller::of_flow(cx, shared::EMBEDDINGS);
     if let Some(patience) = patience {
         caller = caller.patient(patience);
     }
-    let mut answer: EmbeddingsResponse = caller.last(&request).await?;
+    let mut answer = caller.last(&request).await?;
     let vectors = answer.take_vectors(count).ok_or_else(|| {
         Error::new(
             ErrorCode::Internal,

@@ -3,31 +3,29 @@
 use tg_mesh::{Cx, Mesh};
 use tg_schemas::flow_record::Drain;
 use tg_schemas::msg::{FlowRequest, FlowResponse};
-use tg_schemas::{Class, Error, Topic, WorkspaceId};
+use tg_schemas::processors::flow_svc::FLOW;
+use tg_schemas::{Error, WorkspaceId};
 
 use crate::caller::Caller;
-
-const BASE: &str = "flow";
 
 /// Asks the flow service about one workspace.
 #[derive(Clone)]
 pub struct Flows {
-    caller: Caller,
+    caller: Caller<FlowRequest, FlowResponse>,
 }
 
 impl Flows {
     /// On this process's own account.
     pub fn new(mesh: &Mesh, workspace: &WorkspaceId) -> Self {
         Self {
-            caller: Caller::of_process(mesh, BASE, Some(workspace)),
+            caller: Caller::of_workspace(mesh, FLOW, workspace),
         }
     }
 
     /// As part of the work on a message.
     pub fn within(cx: &Cx, workspace: &WorkspaceId) -> Self {
-        let topic = Topic::workspace(Class::Request, BASE, workspace);
         Self {
-            caller: Caller::within(cx, Ok(topic)),
+            caller: Caller::within(cx, Ok(FLOW.of_workspace(workspace))),
         }
     }
 

@@ -12,12 +12,11 @@ use tg_mesh::{Answer, Cx};
 use tg_schemas::msg::{
     DocumentMetadata, LibrarianRequest, LibrarianResponse, Metadata, ProcessingMetadata,
 };
-use tg_schemas::{Class, Error, ErrorCode, Reply, Topic};
+use tg_schemas::processors::{librarian, shared};
+use tg_schemas::{Error, ErrorCode, Reply};
 
 use crate::caller::Caller;
 
-pub(crate) const SPEC: &str = "librarian-request";
-const BASE: &str = "librarian";
 /// Questions at a time to a librarian that cannot answer for many documents at once.
 const AT_ONCE: usize = 8;
 /// Entries of a page of a listing.
@@ -45,7 +44,7 @@ pub struct Child {
 /// The library, as the work on one message sees it.
 #[derive(Clone)]
 pub struct Library {
-    caller: Caller,
+    caller: Caller<LibrarianRequest, LibrarianResponse>,
     flow: String,
 }
 
@@ -53,7 +52,7 @@ impl Library {
     /// The library that the flow names. Without one every question fails with `not-implemented`.
     pub fn of_flow(cx: &Cx) -> Self {
         Self {
-            caller: Caller::of_flow(cx, SPEC),
+            caller: Caller::of_flow(cx, shared::LIBRARIAN),
             flow: cx.flow().to_owned(),
         }
     }
@@ -61,7 +60,7 @@ impl Library {
     /// The library of the workspace, outside flows. Without a workspace every question fails with `bad-request`.
     pub fn of_workspace(cx: &Cx) -> Self {
         let workspace = cx.scope.workspace.as_ref();
-        let topic = workspace.map(|workspace| Topic::workspace(Class::Request, BASE, workspace));
+        let topic = workspace.map(|workspace| librarian::LIBRARIAN.of_workspace(workspace));
         let topic =
             topic.ok_or_else(|| Error::new(ErrorCode::BadRequest, "workspace: is required"));
         Self {
@@ -176,7 +175,7 @@ impl Library {
             ..LibrarianRequest::default()
         };
         // A large answer may come in parts.
-        let mut answer = self.caller.ask::<_, LibrarianResponse>(&question)?;
+        let mut answer = self.caller.ask(&question)?;
         let mut texts = Vec::with_capacity(ids.len());
         while let Some(part) = answer.next().await {
             let part = part?;

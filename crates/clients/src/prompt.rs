@@ -5,16 +5,15 @@ use std::time::Duration;
 
 use tg_mesh::{Answer, Cx};
 use tg_schemas::msg::{PromptRequest, PromptResponse};
+use tg_schemas::processors::shared;
 use tg_schemas::{Error, ErrorCode, Reply};
 
 use crate::caller::Caller;
 
-const SPEC: &str = "prompt-request";
-
 /// The prompt service of the flow.
 #[derive(Clone)]
 pub struct Prompts {
-    caller: Caller,
+    caller: Caller<PromptRequest, PromptResponse>,
 }
 
 /// What model calls took, where the model told it.
@@ -48,7 +47,7 @@ impl Prompts {
     pub fn of_flow(cx: &Cx) -> Self {
         Self {
             // The model may answer itself: its parts read as those of the prompt service.
-            caller: Caller::of_flow(cx, SPEC).forwarded(),
+            caller: Caller::of_flow(cx, shared::PROMPT).forwarded(),
         }
     }
 

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use tg_mesh::Cx;
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
+use tg_schemas::processors::shared;
 use tg_schemas::{Error, Topic};
 
 use crate::caller::Caller;
 use crate::flow_records;
 
-const SPEC: &str = "text-completion-request";
 /// How long the question may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -17,10 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// services.
 pub fn behind(cx: &Cx, prompt: &str) -> Option<Topic> {
     let row = flow_records::processor(cx.config(), cx.workspace(), cx.flow(), prompt)?;
-    let topic = Topic::parse(row.topics.get(SPEC)?).ok()?;
-    Caller::within(cx, Ok(topic.clone()))
-        .native()
-        .then_some(topic)
+    let topic = Topic::parse(row.topics.get(shared::TEXT_COMPLETION.name)?).ok()?;
+    asking(cx, &topic).native().then_some(topic)
 }
 
 /// The model behind a text completion; empty if it does not say.
@@ -32,7 +30,10 @@ pub async fn which_model(cx: &Cx, topic: &Topic) -> Result<String, Error> {
         operation: "which-model".to_owned(),
         ..TextCompletionRequest::default()
     };
-    let caller = Caller::within(cx, Ok(topic.clone())).patient(PATIENCE);
-    let answer: TextCompletionResponse = caller.last(&ask).await?;
+    let answer = asking(cx, topic).patient(PATIENCE).last(&ask).await?;
     Ok(answer.model.unwrap_or_default())
+}
+
+fn asking(cx: &Cx, topic: &Topic) -> Caller<TextCompletionRequest, TextCompletionResponse> {
+    Caller::within(cx, Ok(topic.clone()))
 }

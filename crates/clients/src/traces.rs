@@ -8,16 +8,14 @@ use std::time::Duration;
 use base64::Engine;
 use tg_mesh::{Cx, Mode};
 use tg_provenance::Event;
-use tg_schemas::msg::{
-    DocumentMetadata, LIBRARY_TEXTS, LibraryText, LibraryTexts, Metadata, Triples,
-};
-use tg_schemas::{Class, Error, Topic};
+use tg_schemas::Error;
+use tg_schemas::msg::{DocumentMetadata, LibraryText, LibraryTexts, Metadata, Triples};
+use tg_schemas::processors::shared;
 
-use crate::library::{self, BASE64, Library};
+use crate::library::{BASE64, Library};
 
 /// Longest that a foreign library may take for one text.
 const LIBRARY: Duration = Duration::from_secs(10);
-const TRIPLES: &str = "explainability";
 
 /// A text to store; none if it is empty.
 #[derive(Debug)]
@@ -54,7 +52,7 @@ impl TraceWriter {
 
     /// Whether the flow has a library, so that a link to a text can be promised.
     pub fn has_library(&self) -> bool {
-        self.cx.has(library::SPEC)
+        self.cx.has(shared::LIBRARIAN)
     }
 
     /// Stores texts under ids of the trace, and the entries that link to them: which ones follows from which texts
@@ -119,8 +117,7 @@ impl TraceWriter {
             workspace: self.cx.workspace().to_owned(),
             texts: texts.collect(),
         };
-        let topic = Topic::system(Class::Flow, LIBRARY_TEXTS);
-        self.cx.record_on(&topic, &record).await
+        self.cx.record(shared::LIBRARY_TEXTS, &record).await
     }
 
     /// The one operation for this that a foreign librarian has, too.
@@ -145,7 +142,7 @@ impl TraceWriter {
         let Some(first) = events.first() else {
             return Ok(());
         };
-        if !self.cx.has(TRIPLES) {
+        if !self.cx.has(shared::EXPLAINABILITY) {
             return Ok(());
         }
         let record = Triples {
@@ -159,7 +156,7 @@ impl TraceWriter {
                 .flat_map(|event| event.triples.clone())
                 .collect(),
         };
-        self.cx.record(TRIPLES, &record).await
+        self.cx.record(shared::EXPLAINABILITY, &record).await
     }
 }
 

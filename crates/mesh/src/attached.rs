@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tg_schemas::flow_record::{FlowRecord, KIND as FLOW, Status};
 use tg_schemas::msg::HostedProcessor;
+use tg_schemas::processors::Place;
 use tokio::sync::{Mutex, Notify};
 use tokio::time::Instant;
 
@@ -16,7 +17,7 @@ use crate::config_watch::Changed;
 use crate::instance::{At, Instance};
 use crate::instance_state::InstanceState;
 use crate::mesh::Mesh;
-use crate::processor::{Place, Processor};
+use crate::processor::Processor;
 use crate::wiring::{Wiring, same_wiring};
 use tg_bus::BusError;
 
@@ -40,7 +41,7 @@ pub(crate) struct Served {
 impl Served {
     pub(crate) fn new(processor: Processor, claim: Option<Arc<str>>, retry: Arc<Notify>) -> Self {
         Self {
-            id: processor.id.clone(),
+            id: processor.id.to_owned(),
             wiring: Wiring::of(processor, claim),
             serving: AtomicBool::new(false),
             retry,
@@ -164,7 +165,7 @@ impl Served {
                 wanted.extend(registered.map(|ws| (At::Workspace(ws), Some("".into()))));
             }
         }
-        if self.has(Place::Flow) || self.has(Place::FlowOwn) {
+        if self.has(Place::Flow) || self.has(Place::Own) {
             wanted.extend(self.flow_rows(mesh, change, &instances));
         }
         let mut gone = Vec::new();

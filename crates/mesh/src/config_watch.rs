@@ -8,6 +8,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tg_schemas::codec;
 use tg_schemas::msg::{ConfigKey, ConfigPush, ConfigRequest, ConfigResponse};
+use tg_schemas::processors::config_svc;
 use tg_schemas::{Class, Error, ErrorCode, Topic};
 use tokio::sync::mpsc;
 
@@ -102,7 +103,7 @@ pub(crate) fn notice_topic() -> Topic {
 
 /// The system queue of the config service.
 pub(crate) fn config_topic() -> Topic {
-    Topic::system(Class::Request, "config")
+    config_svc::CONFIG.of_system()
 }
 
 /// Runs until the process stops. `applied` hears of each change after the view shows it.

@@ -8,8 +8,8 @@ use tg_bus::{Envelope, Target};
 use tg_rpc::deadline::now_millis;
 use tg_schemas::codec::{self, ContentType};
 use tg_schemas::msg::DeadLetter;
-use tg_schemas::processors::{DEAD_LETTER_BASE, DEAD_LETTER_READER};
-use tg_schemas::{Class, Error, ErrorCode, Headers, Subscription, Topic, limits};
+use tg_schemas::processors::flow_svc;
+use tg_schemas::{Error, ErrorCode, Headers, Subscription, Topic, limits};
 use tokio_util::sync::CancellationToken;
 
 use crate::mesh::Mesh;
@@ -36,12 +36,12 @@ pub(crate) enum Reason {
 
 /// The system's topic for dead letters.
 pub fn topic() -> Topic {
-    Topic::system(Class::Flow, DEAD_LETTER_BASE)
+    flow_svc::DEAD_LETTERS.of_system()
 }
 
 /// Its one reader.
 pub fn subscription() -> Subscription {
-    Subscription::service(topic(), DEAD_LETTER_READER)
+    Subscription::service(topic(), flow_svc::PROCESSOR.id)
 }
 
 /// Puts a record aside; `Ok` when the flow service's queue has it, with why if nobody will try it again.

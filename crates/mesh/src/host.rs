@@ -7,8 +7,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tg_bus::{Bus, Consume, Consumer, Delivery, Mode, Sink, TaskKind};
 use tg_rpc::{Peer, PeerOptions, control};
-use tg_schemas::processors::{ALWAYS_QUEUED, DEAD_LETTER_BASE};
-use tg_schemas::{Class, Error, Frame, Subscription, Topic};
+use tg_schemas::processors::{flow_svc, system_readers};
+use tg_schemas::{Error, Frame, Subscription, Topic};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -70,11 +70,12 @@ impl Host {
             .consume(&control, consume, Arc::new(Control(mesh.clone())))
             .await?;
         let foreign = mesh.bus().mode() == Mode::Interop;
-        let queues: Vec<_> = ALWAYS_QUEUED
-            .iter()
+        let queues: Vec<_> = system_readers()
             // Foreign libraries are asked, not written to.
-            .filter(|(base, _)| !foreign || *base == DEAD_LETTER_BASE)
-            .map(|(base, reader)| Subscription::service(Topic::system(Class::Flow, base), reader))
+            .filter(|(spec, _)| !foreign || spec.name == flow_svc::DEAD_LETTERS.name)
+            .map(|(spec, reader)| {
+                Subscription::service(Topic::system(spec.role.class(), spec.name), reader.id)
+            })
             .collect();
         let topics: Vec<_> = queues.iter().map(|queue| queue.topic.clone()).collect();
         mesh.bus().declare(&topics, &queues).await?;

@@ -15,21 +15,39 @@
 //!
 //! Handlers never see headers' bookkeeping, acknowledgements, retries or queue names.
 //!
-//! ```ignore
-//! struct Complete { model: Arc<dyn ChatModel> }
+//! ```
+//! # use std::sync::Arc;
+//! # use async_trait::async_trait;
+//! # use tg_mesh::{Cx, Host, Processor, RequestHandler, Responder};
+//! # use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
+//! # use tg_schemas::processors::text_completion;
+//! # use tg_schemas::Error;
+//! struct Echo;
 //!
 //! #[async_trait]
-//! impl Serve<TextCompletionRequest, TextCompletionResponse> for Complete {
-//!     async fn serve(&self, cx: Cx, ask: TextCompletionRequest, out: Out<TextCompletionResponse>)
-//!         -> Result<(), Error> {
-//!         let model = cx.parameter("model");
-//!         // out.send(part).await for each part; the last has end_of_stream set. An Err(Error) becomes
-//!         // the type's failure reply. cx.cancel and cx.deadline bound the work.
-//!         Ok(())
+//! impl RequestHandler<TextCompletionRequest, TextCompletionResponse> for Echo {
+//!     async fn serve(
+//!         &self,
+//!         cx: Cx,
+//!         question: TextCompletionRequest,
+//!         mut out: Responder<TextCompletionResponse>,
+//!     ) -> Result<(), Error> {
+//!         // One part or many; the last has `end_of_stream` set. An error becomes the type's failure reply.
+//!         // `cx.cancel` and `cx.deadline` bound the work.
+//!         out.send(TextCompletionResponse {
+//!             response: question.prompt,
+//!             model: cx.parameter("model").map(str::to_owned),
+//!             end_of_stream: true,
+//!             ..TextCompletionResponse::default()
+//!         })
+//!         .await
 //!     }
 //! }
 //!
-//! host.host(Processor::new("text-completion").serves("request", Arc::new(Complete { model }))).await?;
+//! # async fn start(host: Host) -> Result<(), Error> {
+//! let completion = Processor::new(text_completion::PROCESSOR).serves(text_completion::REQUEST, Arc::new(Echo));
+//! host.host(completion).await
+//! # }
 //! ```
 
 mod announce;

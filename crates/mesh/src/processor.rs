@@ -2,25 +2,12 @@
 
 use std::sync::Arc;
 
+use tg_schemas::processors::{Kind, Place, ProcessorSpec, Reads, Serves, Spec, SpecRow};
 use tg_schemas::{Message, Reply};
 
 use crate::erased::{ErasedRead, ErasedServe, ReadHandler, ServeHandler};
 use crate::handler::{RecordConsumer, RequestHandler};
 use crate::leased_store::Owned;
-
-/// Where the topic of a handler comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// `topics[spec]` of the processor's config row, one instance per flow.
-    Flow,
-    /// `flow:tg:<spec>:{workspace}:{id}` (or `request:…`) of each flow the processor has a row for; not in
-    /// blueprints.
-    FlowOwn,
-    /// `request:tg:<spec>:{workspace}`, one instance per workspace.
-    Workspace,
-    /// `request:tg:<spec>` (or `flow:tg:<spec>`), one per system.
-    System,
-}
 
 pub(crate) enum Handler {
     Serve(Arc<dyn ErasedServe>),
@@ -28,7 +15,7 @@ pub(crate) enum Handler {
 }
 
 pub(crate) struct Hosted {
-    pub(crate) spec: String,
+    pub(crate) spec: &'static str,
     pub(crate) place: Place,
     pub(crate) handler: Handler,
 }
@@ -36,13 +23,14 @@ pub(crate) struct Hosted {
 impl Hosted {
     /// Whether there is an instance per flow.
     pub(crate) fn per_flow(&self) -> bool {
-        matches!(self.place, Place::Flow | Place::FlowOwn)
+        matches!(self.place, Place::Flow | Place::Own)
     }
 }
 
 /// A processor to host: id, handlers, limits. Built by the service crate, given to `Mesh::host`.
 pub struct Processor {
-    pub(crate) id: String,
+    declared: ProcessorSpec,
+    pub(crate) id: &'static str,
     pub(crate) handlers: Vec<Hosted>,
     pub(crate) watches: Vec<&'static str>,
     pub(crate) concurrency: usize,
@@ -56,10 +44,11 @@ pub(crate) struct Owner {
 }
 
 impl Processor {
-    /// A processor by its id in the processor table.
-    pub fn new(id: &str) -> Self {
+    /// A processor of the table.
+    pub fn new(declared: ProcessorSpec) -> Self {
         Self {
-            id: id.to_owned(),
+            declared,
+            id: declared.id,
             handlers: Vec::new(),
             watches: Vec::new(),
             concurrency: 64,
@@ -67,84 +56,84 @@ impl Processor {
         }
     }
 
-    /// Answers questions of a flow spec, e.g. `request`.
+    /// Answers questions of a spec, where the spec says: in each flow, each workspace or once in the system.
+    ///
+    /// A handler of other messages does not compile:
+    ///
+    /// ```compile_fail,E0308
+    /// # use std::sync::Arc;
+    /// # use tg_mesh::{Processor, RequestHandler};
+    /// # use tg_schemas::msg::{TriplesQueryRequest, TriplesQueryResponse};
+    /// # use tg_schemas::processors::rows_query;
+    /// fn host(of_triples: Arc<dyn RequestHandler<TriplesQueryRequest, TriplesQueryResponse>>) -> Processor {
+    ///     Processor::new(rows_query::PROCESSOR).serves(rows_query::REQUEST, of_triples)
+    /// }
+    /// ```
+    ///
+    /// # Panics
+    /// In debug builds, when the processor has no such spec.
+    #[track_caller]
     pub fn serves<Q: Message, R: Reply>(
         self,
-        spec: &str,
+        spec: Spec<Serves<Q, R>>,
         handler: Arc<dyn RequestHandler<Q, R>>,
     ) -> Self {
-        self.with(
-            spec,
-            Place::Flow,
-            Handler::Serve(Arc::new(ServeHandler::new(handler))),
-        )
+        self.with(spec, Handler::Serve(Arc::new(ServeHandler::new(handler))))
     }
 
-    /// Takes records of a flow spec, e.g. `input`.
-    pub fn reads<M: Message>(self, spec: &str, handler: Arc<dyn RecordConsumer<M>>) -> Self {
-        self.with(
-            spec,
-            Place::Flow,
-            Handler::Read(Arc::new(ReadHandler::new(handler))),
-        )
-    }
-
-    /// Takes records of a topic that the mesh itself adds to every flow, e.g. `agent-step`.
-    pub fn reads_own<M: Message>(self, base: &str, handler: Arc<dyn RecordConsumer<M>>) -> Self {
-        self.with(
-            base,
-            Place::FlowOwn,
-            Handler::Read(Arc::new(ReadHandler::new(handler))),
-        )
-    }
-
-    /// Answers questions on `request:tg:<base>:{workspace}:{id}` of each flow the processor has a row for;
-    /// not in blueprints, so only native processes ask there.
-    pub fn serves_own<Q: Message, R: Reply>(
+    /// Takes records of a spec, where the spec says.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use tg_mesh::{Processor, RecordConsumer};
+    /// # use tg_schemas::msg::Triples;
+    /// # use tg_schemas::processors::triples_write;
+    /// fn host(keeps: Arc<dyn RecordConsumer<Triples>>) -> Processor {
+    ///     Processor::new(triples_write::PROCESSOR).reads(triples_write::INPUT, keeps)
+    /// }
+    /// ```
+    ///
+    /// A handler of another message does not compile, nor does a spec that nobody declared or one of another direction:
+    ///
+    /// ```compile_fail,E0308
+    /// # use std::sync::Arc;
+    /// # use tg_mesh::{Processor, RecordConsumer};
+    /// # use tg_schemas::msg::Chunk;
+    /// # use tg_schemas::processors::triples_write;
+    /// fn host(of_chunks: Arc<dyn RecordConsumer<Chunk>>) -> Processor {
+    ///     Processor::new(triples_write::PROCESSOR).reads(triples_write::INPUT, of_chunks)
+    /// }
+    /// ```
+    ///
+    /// ```compile_fail,E0425
+    /// # use std::sync::Arc;
+    /// # use tg_mesh::{Processor, RecordConsumer};
+    /// # use tg_schemas::msg::Triples;
+    /// # use tg_schemas::processors::triples_write;
+    /// fn host(keeps: Arc<dyn RecordConsumer<Triples>>) -> Processor {
+    ///     Processor::new(triples_write::PROCESSOR).reads(triples_write::INPUTS, keeps)
+    /// }
+    /// ```
+    ///
+    /// ```compile_fail,E0308
+    /// # use std::sync::Arc;
+    /// # use tg_mesh::{Processor, RecordConsumer};
+    /// # use tg_schemas::msg::Triples;
+    /// # use tg_schemas::processors::chunker;
+    /// fn host(keeps: Arc<dyn RecordConsumer<Triples>>) -> Processor {
+    ///     Processor::new(chunker::PROCESSOR).reads(chunker::TRIPLES, keeps)
+    /// }
+    /// ```
+    ///
+    /// # Panics
+    /// In debug builds, when the processor has no such spec.
+    #[track_caller]
+    pub fn reads<M: Message>(
         self,
-        base: &str,
-        handler: Arc<dyn RequestHandler<Q, R>>,
+        spec: Spec<Reads<M>>,
+        handler: Arc<dyn RecordConsumer<M>>,
     ) -> Self {
-        self.with(
-            base,
-            Place::FlowOwn,
-            Handler::Serve(Arc::new(ServeHandler::new(handler))),
-        )
-    }
-
-    /// Answers questions on `request:tg:<base>:<workspace>` of every workspace.
-    pub fn serves_workspace<Q: Message, R: Reply>(
-        self,
-        base: &str,
-        handler: Arc<dyn RequestHandler<Q, R>>,
-    ) -> Self {
-        self.with(
-            base,
-            Place::Workspace,
-            Handler::Serve(Arc::new(ServeHandler::new(handler))),
-        )
-    }
-
-    /// Answers questions on `request:tg:<base>`.
-    pub fn serves_system<Q: Message, R: Reply>(
-        self,
-        base: &str,
-        handler: Arc<dyn RequestHandler<Q, R>>,
-    ) -> Self {
-        self.with(
-            base,
-            Place::System,
-            Handler::Serve(Arc::new(ServeHandler::new(handler))),
-        )
-    }
-
-    /// Takes records from `flow:tg:<base>`.
-    pub fn reads_system<M: Message>(self, base: &str, handler: Arc<dyn RecordConsumer<M>>) -> Self {
-        self.with(
-            base,
-            Place::System,
-            Handler::Read(Arc::new(ReadHandler::new(handler))),
-        )
+        self.with(spec, Handler::Read(Arc::new(ReadHandler::new(handler))))
     }
 
     /// Config types whose rows the handlers look up in [`crate::ConfigView`].
@@ -163,7 +152,7 @@ impl Processor {
     /// Only one process serves; others stand by. For what keeps nothing; else [`Processor::owns`].
     pub fn exclusive(mut self) -> Self {
         self.owner = Some(Owner {
-            store: self.id.clone(),
+            store: self.id.to_owned(),
             owned: None,
         });
         self
@@ -179,17 +168,92 @@ impl Processor {
         self
     }
 
+    /// What it was declared as.
+    pub fn declared(&self) -> &ProcessorSpec {
+        &self.declared
+    }
+
+    /// The specs with a queue that it declares and has no handler for: none, where a service hosts it.
+    pub fn unserved(&self) -> impl Iterator<Item = &'static SpecRow> {
+        let specs = self.declared.specs.iter();
+        specs.filter(|spec| {
+            let same = |hosted: &Hosted| (hosted.spec, hosted.place) == (spec.name, spec.place);
+            spec.role.consumes() && !self.handlers.iter().any(same)
+        })
+    }
+
     /// Whether it has handlers that are attached per flow.
     pub(crate) fn has_flow_handlers(&self) -> bool {
         self.handlers.iter().any(Hosted::per_flow)
     }
 
-    fn with(mut self, spec: &str, place: Place, handler: Handler) -> Self {
+    #[track_caller]
+    fn with<K: Kind>(mut self, spec: Spec<K>, handler: Handler) -> Self {
+        debug_assert!(
+            self.declared.is_unlisted() || self.declared.has(&spec.row()),
+            "{} has no spec '{}' of that kind",
+            self.id,
+            spec.name
+        );
         self.handlers.push(Hosted {
-            spec: spec.to_owned(),
-            place,
+            spec: spec.name,
+            place: spec.place,
             handler,
         });
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tg_schemas::msg::{Triples, TriplesQueryRequest, TriplesQueryResponse};
+    use tg_schemas::processors::{sparql_query, triples_query, triples_write};
+
+    use super::*;
+    use crate::{ConsumeError, Cx, Responder};
+
+    struct Nobody;
+
+    #[async_trait::async_trait]
+    impl RecordConsumer<Triples> for Nobody {
+        async fn consume(&self, _: Cx, _: Triples) -> Result<(), ConsumeError> {
+            Ok(())
+        }
+    }
+
+    #[async_trait::async_trait]
+    impl RequestHandler<TriplesQueryRequest, TriplesQueryResponse> for Nobody {
+        async fn serve(
+            &self,
+            _: Cx,
+            _: TriplesQueryRequest,
+            _: Responder<TriplesQueryResponse>,
+        ) -> Result<(), tg_schemas::Error> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_processor_hosts_what_it_declares() {
+        let writer = Processor::new(triples_write::PROCESSOR);
+        let writer = writer.reads(triples_write::INPUT, Arc::new(Nobody));
+        assert!(writer.has_flow_handlers());
+        let other = Processor::new(ProcessorSpec::unlisted("a test's own"));
+        let other = other.reads(triples_write::INPUT, Arc::new(Nobody));
+        assert_eq!(other.handlers[0].spec, "input");
+    }
+
+    #[test]
+    #[should_panic = "sparql-query has no spec 'input' of that kind"]
+    fn a_spec_of_another_processor_is_refused() {
+        let _ =
+            Processor::new(sparql_query::PROCESSOR).reads(triples_write::INPUT, Arc::new(Nobody));
+    }
+
+    #[test]
+    #[should_panic = "sparql-query has no spec 'request' of that kind"]
+    fn a_spec_of_the_same_name_with_another_message_is_refused() {
+        let _ = Processor::new(sparql_query::PROCESSOR)
+            .serves(triples_query::REQUEST, Arc::new(Nobody));
     }
 }

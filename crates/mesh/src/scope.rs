@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use tg_schemas::processors::{Asks, Kind, Place, Spec, Writes, processor};
 use tg_schemas::{
-    Class, Error, ErrorCode, FlowId, Headers, Message, Reply, Topic, WorkspaceId, WorkspaceKey,
+    Error, ErrorCode, FlowId, Headers, Message, Reply, Topic, WorkspaceId, WorkspaceKey,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -94,24 +95,63 @@ impl Cx {
     }
 
     /// Topic of a spec of this instance.
-    pub fn topic(&self, spec: &str) -> Result<&Topic, Error> {
-        self.scope.topics.get(spec).ok_or_else(|| {
-            Error::new(
-                ErrorCode::NotImplemented,
-                format!("this flow has no '{spec}'"),
-            )
-        })
+    ///
+    /// # Errors
+    /// `not-implemented` when the flow names no topic for the spec; outside a flow or workspace that the spec needs,
+    /// `internal`.
+    ///
+    /// # Panics
+    /// In debug builds, when the processor has no such spec.
+    #[track_caller]
+    pub fn topic<K: Kind>(&self, spec: Spec<K>) -> Result<Topic, Error> {
+        let id = self.scope.processor.as_str();
+        debug_assert!(
+            processor(id).is_none_or(|declared| declared.has(&spec.row())),
+            "{id} has no spec '{}' of that kind",
+            spec.name
+        );
+        let outside = |what: &str| Error::new(ErrorCode::Internal, format!("not inside a {what}"));
+        match (spec.place, &self.scope.workspace, &self.scope.flow) {
+            (Place::Flow, ..) => self.scope.topics.get(spec.name).cloned().ok_or_else(|| {
+                let text = format!("this flow has no '{}'", spec.name);
+                Error::new(ErrorCode::NotImplemented, text)
+            }),
+            (Place::Own, Some(workspace), Some(flow)) => Ok(spec.of_flow(workspace, flow)),
+            (Place::Own, ..) => Err(outside("flow")),
+            (Place::Workspace, Some(workspace), _) => Ok(spec.of_workspace(workspace)),
+            (Place::Workspace, ..) => Err(outside("workspace")),
+            (Place::System, ..) => Ok(spec.of_system()),
+        }
     }
 
     /// Whether the flow names a topic for the spec.
-    pub fn has(&self, spec: &str) -> bool {
-        self.scope.topics.contains_key(spec)
+    pub fn has<K: Kind>(&self, spec: Spec<K>) -> bool {
+        self.scope.topics.contains_key(spec.name)
     }
 
-    /// Asks the service behind one of this instance's specs, e.g. `prompt-request`. Deadline, cancel,
-    /// thread and trace pass down.
-    pub fn ask<Q: Message, R: Reply>(&self, spec: &str, question: &Q) -> Result<Answer<R>, Error> {
-        Ok(self.ask_topic(self.topic(spec)?, question))
+    /// Asks the service behind one of this instance's specs. Deadline, cancel, thread and trace pass down.
+    ///
+    /// # Errors
+    /// When the flow lacks the spec.
+    pub fn ask<Q: Message, R: Reply>(
+        &self,
+        spec: Spec<Asks<Q, R>>,
+        question: &Q,
+    ) -> Result<Answer<R>, Error> {
+        self.ask_with(spec, question, self.ask_options())
+    }
+
+    /// As [`Cx::ask`], with other options than [`Cx::ask_options`].
+    ///
+    /// # Errors
+    /// When the flow lacks the spec.
+    pub fn ask_with<Q: Message, R: Reply>(
+        &self,
+        spec: Spec<Asks<Q, R>>,
+        question: &Q,
+        options: Ask,
+    ) -> Result<Answer<R>, Error> {
+        Ok(self.mesh.ask(&self.topic(spec)?, question, options))
     }
 
     /// Asks on a topic.
@@ -124,13 +164,13 @@ impl Cx {
     ///
     /// # Errors
     /// When the flow lacks the spec, or the asker cannot be told that nobody serves it.
-    pub async fn forward<Q: Message, R: Reply>(
+    pub async fn forward<Q: Message, A: Reply, R: Reply>(
         &self,
-        spec: &str,
+        spec: Spec<Asks<Q, A>>,
         question: &Q,
         out: Responder<R>,
     ) -> Result<(), Error> {
-        self.forward_on(self.topic(spec)?, question, out).await
+        self.forward_on(&self.topic(spec)?, question, out).await
     }
 
     /// Passes the question on to who serves a topic, as [`Cx::forward`] does.
@@ -204,15 +244,10 @@ impl Cx {
     }
 
     /// Writes a record to the topic of a spec, as [`Cx::record_on`] does.
-    pub async fn record<M: Message>(&self, spec: &str, record: &M) -> Result<(), Error> {
-        self.record_on(self.topic(spec)?, record).await
-    }
-
-    /// A topic that the mesh adds to every flow, e.g. `agent-step` or `usage`. Fails outside flows.
-    pub fn own_topic(&self, base: &str) -> Result<Topic, Error> {
-        match (&self.scope.workspace, &self.scope.flow) {
-            (Some(workspace), Some(flow)) => Ok(Topic::flow(Class::Flow, base, workspace, flow)),
-            _ => Err(Error::new(ErrorCode::Internal, "not inside a flow")),
-        }
+    ///
+    /// # Errors
+    /// When the flow lacks the spec, and as [`tg_rpc::Peer::record`].
+    pub async fn record<M: Message>(&self, spec: Spec<Writes<M>>, record: &M) -> Result<(), Error> {
+        self.record_on(&self.topic(spec)?, record).await
     }
 }

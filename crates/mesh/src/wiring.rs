@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use tg_schemas::flow_record::ProcessorRow;
+use tg_schemas::processors::Place;
 use tg_schemas::{Class, FlowId, Subscription, Topic, WorkspaceId};
 
 use crate::consume_sink::ConsumeSink;
 use crate::instance::At;
 use crate::instance_state::InstanceState;
 use crate::mesh::Mesh;
-use crate::processor::{Handler, Hosted, Place, Processor};
+use crate::processor::{Handler, Hosted, Processor};
 use crate::scope::Scope;
 use crate::serve_sink::{ServeSink, response_topic};
 use tg_bus::{BusError, Consume, Consumer};
@@ -27,7 +28,7 @@ pub(crate) struct Wiring {
 impl Wiring {
     pub(crate) fn of(processor: Processor, claim: Option<Arc<str>>) -> Self {
         Self {
-            id: processor.id,
+            id: processor.id.to_owned(),
             handlers: processor.handlers,
             concurrency: processor.concurrency,
             claim,
@@ -110,14 +111,14 @@ impl Wiring {
             Handler::Serve(_) => Class::Request,
             Handler::Read(_) => Class::Flow,
         };
-        let spec = hosted.spec.as_str();
+        let spec = hosted.spec;
         match hosted.place {
             Place::System => Some(Subscription::service(Topic::system(class, spec), &self.id)),
             Place::Workspace => {
                 let topic = Topic::workspace(class, spec, scope.workspace.as_ref()?);
                 Some(Subscription::service(topic, &self.id))
             }
-            Place::Flow | Place::FlowOwn => {
+            Place::Flow | Place::Own => {
                 let (workspace, flow) = (scope.workspace.as_ref()?, scope.flow.as_ref()?);
                 let topic = if hosted.place == Place::Flow {
                     scope
@@ -161,7 +162,7 @@ impl Wiring {
                     handler: handler.clone(),
                     limit: self.concurrency,
                     running: Arc::new(AtomicUsize::new(0)),
-                    responses: response_topic(scope, &hosted.spec, &subscription.topic),
+                    responses: response_topic(scope, hosted.spec, &subscription.topic),
                     subscription: subscription.clone(),
                 });
                 mesh.bus().consume(&subscription, how, sink).await

@@ -7,8 +7,9 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use tg_schemas::msg::{RUN_TALLY, RUN_TALLY_READER, RunTally, RunTallyEntry};
-use tg_schemas::{Class, ErrorCode, Subscription, Topic};
+use tg_schemas::msg::{RunTally, RunTallyEntry};
+use tg_schemas::processors::librarian;
+use tg_schemas::{ErrorCode, Subscription, Topic};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
@@ -30,12 +31,12 @@ const PAUSE: Duration = Duration::from_secs(5);
 
 /// The topic of reports.
 pub fn topic() -> Topic {
-    Topic::system(Class::Flow, RUN_TALLY)
+    librarian::RUN_TALLY.of_system()
 }
 
 /// Its one reader.
 pub fn subscription() -> Subscription {
-    Subscription::service(topic(), RUN_TALLY_READER)
+    Subscription::service(topic(), librarian::PROCESSOR.id)
 }
 
 /// An entry, who waits for it, and since when.

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use tg_mesh::{
     Ask, ConsumeError, Cx, Deadline, Host, MeshOptions, Processor, RecordConsumer, dead_letter,
 };
-use tg_schemas::msg::{DeadLetter, RUN_TALLY, RunTally, RunTallyEntry};
+use tg_schemas::msg::{DeadLetter, RunTally, RunTallyEntry};
+use tg_schemas::processors::{config_svc, librarian};
 use tg_schemas::{Class, Error, FlowId, Message, Reply, Topic, WorkspaceId};
 use tokio::sync::watch;
 
@@ -89,11 +90,12 @@ impl TestFlow {
             .await
             .expect("a mesh");
         let (sender, tally) = watch::channel(Vec::new());
-        let served = Processor::new("config-svc").serves_system("config", config.clone());
+        let served =
+            Processor::new(config_svc::PROCESSOR).serves(config_svc::CONFIG, config.clone());
         let mut all = vec![served];
         all.extend(host(&mesh));
         let told = Arc::new(Tally(sender));
-        all.push(Processor::new("librarian").reads_system(RUN_TALLY, told));
+        all.push(Processor::new(librarian::PROCESSOR).reads(librarian::RUN_TALLY, told));
         for processor in all {
             mesh.host(processor).await.expect("hosted");
         }

@@ -11,23 +11,6 @@ use super::metadata::Metadata;
 use crate::error::Error;
 use crate::rdf::Triple;
 
-/// Base of the system topic that [`RunTally`] records travel on.
-pub const RUN_TALLY: &str = "run-tally";
-/// The processor that reads it.
-pub const RUN_TALLY_READER: &str = "librarian";
-/// Base of the system topic that [`LibraryTexts`] records travel on.
-pub const LIBRARY_TEXTS: &str = "library-texts";
-/// Base of the topic of [`Retract`] records, which the mesh adds to every flow.
-pub const RETRACT: &str = "retract";
-/// Stores that hold what belongs to a collection. Each serves [`CollectionDrop`] on the system topic
-/// [`drop_topic`] of its name.
-pub const COLLECTION_STORES: [&str; 4] = ["graph", "vectors", "keywords", "rows"];
-
-/// Base of the topic on which a store is told to drop a collection.
-pub fn drop_topic(store: &str) -> String {
-    format!("drop-{store}")
-}
-
 /// A record that a handler wrote while it handled another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(default)]

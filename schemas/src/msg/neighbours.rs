@@ -8,11 +8,6 @@ use super::message;
 use crate::error::Error;
 use crate::rdf::{Term, Triple};
 
-/// Base of the topic, which the graph store serves in every flow it is part of, of [`NeighbourhoodRequest`].
-pub const NEIGHBOURS: &str = "graph-neighbours";
-/// Base of the topic, which the graph store serves in every flow it is part of, of [`SourcesRequest`].
-pub const SOURCES: &str = "graph-sources";
-
 /// The edges around nodes, one hop, all nodes at once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]

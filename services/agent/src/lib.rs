@@ -19,4 +19,4 @@ pub mod store;
 
 pub use error::AgentError;
 pub use options::Options;
-pub use processors::{AGENT, processors};
+pub use processors::processors;

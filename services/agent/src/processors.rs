@@ -3,16 +3,13 @@
 use std::sync::Arc;
 
 use tg_mesh::{Mesh, Processor};
-use tg_schemas::processors::STEP_BASE;
+use tg_schemas::processors::agent_manager;
 
 use crate::handlers::{Questions, Steps};
 use crate::options::Options;
 use crate::run::leases::CONCURRENCY;
 use crate::run::{Agent, WATCHED};
 use crate::store::Ledger;
-
-/// Its id.
-pub const AGENT: &str = "agent-manager";
 
 /// The agent, with its ledger in the data directory. A process that stands by leaves the ledger alone.
 pub fn processors(_: &Mesh, options: Options) -> Vec<Processor> {
@@ -25,9 +22,9 @@ pub fn processors(_: &Mesh, options: Options) -> Vec<Processor> {
 
 /// The processor of an agent.
 pub(crate) fn processor(agent: &Arc<Agent>) -> Processor {
-    Processor::new(AGENT)
-        .serves("request", Arc::new(Questions(agent.clone())))
-        .reads_own(STEP_BASE, Arc::new(Steps(agent.clone())))
+    Processor::new(agent_manager::PROCESSOR)
+        .serves(agent_manager::REQUEST, Arc::new(Questions(agent.clone())))
+        .reads(agent_manager::STEP, Arc::new(Steps(agent.clone())))
         .watches(WATCHED)
         .concurrency(CONCURRENCY)
         .owns(agent.store.clone())

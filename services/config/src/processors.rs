@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tg_mesh::leased_store::off_runtime;
 use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
-use tg_schemas::Error;
+use tg_schemas::processors::config_svc;
 use tokio::sync::Notify;
 
 use crate::announce;
@@ -14,7 +14,7 @@ use crate::options::Options;
 use crate::store::SqliteStore;
 
 /// Id of the processor.
-pub const PROCESSOR: &str = "config-svc";
+pub const PROCESSOR: &str = config_svc::PROCESSOR.id;
 
 /// Where the service keeps its rows below the data directory.
 const FILE: &str = "config.sqlite";
@@ -26,10 +26,8 @@ const CONCURRENCY: usize = 512;
 ///
 /// Also starts the task that announces the version whenever a process begins to serve and after each reconnect.
 ///
-/// # Errors
-///
-/// If the processor cannot be put together. A store that cannot be opened is told when the processor is hosted.
-pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Error> {
+/// A store that cannot be opened is told when the processor is hosted.
+pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     let file = options.data_dir.join(FILE);
     let (durability, grace) = (options.durability, options.grace());
     let opened = file.clone();
@@ -47,10 +45,10 @@ pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Error
         lost: lost.clone(),
     });
     mesh.spawn(TaskKind::Background, announce::run(mesh.clone(), lost));
-    let processor = Processor::new(PROCESSOR)
-        .serves_system("config", handler.clone())
-        .serves_workspace("config", handler)
+    let processor = Processor::new(config_svc::PROCESSOR)
+        .serves(config_svc::CONFIG.replied_as(), handler.clone())
+        .serves(config_svc::CONFIG_OF_WORKSPACE.replied_as(), handler)
         .concurrency(CONCURRENCY)
         .owns(store);
-    Ok(vec![processor])
+    vec![processor]
 }

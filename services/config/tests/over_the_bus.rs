@@ -13,6 +13,7 @@ use tg_schemas::codec;
 use tg_schemas::msg::{
     ConfigKey, ConfigPush, ConfigRequest, ConfigResponse, ConfigValue, FlowRequest, FlowResponse,
 };
+use tg_schemas::processors;
 use tg_schemas::{Class, Error, Subscription, Topic, WorkspaceId};
 use tg_testkit::place::Place;
 use tokio::sync::mpsc;
@@ -62,7 +63,7 @@ async fn host(mesh: &Host, dir: &Path) {
         data_dir: dir.to_owned(),
         ..tg_config::Options::default()
     };
-    for processor in tg_config::processors(mesh, options).unwrap() {
+    for processor in tg_config::processors(mesh, options) {
         mesh.host(processor).await.unwrap();
     }
 }
@@ -236,7 +237,8 @@ async fn bootstrap_makes_a_fresh_system_once_and_a_later_release_adds_what_is_mi
     let dir = tempfile::tempdir().unwrap();
     let up = start(place.connect().await, dir.path()).await;
     let flows = Arc::new(Flows::default());
-    let flow_svc = Processor::new("flow-svc").serves_workspace("flow", flows.clone());
+    let flow_svc = Processor::new(processors::flow_svc::PROCESSOR)
+        .serves(processors::flow_svc::FLOW, flows.clone());
     up.mesh.host(flow_svc).await.unwrap();
 
     let mut seed = Seed::default();

@@ -3,6 +3,9 @@
 use std::sync::Arc;
 
 use tg_mesh::{Mesh, Processor};
+use tg_schemas::processors::{
+    self, ProcessorSpec, document_embeddings, graph_embeddings, row_embeddings,
+};
 use tg_settings::Fault;
 
 use crate::engine::schema;
@@ -22,18 +25,21 @@ const RECORDS: usize = 256;
 /// The mistake in the options because of which the provider cannot be asked.
 pub fn processors(_: &Mesh, options: Options) -> Result<Vec<Processor>, Fault> {
     let embedder = Arc::new(options.embedder()?);
-    let stage = |id| Processor::new(id).concurrency(RECORDS);
+    let stage = |of: ProcessorSpec| Processor::new(of).concurrency(RECORDS);
     let chunks = Arc::new(chunks::Chunks(Batcher::new()));
     let entities = Arc::new(entities::Entities(Batcher::new()));
     let rows = Arc::new(rows::Rows(Batcher::new()));
     Ok(vec![
-        stage("document-embeddings").reads("input", chunks),
-        stage("graph-embeddings").reads("input", entities),
-        stage("row-embeddings")
-            .reads("input", rows)
+        stage(document_embeddings::PROCESSOR).reads(document_embeddings::INPUT, chunks),
+        stage(graph_embeddings::PROCESSOR).reads(graph_embeddings::INPUT, entities),
+        stage(row_embeddings::PROCESSOR)
+            .reads(row_embeddings::INPUT, rows)
             .watches(&[schema::KIND]),
-        Processor::new("embeddings")
-            .serves("request", Arc::new(embeddings::Embeddings(embedder)))
+        Processor::new(processors::embeddings::PROCESSOR)
+            .serves(
+                processors::embeddings::REQUEST,
+                Arc::new(embeddings::Embeddings(embedder)),
+            )
             .concurrency(REQUESTS),
     ])
 }

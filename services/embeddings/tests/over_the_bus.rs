@@ -13,6 +13,7 @@ use tg_schemas::msg::{
     Chunk, DocumentEmbeddings, EmbeddingsRequest, EmbeddingsResponse, EntityContext,
     EntityContexts, ExtractedObject, GraphEmbeddings, Metadata, RowEmbeddings, RunTallyEntry,
 };
+use tg_schemas::processors::{self, ProcessorSpec};
 use tg_schemas::{Class, Error, ErrorCode, Term};
 use tg_testkit::config::Config;
 use tg_testkit::fakes::{Embeddings, Kept};
@@ -82,11 +83,23 @@ impl System {
             let mut own = tg_embeddings::processors(mesh, Options::default()).unwrap();
             if let Some(played) = played {
                 own.pop();
-                own.push(Processor::new("embeddings").serves("request", played));
+                own.push(
+                    Processor::new(processors::embeddings::PROCESSOR)
+                        .serves(processors::embeddings::REQUEST, played),
+                );
             }
-            own.push(Processor::new("keep-chunks").reads("input", kept.0));
-            own.push(Processor::new("keep-entities").reads("input", kept.1));
-            own.push(Processor::new("keep-rows").reads("input", kept.2));
+            own.push(
+                Processor::new(ProcessorSpec::unlisted("keep-chunks"))
+                    .reads(processors::doc_embeddings_write::INPUT, kept.0),
+            );
+            own.push(
+                Processor::new(ProcessorSpec::unlisted("keep-entities"))
+                    .reads(processors::graph_embeddings_write::INPUT, kept.1),
+            );
+            own.push(
+                Processor::new(ProcessorSpec::unlisted("keep-rows"))
+                    .reads(processors::row_embeddings_write::INPUT, kept.2),
+            );
             own
         };
         Self {

@@ -4,6 +4,10 @@ use std::sync::Arc;
 
 use tg_collections::reaper;
 use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
+use tg_schemas::processors::{
+    ProcessorSpec, kg_extract_agent, kg_extract_definitions, kg_extract_ontology,
+    kg_extract_relationships, kg_extract_rows,
+};
 
 use crate::engine::knowledge::Content;
 use crate::handlers::{Agent, Knowledge, OntologyExtractor, RowsOf};
@@ -38,8 +42,8 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     );
     let parallel = options.parallel;
     let cache = Arc::new(ReplyCache::new(store.clone()));
-    let of = |id: &str| {
-        Processor::new(id)
+    let of = |of: ProcessorSpec| {
+        Processor::new(of)
             .concurrency(parallel)
             .watches(&WATCHED)
             .owns(store.clone())
@@ -53,24 +57,29 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
         })
     };
     let definitions = knowledge(
-        "kg-extract-definitions",
+        kg_extract_definitions::PROCESSOR.id,
         &["extract-definitions"],
         Content::Definitions,
     );
     let relationships = knowledge(
-        "kg-extract-relationships",
+        kg_extract_relationships::PROCESSOR.id,
         &["extract-relationships"],
         Content::Relationships,
     );
     vec![
-        of("kg-extract-definitions").reads("input", definitions),
-        of("kg-extract-relationships").reads("input", relationships),
-        of("kg-extract-agent").reads("input", Arc::new(Agent::new(cache.clone()))),
-        of("kg-extract-rows")
+        of(kg_extract_definitions::PROCESSOR).reads(kg_extract_definitions::INPUT, definitions),
+        of(kg_extract_relationships::PROCESSOR)
+            .reads(kg_extract_relationships::INPUT, relationships),
+        of(kg_extract_agent::PROCESSOR)
+            .reads(kg_extract_agent::INPUT, Arc::new(Agent::new(cache.clone()))),
+        of(kg_extract_rows::PROCESSOR)
             .watches(&[tg_schemas::table::TABLE])
-            .reads("input", Arc::new(RowsOf::new(cache.clone()))),
-        of("kg-extract-ontology")
+            .reads(kg_extract_rows::INPUT, Arc::new(RowsOf::new(cache.clone()))),
+        of(kg_extract_ontology::PROCESSOR)
             .watches(&[ONTOLOGIES])
-            .reads("input", Arc::new(OntologyExtractor::new(cache, options))),
+            .reads(
+                kg_extract_ontology::INPUT,
+                Arc::new(OntologyExtractor::new(cache, options)),
+            ),
     ]
 }

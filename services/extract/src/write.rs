@@ -4,14 +4,10 @@ use tg_mesh::Cx;
 use tg_runs::RunContext;
 use tg_schemas::Error;
 use tg_schemas::msg::{EntityContext, EntityContexts, Triples};
+use tg_schemas::processors::shared::{ENTITY_CONTEXTS, TRIPLES};
 
 use crate::chunk::Piece;
 use crate::engine::found::{Found, How, RECORD};
-
-/// Spec that triples are written to.
-pub(crate) const TRIPLES: &str = "triples";
-/// Spec that contexts are written to; flows made for other releases lack it for some extractors.
-const CONTEXTS: &str = "entity-contexts";
 
 /// Writes facts, labels, provenance and contexts. Nothing was found: nothing is written.
 pub(crate) async fn write(
@@ -32,7 +28,8 @@ pub(crate) async fn write(
         cx.record(TRIPLES, &record).await?;
     }
     let contexts = found.into_contexts(&piece.source);
-    if !cx.has(CONTEXTS) {
+    // Flows made for other releases lack it for some extractors.
+    if !cx.has(ENTITY_CONTEXTS) {
         return Ok(());
     }
     for part in contexts.chunks(RECORD) {
@@ -41,7 +38,7 @@ pub(crate) async fn write(
             metadata: Some(piece.source.metadata.clone()),
             entities,
         };
-        cx.record(CONTEXTS, &record).await?;
+        cx.record(ENTITY_CONTEXTS, &record).await?;
     }
     Ok(())
 }

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use tg_collections::reaper;
 use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
-use tg_schemas::Error;
-use tg_schemas::msg::DeadLetter;
-use tg_schemas::processors::DEAD_LETTER_BASE;
+use tg_schemas::processors::flow_svc;
 use tg_storage::StorageError;
 
 use crate::handlers::{Handler, Reading};
@@ -15,17 +13,14 @@ use crate::service::{Service, watch};
 use crate::store::{SqliteFlows, Store};
 
 /// Id of the processor.
-pub const PROCESSOR: &str = "flow-svc";
+pub const PROCESSOR: &str = flow_svc::PROCESSOR.id;
 
 /// Where the service keeps its own things below the data directory.
 const FILE: &str = "flow.sqlite";
 
-/// The flow service over a file in the data directory. A process that stands by leaves the file alone.
-///
-/// # Errors
-///
-/// If the processor cannot be put together. A store that cannot be opened is told when the processor is hosted.
-pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Error> {
+/// The flow service over a file in the data directory. A process that stands by leaves the file alone; a store that
+/// cannot be opened is told when the processor is hosted.
+pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     let file = options.data_dir.join(FILE);
     let (durability, quotas) = (options.durability, options.quotas());
     let opened = file.clone();
@@ -39,11 +34,11 @@ pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Error
     mesh.spawn(TaskKind::Background, watch(mesh.clone()));
     let reaped = reaper::run(mesh.clone(), PROCESSOR, store.clone());
     mesh.spawn(TaskKind::Background, reaped);
-    let processor = Processor::new(PROCESSOR)
-        .serves_workspace("flow", handler.clone())
-        .serves_system("flow", handler)
-        .reads_system::<DeadLetter>(DEAD_LETTER_BASE, Arc::new(Reading(service)))
+    let processor = Processor::new(flow_svc::PROCESSOR)
+        .serves(flow_svc::FLOW, handler.clone())
+        .serves(flow_svc::FLOW_OF_SYSTEM, handler)
+        .reads(flow_svc::DEAD_LETTERS, Arc::new(Reading(service)))
         .watches(&["flow", "flow-blueprint", "parameter-type", "processor-spec"])
         .owns(store);
-    Ok(vec![processor])
+    vec![processor]
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tg_mesh::{Ask, Deadline};
+use tg_schemas::processors::librarian::LIBRARIAN;
 use tg_schemas::{Class, FlowId, Topic, WorkspaceId};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -232,14 +233,18 @@ impl App {
     async fn admit(&self, identity: &Identity, call: &Call) -> Result<Way, Fault> {
         match &call.target {
             Target::Service {
-                service,
+                service:
+                    Service {
+                        home: Home::System(base),
+                        ..
+                    },
                 operation,
                 gate,
-            } if service.home == Home::System => {
+            } => {
                 let resource = iam_resource(operation, &call.body, identity)?;
                 self.auth.authorise(identity, *gate, &resource).await?;
                 Ok(Way {
-                    topic: Topic::system(Class::Request, service.base),
+                    topic: Topic::system(Class::Request, base),
                     admitted: (*gate, resource),
                     epoch: None,
                     workspace: None,
@@ -248,12 +253,20 @@ impl App {
                     permit: self.enter(&identity.workspace)?,
                 })
             }
-            Target::Service { service, gate, .. } => {
+            Target::Service {
+                service:
+                    Service {
+                        home: Home::Workspace(base),
+                        ..
+                    },
+                gate,
+                ..
+            } => {
                 let (workspace, generation) = self
                     .workspace(identity, call.workspace.as_deref(), *gate)
                     .await?;
                 Ok(Way {
-                    topic: Topic::workspace(Class::Request, service.base, &workspace),
+                    topic: Topic::workspace(Class::Request, base, &workspace),
                     admitted: (*gate, Resource::workspace(workspace.as_str())),
                     permit: self.enter(workspace.as_str())?,
                     epoch: None,
@@ -262,6 +275,8 @@ impl App {
                     flow: None,
                 })
             }
+            // What the gateway answers itself was answered.
+            Target::Service { .. } => Err(Fault::UnknownOperation),
             Target::Kind {
                 kind,
                 interface,
@@ -278,7 +293,7 @@ impl App {
                 let resource = Resource::flow(flow.workspace.as_str(), id);
                 let topic = if kind.input {
                     flow.input(interface)?;
-                    Topic::workspace(Class::Request, "librarian", &flow.workspace)
+                    LIBRARIAN.of_workspace(&flow.workspace)
                 } else {
                     flow.request(interface)?
                 };

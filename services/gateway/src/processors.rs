@@ -2,8 +2,9 @@
 //! wish to see flow records, workspaces and revocations.
 
 use tg_mesh::{Mesh, Processor};
+use tg_schemas::processors::api_gateway;
 
 /// The processors of this service.
 pub fn processors(_: &Mesh) -> Vec<Processor> {
-    vec![Processor::new("api-gateway").watches(&["flow", crate::auth::REVOCATION.1])]
+    vec![Processor::new(api_gateway::PROCESSOR).watches(&["flow", crate::auth::REVOCATION.1])]
 }

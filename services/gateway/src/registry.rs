@@ -2,6 +2,11 @@
 //!
 //! What is not in the table does not exist for clients.
 
+use tg_schemas::processors::{
+    Place, Serves, Spec, config_svc, flow_svc, iam_svc, knowledge, librarian,
+};
+use tg_schemas::{Message, Reply};
+
 use crate::ask::{self, Asks};
 use crate::cores;
 use crate::engine::translate::agent::Agent;
@@ -39,24 +44,32 @@ pub(crate) enum Gate {
     Needs(&'static str),
 }
 
-/// Where a service lives.
+/// Who answers a service outside flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Home {
-    /// One per system.
-    System,
-    /// One per workspace.
-    Workspace,
+    /// Who serves the system topic of this base.
+    System(&'static str),
+    /// Who serves the topics of workspaces of this base.
+    Workspace(&'static str),
     /// The gateway itself.
     Gateway,
+}
+
+impl Home {
+    /// The processor that serves a spec.
+    const fn of<Q: Message, R: Reply>(spec: Spec<Serves<Q, R>>) -> Self {
+        match spec.place {
+            Place::System => Self::System(spec.name),
+            _ => Self::Workspace(spec.name),
+        }
+    }
 }
 
 /// A service outside flows.
 pub(crate) struct Service {
     /// Name at the endpoints.
     pub(crate) name: &'static str,
-    /// Base of its topic.
-    pub(crate) base: &'static str,
-    /// Where it lives.
+    /// Who answers it.
     pub(crate) home: Home,
     /// Its translator.
     pub(crate) asks: Asks,
@@ -81,8 +94,7 @@ use Gate::{Authenticated, Needs, Public};
 const SERVICES: &[Service] = &[
     Service {
         name: "iam",
-        base: "iam",
-        home: Home::System,
+        home: Home::of(iam_svc::IAM),
         asks: ask::ask::<Iam>,
         operations: &[
             (Public, &["login", "bootstrap", "bootstrap-status"]),
@@ -145,7 +157,6 @@ const SERVICES: &[Service] = &[
     },
     Service {
         name: "requests",
-        base: "",
         home: Home::Gateway,
         // Answered where the requests are.
         asks: ask::ask::<Generic>,
@@ -153,8 +164,7 @@ const SERVICES: &[Service] = &[
     },
     Service {
         name: "config",
-        base: "config",
-        home: Home::Workspace,
+        home: Home::of(config_svc::CONFIG_OF_WORKSPACE),
         asks: ask::ask::<Config>,
         operations: &[
             (
@@ -166,8 +176,7 @@ const SERVICES: &[Service] = &[
     },
     Service {
         name: "flow",
-        base: "flow",
-        home: Home::Workspace,
+        home: Home::of(flow_svc::FLOW),
         asks: ask::ask::<Flow>,
         operations: &[
             (
@@ -199,8 +208,7 @@ const SERVICES: &[Service] = &[
     },
     Service {
         name: "librarian",
-        base: "librarian",
-        home: Home::Workspace,
+        home: Home::of(librarian::LIBRARIAN),
         asks: ask::ask::<Librarian>,
         operations: &[
             (
@@ -240,8 +248,7 @@ const SERVICES: &[Service] = &[
     },
     Service {
         name: "collection-management",
-        base: "collection",
-        home: Home::Workspace,
+        home: Home::of(librarian::COLLECTION),
         asks: ask::ask::<Collection>,
         operations: &[
             (Needs("collections:read"), &["list-collections"]),
@@ -253,8 +260,7 @@ const SERVICES: &[Service] = &[
     },
     Service {
         name: "knowledge",
-        base: "knowledge",
-        home: Home::Workspace,
+        home: Home::of(knowledge::KNOWLEDGE),
         asks: cores::ask,
         operations: &[
             (

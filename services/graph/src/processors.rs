@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tg_collections::{Dropper, Retractor, reaper};
 use tg_mesh::{Mesh, OpenFault, OwnedStore, Processor, TaskKind};
 use tg_schemas::ErrorCode;
-use tg_schemas::msg::{RETRACT, drop_topic};
+use tg_schemas::processors::{sparql_query, triples_query, triples_write};
 
 use crate::error::GraphError;
 use crate::handlers::{Neighbours, Querier, Sources, Sparql, Writer};
@@ -38,26 +38,29 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
         TaskKind::Background,
         reaper::run(mesh.clone(), STORE, owned.clone()),
     );
-    let writer = Processor::new("triples-write")
-        .reads("input", Arc::new(Writer(owned.clone())))
-        .reads_own(RETRACT, Arc::new(Retractor::new(owned.clone(), ())))
-        .serves_system(&drop_topic("graph"), Arc::new(Dropper::new(owned.clone())))
+    let writer = Processor::new(triples_write::PROCESSOR)
+        .reads(triples_write::INPUT, Arc::new(Writer(owned.clone())))
+        .reads(
+            triples_write::RETRACT,
+            Arc::new(Retractor::new(owned.clone(), ())),
+        )
+        .serves(triples_write::DROP, Arc::new(Dropper::new(owned.clone())))
         .concurrency(128)
         .watches(&[interop::COLLECTIONS])
         .owns(owned.clone());
-    let query = Processor::new("triples-query")
-        .serves("request", Arc::new(Querier(owned.clone())))
-        .serves_own(
-            tg_schemas::msg::NEIGHBOURS,
+    let query = Processor::new(triples_query::PROCESSOR)
+        .serves(triples_query::REQUEST, Arc::new(Querier(owned.clone())))
+        .serves(
+            triples_query::NEIGHBOURS,
             Arc::new(Neighbours(owned.clone())),
         )
-        .serves_own(tg_schemas::msg::SOURCES, Arc::new(Sources(owned.clone())))
+        .serves(triples_query::SOURCES, Arc::new(Sources(owned.clone())))
         .concurrency(256)
         .watches(&[interop::COLLECTIONS])
         .owns(owned.clone());
-    let sparql = Processor::new("sparql-query")
+    let sparql = Processor::new(sparql_query::PROCESSOR)
         .serves(
-            "request",
+            sparql_query::REQUEST,
             Arc::new(Sparql {
                 store: owned.clone(),
                 limits: answers,

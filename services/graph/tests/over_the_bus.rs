@@ -3,12 +3,12 @@
 use tempfile::TempDir;
 use tg_provenance::{Extraction, Making, extracted, subgraph_id};
 use tg_schemas::msg::{
-    CollectionDrop, CollectionDropped, Metadata, NEIGHBOURS, NeighbourhoodRequest,
-    NeighbourhoodResponse, RETRACT, Retract, SOURCES, SourcesRequest, SourcesResponse,
-    SparqlQueryRequest, SparqlQueryResponse, Triples, TriplesQueryRequest, TriplesQueryResponse,
-    drop_topic,
+    CollectionDrop, CollectionDropped, Metadata, NeighbourhoodRequest, NeighbourhoodResponse,
+    Retract, SourcesRequest, SourcesResponse, SparqlQueryRequest, SparqlQueryResponse, Triples,
+    TriplesQueryRequest, TriplesQueryResponse,
 };
-use tg_schemas::{Class, Error, ErrorCode, Term, Topic, Triple};
+use tg_schemas::processors::{triples_query, triples_write};
+use tg_schemas::{Class, Error, ErrorCode, Term, Triple};
 use tg_testkit::config::Config;
 use tg_testkit::flow::{TestFlow, Wiring, topic};
 use tg_testkit::place::Place;
@@ -194,7 +194,7 @@ async fn drop_of(
         collection: collection.to_owned(),
         generation,
     };
-    let to = Topic::system(Class::Request, &drop_topic("graph"));
+    let to = triples_write::DROP.of_system();
     let answer = system
         .flow
         .mesh
@@ -264,7 +264,7 @@ async fn what_came_from_a_chunk_is_taken_back(place: Place) {
         chunks: vec!["urn:chunk:2".to_owned()],
         triples: Vec::new(),
     };
-    let to = topic(Class::Flow, RETRACT);
+    let to = topic(Class::Flow, triples_write::RETRACT.name);
     for _ in 0..2 {
         system
             .flow
@@ -301,7 +301,7 @@ async fn a_frontier_and_its_sources_are_one_question_each(place: Place) {
         exclude_graphs: vec!["urn:graph:source".to_owned()],
         ..NeighbourhoodRequest::default()
     };
-    let to = topic(Class::Request, NEIGHBOURS);
+    let to = topic(Class::Request, triples_query::NEIGHBOURS.name);
     let answer =
         system
             .flow
@@ -324,7 +324,7 @@ async fn a_frontier_and_its_sources_are_one_question_each(place: Place) {
         edges: vec![built],
         ..SourcesRequest::default()
     };
-    let to = topic(Class::Request, SOURCES);
+    let to = topic(Class::Request, triples_query::SOURCES.name);
     let answer = system
         .flow
         .mesh

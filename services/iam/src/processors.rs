@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tg_mesh::leased_store::off_runtime;
 use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
+use tg_schemas::processors::iam_svc;
 use tokio::sync::Notify;
 
 use crate::bootstrap_code::CodeFile;
@@ -14,7 +15,7 @@ use crate::revocations;
 use crate::store::SqliteDirectory;
 
 /// Id of the processor.
-pub const PROCESSOR: &str = "iam-svc";
+pub const PROCESSOR: &str = iam_svc::PROCESSOR.id;
 
 /// Where the service keeps its directory below the data directory.
 const FILE: &str = "iam.sqlite";
@@ -49,8 +50,8 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
         regime,
         code,
     };
-    let processor = Processor::new(PROCESSOR)
-        .serves_system("iam", Arc::new(handler))
+    let processor = Processor::new(iam_svc::PROCESSOR)
+        .serves(iam_svc::IAM, Arc::new(handler))
         .concurrency(CONCURRENCY)
         .owns(store);
     vec![processor]

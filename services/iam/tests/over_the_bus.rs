@@ -12,6 +12,7 @@ use tg_schemas::msg::{
     ApiKeyInput, ConfigPush, ConfigRequest, ConfigResponse, ConfigValue, FlowRequest, FlowResponse,
     IamRequest, IamResponse, UserInput, WorkspaceChanges, WorkspaceInput,
 };
+use tg_schemas::processors;
 use tg_schemas::{Class, Error, ErrorCode, Topic};
 use tg_testkit::place::Place;
 
@@ -141,13 +142,18 @@ async fn start_in(
         .await
         .unwrap();
     let config = Arc::new(Config(world.clone()));
-    mesh.host(Processor::new("config-svc").serves_system("config", config))
-        .await
-        .unwrap();
+    mesh.host(
+        Processor::new(processors::config_svc::PROCESSOR)
+            .serves(processors::config_svc::CONFIG, config),
+    )
+    .await
+    .unwrap();
     let flows = Arc::new(Flows(world.clone()));
-    mesh.host(Processor::new("flow-svc").serves_workspace("flow", flows))
-        .await
-        .unwrap();
+    mesh.host(
+        Processor::new(processors::flow_svc::PROCESSOR).serves(processors::flow_svc::FLOW, flows),
+    )
+    .await
+    .unwrap();
     let options = tg_iam::Options {
         regime,
         data_dir: dir.path().to_owned(),

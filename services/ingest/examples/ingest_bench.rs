@@ -20,6 +20,7 @@ use tg_schemas::msg::{
     Chunk, ConfigRequest, ConfigResponse, ConfigValue, LibrarianRequest, LibrarianResponse,
     Metadata, TextDocument, Triples,
 };
+use tg_schemas::processors;
 use tg_schemas::{Class, Error, FlowId, Topic, WorkspaceId};
 
 const BYTES: usize = 24 << 20;
@@ -149,10 +150,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let bytes = text.len();
     let (chunks, triples) = (Arc::new(Count::default()), Arc::new(Count::default()));
     let mut hosted = vec![
-        Processor::new("config-svc").serves_system("config", Arc::new(config)),
-        Processor::new("librarian").serves_workspace("librarian", Arc::new(Library(text))),
-        Processor::new("triples-write").reads::<Triples>("input", triples.clone()),
-        Processor::new("kw-index").reads::<Chunk>("input", chunks.clone()),
+        Processor::new(processors::config_svc::PROCESSOR)
+            .serves(processors::config_svc::CONFIG, Arc::new(config)),
+        Processor::new(processors::librarian::PROCESSOR)
+            .serves(processors::librarian::LIBRARIAN, Arc::new(Library(text))),
+        Processor::new(processors::triples_write::PROCESSOR)
+            .reads(processors::triples_write::INPUT, triples.clone()),
+        Processor::new(processors::kw_index::PROCESSOR)
+            .reads(processors::kw_index::INPUT, chunks.clone()),
     ];
     hosted.extend(tg_ingest::processors(
         &mesh,

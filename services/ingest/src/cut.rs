@@ -8,6 +8,7 @@ use tg_runs::RunContext;
 use tg_schemas::Error;
 use tg_schemas::limits::STREAM_PIECE;
 use tg_schemas::msg::{Chunk, Triples};
+use tg_schemas::processors::chunker;
 
 use crate::engine::chunks::{Cutting, Named, Naming};
 use crate::engine::text::TextDecoder;
@@ -137,7 +138,7 @@ impl<'a> Cut<'a> {
         let added = library.add_children(about, id, "chunk", &children);
         let unchanged = added.await.map_err(|error| self.fault(error))?;
         let described = self.describe(&batch);
-        let written = self.cx.record("triples", &described).await;
+        let written = self.cx.record(chunker::TRIPLES, &described).await;
         written.map_err(|error| self.fault(error))?;
         self.cx.effect("chunks", count(batch.len()));
         let records = batch
@@ -184,7 +185,7 @@ async fn hand_on(cx: &Cx, about: &About, chunk: Named) -> Result<(), Error> {
         document_id: chunk.id,
         ..Chunk::default()
     };
-    cx.record("output", &record).await
+    cx.record(chunker::OUTPUT, &record).await
 }
 
 fn count(number: usize) -> i64 {

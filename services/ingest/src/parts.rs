@@ -10,6 +10,7 @@ use tg_provenance::{
 };
 use tg_runs::RunContext;
 use tg_schemas::msg::{TextDocument, Triples};
+use tg_schemas::processors::document_decoder;
 
 use crate::error::IngestError;
 use crate::source::About;
@@ -138,7 +139,7 @@ impl<'a> Parts<'a> {
         let added = library.add_children(&self.about.metadata, &self.about.id, word, &children);
         added.await.map_err(fault)?;
         let described = self.describe(kind, parts);
-        let written = self.cx.record("triples", &described).await;
+        let written = self.cx.record(document_decoder::TRIPLES, &described).await;
         written.map_err(fault)?;
         let effect = if kind == PartKind::Page {
             "pages"
@@ -156,7 +157,7 @@ impl<'a> Parts<'a> {
                 },
                 document_id: child.id,
             };
-            let written = self.cx.record("output", &record).await;
+            let written = self.cx.record(document_decoder::OUTPUT, &record).await;
             written.map_err(fault)?;
         }
         Ok(())

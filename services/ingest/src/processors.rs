@@ -1,6 +1,7 @@
 //! The processors `document-decoder` and `chunker`.
 
 use tg_mesh::{Mesh, Processor};
+use tg_schemas::processors::{chunker, document_decoder};
 
 use crate::handlers::{Chunker, Decoder};
 use crate::options::Options;
@@ -14,12 +15,12 @@ const TEXTS: usize = 16;
 pub fn processors(_: &Mesh, options: Options) -> Vec<Processor> {
     let types = ["collection"];
     vec![
-        Processor::new("document-decoder")
-            .reads("input", Decoder::new(options))
+        Processor::new(document_decoder::PROCESSOR)
+            .reads(document_decoder::INPUT, Decoder::new(options))
             .watches(&types)
             .concurrency(DOCUMENTS),
-        Processor::new("chunker")
-            .reads("input", Chunker::new())
+        Processor::new(chunker::PROCESSOR)
+            .reads(chunker::INPUT, Chunker::new())
             .watches(&types)
             .concurrency(TEXTS),
     ]

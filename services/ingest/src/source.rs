@@ -5,6 +5,7 @@ use tg_clients::library::Library;
 use tg_mesh::Cx;
 use tg_provenance::{DocumentFacts, document};
 use tg_schemas::msg::{Metadata, Triples};
+use tg_schemas::processors::shared;
 
 use crate::error::{IngestError, Unreadable};
 
@@ -77,7 +78,7 @@ pub(crate) async fn keep(
             ..DocumentFacts::default()
         }),
     };
-    let written = cx.record("triples", &triples).await;
+    let written = cx.record(shared::TRIPLES, &triples).await;
     written.map_err(fault)?;
     Ok(About::new(triples.metadata, &id))
 }

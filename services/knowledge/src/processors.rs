@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tg_collections::reaper;
 use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
-use tg_schemas::msg::{GraphEmbeddings, KnowledgeRequest, KnowledgeResponse, Triples};
+use tg_schemas::processors::{kg_store, knowledge};
 use tokio::sync::Notify;
 
 use crate::handlers::{Knowledge, Recorder};
@@ -34,19 +34,19 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     );
 
     let recorder = Arc::new(Recorder(store.clone()));
-    let knowledge = Arc::new(Knowledge {
+    let asked = Arc::new(Knowledge {
         store: store.clone(),
         wake,
     });
     vec![
-        Processor::new("knowledge")
-            .serves_workspace::<KnowledgeRequest, KnowledgeResponse>("knowledge", knowledge)
+        Processor::new(knowledge::PROCESSOR)
+            .serves(knowledge::KNOWLEDGE, asked)
             .watches(&["flow", "collection"])
             .concurrency(QUESTIONS)
             .owns(store.clone()),
-        Processor::new("kg-store")
-            .reads::<Triples>("triples-input", recorder.clone())
-            .reads::<GraphEmbeddings>("graph-embeddings-input", recorder)
+        Processor::new(kg_store::PROCESSOR)
+            .reads(kg_store::TRIPLES_INPUT, recorder.clone())
+            .reads(kg_store::GRAPH_EMBEDDINGS_INPUT, recorder)
             .concurrency(RECORDS)
             .owns(store),
     ]

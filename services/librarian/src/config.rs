@@ -61,7 +61,7 @@ pub(crate) fn watched() -> &'static [&'static str] {
     static WATCHED: OnceLock<Vec<&'static str>> = OnceLock::new();
     WATCHED.get_or_init(|| {
         let reads = PROCESSORS.iter().filter(|known| {
-            known.scope == Scope::Flow && known.specs.iter().any(|spec| spec.role == Role::Reads)
+            known.scope == Scope::Flow && known.wired().any(|spec| spec.role == Role::Reads)
         });
         // Once per process, as many as there are processors.
         let rows = reads.map(|known| &*Box::leak(format!("processor:{}", known.id).into()));

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use tg_collections::reaper;
 use tg_mesh::leased_store::off_runtime;
 use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
-use tg_schemas::Error;
-use tg_schemas::msg::{LIBRARY_TEXTS, LibraryTexts, RUN_TALLY, RunTally};
+use tg_schemas::processors::librarian;
 use tg_storage::StorageError;
 use tg_storage::blob::BlobStore;
 use tokio::sync::Notify;
@@ -20,7 +19,7 @@ use crate::options::Options;
 use crate::store::SqliteLibrary;
 
 /// Id of the processor.
-pub const PROCESSOR: &str = "librarian";
+pub const PROCESSOR: &str = librarian::PROCESSOR.id;
 
 /// Below the data directory: rows, and content by hash.
 const FILE: &str = "librarian.sqlite";
@@ -29,12 +28,9 @@ const CONTENT: &str = "content";
 /// Requests in progress at once: each run of an agent stores a text or two at its end.
 const CONCURRENCY: usize = 512;
 
-/// The librarian over its data directory. A process that stands by leaves its files alone.
-///
-/// # Errors
-///
-/// If the processor cannot be put together. A store that cannot be opened is told when the processor is hosted.
-pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Error> {
+/// The librarian over its data directory. A process that stands by leaves its files alone; a store that cannot be
+/// opened is told when the processor is hosted.
+pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     let file = options.data_dir.join(FILE);
     let (rows, content) = (file.clone(), options.data_dir.join(CONTENT));
     let (durability, quota) = (options.durability, options.quota());
@@ -57,15 +53,15 @@ pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Error
     store.kept_in(file);
     let kept = keeper::run(mesh.clone(), store.clone(), wake);
     mesh.spawn(TaskKind::Background, kept);
-    let reaped = reaper::run(mesh.clone(), "librarian", store.clone());
+    let reaped = reaper::run(mesh.clone(), PROCESSOR, store.clone());
     mesh.spawn(TaskKind::Background, reaped);
-    let processor = Processor::new(PROCESSOR)
-        .serves_workspace("librarian", Arc::new(Handler(store.clone())))
-        .serves_workspace("collection", Arc::new(Collections(store.clone())))
-        .reads_system::<RunTally>(RUN_TALLY, Arc::new(Tally(store.clone())))
-        .reads_system::<LibraryTexts>(LIBRARY_TEXTS, Arc::new(Texts(store.clone())))
+    let processor = Processor::new(librarian::PROCESSOR)
+        .serves(librarian::LIBRARIAN, Arc::new(Handler(store.clone())))
+        .serves(librarian::COLLECTION, Arc::new(Collections(store.clone())))
+        .reads(librarian::RUN_TALLY, Arc::new(Tally(store.clone())))
+        .reads(librarian::LIBRARY_TEXTS, Arc::new(Texts(store.clone())))
         .watches(config::watched())
         .concurrency(CONCURRENCY)
         .owns(store);
-    Ok(vec![processor])
+    vec![processor]
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tg_mesh::{Mesh, Processor};
+use tg_schemas::processors::{text_completion, text_completion_rag};
 use tg_settings::Fault;
 
 use crate::completer::Completer;
@@ -19,9 +20,13 @@ const CONCURRENCY: usize = 1024;
 pub fn processors(_: &Mesh, options: Options) -> Result<Vec<Processor>, Fault> {
     let completer = Completer::new(options.model()?).with_backoff(options.backoff);
     let handler = Arc::new(TextCompletion { completer });
-    let both = ["text-completion", "text-completion-rag"].map(|id| {
-        Processor::new(id)
-            .serves("request", handler.clone())
+    let both = [
+        (text_completion::PROCESSOR, text_completion::REQUEST),
+        (text_completion_rag::PROCESSOR, text_completion_rag::REQUEST),
+    ];
+    let both = both.map(|(processor, request)| {
+        Processor::new(processor)
+            .serves(request, handler.clone())
             .concurrency(CONCURRENCY)
     });
     Ok(both.into())

@@ -8,12 +8,16 @@ use serde_json::json;
 use tg_llm::{Backoff, Options, processors};
 use tg_mesh::Processor;
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse, Usage};
+use tg_schemas::processors::{ProcessorSpec, Reads, Spec};
 use tg_schemas::{Class, ErrorCode};
 use tg_testkit::config::Config;
 use tg_testkit::fakes::Kept;
 use tg_testkit::flow::{SOON, TestFlow, Wiring, topic};
 use tg_testkit::model::{End, Reply, Rule, ScriptedModel};
 use tg_testkit::place::Place;
+
+/// The usage records of the one flow, read from outside of it.
+const USAGE: Spec<Reads<Usage>> = Spec::new("usage:default:default").system();
 
 const WIRING: &[Wiring] = &[(
     "text-completion",
@@ -39,7 +43,7 @@ async fn world(place: &Place, rules: Vec<Rule>) -> World {
         ..Options::default()
     };
     let usage = Kept::new();
-    let meter = Processor::new("metering").reads_system("usage:default:default", usage.clone());
+    let meter = Processor::new(ProcessorSpec::unlisted("meter")).reads(USAGE, usage.clone());
     let host = |mesh: &_| {
         let own = processors(mesh, options).unwrap();
         own.into_iter().chain([meter]).collect()

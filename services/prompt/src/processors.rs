@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tg_mesh::{Mesh, Processor};
+use tg_schemas::processors::{prompt, prompt_rag};
 
 use crate::handlers::PromptHandler;
 use crate::options::Options;
@@ -14,10 +15,14 @@ const CONCURRENCY: usize = 1024;
 /// The processors of this service, to be hosted.
 pub fn processors(_: &Mesh, options: Options) -> Vec<Processor> {
     let handler = Arc::new(PromptHandler::new(options));
-    let both = ["prompt", "prompt-rag"].map(|id| {
-        Processor::new(id)
+    let both = [
+        (prompt::PROCESSOR, prompt::REQUEST),
+        (prompt_rag::PROCESSOR, prompt_rag::REQUEST),
+    ];
+    let both = both.map(|(processor, request)| {
+        Processor::new(processor)
             .watches(&[CONFIG])
-            .serves("request", handler.clone())
+            .serves(request, handler.clone())
             .concurrency(CONCURRENCY)
     });
     both.into()

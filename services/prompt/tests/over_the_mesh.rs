@@ -10,6 +10,7 @@ use tg_prompt::{Options, processors};
 use tg_schemas::msg::{
     PromptRequest, PromptResponse, TextCompletionRequest, TextCompletionResponse,
 };
+use tg_schemas::processors;
 use tg_schemas::{Class, Error, ErrorCode};
 use tg_testkit::config::Config;
 use tg_testkit::flow::{TestFlow, Wiring};
@@ -100,7 +101,8 @@ struct World {
 
 async fn world(place: &Place) -> World {
     let model = Arc::new(Model::default());
-    let played = Processor::new("text-completion").serves("request", model.clone());
+    let played = Processor::new(processors::text_completion::PROCESSOR)
+        .serves(processors::text_completion::REQUEST, model.clone());
     let host = |mesh: &_| {
         let own = processors(mesh, Options::default());
         own.into_iter().chain([played]).collect()

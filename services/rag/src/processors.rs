@@ -3,6 +3,9 @@
 use std::sync::Arc;
 
 use tg_mesh::{Mesh, Processor};
+use tg_schemas::processors::{
+    ProcessorSpec, document_rag, graph_rag, nlp_query, reranker, structured_diag, structured_query,
+};
 use tg_schemas::table::TABLE;
 use tg_settings::Fault;
 
@@ -21,21 +24,22 @@ const CONCURRENCY: usize = 256;
 pub fn processors(_: &Mesh, options: Options) -> Result<Vec<Processor>, Fault> {
     let reranker = Reranker(options.reranker()?);
     let options = Arc::new(options);
-    let processor = |id| Processor::new(id).concurrency(CONCURRENCY);
+    let processor = |of: ProcessorSpec| Processor::new(of).concurrency(CONCURRENCY);
     Ok(vec![
-        processor("graph-rag")
-            .serves("request", Arc::new(GraphRag(options.clone())))
+        processor(graph_rag::PROCESSOR)
+            .serves(graph_rag::REQUEST, Arc::new(GraphRag(options.clone())))
             .watches(&[STORE_ROW]),
-        processor("document-rag")
-            .serves("request", Arc::new(DocumentRag(options)))
+        processor(document_rag::PROCESSOR)
+            .serves(document_rag::REQUEST, Arc::new(DocumentRag(options)))
             .watches(&[STORE_ROW]),
-        processor("reranker").serves("request", Arc::new(reranker)),
-        processor("nlp-query")
-            .serves("request", Arc::new(Nlp))
+        processor(reranker::PROCESSOR).serves(reranker::REQUEST, Arc::new(reranker)),
+        processor(nlp_query::PROCESSOR)
+            .serves(nlp_query::REQUEST, Arc::new(Nlp))
             .watches(&[TABLE]),
-        processor("structured-query").serves("request", Arc::new(Structured)),
-        processor("structured-diag")
-            .serves("request", Arc::new(Diagnosis))
+        processor(structured_query::PROCESSOR)
+            .serves(structured_query::REQUEST, Arc::new(Structured)),
+        processor(structured_diag::PROCESSOR)
+            .serves(structured_diag::REQUEST, Arc::new(Diagnosis))
             .watches(&[TABLE]),
     ])
 }

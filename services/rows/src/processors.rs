@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tg_collections::{Dropper, Retractor, reaper};
 use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
-use tg_schemas::msg::{ExtractedObject, RETRACT, drop_topic};
+use tg_schemas::processors::{rows_query, rows_write};
 use tg_schemas::table::TABLE;
 
 use crate::handlers::{Querier, Writer};
@@ -35,15 +35,18 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
         TaskKind::Background,
         reaper::run(mesh.clone(), STORE, store.clone()),
     );
-    let writer = Processor::new("rows-write")
-        .reads::<ExtractedObject>("input", Arc::new(Writer(store.clone())))
-        .reads_own(RETRACT, Arc::new(Retractor::new(store.clone(), ())))
-        .serves_system(&drop_topic(STORE), Arc::new(Dropper::new(store.clone())))
+    let writer = Processor::new(rows_write::PROCESSOR)
+        .reads(rows_write::INPUT, Arc::new(Writer(store.clone())))
+        .reads(
+            rows_write::RETRACT,
+            Arc::new(Retractor::new(store.clone(), ())),
+        )
+        .serves(rows_write::DROP, Arc::new(Dropper::new(store.clone())))
         .watches(&[TABLE])
         .concurrency(WRITES)
         .owns(store.clone());
-    let query = Processor::new("rows-query")
-        .serves("request", Arc::new(Querier::new(store.clone())))
+    let query = Processor::new(rows_query::PROCESSOR)
+        .serves(rows_query::REQUEST, Arc::new(Querier::new(store.clone())))
         .watches(&[TABLE])
         .concurrency(QUESTIONS)
         .owns(store);

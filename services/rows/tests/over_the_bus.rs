@@ -5,9 +5,10 @@ use tg_runs::RunId;
 
 use serde_json::{Value, json};
 use tg_schemas::msg::{
-    CollectionDrop, CollectionDropped, ExtractedObject, Metadata, RETRACT, Retract,
-    RowsQueryRequest, RowsQueryResponse, drop_topic,
+    CollectionDrop, CollectionDropped, ExtractedObject, Metadata, Retract, RowsQueryRequest,
+    RowsQueryResponse,
 };
+use tg_schemas::processors::rows_write::{self, RETRACT};
 use tg_schemas::{Class, ErrorCode};
 use tg_testkit::config::Config;
 use tg_testkit::flow::{TestFlow, Wiring};
@@ -135,7 +136,7 @@ async fn rows_are_stored_asked_for_and_taken_back(place: Place) {
         chunks: vec!["urn:chunk:1".to_owned()],
         ..Retract::default()
     };
-    system.flow.write(RETRACT, &retract).await;
+    system.flow.write(RETRACT.name, &retract).await;
     system.until("docs", &["Oslo"]).await;
 
     let drop = CollectionDrop {
@@ -145,7 +146,7 @@ async fn rows_are_stored_asked_for_and_taken_back(place: Place) {
     };
     let dropped: CollectionDropped = system
         .flow
-        .ask_system(&drop_topic("rows"), &drop)
+        .ask_system(rows_write::DROP.name, &drop)
         .await
         .unwrap();
     assert_eq!(dropped.removed["rows"], 1);
@@ -224,13 +225,13 @@ async fn a_late_retraction_meets_nothing_of_the_next_life(place: Place) {
     };
     system
         .flow
-        .write_in(RETRACT, &retract, &run(2), "late")
+        .write_in(RETRACT.name, &retract, &run(2), "late")
         .await;
     assert_eq!(system.flow.tallied("late").await.outcome, "ok");
     assert_eq!(system.names("docs").await, ["Rome"]);
     system
         .flow
-        .write_in(RETRACT, &retract, &run(3), "due")
+        .write_in(RETRACT.name, &retract, &run(3), "due")
         .await;
     system.flow.tallied("due").await;
     assert!(system.names("docs").await.is_empty());

@@ -13,4 +13,4 @@ mod processors;
 
 pub use error::ToolError;
 pub use options::Options;
-pub use processors::{TOOL, processors};
+pub use processors::processors;

@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use tg_mesh::{Mesh, Processor};
+use tg_schemas::processors::mcp_tool;
 
 use crate::handlers::ToolCalls;
 use crate::options::Options;
-
-/// Its id.
-pub const TOOL: &str = "mcp-tool";
 
 /// Calls in progress at once per flow.
 const CONCURRENCY: usize = 256;
@@ -17,8 +15,8 @@ const CONCURRENCY: usize = 256;
 pub fn processors(_: &Mesh, options: Options) -> Vec<Processor> {
     let calls = Arc::new(ToolCalls::new(&options));
     vec![
-        Processor::new(TOOL)
-            .serves("request", calls)
+        Processor::new(mcp_tool::PROCESSOR)
+            .serves(mcp_tool::REQUEST, calls)
             .watches(&["mcp"])
             .concurrency(CONCURRENCY),
     ]

@@ -4,13 +4,9 @@ use std::sync::Arc;
 
 use tg_collections::{Dropper, Retractor, reaper};
 use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
-use tg_schemas::msg::{
-    Chunk, DocumentEmbeddings, GraphEmbeddings, RETRACT, RowEmbeddings, drop_topic,
-};
-use tg_schemas::msg::{
-    DocumentEmbeddingsRequest, DocumentEmbeddingsResponse, GraphEmbeddingsRequest,
-    GraphEmbeddingsResponse, KeywordIndexRequest, KeywordIndexResponse, RowEmbeddingsRequest,
-    RowEmbeddingsResponse,
+use tg_schemas::processors::{
+    ProcessorSpec, doc_embeddings_query, doc_embeddings_write, graph_embeddings_query,
+    graph_embeddings_write, kw_index, row_embeddings_query, row_embeddings_write,
 };
 
 use crate::engine::kind::Kind;
@@ -46,43 +42,43 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     let writer = Arc::new(Writer(vectors.clone()));
     let querier = Arc::new(Querier(vectors.clone()));
     let index = Arc::new(KeywordIndex(words.clone()));
-    let vector_store = |id: &str| Processor::new(id).owns(vectors.clone());
+    let vector_store = |of: ProcessorSpec| Processor::new(of).owns(vectors.clone());
     let retracts = |kind| Arc::new(Retractor::new(vectors.clone(), kind));
     vec![
-        vector_store("graph-embeddings-write")
-            .reads::<GraphEmbeddings>("input", writer.clone())
-            .reads_own(RETRACT, retracts(Kind::Entity))
-            .serves_system(
-                &drop_topic("vectors"),
+        vector_store(graph_embeddings_write::PROCESSOR)
+            .reads(graph_embeddings_write::INPUT, writer.clone())
+            .reads(graph_embeddings_write::RETRACT, retracts(Kind::Entity))
+            .serves(
+                graph_embeddings_write::DROP,
                 Arc::new(Dropper::new(vectors.clone())),
             )
             .concurrency(WRITES),
-        vector_store("doc-embeddings-write")
-            .reads::<DocumentEmbeddings>("input", writer.clone())
-            .reads_own(RETRACT, retracts(Kind::Chunk))
+        vector_store(doc_embeddings_write::PROCESSOR)
+            .reads(doc_embeddings_write::INPUT, writer.clone())
+            .reads(doc_embeddings_write::RETRACT, retracts(Kind::Chunk))
             .concurrency(WRITES),
-        vector_store("row-embeddings-write")
-            .reads::<RowEmbeddings>("input", writer)
-            .reads_own(RETRACT, retracts(Kind::Row))
+        vector_store(row_embeddings_write::PROCESSOR)
+            .reads(row_embeddings_write::INPUT, writer)
+            .reads(row_embeddings_write::RETRACT, retracts(Kind::Row))
             .concurrency(WRITES),
-        vector_store("graph-embeddings-query")
-            .serves::<GraphEmbeddingsRequest, GraphEmbeddingsResponse>("request", querier.clone())
+        vector_store(graph_embeddings_query::PROCESSOR)
+            .serves(graph_embeddings_query::REQUEST, querier.clone())
             .concurrency(QUESTIONS),
-        vector_store("doc-embeddings-query")
-            .serves::<DocumentEmbeddingsRequest, DocumentEmbeddingsResponse>(
-                "request",
-                querier.clone(),
-            )
+        vector_store(doc_embeddings_query::PROCESSOR)
+            .serves(doc_embeddings_query::REQUEST, querier.clone())
             .concurrency(QUESTIONS),
-        vector_store("row-embeddings-query")
-            .serves::<RowEmbeddingsRequest, RowEmbeddingsResponse>("request", querier)
+        vector_store(row_embeddings_query::PROCESSOR)
+            .serves(row_embeddings_query::REQUEST, querier)
             .concurrency(QUESTIONS),
-        Processor::new("kw-index")
+        Processor::new(kw_index::PROCESSOR)
             .owns(words.clone())
-            .reads::<Chunk>("input", index.clone())
-            .serves::<KeywordIndexRequest, KeywordIndexResponse>("request", index)
-            .reads_own(RETRACT, Arc::new(Retractor::new(words.clone(), ())))
-            .serves_system(&drop_topic("keywords"), Arc::new(Dropper::new(words)))
+            .reads(kw_index::INPUT, index.clone())
+            .serves(kw_index::REQUEST, index)
+            .reads(
+                kw_index::RETRACT,
+                Arc::new(Retractor::new(words.clone(), ())),
+            )
+            .serves(kw_index::DROP, Arc::new(Dropper::new(words)))
             .concurrency(INDEXED),
     ]
 }

@@ -11,9 +11,9 @@ use tg_schemas::msg::{
     DocumentEmbeddingsRequest, DocumentEmbeddingsResponse, EntityEmbeddings, GraphEmbeddings,
     GraphEmbeddingsRequest, GraphEmbeddingsResponse, KeywordIndexRequest, KeywordIndexResponse,
     Retract, RowEmbeddings, RowEmbeddingsRequest, RowEmbeddingsResponse, RowIndexEmbedding,
-    drop_topic,
 };
-use tg_schemas::{Class, ErrorCode, Term, Topic};
+use tg_schemas::processors::{drop_topic, graph_embeddings_write};
+use tg_schemas::{ErrorCode, Term};
 use tg_testkit::config::Config;
 use tg_testkit::flow::TestFlow;
 use tg_testkit::place::Place;
@@ -280,11 +280,10 @@ async fn a_dropped_collection_is_gone_and_its_next_life_is_empty(place: Place) {
         generation,
     };
     let dropped = async |store: &str, generation| {
-        let to = Topic::system(Class::Request, &drop_topic(store));
-        let asked =
-            system
-                .mesh
-                .ask::<_, CollectionDropped>(&to, &drop(generation), Ask::default());
+        let to = drop_topic(store);
+        let asked = system
+            .mesh
+            .ask::<_, CollectionDropped>(&to, &drop(generation), Ask::default());
         asked.last().await.unwrap().removed[store]
     };
     for store in ["vectors", "keywords"] {
@@ -298,7 +297,7 @@ async fn a_dropped_collection_is_gone_and_its_next_life_is_empty(place: Place) {
         .until(async || words(&system, "d", "pump").await.len() == 1)
         .await;
     let nameless = CollectionDrop::default();
-    let to = Topic::system(Class::Request, &drop_topic("vectors"));
+    let to = graph_embeddings_write::DROP.of_system();
     let refused = system
         .mesh
         .ask::<_, CollectionDropped>(&to, &nameless, Ask::default());

@@ -19,11 +19,14 @@ use tg_mesh::rabbitmq::{RabbitBus, RabbitOptions};
 use tg_mesh::{Ask, Cx, Host, MeshOptions, Processor, RequestHandler, Responder};
 use tg_schemas::codec::{self, ContentType};
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
-use tg_schemas::topic::Class;
+use tg_schemas::processors::{ProcessorSpec, Serves, Spec};
 use tg_schemas::{Error, Topic};
 use tokio::sync::oneshot;
 
 use crate::BODY;
+
+const ECHO: Spec<Serves<TextCompletionRequest, TextCompletionResponse>> =
+    Spec::new("bench-echo").system();
 
 /// Questions of a measurement, after some that are not counted.
 const COUNT: usize = 4_000;
@@ -53,7 +56,7 @@ impl RequestHandler<TextCompletionRequest, TextCompletionResponse> for Echo {
 }
 
 fn topic() -> Topic {
-    Topic::system(Class::Request, "bench-echo")
+    ECHO.of_system()
 }
 
 fn question() -> TextCompletionRequest {
@@ -70,7 +73,8 @@ async fn mesh(bus: Arc<dyn Bus>) -> Host {
 }
 
 async fn host(mesh: &Host) {
-    let processor = Processor::new("bench-echo").serves_system("bench-echo", Arc::new(Echo));
+    let processor =
+        Processor::new(ProcessorSpec::unlisted("bench-echo")).serves(ECHO, Arc::new(Echo));
     mesh.host(processor).await.expect("hosted");
 }
 

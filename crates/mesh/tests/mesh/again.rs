@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tg_mesh::{Ask, Cx, Host, MeshOptions, Processor, RequestHandler, Responder};
+use tg_mesh::{Ask, Cx, Host, MeshOptions, RequestHandler, Responder};
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
 use tg_schemas::{Class, Error, Topic};
 use tg_testkit::bus::within;
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
+
+use crate::serving::serving;
 
 /// Parts of an answer: more than an asker takes before it says what it has used up.
 const PARTS: usize = 200;
@@ -60,7 +62,7 @@ async fn ask(asker: &Host, topic: &Topic) {
 
 async fn it_is_answered_again(place: Place) {
     let (server, asker) = (host(&place).await, host(&place).await);
-    let processor = Processor::new("words").serves_system("words", Arc::new(Words));
+    let processor = serving("words", Arc::new(Words));
     server.host(processor).await.unwrap();
     let topic = Topic::system(Class::Request, "words");
     for _ in 0..50 {

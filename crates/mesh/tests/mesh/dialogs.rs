@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tg_mesh::embedded::EmbeddedBus;
-use tg_mesh::{Ask, Cx, Deadline, Host, MeshOptions, Processor, RequestHandler, Responder};
+use tg_mesh::{Ask, Cx, Deadline, Host, MeshOptions, RequestHandler, Responder};
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
 use tg_schemas::{Class, Error, ErrorCode, Topic};
 use tg_testkit::bus::until;
 use tg_testkit::faults::{Faults, FaultyBus};
 use tokio::sync::Notify;
+
+use crate::serving::serving;
 
 pub async fn mesh() -> Host {
     Host::start(Arc::new(EmbeddedBus::in_memory()), MeshOptions::default())
@@ -86,9 +88,7 @@ impl RequestHandler<TextCompletionRequest, TextCompletionResponse> for Echo {
 async fn echo(limit: usize) -> (Host, Arc<Echo>) {
     let mesh = mesh().await;
     let echo = Arc::new(Echo::default());
-    let processor = Processor::new("echo")
-        .serves_system("echo", echo.clone())
-        .concurrency(limit);
+    let processor = serving("echo", echo.clone()).concurrency(limit);
     mesh.host(processor).await.unwrap();
     (mesh, echo)
 }
@@ -128,7 +128,7 @@ async fn parts_sent_together_come_one_by_one_also_over_a_bus_that_loses_some() {
     let mesh = Host::start(Arc::new(bus.clone()), MeshOptions::default())
         .await
         .unwrap();
-    let processor = Processor::new("echo").serves_system("echo", Arc::new(Echo::default()));
+    let processor = serving("echo", Arc::new(Echo::default()));
     mesh.host(processor).await.unwrap();
     let words: Vec<_> = (0..700).map(|n| n.to_string()).collect();
     let text = format!("together {}", words.join(" "));

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use tg_mesh::{Cx, Mesh, Processor, RequestHandler, Responder};
 use tg_schemas::msg::{ConfigKey, ConfigPush, ConfigRequest, ConfigResponse, ConfigValue};
+use tg_schemas::processors;
 use tg_schemas::{Class, Error, Topic};
 
 type Rows = BTreeMap<(String, String, String), String>;
@@ -19,9 +20,12 @@ impl FakeConfig {
     /// Hosts it.
     pub async fn host(mesh: &tg_mesh::Host) -> Arc<Self> {
         let fake = Arc::new(Self::default());
-        mesh.host(Processor::new("config-svc").serves_system("config", fake.clone()))
-            .await
-            .unwrap();
+        mesh.host(
+            Processor::new(processors::config_svc::PROCESSOR)
+                .serves(processors::config_svc::CONFIG, fake.clone()),
+        )
+        .await
+        .unwrap();
         fake
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tg_mesh::{Answer, Ask, Cx, Host, MeshOptions, Processor, RequestHandler, Responder};
+use tg_mesh::{Answer, Ask, Cx, Host, MeshOptions, RequestHandler, Responder};
 use tg_schemas::msg::{
     PromptRequest, PromptResponse, TextCompletionRequest, TextCompletionResponse,
 };
@@ -13,6 +13,8 @@ use tg_testkit::bus::{until, within};
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 use tokio::sync::Notify;
+
+use crate::serving::serving;
 
 /// Passes everything on to the model.
 struct Passer {
@@ -96,13 +98,13 @@ async fn three(place: &Place, with_model: bool) -> Three {
     let (asker, passer, model) = (start().await, start().await, start().await);
     let handler = Arc::new(Model::default());
     if with_model {
-        let processor = Processor::new("model").serves_system(&model_base, handler.clone());
+        let processor = serving(model_base.clone(), handler.clone());
         model.host(processor).await.unwrap();
     }
     let passes = Passer {
         model: Topic::system(Class::Request, &model_base),
     };
-    let processor = Processor::new("passer").serves_system(&ask, Arc::new(passes));
+    let processor = serving(ask.clone(), Arc::new(passes));
     passer.host(processor).await.unwrap();
     Three {
         asker,

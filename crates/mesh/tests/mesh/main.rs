@@ -6,4 +6,5 @@ mod fake_config;
 mod forwards;
 mod owners;
 mod records;
+mod serving;
 mod stopping;

@@ -12,13 +12,13 @@ use tg_mesh::bus::{
     PublishMode, QueueState, Routed, Sink, Target,
 };
 use tg_mesh::embedded::EmbeddedBus;
-use tg_mesh::{
-    Ask, Cx, Host, MeshOptions, OwnedStore, PresenceView, Processor, RequestHandler, Responder,
-};
+use tg_mesh::{Ask, Cx, Host, MeshOptions, OwnedStore, PresenceView, RequestHandler, Responder};
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
 use tg_schemas::{Class, Error, ErrorCode, Subscription, Topic};
 use tg_storage::{Database, Durability};
 use tokio::sync::watch;
+
+use crate::serving::serving;
 
 const BOUND: Duration = Duration::from_secs(20);
 
@@ -176,9 +176,7 @@ impl World {
                 name,
                 store: store.clone(),
             };
-            let processor = Processor::new(id)
-                .serves_system(id, Arc::new(handler))
-                .owns(store.clone());
+            let processor = serving(id, Arc::new(handler)).owns(store.clone());
             mesh.host(processor).await.unwrap();
         }
         Process { mesh, store }
@@ -270,9 +268,7 @@ async fn a_store_that_opens_slowly_is_served_meanwhile() {
         name: "slow",
         store: store.clone(),
     };
-    let processor = Processor::new("one")
-        .serves_system("one", Arc::new(handler))
-        .owns(store);
+    let processor = serving("one", Arc::new(handler)).owns(store);
     mesh.host(processor).await.unwrap();
     let asking = ask(&mesh, "one");
     tokio::pin!(asking);

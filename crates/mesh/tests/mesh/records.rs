@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use tg_mesh::{Ask, ConsumeError, Cx, Host, Processor, RecordConsumer};
 use tg_schemas::codec::{self, ContentType};
 use tg_schemas::msg::{DeadLetter, Metadata, Triples};
+use tg_schemas::processors::{self, ProcessorSpec};
 use tg_schemas::{Class, Error, ErrorCode, FlowId, Topic, WorkspaceId, records};
 use tokio::sync::mpsc;
 
@@ -88,10 +89,12 @@ async fn world() -> World {
     let mesh = mesh().await;
     let config = FakeConfig::host(&mesh).await;
     let (tx, written) = mpsc::channel(64);
-    let writer = Processor::new("triples-write").reads("input", Arc::new(Writer(tx)));
+    let writer = Processor::new(processors::triples_write::PROCESSOR)
+        .reads(processors::triples_write::INPUT, Arc::new(Writer(tx)));
     mesh.host(writer).await.unwrap();
     let (tx, aside) = mpsc::channel(64);
-    let flow = Processor::new("flow-svc").reads_system("put-aside", Arc::new(Aside(tx)));
+    let flow = Processor::new(processors::flow_svc::PROCESSOR)
+        .reads(processors::flow_svc::DEAD_LETTERS, Arc::new(Aside(tx)));
     mesh.host(flow).await.unwrap();
     World {
         mesh,
@@ -233,7 +236,7 @@ struct Passer(mpsc::Sender<Result<(), ErrorCode>>);
 #[async_trait]
 impl RecordConsumer<Triples> for Passer {
     async fn consume(&self, cx: Cx, record: Triples) -> Result<(), ConsumeError> {
-        let passed = cx.record("triples", &record).await;
+        let passed = cx.record(processors::shared::TRIPLES, &record).await;
         let told = passed.map_err(|error| error.code());
         self.0.send(told).await.unwrap();
         Ok(())
@@ -245,7 +248,8 @@ async fn what_nobody_of_a_flow_reads_is_dropped_and_nothing_else() {
     let mesh = mesh().await;
     let config = FakeConfig::host(&mesh).await;
     let (tx, mut told) = mpsc::channel(64);
-    let passer = Processor::new("chunker").reads("input", Arc::new(Passer(tx)));
+    let passer = Processor::new(ProcessorSpec::unlisted("passer"))
+        .reads(processors::triples_write::INPUT, Arc::new(Passer(tx)));
     mesh.host(passer).await.unwrap();
     let (workspace, flow) = (
         WorkspaceId::new("default").unwrap(),
@@ -261,9 +265,9 @@ async fn what_nobody_of_a_flow_reads_is_dropped_and_nothing_else() {
                 "unread": {unread}}}"#,
             topic()
         );
-        let kind = "processor:chunker";
+        let kind = "processor:passer";
         config.put(&mesh, "default", kind, "f", Some(&row)).await;
-        let there = |view: &tg_mesh::PresenceView| view.attached("chunker", "default", "f", epoch);
+        let there = |view: &tg_mesh::PresenceView| view.attached("passer", "default", "f", epoch);
         assert!(mesh.presence().until(Duration::from_secs(5), there).await);
         let record = triples("a");
         mesh.record(&input, &record, Ask::default()).await.unwrap();

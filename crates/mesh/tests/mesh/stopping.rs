@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use tg_mesh::{Ask, Cx, Mesh, Processor, RequestHandler, Responder};
+use tg_mesh::{Ask, Cx, Mesh, RequestHandler, Responder};
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
 use tg_schemas::{Class, Error, Topic};
 use tokio::sync::{Notify, Semaphore, mpsc};
 
 use crate::dialogs::mesh;
+use crate::serving::serving;
 
 fn topic(of: &str) -> Topic {
     Topic::system(Class::Request, of)
@@ -49,8 +50,7 @@ async fn all_waiting_shares_one_bound() {
     let (started, mut begun) = mpsc::unbounded_channel();
     let names: Vec<_> = (0..6).map(|n| format!("stubborn-{n}")).collect();
     for name in &names {
-        let processor =
-            Processor::new(name).serves_system(name, Arc::new(Stubborn(started.clone())));
+        let processor = serving(name.clone(), Arc::new(Stubborn(started.clone())));
         mesh.host(processor).await.unwrap();
         let (mesh, name) = (mesh.clone(), name.clone());
         tokio::spawn(async move { ask(&mesh, &name).await });
@@ -108,13 +108,13 @@ impl RequestHandler<TextCompletionRequest, TextCompletionResponse> for Base {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_in_progress_can_still_ask_what_it_needs() {
     let mesh = mesh().await;
-    let base = Processor::new("base").serves_system("base", Arc::new(Base));
+    let base = serving("base", Arc::new(Base));
     mesh.host(base).await.unwrap();
     let leaning = Arc::new(Leaning {
         begun: Notify::new(),
         go: Semaphore::new(0),
     });
-    let upper = Processor::new("upper").serves_system("upper", leaning.clone());
+    let upper = serving("upper", leaning.clone());
     mesh.host(upper).await.unwrap();
     let asker = mesh.clone();
     let answer = tokio::spawn(async move { ask(&asker, "upper").await });

@@ -14,6 +14,7 @@ use tg_bus::{
 use tg_mesh::{Ask, ConsumeError, Cx, Host, MeshOptions, Processor, RecordConsumer};
 use tg_schemas::codec::ContentType;
 use tg_schemas::msg::{DeadLetter, Metadata, RunTally, RunTallyEntry, Triples};
+use tg_schemas::processors::{self, ProcessorSpec, Spec};
 use tg_schemas::topic::Class;
 use tg_schemas::{Error, ErrorCode, Headers, Subscription, Topic};
 use tokio::sync::{mpsc, watch};
@@ -114,7 +115,8 @@ async fn start_on(line: Arc<Line>) -> Host {
 /// Hosts the reader of the tally; closing the mesh ends it.
 async fn counting(mesh: &Host) -> mpsc::UnboundedReceiver<RunTally> {
     let (to, tallies) = mpsc::unbounded_channel();
-    let reader = Processor::new("librarian").reads_system("run-tally", Arc::new(Keep(to)));
+    let reader = Processor::new(processors::librarian::PROCESSOR)
+        .reads(processors::librarian::RUN_TALLY, Arc::new(Keep(to)));
     mesh.host(reader).await.unwrap();
     tallies
 }
@@ -127,18 +129,22 @@ async fn entries(from: &mut mpsc::UnboundedReceiver<RunTally>, count: usize) -> 
     entries
 }
 
+/// A worker that is in no table.
+fn reading(id: &'static str, topic: &Topic, worker: Arc<Worker>) -> Processor {
+    let spec = Spec::new(topic.name().to_owned().leak()).system();
+    Processor::new(ProcessorSpec::unlisted(id)).reads(spec, worker)
+}
+
 /// Hosts a worker on a topic of its own.
 async fn working(
     mesh: &Host,
-    id: &str,
+    id: &'static str,
     out: Option<Topic>,
 ) -> (Topic, mpsc::UnboundedReceiver<Headers>) {
     let topic = topic(Class::Flow);
     let (handled, headers) = mpsc::unbounded_channel();
     let worker = Arc::new(Worker { out, handled });
-    mesh.host(Processor::new(id).reads_system(topic.name(), worker))
-        .await
-        .unwrap();
+    mesh.host(reading(id, &topic, worker)).await.unwrap();
     (topic, headers)
 }
 
@@ -223,8 +229,10 @@ async fn failures_are_told_when_they_are_final(world: &World) {
     let mesh = start(world).await;
     let mut tallies = counting(&mesh).await;
     let (to, mut aside) = mpsc::unbounded_channel();
-    let flow =
-        Processor::new("flow-svc").reads_system("put-aside", Arc::new(Keep::<DeadLetter>(to)));
+    let flow = Processor::new(processors::flow_svc::PROCESSOR).reads(
+        processors::flow_svc::DEAD_LETTERS,
+        Arc::new(Keep::<DeadLetter>(to)),
+    );
     mesh.host(flow).await.unwrap();
     let (topic, _headers) = working(&mesh, "worker", None).await;
     let run = RunId::new(0, "default", "p2");
@@ -321,7 +329,7 @@ async fn a_record_stays_until_the_tally_has_it(world: &World) {
     // The process goes without having told; another one of the same subscription has to.
     let (handled, mut again) = mpsc::unbounded_channel();
     let worker = Arc::new(Worker { out: None, handled });
-    let second = Processor::new("first").reads_system(topic.name(), worker);
+    let second = reading("first", &topic, worker);
     let stopping = mesh.clone();
     let stopped = tokio::spawn(async move { stopping.stop(Duration::from_millis(10)).await });
     other.host(second).await.unwrap();

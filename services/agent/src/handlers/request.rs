@@ -8,7 +8,7 @@ use chrono::{SecondsFormat, Utc};
 use tg_mesh::{Cx, RequestHandler, Responder};
 use tg_schemas::Error;
 use tg_schemas::msg::{AgentRequest, AgentResponse};
-use tg_schemas::processors::STEP_BASE;
+use tg_schemas::processors::agent_manager;
 
 use crate::engine::chunks;
 use crate::engine::question::{check, first_step};
@@ -52,7 +52,7 @@ impl RequestHandler<AgentRequest, AgentResponse> for Questions {
         let address = out.release();
         run.reply = serde_json::to_string(&address).map_err(AgentError::from)?;
         begin_at_once(&self.0, &cx, &run, address.clone());
-        let published = cx.record_on(&cx.own_topic(STEP_BASE)?, &run).await;
+        let published = cx.record(agent_manager::NEXT_STEP, &run).await;
         // A step that was begun at once goes on without its record: if it ends badly, the asker asks again.
         if let Err(error) = published
             && let Some(mut out) = cx.mesh.resume::<AgentResponse>(address)

@@ -1,12 +1,12 @@
 //! Tools behind the `mcp-tool` processor: MCP servers, and what it has built in.
 
 use tg_schemas::Error;
-use tg_schemas::msg::{ToolRequest, ToolResponse};
+use tg_schemas::msg::ToolRequest;
+use tg_schemas::processors::agent_manager::MCP_TOOL;
 
 use super::tool_call::{Arguments, Call, Output};
 use crate::error::AgentError;
 
-const TOOLS: &str = "mcp-tool-request";
 /// Built-in arithmetic.
 pub(super) const CALCULATOR: &str = "builtin:calculator";
 /// Built-in clock.
@@ -23,13 +23,8 @@ pub(super) async fn call(
     };
     let mut ask = call.cx.ask_options();
     ask.id = Some(call.key.clone());
-    let topic = call.cx.topic(TOOLS)?;
-    let response = call
-        .cx
-        .mesh
-        .ask::<_, ToolResponse>(topic, &request, ask)
-        .last()
-        .await?;
+    let answer = call.cx.ask_with(MCP_TOOL, &request, ask)?;
+    let response = answer.last().await?;
     let text = if response.text.is_empty() {
         response.object
     } else {

@@ -5,13 +5,12 @@ use tg_mesh::Answer;
 use tg_schemas::msg::{
     DocumentRagQuery, DocumentRagResponse, GraphRagQuery, GraphRagResponse, Source,
 };
+use tg_schemas::processors::agent_manager::{DOCUMENT_RAG, GRAPH_RAG};
 use tg_schemas::{Error, Reply, Triple};
 
 use super::tool_call::{Arguments, Call, Output, text};
 use crate::engine::decision::{Explained, Usage};
 
-const GRAPH: &str = "graph-rag-request";
-const DOCUMENTS: &str = "document-rag-request";
 /// Triples of sub-traces that are passed on; the store has the rest.
 const TRIPLES: usize = 2_000;
 
@@ -24,10 +23,9 @@ pub(super) async fn graph(call: &Call<'_>, arguments: &Arguments) -> Result<Outp
         streaming: true,
         ..GraphRagQuery::default()
     };
-    let topic = call.cx.topic(GRAPH)?;
     let mut ask = call.cx.ask_options();
     ask.id = Some(call.key.clone());
-    collect::<GraphRagResponse>(call.cx.mesh.ask(topic, &question, ask)).await
+    collect(call.cx.ask_with(GRAPH_RAG, &question, ask)?).await
 }
 
 pub(super) async fn documents(call: &Call<'_>, arguments: &Arguments) -> Result<Output, Error> {
@@ -38,10 +36,9 @@ pub(super) async fn documents(call: &Call<'_>, arguments: &Arguments) -> Result<
         streaming: true,
         ..DocumentRagQuery::default()
     };
-    let topic = call.cx.topic(DOCUMENTS)?;
     let mut ask = call.cx.ask_options();
     ask.id = Some(call.key.clone());
-    collect::<DocumentRagResponse>(call.cx.mesh.ask(topic, &question, ask)).await
+    collect(call.cx.ask_with(DOCUMENT_RAG, &question, ask)?).await
 }
 
 /// What parts of both kinds have.

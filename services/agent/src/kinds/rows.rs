@@ -3,15 +3,12 @@
 use serde_json::Value;
 use tg_schemas::Error;
 use tg_schemas::msg::{
-    RowEmbeddingsRequest, RowEmbeddingsResponse, RowIndexMatch, StructuredQueryRequest,
-    StructuredQueryResponse,
+    RowEmbeddingsRequest, RowIndexMatch, StructuredQueryRequest, StructuredQueryResponse,
 };
+use tg_schemas::processors::agent_manager::{ROW_EMBEDDINGS, STRUCTURED_QUERY};
 
 use super::tool_call::{Arguments, Call, Output, text};
 use crate::error::AgentError;
-
-const QUESTIONS: &str = "structured-query-request";
-const ROWS: &str = "row-embeddings-query-request";
 
 /// Asks a question over rows.
 pub(super) async fn question(call: &Call<'_>, arguments: &Arguments) -> Result<Output, Error> {
@@ -19,11 +16,9 @@ pub(super) async fn question(call: &Call<'_>, arguments: &Arguments) -> Result<O
         question: text(arguments, "question").to_owned(),
         collection: call.collection.to_owned(),
     };
-    let topic = call.cx.topic(QUESTIONS)?;
     let mut ask = call.cx.ask_options();
     ask.id = Some(call.key.clone());
-    let mesh = &call.cx.mesh;
-    let answer = mesh.ask::<_, StructuredQueryResponse>(topic, &question, ask);
+    let answer = call.cx.ask_with(STRUCTURED_QUERY, &question, ask)?;
     shown(&answer.last().await?).map(Into::into)
 }
 
@@ -64,7 +59,7 @@ pub(super) async fn search(
         model: embedded.model,
         ..RowEmbeddingsRequest::default()
     };
-    let found = call.cx.ask::<_, RowEmbeddingsResponse>(ROWS, &request)?;
+    let found = call.cx.ask(ROW_EMBEDDINGS, &request)?;
     Ok(matches(&found.last().await?.matches).into())
 }
 

@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-use tg_schemas::msg::{SparqlQueryRequest, SparqlQueryResponse};
+use tg_schemas::msg::SparqlQueryRequest;
+use tg_schemas::processors::agent_manager::SPARQL;
 use tg_schemas::{Error, Term, Triple};
 
 use super::tool_call::Call;
 use crate::error::AgentError;
 
-const QUERIES: &str = "sparql-request";
 /// Predicates that name things.
 const NAMING: &[&str] = &[
     "http://www.w3.org/2000/01/rdf-schema#label",
@@ -41,7 +41,7 @@ pub(super) async fn run(call: &Call<'_>, query: String, limit: usize) -> Result<
         limit: i64::try_from(limit).unwrap_or(i64::MAX),
         ..SparqlQueryRequest::default()
     };
-    let mut answer = call.cx.ask::<_, SparqlQueryResponse>(QUERIES, &request)?;
+    let mut answer = call.cx.ask(SPARQL, &request)?;
     let mut results = Results::default();
     while let Some(part) = answer.next().await {
         let part = part?;

@@ -4,7 +4,7 @@ use tg_clients::traces::{Text, TraceWriter};
 use tg_mesh::Deadline;
 use tg_provenance::Reason;
 use tg_schemas::msg::{AgentRun, AgentRunStep};
-use tg_schemas::processors::STEP_BASE;
+use tg_schemas::processors::agent_manager;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -120,8 +120,8 @@ impl StepExecution {
         next.reply = serde_json::to_string(&address).map_err(AgentError::from)?;
         self.agent.leases.publishing(&next.run, self.step + 1);
         begin_at_once(&self.agent, &self.cx, &next, address);
-        let topic = self.cx.own_topic(STEP_BASE).map_err(Stop::Fault)?;
-        self.cx.record_on(&topic, &next).await.map_err(Stop::Fault)
+        let written = self.cx.record(agent_manager::NEXT_STEP, &next).await;
+        written.map_err(Stop::Fault)
     }
 
     /// The run after this step.

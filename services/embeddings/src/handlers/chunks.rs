@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use tg_mesh::{ConsumeError, Cx, RecordConsumer};
 use tg_runs::RunContext;
 use tg_schemas::msg::{Chunk, ChunkEmbeddings, DocumentEmbeddings, Metadata};
+use tg_schemas::processors::document_embeddings;
 use tg_schemas::{Error, ErrorCode};
 
 use super::Group;
@@ -74,6 +75,6 @@ impl Stage<Piece> for Output {
             chunks: chunks.collect(),
             model,
         };
-        cx.record("output", &record).await
+        cx.record(document_embeddings::OUTPUT, &record).await
     }
 }

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use tg_mesh::{ConsumeError, Cx, RecordConsumer};
 use tg_runs::RunContext;
 use tg_schemas::msg::{EntityContext, EntityContexts, EntityEmbeddings, GraphEmbeddings, Metadata};
+use tg_schemas::processors::graph_embeddings;
 use tg_schemas::{Error, ErrorCode};
 
 use super::Group;
@@ -74,6 +75,6 @@ impl Stage<Context> for Output {
             entities: entities.collect(),
             model,
         };
-        cx.record("output", &record).await
+        cx.record(graph_embeddings::OUTPUT, &record).await
     }
 }

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use tg_mesh::{ConsumeError, Cx, RecordConsumer};
 use tg_runs::RunContext;
 use tg_schemas::msg::{ExtractedObject, Metadata, RowEmbeddings, RowIndexEmbedding};
+use tg_schemas::processors::row_embeddings;
 use tg_schemas::{Error, ErrorCode};
 
 use super::Group;
@@ -84,6 +85,6 @@ impl Stage<Entry> for Output {
             embeddings: embeddings.collect(),
             model,
         };
-        cx.record("output", &record).await
+        cx.record(row_embeddings::OUTPUT, &record).await
     }
 }

@@ -8,7 +8,8 @@ use serde::Deserialize;
 use serde_json::Map;
 use tg_mesh::{Ask, ConsumeError, Cx, Deadline, RecordConsumer};
 use tg_schemas::Error;
-use tg_schemas::msg::{AgentRequest, AgentResponse, Chunk};
+use tg_schemas::msg::{AgentRequest, Chunk};
+use tg_schemas::processors::kg_extract_agent;
 
 use crate::chunk::piece;
 use crate::engine::items::{self, Items};
@@ -88,8 +89,7 @@ async fn ask(cx: &Cx, question: String, collection: &str) -> Result<(String, Str
         deadline: Some(Deadline::after(PATIENCE)),
         ..cx.ask_options()
     };
-    let topic = cx.topic("agent-request")?;
-    let mut parts = cx.mesh.ask::<_, AgentResponse>(topic, &request, options);
+    let mut parts = cx.ask_with(kg_extract_agent::AGENT, &request, options)?;
     let (mut answer, mut model) = (String::new(), String::new());
     while let Some(part) = parts.next().await {
         let part = part?;

@@ -8,6 +8,7 @@ use tg_mesh::{ConsumeError, Cx, RecordConsumer};
 use tg_runs::RunContext;
 use tg_schemas::Error;
 use tg_schemas::msg::{Chunk, Triples};
+use tg_schemas::processors::kg_extract_ontology;
 
 use crate::chunk::{Piece, piece};
 use crate::engine::found::RECORD;
@@ -16,7 +17,7 @@ use crate::error::ExtractError;
 use crate::ontologies::ReadyOntologies;
 use crate::options::Options;
 use crate::replies::{Question, ReplyCache};
-use crate::write::{TRIPLES, write};
+use crate::write::write;
 
 const EXTRACTOR: &str = "kg-extract-ontology";
 /// Violations that a remark quotes.
@@ -134,7 +135,7 @@ impl OntologyExtractor {
                 metadata: Some(piece.source.metadata.clone()),
                 triples: part.to_vec(),
             };
-            cx.record(TRIPLES, &record).await?;
+            cx.record(kg_extract_ontology::TRIPLES, &record).await?;
         }
         let told = ledger.tell(workspace, place, version).await;
         Ok(told.map_err(Error::from)?)

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use tg_mesh::{ConsumeError, Cx, RecordConsumer};
 use tg_runs::RunContext;
 use tg_schemas::msg::{Chunk, ExtractedObject, Metadata};
+use tg_schemas::processors::kg_extract_rows;
 use tg_schemas::table::{TABLE, Table};
 
 use crate::chunk::{Piece, piece};
@@ -93,7 +94,8 @@ impl RowsOf {
                 cx.remark(&rows.faults.join("; "));
             }
             if !rows.rows.is_empty() {
-                cx.record("output", &record(&piece, table, rows)).await?;
+                cx.record(kg_extract_rows::OUTPUT, &record(&piece, table, rows))
+                    .await?;
             }
         }
         match faults.is_empty() {

@@ -13,6 +13,7 @@ use tg_schemas::msg::{
     AgentRequest, AgentResponse, Chunk, EntityContexts, ExtractedObject, Metadata, PromptRequest,
     PromptResponse, Triples,
 };
+use tg_schemas::processors;
 use tg_schemas::{Class, Error, Term, Triple};
 use tg_testkit::config::Config;
 use tg_testkit::fakes::{Embeddings, Kept};
@@ -176,16 +177,34 @@ impl World {
             let all = tg_extract::processors(mesh, options);
             let mut hosted: Vec<Processor> = all;
             let kept: &Arc<Kept<Triples>> = &triples;
-            hosted.push(Processor::new("triples-write").reads("input", kept.clone()));
+            hosted.push(
+                Processor::new(processors::triples_write::PROCESSOR)
+                    .reads(processors::triples_write::INPUT, kept.clone()),
+            );
             let kept: &Arc<Kept<EntityContexts>> = &contexts;
-            hosted.push(Processor::new("graph-embeddings").reads("input", kept.clone()));
+            hosted.push(
+                Processor::new(processors::graph_embeddings::PROCESSOR)
+                    .reads(processors::graph_embeddings::INPUT, kept.clone()),
+            );
             let kept: &Arc<Kept<ExtractedObject>> = &objects;
-            hosted.push(Processor::new("rows-write").reads("input", kept.clone()));
+            hosted.push(
+                Processor::new(processors::rows_write::PROCESSOR)
+                    .reads(processors::rows_write::INPUT, kept.clone()),
+            );
             let prompt: Arc<dyn RequestHandler<PromptRequest, PromptResponse>> = script.clone();
-            hosted.push(Processor::new("prompt").serves("request", prompt));
+            hosted.push(
+                Processor::new(processors::prompt::PROCESSOR)
+                    .serves(processors::prompt::REQUEST, prompt),
+            );
             let agent: Arc<dyn RequestHandler<AgentRequest, AgentResponse>> = script.clone();
-            hosted.push(Processor::new("agent-manager").serves("request", agent));
-            hosted.push(Processor::new("embeddings").serves("request", embeddings.clone()));
+            hosted.push(
+                Processor::new(processors::agent_manager::PROCESSOR)
+                    .serves(processors::agent_manager::REQUEST, agent),
+            );
+            hosted.push(
+                Processor::new(processors::embeddings::PROCESSOR)
+                    .serves(processors::embeddings::REQUEST, embeddings.clone()),
+            );
             hosted
         })
         .await;

@@ -2,7 +2,7 @@
 //! read off it: `class:tg:base`, then `{workspace}` as a part of its own, then `{id}` or other parts.
 
 use tg_schemas::Class;
-use tg_schemas::processors::SERVICE_BASES;
+use tg_schemas::processors;
 use tg_schemas::topic::SPACE;
 
 use super::template::Template;
@@ -57,7 +57,7 @@ impl Address {
         if parts.iter().any(|part| part.is_empty()) {
             return Err("has an empty part".into());
         }
-        let service = SERVICE_BASES.contains(base);
+        let service = processors::service(base).is_some();
         let reach = match rest {
             [] if service => Reach::System,
             [] => {

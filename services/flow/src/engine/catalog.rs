@@ -103,7 +103,7 @@ impl Catalog {
     /// Names of all specs of a known processor, for texts.
     pub fn spec_names(&self, processor: &str) -> Vec<String> {
         match processors::processor(processor) {
-            Some(row) => row.specs.iter().map(|spec| spec.name.to_owned()).collect(),
+            Some(row) => row.wired().map(|spec| spec.name.to_owned()).collect(),
             None => self
                 .rows
                 .get(processor)
@@ -160,11 +160,7 @@ fn role(text: &str) -> Option<Role> {
 
 /// Message that a service beside the flows takes on a topic base, if the table names one.
 pub fn service_message(base: &str) -> Option<&'static str> {
-    processors::PROCESSORS
-        .iter()
-        .filter(|processor| processor.scope != Scope::Flow)
-        .find_map(|processor| processor.spec(base))
-        .map(|spec| spec.message)
+    processors::service(base).map(|spec| spec.message)
 }
 
 #[cfg(test)]

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use tg_schemas::flow_record::{self, Names, RowKey};
 use tg_schemas::ids::check_pair;
-use tg_schemas::msg::{NEIGHBOURS, RETRACT, SOURCES};
-use tg_schemas::processors::RETRACT_READERS;
+use tg_schemas::processors::{PROCESSORS, Role};
 use tg_schemas::topic::MAX_NAME;
 use tg_schemas::{Class, Error, ErrorCode, FlowId, Subscription, Topic, WorkspaceId};
 
@@ -14,16 +13,6 @@ use super::address::{Address, Reach};
 use super::blueprint::{Blueprint, Entry, Interface};
 use super::catalog::Catalog;
 use super::parameters::Resolved;
-
-/// Processor whose steps travel on a topic that every flow has.
-pub const AGENT: &str = "agent-manager";
-/// Base of the topic of an agent's steps.
-pub const AGENT_STEP: &str = "agent-step";
-/// Base of the topic of usage records; nobody has to read it.
-pub const USAGE: &str = "usage";
-
-/// Processor of ours that answers more than the blueprint says, on topics that the mesh adds.
-const GRAPH_STORE: &str = "triples-query";
 
 /// A planned start.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -255,47 +244,26 @@ impl<'a> Planner<'a> {
         let Subject {
             workspace, flow, ..
         } = self.subject;
-        let steps = Topic::flow(Class::Flow, AGENT_STEP, workspace, flow);
         let (ws, id) = (workspace.as_str(), flow.as_str());
-        if self
-            .plan
-            .names
-            .rows
-            .iter()
-            .any(|row| row.processor == AGENT)
-        {
-            let queue = Subscription::flow(steps.clone(), AGENT, ws, id, AGENT_STEP);
-            self.fits(&queue)?;
-            self.plan.names.queues.insert(queue);
-        }
-        self.plan.names.topics.insert(steps);
-        self.plan
-            .names
-            .topics
-            .insert(Topic::flow(Class::Flow, USAGE, workspace, flow));
-        let retract = Topic::flow(Class::Flow, RETRACT, workspace, flow);
-        for reader in RETRACT_READERS {
-            let rows = &self.plan.names.rows;
-            if !rows.iter().any(|row| row.processor == *reader) {
-                continue;
-            }
-            let queue = Subscription::flow(retract.clone(), reader, ws, id, RETRACT);
-            self.fits(&queue)?;
-            if self.catalog.expects(reader) {
-                self.plan.names.queues.insert(queue);
-            } else {
-                self.plan.names.other_queues.insert(queue);
-            }
-        }
-        self.plan.names.topics.insert(retract);
-        let rows = &self.plan.names.rows;
-        if rows.iter().any(|row| row.processor == GRAPH_STORE) {
-            for base in [NEIGHBOURS, SOURCES] {
-                let topic = Topic::flow(Class::Request, base, workspace, flow);
-                let queue = Subscription::flow(topic.clone(), GRAPH_STORE, ws, id, base);
-                self.fits(&queue)?;
-                self.plan.names.topics.insert(topic);
-                self.plan.names.other_queues.insert(queue);
+        for processor in PROCESSORS {
+            let mut rows = self.plan.names.rows.iter();
+            let here = rows.any(|row| row.processor == processor.id);
+            for spec in processor.own() {
+                let class = spec.role.class();
+                let topic = Topic::flow(class, spec.name, workspace, flow);
+                if here && spec.role.consumes() {
+                    let queue = Subscription::flow(topic.clone(), processor.id, ws, id, spec.name);
+                    self.fits(&queue)?;
+                    // A record waits for a reader that is away; a question does not.
+                    match spec.role == Role::Reads && self.catalog.expects(processor.id) {
+                        true => self.plan.names.queues.insert(queue),
+                        false => self.plan.names.other_queues.insert(queue),
+                    };
+                }
+                // Whoever writes is in any flow; who asks comes with who answers.
+                if class == Class::Flow || here && spec.role == Role::Serves {
+                    self.plan.names.topics.insert(topic);
+                }
             }
         }
         Ok(())

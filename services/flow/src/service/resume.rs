@@ -8,6 +8,7 @@ use std::time::Duration;
 use tg_mesh::bus::Link;
 use tg_mesh::{Ask, Deadline, Mesh, TaskKind};
 use tg_schemas::msg::{FlowRequest, FlowResponse, HostedProcessor};
+use tg_schemas::processors::flow_svc;
 use tg_schemas::{Class, Error, FlowId, Topic, WorkspaceId};
 
 use super::{FlowKey, Service};
@@ -77,7 +78,7 @@ async fn ask(mesh: &Mesh) -> Result<(), Error> {
         deadline: Some(Deadline::after(PATIENCE)),
         ..Ask::default()
     };
-    let topic = Topic::system(Class::Request, "flow");
+    let topic = flow_svc::FLOW_OF_SYSTEM.of_system();
     mesh.ask::<_, FlowResponse>(&topic, &request, options)
         .last()
         .await

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tg_mesh::Mesh;
 use tg_mesh::bus::{Delete, Deleted, Delivery};
 use tg_mesh::deadline::now_millis;
-use tg_schemas::msg::RETRACT;
+use tg_schemas::processors::shared::RETRACT;
 use tg_schemas::{Class, Error, ErrorCode, Subscription};
 
 use super::presence::look_at;
@@ -79,7 +79,7 @@ impl Stop<'_> {
             let asked = self.released.other_queues.iter().find(own);
             // What is in progress is counted where questions come in, else where records do, of which
             // those to be forgotten are the fewest.
-            let rare = format!("--{RETRACT}");
+            let rare = format!("--{}", RETRACT.name);
             let records = self.released.queues.iter().filter(own);
             let records = records.min_by_key(|queue| queue.name.ends_with(&rare));
             if let Some(queue) = asked.or(records) {

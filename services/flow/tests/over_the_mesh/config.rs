@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use tg_mesh::{Cx, Processor, RequestHandler, Responder};
 use tg_schemas::msg::{ConfigPush, ConfigRequest, ConfigResponse, ConfigValue};
+use tg_schemas::processors;
 use tg_schemas::{Class, Error, Topic};
 
 use crate::bus::Fuse;
@@ -65,8 +66,8 @@ impl FakeConfig {
             config: self.clone(),
             fuse,
         });
-        Processor::new("config-svc")
-            .serves_system("config", server)
+        Processor::new(processors::config_svc::PROCESSOR)
+            .serves(processors::config_svc::CONFIG, server)
             .exclusive()
     }
 

@@ -11,6 +11,7 @@ use tg_flow::{Options, Waits};
 use tg_mesh::embedded::EmbeddedBus;
 use tg_mesh::{Ask, Bus, ConsumeError, Cx, Deadline, Host, MeshOptions, Processor, RecordConsumer};
 use tg_schemas::msg::{FlowRequest, FlowResponse, Metadata, Triples};
+use tg_schemas::processors;
 use tg_schemas::{Class, Error, ErrorCode, FlowId, Subscription, Topic, WorkspaceId};
 use tg_storage::Durability;
 use tokio::sync::{Notify, Semaphore};
@@ -174,12 +175,12 @@ impl World {
             ..self.options.clone()
         };
         let hosted = tg_flow::processors(&mesh, options);
-        for processor in hosted.expect("flow") {
+        for processor in hosted {
             mesh.host(processor).await.expect("flow");
         }
         if let Some(reader) = reader {
-            let processor =
-                Processor::new("triples-write").reads("input", Arc::new(Handler(reader)));
+            let processor = Processor::new(processors::triples_write::PROCESSOR)
+                .reads(processors::triples_write::INPUT, Arc::new(Handler(reader)));
             mesh.host(processor).await.expect("a reader");
         }
         let process = Process { mesh };

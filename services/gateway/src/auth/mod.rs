@@ -14,8 +14,9 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use tg_mesh::{Answer, Ask, Deadline, Mesh};
+use tg_schemas::ErrorCode;
 use tg_schemas::msg::{IamRequest, IamResponse};
-use tg_schemas::{Class, ErrorCode, Topic};
+use tg_schemas::processors::iam_svc;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -288,9 +289,7 @@ impl Auth {
             deadline: Some(Deadline::after(PATIENCE)),
             ..Ask::default()
         };
-        let answer: Answer<IamResponse> =
-            self.mesh
-                .ask(&Topic::system(Class::Request, "iam"), &request, ask);
+        let answer: Answer<IamResponse> = self.mesh.ask(&iam_svc::IAM.of_system(), &request, ask);
         answer.last().await.map_err(|error| {
             if let Some(left_out) = self.refusals.now(Instant::now()) {
                 tracing::info!(kind = %error.kind, operation = %request.operation, left_out, "iam refused");

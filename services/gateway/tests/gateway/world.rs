@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tg_gateway::{AuthMode, GatewayHandle, GatewayOptions};
 use tg_mesh::embedded::EmbeddedBus;
 use tg_mesh::{Bus, Host, MeshOptions, Processor};
+use tg_schemas::processors;
 use tg_testkit::socket::Socket;
 
 use crate::fakes::*;
@@ -109,20 +110,38 @@ impl World {
             }
         }
         let processors = [
-            Processor::new("config-svc")
-                .serves_system("config", fakes.config.clone())
-                .serves_workspace("config", fakes.config.clone()),
-            Processor::new("agent-manager").serves("request", fakes.agent.clone()),
-            Processor::new("triples-query").serves("request", Arc::new(FakeTriples)),
-            Processor::new("triples-write").reads("input", fakes.store.clone()),
-            Processor::new("graph-rag").serves("request", Arc::new(FakeRag)),
-            Processor::new("graph-embeddings-write").reads("input", fakes.entities.clone()),
-            Processor::new("doc-embeddings-write").reads("input", fakes.chunks.clone()),
-            Processor::new("graph-embeddings").reads("input", fakes.contexts.clone()),
-            Processor::new("rows-write").reads("input", fakes.rows.clone()),
-            Processor::new("knowledge").serves_workspace("knowledge", fakes.knowledge.clone()),
-            Processor::new("librarian").serves_workspace("librarian", fakes.library.clone()),
-            Processor::new("iam-svc").serves_system("iam", fakes.iam.clone()),
+            Processor::new(processors::config_svc::PROCESSOR)
+                .serves(processors::config_svc::CONFIG, fakes.config.clone())
+                .serves(
+                    processors::config_svc::CONFIG_OF_WORKSPACE,
+                    fakes.config.clone(),
+                ),
+            Processor::new(processors::agent_manager::PROCESSOR)
+                .serves(processors::agent_manager::REQUEST, fakes.agent.clone()),
+            Processor::new(processors::triples_query::PROCESSOR)
+                .serves(processors::triples_query::REQUEST, Arc::new(FakeTriples)),
+            Processor::new(processors::triples_write::PROCESSOR)
+                .reads(processors::triples_write::INPUT, fakes.store.clone()),
+            Processor::new(processors::graph_rag::PROCESSOR)
+                .serves(processors::graph_rag::REQUEST, Arc::new(FakeRag)),
+            Processor::new(processors::graph_embeddings_write::PROCESSOR).reads(
+                processors::graph_embeddings_write::INPUT,
+                fakes.entities.clone(),
+            ),
+            Processor::new(processors::doc_embeddings_write::PROCESSOR).reads(
+                processors::doc_embeddings_write::INPUT,
+                fakes.chunks.clone(),
+            ),
+            Processor::new(processors::graph_embeddings::PROCESSOR)
+                .reads(processors::graph_embeddings::INPUT, fakes.contexts.clone()),
+            Processor::new(processors::rows_write::PROCESSOR)
+                .reads(processors::rows_write::INPUT, fakes.rows.clone()),
+            Processor::new(processors::knowledge::PROCESSOR)
+                .serves(processors::knowledge::KNOWLEDGE, fakes.knowledge.clone()),
+            Processor::new(processors::librarian::PROCESSOR)
+                .serves(processors::librarian::LIBRARIAN, fakes.library.clone()),
+            Processor::new(processors::iam_svc::PROCESSOR)
+                .serves(processors::iam_svc::IAM, fakes.iam.clone()),
         ];
         for processor in processors.into_iter().chain(tg_gateway::processors(&mesh)) {
             mesh.host(processor).await.unwrap();

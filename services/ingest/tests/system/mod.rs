@@ -9,10 +9,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use tg_ingest::Options;
 use tg_mesh::Processor;
-use tg_schemas::msg::{
-    Chunk, Document, DocumentMetadata, LibrarianRequest, LibrarianResponse, Metadata, TextDocument,
-    Triples,
-};
+use tg_schemas::msg::{Chunk, Document, DocumentMetadata, Metadata, TextDocument, Triples};
+use tg_schemas::processors::{self, ProcessorSpec};
 use tg_schemas::{Class, Term, Triple};
 use tg_testkit::config::Config;
 use tg_testkit::fakes::{Kept, Library};
@@ -63,11 +61,17 @@ impl System {
         let host = |mesh: &_| {
             let mut hosted = tg_ingest::processors(mesh, options);
             hosted.push(
-                Processor::new("library")
-                    .serves_workspace::<LibrarianRequest, LibrarianResponse>("librarian", shelf),
+                Processor::new(ProcessorSpec::unlisted("library"))
+                    .serves(processors::librarian::LIBRARIAN, shelf),
             );
-            hosted.push(Processor::new("triples-write").reads("input", store));
-            hosted.push(Processor::new("kw-index").reads("input", index));
+            hosted.push(
+                Processor::new(processors::triples_write::PROCESSOR)
+                    .reads(processors::triples_write::INPUT, store),
+            );
+            hosted.push(
+                Processor::new(processors::kw_index::PROCESSOR)
+                    .reads(processors::kw_index::INPUT, index),
+            );
             hosted
         };
         let config = Config::new();

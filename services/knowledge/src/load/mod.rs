@@ -15,9 +15,11 @@ use tg_runs::RunId;
 use tg_clients::neighbours::Neighbours;
 use tg_mesh::Cx;
 use tg_schemas::msg::{
-    CollectionManagementRequest, CollectionManagementResponse, Metadata, RETRACT, Retract,
+    CollectionManagementRequest, CollectionManagementResponse, Metadata, Retract,
 };
-use tg_schemas::{Class, Error, FlowId, Topic, WorkspaceId};
+use tg_schemas::processors::knowledge::RETRACT;
+use tg_schemas::processors::librarian;
+use tg_schemas::{Error, FlowId, Topic, WorkspaceId};
 
 use crate::engine::key::{CoreKey, Kind};
 use crate::engine::piece::{Carried, Part, Piece};
@@ -182,7 +184,7 @@ impl Loader<'_> {
             return Ok(());
         }
         let workspace = workspace(self.cx)?;
-        let topic = Topic::workspace(Class::Request, "collection", &workspace);
+        let topic = librarian::COLLECTION.of_workspace(&workspace);
         let ask = |operation: &str| CollectionManagementRequest {
             operation: operation.to_owned(),
             collection: collection.to_owned(),
@@ -207,12 +209,7 @@ impl Loader<'_> {
     fn retract_topic(&self) -> Result<Topic, Error> {
         let flow = FlowId::new(&self.flow)
             .map_err(|_| error::load(format!("flow: there is no flow '{}'", self.flow)))?;
-        Ok(Topic::flow(
-            Class::Flow,
-            RETRACT,
-            &workspace(self.cx)?,
-            &flow,
-        ))
+        Ok(RETRACT.of_flow(&workspace(self.cx)?, &flow))
     }
 }
 

@@ -10,8 +10,9 @@ use tempfile::TempDir;
 use tg_mesh::{Ask, ConsumeError, Cx, Deadline, Processor, RecordConsumer};
 use tg_schemas::msg::{
     DocumentEmbeddings, EntityEmbeddings, GraphEmbeddings, KnowledgeRequest, KnowledgeResponse,
-    Metadata, RETRACT, Retract, Triples,
+    Metadata, Retract, Triples,
 };
+use tg_schemas::processors::{self, ProcessorSpec};
 use tg_schemas::{Class, Error, ErrorCode, Term, Topic, Triple, WorkspaceId};
 use tg_testkit::config::Config;
 use tg_testkit::fakes::Library;
@@ -126,15 +127,16 @@ impl World {
         let path = dir.path().to_owned();
         let flow = TestFlow::start(place, rows, WIRING, move |mesh| {
             let mut all = vec![
-                Processor::new("triples-write")
-                    .reads::<Triples>("input", told.clone())
-                    .reads_own::<Retract>(RETRACT, told.clone()),
-                Processor::new("graph-embeddings-write")
-                    .reads::<GraphEmbeddings>("input", told.clone())
-                    .reads_own::<Retract>(RETRACT, told.clone()),
-                Processor::new("doc-embeddings-write")
-                    .reads::<DocumentEmbeddings>("input", told.clone()),
-                Processor::new("library").serves_workspace("librarian", asked),
+                Processor::new(processors::triples_write::PROCESSOR)
+                    .reads(processors::triples_write::INPUT, told.clone())
+                    .reads(processors::triples_write::RETRACT, told.clone()),
+                Processor::new(processors::graph_embeddings_write::PROCESSOR)
+                    .reads(processors::graph_embeddings_write::INPUT, told.clone())
+                    .reads(processors::graph_embeddings_write::RETRACT, told.clone()),
+                Processor::new(processors::doc_embeddings_write::PROCESSOR)
+                    .reads(processors::doc_embeddings_write::INPUT, told.clone()),
+                Processor::new(ProcessorSpec::unlisted("library"))
+                    .serves(processors::librarian::LIBRARIAN, asked),
             ];
             let options = tg_knowledge::Options {
                 data_dir: path,

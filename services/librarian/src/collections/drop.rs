@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use tg_mesh::{Ask, Deadline, Mesh};
-use tg_schemas::msg::{COLLECTION_STORES, CollectionDrop, CollectionDropped, drop_topic};
-use tg_schemas::{Class, Error, ErrorCode, Topic, WorkspaceId};
+use tg_schemas::msg::{CollectionDrop, CollectionDropped};
+use tg_schemas::processors::{collection_stores, drop_topic};
+use tg_schemas::{Error, ErrorCode, WorkspaceId};
 
 use crate::engine::workspace;
 use crate::error::wire;
@@ -77,7 +78,7 @@ impl Librarian {
     /// One round over all deletions that are not confirmed. `true` if something is left to do soon.
     pub(crate) async fn drop_pending(&self, mesh: &Mesh) -> Result<bool, Error> {
         let mut soon = false;
-        for store in COLLECTION_STORES {
+        for store in collection_stores() {
             if !is_there(mesh, store) {
                 continue;
             }
@@ -128,7 +129,7 @@ async fn ask(mesh: &Mesh, stone: &Tombstone, deadline: Deadline) -> Result<(), E
         deadline: Some(deadline),
         ..Ask::default()
     };
-    let topic = Topic::system(Class::Request, &drop_topic(&stone.store));
+    let topic = drop_topic(&stone.store);
     let asked = mesh.ask::<_, CollectionDropped>(&topic, &question, options);
     let answer = tokio::time::timeout(PATIENCE, asked.last()).await;
     answer

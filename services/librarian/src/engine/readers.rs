@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tg_schemas::flow_record::ProcessorRow;
-use tg_schemas::processors::{Role, Spec, processor};
+use tg_schemas::processors::{Role, SpecRow, processor};
 use tg_schemas::{Subscription, Topic};
 
 use super::flow::Flow;
@@ -24,7 +24,7 @@ impl Reader {
         self.subscription.split("--").next().unwrap_or_default()
     }
 
-    fn spec(&self) -> Option<&'static Spec> {
+    fn spec(&self) -> Option<&'static SpecRow> {
         let name = self.subscription.rsplit("--").next()?;
         processor(self.processor())?.spec(name)
     }
@@ -42,7 +42,7 @@ impl Reader {
     /// Whether it hands on what it makes, rather than store it.
     pub(crate) fn hands_on(&self) -> bool {
         processor(self.processor())
-            .is_some_and(|known| known.specs.iter().any(|spec| spec.role == Role::Writes))
+            .is_some_and(|known| known.wired().any(|spec| spec.role == Role::Writes))
     }
 }
 
@@ -141,8 +141,7 @@ pub(crate) fn extractors<'a>(
             processor(id).is_some_and(|known| {
                 let has = |role, messages: &[&str]| {
                     known
-                        .specs
-                        .iter()
+                        .wired()
                         .any(|spec| spec.role == role && messages.contains(&spec.message))
                 };
                 has(Role::Reads, &["Chunk"]) && has(Role::Asks, &asks)

@@ -1,17 +1,12 @@
 //! Where retractions go.
 
-use tg_schemas::msg::RETRACT;
-use tg_schemas::{Class, Error, FlowId, Topic};
+use tg_schemas::processors::librarian::RETRACT;
+use tg_schemas::{Error, FlowId, Topic};
 
 use super::workspace;
 
 /// Topic of a flow's retractions, by the key of its workspace.
 pub(crate) fn topic(key: &str, flow: &str) -> Result<Topic, Error> {
     let flow = FlowId::new(flow)?;
-    Ok(Topic::flow(
-        Class::Flow,
-        RETRACT,
-        &workspace::id(key)?,
-        &flow,
-    ))
+    Ok(RETRACT.of_flow(&workspace::id(key)?, &flow))
 }

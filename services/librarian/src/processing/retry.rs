@@ -7,7 +7,8 @@ use std::time::Duration;
 use serde_json::Value;
 use tg_mesh::{Ask, Deadline, Mesh};
 use tg_schemas::msg::{FlowRequest, FlowResponse, ProcessingMetadata};
-use tg_schemas::{Class, Error, ErrorCode, Headers, Topic};
+use tg_schemas::processors::flow_svc;
+use tg_schemas::{Error, ErrorCode, Headers};
 
 use super::start::now;
 use crate::config;
@@ -207,11 +208,7 @@ async fn ask(
         deadline: Some(Deadline::after(PATIENCE)),
         ..Ask::default()
     };
-    let topic = Topic::workspace(
-        Class::Request,
-        "flow",
-        &workspace::id(&run.target.workspace)?,
-    );
+    let topic = flow_svc::FLOW.of_workspace(&workspace::id(&run.target.workspace)?);
     let asked = mesh.ask::<_, FlowResponse>(&topic, &question, options);
     let answered = asked.last().await?;
     let mut read: Value = serde_json::from_str(&answered.flow).map_err(|_| {

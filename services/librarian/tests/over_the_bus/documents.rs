@@ -5,10 +5,9 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use tg_mesh::Ask;
-use tg_schemas::msg::{
-    Criteria, DocumentMetadata, LIBRARY_TEXTS, LibrarianRequest, LibraryText, LibraryTexts,
-};
-use tg_schemas::{Class, ErrorCode, Topic};
+use tg_schemas::ErrorCode;
+use tg_schemas::msg::{Criteria, DocumentMetadata, LibrarianRequest, LibraryText, LibraryTexts};
+use tg_schemas::processors::librarian::LIBRARY_TEXTS;
 use tg_storage::rusqlite::{Connection, OpenFlags};
 use tg_testkit::config::Config;
 use tg_testkit::place::Place;
@@ -168,7 +167,7 @@ async fn texts_of_a_trace_are_taken_in_once(place: Place) {
         time: 1_700_000_000,
         text: text.into(),
     };
-    let topic = Topic::system(Class::Flow, LIBRARY_TEXTS);
+    let topic = LIBRARY_TEXTS.of_system();
     for texts in [
         vec![text("urn:t:1", "first")],
         // Again, as after a crash, in other words: what is there stays. No other text of the record is lost by it.
@@ -227,7 +226,7 @@ async fn texts_of_a_workspace_that_is_gone_are_forgotten() {
             ..LibraryText::default()
         }],
     };
-    let topic = Topic::system(Class::Flow, LIBRARY_TEXTS);
+    let topic = LIBRARY_TEXTS.of_system();
     for workspace in ["gone", "default"] {
         let sent = world
             .mesh

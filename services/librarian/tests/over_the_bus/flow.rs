@@ -16,8 +16,9 @@ use tg_runs::RunContext;
 use tg_schemas::codec::ContentType;
 use tg_schemas::msg::{
     Chunk, CollectionDrop, CollectionDropped, DeadLetter, DocumentMetadata, FlowRequest,
-    FlowResponse, LibrarianRequest, LibrarianResponse, Retract, TextDocument, Triples,
+    FlowResponse, LibrarianRequest, Retract, TextDocument, Triples,
 };
+use tg_schemas::processors;
 use tg_schemas::{Error, ErrorCode, Headers, Subscription, Topic, Triple};
 
 use crate::world::{World, about, soon};
@@ -49,7 +50,7 @@ impl RecordConsumer<TextDocument> for Chunker {
     async fn consume(&self, cx: Cx, record: TextDocument) -> Result<(), ConsumeError> {
         let metadata = record.metadata.unwrap();
         let ask = about("get-document-content", &record.document_id);
-        let asked = cx.ask::<_, LibrarianResponse>("librarian-request", &ask)?;
+        let asked = cx.ask(processors::chunker::LIBRARIAN, &ask)?;
         let content = STANDARD.decode(asked.last().await?.content).unwrap();
         let text = String::from_utf8(content).unwrap();
         let words: Vec<&str> = text.split_whitespace().collect();
@@ -67,7 +68,7 @@ impl RecordConsumer<TextDocument> for Chunker {
             contents: words.iter().map(|word| STANDARD.encode(word)).collect(),
             ..about("add-children", &metadata.root)
         };
-        let asked = cx.ask::<_, LibrarianResponse>("librarian-request", &ask)?;
+        let asked = cx.ask(processors::chunker::LIBRARIAN, &ask)?;
         let unchanged = asked.last().await?.document_metadatas;
         for word in words {
             let id = format!("urn:chunk:{word}");
@@ -80,7 +81,7 @@ impl RecordConsumer<TextDocument> for Chunker {
                 document_id: id.clone(),
                 ..Chunk::default()
             };
-            cx.record("output", &chunk).await?;
+            cx.record(processors::chunker::OUTPUT, &chunk).await?;
             *self.0.sent.lock().entry(id).or_default() += 1;
             cx.effect("chunks", 1);
         }
@@ -242,17 +243,27 @@ pub async fn start(world: &World) -> Arc<Stores> {
 /// As [`start`], over stores that were there before.
 pub async fn start_over(world: &World, s: &Arc<Stores>) {
     let processors = [
-        Processor::new("chunker").reads("input", Arc::new(Chunker(s.clone()))),
-        Processor::new("kw-index")
-            .reads::<Chunk>("input", Arc::new(Index(s.clone())))
-            .reads_own::<Retract>("retract", Arc::new(Index(s.clone())))
-            .serves_system("drop-keywords", Arc::new(Drops("keywords", s.clone()))),
-        Processor::new("triples-write")
-            .reads("input", Arc::new(Graph(s.clone())))
-            .serves_system("drop-graph", Arc::new(Drops("graph", s.clone()))),
-        Processor::new("flow-svc")
-            .serves_workspace("flow", Arc::new(Flows(s.clone())))
-            .reads_system::<DeadLetter>("put-aside", Arc::new(Flows(s.clone()))),
+        Processor::new(processors::chunker::PROCESSOR)
+            .reads(processors::chunker::INPUT, Arc::new(Chunker(s.clone()))),
+        Processor::new(processors::kw_index::PROCESSOR)
+            .reads(processors::kw_index::INPUT, Arc::new(Index(s.clone())))
+            .reads(processors::kw_index::RETRACT, Arc::new(Index(s.clone())))
+            .serves(
+                processors::kw_index::DROP,
+                Arc::new(Drops("keywords", s.clone())),
+            ),
+        Processor::new(processors::triples_write::PROCESSOR)
+            .reads(processors::triples_write::INPUT, Arc::new(Graph(s.clone())))
+            .serves(
+                processors::triples_write::DROP,
+                Arc::new(Drops("graph", s.clone())),
+            ),
+        Processor::new(processors::flow_svc::PROCESSOR)
+            .serves(processors::flow_svc::FLOW, Arc::new(Flows(s.clone())))
+            .reads(
+                processors::flow_svc::DEAD_LETTERS,
+                Arc::new(Flows(s.clone())),
+            ),
     ];
     for processor in processors {
         world.mesh.host(processor).await.unwrap();

@@ -12,6 +12,7 @@ use tg_schemas::msg::{
     CollectionManagementRequest, CollectionManagementResponse, DocumentMetadata, LibrarianRequest,
     LibrarianResponse, ProcessingMetadata,
 };
+use tg_schemas::processors;
 use tg_schemas::{Class, Error, Topic, WorkspaceId};
 use tg_storage::Durability;
 use tg_testkit::config::Config;
@@ -46,9 +47,9 @@ impl World {
             config.set(workspace, "note", "x", "{}");
         }
         let mesh = tg_runs::start(bus, MeshOptions::default()).await.unwrap();
-        let service = Processor::new("config-svc")
-            .serves_system("config", config.clone())
-            .serves_workspace("config", config.clone());
+        let service = Processor::new(processors::config_svc::PROCESSOR)
+            .serves(processors::config_svc::CONFIG, config.clone())
+            .serves(processors::config_svc::CONFIG_OF_WORKSPACE, config.clone());
         mesh.host(service).await.unwrap();
         let world = Self { mesh, config, dir };
         let options = tg_librarian::Options {
@@ -56,7 +57,7 @@ impl World {
             ..tg_librarian::Options::default()
         };
         let librarian = tg_librarian::processors(&world.mesh, options);
-        for processor in librarian.unwrap() {
+        for processor in librarian {
             world.mesh.host(processor).await.unwrap();
         }
         let served = async {

@@ -8,6 +8,7 @@ use futures::{FutureExt, StreamExt};
 use tg_mesh::{Cx, RequestHandler, Responder};
 use tg_schemas::Error;
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse, Usage};
+use tg_schemas::processors::shared;
 use tokio::time::Instant;
 
 use crate::completer::Completer;
@@ -80,8 +81,7 @@ impl TextCompletion {
             "processor" => label(&cx.scope.processor)
         )
         .record(began.elapsed().as_secs_f64());
-        let topic = cx.own_topic("usage")?;
-        if let Err(error) = cx.record_on(&topic, &usage).await {
+        if let Err(error) = cx.record(shared::USAGE, &usage).await {
             tracing::warn!(%error.message, "usage record not written");
         }
         done.map(drop)

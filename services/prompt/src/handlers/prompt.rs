@@ -3,9 +3,8 @@
 use async_trait::async_trait;
 use tg_mesh::{Cx, RequestHandler, Responder};
 use tg_schemas::Error;
-use tg_schemas::msg::{
-    PromptRequest, PromptResponse, TextCompletionRequest, TextCompletionResponse,
-};
+use tg_schemas::msg::{PromptRequest, PromptResponse, TextCompletionRequest};
+use tg_schemas::processors::shared::TEXT_COMPLETION;
 
 use crate::engine::prompts::{Kind, Prompt};
 use crate::engine::shape::{self, Misshapen};
@@ -13,7 +12,6 @@ use crate::error::PromptError;
 use crate::options::Options;
 use crate::ready::ReadyPrompts;
 
-const MODEL: &str = "text-completion-request";
 /// Longest part of a bad reply that the model is shown again, in characters.
 const SHOWN_AGAIN: usize = 16 << 10;
 
@@ -41,7 +39,7 @@ impl RequestHandler<PromptRequest, PromptResponse> for PromptHandler {
         let set = self.ready.get(&cx);
         let prompt = set.render(&question.id, question.terms)?;
         if prompt.kind == Kind::Text && cx.forwards() {
-            cx.forward(MODEL, &ask(&prompt, question.streaming), out)
+            cx.forward(TEXT_COMPLETION, &ask(&prompt, question.streaming), out)
                 .await
         } else if prompt.kind == Kind::Text && question.streaming {
             relay(&cx, &prompt, out).await
@@ -69,7 +67,7 @@ async fn relay(
     prompt: &Prompt<'_>,
     mut out: Responder<PromptResponse>,
 ) -> Result<(), Error> {
-    let mut answer = cx.ask::<_, TextCompletionResponse>(MODEL, &ask(prompt, true))?;
+    let mut answer = cx.ask(TEXT_COMPLETION, &ask(prompt, true))?;
     while let Some(part) = answer.next().await {
         let part = part?;
         if let Some(error) = part.error {
@@ -151,7 +149,7 @@ async fn complete(
     request: &TextCompletionRequest,
     spent: &mut Spent,
 ) -> Result<String, Error> {
-    let mut answer = cx.ask::<_, TextCompletionResponse>(MODEL, request)?;
+    let mut answer = cx.ask(TEXT_COMPLETION, request)?;
     let mut text = String::new();
     while let Some(part) = answer.next().await {
         let part = part?;

@@ -13,6 +13,7 @@ use tg_provenance::{
 };
 use tg_schemas::Error;
 use tg_schemas::msg::{DocumentRagQuery, DocumentRagResponse, Source, SourcesRequest};
+use tg_schemas::processors::document_rag::RERANKER;
 
 use super::frames::End;
 use super::stream::AnswerStream;
@@ -174,7 +175,7 @@ async fn select(
     plan: &DocumentPlan,
     passages: &[Passage],
 ) -> Result<(Vec<Chosen>, bool), Error> {
-    if !cx.has("reranker-request") && plan.diversity.is_none() {
+    if !cx.has(RERANKER) && plan.diversity.is_none() {
         let mut chosen = in_order(passages);
         chosen.truncate(plan.documents);
         return Ok((chosen, false));

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use tg_mesh::Cx;
 use tg_schemas::msg::{
-    NEIGHBOURS, NeighbourhoodRequest, NeighbourhoodResponse, SOURCES, SourcesRequest,
-    SourcesResponse, UserContext,
+    NeighbourhoodRequest, NeighbourhoodResponse, SourcesRequest, SourcesResponse, UserContext,
 };
-use tg_schemas::{Class, Error, Term, Topic};
+use tg_schemas::processors::graph_rag::{NEIGHBOURS, SOURCES, TRIPLES_QUERY};
+use tg_schemas::processors::triples_query;
+use tg_schemas::{Error, Term, Topic};
 
 use super::patterns::Patterns;
 use crate::engine::traversal::Edge;
 
-const TRIPLES: &str = "triples-request";
-const STORE: &str = "triples-query";
+const STORE: &str = triples_query::PROCESSOR.id;
 
 /// The graph of a flow.
 pub enum Graph {
@@ -43,7 +43,7 @@ struct Row {
 impl Graph {
     /// The graph of the context's flow. A filter that stands before our store is never passed by.
     pub fn of(cx: &Cx, user_context: Option<UserContext>) -> Self {
-        let patterns = cx.has(TRIPLES);
+        let patterns = cx.has(TRIPLES_QUERY);
         match (own(cx), patterns) {
             (Some((neighbours, sources)), _) => Self::Own {
                 cx: Box::new(cx.clone()),
@@ -93,13 +93,14 @@ fn own(cx: &Cx) -> Option<(Topic, Topic)> {
     }
     let row = cx.config().get(ws, "processor:triples-query", id)?;
     let row: Row = serde_json::from_str(&row).ok()?;
-    if let Ok(asked) = cx.topic(TRIPLES)
-        && row.topics.get("request") != Some(&asked.to_string())
+    // Who answers from documents has no patterns to ask.
+    if cx.has(TRIPLES_QUERY)
+        && let Ok(asked) = cx.topic(TRIPLES_QUERY)
+        && row.topics.get(triples_query::REQUEST.name) != Some(&asked.to_string())
     {
         return None;
     }
-    let topic = |base: &str| Topic::flow(Class::Request, base, workspace, flow);
-    Some((topic(NEIGHBOURS), topic(SOURCES)))
+    Some((cx.topic(NEIGHBOURS).ok()?, cx.topic(SOURCES).ok()?))
 }
 
 fn edges(found: NeighbourhoodResponse) -> (Vec<Edge>, usize) {

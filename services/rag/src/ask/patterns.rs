@@ -5,16 +5,14 @@ mod trace;
 use std::collections::{BTreeSet, HashMap};
 
 use tg_mesh::Cx;
-use tg_schemas::msg::{
-    NeighbourhoodRequest, TriplesQueryRequest, TriplesQueryResponse, UserContext,
-};
+use tg_schemas::msg::{NeighbourhoodRequest, TriplesQueryRequest, UserContext};
+use tg_schemas::processors::shared::TRIPLES_QUERY;
 use tg_schemas::{Error, Term, Triple};
 
 use super::few_or_fault;
 use crate::engine::lexical::Texts;
 use crate::engine::traversal::{Edge, best_fit};
 
-const TRIPLES: &str = "triples-request";
 const LABEL: &str = "http://www.w3.org/2000/01/rdf-schema#label";
 const TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 
@@ -60,7 +58,7 @@ impl Patterns {
             user_context: self.user_context.clone(),
             ..TriplesQueryRequest::default()
         };
-        let mut answer = self.cx.ask::<_, TriplesQueryResponse>(TRIPLES, &request)?;
+        let mut answer = self.cx.ask(TRIPLES_QUERY, &request)?;
         let mut found = Vec::new();
         while let Some(part) = answer.next().await {
             let part = part?;

@@ -2,11 +2,10 @@
 
 use tg_mesh::Cx;
 use tg_schemas::Error;
-use tg_schemas::msg::{RerankerDocument, RerankerQuery, RerankerRequest, RerankerResponse};
+use tg_schemas::msg::{RerankerDocument, RerankerQuery, RerankerRequest};
+use tg_schemas::processors::shared::RERANKER;
 
 use crate::engine::rank::{Ranked, rank};
-
-const RERANKER: &str = "reranker-request";
 
 /// Texts that fit the queries best, and whether a reranker said so.
 pub async fn rerank(
@@ -56,7 +55,7 @@ async fn ask(
             .collect(),
         limit: limit as i64,
     };
-    let answer = cx.ask::<_, RerankerResponse>(RERANKER, &request)?;
+    let answer = cx.ask(RERANKER, &request)?;
     let results = answer.last().await?.results;
     let mut taken = vec![false; texts.len()];
     let mut ranked = Vec::with_capacity(results.len());

@@ -4,15 +4,12 @@ pub use tg_clients::embeddings::Embedded;
 use tg_mesh::Cx;
 use tg_schemas::Error;
 use tg_schemas::msg::{
-    DocumentEmbeddingsRequest, DocumentEmbeddingsResponse, EntityMatch, GraphEmbeddingsRequest,
-    GraphEmbeddingsResponse, KeywordIndexRequest, KeywordIndexResponse,
+    DocumentEmbeddingsRequest, EntityMatch, GraphEmbeddingsRequest, KeywordIndexRequest,
 };
+use tg_schemas::processors::shared::{DOCUMENT_EMBEDDINGS, GRAPH_EMBEDDINGS, KEYWORD_INDEX};
 
 use super::few;
 
-const ENTITIES: &str = "graph-embeddings-request";
-const CHUNKS: &str = "document-embeddings-request";
-const KEYWORDS: &str = "keyword-index-request";
 /// Look-ups at a time; a question has no more (see [`crate::engine::concepts::MOST`]).
 const AT_ONCE: usize = 16;
 
@@ -31,7 +28,7 @@ pub async fn entities(
             model: embedded.model.clone(),
             ..GraphEmbeddingsRequest::default()
         };
-        let answer = cx.ask::<_, GraphEmbeddingsResponse>(ENTITIES, &request)?;
+        let answer = cx.ask(GRAPH_EMBEDDINGS, &request)?;
         Ok(answer.last().await?.entities)
     });
     some(few(look_ups.collect(), AT_ONCE).await)
@@ -52,7 +49,7 @@ pub async fn by_meaning(
             model: embedded.model.clone(),
             ..DocumentEmbeddingsRequest::default()
         };
-        let answer = cx.ask::<_, DocumentEmbeddingsResponse>(CHUNKS, &request)?;
+        let answer = cx.ask(DOCUMENT_EMBEDDINGS, &request)?;
         let mut chunks = answer.last().await?.chunks;
         chunks.sort_by(|a, b| b.score.total_cmp(&a.score));
         Ok(chunks.into_iter().map(|chunk| chunk.chunk_id).collect())
@@ -72,7 +69,7 @@ pub async fn by_words(
         limit: limit as i64,
         collection: collection.to_owned(),
     };
-    let answer = cx.ask::<_, KeywordIndexResponse>(KEYWORDS, &request)?;
+    let answer = cx.ask(KEYWORD_INDEX, &request)?;
     let mut chunks = answer.last().await?.chunks;
     chunks.sort_by(|a, b| b.score.total_cmp(&a.score));
     Ok(chunks.into_iter().map(|chunk| chunk.chunk_id).collect())

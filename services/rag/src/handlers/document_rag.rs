@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use tg_mesh::{Cx, RequestHandler, Responder};
 use tg_schemas::Error;
 use tg_schemas::msg::{DocumentRagQuery, DocumentRagResponse};
+use tg_schemas::processors::document_rag::{KEYWORD_INDEX, RERANKER};
 
 use crate::answers::documents;
 use crate::answers::stream::AnswerStream;
@@ -24,7 +25,7 @@ impl RequestHandler<DocumentRagQuery, DocumentRagResponse> for DocumentRag {
         ask: DocumentRagQuery,
         out: Responder<DocumentRagResponse>,
     ) -> Result<(), Error> {
-        let (index, reranker) = (cx.has("keyword-index-request"), cx.has("reranker-request"));
+        let (index, reranker) = (cx.has(KEYWORD_INDEX), cx.has(RERANKER));
         let plan = DocumentPlan::new(&ask, &self.0, index, reranker)?;
         let mut stream = AnswerStream::new(&cx, out, ask.streaming, &plan.collection);
         let answered = documents::answer(&cx, &ask, &plan, &mut stream).await;

@@ -7,6 +7,7 @@ use tg_clients::embeddings::embed;
 use tg_mesh::{Cx, Deadline, RequestHandler, Responder};
 use tg_schemas::Error;
 use tg_schemas::msg::{RerankerRequest, RerankerResponse, RerankerResult};
+use tg_schemas::processors::reranker::EMBEDDINGS;
 
 use crate::endpoint::Endpoint;
 use crate::engine::rank::{Ranked, Vectors, rank};
@@ -23,7 +24,6 @@ const EMBEDDED: usize = 512;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// From so many bytes on, comparing leaves the runtime's threads.
 const LARGE: usize = 64 << 10;
-const EMBEDDINGS: &str = "embeddings-request";
 
 /// Serves `request` of `reranker`, by a model elsewhere if there is one.
 pub(crate) struct Reranker(pub(crate) Option<Endpoint>);

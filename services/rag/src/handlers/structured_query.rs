@@ -4,15 +4,14 @@ use async_trait::async_trait;
 use tg_mesh::{Cx, RequestHandler, Responder};
 use tg_schemas::Error;
 use tg_schemas::msg::{
-    GraphQLError, QuestionToStructuredQueryRequest, QuestionToStructuredQueryResponse,
-    RowsQueryRequest, RowsQueryResponse, StructuredQueryRequest, StructuredQueryResponse,
+    GraphQLError, QuestionToStructuredQueryRequest, RowsQueryRequest, StructuredQueryRequest,
+    StructuredQueryResponse,
 };
+use tg_schemas::processors::structured_query::{NLP_QUERY, ROWS_QUERY};
 
 use super::required;
 use crate::error::Kind;
 
-const NLP: &str = "nlp-query-request";
-const ROWS: &str = "rows-query-request";
 const RESULTS: i64 = 100;
 
 /// Serves `request` of `structured-query`.
@@ -40,7 +39,7 @@ async fn answer(cx: &Cx, ask: StructuredQueryRequest) -> Result<StructuredQueryR
         question: ask.question,
         max_results: RESULTS,
     };
-    let query = cx.ask::<_, QuestionToStructuredQueryResponse>(NLP, &question)?;
+    let query = cx.ask(NLP_QUERY, &question)?;
     let query = query.last().await?;
     let request = RowsQueryRequest {
         collection: match ask.collection.trim() {
@@ -51,7 +50,7 @@ async fn answer(cx: &Cx, ask: StructuredQueryRequest) -> Result<StructuredQueryR
         variables: query.variables,
         operation_name: None,
     };
-    let rows = cx.ask::<_, RowsQueryResponse>(ROWS, &request)?;
+    let rows = cx.ask(ROWS_QUERY, &request)?;
     let rows = rows.last().await?;
     Ok(StructuredQueryResponse {
         error: None,

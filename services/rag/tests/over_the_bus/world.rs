@@ -7,6 +7,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tg_mesh::Processor;
 use tg_schemas::msg::*;
+use tg_schemas::processors::{self, ProcessorSpec, Serves, Spec};
 use tg_schemas::{Class, Error, ErrorCode, Message, Reply, Triple};
 use tg_testkit::config::Config;
 use tg_testkit::flow::{TestFlow, Wiring};
@@ -176,6 +177,8 @@ const WIRING: &[Wiring] = &[
     ("fake-store", &[("input", Class::Flow, "triples-store")]),
 ];
 /// A store of ours, and one that knows patterns.
+/// The library as a flow wires it.
+const SHELF: Spec<Serves<LibrarianRequest, LibrarianResponse>> = Spec::new("request");
 const OWN: Wiring = ("triples-query", &[("request", Class::Request, "triples")]);
 const FOREIGN: Wiring = ("fake-triples", &[("request", Class::Request, "triples")]);
 
@@ -235,33 +238,33 @@ impl World {
 fn fakes(state: &Arc<State>, own_graph: bool) -> Vec<Processor> {
     let fake = || Arc::new(Fake(state.clone()));
     let mut all = vec![
-        Processor::new("fake-embeddings")
-            .serves::<EmbeddingsRequest, EmbeddingsResponse>("request", fake()),
-        Processor::new("fake-entities")
-            .serves::<GraphEmbeddingsRequest, GraphEmbeddingsResponse>("request", fake()),
-        Processor::new("fake-chunks")
-            .serves::<DocumentEmbeddingsRequest, DocumentEmbeddingsResponse>("request", fake()),
-        Processor::new("fake-keywords")
-            .serves::<KeywordIndexRequest, KeywordIndexResponse>("request", fake()),
-        Processor::new("fake-prompts").serves::<PromptRequest, PromptResponse>("request", fake()),
-        Processor::new("fake-rows")
-            .serves::<RowsQueryRequest, RowsQueryResponse>("request", fake()),
-        Processor::new("fake-library")
-            .serves::<LibrarianRequest, LibrarianResponse>("request", fake()),
-        Processor::new("library").reads_system::<LibraryTexts>(LIBRARY_TEXTS, fake()),
-        Processor::new("fake-store").reads::<Triples>("input", fake()),
+        Processor::new(ProcessorSpec::unlisted("fake-embeddings"))
+            .serves(processors::embeddings::REQUEST, fake()),
+        Processor::new(ProcessorSpec::unlisted("fake-entities"))
+            .serves(processors::graph_embeddings_query::REQUEST, fake()),
+        Processor::new(ProcessorSpec::unlisted("fake-chunks"))
+            .serves(processors::doc_embeddings_query::REQUEST, fake()),
+        Processor::new(ProcessorSpec::unlisted("fake-keywords"))
+            .serves(processors::kw_index::REQUEST, fake()),
+        Processor::new(ProcessorSpec::unlisted("fake-prompts"))
+            .serves(processors::prompt_rag::REQUEST, fake()),
+        Processor::new(ProcessorSpec::unlisted("fake-rows"))
+            .serves(processors::rows_query::REQUEST, fake()),
+        Processor::new(ProcessorSpec::unlisted("fake-library")).serves(SHELF, fake()),
+        Processor::new(ProcessorSpec::unlisted("library"))
+            .reads(processors::librarian::LIBRARY_TEXTS, fake()),
+        Processor::new(ProcessorSpec::unlisted("fake-store"))
+            .reads(processors::triples_write::INPUT, fake()),
     ];
-    let id = if own_graph {
-        "triples-query"
-    } else {
-        "fake-triples"
+    let of = match own_graph {
+        true => processors::triples_query::PROCESSOR,
+        false => ProcessorSpec::unlisted("fake-triples"),
     };
-    let triples =
-        Processor::new(id).serves::<TriplesQueryRequest, TriplesQueryResponse>("request", fake());
+    let triples = Processor::new(of).serves(processors::triples_query::REQUEST, fake());
     all.push(if own_graph {
         triples
-            .serves_own::<NeighbourhoodRequest, NeighbourhoodResponse>(NEIGHBOURS, fake())
-            .serves_own::<SourcesRequest, SourcesResponse>(SOURCES, fake())
+            .serves(processors::triples_query::NEIGHBOURS, fake())
+            .serves(processors::triples_query::SOURCES, fake())
     } else {
         triples
     });

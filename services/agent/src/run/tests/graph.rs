@@ -10,6 +10,7 @@ use oxigraph::store::Store as Graph;
 use serde_json::{Value, json};
 use tg_mesh::{Cx, Processor, RequestHandler, Responder};
 use tg_schemas::msg::{SparqlBinding, SparqlQueryRequest, SparqlQueryResponse};
+use tg_schemas::processors;
 use tg_schemas::{Error, Term, Triple};
 
 use super::world::{Say, World, question};
@@ -107,7 +108,8 @@ async fn observed(tool: &'static str, arguments: Value) -> String {
         serde_json::from_str(&world.config.get("processor:agent-manager", "default")).unwrap();
     row["topics"]["sparql-request"] = request.into();
     let flow = json!({"topics": {"request": request}, "parameters": {}, "epoch": 1});
-    let sparql = Processor::new("sparql-query").serves("request", Arc::new(Sparql::new()));
+    let sparql = Processor::new(processors::sparql_query::PROCESSOR)
+        .serves(processors::sparql_query::REQUEST, Arc::new(Sparql::new()));
     world.mesh.host(sparql).await.unwrap();
     world
         .config

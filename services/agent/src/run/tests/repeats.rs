@@ -7,7 +7,8 @@ use parking_lot::Mutex;
 use tg_mesh::{Ask, Cx, Processor, RequestHandler, Responder};
 use tg_provenance::Session;
 use tg_schemas::msg::{AgentRequest, AgentResponse, AgentRun};
-use tg_schemas::processors::STEP_BASE;
+use tg_schemas::processors::agent_manager::STEP;
+use tg_schemas::processors::{ProcessorSpec, Serves, Spec};
 use tg_schemas::{Class, Error};
 use tokio::sync::Notify;
 
@@ -45,7 +46,7 @@ impl RequestHandler<AgentRequest, AgentResponse> for Died {
         let mut run = self.run.clone();
         run.reply = serde_json::to_string(&address).unwrap();
         cx.mesh
-            .record(&topic(Class::Flow, STEP_BASE), &run, cx.ask_options())
+            .record(&topic(Class::Flow, STEP.name), &run, cx.ask_options())
             .await?;
         self.gone.notify_one();
         Ok(())
@@ -96,9 +97,10 @@ async fn continued(world: &World, died: Arc<Died>) -> Vec<AgentResponse> {
 }
 
 async fn continued_with(world: &World, died: Arc<Died>, ask: Ask) -> Vec<AgentResponse> {
-    let processor = Processor::new("died").serves_system("died", died);
+    const DIED: Spec<Serves<AgentRequest, AgentResponse>> = Spec::new("died").system();
+    let processor = Processor::new(ProcessorSpec::unlisted("died")).serves(DIED, died);
     world.mesh.host(processor).await.unwrap();
-    let at = tg_schemas::Topic::system(Class::Request, "died");
+    let at = DIED.of_system();
     let mut answer = world
         .mesh
         .ask::<_, AgentResponse>(&at, &question("q", true), ask);
@@ -278,7 +280,7 @@ async fn two_steps_that_come_again_together_do_not_wait_for_each_other() {
             ..Default::default()
         };
         again.reply = serde_json::to_string(&address).unwrap();
-        let steps = topic(Class::Flow, STEP_BASE);
+        let steps = topic(Class::Flow, STEP.name);
         let written = world.mesh.record(&steps, &again, Default::default());
         written.await.unwrap();
     };
@@ -354,7 +356,7 @@ async fn a_step_that_is_past_is_dropped() {
     again.reply = serde_json::to_string(&tg_mesh::ReplyAddress::default()).unwrap();
     world
         .mesh
-        .record(&topic(Class::Flow, STEP_BASE), &again, Default::default())
+        .record(&topic(Class::Flow, STEP.name), &again, Default::default())
         .await
         .unwrap();
     let other = world.run(&question("other", false)).await;
@@ -377,7 +379,7 @@ async fn a_step_whose_run_went_on_gives_the_trace_what_it_lacks() {
     world.ledger.decide(RUN, 2, &answered, 2).await.unwrap();
     let mut again = run(1, false);
     again.reply = serde_json::to_string(&tg_mesh::ReplyAddress::default()).unwrap();
-    let steps = topic(Class::Flow, STEP_BASE);
+    let steps = topic(Class::Flow, STEP.name);
     world
         .mesh
         .record(&steps, &again, Default::default())

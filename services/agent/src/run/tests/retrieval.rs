@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use tg_mesh::{Cx, Processor, RequestHandler, Responder};
 use tg_schemas::msg::*;
+use tg_schemas::processors;
 use tg_schemas::{Class, Error, Term, Triple};
 
 use super::world::{Say, World, question, topic, values};
@@ -143,15 +144,16 @@ async fn used(tool: Value, call: &'static str) -> (World, Vec<AgentResponse>) {
     ];
     let fake = || Arc::new(Services);
     for hosted in [
-        Processor::new("graph-rag").serves::<GraphRagQuery, GraphRagResponse>("request", fake()),
-        Processor::new("document-rag")
-            .serves::<DocumentRagQuery, DocumentRagResponse>("request", fake()),
-        Processor::new("structured-query")
-            .serves::<StructuredQueryRequest, StructuredQueryResponse>("request", fake()),
-        Processor::new("embeddings")
-            .serves::<EmbeddingsRequest, EmbeddingsResponse>("request", fake()),
-        Processor::new("row-embeddings-query")
-            .serves::<RowEmbeddingsRequest, RowEmbeddingsResponse>("request", fake()),
+        Processor::new(processors::graph_rag::PROCESSOR)
+            .serves(processors::graph_rag::REQUEST, fake()),
+        Processor::new(processors::document_rag::PROCESSOR)
+            .serves(processors::document_rag::REQUEST, fake()),
+        Processor::new(processors::structured_query::PROCESSOR)
+            .serves(processors::structured_query::REQUEST, fake()),
+        Processor::new(processors::embeddings::PROCESSOR)
+            .serves(processors::embeddings::REQUEST, fake()),
+        Processor::new(processors::row_embeddings_query::PROCESSOR)
+            .serves(processors::row_embeddings_query::REQUEST, fake()),
     ] {
         world.mesh.host(hosted).await.unwrap();
     }

@@ -14,6 +14,7 @@ use tg_mesh::{
     Ask, ConsumeError, Cx, Host, MeshOptions, Processor, RecordConsumer, RequestHandler, Responder,
 };
 use tg_schemas::msg::*;
+use tg_schemas::processors;
 use tg_schemas::{Class, Error, ErrorCode, FlowId, Term, Topic, Triple, WorkspaceId};
 use tokio::sync::Notify;
 
@@ -71,12 +72,16 @@ impl World {
             mesh: mesh.clone(),
         };
         for hosted in [
-            Processor::new("config-svc").serves_system("config", config),
-            Processor::new("librarian")
-                .reads_system::<LibraryTexts>(LIBRARY_TEXTS, world.library.clone()),
-            Processor::new("prompt").serves("request", model),
-            Processor::new("mcp-tool").serves("request", world.tools.clone()),
-            Processor::new("triples-write").reads("input", world.store.clone()),
+            Processor::new(processors::config_svc::PROCESSOR)
+                .serves(processors::config_svc::CONFIG, config),
+            Processor::new(processors::librarian::PROCESSOR)
+                .reads(processors::librarian::LIBRARY_TEXTS, world.library.clone()),
+            Processor::new(processors::prompt::PROCESSOR)
+                .serves(processors::prompt::REQUEST, model),
+            Processor::new(processors::mcp_tool::PROCESSOR)
+                .serves(processors::mcp_tool::REQUEST, world.tools.clone()),
+            Processor::new(processors::triples_write::PROCESSOR)
+                .reads(processors::triples_write::INPUT, world.store.clone()),
             processor(&agent),
         ] {
             mesh.host(hosted).await.unwrap();

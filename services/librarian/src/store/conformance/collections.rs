@@ -1,6 +1,6 @@
 //! Collections and their deletion.
 
-use tg_schemas::msg::COLLECTION_STORES;
+use tg_schemas::processors::collection_stores;
 
 use super::*;
 use crate::store::collections::Life;
@@ -38,7 +38,7 @@ pub(super) async fn a_row_that_was_taken_away_is_dropped_everywhere(store: Store
     store.begin_collection("w", "c", Some(4)).await.unwrap();
     assert_eq!(store.begin_collection("w", "c", None).await.unwrap(), 5);
     let stones = store.tombstones_of("w", "c").await.unwrap();
-    assert_eq!(stones.len(), COLLECTION_STORES.len());
+    assert_eq!(stones.len(), collection_stores().count());
     assert!(stones.iter().all(|stone| stone.generation == 4));
     assert!(store.tombstones_of("x", "c").await.unwrap().is_empty());
 }
@@ -48,7 +48,7 @@ pub(super) async fn a_deletion_is_pending_until_it_is_confirmed(store: Store) {
         store.begin_collection("w", id, None).await.unwrap();
         store.end_collection("w", id, 0, "deleted").await.unwrap();
     }
-    let first = COLLECTION_STORES[0];
+    let first = collection_stores().next().unwrap();
     assert_eq!(store.pending_tombstones(first, 2).await.unwrap().len(), 2);
     let pending = store.pending_tombstones(first, 9).await.unwrap();
     assert_eq!(pending.len(), 3);

@@ -62,7 +62,7 @@ pub(crate) fn bury(
     workspace: &str,
     id: &str,
     generation: i64,
-    stores: &[&str],
+    stores: impl Iterator<Item = &'static str>,
 ) -> Result<(), StorageError> {
     let mut insert = tx.prepare_cached(
         "INSERT INTO tombstone (workspace, collection, store, incarnation) VALUES (?1, ?2, ?3, ?4)

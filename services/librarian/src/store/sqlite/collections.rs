@@ -1,7 +1,7 @@
 //! Collections in their tables.
 
 use async_trait::async_trait;
-use tg_schemas::msg::COLLECTION_STORES;
+use tg_schemas::processors::collection_stores;
 use tg_storage::StorageError;
 
 use super::{SqliteLibrary, collection, made, outbox, run};
@@ -52,7 +52,7 @@ impl CollectionStore for SqliteLibrary {
                     // Its row was taken away by another hand: what it held goes too.
                     if known.life == Life::Live {
                         let last = known.generation;
-                        collection::bury(tx, &workspace, &id, last, &COLLECTION_STORES)?;
+                        collection::bury(tx, &workspace, &id, last, collection_stores())?;
                     }
                     known.generation + 1
                 }
@@ -75,7 +75,7 @@ impl CollectionStore for SqliteLibrary {
             let known = collection::get(tx, &workspace, &id)?;
             let last = known.map_or(row, |known| known.generation.max(row));
             collection::set(tx, &workspace, &id, last, Life::Noted)?;
-            collection::bury(tx, &workspace, &id, last, &COLLECTION_STORES)?;
+            collection::bury(tx, &workspace, &id, last, collection_stores())?;
             run::stop_collection(tx, &workspace, &id, last, &why)?;
             made::forget_collection(tx, &workspace, &id, last)?;
             outbox::forget_collection(tx, &workspace, &id, last)?;

@@ -28,7 +28,7 @@ use std::path::Path;
 use async_trait::async_trait;
 use tg_collections::KnownConfig;
 use tg_schemas::Error;
-use tg_schemas::msg::COLLECTION_STORES;
+use tg_schemas::processors::collection_stores;
 use tg_storage::rusqlite::{Connection, Transaction};
 use tg_storage::{ConfigKnown, Database, Durability, StorageError};
 
@@ -85,7 +85,7 @@ impl LibraryStore for SqliteLibrary {
         let workspace = workspace.to_owned();
         self.write(move |tx| {
             for (id, generation) in collection::live(tx, &workspace)? {
-                collection::bury(tx, &workspace, &id, generation, &COLLECTION_STORES)?;
+                collection::bury(tx, &workspace, &id, generation, collection_stores())?;
                 collection::set(tx, &workspace, &id, generation, Life::Gone)?;
             }
             run::purge(tx, &workspace)?;
