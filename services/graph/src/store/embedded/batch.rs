@@ -9,6 +9,9 @@ use zstd::bulk::Compressor;
 use crate::engine::quota::Usage;
 use crate::error::GraphError;
 
+/// Quads of a row, about.
+pub(crate) const ROW_QUADS: usize = 32_768;
+
 /// What a run of quads does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Op {

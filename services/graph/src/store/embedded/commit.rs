@@ -8,43 +8,20 @@ use futures::executor::block_on;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::GraphError;
-use crate::store::embedded::Shared;
-use crate::store::embedded::batch::{self, Batch, Op, Run};
+use crate::store::embedded::batch::{self, Batch, Op, ROW_QUADS, Run};
+use crate::store::embedded::change::{Change, Done, Wanted};
 use crate::store::embedded::dataset::Dataset;
-use crate::store::embedded::ended::{self, End, Ended};
+use crate::store::embedded::ended::{self, Ended};
 use crate::store::embedded::entry::Entry;
 use crate::store::embedded::journal::{self, Appended, NewRow};
 use crate::store::embedded::merge;
-use crate::store::embedded::retract::{self, Wanted};
+use crate::store::embedded::retract;
+use crate::store::embedded::shared::Shared;
 use crate::store::embedded::tally::Tally;
-use tg_collections::{CollectionKey, WriteKind};
+use tg_collections::CollectionKey;
 
 /// Changes that share a commit.
 const GROUP: usize = 128;
-/// Quads of a row, about.
-pub(crate) const ROW_QUADS: usize = 32_768;
-
-type Done<T> = oneshot::Sender<Result<T, GraphError>>;
-
-/// Something for the commit thread.
-pub(crate) enum Change {
-    /// Quads come and go. `false`: too late.
-    Write {
-        key: CollectionKey,
-        batch: Batch,
-        kind: WriteKind,
-        done: Done<bool>,
-    },
-    /// What came from chunks goes. `None`: the dataset is not in memory.
-    Retract {
-        key: CollectionKey,
-        wanted: Wanted,
-        kind: WriteKind,
-        done: Done<Option<usize>>,
-    },
-    /// Datasets end. How many quads they named.
-    End { end: End, done: Done<u64> },
-}
 
 struct Write {
     key: CollectionKey,

@@ -8,32 +8,15 @@ use futures::executor::block_on;
 use tokio::sync::oneshot;
 
 use crate::error::GraphError;
-use crate::store::embedded::commit::Change;
+use crate::store::embedded::change::{Change, End};
 use crate::store::embedded::entry::Entry;
+use crate::store::embedded::handle::EmbeddedGraph;
 use crate::store::embedded::journal;
-use crate::store::embedded::{EmbeddedGraph, Shared};
+use crate::store::embedded::shared::Shared;
 use tg_collections::{CollectionKey, WriteKind};
 
 /// Journal rows given back in one transaction.
 const ROWS: usize = 16;
-
-/// What ends.
-#[derive(Debug, Clone)]
-pub(crate) enum End {
-    /// A collection up to a generation, for good: late changes of its runs are dropped.
-    Collection(CollectionKey),
-    /// Everything of a workspace; one that is made again under the name begins anew.
-    Workspace(String),
-}
-
-impl End {
-    fn holds(&self, key: &CollectionKey) -> bool {
-        match self {
-            Self::Collection(last) => key.ends_with(last),
-            Self::Workspace(workspace) => key.workspace() == workspace,
-        }
-    }
-}
 
 /// The last generation that ended of each name, as the journal has it.
 #[derive(Debug, Default)]

@@ -6,11 +6,11 @@ use futures::executor::block_on;
 
 use crate::engine::quota::Usage;
 use crate::error::GraphError;
-use crate::store::embedded::Shared;
 use crate::store::embedded::batch::{self, Op, Run};
 use crate::store::embedded::dataset::Dataset;
 use crate::store::embedded::entry::{Entry, Published, Weight};
 use crate::store::embedded::journal::{self, Row};
+use crate::store::embedded::shared::Shared;
 use tg_collections::CollectionKey;
 
 /// Rows read at once.

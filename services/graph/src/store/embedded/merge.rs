@@ -8,11 +8,10 @@ use oxigraph::store::QuadIter;
 
 use crate::engine::quota::Usage;
 use crate::error::GraphError;
-use crate::store::embedded::Shared;
-use crate::store::embedded::batch;
-use crate::store::embedded::commit::ROW_QUADS;
+use crate::store::embedded::batch::{self, ROW_QUADS};
 use crate::store::embedded::entry::{Entry, Weight};
 use crate::store::embedded::journal::{self, Snapshot};
+use crate::store::embedded::shared::Shared;
 use tg_collections::CollectionKey;
 
 /// Starts a merge unless one is running; the next change asks again.

@@ -5,11 +5,13 @@
 //! that is not loaded only extends its journal.
 
 pub mod batch;
+mod change;
 mod commit;
 mod dataset;
 mod ended;
 mod entry;
 pub mod exchange;
+mod handle;
 mod journal;
 mod label_cache;
 mod lifecycle;
@@ -20,75 +22,31 @@ mod quads;
 mod retract;
 mod retrieve;
 pub mod scan;
+mod shared;
 mod sparql;
 mod tally;
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::JoinHandle;
 
 use oxigraph::model::Quad;
-use parking_lot::Mutex;
+use tg_collections::{CollectionKey, WriteKind};
 use tg_storage::{Database, Durability, StorageError};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 
+use self::batch::Batch;
+use self::change::Change;
+use self::ended::Ended;
+pub use self::handle::EmbeddedGraph;
+use self::scan::Scan;
+use self::shared::Shared;
 use super::{SparqlAnswer, SparqlAsk};
 use crate::engine::pattern::Pattern;
-use crate::engine::quota::Usage;
 use crate::error::GraphError;
 use crate::options::Limits;
-use batch::Batch;
-use commit::Change;
-use dataset::Dataset;
-use ended::Ended;
-use entry::Entry;
-use permits::Permits;
-use scan::Scan;
-use sparql::memory::Memory;
-use tg_collections::{CollectionKey, WriteKind};
 
 /// Changes that may wait for the commit thread.
 const QUEUE: usize = 256;
-
-/// The handle; clones share the engine.
-#[derive(Clone)]
-pub struct EmbeddedGraph {
-    pub(crate) shared: Arc<Shared>,
-    committer: Arc<Committer>,
-}
-
-/// The way to the commit thread. The last handle lets it finish what waits, and waits for it.
-struct Committer {
-    changes: Option<mpsc::Sender<Change>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Drop for Committer {
-    fn drop(&mut self) {
-        self.changes = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-/// What the engine's threads share.
-pub(crate) struct Shared {
-    pub(crate) journal: Database,
-    pub(crate) entries: Mutex<HashMap<CollectionKey, Arc<Entry>>>,
-    pub(crate) limits: Limits,
-    pub(crate) scans: Arc<Semaphore>,
-    pub(crate) queries: Arc<Permits>,
-    /// Queries whose answer is not read to its end yet.
-    pub(crate) answers: Permits,
-    pub(crate) queries_memory: Memory,
-    pub(crate) merging: Mutex<()>,
-    pub(crate) purging: Mutex<()>,
-    /// Counts how often what datasets hold was counted anew, so that nobody believes older figures.
-    pub(crate) counts: AtomicU64,
-}
 
 impl EmbeddedGraph {
     /// Opens the journal; loads nothing.
@@ -109,18 +67,7 @@ impl EmbeddedGraph {
     }
 
     fn start(journal: Database, limits: Limits) -> Result<Self, GraphError> {
-        let shared = Arc::new(Shared {
-            journal,
-            entries: Mutex::default(),
-            scans: Arc::new(Semaphore::new(limits.scans)),
-            queries: Arc::new(Permits::new(limits.queries, limits.queries_of_one)),
-            answers: Permits::new(limits.answers, limits.answers_of_one),
-            queries_memory: Memory::new(limits.queries_memory),
-            merging: Mutex::new(()),
-            purging: Mutex::new(()),
-            counts: AtomicU64::new(0),
-            limits,
-        });
+        let shared = Arc::new(Shared::new(journal, limits));
         let (changes, queue) = mpsc::channel(QUEUE);
         let for_thread = shared.clone();
         let gone = Ended::read(&shared)?;
@@ -130,21 +77,7 @@ impl EmbeddedGraph {
             .map_err(|error| StorageError::from_io(&error))?;
         // What an earlier process did not get to.
         ended::purge(shared.clone(), Vec::new());
-        let committer = Arc::new(Committer {
-            changes: Some(changes),
-            thread: Some(thread),
-        });
-        Ok(Self { shared, committer })
-    }
-
-    /// How hard a commit is.
-    pub fn durability(&self) -> Durability {
-        self.shared.journal.durability()
-    }
-
-    /// The limits.
-    pub fn limits(&self) -> &Limits {
-        &self.shared.limits
+        Ok(Self::over(shared, changes, thread))
     }
 
     /// Makes a change durable and visible, in this order; on an error neither. Changes that wait together
@@ -258,103 +191,6 @@ impl EmbeddedGraph {
         ask: SparqlAsk,
     ) -> Result<SparqlAnswer, GraphError> {
         sparql::start(self, key, ask).await
-    }
-
-    /// The dataset, loaded; `None` if there is none.
-    pub(crate) async fn dataset(
-        &self,
-        key: &CollectionKey,
-    ) -> Result<Option<Arc<Dataset>>, GraphError> {
-        let known = self.shared.entries.lock().get(key).cloned();
-        let entry = match known {
-            Some(entry) => entry,
-            None => match self.find_or_load(key).await? {
-                Some(entry) => entry,
-                None => return Ok(None),
-            },
-        };
-        Ok(Some(entry.ready().await?))
-    }
-
-    async fn find_or_load(&self, key: &CollectionKey) -> Result<Option<Arc<Entry>>, GraphError> {
-        let wanted = key.clone();
-        let journal = &self.shared.journal;
-        let found = journal
-            .read(move |conn| journal::find(conn, &wanted))
-            .await?;
-        let Some(id) = found else {
-            return Ok(None);
-        };
-        let mut entries = self.shared.entries.lock();
-        if let Some(entry) = entries.get(key) {
-            return Ok(Some(entry.clone()));
-        }
-        let entry = Arc::new(Entry::loading(id));
-        entries.insert(key.clone(), entry.clone());
-        load::start(self.shared.clone(), key.clone(), entry.clone());
-        Ok(Some(entry))
-    }
-
-    pub(crate) async fn permit(
-        semaphore: &Arc<Semaphore>,
-    ) -> Result<OwnedSemaphorePermit, GraphError> {
-        let permit = semaphore.clone().acquire_owned().await;
-        permit.map_err(|_| GraphError::Closed)
-    }
-
-    pub(crate) async fn send<T>(
-        &self,
-        change: Change,
-        result: oneshot::Receiver<Result<T, GraphError>>,
-    ) -> Result<T, GraphError> {
-        let changes = self.committer.changes.as_ref().ok_or(GraphError::Closed)?;
-        let sent = changes.send(change).await;
-        sent.map_err(|_| GraphError::Closed)?;
-        result.await.map_err(|_| GraphError::Closed)?
-    }
-}
-
-impl Shared {
-    /// Whether there is memory for one more dataset, or for more in one, beside what is loaded.
-    pub(crate) fn room_for(&self, key: &CollectionKey, more: Usage) -> Result<(), GraphError> {
-        let limit = self.limits.memory;
-        if limit == u64::MAX || more == Usage::default() {
-            return Ok(());
-        }
-        let used = self.entries.lock().values().fold(0_u64, |sum, entry| {
-            sum.saturating_add(entry.held().memory())
-        });
-        let needed = more.memory();
-        if used.saturating_add(needed) <= limit {
-            return Ok(());
-        }
-        tracing::warn!(
-            collection = key.collection(),
-            used,
-            needed,
-            "no memory for a graph"
-        );
-        Err(GraphError::GraphMemory {
-            needed: needed.div_ceil(1 << 20),
-            used: used >> 20,
-            limit: limit >> 20,
-        })
-    }
-
-    /// What datasets hold was counted anew.
-    pub(crate) fn recounted(&self) {
-        self.counts.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Lets go of a dataset in memory: the next reader loads it from the journal.
-    pub(crate) fn evict(&self, key: &CollectionKey, entry: &Arc<Entry>) {
-        let mut entries = self.entries.lock();
-        if entries
-            .get(key)
-            .is_some_and(|known| Arc::ptr_eq(known, entry))
-        {
-            entries.remove(key);
-        }
     }
 }
 

@@ -12,9 +12,9 @@ use tokio::sync::oneshot;
 
 use crate::engine::pattern::Pattern;
 use crate::error::GraphError;
-use crate::store::embedded::EmbeddedGraph;
-use crate::store::embedded::commit::Change;
+use crate::store::embedded::change::{Change, Wanted};
 use crate::store::embedded::dataset::Dataset;
+use crate::store::embedded::handle::EmbeddedGraph;
 use tg_collections::{CollectionKey, WriteKind};
 
 /// Chunks taken back in one change: others may write between two of them.
@@ -43,15 +43,6 @@ const VOCABULARY: [&str; 8] = [
     "http://www.w3.org/2000/01/rdf-schema#",
     "http://www.w3.org/2002/07/owl#",
 ];
-
-/// What is taken back.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Wanted {
-    /// Chunks and pages.
-    pub(crate) parts: Vec<NamedNode>,
-    /// Quads, whatever they came from.
-    pub(crate) quads: Vec<Quad>,
-}
 
 impl EmbeddedGraph {
     /// Takes back what came from `parts` (ids of chunks and pages), and `quads` whatever they came from.

@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 
 use crate::engine::convert;
 use crate::error::GraphError;
-use crate::store::embedded::EmbeddedGraph;
+use crate::store::embedded::handle::EmbeddedGraph;
 
 /// A running scan.
 pub struct Scan {

@@ -11,8 +11,8 @@ use tokio::time::Instant;
 
 use crate::engine::quota::Usage;
 use crate::error::GraphError;
-use crate::store::embedded::Shared;
 use crate::store::embedded::journal;
+use crate::store::embedded::shared::Shared;
 use tg_collections::CollectionKey;
 
 /// Counting goes through a graph: a workspace at its limit has that done no more often.

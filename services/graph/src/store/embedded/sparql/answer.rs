@@ -9,9 +9,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::guard::{Guard, Why};
 use super::handover::Taker;
-use super::{Part, Said, SparqlAnswer};
+use super::said::Said;
 use crate::error::GraphError;
-use crate::store::SparqlParts;
+use crate::store::{Part, SparqlAnswer, SparqlParts};
 
 /// Hears the thread: gives up at the deadline, on cancel, and when dropped.
 pub(super) struct Line {

@@ -17,6 +17,8 @@ use super::memory::Share;
 use crate::error::GraphError;
 use crate::options::Limits;
 
+/// Longest text that a query builds, in bytes: no message holds a longer one.
+pub(super) const LONGEST: usize = 16 << 20;
 /// Memory is drawn from the share in pieces of this size.
 const PIECE: i64 = 1 << 20;
 /// Used beyond the limit before the evaluator is cancelled the other way.
@@ -123,7 +125,7 @@ impl Guard {
             Why::Time => GraphError::TimeLimit(self.time.as_secs().max(1)),
             Why::Memory => GraphError::QueryMemory(mib(self.limits.query_memory)),
             Why::AllMemory => GraphError::QueriesMemory(mib(self.limits.queries_memory)),
-            Why::LongText => GraphError::LongText(mib(super::texts::LONGEST)),
+            Why::LongText => GraphError::LongText(mib(LONGEST)),
             Why::Stalled => GraphError::Stalled(self.limits.stalled.as_secs()),
         })
     }

@@ -8,24 +8,13 @@ pub(crate) mod memory;
 mod nesting;
 mod rewrite;
 mod run;
+mod said;
 mod shape;
 mod start;
 mod syntax;
 mod texts;
 
-use crate::error::GraphError;
-use crate::store::{Form, Part, SparqlAnswer, SparqlAsk};
-
 pub(crate) use start::start;
-
-/// What the query's thread says.
-enum Said {
-    Open(Form, Vec<String>),
-    /// Results, and the bytes of memory they take.
-    Part(Part, usize),
-    Fault(GraphError),
-    End,
-}
 
 #[cfg(test)]
 mod tests;

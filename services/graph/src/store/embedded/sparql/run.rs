@@ -14,11 +14,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::guard::{Guard, Why, is_ended};
 use super::handover::{Giver, Refused};
+use super::said::Said;
 use super::shape::Shape;
-use super::{Part, Said, rewrite, syntax, texts};
+use super::{rewrite, syntax, texts};
 use crate::engine::convert;
 use crate::error::GraphError;
 use crate::options::Limits;
+use crate::store::Part;
 use crate::store::embedded::permits::{Permit, Permits};
 use tg_collections::CollectionKey;
 

@@ -6,11 +6,13 @@ use tokio_util::sync::CancellationToken;
 use super::answer::Line;
 use super::guard::Guard;
 use super::handover::{Giver, handover};
+use super::nesting;
 use super::run::{Place, Work};
-use super::{Said, SparqlAnswer, SparqlAsk, nesting};
+use super::said::Said;
 use crate::error::GraphError;
-use crate::store::embedded::EmbeddedGraph;
+use crate::store::embedded::handle::EmbeddedGraph;
 use crate::store::embedded::permits::Permit;
+use crate::store::{SparqlAnswer, SparqlAsk};
 use tg_collections::CollectionKey;
 
 /// Parser, optimiser and evaluator recurse over the query; what [`nesting`] and [`super::shape`] let through fits in

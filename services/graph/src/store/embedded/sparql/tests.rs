@@ -6,8 +6,9 @@ use oxigraph::model::Quad;
 use tg_schemas::Term;
 use tokio_util::sync::CancellationToken;
 
-use super::*;
 use crate::engine::formats::{self, Format};
+use crate::error::GraphError;
+use crate::store::{Form, Part, SparqlAsk};
 use crate::{Batch, EmbeddedGraph, Limits};
 use tg_collections::CollectionKey;
 

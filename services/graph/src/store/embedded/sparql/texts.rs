@@ -8,10 +8,8 @@ use oxigraph::sparql::{AggregateFunctionAccumulator, SparqlEvaluator};
 use parking_lot::Mutex;
 use regex::{Regex, RegexBuilder};
 
-use super::guard::{Guard, Why};
+use super::guard::{Guard, LONGEST, Why};
 
-/// Longest text that a query builds, in bytes: no message holds a longer one.
-pub(super) const LONGEST: usize = 16 << 20;
 /// Largest compiled pattern, as in the evaluator.
 const PATTERN: usize = 1_000_000;
 

@@ -1,0 +1,92 @@
+//! What the engine's threads share: the journal, the datasets in memory, and what they may use.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use tg_collections::CollectionKey;
+use tg_storage::Database;
+use tokio::sync::Semaphore;
+
+use super::entry::Entry;
+use super::permits::Permits;
+use super::sparql::memory::Memory;
+use crate::engine::quota::Usage;
+use crate::error::GraphError;
+use crate::options::Limits;
+
+/// See the module.
+pub(crate) struct Shared {
+    pub(crate) journal: Database,
+    pub(crate) entries: Mutex<HashMap<CollectionKey, Arc<Entry>>>,
+    pub(crate) limits: Limits,
+    pub(crate) scans: Arc<Semaphore>,
+    pub(crate) queries: Arc<Permits>,
+    /// Queries whose answer is not read to its end yet.
+    pub(crate) answers: Permits,
+    pub(crate) queries_memory: Memory,
+    pub(crate) merging: Mutex<()>,
+    pub(crate) purging: Mutex<()>,
+    /// Counts how often what datasets hold was counted anew, so that nobody believes older figures.
+    pub(crate) counts: AtomicU64,
+}
+
+impl Shared {
+    pub(crate) fn new(journal: Database, limits: Limits) -> Self {
+        Self {
+            journal,
+            entries: Mutex::default(),
+            scans: Arc::new(Semaphore::new(limits.scans)),
+            queries: Arc::new(Permits::new(limits.queries, limits.queries_of_one)),
+            answers: Permits::new(limits.answers, limits.answers_of_one),
+            queries_memory: Memory::new(limits.queries_memory),
+            merging: Mutex::new(()),
+            purging: Mutex::new(()),
+            counts: AtomicU64::new(0),
+            limits,
+        }
+    }
+
+    /// Whether there is memory for one more dataset, or for more in one, beside what is loaded.
+    pub(crate) fn room_for(&self, key: &CollectionKey, more: Usage) -> Result<(), GraphError> {
+        let limit = self.limits.memory;
+        if limit == u64::MAX || more == Usage::default() {
+            return Ok(());
+        }
+        let used = self.entries.lock().values().fold(0_u64, |sum, entry| {
+            sum.saturating_add(entry.held().memory())
+        });
+        let needed = more.memory();
+        if used.saturating_add(needed) <= limit {
+            return Ok(());
+        }
+        tracing::warn!(
+            collection = key.collection(),
+            used,
+            needed,
+            "no memory for a graph"
+        );
+        Err(GraphError::GraphMemory {
+            needed: needed.div_ceil(1 << 20),
+            used: used >> 20,
+            limit: limit >> 20,
+        })
+    }
+
+    /// What datasets hold was counted anew.
+    pub(crate) fn recounted(&self) {
+        self.counts.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Lets go of a dataset in memory: the next reader loads it from the journal.
+    pub(crate) fn evict(&self, key: &CollectionKey, entry: &Arc<Entry>) {
+        let mut entries = self.entries.lock();
+        if entries
+            .get(key)
+            .is_some_and(|known| Arc::ptr_eq(known, entry))
+        {
+            entries.remove(key);
+        }
+    }
+}
