@@ -20,13 +20,6 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// Pause between two tidyings.
 const TIDY: Duration = Duration::from_secs(300);
 
-/// What was done since the library was opened.
-#[derive(Debug, Default)]
-pub(crate) struct Chores {
-    orphans: bool,
-    tidied: Option<Instant>,
-}
-
 /// Runs as long as the process, and works while the library is its own.
 pub(crate) async fn run(mesh: Mesh, store: Arc<OwnedStore<Librarian>>, wake: Arc<Notify>) {
     let mut changes = mesh.config().changes();

@@ -16,6 +16,7 @@
 //! named by their hash. What is accepted is done, through any crash: each step is noted before anything
 //! follows from it, and the keeper goes on with what it finds.
 
+mod chores;
 mod collections;
 mod config;
 mod engine;

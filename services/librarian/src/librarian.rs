@@ -8,8 +8,8 @@ use tg_mesh::Mesh;
 use tg_schemas::{WorkspaceId, WorkspaceKey};
 use tokio::sync::{MutexGuard, Notify};
 
+use crate::chores::Chores;
 use crate::engine::ids;
-use crate::keeper::Chores;
 use crate::library::Library;
 use crate::store::LibraryStore;
 

@@ -5,10 +5,11 @@
 //! is published again: stores know what they have. So an answer without an error means that everything is
 //! there, and nothing of the core is held in memory but what is on its way.
 
+mod counts;
 mod pump;
 mod tally;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 use tg_runs::RunId;
 
@@ -26,15 +27,13 @@ use crate::engine::piece::{Carried, Part, Piece};
 use crate::error;
 use crate::flow::Flow;
 use crate::store::{Cores, Load};
+pub(crate) use counts::Counts;
 use pump::{Pump, Record};
 
 /// Collection of a load that names none.
 const DEFAULT: &str = "default";
 /// How long the view of the configuration may take to show a collection that was made.
 const SHOWN: Duration = Duration::from_secs(5);
-
-/// What a load or an unload did, by kind.
-pub(crate) type Counts = BTreeMap<String, i64>;
 
 /// One question to load or unload.
 pub(crate) struct Loader<'a> {

@@ -8,7 +8,7 @@ use tg_schemas::msg::{Retract, RunTally};
 use tg_schemas::{Error, Topic};
 use tokio::time::Instant;
 
-use super::Counts;
+use super::counts::Counts;
 use super::tally::{Heard, OnTheirWay, Sent};
 use crate::engine::piece::{Carried, Part, Piece};
 use crate::error;

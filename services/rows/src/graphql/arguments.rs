@@ -1,10 +1,13 @@
 //! Arguments of a table's field, and the filter types they are made of.
 
+use std::collections::BTreeMap;
+
 use async_graphql::dynamic::{InputObject, InputValue, ResolverContext, TypeRef};
-use async_graphql::{Error, Value as Gql};
+use async_graphql::indexmap::IndexMap;
+use async_graphql::{Error, Name, Value as Gql};
 use tg_schemas::table::{Field as Column, Kind};
 
-use super::build::{Named, entries};
+use super::named::Named;
 use crate::engine::select::{Condition, MOST, Select, Test, USUAL};
 use crate::engine::value::Value;
 
@@ -162,4 +165,12 @@ fn typed(kind: Kind, value: &Gql) -> Option<Value> {
         (_, Gql::String(text)) => Some(Value::Text(text.clone())),
         _ => None,
     }
+}
+
+/// An object's entries by name.
+fn entries(object: &IndexMap<Name, Gql>) -> BTreeMap<&str, &Gql> {
+    object
+        .iter()
+        .map(|(name, value)| (name.as_str(), value))
+        .collect()
 }

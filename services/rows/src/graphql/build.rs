@@ -3,19 +3,20 @@
 //! Per table `t`: `t(where: TFilter, order_by: String, direction: SortDirection, limit: Int = 100,
 //! offset: Int = 0): [TType!]!`.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use async_graphql::Value as Gql;
 use async_graphql::dynamic::{
     Enum, Field, FieldFuture, FieldValue, InputObject, InputValue, Object, Schema, SchemaError,
     TypeRef,
 };
-use async_graphql::{Name, Value as Gql};
 use tg_schemas::table::{Field as Column, Kind, Table};
 
+use super::arguments;
+use super::named::Named;
 use super::names::{Names, capitalised};
-use super::{Target, arguments};
+use super::target::Target;
 use crate::engine::select::USUAL;
 use crate::engine::value::Value;
 
@@ -34,26 +35,6 @@ pub struct Built {
     pub(super) schema: Schema,
     /// Key and fault of each table that was left out.
     pub left_out: Vec<(String, String)>,
-}
-
-/// A table with the GraphQL names of its fields.
-pub(super) struct Named {
-    pub(super) table: Table,
-    /// One per field, in order.
-    pub(super) fields: Vec<String>,
-}
-
-impl Named {
-    /// Position of the field with a GraphQL name or, where that differs, its own.
-    pub(super) fn position(&self, name: &str) -> Option<usize> {
-        let given = self.fields.iter().position(|field| field == name);
-        given.or_else(|| {
-            self.table
-                .fields
-                .iter()
-                .position(|field| field.name == name)
-        })
-    }
 }
 
 /// Builds the schema from config rows of type `schema`. One that cannot be read is left out by itself.
@@ -213,14 +194,4 @@ fn shown(value: &Value) -> Gql {
         Value::Float(number) => Gql::from(*number),
         Value::Boolean(truth) => Gql::from(*truth),
     }
-}
-
-/// An object's entries by name.
-pub(super) fn entries(
-    object: &async_graphql::indexmap::IndexMap<Name, Gql>,
-) -> BTreeMap<&str, &Gql> {
-    object
-        .iter()
-        .map(|(name, value)| (name.as_str(), value))
-        .collect()
 }

@@ -2,7 +2,9 @@
 
 mod arguments;
 mod build;
+mod named;
 mod names;
+mod target;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -15,6 +17,7 @@ use tg_collections::CollectionKey;
 use crate::store::RowStore;
 
 pub use build::{Built, build};
+use target::Target;
 
 /// A query as it comes in.
 #[derive(Debug, Clone, Default)]
@@ -43,14 +46,6 @@ pub struct Outcome {
     pub data: Value,
     /// What went wrong.
     pub errors: Vec<Fault>,
-}
-
-/// What resolvers need: which rows, and where they are.
-pub(crate) struct Target {
-    pub(crate) key: CollectionKey,
-    pub(crate) store: Arc<dyn RowStore>,
-    /// Fields so far that search inside texts: each goes through a whole table.
-    pub(crate) searches: AtomicUsize,
 }
 
 impl Built {

@@ -21,11 +21,16 @@ const FREE: &[&str] = &[
     "services/embeddings",
     "services/extract",
     "services/gateway",
+    "services/graph",
     "services/ingest",
+    "services/knowledge",
+    "services/librarian",
     "services/llm",
     "services/prompt",
     "services/rag",
+    "services/rows",
     "services/tool",
+    "services/vectors",
 ];
 
 #[test]

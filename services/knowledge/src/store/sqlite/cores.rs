@@ -4,7 +4,8 @@ use async_trait::async_trait;
 use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use super::{SqliteCores, loads};
+use super::file::SqliteCores;
+use super::loads;
 use crate::engine::key::{CoreKey, Kind};
 use crate::engine::piece::{Part, Piece};
 use crate::store::{CoreStore, Stored};

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use tg_storage::StorageError;
 use tg_storage::rusqlite::{OptionalExtension, Transaction, params};
 
-use super::SqliteCores;
+use super::file::SqliteCores;
 use crate::engine::key::CoreKey;
 use crate::store::{Load, LoadStore};
 

@@ -6,7 +6,7 @@ use tg_schemas::{Error, ErrorCode};
 use tg_storage::StorageError;
 use tg_storage::rusqlite::{OptionalExtension, Transaction, params};
 
-use super::SqliteCores;
+use super::file::SqliteCores;
 use crate::store::{MAX_PENDING, PENDING_MILLIS, Pending, PendingStore};
 
 #[async_trait]

@@ -4,7 +4,8 @@ use tg_schemas::msg::DocumentMetadata;
 use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
-use super::{content, from_json, json};
+use super::content;
+use super::json::{from_json, json};
 use crate::store::documents::{Prepared, Walk, Which};
 
 const COLUMNS: &str =

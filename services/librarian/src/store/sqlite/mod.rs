@@ -10,6 +10,7 @@ mod content;
 mod cutting;
 mod document;
 mod documents;
+mod json;
 mod made;
 mod outbox;
 mod plan;
@@ -123,16 +124,6 @@ fn note(tx: &Transaction<'_>, question: &str) -> Result<bool, StorageError> {
             .execute([tx.last_insert_rowid() - REMEMBERED])?;
     }
     Ok(new > 0)
-}
-
-/// A value as JSON text.
-fn json<T: serde::Serialize>(value: &T) -> Result<String, StorageError> {
-    serde_json::to_string(value).map_err(|error| StorageError::Sql(error.to_string()))
-}
-
-/// JSON text as a value; what cannot be read is empty.
-fn from_json<T: serde::de::DeserializeOwned + Default>(text: &str) -> T {
-    serde_json::from_str(text).unwrap_or_default()
 }
 
 #[cfg(test)]

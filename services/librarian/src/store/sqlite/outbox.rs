@@ -3,7 +3,7 @@
 use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, Row, Transaction, params};
 
-use super::{from_json, json};
+use super::json::{from_json, json};
 use crate::store::runs::{Retraction, Target};
 
 fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Retraction> {

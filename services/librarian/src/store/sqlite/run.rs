@@ -3,7 +3,7 @@
 use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, Row, Transaction, params};
 
-use super::{from_json, json};
+use super::json::{from_json, json};
 use crate::engine::ids;
 use crate::engine::readers::Wiring;
 use crate::engine::state::{Counts, State};

@@ -3,7 +3,8 @@
 use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, Transaction};
 
-use super::{book, json, made, outbox, run, tally};
+use super::json::json;
+use super::{book, made, outbox, run, tally};
 use crate::engine::ids;
 use crate::engine::progress::progress;
 use crate::engine::retraction;

@@ -2,6 +2,7 @@
 //! reported, so who is told sees it, whole.
 
 mod cache;
+mod done;
 mod lifecycle;
 mod purge;
 mod put;
@@ -26,9 +27,9 @@ use crate::engine::top::Candidate;
 use crate::error::VectorError;
 use crate::options::Limits;
 use cache::Cache;
+use done::Done;
 use scans::Scans;
 use tg_collections::CollectionKey;
-use write::Done;
 
 type Reply<T> = oneshot::Sender<Result<T, VectorError>>;
 
@@ -142,7 +143,7 @@ impl PointStore for SqlitePoints {
         let Some((space, allowed)) = found.await? else {
             return Ok(Vec::new());
         };
-        write::check(&space, kind, &model, query.len())?;
+        put::check(&space, kind, &model, query.len())?;
         let limit = limit.min(MAX_LIMIT);
         if limit == 0 || space.points == 0 || !scan::normalise(&mut query) {
             return Ok(Vec::new());

@@ -7,8 +7,8 @@ use serde::Serialize;
 use tg_storage::StorageError;
 use tg_storage::rusqlite::{OptionalExtension, Transaction, params};
 
-use super::schema::{number, pack, row_id, space};
-use super::write::{Done, check, drop_where};
+use super::done::{Done, drop_where};
+use super::schema::{Space, number, pack, row_id, space};
 use crate::engine::index::Change;
 use crate::engine::kind::Kind;
 use crate::engine::point::{Facets, Point, Subject, hash};
@@ -219,6 +219,33 @@ impl Open {
         self.facets.insert(body, facet);
         Ok(facet)
     }
+}
+
+/// Whether vectors may join those of a space. An empty model is not compared.
+pub(super) fn check(
+    held: &Space,
+    kind: Kind,
+    model: &str,
+    dimension: usize,
+) -> Result<(), VectorError> {
+    if held.points == 0 {
+        return Ok(());
+    }
+    if !held.model.is_empty() && !model.is_empty() && held.model != model {
+        return Err(VectorError::OtherModel {
+            kind,
+            held: held.model.clone(),
+            given: model.to_owned(),
+        });
+    }
+    if held.dimension != dimension {
+        return Err(VectorError::OtherDimension {
+            kind,
+            held: held.dimension,
+            given: dimension,
+        });
+    }
+    Ok(())
 }
 
 /// The next number of a space; four thousand million are the most it can ever have given out.

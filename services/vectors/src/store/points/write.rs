@@ -4,52 +4,15 @@
 use tg_storage::StorageError;
 use tg_storage::rusqlite::{OptionalExtension, Transaction, params};
 
+use super::done::{Done, drop_where};
 use super::put::Open;
-use super::schema::{Space, has_ended, note_end, number, space};
+use super::schema::{has_ended, note_end, number, space};
 use crate::engine::index::Change;
 use crate::engine::kind::Kind;
 use crate::engine::point::hash;
 use crate::error::VectorError;
 use crate::store::Write;
 use tg_collections::{CollectionKey, WriteKind};
-
-/// What a change did to a space.
-#[derive(Debug, Default, PartialEq)]
-pub(super) struct Done {
-    /// Changes by space, in order.
-    pub(super) changes: Vec<(i64, Change)>,
-    /// Spaces that are no more.
-    pub(super) gone: Vec<i64>,
-    /// Points that are new or changed, or were removed.
-    pub(super) count: usize,
-}
-
-/// Whether vectors may join those of a space. An empty model is not compared.
-pub(super) fn check(
-    held: &Space,
-    kind: Kind,
-    model: &str,
-    dimension: usize,
-) -> Result<(), VectorError> {
-    if held.points == 0 {
-        return Ok(());
-    }
-    if !held.model.is_empty() && !model.is_empty() && held.model != model {
-        return Err(VectorError::OtherModel {
-            kind,
-            held: held.model.clone(),
-            given: model.to_owned(),
-        });
-    }
-    if held.dimension != dimension {
-        return Err(VectorError::OtherDimension {
-            kind,
-            held: held.dimension,
-            given: dimension,
-        });
-    }
-    Ok(())
-}
 
 /// Puts points. An error of the inner kind means that nothing was changed.
 pub(super) fn put(
@@ -160,24 +123,5 @@ pub(super) fn drop_workspace(tx: &Transaction<'_>, workspace: &str) -> Result<Do
     let done = drop_where(tx, sql, params![workspace])?;
     tx.prepare_cached("DELETE FROM ended WHERE workspace = ?1")?
         .execute([workspace])?;
-    Ok(done)
-}
-
-pub(super) fn drop_where(
-    tx: &Transaction<'_>,
-    sql: &str,
-    named: &[&dyn tg_storage::rusqlite::ToSql],
-) -> Result<Done, StorageError> {
-    let ended: Vec<(i64, i64)> = tx
-        .prepare_cached(sql)?
-        .query_map(named, |row| Ok((row.get(0)?, row.get(1)?)))?
-        .collect::<Result<_, _>>()?;
-    let mut done = Done::default();
-    for (space, points) in ended {
-        tx.prepare_cached("INSERT INTO dropped VALUES (?1)")?
-            .execute([space])?;
-        done.gone.push(space);
-        done.count += points.max(0) as usize;
-    }
     Ok(done)
 }

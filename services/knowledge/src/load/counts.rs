@@ -1,0 +1,6 @@
+//! What a load or an unload tells of itself.
+
+use std::collections::BTreeMap;
+
+/// What a load or an unload did, by kind.
+pub(crate) type Counts = BTreeMap<String, i64>;
