@@ -121,6 +121,9 @@ pub struct Headers {
     /// Avro fingerprint of the writer's schema, 16 hex digits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
+    /// Which messages the body holds, where it holds several of different types ([`crate::sections`]). Native only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sections: Option<String>,
     /// What is said of a dead letter, a JSON object; the body is the record's own
     /// ([`crate::msg::PutAside`]).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -155,6 +158,7 @@ impl Headers {
         text("user-id", &self.user_id);
         text("traceparent", &self.traceparent);
         text("schema", &self.schema);
+        text("sections", &self.sections);
         text("aside", &self.aside);
         pairs
     }
@@ -182,6 +186,7 @@ impl Headers {
             "user-id" => self.user_id = owned(),
             "traceparent" => self.traceparent = owned(),
             "schema" => self.schema = owned(),
+            "sections" => self.sections = owned(),
             "aside" => self.aside = owned(),
             _ => {}
         }
@@ -204,6 +209,7 @@ mod tests {
             forward: true,
             epoch: Some(3),
             generation: Some(1_763_000_000_000),
+            sections: Some("AgentRun=3".into()),
             aside: Some("{}".into()),
             ..Headers::default()
         };

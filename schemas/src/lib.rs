@@ -18,6 +18,7 @@ pub mod processors;
 pub mod rdf;
 pub mod records;
 pub mod reply;
+pub mod sections;
 pub mod table;
 pub mod topic;
 pub mod workspace_key;

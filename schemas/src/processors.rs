@@ -56,6 +56,11 @@ pub fn must_be_read(base: &str) -> bool {
     hosted().any(|(_, spec)| spec.stream == Some(base))
 }
 
+/// Whether a topic of this base has no reader of its own and passes on what is published there.
+pub fn is_relay(base: &str) -> bool {
+    [shared::STEP_AND_TRACE.name, shared::TRACE.name].contains(&base)
+}
+
 /// Topics of records of the system with their one reader, whose queue every process declares: what is written there
 /// waits for a reader that has not started yet.
 pub fn system_readers() -> impl Iterator<Item = (&'static SpecRow, &'static ProcessorSpec)> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use tg_schemas::codec::{self, CodecError, ContentType};
-use tg_schemas::{Error, ErrorCode, Headers, Message, Subscription, Topic};
+use tg_schemas::{Error, ErrorCode, Headers, Message, Subscription, Topic, sections};
 use tokio::sync::watch;
 
 use crate::handover::Handover;
@@ -57,6 +57,11 @@ impl Envelope {
     /// # Errors
     /// [`CodecError`] where the body is not a message of this type.
     pub fn read<M: Message>(&self) -> Result<M, CodecError> {
+        if let Some(sections) = &self.headers.sections {
+            let section = sections::of::<M>(sections, &self.body);
+            let section = section.ok_or(CodecError::NoSection { name: M::NAME })?;
+            return codec::decode(section, self.content_type);
+        }
         match self.handover.take() {
             Some(message) => Ok(message),
             None => M::beside(&self.headers, &self.body)
@@ -267,6 +272,16 @@ pub trait Bus: Send + Sync + 'static {
     /// Declares topics, and the durable queues of `flow` subscriptions, in one go. Idempotent.
     async fn declare(&self, topics: &[Topic], queues: &[Subscription]) -> Result<(), BusError>;
 
+    /// What is published on a topic of records goes on to the readers of others, too, in one go: each queue gets it
+    /// once. Idempotent; made anew by who publishes there, for it lasts no longer than the topic, and on a bus inside
+    /// the process no longer than that.
+    ///
+    /// # Errors
+    /// [`BusError::Refused`] where one of the topics does not exist.
+    async fn relay(&self, _from: &Topic, _to: &[Topic]) -> Result<(), BusError> {
+        Err(BusError::Refused)
+    }
+
     /// Publishes. Records with [`PublishMode::Confirmed`] are durable once `Queued` is returned.
     async fn publish(
         &self,
@@ -312,6 +327,12 @@ pub trait Bus: Send + Sync + 'static {
 
     /// Deletes a topic if no queue is bound to it any more. `false` if there was none or it is in use.
     async fn delete_topic(&self, topic: &Topic) -> Result<bool, BusError>;
+
+    /// Deletes a topic that has no queue of its own and only passes records on ([`Bus::relay`]). `false` if there was
+    /// none.
+    async fn delete_relay(&self, topic: &Topic) -> Result<bool, BusError> {
+        self.delete_topic(topic).await
+    }
 
     /// Claims a name for this process alone. `None` while another process holds it.
     async fn claim(&self, name: &str) -> Result<Option<Box<dyn Claim>>, BusError>;

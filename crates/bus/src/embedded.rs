@@ -141,6 +141,11 @@ impl Bus for EmbeddedBus {
         self.core.store.safe(ticket).await
     }
 
+    async fn relay(&self, from: &Topic, to: &[Topic]) -> Result<(), BusError> {
+        self.core.ready()?;
+        self.core.relay(from, to)
+    }
+
     async fn publish(
         &self,
         target: &Target,

@@ -123,6 +123,11 @@ impl Bus for RabbitBus {
         topology::declare(&session, self.core.mode, topics, queues).await
     }
 
+    async fn relay(&self, from: &Topic, to: &[Topic]) -> Result<(), BusError> {
+        let session = self.core.session()?;
+        topology::relay(&session, self.core.mode, from, to).await
+    }
+
     async fn publish(
         &self,
         target: &Target,
@@ -197,7 +202,13 @@ impl Bus for RabbitBus {
 
     async fn delete_topic(&self, topic: &Topic) -> Result<bool, BusError> {
         let session = self.core.session()?;
-        topology::delete_exchange(&session, &self.core.exchange(topic)).await
+        topology::delete_exchange(&session, &self.core.exchange(topic), true).await
+    }
+
+    async fn delete_relay(&self, topic: &Topic) -> Result<bool, BusError> {
+        let session = self.core.session()?;
+        // What it passes on to counts as use.
+        topology::delete_exchange(&session, &self.core.exchange(topic), false).await
     }
 
     async fn claim(&self, name: &str) -> Result<Option<Box<dyn Claim>>, BusError> {

@@ -1,16 +1,18 @@
 //! What an answer leaves behind: its texts with the librarian, the entries of its trace on the flow's triple store.
-//! Both are records, so that what a trace links to is there even if the librarian was away (an **outbox**).
+//! They are one record, so that what a trace links to is there even if the librarian was away (an **outbox**), and
+//! with it may come what its writer goes on with ([`TraceWriter::store_with`]).
 //!
 //! In interop mode the library may be a foreign one, which is asked; one that fails costs a link, never an answer.
 
 use std::time::Duration;
 
 use base64::Engine;
-use tg_mesh::{Cx, Mode};
+use tg_mesh::{Cx, Mode, Relay};
 use tg_provenance::Event;
-use tg_schemas::Error;
-use tg_schemas::msg::{DocumentMetadata, LibraryText, LibraryTexts, Metadata, Triples};
-use tg_schemas::processors::shared;
+use tg_schemas::msg::{AgentRun, DocumentMetadata, LibraryText, LibraryTexts, Metadata, Triples};
+use tg_schemas::processors::{Spec, Writes, shared};
+use tg_schemas::sections::Sections;
+use tg_schemas::{Error, ErrorCode, Message, Topic};
 
 use crate::library::{BASE64, Library};
 
@@ -26,6 +28,14 @@ pub struct Text<'a> {
     pub title: String,
     /// The text.
     pub text: &'a str,
+}
+
+/// What a writer goes on with once its trace is stored.
+pub struct Next<'a, M> {
+    /// Where it is read.
+    pub spec: Spec<Writes<M>>,
+    /// What.
+    pub message: &'a M,
 }
 
 /// Writes the trace of one answer.
@@ -65,23 +75,113 @@ impl TraceWriter {
         texts: [Text<'_>; N],
         entries: impl FnOnce([bool; N]) -> Vec<Event>,
     ) -> Result<(), Error> {
+        if self.cx.mesh.bus().mode() == Mode::Interop {
+            return self.store_apart(texts, entries).await;
+        }
+        let events = entries(self.wanted(&texts));
+        self.together(None::<Next<'_, AgentRun>>, &texts, &events)
+            .await
+    }
+
+    /// As [`TraceWriter::store`], and with it what the writer goes on with: one record, where no foreign processor
+    /// reads it and nothing counts the records.
+    ///
+    /// # Errors
+    /// When a record cannot be written.
+    pub async fn store_with<M: Message, const N: usize>(
+        &self,
+        texts: [Text<'_>; N],
+        entries: impl FnOnce([bool; N]) -> Vec<Event>,
+        next: Next<'_, M>,
+    ) -> Result<(), Error> {
+        if self.cx.mesh.bus().mode() == Mode::Interop {
+            let (went, stored) = futures::join!(
+                self.cx.record(next.spec, next.message),
+                self.store_apart(texts, entries)
+            );
+            return went.and(stored);
+        }
+        let events = entries(self.wanted(&texts));
+        self.together(Some(next), &texts, &events).await
+    }
+
+    /// Which texts are to be stored.
+    fn wanted<const N: usize>(&self, texts: &[Text<'_>; N]) -> [bool; N] {
         let library = self.has_library();
-        let wanted = texts
+        texts
             .each_ref()
-            .map(|text| library && !text.text.is_empty());
-        if !wanted.contains(&true) {
-            return self.publish(&entries(wanted)).await;
-        }
-        if self.cx.mesh.bus().mode() == Mode::Native {
-            let events = entries(wanted);
-            let (sent, published) = futures::join!(self.send(&texts), self.publish(&events));
-            return sent.and(published);
-        }
+            .map(|text| library && !text.text.is_empty())
+    }
+
+    /// Text by text with a library that may be foreign, then the entries.
+    async fn store_apart<const N: usize>(
+        &self,
+        texts: [Text<'_>; N],
+        entries: impl FnOnce([bool; N]) -> Vec<Event>,
+    ) -> Result<(), Error> {
         let mut stored = [false; N];
         for (text, stored) in texts.iter().zip(&mut stored) {
             *stored = self.save(text).await;
         }
         self.publish(&entries(stored)).await
+    }
+
+    /// Writes all as one record; apart where that is too much for one, where each record is counted, and in a flow that
+    /// was started before there were topics for it.
+    async fn together<M: Message>(
+        &self,
+        next: Option<Next<'_, M>>,
+        texts: &[Text<'_>],
+        events: &[Event],
+    ) -> Result<(), Error> {
+        let texts = self.texts(texts);
+        let triples = self.triples(events);
+        let nothing = texts.texts.is_empty() && triples.triples.is_empty();
+        if self.cx.follow().is_none() && !nothing {
+            match self.as_one(next.as_ref(), &texts, &triples).await {
+                Err(error)
+                    if matches!(error.code(), ErrorCode::TooLarge | ErrorCode::NobodyServes) => {}
+                outcome => return outcome,
+            }
+        }
+        self.send(texts).await?;
+        self.write(triples).await?;
+        match next {
+            Some(next) => self.cx.record(next.spec, next.message).await,
+            None => Ok(()),
+        }
+    }
+
+    /// One record for all readers that the flow has, so that each of them finds its own in it.
+    async fn as_one<M: Message>(
+        &self,
+        next: Option<&Next<'_, M>>,
+        texts: &LibraryTexts,
+        triples: &Triples,
+    ) -> Result<(), Error> {
+        let mut sections = Sections::default();
+        let mut readers = Vec::new();
+        if self.has_library() {
+            sections.add(texts)?;
+            readers.push(shared::LIBRARY_TEXTS.of_system());
+        }
+        if let Some(topic) = self.read_triples() {
+            sections.add(triples)?;
+            readers.push(topic);
+        }
+        let trace = Relay {
+            from: self.cx.topic(shared::TRACE)?,
+            to: readers,
+        };
+        let Some(next) = next else {
+            return self.cx.record_together(&[trace], sections).await;
+        };
+        sections.add(next.message)?;
+        let both = Relay {
+            from: self.cx.topic(shared::STEP_AND_TRACE)?,
+            to: vec![self.cx.topic(next.spec)?, trace.from.clone()],
+        };
+        self.cx.record_together(&[both, trace], sections).await
     }
 
     /// Stores one text. `true` once it is there, or safely on its way.
@@ -90,7 +190,7 @@ impl TraceWriter {
             return false;
         }
         let stored = match self.cx.mesh.bus().mode() {
-            Mode::Native => self.send(std::slice::from_ref(text)).await,
+            Mode::Native => self.send(self.texts(std::slice::from_ref(text))).await,
             Mode::Interop => self.add_document(text).await,
         };
         match stored {
@@ -103,21 +203,29 @@ impl TraceWriter {
         }
     }
 
-    /// Gives texts to the library of this workspace as one record.
-    async fn send(&self, texts: &[Text<'_>]) -> Result<(), Error> {
+    /// Those to store, for the library of this workspace.
+    fn texts(&self, texts: &[Text<'_>]) -> LibraryTexts {
+        let library = self.has_library();
         let time = chrono::Utc::now().timestamp();
-        let texts = texts.iter().filter(|text| !text.text.is_empty());
+        let texts = texts.iter().filter(|text| library && !text.text.is_empty());
         let texts = texts.map(|text| LibraryText {
             id: text.id.clone(),
             title: text.title.clone(),
             time,
             text: text.text.to_owned(),
         });
-        let record = LibraryTexts {
+        LibraryTexts {
             workspace: self.cx.workspace().to_owned(),
             texts: texts.collect(),
-        };
-        self.cx.record(shared::LIBRARY_TEXTS, &record).await
+        }
+    }
+
+    /// Gives texts to the library as one record.
+    async fn send(&self, texts: LibraryTexts) -> Result<(), Error> {
+        if texts.texts.is_empty() {
+            return Ok(());
+        }
+        self.cx.record(shared::LIBRARY_TEXTS, &texts).await
     }
 
     /// The one operation for this that a foreign librarian has, too.
@@ -139,24 +247,33 @@ impl TraceWriter {
     /// # Errors
     /// When the record cannot be written.
     pub async fn publish(&self, events: &[Event]) -> Result<(), Error> {
-        let Some(first) = events.first() else {
-            return Ok(());
-        };
-        if !self.cx.has(shared::EXPLAINABILITY) {
+        self.write(self.triples(events)).await
+    }
+
+    async fn write(&self, triples: Triples) -> Result<(), Error> {
+        if triples.metadata.is_none() || !self.cx.has(shared::EXPLAINABILITY) {
             return Ok(());
         }
-        let record = Triples {
-            metadata: Some(Metadata {
+        self.cx.record(shared::EXPLAINABILITY, &triples).await
+    }
+
+    /// Where the flow's triples go, if anybody reads them.
+    fn read_triples(&self) -> Option<Topic> {
+        let topic = self.cx.topic(shared::EXPLAINABILITY).ok()?;
+        self.cx.is_read(&topic).then_some(topic)
+    }
+
+    /// Entries as triples, under the id of the first.
+    fn triples(&self, events: &[Event]) -> Triples {
+        let triples = events.iter().flat_map(|event| event.triples.clone());
+        Triples {
+            metadata: events.first().map(|first| Metadata {
                 id: first.id.clone(),
                 root: String::new(),
                 collection: self.collection.clone(),
             }),
-            triples: events
-                .iter()
-                .flat_map(|event| event.triples.clone())
-                .collect(),
-        };
-        self.cx.record(shared::EXPLAINABILITY, &record).await
+            triples: triples.collect(),
+        }
     }
 }
 

@@ -158,6 +158,7 @@ fn kept_headers(headers: Headers) -> String {
         epoch: headers.epoch,
         thread: short(headers.thread),
         schema: short(headers.schema),
+        sections: short(headers.sections),
         ..Headers::default()
     })
 }

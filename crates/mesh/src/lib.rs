@@ -88,6 +88,6 @@ pub use tap::Tap;
 pub use tg_bus::TaskKind;
 pub use tg_bus::{self, Bus, BusError, Envelope, Mode, bus, embedded, rabbitmq, task};
 pub use tg_rpc::{
-    Answer, Ask, Deadline, Peer, PeerOptions as MeshOptions, ReplyAddress, Responder, Standing,
-    answer, deadline, responder,
+    Answer, Ask, Deadline, Peer, PeerOptions as MeshOptions, Relay, ReplyAddress, Responder,
+    Standing, answer, deadline, responder,
 };

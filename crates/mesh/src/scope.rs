@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tg_schemas::processors::{Asks, Kind, Place, Spec, Writes, processor};
+use tg_schemas::sections::Sections;
 use tg_schemas::{
     Error, ErrorCode, FlowId, Headers, Message, Reply, Topic, WorkspaceId, WorkspaceKey,
 };
@@ -14,6 +15,7 @@ use crate::mesh::Mesh;
 use crate::middleware::Follow;
 use tg_rpc::Answer;
 use tg_rpc::Ask;
+use tg_rpc::Relay;
 use tg_rpc::Responder;
 use tg_rpc::deadline::Deadline;
 
@@ -241,6 +243,22 @@ impl Cx {
         let id = options.id.clone();
         self.mesh.record(topic, record, options).await?;
         follow.wrote(&self.mesh, topic, id).await
+    }
+
+    /// Writes several messages as one record, to the first of these relays. Not for what is followed: each record of a
+    /// job is counted.
+    ///
+    /// # Errors
+    /// As [`tg_rpc::Peer::record_together`].
+    pub async fn record_together(&self, relays: &[Relay], sections: Sections) -> Result<(), Error> {
+        self.mesh
+            .record_together(relays, sections, self.ask_options())
+            .await
+    }
+
+    /// Whether a record on a topic has a reader in this flow.
+    pub fn is_read(&self, topic: &Topic) -> bool {
+        !self.scope.unread.contains(topic)
     }
 
     /// Writes a record to the topic of a spec, as [`Cx::record_on`] does.

@@ -7,7 +7,6 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use tg_schemas::codec;
 use tg_schemas::{Class, Error, ErrorCode, Message, Topic};
 use tokio::sync::mpsc;
 
@@ -80,7 +79,7 @@ impl<M: Message> Tap<M> {
         self.shared
             .bytes
             .fetch_sub(envelope.body.len(), Ordering::AcqRel);
-        Some(codec::decode(&envelope.body, envelope.content_type).map_err(Error::from))
+        Some(envelope.read().map_err(Error::from))
     }
 
     /// How many records passed unseen so far.

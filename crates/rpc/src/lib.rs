@@ -26,6 +26,7 @@ pub mod port;
 pub(crate) mod reorder;
 pub mod responder;
 pub mod server;
+pub mod together;
 pub mod window;
 
 pub use address::ReplyAddress;
@@ -37,3 +38,4 @@ pub use port::Port;
 pub use reorder::interrupted;
 pub use responder::Responder;
 pub use server::{ReplyServer, ReplyStream, Standing};
+pub use together::Relay;

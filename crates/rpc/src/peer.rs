@@ -20,7 +20,11 @@ use crate::deadline::{Deadline, GAP, QUESTION, STREAM};
 use crate::port::Port;
 use crate::responder::Responder;
 use crate::server::{ReplyServer, Standing};
+use crate::together::Relays;
 
+/// How often a record is published again that no queue took, though it must be read, and the pause before.
+pub(crate) const UNREAD: u32 = 10;
+pub(crate) const UNREAD_PAUSE: Duration = Duration::from_millis(100);
 /// Questions deeper than this are a loop.
 const MAX_DEPTH: u32 = 32;
 
@@ -89,6 +93,12 @@ struct Inner {
     options: PeerOptions,
     client: RequestClient,
     server: ReplyServer,
+    relays: Relays,
+}
+
+/// What the writer of a record is told that must be read and that no queue takes.
+pub(crate) fn nobody_reads() -> Error {
+    Error::new(ErrorCode::NobodyServes, "nobody takes this record")
 }
 
 impl Peer {
@@ -112,6 +122,7 @@ impl Peer {
             server: ReplyServer::new(port.clone()),
             options,
             port,
+            relays: Relays::default(),
         }));
         let sink = Arc::new(Inbox {
             client: peer.0.client.clone(),
@@ -124,6 +135,15 @@ impl Peer {
         port.spawn(background, peer.0.server.clone().watch());
         port.spawn(background, port.clone().follow_link());
         Ok((peer, inbox))
+    }
+
+    pub(crate) fn relays(&self) -> &Relays {
+        &self.0.relays
+    }
+
+    /// How long a record waits for a bus that is away.
+    pub(crate) fn record_patience(&self) -> Duration {
+        self.0.options.record_patience
     }
 
     /// What both ends of a question stand on.
@@ -287,20 +307,15 @@ impl Peer {
             ContentType::Avro
         };
         let body = codec::encode(record, content_type)?;
+        let base = topic.name().split(':').next().unwrap_or_default();
+        let must_be_read = !ask.droppable && processors::must_be_read(base);
+        let cancel = ask.cancel.clone();
         let headers = if interop {
             Headers::default()
         } else {
             Headers {
-                id: ask.id.or(ask.parent.map(|parent| parent.to_string())),
-                from: Some(self.inbox().to_owned()),
-                workspace: ask.workspace.map(Into::into),
-                generation: ask.generation,
-                epoch: ask.epoch,
-                thread: ask.thread,
-                user_id: ask.user_id,
-                traceparent: ask.traceparent,
                 schema: Some(codec::fingerprint::<M>()),
-                ..Headers::default()
+                ..self.record_headers(ask)
             }
         };
         let envelope = Envelope {
@@ -309,11 +324,24 @@ impl Peer {
             handover: Handover::new(self.bus().in_process(), &body, || record.clone()),
             body,
         };
-        let base = topic.name().split(':').next().unwrap_or_default();
-        let must_be_read = !ask.droppable && processors::must_be_read(base);
         let target = Target::Topic(topic.clone());
-        self.publish_record(&target, envelope, must_be_read, &ask.cancel)
+        self.publish_record(&target, envelope, must_be_read, &cancel)
             .await
+    }
+
+    /// What the headers of a record say of where it comes from.
+    pub(crate) fn record_headers(&self, ask: Ask) -> Headers {
+        Headers {
+            id: ask.id.or(ask.parent.map(|parent| parent.to_string())),
+            from: Some(self.inbox().to_owned()),
+            workspace: ask.workspace.map(Into::into),
+            generation: ask.generation,
+            epoch: ask.epoch,
+            thread: ask.thread,
+            user_id: ask.user_id,
+            traceparent: ask.traceparent,
+            ..Headers::default()
+        }
     }
 
     /// Writes a record as it is. With `must_be_read` a record that no queue takes is an error.
@@ -327,26 +355,37 @@ impl Peer {
         must_be_read: bool,
         cancel: &CancellationToken,
     ) -> Result<(), Error> {
+        let mut unread = 0;
+        loop {
+            match self.publish_once(target, &envelope, cancel).await? {
+                Routed::Queued => return Ok(()),
+                Routed::Unroutable if !must_be_read => return Ok(()),
+                Routed::Unroutable => {
+                    unread += 1;
+                    if unread > UNREAD {
+                        return Err(nobody_reads());
+                    }
+                    tokio::time::sleep(UNREAD_PAUSE).await;
+                }
+            }
+        }
+    }
+
+    /// Publishes a record as soon as the bus is there, within the patience for it.
+    pub(crate) async fn publish_once(
+        &self,
+        target: &Target,
+        envelope: &Envelope,
+        cancel: &CancellationToken,
+    ) -> Result<Routed, Error> {
         let until = Instant::now() + self.0.options.record_patience;
         let mut link = self.bus().link();
-        let mut unread = 0;
         loop {
             let publish = self
                 .port()
                 .publish(target, envelope.clone(), PublishMode::Confirmed);
             match publish.await {
-                Ok(Routed::Queued) => return Ok(()),
-                Ok(Routed::Unroutable) if !must_be_read => return Ok(()),
-                Ok(Routed::Unroutable) => {
-                    unread += 1;
-                    if unread > 10 {
-                        return Err(Error::new(
-                            ErrorCode::NobodyServes,
-                            "nobody takes this record",
-                        ));
-                    }
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                }
+                Ok(routed) => return Ok(routed),
                 Err(BusError::Down) if Instant::now() < until => {
                     tokio::select! {
                         _ = link.wait_for(|link| !matches!(link, Link::Down)) => {}

@@ -208,6 +208,11 @@ impl Bus for FaultyBus {
         self.core.inner.declare(topics, queues).await
     }
 
+    async fn relay(&self, from: &Topic, to: &[Topic]) -> Result<(), BusError> {
+        self.core.up()?;
+        self.core.inner.relay(from, to).await
+    }
+
     async fn publish(
         &self,
         target: &Target,
@@ -295,6 +300,11 @@ impl Bus for FaultyBus {
     async fn delete_topic(&self, topic: &Topic) -> Result<bool, BusError> {
         self.core.up()?;
         self.core.inner.delete_topic(topic).await
+    }
+
+    async fn delete_relay(&self, topic: &Topic) -> Result<bool, BusError> {
+        self.core.up()?;
+        self.core.inner.delete_relay(topic).await
     }
 
     async fn claim(&self, name: &str) -> Result<Option<Box<dyn Claim>>, BusError> {

@@ -13,6 +13,12 @@ pub enum CodecError {
         /// Position and cause.
         detail: String,
     },
+    /// The body holds several messages, none of them of this type.
+    #[error("no {name} among the messages of the body")]
+    NoSection {
+        /// Record name.
+        name: &'static str,
+    },
     /// Avro written with a schema that is not known here (yet): worth a retry.
     #[error("unknown schema {fingerprint} for {name}")]
     UnknownSchema {

@@ -10,6 +10,8 @@ processors! {
     agent_manager("agent-manager", Flow, hosted: true) {
         NEXT: Asks<AgentRequest, AgentResponse> = Spec::new("next");
         NEXT_STEP: Writes<AgentRun> = shared::STEP;
+        NEXT_STEP_AND_TRACE: Writes<AgentRun> = shared::STEP_AND_TRACE;
+        STEP_TRACE: Writes<Triples> = shared::TRACE;
         REQUEST: Serves<AgentRequest, AgentResponse> = Spec::pair("request", "response");
         STEP: Reads<AgentRun> = shared::STEP.read();
         + [

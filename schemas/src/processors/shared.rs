@@ -72,6 +72,11 @@ pub const RETRACT: Spec<Writes<Retract>> = Spec::new("retract").own().droppable(
 pub const USAGE: Spec<Writes<Usage>> = Spec::new("usage").own().droppable();
 /// Writes the steps of an agent's runs, which the agent itself reads.
 pub const STEP: Spec<Writes<AgentRun>> = Spec::new("agent-step").own();
+/// Writes a step together with what the step before left behind, as one record. A relay, without a reader of its own:
+/// it passes on to [`STEP`] and to [`TRACE`].
+pub const STEP_AND_TRACE: Spec<Writes<AgentRun>> = Spec::new("agent-next").own().droppable();
+/// Writes what a step leaves behind, as one record. A relay: it passes on to [`EXPLAINABILITY`] and [`LIBRARY_TEXTS`].
+pub const TRACE: Spec<Writes<Triples>> = Spec::new("agent-trace").own().droppable();
 /// Writes what cannot be handled now.
 pub const DEAD_LETTERS: Spec<Writes<DeadLetter>> = Spec::new("put-aside").system();
 /// Writes who handled which record of a run.

@@ -34,6 +34,8 @@ pub(super) struct Core {
 pub(super) struct TopicState {
     /// Copied on change, so that publishing holds no lock while sinks run.
     pub(super) readers: Arc<Vec<Reader>>,
+    /// Topics whose readers get a copy, too.
+    relays: Vec<Topic>,
 }
 
 /// One reader of a topic.
@@ -74,9 +76,45 @@ impl Core {
         Ok(())
     }
 
-    /// All readers of a topic; `None` if there is no such topic.
+    /// All readers of a topic, those that it is relayed to among them; `None` if there is no such topic.
     pub(super) fn readers(&self, topic: &Topic) -> Option<Arc<Vec<Reader>>> {
-        Some(self.topics.read().get(topic)?.readers.clone())
+        let known = self.topics.read();
+        let state = known.get(topic)?;
+        if state.relays.is_empty() {
+            return Some(state.readers.clone());
+        }
+        let mut reached = vec![topic];
+        let mut next = 0;
+        while let Some(topic) = reached.get(next) {
+            next += 1;
+            let further = known
+                .get(*topic)
+                .into_iter()
+                .flat_map(|state| &state.relays);
+            for topic in further.collect::<Vec<_>>() {
+                if !reached.contains(&topic) {
+                    reached.push(topic);
+                }
+            }
+        }
+        let states = reached.iter().filter_map(|topic| known.get(*topic));
+        let all = states.flat_map(|state| state.readers.iter().cloned());
+        Some(Arc::new(all.collect()))
+    }
+
+    /// See [`crate::Bus::relay`].
+    pub(super) fn relay(&self, from: &Topic, to: &[Topic]) -> Result<(), BusError> {
+        let mut known = self.topics.write();
+        if to.iter().any(|topic| !known.contains_key(topic)) {
+            return Err(BusError::Refused);
+        }
+        let state = known.get_mut(from).ok_or(BusError::Refused)?;
+        for topic in to {
+            if !state.relays.contains(topic) {
+                state.relays.push(topic.clone());
+            }
+        }
+        Ok(())
     }
 
     /// The reader of a subscription.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use futures::future::try_join_all;
 use futures::{StreamExt, TryStreamExt, stream};
 use lapin::options::{
-    BasicGetOptions, ExchangeDeclareOptions, ExchangeDeleteOptions, QueueBindOptions,
-    QueueDeclareOptions, QueueDeleteOptions,
+    BasicGetOptions, ExchangeBindOptions, ExchangeDeclareOptions, ExchangeDeleteOptions,
+    QueueBindOptions, QueueDeclareOptions, QueueDeleteOptions,
 };
 use lapin::types::{AMQPValue, FieldTable, ShortString};
 use lapin::{Channel, ExchangeKind};
@@ -57,6 +57,34 @@ pub(super) async fn declare(
         session.remember(exchange);
     }
     Ok(())
+}
+
+/// Binds exchanges to the exchange of a topic. None of them is declared: one that is missing was deleted with its flow.
+pub(super) async fn relay(
+    session: &Session,
+    mode: Mode,
+    from: &Topic,
+    to: &[Topic],
+) -> Result<(), BusError> {
+    let source = short(from.exchange(mode.prefix()))?;
+    let others = shorts(to.iter().map(|topic| topic.exchange(mode.prefix())))?;
+    let bound = session.apart(async |channel| {
+        let bindings = others.iter().map(|other| {
+            channel.exchange_bind(
+                other.clone(),
+                source.clone(),
+                ShortString::default(),
+                ExchangeBindOptions::default(),
+                FieldTable::default(),
+            )
+        });
+        try_join_all(bindings).await?;
+        Ok(())
+    });
+    match bound.await {
+        Err(Fault::Missing) => Err(BusError::Refused),
+        bound => Ok(bound?),
+    }
 }
 
 /// What records need on the broker.
@@ -283,7 +311,11 @@ pub(super) async fn delete_queue(
 }
 
 /// Deletes an exchange that nothing is bound to; `false` if something is, or if there was none.
-pub(super) async fn delete_exchange(session: &Session, name: &str) -> Result<bool, BusError> {
+pub(super) async fn delete_exchange(
+    session: &Session,
+    name: &str,
+    if_unused: bool,
+) -> Result<bool, BusError> {
     if !session.exchange_exists(name, true).await? {
         return Ok(false);
     }
@@ -291,7 +323,7 @@ pub(super) async fn delete_exchange(session: &Session, name: &str) -> Result<boo
     session.forget(name);
     let delete = session.apart(async |channel| {
         let options = ExchangeDeleteOptions {
-            if_unused: true,
+            if_unused,
             ..ExchangeDeleteOptions::default()
         };
         Ok(channel.exchange_delete(exchange, options).await?)

@@ -35,6 +35,7 @@ macro_rules! suite {
             too_large_is_refused
             each_publisher_learns_its_own_fate
             records_wait_for_their_reader
+            a_relayed_record_is_in_the_queues_of_all_its_topics
             a_sink_may_spawn_and_acknowledge_at_once
             a_closed_bus_says_so
         );
@@ -544,6 +545,52 @@ pub async fn records_wait_for_their_reader(world: World) {
     let mut ear = bus.listen(&reader, 7).await;
     let expected: Vec<String> = (0..200).map(|n| n.to_string()).collect();
     assert_eq!(ear.texts(200).await, expected);
+}
+
+/// Also by way of another topic, and once for each queue.
+pub async fn a_relayed_record_is_in_the_queues_of_all_its_topics(world: World) {
+    let bus = world.connect().await;
+    let [first, second, third, on, from] = [(); 5].map(|()| topic(Class::Flow));
+    let queues = [&first, &second, &third].map(|topic| sub(topic, "reader"));
+    let gone = bus.relay(&from, std::slice::from_ref(&first)).await;
+    assert_eq!(gone, Err(BusError::Refused), "no such topic");
+    bus.declare(&[on.clone(), from.clone()], &queues)
+        .await
+        .unwrap();
+    let target = Target::Topic(from.clone());
+    assert_eq!(bus.say(&target, "early").await, Ok(Routed::Unroutable));
+    for _ in 0..2 {
+        bus.relay(&from, &[first.clone(), on.clone()])
+            .await
+            .unwrap();
+        bus.relay(&on, &[second.clone(), third.clone(), first.clone()])
+            .await
+            .unwrap();
+    }
+    assert_eq!(bus.say(&target, "one").await, Ok(Routed::Queued));
+    assert_eq!(
+        bus.say(&Target::Topic(on.clone()), "two").await,
+        Ok(Routed::Queued)
+    );
+    bus.send(&second, "three").await;
+    for (queue, expected) in queues.iter().zip([
+        &["one", "two"][..],
+        &["one", "two", "three"],
+        &["one", "two"],
+    ]) {
+        let mut ear = bus.listen(queue, 5).await;
+        assert_eq!(ear.texts(expected.len()).await, expected, "{queue:?}");
+        let state = bus.queue_state(queue).await.unwrap().unwrap();
+        assert_eq!(state.ready, 0, "{queue:?}");
+    }
+    assert_eq!(bus.delete_relay(&from).await, Ok(true));
+    assert_eq!(bus.delete_relay(&from).await, Ok(false), "there is none");
+    bus.declare(std::slice::from_ref(&from), &[]).await.unwrap();
+    assert_eq!(
+        bus.say(&target, "late").await,
+        Ok(Routed::Unroutable),
+        "it went with its topic"
+    );
 }
 
 pub async fn a_sink_may_spawn_and_acknowledge_at_once(world: World) {

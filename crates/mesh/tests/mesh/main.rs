@@ -8,3 +8,4 @@ mod owners;
 mod records;
 mod serving;
 mod stopping;
+mod together;

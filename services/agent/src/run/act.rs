@@ -1,11 +1,10 @@
 //! Uses the tool that was chosen and hands the run on to its next step.
 
-use tg_clients::traces::{Text, TraceWriter};
+use tg_clients::traces::{Next, Text};
 use tg_mesh::Deadline;
 use tg_provenance::Reason;
 use tg_schemas::msg::{AgentRun, AgentRunStep};
 use tg_schemas::processors::agent_manager;
-use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::execution::StepExecution;
@@ -21,8 +20,8 @@ use crate::error::{AgentError, Stop};
 use crate::kinds::{self, Call};
 
 impl StepExecution {
-    /// Sends the decision, uses the tool, sends what it returned, publishes the next step. The trace is
-    /// stored meanwhile.
+    /// Sends the decision, uses the tool, sends what it returned, publishes the next step and what this one leaves
+    /// behind.
     pub(super) async fn act(
         &mut self,
         tools: &ToolSet,
@@ -30,43 +29,9 @@ impl StepExecution {
         known: Option<Observation>,
         repeated: bool,
     ) -> Result<(), Stop> {
-        let (tell, told) = oneshot::channel();
-        let mut opening = self.opening();
-        let traces = TraceWriter::outliving(&self.cx, &self.run.collection);
-        let (id, step) = (self.id.clone(), self.step);
-        let stored = async {
-            // Without an observation the run ends here, and its end stores everything.
-            let Ok(seen) = told.await else {
-                return Ok(());
-            };
-            let seen: Observation = seen;
-            let thought = decision.thought_text();
-            let texts = [
-                Text {
-                    id: id.thought(step),
-                    title: titles::thought(decision.action().0),
-                    text: &thought,
-                },
-                Text {
-                    id: id.observation(step),
-                    title: titles::OBSERVATION.to_owned(),
-                    text: &seen.text,
-                },
-            ];
-            let entries = |[thought, text]: [bool; 2]| {
-                let stored = Stored { thought, text };
-                opening.extend(trace::chose(&id, step, decision, stored));
-                opening.push(trace::saw(&id, step, &seen, stored));
-                opening
-            };
-            traces.store(texts, entries).await
-        };
-        let (walked, stored) = tokio::join!(
-            self.use_tool(tools, decision, known, repeated, tell),
-            stored
-        );
-        walked?;
-        stored.map_err(Stop::Fault)?;
+        // Without an observation the run ends here, and its end stores everything.
+        let seen = self.use_tool(tools, decision, known, repeated).await?;
+        self.hand_on(decision, &seen).await?;
         let ledger = self.ledger().await?;
         Ok(ledger.finish_step(&self.run.run, self.step).await?)
     }
@@ -77,8 +42,7 @@ impl StepExecution {
         decision: &Decision,
         known: Option<Observation>,
         repeated: bool,
-        tell: oneshot::Sender<Observation>,
-    ) -> Result<(), Stop> {
+    ) -> Result<Observation, Stop> {
         let promised = Stored {
             thought: self.traces.has_library(),
             text: self.traces.has_library(),
@@ -105,23 +69,45 @@ impl StepExecution {
         let saw = trace::saw(&self.id, self.step, &seen, promised);
         observed.push(chunks::explain(&saw));
         self.send_all(observed).await?;
-        let next = self.next(decision, &seen);
-        // The receiver waits as long as this future runs.
-        let _ = tell.send(seen);
-        self.hand_on(next).await
+        Ok(seen)
     }
 
-    /// Begins the next step and publishes its record.
-    async fn hand_on(&mut self, mut next: AgentRun) -> Result<(), Stop> {
+    /// Begins the next step, and publishes its record with the trace of this one.
+    async fn hand_on(&mut self, decision: &Decision, seen: &Observation) -> Result<(), Stop> {
         let Some(out) = self.out.take() else {
             return Ok(());
         };
+        let mut next = self.next(decision, seen);
         let address = out.release();
         next.reply = serde_json::to_string(&address).map_err(AgentError::from)?;
         self.agent.leases.publishing(&next.run, self.step + 1);
         begin_at_once(&self.agent, &self.cx, &next, address);
-        let written = self.cx.record(agent_manager::NEXT_STEP, &next).await;
-        written.map_err(Stop::Fault)
+        let thought = decision.thought_text();
+        let texts = [
+            Text {
+                id: self.id.thought(self.step),
+                title: titles::thought(decision.action().0),
+                text: &thought,
+            },
+            Text {
+                id: self.id.observation(self.step),
+                title: titles::OBSERVATION.to_owned(),
+                text: &seen.text,
+            },
+        ];
+        let mut events = self.opening();
+        let entries = |[thought, text]: [bool; 2]| {
+            let stored = Stored { thought, text };
+            events.extend(trace::chose(&self.id, self.step, decision, stored));
+            events.push(trace::saw(&self.id, self.step, seen, stored));
+            events
+        };
+        let record = Next {
+            spec: agent_manager::NEXT_STEP,
+            message: &next,
+        };
+        let stored = self.traces.store_with(texts, entries, record).await;
+        stored.map_err(Stop::Fault)
     }
 
     /// The run after this step.

@@ -12,6 +12,7 @@ use super::{FlowKey, Service};
 use crate::engine::closure::{Other, Released, concerns, released};
 use tg_schemas::flow_record::FlowRecord;
 use tg_schemas::flow_record::Names;
+use tg_schemas::processors::is_relay;
 
 /// Operations on the bus at a time.
 const PARALLEL: usize = 64;
@@ -118,6 +119,11 @@ impl Service {
     }
 
     async fn delete_topic(&self, mesh: &Mesh, topic: &Topic) -> Result<bool, BusError> {
+        let base = topic.name().split(':').next().unwrap_or_default();
+        if is_relay(base) {
+            let delete = || mesh.bus().delete_relay(topic);
+            return self.patiently(mesh, delete).await;
+        }
         self.patiently(mesh, || mesh.bus().delete_topic(topic))
             .await
     }

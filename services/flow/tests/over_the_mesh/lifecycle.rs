@@ -144,10 +144,10 @@ async fn a_stop_that_waits_lets_the_processors_finish() {
         (Some(5), Some(0)),
         "{receipt}"
     );
-    // The queues of records and of what is to be forgotten; the topics of triples, prompt, steps, usage and
-    // of what is to be forgotten.
+    // The queues of records and of what is to be forgotten; the topics of triples, prompt, usage, of what is to be
+    // forgotten, and of steps, with their two relays.
     assert_eq!(receipt["queues-removed"], 2, "{receipt}");
-    assert_eq!(receipt["exchanges-removed"], 5, "{receipt}");
+    assert_eq!(receipt["exchanges-removed"], 7, "{receipt}");
 
     assert!(world.config.get("w", "flow", "f").is_none());
     assert!(world.config.get("w", "processor:prompt", "f").is_none());

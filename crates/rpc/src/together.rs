@@ -1,0 +1,116 @@
+//! Several messages as one record: durable together, with one confirmation, each for readers of its own.
+
+use std::collections::HashSet;
+
+use parking_lot::Mutex;
+use tg_bus::{BusError, Envelope, Link, Routed, Target};
+use tg_schemas::codec::ContentType;
+use tg_schemas::limits;
+use tg_schemas::sections::Sections;
+use tg_schemas::{Error, ErrorCode, Headers, Topic};
+use tokio::time::{Instant, timeout_at};
+
+use crate::peer::{Ask, Peer, UNREAD, UNREAD_PAUSE, nobody_reads};
+
+/// Relays that are remembered as made. More flows than that are not busy at once in one process.
+const KNOWN: usize = 4096;
+
+/// A topic whose records go on to the readers of others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Relay {
+    /// Where it is published.
+    pub from: Topic,
+    /// Who gets it.
+    pub to: Vec<Topic>,
+}
+
+/// A relay, the start of the flow that it was made for and the connection that it was made on: a flow that starts anew
+/// has new topics, and a broker may come back without what it had.
+type Made = (Topic, Option<u64>, Option<u64>);
+
+/// Which relays were made.
+#[derive(Default)]
+pub(crate) struct Relays(Mutex<HashSet<Made>>);
+
+impl Peer {
+    /// Writes several messages as one record to the first of these relays, which are made where they are missing.
+    /// `Ok` means: durable, and in the queues of all readers.
+    ///
+    /// # Errors
+    /// [`ErrorCode::TooLarge`] when no message can hold them together, [`ErrorCode::NobodyServes`] when one of the topics
+    /// is not there; else as [`Peer::record`].
+    pub async fn record_together(
+        &self,
+        relays: &[Relay],
+        sections: Sections,
+        ask: Ask,
+    ) -> Result<(), Error> {
+        let Some(first) = relays.first() else {
+            return Err(Error::new(ErrorCode::Internal, "no topic is given"));
+        };
+        let (header, body) = sections.finish();
+        if body.len() > limits::RECORD {
+            return Err(BusError::TooLarge {
+                limit: limits::RECORD,
+            }
+            .into());
+        }
+        let cancel = ask.cancel.clone();
+        let epoch = ask.epoch;
+        let envelope = Envelope {
+            headers: Headers {
+                sections: Some(header),
+                ..self.record_headers(ask)
+            },
+            content_type: ContentType::Avro,
+            body,
+            ..Envelope::default()
+        };
+        let target = Target::Topic(first.from.clone());
+        for _ in 0..=UNREAD {
+            self.relay(relays, epoch).await?;
+            match self.publish_once(&target, &envelope, &cancel).await? {
+                Routed::Queued => return Ok(()),
+                Routed::Unroutable => self.relays().0.lock().clear(),
+            }
+            tokio::time::sleep(UNREAD_PAUSE).await;
+        }
+        Err(nobody_reads())
+    }
+
+    /// Makes relays that are not known to be there.
+    async fn relay(&self, relays: &[Relay], epoch: Option<u64>) -> Result<(), Error> {
+        let until = Instant::now() + self.record_patience();
+        let mut link = self.bus().link();
+        let mut left = relays;
+        while let Some((relay, rest)) = left.split_first() {
+            let connection = match *link.borrow() {
+                Link::Up { generation } => Some(generation),
+                Link::Down | Link::Blocked => None,
+            };
+            let made = (relay.from.clone(), epoch, connection);
+            if self.relays().0.lock().contains(&made) {
+                left = rest;
+                continue;
+            }
+            match self.bus().relay(&relay.from, &relay.to).await {
+                Ok(()) => {
+                    let mut known = self.relays().0.lock();
+                    if known.len() >= KNOWN {
+                        known.clear();
+                    }
+                    known.insert(made);
+                    left = rest;
+                }
+                Err(BusError::Refused) => return Err(nobody_reads()),
+                Err(BusError::Down) if Instant::now() < until => {
+                    let up = link.wait_for(|link| !matches!(link, Link::Down));
+                    let _ = timeout_at(until, up).await;
+                    tokio::time::sleep(UNREAD_PAUSE).await;
+                }
+                Err(fault) => return Err(fault.into()),
+            }
+        }
+        Ok(())
+    }
+}
