@@ -130,6 +130,8 @@ async fn publish(mesh: &Mesh, record: &DeadLetter, body: Bytes) -> Result<(), Er
     let said = codec::encode(record, ContentType::Json)?;
     let envelope = Envelope {
         headers: Headers {
+            // By it the flow service keeps a dead letter once that is delivered twice.
+            id: Some(uuid::Uuid::new_v4().to_string()),
             from: Some(mesh.inbox().to_owned()),
             aside: Some(String::from_utf8_lossy(&said).into_owned()),
             ..Headers::default()

@@ -14,7 +14,10 @@ pub(crate) struct Reading(pub(crate) Arc<Service>);
 #[async_trait]
 impl RecordConsumer<DeadLetter> for Reading {
     async fn consume(&self, cx: Cx, record: DeadLetter) -> Result<(), ConsumeError> {
-        let outcome = self.0.take_in(&cx.mesh, record).await;
+        let outcome = self
+            .0
+            .take_in(&cx.mesh, record, cx.headers.id.clone())
+            .await;
         // Whatever stands in the way, the record stays where it is and comes again.
         outcome.map_err(|error| ConsumeError::Retry { error, after: None })
     }

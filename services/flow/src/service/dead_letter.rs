@@ -34,14 +34,24 @@ const STORED: Duration = Duration::from_secs(10);
 
 impl Service {
     /// Takes a record in that a process dead-lettered.
-    pub(crate) async fn take_in(&self, mesh: &Mesh, record: DeadLetter) -> Result<(), Error> {
+    pub(crate) async fn take_in(
+        &self,
+        mesh: &Mesh,
+        record: DeadLetter,
+        letter: Option<String>,
+    ) -> Result<(), Error> {
         self.reading.fetch_add(1, Ordering::AcqRel);
-        let outcome = self.take(mesh, record).await;
+        let outcome = self.take(mesh, record, letter).await;
         self.reading.fetch_sub(1, Ordering::AcqRel);
         outcome
     }
 
-    async fn take(&self, mesh: &Mesh, record: DeadLetter) -> Result<(), Error> {
+    async fn take(
+        &self,
+        mesh: &Mesh,
+        record: DeadLetter,
+        letter: Option<String>,
+    ) -> Result<(), Error> {
         let headers: Headers = serde_json::from_str(&record.headers).unwrap_or_default();
         let mut reason = Reason::parse(&record.reason).unwrap_or(Reason::Dead);
         let body = record.clone().into_body();
@@ -62,6 +72,7 @@ impl Service {
             headers: record.headers,
             content_type: record.content_type,
             body: body.into(),
+            letter,
         };
         let (workspace, flow) = (kept.workspace.clone(), kept.flow.clone());
         let outcome = self.store().await?.keep(kept).await?;

@@ -252,6 +252,7 @@ impl Stop<'_> {
                     headers: serde_json::to_string(&delivery.envelope.headers).unwrap_or_default(),
                     content_type: delivery.envelope.content_type.as_str().to_owned(),
                     body: delivery.envelope.body.to_vec(),
+                    letter: None,
                 })
                 .collect();
             let counts = self.progress.counts.clone();

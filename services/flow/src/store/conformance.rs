@@ -32,6 +32,7 @@ fn record(reason: Reason, body: &str) -> NewRecord {
         headers: "{}".into(),
         content_type: "application/json".into(),
         body: body.as_bytes().to_vec(),
+        letter: None,
     }
 }
 
@@ -62,6 +63,23 @@ fn refused<T: std::fmt::Debug>(outcome: Result<T, StorageError>) -> tg_schemas::
 async fn sizes(store: &Store, select: Select) -> Vec<i64> {
     let kept = store.list(select).await.unwrap();
     kept.iter().map(|kept| kept.size).collect()
+}
+
+/// Also when what it brought was replayed or discarded meanwhile.
+async fn a_dead_letter_that_comes_again_is_kept_once(open: Open) {
+    let store = room(open, 10, 1000);
+    let brought = |letter: &str| NewRecord {
+        letter: Some(letter.into()),
+        ..record(Reason::Dead, "12")
+    };
+    store.keep(brought("a")).await.unwrap();
+    store.keep(brought("a")).await.unwrap();
+    store.keep(brought("b")).await.unwrap();
+    let kept = store.list(of_flow()).await.unwrap();
+    assert_eq!(kept.len(), 2);
+    store.forget(vec![kept[0].id]).await.unwrap();
+    store.keep(brought("a")).await.unwrap();
+    assert_eq!(sizes(&store, of_flow()).await, [2]);
 }
 
 async fn the_oldest_dead_letters_of_a_flow_go_for_newer_records(open: Open) {
@@ -293,6 +311,7 @@ macro_rules! suite {
 
             suite!(@ $open;
                 epochs_only_grow,
+                a_dead_letter_that_comes_again_is_kept_once,
                 the_oldest_dead_letters_of_a_flow_go_for_newer_records,
                 retries_and_parked_records_never_go_and_fill_their_room_alone,
                 records_are_listed_page_by_page_and_read_one_at_a_time,

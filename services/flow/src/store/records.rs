@@ -56,6 +56,8 @@ pub(crate) struct NewRecord {
     pub(crate) headers: String,
     pub(crate) content_type: String,
     pub(crate) body: Vec<u8>,
+    /// Idempotency key: id of the dead letter that brought it. One that comes again is kept once.
+    pub(crate) letter: Option<String>,
 }
 
 /// A record that is kept.

@@ -21,10 +21,15 @@ impl RecordStore for SqliteFlows {
         let quotas = self.quotas;
         self.db
             .write(move |tx| {
-                let id = insert(tx, &record, false)?;
                 let (workspace, flow) = (&record.workspace, &record.flow);
+                let evicted = if is_new(tx, &record)? {
+                    let id = insert(tx, &record, false)?;
+                    room::evict(tx, quotas, workspace, flow, id)?
+                } else {
+                    0
+                };
                 Ok(Outcome {
-                    evicted: room::evict(tx, quotas, workspace, flow, id)?,
+                    evicted,
                     full: room::is_full(tx, quotas, workspace, flow)?,
                 })
             })
@@ -310,6 +315,23 @@ impl SqliteFlows {
     }
 }
 
+/// How long the id of a dead letter is known, in milliseconds: the broker delivers again what it has no receipt for
+/// as soon as the consumer's connection is gone, or its consumer timeout (30 minutes by default) is over.
+const KNOWN: i64 = 24 * 60 * 60 * 1000;
+
+/// Whether a dead letter was not taken in before; from here on it was.
+fn is_new(tx: &Transaction<'_>, record: &NewRecord) -> Result<bool, StorageError> {
+    let Some(letter) = &record.letter else {
+        return Ok(true);
+    };
+    tx.prepare_cached("DELETE FROM letter WHERE since < ?1")?
+        .execute([record.since.saturating_sub(KNOWN)])?;
+    let added = tx
+        .prepare_cached("INSERT OR IGNORE INTO letter VALUES (?1, ?2)")?
+        .execute(params![letter, record.since])?;
+    Ok(added > 0)
+}
+
 fn insert(tx: &Transaction<'_>, record: &NewRecord, unsettled: bool) -> Result<i64, StorageError> {
     tx.prepare_cached(
         "INSERT INTO put_aside (workspace, flow, topic, subscription, reason, detail, due, attempt,
@@ -399,6 +421,7 @@ fn kept(row: &Row<'_>) -> Result<Kept, tg_storage::rusqlite::Error> {
             headers: row.get(10)?,
             content_type: row.get(11)?,
             body: row.get(13)?,
+            letter: None,
         },
         size: row.get(12)?,
     })

@@ -72,6 +72,10 @@ CREATE TRIGGER room_moved AFTER UPDATE OF reason ON put_aside WHEN (OLD.reason =
     SET records = records + 1, bytes = bytes + excluded.bytes;
 END;
 CREATE INDEX put_aside_dead ON put_aside (workspace, id) WHERE reason = 'dead';
+", "
+-- Dead letters that were taken in not long ago, so that one that is delivered again is kept once.
+CREATE TABLE letter (id TEXT PRIMARY KEY, since INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX letter_since ON letter (since);
 "];
 
 /// The service's file.
