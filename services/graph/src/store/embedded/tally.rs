@@ -26,6 +26,8 @@ pub(crate) struct Tally {
     workspaces: HashMap<Arc<str>, Usage>,
     /// What the commit under way adds: admitted, and not in the journal yet.
     pending: HashMap<Arc<str>, Usage>,
+    /// The part of it that goes to datasets in memory, of whatever workspace.
+    pending_loaded: Usage,
     counted: HashMap<Arc<str>, Instant>,
 }
 
@@ -33,6 +35,7 @@ impl Tally {
     /// A commit begins: the one before is in the journal.
     pub(crate) fn begin(&mut self) {
         self.pending.clear();
+        self.pending_loaded = Usage::default();
     }
 
     /// Notes that a workspace gets more, if it may.
@@ -43,9 +46,13 @@ impl Tally {
         adds: Usage,
     ) -> Result<(), GraphError> {
         let is_loaded = shared.entries.lock().contains_key(key);
-        if is_loaded {
-            shared.room_for(key, adds)?;
-        }
+        let loaded = if is_loaded {
+            let loaded = self.pending_loaded.and(adds);
+            shared.room_for(key, loaded)?;
+            loaded
+        } else {
+            self.pending_loaded
+        };
         let quota = shared.limits.quota;
         let mut held = self.held(shared, key.workspace())?.and(adds);
         if quota.check(held).is_err() && self.may_count(key.workspace()) {
@@ -56,6 +63,7 @@ impl Tally {
         self.workspaces.insert(key.workspace().into(), held);
         let pending = self.pending.entry(key.workspace().into()).or_default();
         *pending = pending.and(adds);
+        self.pending_loaded = loaded;
         Ok(())
     }
 

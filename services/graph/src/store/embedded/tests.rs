@@ -441,3 +441,34 @@ proptest! {
         })?;
     }
 }
+
+/// Writes that are committed together share the room that there is for all of them.
+#[tokio::test]
+async fn what_is_written_at_once_takes_no_more_memory_than_there_is() {
+    const EACH: usize = 100;
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("graph.db");
+    let mut held = crate::engine::quota::Usage::default();
+    held.quads = 10 * EACH as u64;
+    let limits = Limits {
+        memory: held.memory(),
+        ..Limits::default()
+    };
+    let engine = EmbeddedGraph::open(&path, Durability::Process, limits).unwrap();
+    engine.insert(&key(), quads(0..1)).await.unwrap();
+    assert_eq!(all(&engine, &key()).await.len(), 1, "it is loaded");
+    let writes = (1..=40).map(|n| {
+        let engine = &engine;
+        async move { engine.insert(&key(), quads(n * EACH..(n + 1) * EACH)).await }
+    });
+    let outcomes = futures::future::join_all(writes).await;
+    let refused = outcomes
+        .iter()
+        .filter(|outcome| matches!(outcome, Err(GraphError::GraphMemory { .. })));
+    let (refused, done) = (
+        refused.count(),
+        outcomes.iter().filter(|outcome| outcome.is_ok()).count(),
+    );
+    assert_eq!(refused + done, 40);
+    assert!((1..10).contains(&done), "{done} were written");
+}
