@@ -5,10 +5,10 @@ use std::fmt;
 
 use serde::de::value::{BorrowedStrDeserializer, StrDeserializer};
 use serde::de::{
-    self, DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor,
+    self, DeserializeOwned, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
+    Visitor,
 };
 use serde::forward_to_deserialize_any;
-use serde_json::Value as Json;
 
 use super::plan::{At, Field, Node, Plan, ROOT};
 
@@ -132,6 +132,14 @@ impl<'p, 'b> Datum<'p, '_, 'b> {
         }
     }
 
+    /// What stands here, if anything does.
+    fn here(&mut self) -> Result<Option<&'p Node>, Malformed> {
+        if self.depth > MAX_DEPTH {
+            return Err(Malformed("nested too deeply".to_owned()));
+        }
+        Ok(self.is_some()?.then(|| self.plan.node(self.at)))
+    }
+
     fn inner<'i>(&'i mut self, at: At) -> Datum<'p, 'i, 'b> {
         Datum {
             plan: self.plan,
@@ -145,11 +153,32 @@ impl<'p, 'b> Datum<'p, '_, 'b> {
 impl<'de> Deserializer<'de> for Datum<'_, '_, 'de> {
     type Error = Malformed;
 
-    fn deserialize_any<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Malformed> {
-        if self.depth > MAX_DEPTH {
-            return Err(Malformed("nested too deeply".to_owned()));
+    // Whatever is read here is compiled for every type that is asked for: the kinds of which there are many, objects
+    // and lists, have a way of their own that knows no other.
+    fn deserialize_struct<V: Visitor<'de>>(
+        mut self,
+        name: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Malformed> {
+        match self.here()? {
+            Some(Node::Record(fields)) => visitor.visit_map(Fields {
+                rest: fields,
+                datum: self,
+            }),
+            _ => Err(Malformed(format!("{name} is not an object"))),
         }
-        if !self.is_some()? {
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Malformed> {
+        match self.here()? {
+            Some(Node::Array(item)) => visitor.visit_seq(Blocks::new(*item, self)),
+            _ => Err(Malformed("not a list".to_owned())),
+        }
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Malformed> {
+        if self.here()?.is_none() {
             return visitor.visit_unit();
         }
         match self.plan.node(self.at) {
@@ -165,18 +194,8 @@ impl<'de> Deserializer<'de> for Datum<'_, '_, 'de> {
                 _ => visitor.visit_unit(),
             },
             Node::String => visitor.visit_borrowed_str(text(self.input)?),
-            Node::Array(item) => visitor.visit_seq(Blocks {
-                item: *item,
-                left: 0,
-                ended: false,
-                datum: self,
-            }),
-            Node::Map(value) => visitor.visit_map(Blocks {
-                item: *value,
-                left: 0,
-                ended: false,
-                datum: self,
-            }),
+            Node::Array(item) => visitor.visit_seq(Blocks::new(*item, self)),
+            Node::Map(value) => visitor.visit_map(Blocks::new(*value, self)),
             Node::Record(fields) => visitor.visit_map(Fields {
                 rest: fields,
                 datum: self,
@@ -222,7 +241,7 @@ impl<'de> Deserializer<'de> for Datum<'_, '_, 'de> {
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
-        unit_struct seq tuple tuple_struct map struct identifier ignored_any
+        unit_struct tuple tuple_struct map identifier ignored_any
     }
 }
 
@@ -234,7 +253,16 @@ struct Blocks<'p, 'i, 'b> {
     datum: Datum<'p, 'i, 'b>,
 }
 
-impl Blocks<'_, '_, '_> {
+impl<'p, 'i, 'b> Blocks<'p, 'i, 'b> {
+    fn new(item: At, datum: Datum<'p, 'i, 'b>) -> Self {
+        Self {
+            item,
+            left: 0,
+            ended: false,
+            datum,
+        }
+    }
+
     fn has_next(&mut self) -> Result<bool, Malformed> {
         if self.left == 0 && !self.ended {
             self.left = block(self.datum.input)?;
@@ -308,11 +336,14 @@ impl<'de> MapAccess<'de> for Fields<'_, '_, 'de> {
         if !field.free {
             return seed.deserialize(place);
         }
-        let json = if place.is_some()? {
-            serde_json::from_str(text(place.input)?).unwrap_or(Json::Null)
+        let free = if place.is_some()? {
+            text(place.input)?
         } else {
-            Json::Null
+            ""
         };
-        Ok(seed.deserialize(json)?)
+        // In the one form of JSON that every message is read from anyhow.
+        let known = serde_json::from_slice::<IgnoredAny>(free.as_bytes()).is_ok();
+        let json = if known { free.as_bytes() } else { b"null" };
+        Ok(seed.deserialize(&mut serde_json::Deserializer::from_slice(json))?)
     }
 }
