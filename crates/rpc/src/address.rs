@@ -1,4 +1,4 @@
-//! Where the rest of an answer goes.
+//! Where the rest of an answer goes, and where its asker stands.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,4 +18,13 @@ pub struct ReplyAddress {
     pub detach: bool,
     /// Foreign asker: parts are not numbered and go to a topic.
     pub foreign: bool,
+}
+
+/// Where the asker of an answer stands that another process began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It lacks the parts from this one on.
+    Lacks(u64),
+    /// It does not wait any more.
+    Gone,
 }

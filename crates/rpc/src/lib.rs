@@ -29,7 +29,7 @@ pub mod server;
 pub mod together;
 pub mod window;
 
-pub use address::ReplyAddress;
+pub use address::{ReplyAddress, Standing};
 pub use answer::Answer;
 pub use client::RequestClient;
 pub use deadline::Deadline;
@@ -37,5 +37,5 @@ pub use peer::{Ask, Peer, PeerOptions};
 pub use port::Port;
 pub use reorder::interrupted;
 pub use responder::Responder;
-pub use server::{ReplyServer, ReplyStream, Standing};
+pub use server::{ReplyServer, ReplyStream};
 pub use together::Relay;

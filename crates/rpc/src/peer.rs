@@ -13,13 +13,13 @@ use tg_schemas::{Class, Error, ErrorCode, Frame, Headers, Message, Reply, Topic,
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::address::ReplyAddress;
+use crate::address::{ReplyAddress, Standing};
 use crate::answer::Answer;
 use crate::client::{NewQuestion, RequestClient};
 use crate::deadline::{Deadline, GAP, QUESTION, STREAM};
 use crate::port::Port;
 use crate::responder::Responder;
-use crate::server::{ReplyServer, Standing};
+use crate::server::ReplyServer;
 use crate::together::Relays;
 
 /// How often a record is published again that no queue took, though it must be read, and the pause before.

@@ -14,7 +14,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::address::ReplyAddress;
+use crate::address::{ReplyAddress, Standing};
 use crate::deadline::Deadline;
 use crate::joined::join;
 use crate::port::Port;
@@ -130,15 +130,6 @@ impl ReplyStream {
             ..Envelope::default()
         }
     }
-}
-
-/// Where the asker of an answer stands that another process began.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
-    /// It lacks the parts from this one on.
-    Lacks(u64),
-    /// It does not wait any more.
-    Gone,
 }
 
 type Told = watch::Sender<Option<Standing>>;
