@@ -23,6 +23,7 @@ mod exchange;
 mod joined;
 pub mod peer;
 pub mod port;
+pub(crate) mod relays;
 pub(crate) mod reorder;
 pub mod responder;
 pub mod server;

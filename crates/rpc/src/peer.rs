@@ -18,9 +18,9 @@ use crate::answer::Answer;
 use crate::client::{NewQuestion, RequestClient};
 use crate::deadline::{Deadline, GAP, QUESTION, STREAM};
 use crate::port::Port;
+use crate::relays::Relays;
 use crate::responder::Responder;
 use crate::server::ReplyServer;
-use crate::together::Relays;
 
 /// How often a record is published again that no queue took, though it must be read, and the pause before.
 pub(crate) const UNREAD: u32 = 10;

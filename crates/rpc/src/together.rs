@@ -1,8 +1,5 @@
 //! Several messages as one record: durable together, with one confirmation, each for readers of its own.
 
-use std::collections::HashSet;
-
-use parking_lot::Mutex;
 use tg_bus::{BusError, Envelope, Link, Routed, Target};
 use tg_schemas::codec::ContentType;
 use tg_schemas::limits;
@@ -12,9 +9,6 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::peer::{Ask, Peer, UNREAD, UNREAD_PAUSE, nobody_reads};
 
-/// Relays that are remembered as made. More flows than that are not busy at once in one process.
-const KNOWN: usize = 4096;
-
 /// A topic whose records go on to the readers of others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relay {
@@ -23,14 +17,6 @@ pub struct Relay {
     /// Who gets it.
     pub to: Vec<Topic>,
 }
-
-/// A relay, the start of the flow that it was made for and the connection that it was made on: a flow that starts anew
-/// has new topics, and a broker may come back without what it had.
-type Made = (Topic, Option<u64>, Option<u64>);
-
-/// Which relays were made.
-#[derive(Default)]
-pub(crate) struct Relays(Mutex<HashSet<Made>>);
 
 impl Peer {
     /// Writes several messages as one record to the first of these relays, which are made where they are missing.
@@ -71,7 +57,7 @@ impl Peer {
             self.relay(relays, epoch).await?;
             match self.publish_once(&target, &envelope, &cancel).await? {
                 Routed::Queued => return Ok(()),
-                Routed::Unroutable => self.relays().0.lock().clear(),
+                Routed::Unroutable => self.relays().forget(),
             }
             tokio::time::sleep(UNREAD_PAUSE).await;
         }
@@ -89,17 +75,13 @@ impl Peer {
                 Link::Down | Link::Blocked => None,
             };
             let made = (relay.from.clone(), epoch, connection);
-            if self.relays().0.lock().contains(&made) {
+            if self.relays().has(&made) {
                 left = rest;
                 continue;
             }
             match self.bus().relay(&relay.from, &relay.to).await {
                 Ok(()) => {
-                    let mut known = self.relays().0.lock();
-                    if known.len() >= KNOWN {
-                        known.clear();
-                    }
-                    known.insert(made);
+                    self.relays().note(made);
                     left = rest;
                 }
                 Err(BusError::Refused) => return Err(nobody_reads()),
