@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use futures::FutureExt;
+use futures::{FutureExt, StreamExt};
 use lapin::message::DeliveryResult;
 use lapin::options::{
     BasicAckOptions, BasicCancelOptions, BasicConsumeOptions, BasicRejectOptions,
@@ -104,6 +104,16 @@ impl Ear {
     /// Whether it was stopped.
     pub(super) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Acquire)
+    }
+
+    fn deliver(&self, runtime: &Handle, delivery: lapin::message::Delivery) {
+        let record = self.source.prefetch().is_some();
+        let delivery = to_delivery(delivery, record);
+        let _context = runtime.enter();
+        // A faulty sink must not take the connection with it.
+        if catch_unwind(AssertUnwindSafe(|| self.sink.deliver(delivery))).is_err() {
+            tracing::error!("a consumer panicked while it took a message");
+        }
     }
 }
 
@@ -245,17 +255,22 @@ impl Registry {
         Ok(queue)
     }
 
-    /// Stops a consumer: nothing is delivered once this returns.
+    /// Stops a consumer: nothing is delivered once this returns, and all that the broker sent before is.
     pub(super) async fn stop(&self, session: Option<&Session>, entry: &Entry) {
         entry.stopped.store(true, Ordering::Release);
         self.entries.lock().remove(&entry.id);
         let live = entry.live.lock().await.take();
-        if let Some(live) = live {
+        if let Some(mut live) = live {
             let tag = live.consumer.tag();
             let cancel = live
                 .channel
                 .basic_cancel(tag, BasicCancelOptions::default());
             let _ = timeout(PATIENCE, cancel).await;
+            // The library stops calling the delegate when the cancel goes out. What came until the broker heard of it
+            // stays with the consumer, where nobody would settle it.
+            while let Some(Some(Ok(delivery))) = live.consumer.next().now_or_never() {
+                entry.deliver(&self.runtime, delivery);
+            }
         }
         if let (Source::Inbox(name), Some(session)) = (&entry.source, session) {
             let _ = topology::delete_queue(session, name, Delete::Always).await;
@@ -312,7 +327,7 @@ struct Delegate {
 impl ConsumerDelegate for Delegate {
     fn on_new_delivery(&self, result: DeliveryResult) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         match (result, &self.ear) {
-            (Ok(Some(delivery)), Some(ear)) => self.deliver(ear, delivery),
+            (Ok(Some(delivery)), Some(ear)) => ear.deliver(&self.runtime, delivery),
             (Ok(None), Some(ear)) if !ear.stopped.load(Ordering::Acquire) => {
                 self.lost.push(self.generation, ear.id);
             }
@@ -328,18 +343,6 @@ impl Drop for Delegate {
         // The library holds locks here, and whatever ends with a sink may come back to it.
         let ear = self.ear.take();
         self.runtime.spawn(async move { drop(ear) });
-    }
-}
-
-impl Delegate {
-    fn deliver(&self, ear: &Ear, delivery: lapin::message::Delivery) {
-        let record = ear.source.prefetch().is_some();
-        let delivery = to_delivery(delivery, record);
-        let _context = self.runtime.enter();
-        // A faulty sink must not take the connection with it.
-        if catch_unwind(AssertUnwindSafe(|| ear.sink.deliver(delivery))).is_err() {
-            tracing::error!("a consumer panicked while it took a message");
-        }
     }
 }
 

@@ -2,9 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::future::join_all;
-use tg_bus::bus::{Bus, BusError, Delete, Deleted, Envelope, Mode, PublishMode, Routed, Target};
+use tg_bus::bus::{
+    Bus, BusError, Consume, Delete, Deleted, Delivery, Envelope, Mode, PublishMode, Routed, Sink,
+    Target,
+};
 use tg_schemas::Headers;
 use tg_schemas::codec::ContentType;
 use tg_schemas::topic::Class;
@@ -19,6 +23,7 @@ macro_rules! suite {
             prefetch_bounds_what_is_handed_out
             what_is_dropped_comes_again_first
             a_stopped_consumer_keeps_what_it_holds
+            what_is_on_its_way_to_a_consumer_that_stops_is_not_lost
             questions_go_to_one_replica_each
             an_unserved_question_goes_nowhere
             every_listener_gets_a_notice
@@ -305,6 +310,43 @@ pub async fn topics_go_when_nothing_is_bound(world: World) {
         .await
         .unwrap();
     bus.send(&topic, "back").await;
+}
+
+/// Takes everything at once.
+#[derive(Default)]
+struct Taker(AtomicU64);
+
+impl Sink for Taker {
+    fn deliver(&self, delivery: Delivery) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        delivery.ack();
+    }
+}
+
+pub async fn what_is_on_its_way_to_a_consumer_that_stops_is_not_lost(world: World) {
+    const RECORDS: u64 = 200;
+    let bus = world.connect().await;
+    let topic = topic(Class::Flow);
+    let queue = sub(&topic, "reader");
+    bus.declare(&[], std::slice::from_ref(&queue))
+        .await
+        .unwrap();
+    for round in 0..10 {
+        let sent = (0..RECORDS).map(|_| bus.send(&topic, "record"));
+        join_all(sent).await;
+        let taker = Arc::new(Taker::default());
+        let consumer = bus.consume(&queue, Consume::prefetch(8), taker.clone());
+        let consumer = within(consumer).await.unwrap();
+        until(async || taker.0.load(Ordering::SeqCst) > 20).await;
+        within(consumer.stop()).await;
+        let taken = taker.0.load(Ordering::SeqCst);
+        let mut left = 0;
+        while let Some(delivery) = within(bus.take(&queue)).await.unwrap() {
+            left += 1;
+            delivery.ack();
+        }
+        assert_eq!(taken + left, RECORDS, "round {round}: {taken} were taken");
+    }
 }
 
 pub async fn a_deleted_queue_is_gone_with_its_messages(world: World) {
