@@ -32,6 +32,8 @@ pub enum Heard {
     Frame(Value),
     /// A frame of the import socket.
     Import(Value),
+    /// The client has read what an export that goes on had sent.
+    Read,
     /// The client closed a socket in good form.
     Closed,
 }
@@ -303,7 +305,8 @@ async fn import(
     upgrade.on_upgrade(move |socket| async move { take(inner, flow, ack, socket).await })
 }
 
-/// Two records, then the end that the flow is named after: `stopped`, `broken`, or none at all.
+/// Two records, then the end that the flow is named after: `stopped`, `broken`, or none at all. Where none is, a ping
+/// follows the records: the client answers it once it has read them.
 async fn export(
     State(inner): State<Arc<Inner>>,
     Path((flow, kind)): Path<(String, String)>,
@@ -327,19 +330,21 @@ async fn export(
             });
             let _ = socket.send(Message::text(frame.to_string())).await;
         }
-        let code = match flow.as_str() {
-            "stopped" => Some(1001),
-            "broken" => Some(1011),
-            _ => None,
+        let close = |code| {
+            let reason = "that is all".into();
+            Message::Close(Some(CloseFrame { code, reason }))
         };
-        if let Some(code) = code {
-            let goodbye = CloseFrame {
-                code,
-                reason: "that is all".into(),
-            };
-            let _ = socket.send(Message::Close(Some(goodbye))).await;
+        let end = match flow.as_str() {
+            "stopped" => close(1001),
+            "broken" => close(1011),
+            _ => Message::Ping(Bytes::new()),
+        };
+        let _ = socket.send(end).await;
+        while let Some(Ok(message)) = socket.recv().await {
+            if matches!(message, Message::Pong(_)) {
+                inner.hear(Heard::Read);
+            }
         }
-        while socket.recv().await.is_some_and(|message| message.is_ok()) {}
         inner.hear(Heard::Closed);
     })
 }
