@@ -8,7 +8,6 @@ use tg_mesh::bus::{
     Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link, Mode,
     PublishMode, QueueState, Routed, Sink, Target,
 };
-use tg_mesh::embedded::EmbeddedBus;
 use tg_schemas::{Subscription, Topic};
 use tokio::sync::watch;
 
@@ -34,7 +33,7 @@ impl Fuse {
 }
 
 pub struct FusedBus {
-    pub inner: EmbeddedBus,
+    pub inner: Arc<dyn Bus>,
     pub fuse: Fuse,
 }
 

@@ -3,17 +3,24 @@
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::bus::Fuse;
+use tg_testkit::bus::until;
+use tg_testkit::place::Place;
+
 use crate::harness::{World, request};
 
 const RECORDS: usize = 5;
 const DIR: &str = "TG_TEST_CRASH_DIR";
+const BROKER: &str = "TG_TEST_CRASH_BROKER";
 const STEPS: &str = "TG_TEST_CRASH_STEPS";
 const OPERATION: &str = "TG_TEST_CRASH_OPERATION";
 
 /// Runs `operation` in a process of its own that dies after so many steps. `false` when it lived.
 fn dies(world: &World, steps: i64, operation: &str) -> bool {
-    let status = Command::new(std::env::current_exe().expect("this test"))
+    let mut command = Command::new(std::env::current_exe().expect("this test"));
+    if let Place::RabbitMq(url) = &world.place {
+        command.env(BROKER, url);
+    }
+    let status = command
         .args(["--exact", "crash::victim", "--ignored"])
         .env(DIR, &world.dir)
         .env(STEPS, steps.to_string())
@@ -38,9 +45,9 @@ async fn victim() {
         variable(OPERATION),
         variable(STEPS).parse().expect("a number"),
     );
-    let world = World::at(PathBuf::from(variable(DIR)));
-    let fuse = Fuse::unlimited();
-    let process = world.fused(&fuse, None).await;
+    let place = std::env::var(BROKER).map_or_else(|_| Place::embedded(), Place::RabbitMq);
+    let world = World::at(place, PathBuf::from(variable(DIR)));
+    let process = world.fused(None).await;
     let mut asked = request(&operation, "f", &[]);
     asked.blueprint_name = "b".to_owned();
     asked.description = "a test".to_owned();
@@ -53,18 +60,17 @@ async fn victim() {
             .parameters
             .insert("drain".to_owned(), "park".to_owned());
     }
-    fuse.light(steps);
+    world.fuse.light(steps);
     process.ask(asked).await.expect("an answer");
-    fuse.light(i64::MAX);
+    world.fuse.light(i64::MAX);
 }
 
-#[tokio::test]
-async fn a_stop_is_finished_by_the_next_process() {
+async fn a_stop_is_finished_by_the_next_process(place: Place) {
     let mut steps = 0;
     loop {
-        let world = World::new();
+        let world = World::new(place.another().await);
         let died = dies(&world, steps, "stop-flow");
-        let world = World::at(world.dir.clone()).owning(world);
+        let world = world.again();
         let begun = world
             .config
             .get("w", "flow", "f")
@@ -73,9 +79,8 @@ async fn a_stop_is_finished_by_the_next_process() {
         if !begun {
             process.stop_flow("f", "park").await.expect("a stop");
         }
-        process
-            .until(|mesh| mesh.config().get("w", "flow", "f").is_none())
-            .await;
+        // The store is asked: what the process knows of it may be older than the flow.
+        until(async || world.config.get("w", "flow", "f").is_none()).await;
         assert_eq!(
             process.waiting("f").await,
             None,
@@ -102,13 +107,12 @@ async fn a_stop_is_finished_by_the_next_process() {
     assert!(steps > 10, "only {steps} steps were tried");
 }
 
-#[tokio::test]
-async fn a_start_is_finished_by_the_next_process() {
+async fn a_start_is_finished_by_the_next_process(place: Place) {
     let mut steps = 0;
     loop {
-        let world = World::new();
+        let world = World::new(place.another().await);
         let died = dies(&world, steps, "start-flow");
-        let world = World::at(world.dir.clone()).owning(world);
+        let world = world.again();
         let process = world.process(None).await;
         if world.config.get("w", "flow", "f").is_some() {
             let runs = |record: &str| !record.contains("starting");
@@ -133,3 +137,8 @@ async fn a_start_is_finished_by_the_next_process() {
     }
     assert!(steps > 3, "only {steps} steps were tried");
 }
+
+tg_testkit::on_both_buses!(
+    a_stop_is_finished_by_the_next_process,
+    a_start_is_finished_by_the_next_process,
+);

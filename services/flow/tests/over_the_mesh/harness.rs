@@ -14,10 +14,11 @@ use tg_schemas::msg::{FlowRequest, FlowResponse, Metadata, Triples};
 use tg_schemas::processors;
 use tg_schemas::{Class, Error, ErrorCode, FlowId, Subscription, Topic, WorkspaceId};
 use tg_storage::Durability;
+use tg_testkit::config::Config;
+use tg_testkit::place::Place;
 use tokio::sync::{Notify, Semaphore};
 
 use crate::bus::{Fuse, FusedBus};
-use crate::config::FakeConfig;
 
 pub const WAIT: Duration = Duration::from_secs(20);
 
@@ -101,71 +102,83 @@ pub struct Process {
 
 /// What outlives processes.
 pub struct World {
+    pub place: Place,
     pub dir: PathBuf,
-    pub config: FakeConfig,
+    pub config: Arc<Config>,
     /// Room for dead letters.
     pub options: Options,
+    /// Burns with each write of the configuration, and on a fused bus.
+    pub fuse: Fuse,
     /// Removes the directory in the end, unless this is a child.
     owned: Option<tempfile::TempDir>,
 }
 
 impl World {
-    pub fn new() -> Self {
+    pub fn new(place: Place) -> Self {
         let owned = tempfile::tempdir().expect("a directory");
-        let dir = owned.path().to_owned();
-        let config = FakeConfig::open(dir.join("config.json"));
-        config.set("__workspaces__", "workspace", "w", r#"{"enabled": true}"#);
+        let mut world = Self::at(place, owned.path().to_owned());
+        world.owned = Some(owned);
+        let config = &world.config;
+        config.register("w");
         config.set("w", "flow-blueprint", "b", &blueprint().to_string());
-        Self {
-            dir,
-            config,
-            options: Options::default(),
-            owned: Some(owned),
-        }
+        world
     }
 
     /// As another process left it.
-    pub fn at(dir: PathBuf) -> Self {
-        let config = FakeConfig::open(dir.join("config.json"));
+    pub fn at(place: Place, dir: PathBuf) -> Self {
+        let fuse = Fuse::unlimited();
+        let burns = fuse.clone();
+        let config = Config::kept_in(dir.join("config.json")).watched(move |_, _| burns.burn());
         Self {
+            place,
             dir,
-            config,
+            config: Arc::new(config),
             options: Options::default(),
+            fuse,
             owned: None,
         }
     }
 
-    /// Keeps the directory of another view alive.
-    pub fn owning(mut self, other: Self) -> Self {
-        self.owned = other.owned;
-        self
+    /// The same as another process left it.
+    pub fn again(mut self) -> Self {
+        let mut again = Self::at(self.place.clone(), self.dir.clone());
+        again.owned = self.owned.take();
+        again
     }
 
-    pub fn bus(&self) -> EmbeddedBus {
-        EmbeddedBus::open(&self.dir.join("bus"), Durability::Process).expect("a bus")
+    /// A bus that keeps its records.
+    async fn bus(&self) -> Arc<dyn Bus> {
+        match &self.place {
+            Place::Embedded(_) => {
+                let bus = EmbeddedBus::open(&self.dir.join("bus"), Durability::Process);
+                Arc::new(bus.expect("a bus"))
+            }
+            Place::RabbitMq(_) => self.place.connect().await,
+        }
     }
 
-    /// A process on a bus that keeps its records; `reader` is absent where nobody reads triples.
+    /// A process; `reader` is absent where nobody reads triples.
     pub async fn process(&self, reader: Option<Arc<Reader>>) -> Process {
-        let bus = Arc::new(self.bus());
-        self.start(bus, Fuse::unlimited(), reader).await
+        self.start(self.bus().await, reader).await
     }
 
-    pub async fn fused(&self, fuse: &Fuse, reader: Option<Arc<Reader>>) -> Process {
+    /// A process that dies when the fuse has burnt down.
+    pub async fn fused(&self, reader: Option<Arc<Reader>>) -> Process {
         let bus = Arc::new(FusedBus {
-            inner: self.bus(),
-            fuse: fuse.clone(),
+            inner: self.bus().await,
+            fuse: self.fuse.clone(),
         });
-        self.start(bus, fuse.clone(), reader).await
+        self.start(bus, reader).await
     }
 
-    async fn start(&self, bus: Arc<dyn Bus>, fuse: Fuse, reader: Option<Arc<Reader>>) -> Process {
+    async fn start(&self, bus: Arc<dyn Bus>, reader: Option<Arc<Reader>>) -> Process {
         let mesh = Host::start(bus, MeshOptions::default())
             .await
             .expect("a mesh");
-        mesh.host(self.config.processor(fuse))
-            .await
-            .expect("config");
+        let config = Processor::new("config-svc")
+            .serves_system("config", self.config.clone())
+            .exclusive();
+        mesh.host(config).await.expect("config");
         let options = Options {
             data_dir: self.dir.clone(),
             waits: Waits {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tg_mesh::bus::{Envelope, PublishMode, Routed, Target};
 use tg_schemas::ErrorCode;
+use tg_testkit::place::Place;
 
 use crate::harness::{Reader, WAIT, World, blueprint, request, topic};
 
@@ -14,9 +15,8 @@ fn epoch(world: &World, flow: &str) -> u64 {
     record["epoch"].as_u64().expect("an epoch")
 }
 
-#[tokio::test]
-async fn a_flow_starts_once_and_its_processors_attach() {
-    let world = World::new();
+async fn a_flow_starts_once_and_its_processors_attach(place: Place) {
+    let world = World::new(place);
     let reader = Reader::open();
     let process = world.process(Some(reader.clone())).await;
     let said = process
@@ -64,9 +64,8 @@ async fn a_flow_starts_once_and_its_processors_attach() {
     process.stop().await;
 }
 
-#[tokio::test]
-async fn what_cannot_be_started_is_refused_in_words() {
-    let world = World::new();
+async fn what_cannot_be_started_is_refused_in_words(place: Place) {
+    let world = World::new(place);
     let process = world.process(None).await;
     for (flow, blueprint, parameters, text) in [
         ("", "b", vec![], "No flow ID"),
@@ -118,9 +117,8 @@ async fn what_cannot_be_started_is_refused_in_words() {
     process.stop().await;
 }
 
-#[tokio::test]
-async fn a_stop_that_waits_lets_the_processors_finish() {
-    let world = World::new();
+async fn a_stop_that_waits_lets_the_processors_finish(place: Place) {
+    let world = World::new(place);
     let reader = Reader::with(0);
     let process = world.process(Some(reader.clone())).await;
     process.start_flow("f").await.unwrap();
@@ -166,10 +164,9 @@ async fn a_stop_that_waits_lets_the_processors_finish() {
 }
 
 /// Somebody writes all the time: each record that was accepted is finished or parked, and counted once.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_receipt_adds_up_while_somebody_writes() {
+async fn a_receipt_adds_up_while_somebody_writes(place: Place) {
     for (drain, most) in [("wait", 500), ("park", 100_000), ("discard", 100_000)] {
-        let world = World::new();
+        let world = World::new(place.another().await);
         let reader = Reader::with(0);
         let process = world.process(Some(reader.clone())).await;
         process.start_flow("f").await.unwrap();
@@ -220,9 +217,8 @@ async fn a_receipt_adds_up_while_somebody_writes() {
     }
 }
 
-#[tokio::test]
-async fn a_second_asker_hears_of_the_same_stop() {
-    let world = World::new();
+async fn a_second_asker_hears_of_the_same_stop(place: Place) {
+    let world = World::new(place);
     let process = world.process(Some(Reader::open())).await;
     process.start_flow("f").await.unwrap();
     let (one, two) = tokio::join!(
@@ -233,9 +229,8 @@ async fn a_second_asker_hears_of_the_same_stop() {
     process.stop().await;
 }
 
-#[tokio::test]
-async fn a_blueprint_in_use_stays_and_a_flow_without_one_stops() {
-    let world = World::new();
+async fn a_blueprint_in_use_stays_and_a_flow_without_one_stops(place: Place) {
+    let world = World::new(place);
     let process = world.process(None).await;
     process.start_flow("f").await.unwrap();
     let mut delete = request("delete-blueprint", "", &[]);
@@ -250,9 +245,8 @@ async fn a_blueprint_in_use_stays_and_a_flow_without_one_stops() {
     process.stop().await;
 }
 
-#[tokio::test]
-async fn a_dry_run_changes_nothing() {
-    let world = World::new();
+async fn a_dry_run_changes_nothing(place: Place) {
+    let world = World::new(place);
     let process = world.process(None).await;
     process.start_flow("f").await.unwrap();
     process.send("f", "one", 0).await;
@@ -272,9 +266,8 @@ async fn a_dry_run_changes_nothing() {
     process.stop().await;
 }
 
-#[tokio::test]
-async fn operators_are_told_what_is_missing() {
-    let world = World::new();
+async fn operators_are_told_what_is_missing(place: Place) {
+    let world = World::new(place);
     let process = world.process(Some(Reader::open())).await;
     process.start_flow("f").await.unwrap();
     let reasons = crate::harness::json(&process.ask(request("why", "f", &[])).await.unwrap());
@@ -298,3 +291,14 @@ async fn operators_are_told_what_is_missing() {
     );
     process.stop().await;
 }
+
+tg_testkit::on_both_buses!(
+    a_flow_starts_once_and_its_processors_attach,
+    what_cannot_be_started_is_refused_in_words,
+    a_stop_that_waits_lets_the_processors_finish,
+    a_receipt_adds_up_while_somebody_writes,
+    a_second_asker_hears_of_the_same_stop,
+    a_blueprint_in_use_stays_and_a_flow_without_one_stops,
+    a_dry_run_changes_nothing,
+    operators_are_told_what_is_missing,
+);

@@ -1,8 +1,7 @@
-//! The flow service on the embedded bus: what start-flow and stop-flow promise, also when the process dies
-//! at any point between.
+//! The flow service on both buses: what start-flow and stop-flow promise, also when the process dies at any point
+//! between.
 
 mod bus;
-mod config;
 mod crash;
 mod harness;
 mod lifecycle;

@@ -6,12 +6,12 @@ use tg_mesh::{Ask, ConsumeError, dead_letter};
 use tg_schemas::codec::{self, ContentType};
 use tg_schemas::msg::{DeadLetter, Metadata, Triples};
 use tg_schemas::{Error, ErrorCode};
+use tg_testkit::place::Place;
 
 use crate::harness::{Reader, WAIT, World, json, later, queue, request, topic};
 
-#[tokio::test]
-async fn a_record_that_fails_is_tried_again_when_due() {
-    let world = World::new();
+async fn a_record_that_fails_is_tried_again_when_due(place: Place) {
+    let world = World::new(place);
     let reader = Reader::open();
     *reader.fault.lock() = Some(later("not now"));
     let process = world.process(Some(reader.clone())).await;
@@ -23,9 +23,8 @@ async fn a_record_that_fails_is_tried_again_when_due() {
     process.stop().await;
 }
 
-#[tokio::test]
-async fn a_dead_record_is_listed_shown_and_replayed() {
-    let world = World::new();
+async fn a_dead_record_is_listed_shown_and_replayed(place: Place) {
+    let world = World::new(place);
     let reader = Reader::open();
     *reader.fault.lock() = Some(ConsumeError::Dead(Error::new(
         ErrorCode::BadRequest,
@@ -55,9 +54,8 @@ async fn a_dead_record_is_listed_shown_and_replayed() {
     process.stop().await;
 }
 
-#[tokio::test]
-async fn parked_records_replay_under_the_next_start() {
-    let world = World::new();
+async fn parked_records_replay_under_the_next_start(place: Place) {
+    let world = World::new(place);
     // Nobody reads: the queue is there from the start all the same.
     let process = world.process(None).await;
     process.start_flow("f").await.unwrap();
@@ -98,9 +96,8 @@ async fn parked_records_replay_under_the_next_start() {
     process.stop().await;
 }
 
-#[tokio::test]
-async fn discard_throws_away_and_says_so() {
-    let world = World::new();
+async fn discard_throws_away_and_says_so(place: Place) {
+    let world = World::new(place);
     let process = world.process(None).await;
     process.start_flow("f").await.unwrap();
     for n in 0..7 {
@@ -115,9 +112,8 @@ async fn discard_throws_away_and_says_so() {
     process.stop().await;
 }
 
-#[tokio::test]
-async fn retries_that_wait_are_parked_by_a_stop() {
-    let world = World::new();
+async fn retries_that_wait_are_parked_by_a_stop(place: Place) {
+    let world = World::new(place);
     let reader = Reader::open();
     let long = ConsumeError::Retry {
         error: Error::new(ErrorCode::Storage, "later"),
@@ -139,9 +135,8 @@ async fn retries_that_wait_are_parked_by_a_stop() {
 
 /// A flow's room is full of retries: its records stay in their queue, those of other flows do not notice, and a stop
 /// says so before it begins.
-#[tokio::test]
-async fn a_full_room_holds_its_own_records_back_and_nobody_elses() {
-    let mut world = World::new();
+async fn a_full_room_holds_its_own_records_back_and_nobody_elses(place: Place) {
+    let mut world = World::new(place);
     (
         world.options.dead_letter_records,
         world.options.dead_letter_mb,
@@ -178,9 +173,8 @@ async fn a_full_room_holds_its_own_records_back_and_nobody_elses() {
     process.stop().await;
 }
 
-#[tokio::test]
-async fn a_stop_that_has_no_room_says_so_and_changes_nothing() {
-    let mut world = World::new();
+async fn a_stop_that_has_no_room_says_so_and_changes_nothing(place: Place) {
+    let mut world = World::new(place);
     (
         world.options.dead_letter_records,
         world.options.dead_letter_mb,
@@ -204,9 +198,8 @@ async fn a_stop_that_has_no_room_says_so_and_changes_nothing() {
 }
 
 /// A record as the release before put it aside: one message, the body as base64 text.
-#[tokio::test]
-async fn records_that_the_release_before_dead_letter_are_kept_and_replayed() {
-    let world = World::new();
+async fn records_that_the_release_before_dead_letter_are_kept_and_replayed(place: Place) {
+    let world = World::new(place);
     let reader = Reader::open();
     let process = world.process(Some(reader.clone())).await;
     process.start_flow("f").await.unwrap();
@@ -241,9 +234,8 @@ async fn records_that_the_release_before_dead_letter_are_kept_and_replayed() {
     process.stop().await;
 }
 
-#[tokio::test]
-async fn records_are_listed_page_by_page() {
-    let world = World::new();
+async fn records_are_listed_page_by_page(place: Place) {
+    let world = World::new(place);
     let process = world.process(None).await;
     process.start_flow("f").await.unwrap();
     for n in 0..5 {
@@ -265,3 +257,15 @@ async fn records_are_listed_page_by_page() {
     assert_eq!(pages, [2, 2, 1, 0]);
     process.stop().await;
 }
+
+tg_testkit::on_both_buses!(
+    a_record_that_fails_is_tried_again_when_due,
+    a_dead_record_is_listed_shown_and_replayed,
+    parked_records_replay_under_the_next_start,
+    discard_throws_away_and_says_so,
+    retries_that_wait_are_parked_by_a_stop,
+    a_full_room_holds_its_own_records_back_and_nobody_elses,
+    a_stop_that_has_no_room_says_so_and_changes_nothing,
+    records_that_the_release_before_dead_letter_are_kept_and_replayed,
+    records_are_listed_page_by_page,
+);
