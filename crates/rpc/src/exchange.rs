@@ -13,7 +13,8 @@ use crate::reorder::{Part, Reorder, interrupted};
 
 /// Silence of a server that has just spoken (it sends a heartbeat after 300 ms).
 const FIRST_SIGN: Duration = Duration::from_millis(1500);
-/// Silence after a question was asked, while nobody is known to have it; doubles each time it is asked again.
+/// Silence after a question was asked, while nobody is known to have it; doubles each time it is asked again, until a
+/// part of an answer comes.
 const FIRST_ANSWER: Duration = Duration::from_millis(700);
 /// Longest silence: more than two of the server's longest pauses.
 const LONGEST_SILENCE: Duration = Duration::from_secs(12);
@@ -236,6 +237,8 @@ impl Exchange {
                     return Heard::default();
                 };
                 self.set_patience(|_| FIRST_SIGN);
+                // It is answered: should it be asked again after all, that may be lost, too.
+                self.patience = FIRST_ANSWER;
                 for (seq, part, last) in joined::split(seq, envelope, frame == Frame::Last) {
                     self.accept(seq, (part, last), now);
                 }

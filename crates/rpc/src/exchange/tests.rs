@@ -73,6 +73,25 @@ async fn a_part_makes_patience_short_again() {
     assert_eq!(exchange.look(Instant::now(), false), Look::AskAgain);
 }
 
+/// Over a bus that loses much, a long answer needs to be asked for several times: what was lost before says nothing of
+/// what comes.
+#[tokio::test(start_paused = true)]
+async fn a_part_makes_the_pauses_between_questions_short_again() {
+    let mut exchange = asked();
+    for seq in 0..4 {
+        exchange.hear(frame("a", Frame::Part, seq), Instant::now());
+        advance(1501 * MS).await;
+        for pause in [700, 1400] {
+            assert_eq!(exchange.look(Instant::now(), false), Look::AskAgain);
+            while !matches!(exchange.read(), Next::Ask) {}
+            exchange.asked(Instant::now());
+            advance(pause * MS).await;
+            assert_eq!(exchange.look(Instant::now(), false), Look::Fine);
+            advance(MS).await;
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_gap_is_asked_for_by_number_until_it_is_filled() {
     let mut exchange = asked();
