@@ -175,8 +175,8 @@ impl World {
         let mesh = Host::start(bus, MeshOptions::default())
             .await
             .expect("a mesh");
-        let config = Processor::new("config-svc")
-            .serves_system("config", self.config.clone())
+        let config = Processor::new(processors::config_svc::PROCESSOR)
+            .serves(processors::config_svc::CONFIG, self.config.clone())
             .exclusive();
         mesh.host(config).await.expect("config");
         let options = Options {
