@@ -1,15 +1,16 @@
-//! A question that is asked again under its id when its answer is over: it is answered again. On both buses.
+//! A question that is asked again under its id when its answer is over: it is answered again.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tg_mesh::{Ask, Cx, Host, MeshOptions, RequestHandler, Responder};
+use tg_mesh::{Ask, Cx, Host, RequestHandler, Responder};
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
 use tg_schemas::{Class, Error, Topic};
 use tg_testkit::bus::within;
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
+use crate::dialogs::mesh;
 use crate::serving::serving;
 
 /// Parts of an answer: more than an asker takes before it says what it has used up.
@@ -37,11 +38,6 @@ impl RequestHandler<TextCompletionRequest, TextCompletionResponse> for Words {
     }
 }
 
-async fn host(place: &Place) -> Host {
-    let bus = place.connect().await;
-    Host::start(bus, MeshOptions::default()).await.unwrap()
-}
-
 async fn ask(asker: &Host, topic: &Topic) {
     let question = TextCompletionRequest {
         prompt: "word".to_owned(),
@@ -61,7 +57,7 @@ async fn ask(asker: &Host, topic: &Topic) {
 }
 
 async fn it_is_answered_again(place: Place) {
-    let (server, asker) = (host(&place).await, host(&place).await);
+    let (server, asker) = (mesh(&place).await, mesh(&place).await);
     let processor = serving("words", Arc::new(Words));
     server.host(processor).await.unwrap();
     let topic = Topic::system(Class::Request, "words");
@@ -69,7 +65,7 @@ async fn it_is_answered_again(place: Place) {
         ask(&asker, &topic).await;
     }
     // Somebody else under the same id, at once after it.
-    ask(&host(&place).await, &topic).await;
+    ask(&mesh(&place).await, &topic).await;
 }
 
 on_both_buses!(it_is_answered_again);

@@ -9,16 +9,17 @@ use tg_mesh::embedded::EmbeddedBus;
 use tg_mesh::{Ask, Cx, Deadline, Host, MeshOptions, RequestHandler, Responder};
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
 use tg_schemas::{Class, Error, ErrorCode, Topic};
-use tg_testkit::bus::until;
+use tg_testkit::bus::{until, within};
 use tg_testkit::faults::{Faults, FaultyBus};
+use tg_testkit::place::Place;
 use tokio::sync::Notify;
 
 use crate::serving::serving;
 
-pub async fn mesh() -> Host {
-    Host::start(Arc::new(EmbeddedBus::in_memory()), MeshOptions::default())
-        .await
-        .unwrap()
+/// A process.
+pub async fn mesh(place: &Place) -> Host {
+    let bus = place.connect().await;
+    Host::start(bus, MeshOptions::default()).await.unwrap()
 }
 
 fn topic() -> Topic {
@@ -85,8 +86,8 @@ impl RequestHandler<TextCompletionRequest, TextCompletionResponse> for Echo {
     }
 }
 
-async fn echo(limit: usize) -> (Host, Arc<Echo>) {
-    let mesh = mesh().await;
+async fn echo(place: &Place, limit: usize) -> (Host, Arc<Echo>) {
+    let mesh = mesh(place).await;
     let echo = Arc::new(Echo::default());
     let processor = serving("echo", echo.clone()).concurrency(limit);
     mesh.host(processor).await.unwrap();
@@ -104,9 +105,8 @@ async fn ask(mesh: &Host, text: &str, options: Ask) -> Result<TextCompletionResp
     mesh.ask(&topic(), &prompt(text), options).last().await
 }
 
-#[tokio::test]
-async fn parts_come_in_order_and_end() {
-    let (mesh, _) = echo(8).await;
+async fn parts_come_in_order_and_end(place: Place) {
+    let (mesh, _) = echo(&place, 8).await;
     let words: Vec<_> = (0..1000).map(|n| n.to_string()).collect();
     let mut answer =
         mesh.ask::<_, TextCompletionResponse>(&topic(), &prompt(&words.join(" ")), Ask::default());
@@ -122,6 +122,7 @@ async fn parts_come_in_order_and_end() {
     until(async || mesh.load().1 == 0).await;
 }
 
+/// On one bus: what is lost is decided above it.
 #[tokio::test]
 async fn parts_sent_together_come_one_by_one_also_over_a_bus_that_loses_some() {
     let bus = FaultyBus::new(Arc::new(EmbeddedBus::in_memory()), 11);
@@ -151,9 +152,8 @@ async fn parts_sent_together_come_one_by_one_also_over_a_bus_that_loses_some() {
     }
 }
 
-#[tokio::test]
-async fn a_slow_reader_holds_the_writer_back_and_loses_nothing() {
-    let (mesh, echo) = echo(8).await;
+async fn a_slow_reader_holds_the_writer_back_and_loses_nothing(place: Place) {
+    let (mesh, echo) = echo(&place, 8).await;
     let text = vec!["x"; 5000].join(" ");
     let mut slow = mesh.ask::<_, TextCompletionResponse>(&topic(), &prompt(&text), Ask::default());
     assert!(slow.next().await.unwrap().is_ok());
@@ -170,9 +170,8 @@ async fn a_slow_reader_holds_the_writer_back_and_loses_nothing() {
     assert_eq!(count, 5001);
 }
 
-#[tokio::test]
-async fn large_parts_are_held_back_by_their_size() {
-    let (mesh, _) = echo(8).await;
+async fn large_parts_are_held_back_by_their_size(place: Place) {
+    let (mesh, _) = echo(&place, 8).await;
     let question = prompt("large 40");
     let mut answer = mesh.ask::<_, TextCompletionResponse>(&topic(), &question, Ask::default());
     let mut count = 0;
@@ -186,18 +185,16 @@ async fn large_parts_are_held_back_by_their_size() {
     assert_eq!(count, 40 << 20);
 }
 
-#[tokio::test]
-async fn nobody_serves_is_told_within_a_second() {
-    let mesh = mesh().await;
+async fn nobody_serves_is_told_within_a_second(place: Place) {
+    let mesh = mesh(&place).await;
     let before = std::time::Instant::now();
     let error = ask(&mesh, "x", Ask::default()).await.unwrap_err();
     assert_eq!(error.code(), ErrorCode::NobodyServes);
     assert!(before.elapsed() < Duration::from_millis(1500));
 }
 
-#[tokio::test]
-async fn service_errors_panics_and_silence_become_errors() {
-    let (mesh, _) = echo(8).await;
+async fn service_errors_panics_and_silence_become_errors(place: Place) {
+    let (mesh, _) = echo(&place, 8).await;
     assert_eq!(
         ask(&mesh, "fail", Ask::default()).await.unwrap_err().kind,
         "llm-error"
@@ -225,23 +222,19 @@ async fn service_errors_panics_and_silence_become_errors() {
     );
 }
 
-#[tokio::test]
-async fn a_deadline_ends_the_question_with_the_holders_words() {
-    let (mesh, echo) = echo(8).await;
+async fn a_deadline_ends_the_question_with_the_holders_words(place: Place) {
+    let (mesh, echo) = echo(&place, 8).await;
     let options = Ask {
         deadline: Some(Deadline::after(Duration::from_millis(200))),
         ..Ask::default()
     };
     let error = ask(&mesh, "hang", options).await.unwrap_err();
     assert_eq!(error.code(), ErrorCode::Timeout);
-    tokio::time::timeout(Duration::from_secs(2), echo.cancelled.notified())
-        .await
-        .unwrap();
+    within(echo.cancelled.notified()).await;
 }
 
-#[tokio::test]
-async fn dropping_the_answer_cancels_the_handler() {
-    let (mesh, echo) = echo(8).await;
+async fn dropping_the_answer_cancels_the_handler(place: Place) {
+    let (mesh, echo) = echo(&place, 8).await;
     let mut answer =
         mesh.ask::<_, TextCompletionResponse>(&topic(), &prompt("hang"), Ask::default());
     tokio::select! {
@@ -249,14 +242,11 @@ async fn dropping_the_answer_cancels_the_handler() {
         () = echo.started.notified() => {}
     }
     drop(answer);
-    tokio::time::timeout(Duration::from_secs(2), echo.cancelled.notified())
-        .await
-        .unwrap();
+    within(echo.cancelled.notified()).await;
 }
 
-#[tokio::test]
-async fn a_full_server_says_busy() {
-    let (mesh, echo) = echo(1).await;
+async fn a_full_server_says_busy(place: Place) {
+    let (mesh, echo) = echo(&place, 1).await;
     let inner = mesh.clone();
     let held = tokio::spawn(async move { ask(&inner, "hang", Ask::default()).await });
     echo.started.notified().await;
@@ -265,9 +255,8 @@ async fn a_full_server_says_busy() {
     held.abort();
 }
 
-#[tokio::test]
-async fn the_same_id_is_never_run_twice_at_once() {
-    let (mesh, echo) = echo(8).await;
+async fn the_same_id_is_never_run_twice_at_once(place: Place) {
+    let (mesh, echo) = echo(&place, 8).await;
     let options = || Ask {
         id: Some("same".to_owned()),
         ..Ask::default()
@@ -285,3 +274,15 @@ async fn the_same_id_is_never_run_twice_at_once() {
     assert_eq!(echo.calls.load(Ordering::SeqCst), 1);
     first.abort();
 }
+
+tg_testkit::on_both_buses!(
+    parts_come_in_order_and_end,
+    a_slow_reader_holds_the_writer_back_and_loses_nothing,
+    large_parts_are_held_back_by_their_size,
+    nobody_serves_is_told_within_a_second,
+    service_errors_panics_and_silence_become_errors,
+    a_deadline_ends_the_question_with_the_holders_words,
+    dropping_the_answer_cancels_the_handler,
+    a_full_server_says_busy,
+    the_same_id_is_never_run_twice_at_once,
+);

@@ -1,10 +1,10 @@
-//! A question that is passed on: whoever it is passed to answers the asker itself. On both buses.
+//! A question that is passed on: whoever it is passed to answers the asker itself.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tg_mesh::{Answer, Ask, Cx, Host, MeshOptions, RequestHandler, Responder};
+use tg_mesh::{Answer, Ask, Cx, Host, RequestHandler, Responder};
 use tg_schemas::msg::{
     PromptRequest, PromptResponse, TextCompletionRequest, TextCompletionResponse,
 };
@@ -14,6 +14,7 @@ use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 use tokio::sync::Notify;
 
+use crate::dialogs::mesh;
 use crate::serving::serving;
 
 /// Passes everything on to the model.
@@ -91,11 +92,7 @@ struct Three {
 async fn three(place: &Place, with_model: bool) -> Three {
     let base = |what: &str| format!("{what}-{}", uuid::Uuid::new_v4().simple());
     let (ask, model_base) = (base("passer"), base("model"));
-    let start = async || {
-        let bus = place.connect().await;
-        Host::start(bus, MeshOptions::default()).await.unwrap()
-    };
-    let (asker, passer, model) = (start().await, start().await, start().await);
+    let (asker, passer, model) = (mesh(place).await, mesh(place).await, mesh(place).await);
     let handler = Arc::new(Model::default());
     if with_model {
         let processor = serving(model_base.clone(), handler.clone());

@@ -1,8 +1,7 @@
-//! The mesh over the embedded bus: what handlers and askers may rely on.
+//! The mesh on both buses: what handlers and askers may rely on.
 
 mod again;
 mod dialogs;
-mod fake_config;
 mod forwards;
 mod owners;
 mod records;

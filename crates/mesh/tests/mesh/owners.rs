@@ -11,13 +11,14 @@ use tg_mesh::bus::{
     Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link, Mode,
     PublishMode, QueueState, Routed, Sink, Target,
 };
-use tg_mesh::embedded::EmbeddedBus;
 use tg_mesh::{Ask, Cx, Host, MeshOptions, OwnedStore, PresenceView, RequestHandler, Responder};
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
 use tg_schemas::{Class, Error, ErrorCode, Subscription, Topic};
 use tg_storage::{Database, Durability};
+use tg_testkit::place::Place;
 use tokio::sync::watch;
 
+use crate::dialogs::mesh;
 use crate::serving::serving;
 
 const BOUND: Duration = Duration::from_secs(20);
@@ -25,9 +26,9 @@ const BOUND: Duration = Duration::from_secs(20);
 /// Who has which claim; moved by the test as a broker might after an outage.
 type Holders = Arc<Mutex<HashMap<String, &'static str>>>;
 
-/// A process's line to a shared bus, with claims that the test decides about.
+/// A process's line to a bus, with claims that the test decides about.
 struct Line {
-    bus: EmbeddedBus,
+    bus: Arc<dyn Bus>,
     name: &'static str,
     holders: Holders,
 }
@@ -129,7 +130,7 @@ impl RequestHandler<TextCompletionRequest, TextCompletionResponse> for Named {
 }
 
 struct World {
-    bus: EmbeddedBus,
+    place: Place,
     holders: Holders,
     file: PathBuf,
     _dir: tempfile::TempDir,
@@ -149,10 +150,10 @@ fn open(file: &Path) -> Result<Database, tg_storage::StorageError> {
 }
 
 impl World {
-    fn new() -> Self {
+    fn new(place: Place) -> Self {
         let dir = tempfile::tempdir().unwrap();
         Self {
-            bus: EmbeddedBus::in_memory(),
+            place,
             holders: Holders::default(),
             file: dir.path().join("store.sqlite"),
             _dir: dir,
@@ -162,7 +163,7 @@ impl World {
     /// A process with two processors over one store.
     async fn process(&self, name: &'static str) -> Process {
         let line = Line {
-            bus: self.bus.clone(),
+            bus: self.place.connect().await,
             name,
             holders: self.holders.clone(),
         };
@@ -197,9 +198,8 @@ fn says(view: &PresenceView, state: &str) -> bool {
     })
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_claim_that_moves_takes_the_store_along() {
-    let world = World::new();
+async fn a_claim_that_moves_takes_the_store_along(place: Place) {
+    let world = World::new(place);
     let first = world.process("first").await;
     assert_eq!(ask(&first.mesh, "one").await.unwrap(), "first");
     let second = world.process("second").await;
@@ -224,9 +224,8 @@ async fn a_claim_that_moves_takes_the_store_along() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_store_that_another_program_holds_is_waited_for() {
-    let world = World::new();
+async fn a_store_that_another_program_holds_is_waited_for(place: Place) {
+    let world = World::new(place);
     let file = open(&world.file).unwrap();
     let process = world.process("first").await;
     assert!(says(process.mesh.presence(), "standby"));
@@ -242,9 +241,8 @@ async fn a_store_that_another_program_holds_is_waited_for() {
     open(&world.file).unwrap();
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_store_that_cannot_be_opened_is_said_to_who_asks() {
-    let world = World::new();
+async fn a_store_that_cannot_be_opened_is_said_to_who_asks(place: Place) {
+    let world = World::new(place);
     std::fs::create_dir(&world.file).unwrap();
     let process = world.process("first").await;
     let error = ask(&process.mesh, "one").await.unwrap_err();
@@ -252,10 +250,8 @@ async fn a_store_that_cannot_be_opened_is_said_to_who_asks() {
     assert!(!error.message.contains("store.sqlite"));
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_store_that_opens_slowly_is_served_meanwhile() {
-    let bus = Arc::new(EmbeddedBus::in_memory());
-    let mesh = Host::start(bus, MeshOptions::default()).await.unwrap();
+async fn a_store_that_opens_slowly_is_served_meanwhile(place: Place) {
+    let mesh = mesh(&place).await;
     let (go, gone) = watch::channel(false);
     let store = OwnedStore::new("slow", move || {
         let mut gone = gone.clone();
@@ -278,3 +274,10 @@ async fn a_store_that_opens_slowly_is_served_meanwhile() {
     }
     assert_eq!(asking.await.unwrap(), "slow");
 }
+
+tg_testkit::on_both_buses!(
+    a_claim_that_moves_takes_the_store_along,
+    a_store_that_another_program_holds_is_waited_for,
+    a_store_that_cannot_be_opened_is_said_to_who_asks,
+    a_store_that_opens_slowly_is_served_meanwhile,
+);

@@ -1,7 +1,6 @@
 //! Records: handled at least once, dead-lettered when they cannot be, attached as config rows say.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use tg_mesh::{Ask, ConsumeError, Cx, Host, Processor, RecordConsumer};
@@ -9,10 +8,12 @@ use tg_schemas::codec::{self, ContentType};
 use tg_schemas::msg::{DeadLetter, Metadata, Triples};
 use tg_schemas::processors::{self, ProcessorSpec};
 use tg_schemas::{Class, Error, ErrorCode, FlowId, Topic, WorkspaceId, records};
+use tg_testkit::bus::{BOUND, within};
+use tg_testkit::config::Config;
+use tg_testkit::place::Place;
 use tokio::sync::mpsc;
 
 use crate::dialogs::mesh;
-use crate::fake_config::FakeConfig;
 
 struct Writer(mpsc::Sender<String>);
 
@@ -72,22 +73,28 @@ fn row(epoch: u64) -> String {
 }
 
 async fn next<T>(from: &mut mpsc::Receiver<T>) -> T {
-    tokio::time::timeout(Duration::from_secs(5), from.recv())
-        .await
-        .unwrap()
-        .unwrap()
+    within(from.recv()).await.unwrap()
 }
 
 struct World {
     mesh: Host,
-    config: Arc<FakeConfig>,
+    config: Arc<Config>,
     written: mpsc::Receiver<String>,
     aside: mpsc::Receiver<DeadLetter>,
 }
 
-async fn world() -> World {
-    let mesh = mesh().await;
-    let config = FakeConfig::host(&mesh).await;
+/// A config service, hosted there.
+async fn config_of(mesh: &Host) -> Arc<Config> {
+    let config = Arc::new(Config::new());
+    let served = Processor::new(processors::config_svc::PROCESSOR)
+        .serves(processors::config_svc::CONFIG, config.clone());
+    mesh.host(served).await.unwrap();
+    config
+}
+
+async fn world(place: &Place) -> World {
+    let mesh = mesh(place).await;
+    let config = config_of(&mesh).await;
     let (tx, written) = mpsc::channel(64);
     let writer = Processor::new(processors::triples_write::PROCESSOR)
         .reads(processors::triples_write::INPUT, Arc::new(Writer(tx)));
@@ -108,22 +115,15 @@ async fn attached(world: &World, epoch: u64) {
     let kind = "processor:triples-write";
     world
         .config
-        .put(&world.mesh, "default", kind, "f", Some(&row(epoch)))
+        .change(&world.mesh, "default", &[(kind, "f", Some(&row(epoch)))])
         .await;
     let there =
         |view: &tg_mesh::PresenceView| view.attached("triples-write", "default", "f", epoch);
-    assert!(
-        world
-            .mesh
-            .presence()
-            .until(Duration::from_secs(5), there)
-            .await
-    );
+    assert!(world.mesh.presence().until(BOUND, there).await);
 }
 
-#[tokio::test]
-async fn a_row_attaches_and_its_removal_detaches() {
-    let mut world = world().await;
+async fn a_row_attaches_and_its_removal_detaches(place: Place) {
+    let mut world = world(&place).await;
     attached(&world, 1).await;
     world
         .mesh
@@ -133,16 +133,14 @@ async fn a_row_attaches_and_its_removal_detaches() {
     assert_eq!(next(&mut world.written).await, "a");
     world
         .config
-        .put(&world.mesh, "default", "processor:triples-write", "f", None)
+        .change(
+            &world.mesh,
+            "default",
+            &[("processor:triples-write", "f", None)],
+        )
         .await;
     let gone = |view: &tg_mesh::PresenceView| view.detached("default", "f");
-    assert!(
-        world
-            .mesh
-            .presence()
-            .until(Duration::from_secs(5), gone)
-            .await
-    );
+    assert!(world.mesh.presence().until(BOUND, gone).await);
     // What comes now waits in the queue for the next start.
     world
         .mesh
@@ -153,9 +151,8 @@ async fn a_row_attaches_and_its_removal_detaches() {
     assert_eq!(next(&mut world.written).await, "b");
 }
 
-#[tokio::test]
-async fn failures_are_dead_letter_with_their_reason() {
-    let mut world = world().await;
+async fn failures_are_dead_letter_with_their_reason(place: Place) {
+    let mut world = world(&place).await;
     attached(&world, 1).await;
     for (id, reason) in [("dead", "dead"), ("later", "retry")] {
         world
@@ -177,9 +174,8 @@ async fn failures_are_dead_letter_with_their_reason() {
     assert_eq!(next(&mut world.written).await, "fine");
 }
 
-#[tokio::test]
-async fn a_record_of_another_epoch_is_stale() {
-    let mut world = world().await;
+async fn a_record_of_another_epoch_is_stale(place: Place) {
+    let mut world = world(&place).await;
     attached(&world, 7).await;
     let old = Ask {
         epoch: Some(6),
@@ -203,10 +199,9 @@ async fn a_record_of_another_epoch_is_stale() {
     assert_eq!(next(&mut world.written).await, "new");
 }
 
-#[tokio::test]
-async fn noise_is_dead_not_requeued() {
+async fn noise_is_dead_not_requeued(place: Place) {
     use tg_mesh::bus::{Envelope, PublishMode, Target};
-    let mut world = world().await;
+    let mut world = world(&place).await;
     attached(&world, 1).await;
     for body in [&b"\x00\xff\x01noise"[..], b"{\"metadata\": 3}", b""] {
         let envelope = Envelope {
@@ -243,10 +238,9 @@ impl RecordConsumer<Triples> for Passer {
     }
 }
 
-#[tokio::test]
-async fn what_nobody_of_a_flow_reads_is_dropped_and_nothing_else() {
-    let mesh = mesh().await;
-    let config = FakeConfig::host(&mesh).await;
+async fn what_nobody_of_a_flow_reads_is_dropped_and_nothing_else(place: Place) {
+    let mesh = mesh(&place).await;
+    let config = config_of(&mesh).await;
     let (tx, mut told) = mpsc::channel(64);
     let passer = Processor::new(ProcessorSpec::unlisted("passer"))
         .reads(processors::triples_write::INPUT, Arc::new(Passer(tx)));
@@ -266,9 +260,10 @@ async fn what_nobody_of_a_flow_reads_is_dropped_and_nothing_else() {
             topic()
         );
         let kind = "processor:passer";
-        config.put(&mesh, "default", kind, "f", Some(&row)).await;
+        let change = (kind, "f", Some(row.as_str()));
+        config.change(&mesh, "default", &[change]).await;
         let there = |view: &tg_mesh::PresenceView| view.attached("passer", "default", "f", epoch);
-        assert!(mesh.presence().until(Duration::from_secs(5), there).await);
+        assert!(mesh.presence().until(BOUND, there).await);
         let record = triples("a");
         mesh.record(&input, &record, Ask::default()).await.unwrap();
         assert_eq!(next(&mut told).await, expected, "{unread}");
@@ -294,10 +289,9 @@ fn of_another_release(id: &str) -> (String, String, Vec<u8>) {
     (text, hex, body)
 }
 
-#[tokio::test]
-async fn a_record_of_another_release_is_read_once_its_schema_is_kept() {
+async fn a_record_of_another_release_is_read_once_its_schema_is_kept(place: Place) {
     use tg_mesh::bus::{Envelope, PublishMode, Target};
-    let mut world = world().await;
+    let mut world = world(&place).await;
     attached(&world, 1).await;
     let (schema, fingerprint, body) = of_another_release("from elsewhere");
     let envelope = Envelope {
@@ -319,8 +313,21 @@ async fn a_record_of_another_release_is_read_once_its_schema_is_kept() {
     let (workspace, kind) = (records::WORKSPACE, records::TYPE);
     world
         .config
-        .put(&world.mesh, workspace, kind, &fingerprint, Some(&schema))
+        .change(
+            &world.mesh,
+            workspace,
+            &[(kind, &fingerprint, Some(&schema))],
+        )
         .await;
     publish(envelope).await;
     assert_eq!(next(&mut world.written).await, "from elsewhere");
 }
+
+tg_testkit::on_both_buses!(
+    a_row_attaches_and_its_removal_detaches,
+    failures_are_dead_letter_with_their_reason,
+    a_record_of_another_epoch_is_stale,
+    noise_is_dead_not_requeued,
+    what_nobody_of_a_flow_reads_is_dropped_and_nothing_else,
+    a_record_of_another_release_is_read_once_its_schema_is_kept,
+);

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use tg_mesh::{Ask, Cx, Mesh, RequestHandler, Responder};
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
 use tg_schemas::{Class, Error, Topic};
+use tg_testkit::place::Place;
 use tokio::sync::{Notify, Semaphore, mpsc};
 
 use crate::dialogs::mesh;
@@ -44,9 +45,8 @@ impl RequestHandler<TextCompletionRequest, TextCompletionResponse> for Stubborn 
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn all_waiting_shares_one_bound() {
-    let mesh = mesh().await;
+async fn all_waiting_shares_one_bound(place: Place) {
+    let mesh = mesh(&place).await;
     let (started, mut begun) = mpsc::unbounded_channel();
     let names: Vec<_> = (0..6).map(|n| format!("stubborn-{n}")).collect();
     for name in &names {
@@ -105,9 +105,8 @@ impl RequestHandler<TextCompletionRequest, TextCompletionResponse> for Base {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_in_progress_can_still_ask_what_it_needs() {
-    let mesh = mesh().await;
+async fn what_is_in_progress_can_still_ask_what_it_needs(place: Place) {
+    let mesh = mesh(&place).await;
     let base = serving("base", Arc::new(Base));
     mesh.host(base).await.unwrap();
     let leaning = Arc::new(Leaning {
@@ -126,3 +125,8 @@ async fn what_is_in_progress_can_still_ask_what_it_needs() {
     assert!(answer.await.unwrap().unwrap().end_of_stream);
     stopped.await.unwrap();
 }
+
+tg_testkit::on_both_buses!(
+    all_waiting_shares_one_bound,
+    what_is_in_progress_can_still_ask_what_it_needs,
+);
