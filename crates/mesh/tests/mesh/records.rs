@@ -1,6 +1,7 @@
 //! Records: handled at least once, dead-lettered when they cannot be, attached as config rows say.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use tg_mesh::{Ask, ConsumeError, Cx, Host, Processor, RecordConsumer};
@@ -270,12 +271,16 @@ async fn what_nobody_of_a_flow_reads_is_dropped_and_nothing_else(place: Place) {
     }
 }
 
-/// Triples as another release writes them: a schema with a further field, and a body in it.
+/// Triples as another release writes them: a schema with a further field, and a body in it. A schema that was read once
+/// is known to the whole process: each has a name of its own.
 fn of_another_release(id: &str) -> (String, String, Vec<u8>) {
     use apache_avro::Schema;
     use apache_avro::rabin::Rabin;
-    let further = r#""fields": [{"name": "region", "type": "string", "default": ""},"#;
-    let text = <Triples as tg_schemas::Message>::AVRO.replacen("\"fields\": [", further, 1);
+    static RELEASES: AtomicUsize = AtomicUsize::new(0);
+    let release = RELEASES.fetch_add(1, Ordering::Relaxed);
+    let further =
+        format!(r#""fields": [{{"name": "region_{release}", "type": "string", "default": ""}},"#);
+    let text = <Triples as tg_schemas::Message>::AVRO.replacen("\"fields\": [", &further, 1);
     let mark = Schema::parse_str(&text)
         .unwrap()
         .fingerprint::<Rabin>()

@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 use tg_gateway::{AuthMode, GatewayOptions};
+use tg_testkit::place::Place;
 
 use crate::world::World;
 
 const AGENT: &str = "/api/v1/flow/default/service/agent";
 const TRIPLES: &str = "/api/v1/flow/default/service/triples";
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_door_asks_for_a_key() {
-    let world = World::start(AuthMode::Iam).await;
+async fn every_door_asks_for_a_key(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
     for token in ["", "tg_wrong", "a.b.c", "nonsense"] {
         for (path, body) in [
             ("/api/v1/config", json!({"operation": "list"})),
@@ -47,9 +47,8 @@ async fn every_door_asks_for_a_key() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_workspace_is_a_wall_on_every_door() {
-    let world = World::start(AuthMode::Iam).await;
+async fn a_workspace_is_a_wall_on_every_door(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
     // The caller's own workspace is used when none is named.
     let (_, reply) = world.post(TRIPLES, "tg_reader", json!({})).await;
     assert_eq!(reply["response"][0]["o"]["v"], "acme");
@@ -114,9 +113,8 @@ async fn a_workspace_is_a_wall_on_every_door() {
     );
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn public_operations_need_no_key_and_refusals_are_masked() {
-    let world = World::start(AuthMode::Iam).await;
+async fn public_operations_need_no_key_and_refusals_are_masked(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
     let (status, body) = world.post("/api/v1/auth/bootstrap", "", json!({})).await;
     assert_eq!(status, 200);
     assert_eq!(body["bootstrap_admin_api_key"], "tg_admin");
@@ -146,9 +144,8 @@ async fn public_operations_need_no_key_and_refusals_are_masked() {
     assert_eq!(body["user"]["id"], "reader");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn keys_and_decisions_are_remembered() {
-    let world = World::start(AuthMode::Iam).await;
+async fn keys_and_decisions_are_remembered(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
     for _ in 0..5 {
         world.post(TRIPLES, "tg_reader", json!({})).await;
     }
@@ -156,9 +153,8 @@ async fn keys_and_decisions_are_remembered() {
     assert_eq!(world.fakes.iam.count("authorise"), 1);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_authentication_web_pages_stay_out() {
-    let world = World::start(AuthMode::None).await;
+async fn without_authentication_web_pages_stay_out(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let address = world.handle.local_addr();
     let ask = async |host: &str, origin: Option<&str>| {
         let mut request = world
@@ -189,9 +185,8 @@ async fn without_authentication_web_pages_stay_out() {
     assert!(socket.is_err());
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_open_listener_without_authentication_is_refused() {
-    let world = World::start(AuthMode::None).await;
+async fn an_open_listener_without_authentication_is_refused(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let options = GatewayOptions::new("0.0.0.0:0".parse().unwrap(), AuthMode::None);
     let error = tg_gateway::serve(world.mesh.mesh().clone(), options)
         .await
@@ -199,9 +194,11 @@ async fn an_open_listener_without_authentication_is_refused() {
     assert!(error.to_string().contains("--auth iam"));
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_silent_iam_lets_nobody_in() {
-    let world = World::with(AuthMode::Iam, |options| options.limits.cache_entries = 1).await;
+async fn a_silent_iam_lets_nobody_in(place: Place) {
+    let world = World::with(&place, AuthMode::Iam, |options| {
+        options.limits.cache_entries = 1
+    })
+    .await;
     world.mesh.stop(std::time::Duration::from_secs(1)).await;
     let request = world
         .http
@@ -216,3 +213,13 @@ async fn a_silent_iam_lets_nobody_in() {
         assert!(body["error"].as_str().unwrap().contains("try again"));
     }
 }
+
+tg_testkit::on_both_buses!(
+    every_door_asks_for_a_key,
+    a_workspace_is_a_wall_on_every_door,
+    public_operations_need_no_key_and_refusals_are_masked,
+    keys_and_decisions_are_remembered,
+    without_authentication_web_pages_stay_out,
+    an_open_listener_without_authentication_is_refused,
+    a_silent_iam_lets_nobody_in,
+);

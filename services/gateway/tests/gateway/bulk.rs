@@ -3,6 +3,8 @@
 use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tg_gateway::AuthMode;
+use tg_schemas::msg::Triples;
+use tg_testkit::place::Place;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use crate::world::{BOUND, World};
@@ -22,20 +24,13 @@ pub fn url(world: &World, path: &str) -> String {
 
 const IMPORT: &str = "/api/v1/flow/default/import/triples";
 
-async fn stored(world: &World, batches: usize) {
-    // The reader takes records after they are confirmed: look again with each presence change or tick.
-    let mut tick = tokio::time::interval(std::time::Duration::from_millis(5));
-    let wait = async {
-        while world.fakes.store.batches.lock().len() < batches {
-            tick.tick().await;
-        }
-    };
-    tokio::time::timeout(BOUND, wait).await.unwrap();
+/// The reader takes records after they are confirmed.
+async fn stored(world: &World, batches: usize) -> Vec<Triples> {
+    world.fakes.store.until(|all| all.len() >= batches).await
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_frame_before_the_close_is_safe() {
-    let world = World::start(AuthMode::None).await;
+async fn every_frame_before_the_close_is_safe(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let (mut socket, _) = tokio_tungstenite::connect_async(url(&world, IMPORT))
         .await
         .unwrap();
@@ -49,8 +44,7 @@ async fn every_frame_before_the_close_is_safe() {
         .unwrap();
     socket.close(None).await.unwrap();
     while let Some(Ok(_)) = socket.next().await {}
-    stored(&world, 101).await;
-    let batches = world.fakes.store.batches.lock();
+    let batches = stored(&world, 101).await;
     let triples: usize = batches.iter().map(|batch| batch.triples.len()).sum();
     assert_eq!(triples, 1001);
     let collections: Vec<_> = batches
@@ -60,9 +54,8 @@ async fn every_frame_before_the_close_is_safe() {
     assert!(collections.contains(&"c") && collections.contains(&"default"));
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_malformed_frame_closes_with_the_reason_and_earlier_ones_stand() {
-    let world = World::start(AuthMode::None).await;
+async fn a_malformed_frame_closes_with_the_reason_and_earlier_ones_stand(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     for (bad, why) in [
         (
             json!({"metadata": {"id": "", "collection": "c"}}).to_string(),
@@ -74,7 +67,7 @@ async fn a_malformed_frame_closes_with_the_reason_and_earlier_ones_stand() {
         ),
         ("[".to_owned(), "frame 2: invalid JSON"),
     ] {
-        let before = world.fakes.store.batches.lock().len();
+        let before = world.fakes.store.count();
         let (mut socket, _) = tokio_tungstenite::connect_async(url(&world, IMPORT))
             .await
             .unwrap();
@@ -90,9 +83,8 @@ async fn a_malformed_frame_closes_with_the_reason_and_earlier_ones_stand() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn confirmations_are_told_to_those_who_ask() {
-    let world = World::start(AuthMode::None).await;
+async fn confirmations_are_told_to_those_who_ask(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let path = format!("{IMPORT}?ack=true");
     let (mut socket, _) = tokio_tungstenite::connect_async(url(&world, &path))
         .await
@@ -109,9 +101,8 @@ async fn confirmations_are_told_to_those_who_ask() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stopped_flow_ends_its_imports() {
-    let world = World::start(AuthMode::None).await;
+async fn a_stopped_flow_ends_its_imports(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let (mut socket, _) = tokio_tungstenite::connect_async(url(&world, IMPORT))
         .await
         .unwrap();
@@ -131,9 +122,8 @@ pub async fn handshake(world: &World, path: &str) -> u16 {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn handshakes_are_refused_with_a_status() {
-    let world = World::start(AuthMode::Iam).await;
+async fn handshakes_are_refused_with_a_status(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
     for (path, status) in [
         ("/api/v1/flow/default/import/triples", 401),
         ("/api/v1/flow/default/import/triples?token=tg_wrong", 401),
@@ -163,12 +153,20 @@ async fn handshakes_are_refused_with_a_status() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn too_many_sockets_are_turned_away() {
-    let world = World::with(AuthMode::None, |options| options.limits.sockets = 1).await;
+async fn too_many_sockets_are_turned_away(place: Place) {
+    let world = World::with(&place, AuthMode::None, |options| options.limits.sockets = 1).await;
     let _first = tokio_tungstenite::connect_async(url(&world, "/api/v1/socket"))
         .await
         .unwrap();
     assert_eq!(handshake(&world, "/api/v1/socket").await, 503);
     assert_eq!(handshake(&world, IMPORT).await, 503);
 }
+
+tg_testkit::on_both_buses!(
+    every_frame_before_the_close_is_safe,
+    a_malformed_frame_closes_with_the_reason_and_earlier_ones_stand,
+    confirmations_are_told_to_those_who_ask,
+    a_stopped_flow_ends_its_imports,
+    handshakes_are_refused_with_a_status,
+    too_many_sockets_are_turned_away,
+);

@@ -4,13 +4,13 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tg_gateway::AuthMode;
+use tg_testkit::place::Place;
 
 use crate::fakes::{LARGE, PART};
 use crate::world::{BOUND, World};
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_core_comes_frame_by_frame_with_whole_documents() {
-    let world = World::start(AuthMode::None).await;
+async fn a_core_comes_frame_by_frame_with_whole_documents(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let socket = world.socket("").await;
     let ask = |request: Value| {
         let socket = &socket;
@@ -51,9 +51,8 @@ async fn a_core_comes_frame_by_frame_with_whole_documents() {
     assert_eq!(frames[0]["complete"], true);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_large_document_is_put_in_parts() {
-    let world = World::start(AuthMode::None).await;
+async fn a_large_document_is_put_in_parts(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let content: Vec<u8> = (0..LARGE).map(|at| (at % 251) as u8).collect();
     let (status, reply) = world
         .post(
@@ -77,9 +76,8 @@ async fn a_large_document_is_put_in_parts() {
     assert!(seen == content);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_file_that_is_exported_can_be_imported_elsewhere() {
-    let world = World::start(AuthMode::Iam).await;
+async fn a_file_that_is_exported_can_be_imported_elsewhere(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
     let path = world.url("/api/v1/export-core?id=core");
     let get = world.http.get(&path).bearer_auth("tg_admin").timeout(BOUND);
     let response = get.send().await.unwrap();
@@ -132,9 +130,8 @@ async fn a_file_that_is_exported_can_be_imported_elsewhere() {
     assert_eq!(reply["error"]["message"], "record 3: is cut off");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn doors_of_cores_are_for_administrators_and_name_what_is_missing() {
-    let world = World::start(AuthMode::Iam).await;
+async fn doors_of_cores_are_for_administrators_and_name_what_is_missing(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
     for (path, status) in [
         ("/api/v1/export-core?id=core", 403),
         ("/api/v1/export-core?id=core&workspace=default", 403),
@@ -163,3 +160,10 @@ async fn doors_of_cores_are_for_administrators_and_name_what_is_missing() {
         403
     );
 }
+
+tg_testkit::on_both_buses!(
+    a_core_comes_frame_by_frame_with_whole_documents,
+    a_large_document_is_put_in_parts,
+    a_file_that_is_exported_can_be_imported_elsewhere,
+    doors_of_cores_are_for_administrators_and_name_what_is_missing,
+);

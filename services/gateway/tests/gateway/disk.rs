@@ -88,13 +88,7 @@ async fn a_full_disk_is_said_at_the_doors_and_passes() {
         (code, reason.as_str()),
         (1000, "received 1, stored 1, failed 0")
     );
-    let mut tick = tokio::time::interval(std::time::Duration::from_millis(5));
-    let stored = async {
-        while world.fakes.store.batches.lock().len() < 3 {
-            tick.tick().await;
-        }
-    };
-    tokio::time::timeout(BOUND, stored).await.unwrap();
+    world.fakes.store.until(|all| all.len() >= 3).await;
     // What was refused is nowhere, what was accepted is there once.
-    assert_eq!(world.fakes.store.batches.lock().len(), 3);
+    assert_eq!(world.fakes.store.count(), 3);
 }

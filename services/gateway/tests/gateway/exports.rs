@@ -3,6 +3,7 @@
 use futures::StreamExt;
 use serde_json::{Value, json};
 use tg_gateway::AuthMode;
+use tg_testkit::place::Place;
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::bulk::{batch, triple, url};
@@ -16,9 +17,8 @@ async fn write(world: &World, kind: &str, workspace: &str, frame: &Value) {
     assert_eq!((status, &reply["failed"]), (200, &json!(0)), "{reply}");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_listener_sees_what_passes_and_only_its_own_workspace() {
-    let world = World::start(AuthMode::None).await;
+async fn every_listener_sees_what_passes_and_only_its_own_workspace(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let path = format!("{EXPORT}/triples");
     let acme = format!("{EXPORT}/triples?workspace=acme");
     write(&world, "triples", "default", &batch(vec![triple(0)])).await;
@@ -46,9 +46,8 @@ async fn every_listener_sees_what_passes_and_only_its_own_workspace() {
     while let Some(Ok(_)) = first.next().await {}
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn embeddings_leave_with_all_their_fields_and_those_older_tools_read() {
-    let world = World::start(AuthMode::None).await;
+async fn embeddings_leave_with_all_their_fields_and_those_older_tools_read(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let meta = json!({"id": "d", "root": "r", "collection": "c"});
     let chunk = json!({"metadata": meta, "chunks": [{"chunk_id": "k", "vector": [0.5], "attributes": {"a": 1}}]});
     let entity = json!({"metadata": meta, "model": "m", "entities": [{"entity": {"t": "b", "d": "x"},
@@ -83,9 +82,8 @@ async fn embeddings_leave_with_all_their_fields_and_those_older_tools_read() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_stored_is_dumped_and_ends() {
-    let world = World::start(AuthMode::None).await;
+async fn what_is_stored_is_dumped_and_ends(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let path = format!("{EXPORT}/triples?stored=1&workspace=acme&collection=c");
     let response = world
         .http
@@ -121,9 +119,8 @@ async fn what_is_stored_is_dumped_and_ends() {
     assert_eq!(reason, format!("sent {frames}"));
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_flow_that_begins_to_stop_ends_its_exports() {
-    let world = World::start(AuthMode::None).await;
+async fn a_flow_that_begins_to_stop_ends_its_exports(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let path = format!("{EXPORT}/triples");
     let (mut socket, _) = tokio_tungstenite::connect_async(url(&world, &path))
         .await
@@ -153,3 +150,10 @@ async fn a_flow_that_begins_to_stop_ends_its_exports() {
     let last: Value = serde_json::from_str(text.trim()).unwrap();
     assert_eq!(last["error"]["type"], "flow-stopped");
 }
+
+tg_testkit::on_both_buses!(
+    every_listener_sees_what_passes_and_only_its_own_workspace,
+    embeddings_leave_with_all_their_fields_and_those_older_tools_read,
+    what_is_stored_is_dumped_and_ends,
+    a_flow_that_begins_to_stop_ends_its_exports,
+);

@@ -1,95 +1,33 @@
 //! Services that say what a test wants to hear.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use tg_mesh::{ConsumeError, Cx, Mesh, RecordConsumer, RequestHandler, Responder};
+use tg_mesh::{Cx, RequestHandler, Responder};
 use tg_schemas::msg::*;
-use tg_schemas::{Class, Error, ErrorCode, Topic};
+use tg_schemas::{Error, ErrorCode};
+use tg_testkit::config::Config;
+use tg_testkit::fakes::Kept;
 use tokio::sync::watch;
 
-type Rows = BTreeMap<(String, String, String), String>;
-
-/// A config service in memory.
-#[derive(Default)]
-pub struct FakeConfig(Mutex<(i64, Rows)>);
-
-impl FakeConfig {
-    /// A row that is there before anybody reads.
-    pub fn preload(&self, row: (&str, &str, &str), value: String) {
-        let row = (row.0.to_owned(), row.1.to_owned(), row.2.to_owned());
-        let mut state = self.0.lock();
-        state.1.insert(row, value);
-        state.0 = 1;
-    }
-
-    /// Writes or removes a row and tells everybody.
-    pub async fn put(&self, mesh: &Mesh, row: (&str, &str, &str), value: Option<String>) {
-        let (workspace, kind, key) = row;
-        let version = {
-            let mut state = self.0.lock();
-            let row = (workspace.to_owned(), kind.to_owned(), key.to_owned());
-            match value {
-                Some(value) => state.1.insert(row, value),
-                None => state.1.remove(&row),
-            };
-            state.0 += 1;
-            state.0
-        };
-        let push = ConfigPush {
-            version,
-            changes: BTreeMap::from([(kind.to_owned(), vec![workspace.to_owned()])]),
-            ..ConfigPush::default()
-        };
-        mesh.notify(&Topic::system(Class::Notify, "config"), &push)
-            .await
-            .unwrap();
-    }
-}
+/// The config service of a workspace, as it is asked through the gateway: says which workspace's this is.
+pub struct FakeConfig;
 
 #[async_trait]
 impl RequestHandler<ConfigRequest, ConfigResponse> for FakeConfig {
     async fn serve(
         &self,
         cx: Cx,
-        ask: ConfigRequest,
+        _ask: ConfigRequest,
         mut out: Responder<ConfigResponse>,
     ) -> Result<(), Error> {
-        if !cx.workspace().is_empty() {
-            // Asked through the gateway: say which workspace's service this is.
-            return out
-                .send(ConfigResponse {
-                    version: 7,
-                    directory: vec![cx.workspace().to_owned()],
-                    ..ConfigResponse::default()
-                })
-                .await;
-        }
-        let response =
-            {
-                let state = self.0.lock();
-                let wanted = |(ws, kind, key): &(String, String, String)| {
-                    let named = ask.keys.iter().any(|k| k.r#type == *kind && k.key == *key);
-                    (named || *kind == ask.r#type)
-                        && (ask.workspace.is_empty() || *ws == ask.workspace)
-                };
-                let values = state.1.iter().filter(|(row, _)| wanted(row)).map(
-                    |((ws, kind, key), value)| ConfigValue {
-                        workspace: ws.clone(),
-                        r#type: kind.clone(),
-                        key: key.clone(),
-                        value: value.clone(),
-                    },
-                );
-                ConfigResponse {
-                    version: state.0,
-                    values: values.collect(),
-                    ..ConfigResponse::default()
-                }
-            };
-        out.send(response).await
+        out.send(ConfigResponse {
+            version: 7,
+            directory: vec![cx.workspace().to_owned()],
+            ..ConfigResponse::default()
+        })
+        .await
     }
 }
 
@@ -209,28 +147,6 @@ impl RequestHandler<TriplesQueryRequest, TriplesQueryResponse> for FakeTriples {
             })
             .await?;
         }
-        Ok(())
-    }
-}
-
-/// Records of one store.
-pub struct FakeStore<M> {
-    /// What came in.
-    pub batches: Mutex<Vec<M>>,
-}
-
-impl<M> Default for FakeStore<M> {
-    fn default() -> Self {
-        Self {
-            batches: Mutex::default(),
-        }
-    }
-}
-
-#[async_trait]
-impl<M: tg_schemas::Message> RecordConsumer<M> for FakeStore<M> {
-    async fn consume(&self, _cx: Cx, record: M) -> Result<(), ConsumeError> {
-        self.batches.lock().push(record);
         Ok(())
     }
 }
@@ -462,13 +378,13 @@ impl RequestHandler<IamRequest, IamResponse> for FakeIam {
 /// Everything a test may look at.
 #[derive(Default)]
 pub struct Fakes {
-    pub config: Arc<FakeConfig>,
+    pub config: Arc<Config>,
     pub agent: Arc<FakeAgent>,
-    pub store: Arc<FakeStore<Triples>>,
-    pub entities: Arc<FakeStore<GraphEmbeddings>>,
-    pub chunks: Arc<FakeStore<DocumentEmbeddings>>,
-    pub contexts: Arc<FakeStore<EntityContexts>>,
-    pub rows: Arc<FakeStore<ExtractedObject>>,
+    pub store: Arc<Kept<Triples>>,
+    pub entities: Arc<Kept<GraphEmbeddings>>,
+    pub chunks: Arc<Kept<DocumentEmbeddings>>,
+    pub contexts: Arc<Kept<EntityContexts>>,
+    pub rows: Arc<Kept<ExtractedObject>>,
     pub library: Arc<FakeLibrarian>,
     pub knowledge: Arc<FakeKnowledge>,
     pub iam: Arc<FakeIam>,

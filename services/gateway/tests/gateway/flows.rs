@@ -5,13 +5,13 @@ use tg_gateway::AuthMode;
 use tg_mesh::{Answer, Ask};
 use tg_schemas::msg::{TriplesQueryRequest, TriplesQueryResponse};
 use tg_schemas::{ErrorCode, Topic, WorkspaceId};
+use tg_testkit::place::Place;
 
 use crate::world::{BOUND, World, record};
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_waits_on_a_stopped_flow_is_told() {
+async fn whoever_waits_on_a_stopped_flow_is_told(place: Place) {
     for gone in [true, false] {
-        let world = World::start(AuthMode::None).await;
+        let world = World::start(&place.another().await, AuthMode::None).await;
         let socket = world.socket("").await;
         let hang = json!({"service": "agent", "flow": "default", "request": {"question": "hang"}});
         let mut waiting = socket.send(hang.clone()).await.unwrap();
@@ -52,9 +52,8 @@ async fn whoever_waits_on_a_stopped_flow_is_told() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stop_that_waits_lets_running_questions_end() {
-    let world = World::start(AuthMode::None).await;
+async fn a_stop_that_waits_lets_running_questions_end(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let socket = world.socket("").await;
     let hang = json!({"service": "agent", "flow": "default", "request": {"question": "hang"}});
     let mut waiting = socket.send(hang.clone()).await.unwrap();
@@ -71,9 +70,8 @@ async fn a_stop_that_waits_lets_running_questions_end() {
     assert_eq!(last.last().unwrap()["error"]["type"], "flow-stopped");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn other_flows_go_on() {
-    let world = World::start(AuthMode::None).await;
+async fn other_flows_go_on(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     world.start_flow("default", "second", 2).await;
     world.put(("default", "flow", "default"), None).await;
     let socket = world.socket("").await;
@@ -84,9 +82,8 @@ async fn other_flows_go_on() {
     assert_eq!(frames.last().unwrap()["response"]["end_of_dialog"], true);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ready_means_that_the_default_flow_serves() {
-    let world = World::start(AuthMode::None).await;
+async fn ready_means_that_the_default_flow_serves(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let (status, body) = world.get("/health/ready", "").await;
     assert_eq!((status, body), (200, json!({"ready": true, "missing": []})));
     assert_eq!(world.get("/health/live", "").await.0, 200);
@@ -105,9 +102,8 @@ async fn ready_means_that_the_default_flow_serves() {
     assert_eq!(body["missing"], json!(["the default flow is not started"]));
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn closing_lets_running_work_end_within_the_drain_time() {
-    let world = World::with(AuthMode::None, |options| {
+async fn closing_lets_running_work_end_within_the_drain_time(place: Place) {
+    let world = World::with(&place, AuthMode::None, |options| {
         options.drain = std::time::Duration::from_millis(300);
     })
     .await;
@@ -129,9 +125,8 @@ async fn closing_lets_running_work_end_within_the_drain_time() {
     );
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_question_is_for_the_workspace_that_its_caller_was_let_into() {
-    let world = World::start(AuthMode::Iam).await;
+async fn a_question_is_for_the_workspace_that_its_caller_was_let_into(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
     let registered = ("__workspaces__", "workspace", "acme");
     let born = |generation: i64| json!({"enabled": true, "generation": generation});
     world.put(registered, Some(born(7))).await;
@@ -154,3 +149,12 @@ async fn a_question_is_for_the_workspace_that_its_caller_was_let_into() {
     assert_eq!(late(6).await.unwrap_err().code(), ErrorCode::NotFound);
     assert!(late(7).await.is_ok());
 }
+
+tg_testkit::on_both_buses!(
+    whoever_waits_on_a_stopped_flow_is_told,
+    a_stop_that_waits_lets_running_questions_end,
+    other_flows_go_on,
+    ready_means_that_the_default_flow_serves,
+    closing_lets_running_work_end_within_the_drain_time,
+    a_question_is_for_the_workspace_that_its_caller_was_let_into,
+);

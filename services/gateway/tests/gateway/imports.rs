@@ -3,6 +3,7 @@
 use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tg_gateway::AuthMode;
+use tg_testkit::place::Place;
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::bulk::{batch, triple, url};
@@ -44,42 +45,31 @@ fn import(kind: &str) -> String {
 
 /// Waits until every store has a record.
 async fn all_stored(world: &World) {
-    let mut tick = tokio::time::interval(std::time::Duration::from_millis(5));
-    let wait = async {
-        loop {
-            tick.tick().await;
-            let fakes = &world.fakes;
-            let done = !fakes.store.batches.lock().is_empty()
-                && !fakes.entities.batches.lock().is_empty()
-                && !fakes.chunks.batches.lock().is_empty()
-                && !fakes.contexts.batches.lock().is_empty()
-                && !fakes.rows.batches.lock().is_empty();
-            if done {
-                return;
-            }
-        }
-    };
-    tokio::time::timeout(BOUND, wait).await.unwrap();
+    let fakes = &world.fakes;
+    fakes.store.until(|all| !all.is_empty()).await;
+    fakes.entities.until(|all| !all.is_empty()).await;
+    fakes.chunks.until(|all| !all.is_empty()).await;
+    fakes.contexts.until(|all| !all.is_empty()).await;
+    fakes.rows.until(|all| !all.is_empty()).await;
 }
 
 fn all_fields_are_there(world: &World) {
-    let entity = world.fakes.entities.batches.lock()[0].clone();
+    let entity = world.fakes.entities.all()[0].clone();
     assert_eq!(entity.metadata.unwrap().root, "r");
     assert_eq!(entity.entities[0].chunk_id, "k");
     assert_eq!(entity.entities[0].rdf_type, ["urn:T"]);
     assert_eq!(entity.entities[0].attributes["x"], "y");
-    let chunk = world.fakes.chunks.batches.lock()[0].clone();
+    let chunk = world.fakes.chunks.all()[0].clone();
     assert_eq!(chunk.chunks[0].vector, [1.0, 2.0]);
-    let context = world.fakes.contexts.batches.lock()[0].clone();
+    let context = world.fakes.contexts.all()[0].clone();
     assert_eq!(context.entities[0].chunk_id, "k");
-    let rows = world.fakes.rows.batches.lock()[0].clone();
+    let rows = world.fakes.rows.all()[0].clone();
     assert_eq!(rows.values[0]["n"], "2");
     assert_eq!(rows.confidence, 1.0);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_kind_comes_through_a_socket_with_all_its_fields() {
-    let world = World::start(AuthMode::None).await;
+async fn every_kind_comes_through_a_socket_with_all_its_fields(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     for (kind, items, frame) in frames() {
         let (mut socket, _) = tokio_tungstenite::connect_async(url(&world, &import(kind)))
             .await
@@ -109,9 +99,8 @@ async fn every_kind_comes_through_a_socket_with_all_its_fields() {
     all_fields_are_there(&world);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_kind_comes_as_lines_with_all_its_fields() {
-    let world = World::start(AuthMode::Iam).await;
+async fn every_kind_comes_as_lines_with_all_its_fields(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
     for (kind, items, frame) in frames() {
         let lines = format!("{frame}\n{{\"nothing\": 1}}\n\n{frame}");
         let request = world
@@ -148,9 +137,8 @@ async fn every_kind_comes_as_lines_with_all_its_fields() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn lines_stop_at_a_fault_when_asked_to_and_a_socket_goes_on() {
-    let world = World::start(AuthMode::None).await;
+async fn lines_stop_at_a_fault_when_asked_to_and_a_socket_goes_on(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let good = batch(vec![triple(1)]);
     let (_, reply) = lines(&world, "?errors=stop", format!("{good}\n[\n{good}\n")).await;
     assert_eq!(
@@ -192,34 +180,19 @@ async fn lines(world: &World, query: &str, body: String) -> (u16, Value) {
     (response.status().as_u16(), response.json().await.unwrap())
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_large_frame_becomes_records_of_bounded_size() {
-    let world = World::start(AuthMode::None).await;
+async fn a_large_frame_becomes_records_of_bounded_size(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let frame = batch((0..2500).map(triple).collect());
     let (status, reply) = lines(&world, "", frame.to_string()).await;
     assert_eq!((status, &reply["triples"]), (200, &json!(2500)));
-    let mut tick = tokio::time::interval(std::time::Duration::from_millis(5));
-    let wait = async {
-        while world.fakes.store.batches.lock().len() < 3 {
-            tick.tick().await;
-        }
-    };
-    tokio::time::timeout(BOUND, wait).await.unwrap();
-    let mut sizes: Vec<_> = world
-        .fakes
-        .store
-        .batches
-        .lock()
-        .iter()
-        .map(|batch| batch.triples.len())
-        .collect();
+    let batches = world.fakes.store.until(|all| all.len() == 3).await;
+    let mut sizes: Vec<_> = batches.iter().map(|batch| batch.triples.len()).collect();
     sizes.sort_unstable();
     assert_eq!(sizes, [500, 1000, 1000]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn text_is_loaded_through_the_library_of_its_workspace() {
-    let world = World::start(AuthMode::None).await;
+async fn text_is_loaded_through_the_library_of_its_workspace(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let path = "/api/v1/flow/default/service/text-load";
     for text in ["hello there", "aGVsbG8gdGhlcmU="] {
         let body = json!({"text": text, "collection": "c", "workspace": "acme"});
@@ -246,9 +219,8 @@ async fn text_is_loaded_through_the_library_of_its_workspace() {
     );
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_import_is_for_the_workspace_that_it_began_in() {
-    let world = World::start(AuthMode::Iam).await;
+async fn an_import_is_for_the_workspace_that_it_began_in(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
     let registered = ("__workspaces__", "workspace", "acme");
     let born = |generation: i64| json!({"enabled": true, "generation": generation});
     world.put(registered, Some(born(7))).await;
@@ -263,33 +235,30 @@ async fn an_import_is_for_the_workspace_that_it_began_in() {
         assert!(acked.unwrap().unwrap().is_text());
     };
     write().await;
-    let store = &world.fakes.store.batches;
-    tokio::time::timeout(BOUND, async {
-        while store.lock().is_empty() {
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-        }
-    })
-    .await
-    .unwrap();
+    let store = &world.fakes.store;
+    store.until(|all| !all.is_empty()).await;
     // Deleted and made again under its name: what the old one's import still writes is not for the new one.
     world.put(registered, Some(born(9))).await;
     write().await;
     let late = format!("{}?workspace=acme", import("triples"));
     let (_, reply) = world.post(&late, "tg_admin", batch(vec![triple(2)])).await;
     assert_eq!(reply["stored"], 1);
-    tokio::time::timeout(BOUND, async {
-        while store.lock().len() < 2 {
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-        }
-    })
-    .await
-    .unwrap();
+    store.until(|all| all.len() >= 2).await;
     // The late one was on its way before: it had time to arrive.
     tokio::time::sleep(std::time::Duration::from_millis(200)).await;
-    let stored: Vec<_> = store.lock().iter().map(|one| one.triples.clone()).collect();
+    let stored: Vec<_> = store.all().into_iter().map(|one| one.triples).collect();
     assert_eq!(stored.len(), 2);
     assert_ne!(
         stored[0], stored[1],
         "the old one's write reached the new one"
     );
 }
+
+tg_testkit::on_both_buses!(
+    every_kind_comes_through_a_socket_with_all_its_fields,
+    every_kind_comes_as_lines_with_all_its_fields,
+    lines_stop_at_a_fault_when_asked_to_and_a_socket_goes_on,
+    a_large_frame_becomes_records_of_bounded_size,
+    text_is_loaded_through_the_library_of_its_workspace,
+    an_import_is_for_the_workspace_that_it_began_in,
+);

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use tg_gateway::AuthMode;
 use tg_schemas::{Error, ErrorCode};
+use tg_testkit::place::Place;
 
 use crate::world::World;
 
@@ -27,9 +28,8 @@ fn clean(text: &Value, what: &str) {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn foreign_error_texts_are_masked_on_every_door() {
-    let world = World::start(AuthMode::None).await;
+async fn foreign_error_texts_are_masked_on_every_door(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let socket = world.socket("").await;
     for leak in [
         "no consumer on nt.request.agent:default:default",
@@ -66,9 +66,8 @@ async fn foreign_error_texts_are_masked_on_every_door() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_error_of_the_list_leaves_clean() {
-    let world = World::start(AuthMode::None).await;
+async fn every_error_of_the_list_leaves_clean(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     for code in ErrorCode::all() {
         let error = Error::new(code, "amqp://rabbit:5672 nt.request.x /var/lib/x");
         let question = json!({"question": format!("fail:{}", error.message)});
@@ -79,9 +78,8 @@ async fn every_error_of_the_list_leaves_clean() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn refusals_do_not_tell_of_other_tenants() {
-    let world = World::start(AuthMode::Iam).await;
+async fn refusals_do_not_tell_of_other_tenants(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
     world.start_flow("default", "secret-flow", 3).await;
     let ask = |workspace: &'static str, flow: &'static str| {
         let path = format!("/api/v1/flow/{flow}/service/agent");
@@ -98,9 +96,8 @@ async fn refusals_do_not_tell_of_other_tenants() {
     assert_eq!(existing, nowhere);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_mesh_that_is_gone_leaks_nothing() {
-    let world = World::start(AuthMode::None).await;
+async fn a_mesh_that_is_gone_leaks_nothing(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     world.mesh.bus().close().await;
     for (path, body) in [
         (
@@ -119,3 +116,10 @@ async fn a_mesh_that_is_gone_leaks_nothing() {
         clean(&reply, path);
     }
 }
+
+tg_testkit::on_both_buses!(
+    foreign_error_texts_are_masked_on_every_door,
+    every_error_of_the_list_leaves_clean,
+    refusals_do_not_tell_of_other_tenants,
+    a_mesh_that_is_gone_leaks_nothing,
+);

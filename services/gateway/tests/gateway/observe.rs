@@ -2,12 +2,12 @@
 
 use serde_json::json;
 use tg_gateway::AuthMode;
+use tg_testkit::place::Place;
 
 use crate::world::World;
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn queries_are_answered_from_the_live_mesh() {
-    let world = World::start(AuthMode::None).await;
+async fn queries_are_answered_from_the_live_mesh(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let (status, body) = world
         .get("/api/metrics/query?query=processor_info", "")
         .await;
@@ -47,3 +47,5 @@ async fn queries_are_answered_from_the_live_mesh() {
         assert_eq!(world.get(path, "").await.0, 200, "{path}");
     }
 }
+
+tg_testkit::on_both_buses!(queries_are_answered_from_the_live_mesh,);

@@ -2,14 +2,14 @@
 
 use serde_json::json;
 use tg_gateway::AuthMode;
+use tg_testkit::place::Place;
 
 use crate::world::World;
 
 const RAG: &str = "/api/v1/flow/default/service/graph-rag";
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_does_not_stream_gets_one_frame_with_the_answer() {
-    let world = World::start(AuthMode::None).await;
+async fn who_does_not_stream_gets_one_frame_with_the_answer(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let (status, reply) = world.post(RAG, "", json!({"query": "q"})).await;
     assert_eq!((status, &reply["response"]), (200, &json!("forty-two")));
     let socket = world.socket("").await;
@@ -33,9 +33,8 @@ async fn who_does_not_stream_gets_one_frame_with_the_answer() {
     assert_eq!(frames[0]["response"]["message_type"], "explain");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_streams_gets_every_frame_and_the_end() {
-    let world = World::start(AuthMode::None).await;
+async fn who_streams_gets_every_frame_and_the_end(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let socket = world.socket("").await;
     let frames = socket
         .ask(
@@ -71,9 +70,8 @@ async fn who_streams_gets_every_frame_and_the_end() {
     assert!(text.contains("event: end"));
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_failure_is_told_once_and_ends_everything() {
-    let world = World::start(AuthMode::None).await;
+async fn a_failure_is_told_once_and_ends_everything(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let (status, reply) = world.post(RAG, "", json!({"query": "fail"})).await;
     assert_eq!(
         (status, &reply["error"]["type"]),
@@ -97,9 +95,8 @@ async fn a_failure_is_told_once_and_ends_everything() {
     );
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_way_around_the_translators_is_no_way_around_the_wall() {
-    let world = World::start(AuthMode::Iam).await;
+async fn the_way_around_the_translators_is_no_way_around_the_wall(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
     for interface in ["graph-rag", "something-else"] {
         let path = format!("/api/v1/flow/default/service/thru/{interface}");
         let body = json!({"query": "q", "collection": "default", "workspace": "default"});
@@ -113,3 +110,10 @@ async fn the_way_around_the_translators_is_no_way_around_the_wall() {
     let (status, reply) = world.post(path, "tg_reader", json!({"query": "q"})).await;
     assert_eq!((status, &reply["response"]), (200, &json!("forty-two")));
 }
+
+tg_testkit::on_both_buses!(
+    who_does_not_stream_gets_one_frame_with_the_answer,
+    who_streams_gets_every_frame_and_the_end,
+    a_failure_is_told_once_and_ends_everything,
+    the_way_around_the_translators_is_no_way_around_the_wall,
+);

@@ -2,12 +2,12 @@
 
 use serde_json::json;
 use tg_gateway::AuthMode;
+use tg_testkit::place::Place;
 
 use crate::world::{BOUND, World};
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn statuses_and_bodies_follow_the_contract() {
-    let world = World::start(AuthMode::None).await;
+async fn statuses_and_bodies_follow_the_contract(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let (status, body) = world
         .post(
             "/api/v1/config",
@@ -78,9 +78,8 @@ async fn statuses_and_bodies_follow_the_contract() {
     assert_eq!(status, 405);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn faults_of_the_request_name_the_field_with_status_200() {
-    let world = World::start(AuthMode::None).await;
+async fn faults_of_the_request_name_the_field_with_status_200(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     for (path, body, message) in [
         (
             "/api/v1/flow/default/service/agent",
@@ -132,9 +131,8 @@ async fn faults_of_the_request_name_the_field_with_status_200() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_dialog_over_http_is_one_reply_with_whole_texts() {
-    let world = World::start(AuthMode::None).await;
+async fn a_dialog_over_http_is_one_reply_with_whole_texts(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let path = "/api/v1/flow/default/service/agent";
     let (status, reply) = world
         .post(
@@ -167,9 +165,8 @@ async fn a_dialog_over_http_is_one_reply_with_whole_texts() {
     );
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn events_come_one_per_part_and_end_with_an_end_event() {
-    let world = World::start(AuthMode::None).await;
+async fn events_come_one_per_part_and_end_with_an_end_event(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let text = world
         .http
         .post(world.url("/api/v1/flow/default/service/agent"))
@@ -193,9 +190,8 @@ async fn events_come_one_per_part_and_end_with_an_end_event() {
     assert!(world.fakes.agent.seen.lock()[0].streaming);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn leaving_cancels_the_question() {
-    let world = World::start(AuthMode::None).await;
+async fn leaving_cancels_the_question(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let request = world
         .http
         .post(world.url("/api/v1/flow/default/service/agent"))
@@ -209,9 +205,11 @@ async fn leaving_cancels_the_question() {
     world.reached(&world.fakes.agent.cancelled, 1).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn bodies_beyond_the_limit_are_413() {
-    let world = World::with(AuthMode::None, |options| options.limits.body_bytes = 1000).await;
+async fn bodies_beyond_the_limit_are_413(place: Place) {
+    let world = World::with(&place, AuthMode::None, |options| {
+        options.limits.body_bytes = 1000
+    })
+    .await;
     let big = json!({"operation": "put", "x": "y".repeat(2000)});
     let (status, reply) = world.post("/api/v1/config", "", big.clone()).await;
     assert_eq!(status, 413);
@@ -223,9 +221,8 @@ async fn bodies_beyond_the_limit_are_413() {
     assert_eq!(request.send().await.unwrap().status(), 413);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_full_workspace_says_busy_and_others_go_on() {
-    let world = World::with(AuthMode::None, |options| {
+async fn a_full_workspace_says_busy_and_others_go_on(place: Place) {
+    let world = World::with(&place, AuthMode::None, |options| {
         options.limits.requests_per_workspace = 1
     })
     .await;
@@ -240,9 +237,8 @@ async fn a_full_workspace_says_busy_and_others_go_on() {
     assert_eq!(reply["response"][0]["o"]["v"], "acme");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn documents_stream_and_missing_ones_are_404() {
-    let world = World::start(AuthMode::None).await;
+async fn documents_stream_and_missing_ones_are_404(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let (status, body) = world
         .get("/api/v1/document-stream?document-id=doc", "")
         .await;
@@ -269,9 +265,8 @@ async fn documents_stream_and_missing_ones_are_404() {
     );
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_nobody_serves_says_so_quickly() {
-    let world = World::start(AuthMode::None).await;
+async fn what_nobody_serves_says_so_quickly(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let ask = world.post(
         "/api/v1/flow/default/service/embeddings",
         "",
@@ -283,3 +278,15 @@ async fn what_nobody_serves_says_so_quickly() {
         (200, &json!("nobody-serves"))
     );
 }
+
+tg_testkit::on_both_buses!(
+    statuses_and_bodies_follow_the_contract,
+    faults_of_the_request_name_the_field_with_status_200,
+    a_dialog_over_http_is_one_reply_with_whole_texts,
+    events_come_one_per_part_and_end_with_an_end_event,
+    leaving_cancels_the_question,
+    bodies_beyond_the_limit_are_413,
+    a_full_workspace_says_busy_and_others_go_on,
+    documents_stream_and_missing_ones_are_404,
+    what_nobody_serves_says_so_quickly,
+);

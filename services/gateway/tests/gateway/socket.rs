@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tg_gateway::AuthMode;
+use tg_testkit::place::Place;
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::world::{BOUND, World};
@@ -35,10 +36,9 @@ fn agent(id: Value, question: &str) -> Value {
 }
 
 /// The official Python clients answer no ping while they parse a file, or between two calls.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_answers_no_ping_is_still_served() {
+async fn who_answers_no_ping_is_still_served(place: Place) {
     let ping = Duration::from_millis(20);
-    let world = World::with(AuthMode::None, |options| options.ping = ping).await;
+    let world = World::with(&place, AuthMode::None, |options| options.ping = ping).await;
     let mut socket = raw(&world, "/api/v1/socket").await;
     // Nothing is read, so nothing is answered, for twenty beats.
     tokio::time::sleep(ping * 20).await;
@@ -46,9 +46,8 @@ async fn who_answers_no_ping_is_still_served() {
     assert_eq!(hear(&mut socket).await["id"], "late");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn fifty_streams_on_one_socket_keep_their_answers() {
-    let world = World::start(AuthMode::None).await;
+async fn fifty_streams_on_one_socket_keep_their_answers(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let socket = world.socket("").await;
     let mut streams = Vec::new();
     for n in 0..50 {
@@ -71,9 +70,8 @@ async fn fifty_streams_on_one_socket_keep_their_answers() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_first_frame_after_auth_is_its_answer() {
-    let world = World::start(AuthMode::Iam).await;
+async fn the_first_frame_after_auth_is_its_answer(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
     let mut socket = raw(&world, "/api/v1/socket").await;
     say(&mut socket, agent(json!(1), "early")).await;
     let early = hear(&mut socket).await;
@@ -101,14 +99,13 @@ async fn the_first_frame_after_auth_is_its_answer() {
     assert_eq!(hear(&mut socket).await["response"]["content"], "let me ");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn clients_without_an_auth_frame_are_served() {
-    let world = World::start(AuthMode::Iam).await;
+async fn clients_without_an_auth_frame_are_served(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
     let mut socket = raw(&world, "/api/socket?token=tg_reader").await;
     say(&mut socket, agent(json!("n-1"), "q")).await;
     let frame = hear(&mut socket).await;
     assert_eq!(frame["response"]["chunk_type"], "thought");
-    let open = World::start(AuthMode::None).await;
+    let open = World::start(&place, AuthMode::None).await;
     let mut socket = raw(&open, "/api/socket").await;
     say(&mut socket, agent(json!("n-1"), "q")).await;
     assert_eq!(
@@ -117,9 +114,8 @@ async fn clients_without_an_auth_frame_are_served() {
     );
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn noise_is_answered_and_never_closes() {
-    let world = World::start(AuthMode::None).await;
+async fn noise_is_answered_and_never_closes(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let mut socket = raw(&world, "/api/v1/socket").await;
     for noise in [
         Message::text("{"),
@@ -148,9 +144,8 @@ async fn noise_is_answered_and_never_closes() {
     assert_eq!(hear(&mut socket).await["id"], json!({"deep": [1, null]}));
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cancel_ends_a_question_down_to_its_service() {
-    let world = World::start(AuthMode::None).await;
+async fn cancel_ends_a_question_down_to_its_service(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let mut socket = raw(&world, "/api/v1/socket").await;
     say(&mut socket, agent(json!(7), "hang")).await;
     assert_eq!(hear(&mut socket).await["response"]["content"], "hm");
@@ -166,9 +161,8 @@ async fn cancel_ends_a_question_down_to_its_service() {
     assert_eq!(hear(&mut socket).await["response"]["content"], "let me ");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn closing_cancels_everything_on_the_socket() {
-    let world = World::start(AuthMode::None).await;
+async fn closing_cancels_everything_on_the_socket(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let mut socket = raw(&world, "/api/v1/socket").await;
     for id in 0..3 {
         say(&mut socket, agent(json!(id), "hang")).await;
@@ -178,9 +172,8 @@ async fn closing_cancels_everything_on_the_socket() {
     world.reached(&world.fakes.agent.cancelled, 3).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn duplicate_ids_are_independent() {
-    let world = World::start(AuthMode::None).await;
+async fn duplicate_ids_are_independent(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let mut socket = raw(&world, "/api/v1/socket").await;
     for question in ["a", "b"] {
         say(&mut socket, agent(json!("same"), question)).await;
@@ -201,9 +194,8 @@ async fn duplicate_ids_are_independent() {
     assert_eq!(answers, ["a", "b"]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_full_socket_is_read_more_slowly_and_a_cancel_gets_through() {
-    let world = World::with(AuthMode::None, |options| {
+async fn a_full_socket_is_read_more_slowly_and_a_cancel_gets_through(place: Place) {
+    let world = World::with(&place, AuthMode::None, |options| {
         options.limits.requests_per_socket = 2
     })
     .await;
@@ -235,9 +227,8 @@ async fn a_full_socket_is_read_more_slowly_and_a_cancel_gets_through() {
     assert_eq!(ended, [json!(0), json!("third"), json!("fifth")]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_hundred_requests_at_once_are_all_answered() {
-    let world = World::start(AuthMode::None).await;
+async fn two_hundred_requests_at_once_are_all_answered(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let mut socket = raw(&world, "/api/v1/socket").await;
     for id in 0..200 {
         say(&mut socket, agent(json!(id), &format!("nonce-{id}"))).await;
@@ -252,9 +243,8 @@ async fn two_hundred_requests_at_once_are_all_answered() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn strangers_send_little_and_say_who_they_are_in_time() {
-    let world = World::with(AuthMode::Iam, |options| {
+async fn strangers_send_little_and_say_who_they_are_in_time(place: Place) {
+    let world = World::with(&place, AuthMode::Iam, |options| {
         options.authentication = Duration::from_millis(500);
     })
     .await;
@@ -279,9 +269,8 @@ async fn strangers_send_little_and_say_who_they_are_in_time() {
     assert_eq!(hear(&mut known).await["id"], "a");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn strangers_take_no_place_of_those_who_are_known() {
-    let world = World::with(AuthMode::Iam, |options| {
+async fn strangers_take_no_place_of_those_who_are_known(place: Place) {
+    let world = World::with(&place, AuthMode::Iam, |options| {
         options.limits.sockets = 2;
         options.limits.strangers = 4;
     })
@@ -319,9 +308,11 @@ async fn strangers_take_no_place_of_those_who_are_known() {
     tokio::time::timeout(BOUND, freed).await.unwrap();
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_frame_that_would_need_too_much_memory_is_refused_before_it_takes_it() {
-    let world = World::with(AuthMode::None, |options| options.limits.parsing_mb = 8).await;
+async fn a_frame_that_would_need_too_much_memory_is_refused_before_it_takes_it(place: Place) {
+    let world = World::with(&place, AuthMode::None, |options| {
+        options.limits.parsing_mb = 8
+    })
+    .await;
     let mut socket = raw(&world, "/api/v1/socket").await;
     let bomb = format!(
         r#"{{"id": 1, "service": "agent", "flow": "default", "request": {{"x": [{}0]}}}}"#,
@@ -337,9 +328,8 @@ async fn a_frame_that_would_need_too_much_memory_is_refused_before_it_takes_it()
     assert_eq!(hear(&mut socket).await["id"], 2);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_message_beyond_the_limit_closes_with_1009() {
-    let world = World::with(AuthMode::None, |options| {
+async fn a_message_beyond_the_limit_closes_with_1009(place: Place) {
+    let world = World::with(&place, AuthMode::None, |options| {
         options.limits.frame_bytes = 10_000
     })
     .await;
@@ -355,9 +345,8 @@ async fn a_message_beyond_the_limit_closes_with_1009() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_client_that_does_not_read_stops_its_own_stream_only() {
-    let world = World::start(AuthMode::None).await;
+async fn a_client_that_does_not_read_stops_its_own_stream_only(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let mut slow = raw(&world, "/api/v1/socket").await;
     say(&mut slow, agent(json!(1), "flood")).await;
     let mut quick = raw(&world, "/api/v1/socket").await;
@@ -379,9 +368,8 @@ async fn a_client_that_does_not_read_stops_its_own_stream_only() {
     world.reached(&world.fakes.agent.cancelled, 1).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_named_timeout_bounds_the_question() {
-    let world = World::start(AuthMode::None).await;
+async fn a_named_timeout_bounds_the_question(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let mut socket = raw(&world, "/api/v1/socket").await;
     let mut frame = agent(json!(1), "hang");
     frame["timeout"] = json!(1);
@@ -397,9 +385,8 @@ async fn a_named_timeout_bounds_the_question() {
     );
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn detached_work_goes_on_without_its_client() {
-    let world = World::start(AuthMode::None).await;
+async fn detached_work_goes_on_without_its_client(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
     let mut socket = raw(&world, "/api/v1/socket").await;
     let mut detached = agent(json!("d"), "hang");
     detached["detach"] = json!(true);
@@ -422,3 +409,23 @@ async fn detached_work_goes_on_without_its_client() {
     assert_eq!(world.mesh.load().1, 1);
     assert_eq!(*world.fakes.agent.cancelled.borrow(), 1);
 }
+
+tg_testkit::on_both_buses!(
+    who_answers_no_ping_is_still_served,
+    fifty_streams_on_one_socket_keep_their_answers,
+    the_first_frame_after_auth_is_its_answer,
+    clients_without_an_auth_frame_are_served,
+    noise_is_answered_and_never_closes,
+    cancel_ends_a_question_down_to_its_service,
+    closing_cancels_everything_on_the_socket,
+    duplicate_ids_are_independent,
+    a_full_socket_is_read_more_slowly_and_a_cancel_gets_through,
+    two_hundred_requests_at_once_are_all_answered,
+    strangers_send_little_and_say_who_they_are_in_time,
+    strangers_take_no_place_of_those_who_are_known,
+    a_frame_that_would_need_too_much_memory_is_refused_before_it_takes_it,
+    a_message_beyond_the_limit_closes_with_1009,
+    a_client_that_does_not_read_stops_its_own_stream_only,
+    a_named_timeout_bounds_the_question,
+    detached_work_goes_on_without_its_client,
+);

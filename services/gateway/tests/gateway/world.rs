@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tg_gateway::{AuthMode, GatewayHandle, GatewayOptions};
-use tg_mesh::embedded::EmbeddedBus;
 use tg_mesh::{Bus, Host, MeshOptions, Processor};
 use tg_schemas::processors;
+use tg_testkit::place::Place;
 use tg_testkit::socket::Socket;
 
 use crate::fakes::*;
@@ -82,13 +82,17 @@ fn rows(workspace: &str, flow: &str, epoch: u64) -> Vec<(String, Value)> {
 
 impl World {
     /// The default system.
-    pub async fn start(regime: AuthMode) -> Self {
-        Self::with(regime, |_| {}).await
+    pub async fn start(place: &Place, regime: AuthMode) -> Self {
+        Self::with(place, regime, |_| {}).await
     }
 
     /// With other options.
-    pub async fn with(regime: AuthMode, change: impl FnOnce(&mut GatewayOptions)) -> Self {
-        Self::on(Arc::new(EmbeddedBus::in_memory()), regime, change).await
+    pub async fn with(
+        place: &Place,
+        regime: AuthMode,
+        change: impl FnOnce(&mut GatewayOptions),
+    ) -> Self {
+        Self::on(place.connect().await, regime, change).await
     }
 
     /// On a bus of the test's.
@@ -101,12 +105,10 @@ impl World {
         let mesh = Host::start(bus, MeshOptions::default()).await.unwrap();
         let fakes = Fakes::default();
         for workspace in ["default", "acme"] {
-            let enabled = json!({"enabled": true}).to_string();
-            let row = ("__workspaces__", "workspace", workspace);
-            fakes.config.preload(row, enabled);
+            fakes.config.register(workspace);
             for (kind, value) in rows(workspace, "default", 1) {
-                let row = (workspace, kind.as_str(), "default");
-                fakes.config.preload(row, value.to_string());
+                let value = value.to_string();
+                fakes.config.set(workspace, &kind, "default", &value);
             }
         }
         let processors = [
@@ -114,7 +116,7 @@ impl World {
                 .serves(processors::config_svc::CONFIG, fakes.config.clone())
                 .serves(
                     processors::config_svc::CONFIG_OF_WORKSPACE,
-                    fakes.config.clone(),
+                    Arc::new(FakeConfig),
                 ),
             Processor::new(processors::agent_manager::PROCESSOR)
                 .serves(processors::agent_manager::REQUEST, fakes.agent.clone()),
@@ -166,16 +168,11 @@ impl World {
     /// Writes a config row and waits until this process sees it.
     pub async fn put(&self, row: (&str, &str, &str), value: Option<Value>) {
         let text = value.map(|value| value.to_string());
-        let mut changes = self.mesh.config().changes();
-        self.fakes.config.put(&self.mesh, row, text.clone()).await;
-        let wanted = text.as_deref();
-        tokio::time::timeout(BOUND, async {
-            while self.mesh.config().get(row.0, row.1, row.2).as_deref() != wanted {
-                changes.changed().await.unwrap();
-            }
-        })
-        .await
-        .unwrap();
+        let change = [(row.1, row.2, text.as_deref())];
+        self.fakes
+            .config
+            .apply_all(&self.mesh, row.0, &change)
+            .await;
     }
 
     /// Puts processor rows and the record of a flow, and waits until its agent is attached.
