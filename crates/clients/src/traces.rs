@@ -13,6 +13,7 @@ use tg_schemas::msg::{AgentRun, DocumentMetadata, LibraryText, LibraryTexts, Met
 use tg_schemas::processors::{Spec, Writes, shared};
 use tg_schemas::sections::Sections;
 use tg_schemas::{Error, ErrorCode, Message, Topic};
+use tokio::sync::oneshot;
 
 use crate::library::{BASE64, Library};
 
@@ -36,6 +37,17 @@ pub struct Next<'a, M> {
     pub spec: Spec<Writes<M>>,
     /// What.
     pub message: &'a M,
+    /// Told once it is known whether it is durable.
+    pub written: Option<oneshot::Sender<bool>>,
+}
+
+impl<M> Next<'_, M> {
+    fn tell(&mut self, written: bool) {
+        if let Some(told) = self.written.take() {
+            // Whoever does not wait does not need it.
+            let _ = told.send(written);
+        }
+    }
 }
 
 /// Writes the trace of one answer.
@@ -92,13 +104,15 @@ impl TraceWriter {
         &self,
         texts: [Text<'_>; N],
         entries: impl FnOnce([bool; N]) -> Vec<Event>,
-        next: Next<'_, M>,
+        mut next: Next<'_, M>,
     ) -> Result<(), Error> {
         if self.cx.mesh.bus().mode() == Mode::Interop {
-            let (went, stored) = futures::join!(
-                self.cx.record(next.spec, next.message),
-                self.store_apart(texts, entries)
-            );
+            let write = async {
+                let went = self.cx.record(next.spec, next.message).await;
+                next.tell(went.is_ok());
+                went
+            };
+            let (went, stored) = futures::join!(write, self.store_apart(texts, entries));
             return went.and(stored);
         }
         let events = entries(self.wanted(&texts));
@@ -130,7 +144,7 @@ impl TraceWriter {
     /// was started before there were topics for it.
     async fn together<M: Message>(
         &self,
-        next: Option<Next<'_, M>>,
+        mut next: Option<Next<'_, M>>,
         texts: &[Text<'_>],
         events: &[Event],
     ) -> Result<(), Error> {
@@ -141,13 +155,22 @@ impl TraceWriter {
             match self.as_one(next.as_ref(), &texts, &triples).await {
                 Err(error)
                     if matches!(error.code(), ErrorCode::TooLarge | ErrorCode::NobodyServes) => {}
-                outcome => return outcome,
+                outcome => {
+                    if let Some(next) = &mut next {
+                        next.tell(outcome.is_ok());
+                    }
+                    return outcome;
+                }
             }
         }
         self.send(texts).await?;
         self.write(triples).await?;
         match next {
-            Some(next) => self.cx.record(next.spec, next.message).await,
+            Some(mut next) => {
+                let went = self.cx.record(next.spec, next.message).await;
+                next.tell(went.is_ok());
+                went
+            }
             None => Ok(()),
         }
     }

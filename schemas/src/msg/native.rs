@@ -248,6 +248,9 @@ pub struct AgentRun {
     /// Model that answered last.
     #[serde(deserialize_with = "nullable")]
     pub model: String,
+    /// How many questions deep the question was that began it.
+    #[serde(deserialize_with = "nullable")]
+    pub depth: i64,
 }
 
 impl Default for AgentRun {
@@ -268,6 +271,7 @@ impl Default for AgentRun {
             in_token: 0,
             out_token: 0,
             model: String::default(),
+            depth: 0,
         }
     }
 }

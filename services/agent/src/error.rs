@@ -33,6 +33,9 @@ pub enum AgentError {
     /// A step's answer is still with another step.
     #[error("the answer is held by another step")]
     Held,
+    /// The record of a step that was begun before it was durable was not written.
+    #[error("the step was not recorded")]
+    NotRecorded,
     /// The end of a run got where it should not.
     #[error("the run's end was not handled")]
     EndNotHandled,
@@ -89,9 +92,10 @@ impl From<AgentError> for Error {
             | AgentError::EmptyPattern
             | AgentError::NotIri(_) => ErrorCode::BadRequest,
             AgentError::LargeQuestion => ErrorCode::TooLarge,
-            AgentError::InProgress | AgentError::Held | AgentError::EndNotHandled => {
-                ErrorCode::Busy
-            }
+            AgentError::InProgress
+            | AgentError::Held
+            | AgentError::NotRecorded
+            | AgentError::EndNotHandled => ErrorCode::Busy,
             AgentError::Stopping => ErrorCode::Unavailable,
             AgentError::BrokenOff => ErrorCode::Interrupted,
             AgentError::Cancelled => ErrorCode::Cancelled,

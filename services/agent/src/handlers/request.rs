@@ -2,10 +2,11 @@
 //! flow's steps; this process begins it while the record is on its way.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{SecondsFormat, Utc};
-use tg_mesh::{Cx, RequestHandler, Responder};
+use tg_mesh::{Cx, ReplyAddress, RequestHandler, Responder};
 use tg_schemas::Error;
 use tg_schemas::msg::{AgentRequest, AgentResponse};
 use tg_schemas::processors::agent_manager;
@@ -17,6 +18,9 @@ use crate::run::Agent;
 use crate::run::agent::now_ms;
 use crate::run::step::begin_at_once;
 use crate::store::Began;
+
+/// How long to wait for a step that has no record to let go of the answer.
+const REGAIN: Duration = Duration::from_secs(2);
 
 /// Serves `request` of `agent-manager`.
 pub(crate) struct Questions(pub(crate) Arc<Agent>);
@@ -49,13 +53,16 @@ impl RequestHandler<AgentRequest, AgentResponse> for Questions {
             self.0.leases.asked_again(&cx.id, 0);
         }
         let mut run = first_step(question, began.run, began.started_at);
+        run.depth = i64::from(cx.headers.depth.unwrap_or(0));
         let address = out.release();
         run.reply = serde_json::to_string(&address).map_err(AgentError::from)?;
-        begin_at_once(&self.0, &cx, &run, address.clone());
+        let begun = begin_at_once(&self.0, &cx, &run, address.clone());
         let published = cx.record(agent_manager::NEXT_STEP, &run).await;
-        // A step that was begun at once goes on without its record: if it ends badly, the asker asks again.
+        if let Some(begun) = begun {
+            let _ = begun.send(published.is_ok());
+        }
         if let Err(error) = published
-            && let Some(mut out) = cx.mesh.resume::<AgentResponse>(address)
+            && let Some(mut out) = regain(&cx, address).await
         {
             out.send(chunks::failure(error)).await?;
         }
@@ -70,6 +77,19 @@ impl RequestHandler<AgentRequest, AgentResponse> for Questions {
             Ok(ledger) => ledger.is_open(question_key(cx)).await.unwrap_or(false),
             Err(_) => false,
         }
+    }
+}
+
+/// The answer, once the step that was begun at once lets go of it: it notices that it has no record when it has
+/// something to say. One that thinks for longer is asked for again by who waits.
+async fn regain(cx: &Cx, address: ReplyAddress) -> Option<Responder<AgentResponse>> {
+    let end = tokio::time::Instant::now() + REGAIN;
+    loop {
+        let out = cx.mesh.resume::<AgentResponse>(address.clone());
+        if out.is_some() || tokio::time::Instant::now() >= end {
+            return out;
+        }
+        tokio::time::sleep(REGAIN / 100).await;
     }
 }
 

@@ -8,6 +8,7 @@ use tg_schemas::msg::AgentRun;
 
 use crate::error::AgentError;
 use crate::run::Agent;
+use crate::run::recorded::Recorded;
 use crate::run::step::take;
 
 /// Reads `agent-step` of every flow.
@@ -31,6 +32,6 @@ impl RecordConsumer<AgentRun> for Steps {
         if agent.leases.is_done(&run.run, step) {
             return Ok(());
         }
-        take(agent.clone(), cx, run, address, claim).await
+        take(agent.clone(), cx, run, address, (claim, Recorded::Durable)).await
     }
 }

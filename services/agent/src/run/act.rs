@@ -29,9 +29,11 @@ impl StepExecution {
         known: Option<Observation>,
         repeated: bool,
     ) -> Result<(), Stop> {
+        // Where it is known what the tool returned, the next step may have been published before.
+        let again = known.is_some();
         // Without an observation the run ends here, and its end stores everything.
         let seen = self.use_tool(tools, decision, known, repeated).await?;
-        self.hand_on(decision, &seen).await?;
+        self.hand_on(decision, &seen, again).await?;
         let ledger = self.ledger().await?;
         Ok(ledger.finish_step(&self.run.run, self.step).await?)
     }
@@ -73,15 +75,22 @@ impl StepExecution {
     }
 
     /// Begins the next step, and publishes its record with the trace of this one.
-    async fn hand_on(&mut self, decision: &Decision, seen: &Observation) -> Result<(), Stop> {
+    async fn hand_on(
+        &mut self,
+        decision: &Decision,
+        seen: &Observation,
+        again: bool,
+    ) -> Result<(), Stop> {
         let Some(out) = self.out.take() else {
             return Ok(());
         };
         let mut next = self.next(decision, seen);
         let address = out.release();
         next.reply = serde_json::to_string(&address).map_err(AgentError::from)?;
-        self.agent.leases.publishing(&next.run, self.step + 1);
-        begin_at_once(&self.agent, &self.cx, &next, address);
+        if !again {
+            self.agent.leases.publishing(&next.run, self.step + 1);
+        }
+        let written = begin_at_once(&self.agent, &self.cx, &next, address);
         let thought = decision.thought_text();
         let texts = [
             Text {
@@ -105,6 +114,7 @@ impl StepExecution {
         let record = Next {
             spec: agent_manager::NEXT_STEP,
             message: &next,
+            written,
         };
         let stored = self.traces.store_with(texts, entries, record).await;
         stored.map_err(Stop::Fault)

@@ -16,6 +16,7 @@ use tg_schemas::Error;
 use tg_schemas::msg::{AgentResponse, AgentRun};
 
 use super::agent::{Agent, now_ms};
+use super::recorded::Recorded;
 use super::titles;
 use crate::engine::bounds::own_steps;
 use crate::engine::chunks;
@@ -42,6 +43,10 @@ pub(super) struct StepExecution {
     pub(super) detach: bool,
     /// Detached, and nobody takes the answer.
     unheard: bool,
+    /// Its record, without which nothing is kept or said.
+    recorded: Recorded,
+    /// Said as soon as there is one.
+    unsent: Vec<AgentResponse>,
     /// What the asker heard of the model's text before another process took the step up.
     pub(super) heard: Vec<Piece>,
     /// The rows so far, for the run's end.
@@ -68,9 +73,25 @@ impl StepExecution {
             out,
             detach,
             unheard: false,
+            recorded: Recorded::Durable,
+            unsent: Vec::new(),
             heard: Vec::new(),
             decision: None,
             seen: None,
+        }
+    }
+
+    /// The step was begun while its record is on its way.
+    pub(super) fn begun_with(mut self, recorded: Recorded) -> Self {
+        self.recorded = recorded;
+        self
+    }
+
+    /// Waits until the step has its record.
+    async fn recorded(&mut self) -> Result<(), Stop> {
+        match self.recorded.wait().await {
+            true => Ok(()),
+            false => Err(Stop::Fault(AgentError::NotRecorded.into())),
         }
     }
 
@@ -101,7 +122,10 @@ impl StepExecution {
         metrics::counter!("tg_agent_iterations_total").increment(1);
         if self.step == 1 && self.heard.is_empty() {
             let began = trace::began(&self.id, &self.run);
-            self.send(chunks::explain(&began)).await?;
+            self.unsent.push(chunks::explain(&began));
+            if self.recorded.is_durable() {
+                self.send_all(Vec::new()).await?;
+            }
         }
         let limit = usize::try_from(self.agent.options.max_iterations).unwrap_or(usize::MAX);
         if own_steps(&self.run).len() >= limit {
@@ -127,6 +151,7 @@ impl StepExecution {
     /// Asks the model and commits what it chose.
     async fn decide(&mut self, tools: &ToolSet) -> Result<Decision, Stop> {
         let decision = self.think(tools).await?;
+        self.recorded().await?;
         let ledger = self.ledger().await?;
         ledger
             .decide(&self.run.run, self.step, &decision, now_ms())
@@ -191,6 +216,8 @@ impl StepExecution {
             // It is this process that goes, not the asker: another one takes the step up.
             return Err(AgentError::Stopping.into());
         }
+        self.recorded().await?;
+        self.send_unsent().await;
         if ending.seq.is_none() {
             ending.seq = self.out.as_ref().map(Responder::next_seq);
         }
@@ -323,7 +350,15 @@ impl StepExecution {
     }
 
     /// Sends chunks that are there together; the run ends if nobody wants them any more.
-    pub(super) async fn send_all(&mut self, chunks: Vec<AgentResponse>) -> Result<(), Stop> {
+    pub(super) async fn send_all(&mut self, mut chunks: Vec<AgentResponse>) -> Result<(), Stop> {
+        self.recorded().await?;
+        if !self.unsent.is_empty() {
+            let later = std::mem::replace(&mut chunks, std::mem::take(&mut self.unsent));
+            chunks.extend(later);
+        }
+        if chunks.is_empty() {
+            return Ok(());
+        }
         let Some(out) = &mut self.out else {
             return Ok(());
         };
@@ -342,6 +377,8 @@ impl StepExecution {
     /// process died goes on after them.
     pub(super) async fn say(&mut self, pieces: Vec<Piece>) -> Result<(), Stop> {
         let resumed = Neighbours::of(&self.cx.mesh).resume_answers();
+        // What is noted bears the number of the part that comes next.
+        self.send_all(Vec::new()).await?;
         let noted = self.detach && !self.unheard && resumed;
         if let (true, Some(out)) = (noted && !pieces.is_empty(), &self.out) {
             let seq = out.next_seq();
@@ -357,6 +394,12 @@ impl StepExecution {
         });
         let chunks = chunks.collect();
         self.send_all(chunks).await
+    }
+
+    async fn send_unsent(&mut self) {
+        for chunk in std::mem::take(&mut self.unsent) {
+            self.send_if_wanted(chunk).await;
+        }
     }
 
     /// Sends a chunk of a run whose end is settled.

@@ -1,12 +1,14 @@
 //! Runs: a step record takes one step, a ledger row comes before whatever follows from it.
 //!
 //! [`step`] begins steps, at once or from their records · [`execution`] takes one step · [`think`] asks the model ·
-//! [`act`] uses the tool · [`leases`] is what this process knows of steps under way · [`agent`] is what all share.
+//! [`act`] uses the tool · [`recorded`] is
+//! whether it may say what it thinks · [`leases`] is what this process knows of steps under way · [`agent`] is what all share.
 
 mod act;
 pub(crate) mod agent;
 mod execution;
 pub(crate) mod leases;
+pub(crate) mod recorded;
 pub(crate) mod step;
 mod think;
 mod titles;

@@ -2,8 +2,8 @@
 //! way, can it be taken up where it was left?
 //!
 //! The record is what a step is recovered from. Who writes it knows that nobody has begun the step, so it begins
-//! while the record is on its way; the record, when it comes, waits for that and finds the step done. The ledger is
-//! the same for both.
+//! while the record is on its way, and keeps and says nothing before it is durable; the record, when it comes, waits
+//! for that and finds the step done. The ledger is the same for both.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +14,12 @@ use tg_mesh::{ConsumeError, Cx, Deadline, ReplyAddress, Responder, Standing, Tas
 use tg_provenance::Reason;
 use tg_schemas::msg::{AgentResponse, AgentRun};
 use tg_schemas::{Error, Headers};
+use tokio::sync::oneshot;
 
 use super::agent::Agent;
 use super::execution::StepExecution;
 use super::leases::StepLease;
+use super::recorded::Recorded;
 use crate::engine::decision::Ending;
 use crate::error::AgentError;
 use crate::store::{Ledger, Piece, StepRow};
@@ -31,22 +33,24 @@ const ASKER_PATIENCE: Duration = Duration::from_secs(20);
 /// The same for a run that goes on anyhow.
 const DETACHED_PATIENCE: Duration = Duration::from_secs(3);
 
-/// Begins a step whose record is being written here, under the claim that the record will ask for. Where there is no
-/// room, or another delivery has it, the record is left to do it.
-pub(crate) fn begin_at_once(agent: &Arc<Agent>, cx: &Cx, run: &AgentRun, address: ReplyAddress) {
-    let Ok(step) = u32::try_from(run.step) else {
-        return;
-    };
+/// Begins a step whose record is being written here, under the claim that the record will ask for. Whoever writes it
+/// says to what is returned whether it is durable. Where there is no room, or another delivery has the step, the record
+/// is left to do it.
+pub(crate) fn begin_at_once(
+    agent: &Arc<Agent>,
+    cx: &Cx,
+    run: &AgentRun,
+    address: ReplyAddress,
+) -> Option<oneshot::Sender<bool>> {
+    let step = u32::try_from(run.step).ok()?;
     // What follows a message through its handler, follows the record.
     if cx.follow().is_some() || cx.mesh.stopping().is_cancelled() {
-        return;
+        return None;
     }
-    let Some(room) = agent.leases.room() else {
-        return;
-    };
-    let Some(claim) = agent.leases.take(&run.run, step) else {
-        return;
-    };
+    let room = agent.leases.room()?;
+    let claim = agent.leases.take(&run.run, step)?;
+    let (written, recorded) = oneshot::channel();
+    let recorded = Recorded::Written(recorded);
     let mut own = cx.clone();
     own.headers = Arc::new(Headers {
         generation: cx.headers.generation,
@@ -56,13 +60,15 @@ pub(crate) fn begin_at_once(agent: &Arc<Agent>, cx: &Cx, run: &AgentRun, address
         ..Headers::default()
     });
     // Boxed: a step begins the next one.
-    let work: BoxFuture<'static, _> = take(agent.clone(), own, run.clone(), address, claim).boxed();
+    let work = take(agent.clone(), own, run.clone(), address, (claim, recorded));
+    let work: BoxFuture<'static, _> = work.boxed();
     cx.mesh.spawn(TaskKind::Handler, async move {
         if let Err(fault) = work.await {
             tracing::debug!(?fault, "a step waits for its record");
         }
         drop(room);
     });
+    Some(written)
 }
 
 /// Takes a step from where it is, under its claim.
@@ -74,9 +80,10 @@ pub(crate) async fn take(
     cx: Cx,
     run: AgentRun,
     mut address: ReplyAddress,
-    claim: StepLease,
+    (claim, recorded): (StepLease, Recorded),
 ) -> Result<(), ConsumeError> {
     let step = claim.step();
+    let cx = deepened(cx, &run);
     let ledger = agent.ledger().await?;
     let fresh = agent.leases.is_fresh(&run.run, step);
     let mut row = if fresh {
@@ -103,7 +110,14 @@ pub(crate) async fn take(
     let (deadline, detach) = (Deadline::from_millis(address.deadline), address.detach);
     let id = address.id.clone();
     let out = match resume_soon(&cx, address, &ledger, (&run.run, step)).await? {
-        Resumed::Here(out) => out,
+        Resumed::Here(out, None) => out,
+        Resumed::Here(out, Some(now)) => {
+            row = StepRow {
+                ending: row.ending,
+                ..now
+            };
+            out
+        }
         Resumed::Past(row) if row.done => return Ok(()),
         Resumed::Past(row) => {
             let walk = StepExecution::new(agent, cx, run, step, None, true);
@@ -115,7 +129,10 @@ pub(crate) async fn take(
     own.id = id.into();
     own.deadline = deadline;
     own.cancel = out.cancelled();
-    let mut walk = StepExecution::new(agent, own, run, step, Some(out), detach);
+    // While the model thinks, the store may have to go to another process.
+    drop(ledger);
+    let mut walk =
+        StepExecution::new(agent, own, run, step, Some(out), detach).begun_with(recorded);
     walk.heard = heard;
     let result = walk.take(row).await;
     if result.is_ok() {
@@ -124,9 +141,18 @@ pub(crate) async fn take(
     Ok(result?)
 }
 
+/// A record does not say how deep its chain of questions is; the run does, so that one that asks for itself ends.
+fn deepened(mut cx: Cx, run: &AgentRun) -> Cx {
+    let mut headers = Headers::clone(&cx.headers);
+    headers.depth = u32::try_from(run.depth).ok();
+    cx.headers = Arc::new(headers);
+    cx
+}
+
 /// Whether a step can go on with its answer.
 enum Resumed {
-    Here(Responder<AgentResponse>),
+    /// And what the step has by now, where it had to wait.
+    Here(Responder<AgentResponse>, Option<StepRow>),
     /// A later step has it for good: what this one lacks is its trace.
     Past(StepRow),
     Busy,
@@ -142,14 +168,24 @@ async fn resume_soon(
 ) -> Result<Resumed, Error> {
     let end = tokio::time::Instant::now() + PATIENCE;
     let mut pause = LOOKS.0;
+    let mut waited = false;
     loop {
         if let Some(out) = cx.mesh.resume::<AgentResponse>(address.clone()) {
-            return Ok(Resumed::Here(out));
+            if !waited {
+                return Ok(Resumed::Here(out, None));
+            }
+            let row = ledger.load(run.to_owned(), step).await?;
+            if row.done || row.later {
+                let _ = out.release();
+                return Ok(Resumed::Past(row));
+            }
+            return Ok(Resumed::Here(out, Some(row)));
         }
         let row = ledger.load(run.to_owned(), step).await?;
         if row.done || row.later {
             return Ok(Resumed::Past(row));
         }
+        waited = true;
         if tokio::time::Instant::now() >= end {
             return Ok(Resumed::Busy);
         }

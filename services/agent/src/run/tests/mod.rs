@@ -3,6 +3,7 @@
 mod dialog;
 mod endings;
 mod graph;
+mod recorded;
 mod repeats;
 mod retrieval;
 mod world;

@@ -11,7 +11,8 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tg_mesh::embedded::EmbeddedBus;
 use tg_mesh::{
-    Ask, ConsumeError, Cx, Host, MeshOptions, Processor, RecordConsumer, RequestHandler, Responder,
+    Ask, Bus, ConsumeError, Cx, Host, MeshOptions, Processor, RecordConsumer, RequestHandler,
+    Responder,
 };
 use tg_schemas::msg::*;
 use tg_schemas::processors;
@@ -53,7 +54,14 @@ impl World {
     }
 
     pub async fn with(script: impl IntoIterator<Item = Say>, settings: Options) -> Self {
-        let bus = Arc::new(EmbeddedBus::in_memory());
+        Self::over(Arc::new(EmbeddedBus::in_memory()), script, settings).await
+    }
+
+    pub async fn over(
+        bus: Arc<dyn Bus>,
+        script: impl IntoIterator<Item = Say>,
+        settings: Options,
+    ) -> Self {
         let mesh = Host::start(bus, MeshOptions::default()).await.unwrap();
         let ledger = Ledger::in_memory().unwrap();
         let own = ledger.clone();

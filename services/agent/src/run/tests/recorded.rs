@@ -1,0 +1,84 @@
+//! A step that is begun while its record is on its way keeps and says nothing before the record is durable.
+
+use std::sync::Arc;
+
+use tg_mesh::embedded::EmbeddedBus;
+use tg_testkit::faults::{Faults, FaultyBus};
+
+use super::world::*;
+use crate::options::Options;
+use tg_schemas::msg::AgentResponse;
+
+const FULL: Faults = Faults {
+    lose: 0.0,
+    duplicate: 0.0,
+    delay: 0.0,
+    delay_up_to: std::time::Duration::ZERO,
+    doubt: 0.0,
+    refuse: 0.0,
+    full: true,
+};
+
+/// The asker hears of the fault and nothing else, and can ask again.
+#[tokio::test]
+async fn nothing_is_said_of_a_run_that_cannot_be_recorded() {
+    let bus = FaultyBus::new(Arc::new(EmbeddedBus::in_memory()), 1);
+    let script = [Say::Text("Final Answer: 4"), Say::Text("Final Answer: 4")];
+    let world = World::over(Arc::new(bus.clone()), script, Options::default()).await;
+    bus.set(FULL);
+    let chunks = world.run(&question("2 + 2?", true)).await;
+    let error = chunks[0].error.as_ref().map(|error| error.kind.as_str());
+    assert_eq!(
+        (chunks.len(), error),
+        (1, Some("storage-error")),
+        "{chunks:?}"
+    );
+    bus.set(Faults::default());
+    let chunks = world.run(&question("2 + 2?", true)).await;
+    assert_eq!(contents(&chunks, "answer").concat(), "4");
+}
+
+/// The step before keeps the run: it hands on again when the record can be written, and the tool is not called twice.
+#[tokio::test]
+async fn a_step_that_cannot_be_recorded_is_handed_on_again() {
+    let bus = FaultyBus::new(Arc::new(EmbeddedBus::in_memory()), 1);
+    let script = [
+        Say::Text(
+            r#"Thought: add
+Action: calculator
+Args: {"expression": "2 + 2"}"#,
+        ),
+        Say::Text("Final Answer: 4"),
+        Say::Text("Final Answer: 4"),
+    ];
+    let world = World::over(Arc::new(bus.clone()), script, Options::default()).await;
+    let mut answer = world.ask(&question("2 + 2?", true));
+    let mut chunks = Vec::new();
+    while let Some(part) = tokio::time::timeout(SOON, answer.next()).await.unwrap() {
+        let chunk = part.unwrap();
+        match chunk.message_type.as_str() {
+            "action" => bus.set(FULL),
+            // What follows is of the next step; the record of it comes only once there is room.
+            "observation" => {
+                let bus = bus.clone();
+                tokio::spawn(async move {
+                    tokio::time::sleep(SOON / 50).await;
+                    bus.set(Faults::default());
+                });
+            }
+            _ => {}
+        }
+        chunks.push(chunk);
+    }
+    assert_eq!(
+        contents(&chunks, "observation"),
+        ["builtin:calculator says 4"]
+    );
+    assert_eq!(contents(&chunks, "answer").concat(), "4");
+    assert!(chunks.last().unwrap().end_of_dialog);
+}
+
+fn contents(chunks: &[AgentResponse], kind: &str) -> Vec<String> {
+    let of_kind = chunks.iter().filter(|c| c.message_type == kind);
+    of_kind.map(|c| c.content.clone()).collect()
+}
