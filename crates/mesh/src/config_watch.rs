@@ -228,8 +228,9 @@ async fn read_types(
     let mut version = i64::MAX;
     let mut changed = Changed::default();
     let reads = types.iter().map(|kind| read_type(mesh, kind));
-    for (kind, result) in types.iter().zip(futures::future::join_all(reads).await) {
-        let (at, rows) = result?;
+    // All or none: what a failed reading had changed in the view would be no change to the next one, and nobody told.
+    let read = futures::future::try_join_all(reads).await?;
+    for (kind, (at, rows)) in types.iter().zip(read) {
         version = version.min(at);
         for workspace in view.replace(kind, rows) {
             changed.whole.insert((kind.clone(), workspace));
@@ -316,6 +317,8 @@ async fn apply(
                     key: key.key.clone(),
                 });
         }
+        // All or none, as above.
+        let mut read = Vec::new();
         for (workspace, keys) in by_workspace {
             let request = ConfigRequest {
                 operation: "get".into(),
@@ -323,8 +326,10 @@ async fn apply(
                 keys,
                 ..ConfigRequest::default()
             };
-            let body = ask_values(mesh, &request).await?;
-            for (kind, key, value) in body {
+            read.push((workspace, ask_values(mesh, &request).await?));
+        }
+        for (workspace, rows) in read {
+            for (kind, key, value) in rows {
                 view.set(workspace, &kind, &key, value.as_deref());
                 changed.rows.insert((kind, workspace.to_owned(), key));
             }

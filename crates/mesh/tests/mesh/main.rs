@@ -1,6 +1,7 @@
 //! The mesh on both buses: what handlers and askers may rely on.
 
 mod again;
+mod config_reads;
 mod dialogs;
 mod forwards;
 mod owners;
