@@ -220,6 +220,9 @@ impl Exchange {
         }
         let frame = envelope.headers.frame.unwrap_or(Frame::Part);
         if frame == Frame::Refuse {
+            if self.is_answered_by_another(&envelope.headers) {
+                return Heard::default();
+            }
             let error = serde_json::from_slice(&envelope.body)
                 .unwrap_or_else(|_| Error::new(ErrorCode::Internal, "refused"));
             self.phase = Phase::Failed(error);
@@ -322,6 +325,16 @@ impl Exchange {
                 stream.gap = Some(now);
                 Look::Tell(stream.resend(seq))
             }
+            // Whoever has sent parts may be the only one who can go on: where a question was passed on, those who would
+            // be asked again know nothing of it. One that is gone is told by its inbox; one that is slow is waited for.
+            Phase::Streaming(stream)
+                if seq > 0
+                    && stream.silence.is_over(now)
+                    && now - stream.silence.heard < LONGEST_SILENCE =>
+            {
+                stream.silence.patience += FIRST_SIGN;
+                Look::Tell(stream.resend(seq))
+            }
             Phase::Streaming(Stream { silence, .. }) | Phase::Asked(silence)
                 if reconnected || silence.is_over(now) =>
             {
@@ -383,6 +396,15 @@ impl Exchange {
             }
         }
         true
+    }
+
+    /// Whether a process other than this one answers: what it says of a question that was asked again, because the
+    /// other was silent, does not count.
+    fn is_answered_by_another(&self, headers: &Headers) -> bool {
+        match (&self.phase, headers.from.as_deref()) {
+            (Phase::Streaming(stream), Some(from)) => *stream.server != *from,
+            _ => false,
+        }
     }
 
     fn alive(&mut self, next: Option<u64>, now: Instant) -> Option<Tell> {

@@ -70,7 +70,37 @@ async fn a_part_makes_patience_short_again() {
     exchange.hear(frame("a", Frame::Alive, 0), Instant::now());
     exchange.hear(frame("a", Frame::Part, 0), Instant::now());
     advance(1501 * MS).await;
+    let resend = Look::Tell(tell("a", Frame::Resend, 1));
+    assert_eq!(exchange.look(Instant::now(), false), resend);
+}
+
+/// Of a question that was passed on, only who has sent parts knows anything: a pause of it does not end the answer.
+#[tokio::test(start_paused = true)]
+async fn who_has_sent_parts_is_asked_for_the_rest_before_others_are_asked_again() {
+    let mut exchange = asked();
+    exchange.hear(frame("a", Frame::Part, 0), Instant::now());
+    let resend = Look::Tell(tell("a", Frame::Resend, 1));
+    advance(MS).await;
+    for _ in 0..7 {
+        advance(1500 * MS).await;
+        assert_eq!(exchange.look(Instant::now(), false), resend);
+        assert_eq!(exchange.look(Instant::now(), false), Look::Fine);
+    }
+    // What another says of it does not count.
+    exchange.hear(frame("b", Frame::Refuse, 0), Instant::now());
+    assert!(
+        exchange
+            .hear(frame("a", Frame::Part, 1), Instant::now())
+            .wake
+    );
+    advance(12_001 * MS).await;
     assert_eq!(exchange.look(Instant::now(), false), Look::AskAgain);
+    exchange.read();
+    exchange.read();
+    assert!(matches!(exchange.read(), Next::Ask));
+    exchange.asked(Instant::now());
+    exchange.hear(frame("b", Frame::Refuse, 0), Instant::now());
+    assert!(matches!(exchange.read(), Next::Failed(_)));
 }
 
 /// Over a bus that loses much, a long answer needs to be asked for several times: what was lost before says nothing of
@@ -80,7 +110,7 @@ async fn a_part_makes_the_pauses_between_questions_short_again() {
     let mut exchange = asked();
     for seq in 0..4 {
         exchange.hear(frame("a", Frame::Part, seq), Instant::now());
-        advance(1501 * MS).await;
+        advance(12_001 * MS).await;
         for pause in [700, 1400] {
             assert_eq!(exchange.look(Instant::now(), false), Look::AskAgain);
             while !matches!(exchange.read(), Next::Ask) {}
