@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use serde_json::json;
 use tg_schemas::Triple;
 use tg_schemas::msg::{AgentResponse, AgentStep};
+use tg_testkit::place::Place;
 
-use super::world::{Say, World, question, values};
+use super::world::{Say, World, question, triples, values};
 
 const ADD: &str =
     "Thought: I need to add.\nIt is easy.\nAction: calculator\nArgs: {\"expression\": \"2+2\"}\n";
@@ -69,9 +70,8 @@ const EXPECTED: &[&str] = &[
     "thought /i2/thought eom I now know.",
 ];
 
-#[tokio::test]
-async fn a_whole_reply_dialog_has_its_chunks_in_order() {
-    let world = World::new([Say::Text(ADD), Say::Text(END)]).await;
+async fn a_whole_reply_dialog_has_its_chunks_in_order(place: Place) {
+    let world = World::new(&place, [Say::Text(ADD), Say::Text(END)]).await;
     let chunks = world.run(&question("2+2?", false)).await;
     let mut expected = EXPECTED.to_vec();
     expected.push("explain /final ");
@@ -91,9 +91,8 @@ async fn a_whole_reply_dialog_has_its_chunks_in_order() {
     );
 }
 
-#[tokio::test]
-async fn a_streamed_dialog_has_the_same_texts_in_pieces() {
-    let world = World::new([Say::Text(ADD), Say::Text(END)]).await;
+async fn a_streamed_dialog_has_the_same_texts_in_pieces(place: Place) {
+    let world = World::new(&place, [Say::Text(ADD), Say::Text(END)]).await;
     let chunks = world.run(&question("2+2?", true)).await;
     assert!(chunks.len() > 12, "pieces: {}", chunks.len());
     let mut expected = EXPECTED.to_vec();
@@ -110,12 +109,11 @@ async fn a_streamed_dialog_has_the_same_texts_in_pieces() {
     assert!(end.end_of_message && before.iter().all(|c| !c.end_of_message));
 }
 
-#[tokio::test]
-async fn the_trace_is_stored_before_the_end_and_equals_what_was_shown() {
-    let world = World::new([Say::Text(ADD), Say::Text(END)]).await;
+async fn the_trace_is_stored_before_the_end_and_equals_what_was_shown(place: Place) {
+    let world = World::new(&place, [Say::Text(ADD), Say::Text(END)]).await;
     let chunks = world.run(&question("2+2?", true)).await;
     world.ended().await;
-    let stored = world.store.triples();
+    let stored = triples(&world.store.until(|all| all.len() == 2).await);
     let shown: BTreeSet<Triple> = chunks
         .iter()
         .flat_map(|chunk| chunk.explain_triples.clone())
@@ -130,7 +128,7 @@ async fn the_trace_is_stored_before_the_end_and_equals_what_was_shown() {
         1,
         "only the last thought is not shown: {hidden:?}"
     );
-    assert_eq!(world.store.records.lock().len(), 2, "one record a step");
+    assert_eq!(world.store.count(), 2, "one record a step");
     for (predicate, expected) in [
         ("https://trustgraph.ai/ns/query", vec!["2+2?"]),
         ("https://trustgraph.ai/ns/action", vec!["calculator"]),
@@ -169,14 +167,15 @@ async fn the_trace_is_stored_before_the_end_and_equals_what_was_shown() {
     assert_eq!(linked, documents.keys().cloned().collect::<Vec<_>>());
 }
 
-#[tokio::test]
-async fn texts_wait_for_a_library_that_is_away() {
-    let world = World::new([Say::Text(ADD), Say::Text(END)]).await;
+async fn texts_wait_for_a_library_that_is_away(place: Place) {
+    let world = World::new(&place, [Say::Text(ADD), Say::Text(END)]).await;
     world.library.set_away(true);
     let chunks = world.run(&question("2+2?", false)).await;
     assert!(chunks.last().unwrap().end_of_dialog);
     world.ended().await;
-    let mut linked = values(&world.store.triples(), "https://trustgraph.ai/ns/document");
+    let document = "https://trustgraph.ai/ns/document";
+    let trace = world.trace(|all| values(all, document).len() == 4).await;
+    let mut linked = values(&trace, document);
     linked.sort();
     assert!(world.library.documents.lock().is_empty());
     world.library.set_away(false);
@@ -184,15 +183,17 @@ async fn texts_wait_for_a_library_that_is_away() {
     assert_eq!(linked, documents.into_keys().collect::<Vec<_>>());
 }
 
-#[tokio::test]
-async fn the_model_can_mend_what_it_got_wrong() {
-    let world = World::new([
-        Say::Text("Action: calc\nArgs: {}"),
-        Say::Text("Action: calculator\nArgs: {\"x\": 1}"),
-        Say::Text("Action: calculator\nArgs: {\"expression\": \"1/0\"}"),
-        Say::Text("Action: calculator\nArgs: {\"expression\": \"4\"}"),
-        Say::Text(END),
-    ])
+async fn the_model_can_mend_what_it_got_wrong(place: Place) {
+    let world = World::new(
+        &place,
+        [
+            Say::Text("Action: calc\nArgs: {}"),
+            Say::Text("Action: calculator\nArgs: {\"x\": 1}"),
+            Say::Text("Action: calculator\nArgs: {\"expression\": \"1/0\"}"),
+            Say::Text("Action: calculator\nArgs: {\"expression\": \"4\"}"),
+            Say::Text(END),
+        ],
+    )
     .await;
     let chunks = world.run(&question("q", false)).await;
     let seen: Vec<_> = chunks
@@ -217,16 +218,18 @@ async fn the_model_can_mend_what_it_got_wrong() {
     assert_eq!(history[2]["arguments"], json!({"expression": "1/0"}));
 }
 
-#[tokio::test]
-async fn an_unreadable_reply_is_asked_for_again_with_the_reason() {
-    let world = World::new([
-        Say::Text("Thought: hm\nAction: calculator\nArgs: {'expression': 1}"),
-        Say::Text(ADD),
-        Say::Text("It is 4."),
-        Say::Text("I said 4."),
-        Say::Text("4!"),
-        Say::Text(END),
-    ])
+async fn an_unreadable_reply_is_asked_for_again_with_the_reason(place: Place) {
+    let world = World::new(
+        &place,
+        [
+            Say::Text("Thought: hm\nAction: calculator\nArgs: {'expression': 1}"),
+            Say::Text(ADD),
+            Say::Text("It is 4."),
+            Say::Text("I said 4."),
+            Say::Text("4!"),
+            Say::Text(END),
+        ],
+    )
     .await;
     let chunks = world.run(&question("q", true)).await;
     let asked = world.model.asked.lock().clone();
@@ -261,19 +264,24 @@ async fn an_unreadable_reply_is_asked_for_again_with_the_reason() {
     assert_eq!(last.in_token, Some(600), "every call counts");
 }
 
-#[tokio::test]
-async fn tools_change_the_state_only_when_they_succeed_and_count_their_tokens() {
-    let world = World::new([
-        Say::Text("Action: remote\nArgs: {\"x\": \"many\"}"),
-        Say::Text("Action: remote\nArgs: {\"x\": 1}"),
-        Say::Text("Action: llm\nArgs: {\"question\": \"hi\"}"),
-        Say::Text(END),
-    ])
+async fn tools_change_the_state_only_when_they_succeed_and_count_their_tokens(place: Place) {
+    let world = World::new(
+        &place,
+        [
+            Say::Text("Action: remote\nArgs: {\"x\": \"many\"}"),
+            Say::Text("Action: remote\nArgs: {\"x\": 1}"),
+            Say::Text("Action: llm\nArgs: {\"question\": \"hi\"}"),
+            Say::Text(END),
+        ],
+    )
     .await;
     let later = json!({
         "name": "later", "type": "text-completion", "applicable-states": ["moved"],
     });
-    world.config.put(&world.mesh, "tool", "later", &later).await;
+    world
+        .config
+        .apply(&world.mesh, "tool", "later", Some(&later))
+        .await;
     let chunks = world.run(&question("q", false)).await;
     let names: Vec<_> = world
         .model
@@ -293,9 +301,8 @@ async fn tools_change_the_state_only_when_they_succeed_and_count_their_tokens() 
     assert!(chunks.iter().any(|c| c.content == "You said \"hi\""));
 }
 
-#[tokio::test]
-async fn a_client_history_is_context_only() {
-    let world = World::new([Say::Text(END)]).await;
+async fn a_client_history_is_context_only(place: Place) {
+    let world = World::new(&place, [Say::Text(END)]).await;
     let mut ask = question("q", false);
     ask.session_id = "00000000-0000-0000-0000-000000000000".into();
     ask.history = vec![
@@ -321,3 +328,14 @@ async fn a_client_history_is_context_only() {
     let asked = world.model.asked.lock();
     assert_eq!(asked[0]["history"].as_array().unwrap().len(), 12);
 }
+
+tg_testkit::on_both_buses!(
+    a_whole_reply_dialog_has_its_chunks_in_order,
+    a_streamed_dialog_has_the_same_texts_in_pieces,
+    the_trace_is_stored_before_the_end_and_equals_what_was_shown,
+    texts_wait_for_a_library_that_is_away,
+    the_model_can_mend_what_it_got_wrong,
+    an_unreadable_reply_is_asked_for_again_with_the_reason,
+    tools_change_the_state_only_when_they_succeed_and_count_their_tokens,
+    a_client_history_is_context_only,
+);

@@ -12,8 +12,9 @@ use tg_mesh::{Cx, Processor, RequestHandler, Responder};
 use tg_schemas::msg::{SparqlBinding, SparqlQueryRequest, SparqlQueryResponse};
 use tg_schemas::processors;
 use tg_schemas::{Error, Term, Triple};
+use tg_testkit::place::Place;
 
-use super::world::{Say, World, question};
+use super::world::{Say, World, ask_for, question, rows};
 
 const DATA: &str = r#"
 @prefix : <http://example.org/> .
@@ -100,37 +101,19 @@ impl RequestHandler<SparqlQueryRequest, SparqlQueryResponse> for Sparql {
 }
 
 /// What a tool of the graph returns.
-async fn observed(tool: &'static str, arguments: Value) -> String {
+async fn observed(place: &Place, tool: &'static str, arguments: Value) -> String {
     let text = format!("Action: {tool}\nArgs: {arguments}");
-    let world = World::new([Say::Text(text.leak()), Say::Text("Final Answer: done")]).await;
+    let rows = rows();
     let request = "request:tg:sparql:default:default";
-    let mut row: Value =
-        serde_json::from_str(&world.config.get("processor:agent-manager", "default")).unwrap();
-    row["topics"]["sparql-request"] = request.into();
-    let flow = json!({"topics": {"request": request}, "parameters": {}, "epoch": 1});
+    ask_for(&rows, "sparql-request", "sparql-query", request);
+    for name in ["graph_about", "graph_pattern", "graph_sparql"] {
+        rows.put("tool-native", name, r#"{"description": "d"}"#);
+    }
     let sparql = Processor::new(processors::sparql_query::PROCESSOR)
         .serves(processors::sparql_query::REQUEST, Arc::new(Sparql::new()));
-    world.mesh.host(sparql).await.unwrap();
-    world
-        .config
-        .put(&world.mesh, "processor:sparql-query", "default", &flow)
-        .await;
-    for name in ["graph_about", "graph_pattern", "graph_sparql"] {
-        world
-            .config
-            .put(
-                &world.mesh,
-                "tool-native",
-                name,
-                &json!({"description": "d"}),
-            )
-            .await;
-    }
-    world
-        .config
-        .put(&world.mesh, "processor:agent-manager", "default", &row)
-        .await;
-    world.attached(&["sparql-query", "agent-manager"]).await;
+    let script = [Say::Text(text.leak()), Say::Text("Final Answer: done")];
+    let world = World::among(place, script, rows, vec![sparql]).await;
+    world.attached(&["sparql-query"]).await;
     let chunks = world.run(&question("q", false)).await;
     let seen = chunks
         .iter()
@@ -144,9 +127,13 @@ fn sorted(text: &str) -> Vec<&str> {
     lines
 }
 
-#[tokio::test]
-async fn things_are_found_by_name_and_told_in_both_directions() {
-    let told = observed("graph_about", json!({"name": "old bridge"})).await;
+async fn things_are_found_by_name_and_told_in_both_directions(place: Place) {
+    let told = observed(
+        &place.another().await,
+        "graph_about",
+        json!({"name": "old bridge"}),
+    )
+    .await;
     assert!(
         told.starts_with("Old Bridge <http://example.org/old>"),
         "{told}"
@@ -165,14 +152,17 @@ async fn things_are_found_by_name_and_told_in_both_directions() {
     );
 }
 
-#[tokio::test]
-async fn a_name_that_is_not_there_is_told() {
-    let told = observed("graph_about", json!({"name": "\" } nothing"})).await;
+async fn a_name_that_is_not_there_is_told(place: Place) {
+    let told = observed(
+        &place.another().await,
+        "graph_about",
+        json!({"name": "\" } nothing"}),
+    )
+    .await;
     assert_eq!(told, "The graph has nothing named '\" } nothing'.");
 }
 
-#[tokio::test]
-async fn patterns_match_names_iris_and_texts() {
+async fn patterns_match_names_iris_and_texts(place: Place) {
     for (pattern, expected) in [
         (
             json!({"subject": "http://example.org/old", "predicate": "built in"}),
@@ -199,19 +189,29 @@ async fn patterns_match_names_iris_and_texts() {
             vec!["Error: give at least one of 'subject', 'predicate' and 'object'"],
         ),
     ] {
-        let told = observed("graph_pattern", pattern).await;
+        let told = observed(&place.another().await, "graph_pattern", pattern).await;
         assert_eq!(sorted(&told), expected);
     }
 }
 
-#[tokio::test]
-async fn queries_of_all_forms_are_run() {
+async fn queries_of_all_forms_are_run(place: Place) {
     let ask = |query: &str| json!({"query": format!("PREFIX : <http://example.org/> {query}")});
-    let select = observed("graph_sparql", ask("SELECT ?year { :old :builtIn ?year }")).await;
+    let select = observed(
+        &place.another().await,
+        "graph_sparql",
+        ask("SELECT ?year { :old :builtIn ?year }"),
+    )
+    .await;
     assert_eq!(select, "year\n1429");
-    let yes = observed("graph_sparql", ask("ASK { ?x :crosses :sell }")).await;
+    let yes = observed(
+        &place.another().await,
+        "graph_sparql",
+        ask("ASK { ?x :crosses :sell }"),
+    )
+    .await;
     assert_eq!(yes, "yes");
     let made = observed(
+        &place.another().await,
         "graph_sparql",
         ask("CONSTRUCT { ?x :over ?y } { ?x :crosses ?y }"),
     )
@@ -220,6 +220,18 @@ async fn queries_of_all_forms_are_run() {
         made,
         "http://example.org/old | http://example.org/over | http://example.org/sell"
     );
-    let fault = observed("graph_sparql", json!({"query": "SELECT"})).await;
+    let fault = observed(
+        &place.another().await,
+        "graph_sparql",
+        json!({"query": "SELECT"}),
+    )
+    .await;
     assert!(fault.starts_with("Error: "), "{fault}");
 }
+
+tg_testkit::on_both_buses!(
+    things_are_found_by_name_and_told_in_both_directions,
+    a_name_that_is_not_there_is_told,
+    patterns_match_names_iris_and_texts,
+    queries_of_all_forms_are_run,
+);

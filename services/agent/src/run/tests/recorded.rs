@@ -1,6 +1,8 @@
-//! A step that is begun while its record is on its way keeps and says nothing before the record is durable.
+//! A step that is begun while its record is on its way keeps and says nothing before the record is durable. On
+//! one bus: what cannot be stored is decided above it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tg_mesh::embedded::EmbeddedBus;
 use tg_testkit::faults::{Faults, FaultyBus};
@@ -13,7 +15,7 @@ const FULL: Faults = Faults {
     lose: 0.0,
     duplicate: 0.0,
     delay: 0.0,
-    delay_up_to: std::time::Duration::ZERO,
+    delay_up_to: Duration::ZERO,
     doubt: 0.0,
     refuse: 0.0,
     full: true,
@@ -62,7 +64,7 @@ Args: {"expression": "2 + 2"}"#,
             "observation" => {
                 let bus = bus.clone();
                 tokio::spawn(async move {
-                    tokio::time::sleep(SOON / 50).await;
+                    tokio::time::sleep(Duration::from_millis(200)).await;
                     bus.set(Faults::default());
                 });
             }

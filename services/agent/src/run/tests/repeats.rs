@@ -6,13 +6,14 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use tg_mesh::{Ask, Cx, Processor, RequestHandler, Responder};
 use tg_provenance::Session;
-use tg_schemas::msg::{AgentRequest, AgentResponse, AgentRun};
+use tg_schemas::msg::{AgentRequest, AgentResponse, AgentRun, Triples};
 use tg_schemas::processors::agent_manager::STEP;
 use tg_schemas::processors::{ProcessorSpec, Serves, Spec};
 use tg_schemas::{Class, Error};
+use tg_testkit::place::Place;
 use tokio::sync::Notify;
 
-use super::world::{SOON, Say, World, question, topic, values};
+use super::world::{SOON, Say, World, question, topic, triples, values};
 use crate::engine::chunks;
 use crate::engine::decision::{Decision, Observation, Taken, Usage};
 use crate::store::{Piece, PieceKind};
@@ -126,9 +127,8 @@ fn contents(chunks: &[AgentResponse], kind: &str) -> Vec<String> {
     of_kind.map(|c| c.content.clone()).collect()
 }
 
-#[tokio::test]
-async fn a_decided_step_goes_on_in_the_same_words() {
-    let world = World::new([Say::Text("Final Answer: 4")]).await;
+async fn a_decided_step_goes_on_in_the_same_words(place: Place) {
+    let world = World::new(&place, [Say::Text("Final Answer: 4")]).await;
     let decided = decision(act("calculator"));
     world.ledger.decide(RUN, 1, &decided, 1).await.unwrap();
     let id = Session::new(RUN);
@@ -156,16 +156,12 @@ async fn a_decided_step_goes_on_in_the_same_words() {
     );
     assert_eq!(chunks.last().unwrap().in_token, Some(107));
     world.ended().await;
-    let stored = world.store.triples();
-    assert_eq!(
-        values(&stored, "https://trustgraph.ai/ns/llmDurationMs").len(),
-        2
-    );
+    let took = "https://trustgraph.ai/ns/llmDurationMs";
+    world.trace(|all| values(all, took).len() == 2).await;
 }
 
-#[tokio::test]
-async fn an_observed_step_does_not_use_its_tool_again() {
-    let world = World::new([Say::Text("Final Answer: 4")]).await;
+async fn an_observed_step_does_not_use_its_tool_again(place: Place) {
+    let world = World::new(&place, [Say::Text("Final Answer: 4")]).await;
     world
         .ledger
         .decide(RUN, 1, &decision(act("remote")), 1)
@@ -182,9 +178,8 @@ async fn an_observed_step_does_not_use_its_tool_again() {
     assert!(world.tools.calls.lock().is_empty());
 }
 
-#[tokio::test]
-async fn a_call_of_unknown_outcome_is_not_made_again() {
-    let world = World::new([Say::Text("Final Answer: 4")]).await;
+async fn a_call_of_unknown_outcome_is_not_made_again(place: Place) {
+    let world = World::new(&place, [Say::Text("Final Answer: 4")]).await;
     world
         .ledger
         .decide(RUN, 1, &decision(act("remote")), 1)
@@ -196,9 +191,8 @@ async fn a_call_of_unknown_outcome_is_not_made_again() {
     assert!(chunks.last().unwrap().error.is_none());
 }
 
-#[tokio::test]
-async fn an_answer_decided_is_given() {
-    let world = World::new([]).await;
+async fn an_answer_decided_is_given(place: Place) {
+    let world = World::new(&place, []).await;
     let mut decided = decision(Taken::Answer {
         text: "It is 4".into(),
     });
@@ -209,9 +203,8 @@ async fn an_answer_decided_is_given() {
     assert_eq!(world.model.calls(), 0);
 }
 
-#[tokio::test]
-async fn an_undecided_step_that_nobody_heard_is_taken_again() {
-    let world = World::new([Say::Text("Thought: t\nFinal Answer: yes")]).await;
+async fn an_undecided_step_that_nobody_heard_is_taken_again(place: Place) {
+    let world = World::new(&place, [Say::Text("Thought: t\nFinal Answer: yes")]).await;
     let event = crate::engine::trace::began(&Session::new(RUN), &run(1, true));
     let died = died(run(1, true), vec![chunks::explain(&event)], 1);
     let asking = continued(&world, died.clone());
@@ -231,9 +224,12 @@ async fn an_undecided_step_that_nobody_heard_is_taken_again() {
     );
 }
 
-#[tokio::test]
-async fn an_undecided_step_that_was_heard_is_interrupted() {
-    let world = World::new([Say::Text("Thought: other words\nFinal Answer: yes")]).await;
+async fn an_undecided_step_that_was_heard_is_interrupted(place: Place) {
+    let world = World::new(
+        &place,
+        [Say::Text("Thought: other words\nFinal Answer: yes")],
+    )
+    .await;
     let id = Session::new(RUN);
     let event = crate::engine::trace::began(&id, &run(1, true));
     let sent = vec![
@@ -260,9 +256,8 @@ async fn an_undecided_step_that_was_heard_is_interrupted() {
 }
 
 /// Both records of a run's steps come again; the second has the answer already when the first comes.
-#[tokio::test]
-async fn two_steps_that_come_again_together_do_not_wait_for_each_other() {
-    let world = World::new([Say::Text("Final Answer: 4")]).await;
+async fn two_steps_that_come_again_together_do_not_wait_for_each_other(place: Place) {
+    let world = World::new(&place, [Say::Text("Final Answer: 4")]).await;
     let decided = decision(act("calculator"));
     world.ledger.decide(RUN, 1, &decided, 1).await.unwrap();
     let seen = Observation {
@@ -287,18 +282,15 @@ async fn two_steps_that_come_again_together_do_not_wait_for_each_other() {
     let (chunks, ()) = tokio::join!(asking, first);
     assert!(chunks.last().unwrap().end_of_dialog);
     let action = "https://trustgraph.ai/ns/action";
-    let told = world
-        .store
-        .wait(|triples| !values(triples, action).is_empty());
-    tokio::time::timeout(SOON, told).await.unwrap();
+    let told = |records: &[Triples]| !values(&triples(records), action).is_empty();
+    world.store.until(told).await;
 }
 
 /// Whether the asker got all that was said, or lacks the last of it, it hears every word once.
-#[tokio::test]
-async fn a_detached_step_that_was_heard_goes_on_after_what_was_heard() {
+async fn a_detached_step_that_was_heard_goes_on_after_what_was_heard(place: Place) {
     for got in [2, 3] {
         let reply = "Thought: My words are few\nFinal Answer: yes";
-        let world = World::new([Say::Text(reply)]).await;
+        let world = World::new(&place.another().await, [Say::Text(reply)]).await;
         let id = Session::new(RUN);
         let event = crate::engine::trace::began(&id, &run(1, true));
         let said = ["My ", "words"];
@@ -329,9 +321,9 @@ async fn a_detached_step_that_was_heard_goes_on_after_what_was_heard() {
     }
 }
 
-#[tokio::test]
-async fn a_step_whose_asker_is_gone_is_interrupted_at_once() {
-    let world = World::new([Say::Text("Final Answer: yes")]).await;
+async fn a_step_whose_asker_is_gone_is_interrupted_at_once(place: Place) {
+    // It may have begun before the asker's leave is known: nothing else ends it then.
+    let world = World::new(&place, [Say::Hang("Thought: this will take lo")]).await;
     let id = Session::new(RUN);
     let event = crate::engine::trace::began(&id, &run(1, true));
     let died = died(run(1, true), vec![chunks::explain(&event)], 1);
@@ -344,13 +336,12 @@ async fn a_step_whose_asker_is_gone_is_interrupted_at_once() {
     assert!(ended == "interrupted" || ended == "cancelled", "{ended}");
 }
 
-#[tokio::test]
-async fn a_step_that_is_past_is_dropped() {
-    let world = World::new([Say::Text("Final Answer: yes")]).await;
+async fn a_step_that_is_past_is_dropped(place: Place) {
+    let world = World::new(&place, [Say::Text("Final Answer: yes")]).await;
     let chunks = continued(&world, died(run(1, false), Vec::new(), 0)).await;
     assert!(chunks.last().unwrap().end_of_dialog);
     world.ended().await;
-    let records = world.store.records.lock().len();
+    let records = world.store.count();
     // The same record comes again, and then a question whose run shows that it was dealt with.
     let mut again = run(1, false);
     again.reply = serde_json::to_string(&tg_mesh::ReplyAddress::default()).unwrap();
@@ -362,12 +353,12 @@ async fn a_step_that_is_past_is_dropped() {
     let other = world.run(&question("other", false)).await;
     assert_eq!(contents(&other, "answer"), ["out of script"]);
     assert_eq!(world.model.calls(), 2, "one call for each question");
-    assert_eq!(world.store.records.lock().len(), records + 1);
+    world.store.until(|all| all.len() > records).await;
+    assert_eq!(world.store.count(), records + 1);
 }
 
-#[tokio::test]
-async fn a_step_whose_run_went_on_gives_the_trace_what_it_lacks() {
-    let world = World::new([]).await;
+async fn a_step_whose_run_went_on_gives_the_trace_what_it_lacks(place: Place) {
+    let world = World::new(&place, []).await;
     let decided = decision(act("calculator"));
     world.ledger.decide(RUN, 1, &decided, 1).await.unwrap();
     let seen = Observation {
@@ -386,10 +377,22 @@ async fn a_step_whose_run_went_on_gives_the_trace_what_it_lacks() {
         .await
         .unwrap();
     let action = "https://trustgraph.ai/ns/action";
-    let told = world
-        .store
-        .wait(|triples| !values(triples, action).is_empty());
-    tokio::time::timeout(SOON, told).await.unwrap();
+    let told = |records: &[Triples]| !values(&triples(records), action).is_empty();
+    world.store.until(told).await;
     assert!(world.tools.calls.lock().is_empty() && world.model.calls() == 0);
     world.library.holds(2).await;
 }
+
+tg_testkit::on_both_buses!(
+    a_decided_step_goes_on_in_the_same_words,
+    an_observed_step_does_not_use_its_tool_again,
+    a_call_of_unknown_outcome_is_not_made_again,
+    an_answer_decided_is_given,
+    an_undecided_step_that_nobody_heard_is_taken_again,
+    an_undecided_step_that_was_heard_is_interrupted,
+    two_steps_that_come_again_together_do_not_wait_for_each_other,
+    a_detached_step_that_was_heard_goes_on_after_what_was_heard,
+    a_step_whose_asker_is_gone_is_interrupted_at_once,
+    a_step_that_is_past_is_dropped,
+    a_step_whose_run_went_on_gives_the_trace_what_it_lacks,
+);

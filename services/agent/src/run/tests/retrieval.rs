@@ -8,8 +8,9 @@ use tg_mesh::{Cx, Processor, RequestHandler, Responder};
 use tg_schemas::msg::*;
 use tg_schemas::processors;
 use tg_schemas::{Class, Error, Term, Triple};
+use tg_testkit::place::Place;
 
-use super::world::{Say, World, question, topic, values};
+use super::world::{Say, World, ask_for, question, rows, topic, values};
 
 struct Services;
 
@@ -133,8 +134,8 @@ impl RequestHandler<RowEmbeddingsRequest, RowEmbeddingsResponse> for Services {
 }
 
 /// The chunks of a run that uses one tool, and the run's surroundings.
-async fn used(tool: Value, call: &'static str) -> (World, Vec<AgentResponse>) {
-    let world = World::new([Say::Text(call), Say::Text("Final Answer: done")]).await;
+async fn used(place: &Place, tool: Value, call: &'static str) -> (World, Vec<AgentResponse>) {
+    let script = [Say::Text(call), Say::Text("Final Answer: done")];
     let services = [
         ("graph-rag", "graph-rag"),
         ("document-rag", "document-rag"),
@@ -143,7 +144,7 @@ async fn used(tool: Value, call: &'static str) -> (World, Vec<AgentResponse>) {
         ("row-embeddings-query", "row-embeddings"),
     ];
     let fake = || Arc::new(Services);
-    for hosted in [
+    let more = vec![
         Processor::new(processors::graph_rag::PROCESSOR)
             .serves(processors::graph_rag::REQUEST, fake()),
         Processor::new(processors::document_rag::PROCESSOR)
@@ -154,21 +155,14 @@ async fn used(tool: Value, call: &'static str) -> (World, Vec<AgentResponse>) {
             .serves(processors::embeddings::REQUEST, fake()),
         Processor::new(processors::row_embeddings_query::PROCESSOR)
             .serves(processors::row_embeddings_query::REQUEST, fake()),
-    ] {
-        world.mesh.host(hosted).await.unwrap();
-    }
-    let mut row: Value =
-        serde_json::from_str(&world.config.get("processor:agent-manager", "default")).unwrap();
+    ];
+    let rows = rows();
     for (processor, base) in services {
         let request = topic(Class::Request, base).to_string();
-        row["topics"][format!("{processor}-request")] = request.as_str().into();
-        let flow = json!({"topics": {"request": request}, "parameters": {}, "epoch": 1});
-        let kind = format!("processor:{processor}");
-        world.config.put(&world.mesh, &kind, "default", &flow).await;
+        ask_for(&rows, &format!("{processor}-request"), processor, &request);
     }
-    world.config.put(&world.mesh, "tool", "t", &tool).await;
-    let kind = "processor:agent-manager";
-    world.config.put(&world.mesh, kind, "default", &row).await;
+    rows.put("tool", "t", &tool.to_string());
+    let world = World::among(place, script, rows, more).await;
     world
         .attached(&[
             "graph-rag",
@@ -176,7 +170,6 @@ async fn used(tool: Value, call: &'static str) -> (World, Vec<AgentResponse>) {
             "structured-query",
             "embeddings",
             "row-embeddings-query",
-            "agent-manager",
         ])
         .await;
     let chunks = world.run(&question("q", false)).await;
@@ -190,11 +183,10 @@ fn observation(chunks: &[AgentResponse]) -> &str {
     &seen.expect("an observation").content
 }
 
-#[tokio::test]
-async fn knowledge_is_asked_for_and_its_trace_stands_before_the_observation() {
+async fn knowledge_is_asked_for_and_its_trace_stands_before_the_observation(place: Place) {
     let tool = json!({"name": "know", "type": "knowledge-query", "collection": "bridges"});
     let call = "Action: know\nArgs: {\"question\": \"Which?\"}";
-    let (world, chunks) = used(tool, call).await;
+    let (world, chunks) = used(&place.another().await, tool, call).await;
     let expected = "The Old Bridge [1].\n\nSources:\n- Bridges (urn:doc)";
     assert_eq!(observation(&chunks), expected);
     let explained: Vec<&str> = chunks
@@ -219,8 +211,10 @@ async fn knowledge_is_asked_for_and_its_trace_stands_before_the_observation() {
     assert!(last.unwrap() < seen);
     world.ended().await;
     let derived = "http://www.w3.org/ns/prov#wasDerivedFrom";
-    let stored = world.store.triples();
-    assert!(values(&stored, derived).contains(&"urn:synthesis".to_owned()));
+    let synthesis = "urn:synthesis".to_owned();
+    let stored = world
+        .trace(|all| values(all, derived).contains(&synthesis))
+        .await;
     // What the tool itself stores is not stored again.
     assert!(
         !stored
@@ -231,20 +225,29 @@ async fn knowledge_is_asked_for_and_its_trace_stands_before_the_observation() {
     assert_eq!(end.in_token, Some(207), "the tool's own calls count");
 }
 
-#[tokio::test]
-async fn documents_and_rows_are_asked_too() {
+async fn documents_and_rows_are_asked_too(place: Place) {
     let ask = "Action: t\nArgs: {\"question\": \"Which?\"}";
     let tool = |kind: &str| json!({"name": "t", "type": kind});
-    let (_, chunks) = used(tool("document-query"), ask).await;
+    let (_, chunks) = used(&place.another().await, tool("document-query"), ask).await;
     assert_eq!(observation(&chunks), "From documents.");
-    let (_, chunks) = used(tool("structured-query"), ask).await;
+    let (_, chunks) = used(&place.another().await, tool("structured-query"), ask).await;
     assert_eq!(observation(&chunks), "{\n  \"n\": 1\n}");
     let search = json!({
         "name": "t", "type": "row-embeddings-query", "schema-name": "people", "limit": 3,
     });
-    let (_, chunks) = used(search, "Action: t\nArgs: {\"query\": \"Ann\"}").await;
+    let (_, chunks) = used(
+        &place.another().await,
+        search,
+        "Action: t\nArgs: {\"query\": \"Ann\"}",
+    )
+    .await;
     assert_eq!(
         observation(&chunks),
         "Matching records:\n- name: Ann (score: 0.500)"
     );
 }
+
+tg_testkit::on_both_buses!(
+    knowledge_is_asked_for_and_its_trace_stands_before_the_observation,
+    documents_and_rows_are_asked_too,
+);

@@ -3,20 +3,22 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tg_mesh::embedded::EmbeddedBus;
 use tg_mesh::{
     Ask, Bus, ConsumeError, Cx, Host, MeshOptions, Processor, RecordConsumer, RequestHandler,
     Responder,
 };
 use tg_schemas::msg::*;
 use tg_schemas::processors;
-use tg_schemas::{Class, Error, ErrorCode, FlowId, Term, Topic, Triple, WorkspaceId};
+use tg_schemas::{Class, Error, ErrorCode, Term, Triple};
+use tg_testkit::config::Config;
+use tg_testkit::fakes::Kept;
+pub use tg_testkit::flow::{SOON, topic};
+use tg_testkit::place::Place;
 use tokio::sync::Notify;
 
 use crate::options::Options;
@@ -24,8 +26,8 @@ use crate::processors::processor;
 use crate::run::Agent;
 use crate::store::Ledger;
 
-/// Longest wait for anything.
-pub const SOON: Duration = Duration::from_secs(10);
+/// Between two pieces of what the model says.
+const PACE: Duration = Duration::from_millis(3);
 
 /// What the model does when it is asked next.
 pub enum Say {
@@ -45,29 +47,60 @@ pub struct World {
     pub model: Arc<Model>,
     pub tools: Arc<Tools>,
     pub library: Arc<Library>,
-    pub store: Arc<Store>,
+    pub store: Arc<Kept<Triples>>,
 }
 
 impl World {
-    pub async fn new(script: impl IntoIterator<Item = Say>) -> Self {
-        Self::with(script, Options::default()).await
+    pub async fn new(place: &Place, script: impl IntoIterator<Item = Say>) -> Self {
+        Self::with(place, script, Options::default()).await
     }
 
-    pub async fn with(script: impl IntoIterator<Item = Say>, settings: Options) -> Self {
-        Self::over(Arc::new(EmbeddedBus::in_memory()), script, settings).await
+    /// With more rows and processors.
+    pub async fn among(
+        place: &Place,
+        script: impl IntoIterator<Item = Say>,
+        config: Config,
+        more: Vec<Processor>,
+    ) -> Self {
+        Self::start(
+            place.connect().await,
+            script,
+            Options::default(),
+            config,
+            more,
+        )
+        .await
     }
 
+    pub async fn with(
+        place: &Place,
+        script: impl IntoIterator<Item = Say>,
+        settings: Options,
+    ) -> Self {
+        Self::over(place.connect().await, script, settings).await
+    }
+
+    /// Over a bus of the test's.
     pub async fn over(
         bus: Arc<dyn Bus>,
         script: impl IntoIterator<Item = Say>,
         settings: Options,
     ) -> Self {
+        Self::start(bus, script, settings, rows(), Vec::new()).await
+    }
+
+    async fn start(
+        bus: Arc<dyn Bus>,
+        script: impl IntoIterator<Item = Say>,
+        settings: Options,
+        config: Config,
+        more: Vec<Processor>,
+    ) -> Self {
         let mesh = Host::start(bus, MeshOptions::default()).await.unwrap();
         let ledger = Ledger::in_memory().unwrap();
         let own = ledger.clone();
         let agent = Agent::new(settings, move || Ok(own.clone()));
-        let config = Arc::new(Config::default());
-        config.tools();
+        let config = Arc::new(config);
         let model = Arc::new(Model::new(script));
         let world = Self {
             agent: agent.clone(),
@@ -91,7 +124,10 @@ impl World {
             Processor::new(processors::triples_write::PROCESSOR)
                 .reads(processors::triples_write::INPUT, world.store.clone()),
             processor(&agent),
-        ] {
+        ]
+        .into_iter()
+        .chain(more)
+        {
             mesh.host(hosted).await.unwrap();
         }
         world.ready().await;
@@ -154,22 +190,38 @@ impl World {
     /// Waits until the trace holds an end of the run, and returns why it ended.
     pub async fn ended(&self) -> String {
         let reason = "https://trustgraph.ai/ns/terminationReason";
-        let told = self
-            .store
-            .wait(|triples| !values(triples, reason).is_empty());
-        tokio::time::timeout(SOON, told)
-            .await
-            .expect("an end in the trace");
-        values(&self.store.triples(), reason).join(" ")
+        let ended = |records: &[Triples]| !values(&triples(records), reason).is_empty();
+        let records = self.store.until(ended).await;
+        values(&triples(&records), reason).join(" ")
+    }
+
+    /// The trace, as soon as it is as wanted: its records may be stored in any order.
+    pub async fn trace(&self, wanted: impl Fn(&BTreeSet<Triple>) -> bool) -> BTreeSet<Triple> {
+        triples(&self.store.until(|records| wanted(&triples(records))).await)
     }
 }
 
-pub fn topic(class: Class, base: &str) -> Topic {
-    let (workspace, flow) = (
-        WorkspaceId::new("default").unwrap(),
-        FlowId::new("default").unwrap(),
+/// All triples of some records.
+pub fn triples(records: &[Triples]) -> BTreeSet<Triple> {
+    let all = records.iter().flat_map(|record| record.triples.clone());
+    all.collect()
+}
+
+/// Has the agent of these rows ask a processor of its flow under a name.
+pub fn ask_for(rows: &Config, name: &str, processor: &str, request: &str) {
+    let kind = "processor:agent-manager";
+    let row = rows
+        .get("default", kind, "default")
+        .expect("the agent's row");
+    let mut row: Value = serde_json::from_str(&row).expect("JSON");
+    row["topics"][name] = request.into();
+    rows.put(kind, "default", &row.to_string());
+    let flow = json!({"topics": {"request": request}, "parameters": {}, "epoch": 1});
+    rows.put(
+        &format!("processor:{processor}"),
+        "default",
+        &flow.to_string(),
     );
-    Topic::flow(class, base, &workspace, &flow)
 }
 
 pub fn question(text: &str, streaming: bool) -> AgentRequest {
@@ -195,118 +247,46 @@ pub fn values(triples: &BTreeSet<Triple>, predicate: &str) -> Vec<String> {
 }
 
 /// The rows of a flow `default` with everything in it.
-#[derive(Default)]
-pub struct Config {
-    rows: Mutex<BTreeMap<(String, String), String>>,
-    version: AtomicI64,
-}
-
-impl Config {
-    pub fn set(&self, kind: &str, key: &str, value: &Value) {
-        let row = (kind.to_owned(), key.to_owned());
-        self.rows.lock().insert(row, value.to_string());
-    }
-
-    /// A row.
-    pub fn get(&self, kind: &str, key: &str) -> String {
-        self.rows.lock()[&(kind.to_owned(), key.to_owned())].clone()
-    }
-
-    /// Sets a row of the running flow's workspace, and waits until the agent knows it.
-    pub async fn put(&self, mesh: &tg_mesh::Mesh, kind: &str, key: &str, value: &Value) {
-        self.set(kind, key, value);
-        let version = self.version.fetch_add(1, Ordering::SeqCst) + 1;
-        let push = ConfigPush {
-            version,
-            changes: BTreeMap::from([(kind.to_owned(), vec!["default".to_owned()])]),
-            ..ConfigPush::default()
-        };
-        let notices = Topic::system(Class::Notify, "config");
-        mesh.notify(&notices, &push).await.unwrap();
-        let mut changes = mesh.config().changes();
-        let known = changes.wait_for(|at| *at >= version);
-        tokio::time::timeout(SOON, known).await.unwrap().unwrap();
-    }
-
-    fn tools(&self) {
-        let flow = |topics: Value| json!({"topics": topics, "parameters": {}, "epoch": 1});
-        let request = |base: &str| topic(Class::Request, base).to_string();
-        self.set(
-            "processor:agent-manager",
-            "default",
-            &flow(json!({
-                "request": request("agent"),
-                "prompt-request": request("prompt"),
-                "mcp-tool-request": request("mcp-tool"),
-                "librarian-request": "request:tg:librarian:default",
-                "explainability": topic(Class::Flow, "triples-store").to_string(),
-            })),
-        );
-        self.set(
-            "processor:prompt",
-            "default",
-            &flow(json!({"request": request("prompt")})),
-        );
-        self.set(
-            "processor:mcp-tool",
-            "default",
-            &flow(json!({"request": request("mcp-tool")})),
-        );
-        self.set(
-            "processor:triples-write",
-            "default",
-            &flow(json!({
-                "input": topic(Class::Flow, "triples-store").to_string(),
-            })),
-        );
-        self.set("tool-native", "calculator", &json!({"description": "adds"}));
-        self.set(
-            "tool",
-            "remote",
-            &json!({
-                "name": "remote", "type": "mcp-tool", "mcp-tool": "far", "state": "moved",
-                "arguments": [{"name": "x", "type": "number"}],
-            }),
-        );
-        self.set("tool", "broken", &json!({"type": "nonsense"}));
-        self.set(
-            "tool",
-            "llm",
-            &json!({"name": "llm", "type": "text-completion"}),
-        );
-    }
-}
-
-#[async_trait]
-impl RequestHandler<ConfigRequest, ConfigResponse> for Config {
-    async fn serve(
-        &self,
-        _: Cx,
-        ask: ConfigRequest,
-        mut out: Responder<ConfigResponse>,
-    ) -> Result<(), Error> {
-        let row = |workspace: &str, kind: &str, key: &str, value: &str| ConfigValue {
-            workspace: workspace.into(),
-            r#type: kind.into(),
-            key: key.into(),
-            value: value.into(),
-        };
-        let values = if ask.r#type == "workspace" {
-            vec![row("__workspaces__", "workspace", "default", "{}")]
-        } else {
-            let rows = self.rows.lock();
-            let wanted = rows.iter().filter(|((kind, _), _)| *kind == ask.r#type);
-            wanted
-                .map(|((kind, key), value)| row("default", kind, key, value))
-                .collect()
-        };
-        out.send(ConfigResponse {
-            version: self.version.load(Ordering::SeqCst),
-            values,
-            ..ConfigResponse::default()
-        })
-        .await
-    }
+pub fn rows() -> Config {
+    let rows = Config::new();
+    let row = |kind: &str, key: &str, value: Value| {
+        rows.put(kind, key, &value.to_string());
+    };
+    let flow = |processor: &str, topics: Value| {
+        let value = json!({"topics": topics, "parameters": {}, "epoch": 1});
+        row(&format!("processor:{processor}"), "default", value);
+    };
+    let request = |base: &str| topic(Class::Request, base).to_string();
+    let triples = topic(Class::Flow, "triples-store").to_string();
+    flow(
+        "agent-manager",
+        json!({
+            "request": request("agent"),
+            "prompt-request": request("prompt"),
+            "mcp-tool-request": request("mcp-tool"),
+            "librarian-request": request("librarian"),
+            "explainability": triples,
+        }),
+    );
+    flow("prompt", json!({"request": request("prompt")}));
+    flow("mcp-tool", json!({"request": request("mcp-tool")}));
+    flow("triples-write", json!({"input": triples}));
+    row("tool-native", "calculator", json!({"description": "adds"}));
+    row(
+        "tool",
+        "remote",
+        json!({
+            "name": "remote", "type": "mcp-tool", "mcp-tool": "far", "state": "moved",
+            "arguments": [{"name": "x", "type": "number"}],
+        }),
+    );
+    row("tool", "broken", json!({"type": "nonsense"}));
+    row(
+        "tool",
+        "llm",
+        json!({"name": "llm", "type": "text-completion"}),
+    );
+    rows
 }
 
 /// Plays the prompt service with a model behind it.
@@ -379,8 +359,8 @@ impl RequestHandler<PromptRequest, PromptResponse> for Model {
             Say::Text(text) => {
                 for piece in pieces(text) {
                     out.send(part(piece)).await?;
-                    // Lets the asker take each piece as it comes.
-                    tokio::task::yield_now().await;
+                    // A model takes its time, and so the asker takes piece after piece.
+                    tokio::time::sleep(PACE).await;
                 }
                 out.send(last("")).await
             }
@@ -483,42 +463,6 @@ impl RecordConsumer<LibraryTexts> for Library {
                 .lock()
                 .insert(text.id, (text.title, text.text));
         }
-        self.changed.notify_waiters();
-        Ok(())
-    }
-}
-
-/// Plays the triple store.
-#[derive(Default)]
-pub struct Store {
-    pub records: Mutex<Vec<Triples>>,
-    changed: Notify,
-}
-
-impl Store {
-    pub fn triples(&self) -> BTreeSet<Triple> {
-        let records = self.records.lock();
-        records
-            .iter()
-            .flat_map(|record| record.triples.clone())
-            .collect()
-    }
-
-    pub async fn wait(&self, enough: impl Fn(&BTreeSet<Triple>) -> bool) {
-        loop {
-            let changed = self.changed.notified();
-            if enough(&self.triples()) {
-                return;
-            }
-            changed.await;
-        }
-    }
-}
-
-#[async_trait]
-impl RecordConsumer<Triples> for Store {
-    async fn consume(&self, _: Cx, record: Triples) -> Result<(), ConsumeError> {
-        self.records.lock().push(record);
         self.changed.notify_waiters();
         Ok(())
     }
