@@ -344,11 +344,6 @@ impl StepExecution {
         })
     }
 
-    /// Sends a chunk; the run ends if nobody wants it any more.
-    pub(super) async fn send(&mut self, chunk: AgentResponse) -> Result<(), Stop> {
-        self.send_all(vec![chunk]).await
-    }
-
     /// Sends chunks that are there together; the run ends if nobody wants them any more.
     pub(super) async fn send_all(&mut self, mut chunks: Vec<AgentResponse>) -> Result<(), Stop> {
         self.recorded().await?;
