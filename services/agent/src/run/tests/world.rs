@@ -27,7 +27,7 @@ use crate::run::Agent;
 use crate::store::Ledger;
 
 /// Between two pieces of what the model says.
-const PACE: Duration = Duration::from_millis(3);
+const PACE: Duration = Duration::from_millis(20);
 
 /// What the model does when it is asked next.
 pub enum Say {
