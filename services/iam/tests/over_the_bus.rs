@@ -9,11 +9,13 @@ use parking_lot::Mutex;
 use tg_iam::AuthMode;
 use tg_mesh::{Ask, Cx, Deadline, Host, MeshOptions, Processor, RequestHandler, Responder};
 use tg_schemas::msg::{
-    ApiKeyInput, ConfigPush, ConfigRequest, ConfigResponse, ConfigValue, FlowRequest, FlowResponse,
-    IamRequest, IamResponse, UserInput, WorkspaceChanges, WorkspaceInput,
+    ApiKeyInput, ConfigRequest, ConfigResponse, FlowRequest, FlowResponse, IamRequest, IamResponse,
+    UserInput, WorkspaceInput,
 };
 use tg_schemas::processors;
 use tg_schemas::{Class, Error, ErrorCode, Topic};
+use tg_testkit::bus::until;
+use tg_testkit::config::Config;
 use tg_testkit::place::Place;
 
 const BOUND: Duration = Duration::from_secs(10);
@@ -21,9 +23,9 @@ const BOUND: Duration = Duration::from_secs(10);
 /// What was asked of the others, in order.
 #[derive(Default)]
 struct World {
-    registered: BTreeSet<String>,
+    /// The rows of the config service.
+    rows: Arc<Config>,
     flows: BTreeSet<String>,
-    version: i64,
     log: Vec<String>,
     /// The config service refuses to change anything.
     refuses: bool,
@@ -31,68 +33,44 @@ struct World {
 
 type Shared = Arc<Mutex<World>>;
 
-/// Stands in for the config service.
-struct Config(Shared);
+/// The config service, which notes what is asked of it and may refuse.
+struct Noting(Shared);
+
+impl Noting {
+    /// What a request changes, in the words of the test.
+    fn note(&self, ask: &ConfigRequest) -> Result<(), Error> {
+        let mut world = self.0.lock();
+        if world.refuses && ask.operation != "getvalues" {
+            return Err(Error::new(ErrorCode::BadRequest, "refused"));
+        }
+        let lines: Vec<_> = match ask.operation.as_str() {
+            "put" => {
+                let keys = ask.values.iter().map(|row| &row.key);
+                keys.map(|key| format!("register {key}")).collect()
+            }
+            "delete" => {
+                let keys = ask.keys.iter().map(|row| &row.key);
+                keys.map(|key| format!("delete {key}")).collect()
+            }
+            "delete-workspace" => vec![format!("delete-workspace {}", ask.workspace)],
+            _ => Vec::new(),
+        };
+        world.log.extend(lines);
+        Ok(())
+    }
+}
 
 #[async_trait]
-impl RequestHandler<ConfigRequest, ConfigResponse> for Config {
+impl RequestHandler<ConfigRequest, ConfigResponse> for Noting {
     async fn serve(
         &self,
         cx: Cx,
         ask: ConfigRequest,
-        mut out: Responder<ConfigResponse>,
+        out: Responder<ConfigResponse>,
     ) -> Result<(), Error> {
-        let mut reply = ConfigResponse::default();
-        let mut moved = WorkspaceChanges::default();
-        let version = {
-            let mut world = self.0.lock();
-            if world.refuses && ask.operation != "getvalues" {
-                return Err(Error::new(ErrorCode::BadRequest, "refused"));
-            }
-            match ask.operation.as_str() {
-                "put" => moved
-                    .created
-                    .extend(ask.values.iter().map(|v| v.key.clone())),
-                "delete" => moved.deleted.extend(ask.keys.iter().map(|k| k.key.clone())),
-                "delete-workspace" => moved.deleted.push(ask.workspace.clone()),
-                "list" => reply.directory = world.flows.iter().cloned().collect(),
-                "getvalues" => reply.values = world.registered.iter().map(|id| row(id)).collect(),
-                _ => {}
-            }
-            for id in &moved.created {
-                world.registered.insert(id.clone());
-                world.log.push(format!("register {id}"));
-            }
-            for id in &moved.deleted {
-                world.registered.remove(id);
-                world.log.push(format!("{} {id}", ask.operation));
-            }
-            if moved != WorkspaceChanges::default() {
-                world.version += 1;
-            }
-            reply.version = world.version;
-            world.version
-        };
-        if moved != WorkspaceChanges::default() {
-            let push = ConfigPush {
-                version,
-                workspace_changes: Some(moved),
-                ..ConfigPush::default()
-            };
-            cx.mesh
-                .notify(&Topic::system(Class::Notify, "config"), &push)
-                .await?;
-        }
-        out.send(reply).await
-    }
-}
-
-fn row(id: &str) -> ConfigValue {
-    ConfigValue {
-        r#type: "workspace".into(),
-        key: id.to_owned(),
-        value: "{}".into(),
-        ..ConfigValue::default()
+        self.note(&ask)?;
+        let rows = self.0.lock().rows.clone();
+        rows.serve(cx, ask, out).await
     }
 }
 
@@ -141,7 +119,7 @@ async fn start_in(
     let mesh = Host::start(place.connect().await, MeshOptions::default())
         .await
         .unwrap();
-    let config = Arc::new(Config(world.clone()));
+    let config = Arc::new(Noting(world.clone()));
     mesh.host(
         Processor::new(processors::config_svc::PROCESSOR)
             .serves(processors::config_svc::CONFIG, config),
@@ -254,10 +232,11 @@ async fn a_key_opens_its_workspace_until_that_is_deleted_with_all_that_runs_in_i
 
     // Deleted while disabled: what still runs there is stopped before anything is removed.
     up.workspace("disable-workspace", "acme").await.unwrap();
-    up.world
-        .lock()
-        .flows
-        .extend(["one".to_owned(), "two".to_owned()]);
+    for flow in ["one", "two"] {
+        let mut world = up.world.lock();
+        world.flows.insert(flow.to_owned());
+        world.rows.set("acme", "flow", flow, "{}");
+    }
     up.world.lock().log.clear();
     up.workspace("delete-workspace", "acme").await.unwrap();
     assert_eq!(
@@ -319,20 +298,18 @@ async fn a_revocation_that_was_not_told_is_told_by_the_next_process(place: Place
         world.clone(),
     )
     .await;
-    let told = async {
-        while up.revocations() == 0 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(BOUND, told).await.expect("it is told");
+    until(async || up.revocations() > 0).await;
+    // Whoever revokes something hears of it when it is noted that it was told, and all before it.
+    up.workspace("enable-workspace", "acme").await.unwrap();
+    assert_eq!(up.revocations(), 2);
     up.mesh.stop(Duration::from_secs(1)).await;
     drop(up);
 
     // Once is enough.
     let up = start_in(&place.another().await, dir, AuthMode::None, world).await;
     up.workspace("list-workspaces", "acme").await.unwrap();
-    up.workspace("enable-workspace", "acme").await.unwrap();
-    assert_eq!(up.revocations(), 2, "its own, and no older one");
+    up.workspace("disable-workspace", "acme").await.unwrap();
+    assert_eq!(up.revocations(), 3, "its own, and no older one");
     up.mesh.stop(Duration::from_secs(1)).await;
 }
 

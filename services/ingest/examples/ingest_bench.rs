@@ -3,7 +3,6 @@
 //!
 //! `cargo run --release -p tg-ingest --example ingest_bench`
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -17,47 +16,13 @@ use tg_mesh::{
     Ask, ConsumeError, Cx, MeshOptions, Processor, RecordConsumer, RequestHandler, Responder,
 };
 use tg_schemas::msg::{
-    Chunk, ConfigRequest, ConfigResponse, ConfigValue, LibrarianRequest, LibrarianResponse,
-    Metadata, TextDocument, Triples,
+    Chunk, LibrarianRequest, LibrarianResponse, Metadata, TextDocument, Triples,
 };
 use tg_schemas::processors;
 use tg_schemas::{Class, Error, FlowId, Topic, WorkspaceId};
+use tg_testkit::config::Config;
 
 const BYTES: usize = 24 << 20;
-
-struct Config(BTreeMap<String, String>);
-
-#[async_trait]
-impl RequestHandler<ConfigRequest, ConfigResponse> for Config {
-    async fn serve(
-        &self,
-        _: Cx,
-        ask: ConfigRequest,
-        mut out: Responder<ConfigResponse>,
-    ) -> Result<(), Error> {
-        let row = |workspace: &str, key: &str, value: &str| ConfigValue {
-            workspace: workspace.into(),
-            r#type: ask.r#type.clone(),
-            key: key.into(),
-            value: value.into(),
-        };
-        let values = match ask.r#type.as_str() {
-            "workspace" => vec![row("__workspaces__", "default", "{}")],
-            kind => self
-                .0
-                .get(kind)
-                .map(|value| row("default", "default", value))
-                .into_iter()
-                .collect(),
-        };
-        out.send(ConfigResponse {
-            version: 1,
-            values,
-            ..ConfigResponse::default()
-        })
-        .await
-    }
-}
 
 struct Library(String);
 
@@ -130,22 +95,15 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let [input, output, store] = ["text-document-load", "chunk-load", "triples-store"].map(topic);
     let row = |topics: String| format!(r#"{{"topics":{{{topics}}},"parameters":{{}},"epoch":1}}"#);
     let asks = r#""librarian-request":"request:tg:librarian:default","librarian-response":"response:tg:librarian:default""#;
-    let config = Config(BTreeMap::from([
-        (
-            "processor:chunker".to_owned(),
-            row(format!(
-                r#""input":"{input}","output":"{output}","triples":"{store}",{asks}"#
-            )),
-        ),
-        (
-            "processor:triples-write".to_owned(),
-            row(format!(r#""input":"{store}""#)),
-        ),
-        (
-            "processor:kw-index".to_owned(),
-            row(format!(r#""input":"{output}""#)),
-        ),
-    ]));
+    let config = Config::new();
+    let chunker = format!(r#""input":"{input}","output":"{output}","triples":"{store}",{asks}"#);
+    for (processor, topics) in [
+        ("chunker", chunker),
+        ("triples-write", format!(r#""input":"{store}""#)),
+        ("kw-index", format!(r#""input":"{output}""#)),
+    ] {
+        config.put(&format!("processor:{processor}"), "default", &row(topics));
+    }
     let text = text();
     let bytes = text.len();
     let (chunks, triples) = (Arc::new(Count::default()), Arc::new(Count::default()));
