@@ -163,28 +163,6 @@ impl Headers {
         pairs
     }
 
-    /// Bytes of the headers on the wire, counted a little too high.
-    pub fn bytes(&self) -> usize {
-        // A name and what stands around it, or a number with its name.
-        const EACH: usize = 32;
-        const NUMBERS: usize = 10 * EACH;
-        let texts = [
-            &self.id,
-            &self.from,
-            &self.reply_to,
-            &self.workspace,
-            &self.thread,
-            &self.parent,
-            &self.user_id,
-            &self.traceparent,
-            &self.schema,
-            &self.sections,
-            &self.aside,
-        ];
-        let texts = texts.into_iter().flatten();
-        NUMBERS + texts.map(|text| EACH + text.len()).sum::<usize>()
-    }
-
     /// Takes one header from the wire. Unknown names and unreadable values are ignored.
     pub fn set(&mut self, name: &str, value: &str) {
         let owned = || Some(value.to_owned());
@@ -218,48 +196,6 @@ impl Headers {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn no_header_takes_more_than_is_counted() {
-        let text = || Some("text".to_owned());
-        let headers = Headers {
-            id: text(),
-            from: text(),
-            reply_to: text(),
-            frame: Some(Frame::Alive),
-            seq: Some(u64::MAX),
-            parts: Some(u32::MAX),
-            deadline: Some(u64::MAX),
-            detach: true,
-            forward: true,
-            attempt: Some(u32::MAX),
-            workspace: text(),
-            generation: Some(i64::MIN),
-            epoch: Some(u64::MAX),
-            thread: text(),
-            parent: text(),
-            depth: Some(u32::MAX),
-            user_id: text(),
-            traceparent: text(),
-            schema: text(),
-            sections: text(),
-            aside: text(),
-        };
-        // A field of an AMQP table: the lengths of name and value, and a type.
-        let wire = headers.pairs().into_iter();
-        let wire: usize = wire.map(|(name, value)| name.len() + value.len() + 6).sum();
-        assert!(wire <= headers.bytes(), "{wire} {}", headers.bytes());
-        for (name, _) in headers.pairs() {
-            let mut one = Headers::default();
-            let value = "1".repeat(100);
-            one.set(name, &value);
-            let wire: usize = one.pairs().iter().map(|(_, value)| value.len()).sum();
-            assert!(
-                wire <= one.bytes() && (wire < 100 || one.bytes() >= 100),
-                "{name}"
-            );
-        }
-    }
 
     #[test]
     fn pairs_and_set_are_inverse() {

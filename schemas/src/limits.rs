@@ -10,12 +10,10 @@ pub const PART: usize = MESSAGE;
 /// Largest record.
 pub const RECORD: usize = MESSAGE;
 
-/// Room for the headers of a message, beside its body, as [`crate::Headers::bytes`] counts them. They travel in one
-/// frame, which every connection that publishes keeps room for many times over.
-pub const HEADERS: usize = 28 << 10;
+/// Room for the headers of a message, beside its body.
+pub const HEADERS: usize = 64 << 10;
 
-/// Largest frame of a broker as it is usually set up (AMQP's `frame-max`), so the most that the headers of a message of
-/// others can be.
+/// What a broker takes as one frame of headers (AMQP's usual `frame-max`).
 pub const BROKER_FRAME: usize = 128 << 10;
 
 /// Largest record that can be dead-lettered. Its body travels as it is, what is said of it travels in headers: whatever
@@ -26,7 +24,7 @@ pub const DEAD_LETTER: usize = RECORD;
 pub const DEAD_LETTER_DETAIL: usize = 2 << 10;
 
 /// Headers of a record that are kept with it; of longer ones only those that replaying needs.
-pub const DEAD_LETTER_HEADERS: usize = 4 << 10;
+pub const DEAD_LETTER_HEADERS: usize = 8 << 10;
 
 /// Bytes kept of a record that cannot be dead-lettered whole.
 pub const DEAD_LETTER_CUT: usize = 64 << 10;
@@ -141,7 +139,7 @@ mod tests {
     #[test]
     fn limits_are_told_in_round_words() {
         assert_eq!(human(MESSAGE), "16 MiB");
-        assert_eq!(human(HEADERS), "28 KiB");
+        assert_eq!(human(HEADERS), "64 KiB");
         assert_eq!(human(CONTENT), "11.2 MiB");
         assert_eq!(human(12), "12 bytes");
     }

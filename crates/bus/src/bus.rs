@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use tg_schemas::codec::{self, CodecError, ContentType};
-use tg_schemas::{Error, ErrorCode, Headers, Message, Subscription, Topic, limits, sections};
+use tg_schemas::{Error, ErrorCode, Headers, Message, Subscription, Topic, sections};
 use tokio::sync::watch;
 
 use crate::handover::Handover;
@@ -52,22 +52,6 @@ pub struct Envelope {
 }
 
 impl Envelope {
-    /// Whether a bus can carry it.
-    ///
-    /// # Errors
-    /// [`BusError::TooLarge`] where the body is longer than `max_body`, [`BusError::HeadersTooLarge`] where the headers
-    /// are longer than [`limits::HEADERS`].
-    pub(crate) fn fits(&self, max_body: usize) -> Result<(), BusError> {
-        if self.body.len() > max_body {
-            return Err(BusError::TooLarge { limit: max_body });
-        }
-        // A broker ends the connection over headers that are longer than a frame, and with it all that is on its way.
-        if self.headers.bytes() > limits::HEADERS {
-            return Err(BusError::HeadersTooLarge);
-        }
-        Ok(())
-    }
-
     /// The message: the one handed over if nobody took it yet, else what the body says.
     ///
     /// # Errors
@@ -252,9 +236,6 @@ pub enum BusError {
         /// Largest body in bytes.
         limit: usize,
     },
-    /// The headers are larger than the bus carries.
-    #[error("what goes with the message is larger than {} bytes", limits::HEADERS)]
-    HeadersTooLarge,
     /// The store under the embedded bus failed, e.g. its disk is full.
     #[error("records cannot be stored at the moment; the disk may be full")]
     Store,
@@ -270,7 +251,7 @@ impl From<BusError> for Error {
     fn from(fault: BusError) -> Self {
         let code = match fault {
             BusError::Down | BusError::Closed => ErrorCode::Unavailable,
-            BusError::TooLarge { .. } | BusError::HeadersTooLarge => ErrorCode::TooLarge,
+            BusError::TooLarge { .. } => ErrorCode::TooLarge,
             BusError::Store => ErrorCode::Storage,
             BusError::Refused => ErrorCode::Internal,
         };

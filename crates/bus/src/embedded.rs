@@ -156,7 +156,10 @@ impl Bus for EmbeddedBus {
         tokio::task::consume_budget().await;
         let core = &self.core;
         core.ready()?;
-        envelope.fits(core.options.max_body)?;
+        let limit = core.options.max_body;
+        if envelope.body.len() > limit {
+            return Err(BusError::TooLarge { limit });
+        }
         let (routed, ticket) = match target {
             Target::Topic(topic) => match core.readers(topic) {
                 Some(readers) => core.fan_out(&readers, envelope)?,

@@ -13,8 +13,6 @@ mod lanes;
 mod options;
 mod session;
 mod supervisor;
-#[cfg(test)]
-mod tests;
 mod topology;
 mod wire;
 
@@ -41,6 +39,10 @@ use crate::bus::{
 };
 use crate::task::{TaskKind, Tasks};
 
+/// Largest AMQP frame that is agreed to, in bytes. The client library keeps room for 32 of them in each direction of
+/// each connection, full or not; a larger body travels in several. A URL's `frame_max` has precedence.
+const FRAME_BYTES: u32 = 32 << 10;
+
 /// The bus on a broker. Dropping it disconnects.
 pub struct RabbitBus {
     core: Arc<Core>,
@@ -54,6 +56,7 @@ impl RabbitBus {
             BusError::Refused
         })?;
         uri.query.heartbeat = Some(options.heartbeat);
+        uri.query.frame_max = uri.query.frame_max.or(Some(FRAME_BYTES));
         if uri.vhost.is_empty() {
             // What people mean by a trailing slash.
             "/".clone_into(&mut uri.vhost);
@@ -131,7 +134,10 @@ impl Bus for RabbitBus {
         envelope: Envelope,
         promise: PublishMode,
     ) -> Result<Routed, BusError> {
-        envelope.fits(self.core.options.max_body)?;
+        let limit = self.core.options.max_body;
+        if envelope.body.len() > limit {
+            return Err(BusError::TooLarge { limit });
+        }
         let session = self.core.publishing_session().await?;
         let Some(address) = self.core.address(&session, target).await? else {
             return Ok(Routed::Unroutable);

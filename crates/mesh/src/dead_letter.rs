@@ -189,7 +189,7 @@ mod tests {
         assert_eq!((kept.epoch, kept.user_id), (Some(3), None));
         assert_eq!(kept.id.unwrap().len(), 600);
         let whole = kept_headers(Headers {
-            user_id: Some("\"".repeat(1_500)),
+            user_id: Some("\"".repeat(3_000)),
             ..Headers::default()
         });
         let record = DeadLetter {

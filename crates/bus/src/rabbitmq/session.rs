@@ -11,7 +11,6 @@ use lapin::types::FieldTable;
 use lapin::uri::AMQPUri;
 use lapin::{Channel, Connection, ConnectionProperties, ExchangeKind};
 use parking_lot::Mutex;
-use tg_schemas::limits;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -19,15 +18,6 @@ use tokio_util::sync::CancellationToken;
 use super::wire::{Fault, short};
 use crate::bus::BusError;
 
-/// Largest AMQP frames that are agreed to, in bytes. The client library keeps room for 32 of them in each direction of
-/// each connection; a larger body travels in several, headers in one. What we publish fits into small ones. What others
-/// published does not: a frame that is larger than agreed ends the connection, and the record comes again with the next.
-/// So whatever a broker takes is taken from it. A URL's `frame_max` has precedence for both.
-const PUBLISHED_FRAME: u32 = 32 << 10;
-const CONSUMED_FRAME: u32 = limits::BROKER_FRAME as u32;
-/// Properties of a message beside its headers: the lengths, its content type, and its id.
-const PROPERTIES: usize = 1 << 10;
-const _: () = assert!(limits::HEADERS + PROPERTIES <= PUBLISHED_FRAME as usize);
 /// Longest wait for a connection or for the broker's answer to a declaration.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Channels for declarations that are kept for the next one.
@@ -66,10 +56,8 @@ struct SharedChannel {
 impl Session {
     /// Connects. Fails if the broker is not there or does not let us in.
     pub(super) async fn open(uri: &AMQPUri, generation: u64) -> lapin::Result<Arc<Self>> {
-        let (publishing, consuming) = tokio::try_join!(
-            connect(uri, "publishing", PUBLISHED_FRAME),
-            connect(uri, "consuming", CONSUMED_FRAME)
-        )?;
+        let (publishing, consuming) =
+            tokio::try_join!(connect(uri, "publishing"), connect(uri, "consuming"))?;
         Ok(Arc::new(Self {
             generation,
             publishing,
@@ -221,12 +209,10 @@ impl Session {
     }
 }
 
-async fn connect(uri: &AMQPUri, role: &str, frame: u32) -> lapin::Result<Connection> {
-    let mut uri = uri.clone();
-    uri.query.frame_max = uri.query.frame_max.or(Some(frame));
+async fn connect(uri: &AMQPUri, role: &str) -> lapin::Result<Connection> {
     let properties =
         ConnectionProperties::default().with_connection_name(format!("threadgraph {role}").into());
-    patient(Connection::connect_uri(uri, properties)).await
+    patient(Connection::connect_uri(uri.clone(), properties)).await
 }
 
 pub(super) async fn patient<T>(work: impl Future<Output = lapin::Result<T>>) -> lapin::Result<T> {

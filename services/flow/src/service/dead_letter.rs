@@ -155,7 +155,7 @@ impl Service {
                     let why = "its flow does not run any more";
                     store.reclassify(id, Reason::Parked, why).await?;
                 }
-                Err(BusError::TooLarge { .. } | BusError::HeadersTooLarge) => {
+                Err(BusError::TooLarge { .. }) => {
                     tracing::warn!(id, size, "a dead letter is larger than the bus carries");
                     store
                         .reclassify(id, Reason::Dead, "is larger than the bus carries")
