@@ -185,8 +185,16 @@ async fn large_parts_are_held_back_by_their_size(place: Place) {
     assert_eq!(count, 40 << 20);
 }
 
-async fn nobody_serves_is_told_within_a_second(place: Place) {
+async fn nobody_serves_is_told(place: Place) {
     let mesh = mesh(&place).await;
+    let error = ask(&mesh, "x", Ask::default()).await.unwrap_err();
+    assert_eq!(error.code(), ErrorCode::NobodyServes);
+}
+
+/// On one bus: what a broker takes that all tests share is no measure.
+#[tokio::test]
+async fn nobody_serves_is_told_within_a_second() {
+    let mesh = mesh(&Place::embedded()).await;
     let before = std::time::Instant::now();
     let error = ask(&mesh, "x", Ask::default()).await.unwrap_err();
     assert_eq!(error.code(), ErrorCode::NobodyServes);
@@ -225,7 +233,8 @@ async fn service_errors_panics_and_silence_become_errors(place: Place) {
 async fn a_deadline_ends_the_question_with_the_holders_words(place: Place) {
     let (mesh, echo) = echo(&place, 8).await;
     let options = Ask {
-        deadline: Some(Deadline::after(Duration::from_millis(200))),
+        // On a busy machine the question needs a moment to be begun before that.
+        deadline: Some(Deadline::after(Duration::from_secs(2))),
         ..Ask::default()
     };
     let error = ask(&mesh, "hang", options).await.unwrap_err();
@@ -279,7 +288,7 @@ tg_testkit::on_both_buses!(
     parts_come_in_order_and_end,
     a_slow_reader_holds_the_writer_back_and_loses_nothing,
     large_parts_are_held_back_by_their_size,
-    nobody_serves_is_told_within_a_second,
+    nobody_serves_is_told,
     service_errors_panics_and_silence_become_errors,
     a_deadline_ends_the_question_with_the_holders_words,
     dropping_the_answer_cancels_the_handler,
