@@ -18,6 +18,9 @@ const FIRST_SIGN: Duration = Duration::from_millis(1500);
 const FIRST_ANSWER: Duration = Duration::from_millis(700);
 /// Longest silence: more than two of the server's longest pauses.
 const LONGEST_SILENCE: Duration = Duration::from_secs(12);
+/// Silence of a server that has sent parts before the question is asked again: a process that pauses for seconds is not
+/// worth an answer that breaks off, and one that is gone is noticed by its inbox.
+const PAUSED: Duration = Duration::from_millis(4500);
 /// A server that another wants to replace has this long to say that it lives.
 const PROBE: Duration = Duration::from_millis(400);
 /// A gap is asked for after this long, and again after as long.
@@ -330,7 +333,7 @@ impl Exchange {
             Phase::Streaming(stream)
                 if seq > 0
                     && stream.silence.is_over(now)
-                    && now - stream.silence.heard < LONGEST_SILENCE =>
+                    && now - stream.silence.heard < PAUSED =>
             {
                 stream.silence.patience += FIRST_SIGN;
                 Look::Tell(stream.resend(seq))
