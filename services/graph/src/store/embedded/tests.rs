@@ -448,8 +448,10 @@ async fn what_is_written_at_once_takes_no_more_memory_than_there_is() {
     const EACH: usize = 100;
     let dir = tempdir().unwrap();
     let path = dir.path().join("graph.db");
-    let mut held = crate::engine::quota::Usage::default();
-    held.quads = 10 * EACH as u64;
+    let held = crate::engine::quota::Usage {
+        quads: 10 * EACH as u64,
+        ..Default::default()
+    };
     let limits = Limits {
         memory: held.memory(),
         ..Limits::default()
