@@ -27,6 +27,7 @@ pub(crate) mod relays;
 pub(crate) mod reorder;
 pub mod responder;
 pub mod server;
+pub mod stream;
 pub mod together;
 pub mod window;
 
@@ -38,5 +39,6 @@ pub use peer::{Ask, Peer, PeerOptions};
 pub use port::Port;
 pub use reorder::interrupted;
 pub use responder::Responder;
-pub use server::{ReplyServer, ReplyStream};
+pub use server::ReplyServer;
+pub use stream::ReplyStream;
 pub use together::Relay;

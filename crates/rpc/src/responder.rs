@@ -10,7 +10,8 @@ use tg_schemas::{Error, ErrorCode, Reply};
 use tokio_util::sync::CancellationToken;
 
 use crate::address::ReplyAddress;
-use crate::server::{ReplyServer, ReplyStream};
+use crate::server::ReplyServer;
+use crate::stream::ReplyStream;
 use crate::window::TOGETHER;
 
 /// Sends the parts of one answer.

@@ -9,20 +9,15 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tg_bus::{Envelope, Handover, Link, PublishMode, Routed, Target, TaskKind};
 use tg_schemas::codec::ContentType;
-use tg_schemas::{Error, ErrorCode, Frame, Headers, Topic};
-use tokio::sync::{Notify, watch};
+use tg_schemas::{Error, ErrorCode, Frame, Headers};
+use tokio::sync::watch;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use crate::address::{ReplyAddress, Standing};
-use crate::deadline::Deadline;
 use crate::joined::join;
 use crate::port::Port;
-use crate::window::{WINDOW_BYTES, WINDOW_PARTS};
+use crate::stream::{FIRST_PAUSE, LONGEST_PAUSE, ReplyStream};
 
-/// First pause before a silent server sends a heartbeat; doubles to [`LONGEST_PAUSE`].
-const FIRST_PAUSE: Duration = Duration::from_millis(300);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// How long an ended answer is kept for repeats.
 const KEEP_ENDED: Duration = Duration::from_secs(10);
 /// How long this process speaks for an answer that another message is to continue.
@@ -33,104 +28,6 @@ const ASK_AGAIN: Duration = Duration::from_millis(500);
 const KEEP_BYTES: usize = tg_schemas::limits::REPEATS;
 /// Cancelled ids remembered, for work that is between two messages when the cancel comes.
 const KEEP_CANCELLED: usize = 4096;
-
-/// One answer under way in this process.
-pub struct ReplyStream {
-    id: Arc<str>,
-    reply_to: Target,
-    foreign: bool,
-    detach: bool,
-    deadline: Deadline,
-    cancel: CancellationToken,
-    credit: Notify,
-    state: Mutex<State>,
-}
-
-struct State {
-    parts: VecDeque<(u64, Envelope)>,
-    next: u64,
-    credited: u64,
-    /// Numbers and sizes of the parts that the asker has not used up, and their sum.
-    ahead: VecDeque<(u64, usize)>,
-    bytes_ahead: usize,
-    kept_bytes: usize,
-    spoke: Instant,
-    pause: Duration,
-    ended: Option<Instant>,
-    /// Since when another message is to continue it.
-    released: Option<Instant>,
-}
-
-impl ReplyStream {
-    /// Number of the next part.
-    pub fn next_seq(&self) -> u64 {
-        self.state.lock().next
-    }
-
-    /// Whether it was ended, or given to another message to continue.
-    pub fn settled(&self) -> bool {
-        let state = self.state.lock();
-        state.ended.is_some() || state.released.is_some()
-    }
-
-    /// Cancelled when the asker gave up, unless the answer is detached.
-    pub fn cancelled(&self) -> &CancellationToken {
-        &self.cancel
-    }
-
-    /// Ended, and nothing that this asker lacks is kept.
-    fn is_over_for(&self, address: &ReplyAddress, in_process: bool) -> bool {
-        let state = self.state.lock();
-        let same_asker =
-            matches!(&self.reply_to, Target::Inbox(inbox) if **inbox == *address.reply_to);
-        let kept = state
-            .parts
-            .front()
-            .is_some_and(|(seq, _)| *seq <= address.seq);
-        state.ended.is_some() && (in_process || !same_asker || !kept)
-    }
-
-    pub(crate) fn release(&self) -> ReplyAddress {
-        let mut state = self.state.lock();
-        state.released = Some(Instant::now());
-        ReplyAddress {
-            id: self.id.to_string(),
-            reply_to: match &self.reply_to {
-                Target::Inbox(name) => name.to_string(),
-                Target::Topic(topic) => topic.to_string(),
-                Target::Subscription(_) | Target::Liveness(_) => String::new(),
-            },
-            seq: state.next,
-            deadline: self.deadline.millis(),
-            detach: self.detach,
-            foreign: self.foreign,
-        }
-    }
-
-    fn frame(&self, inbox: &str, frame: Frame, seq: u64, body: Bytes) -> Envelope {
-        let headers = if self.foreign {
-            Headers {
-                id: Some(self.id.to_string()),
-                ..Headers::default()
-            }
-        } else {
-            Headers {
-                id: Some(self.id.to_string()),
-                from: Some(inbox.to_owned()),
-                frame: Some(frame),
-                seq: Some(seq),
-                detach: self.detach,
-                ..Headers::default()
-            }
-        };
-        Envelope {
-            headers,
-            content_type: ContentType::Json,
-            body,
-            ..Envelope::default()
-        }
-    }
-}
 
 type Told = watch::Sender<Option<Standing>>;
 
@@ -168,49 +65,19 @@ impl ReplyServer {
 
     /// Takes an answer on. `None` when this process holds the id already; it then says where it stands.
     pub fn open(&self, address: &ReplyAddress) -> Option<Arc<ReplyStream>> {
-        let id: Arc<str> = address.id.as_str().into();
-        let reply_to = if address.foreign {
-            Target::Topic(Topic::parse(&address.reply_to).ok()?)
-        } else {
-            Target::Inbox(address.reply_to.as_str().into())
-        };
+        let cancel = self.0.port.shutdown().child_token();
+        let held = Arc::new(ReplyStream::new(address, cancel)?);
         let mut all = self.0.streams.lock();
-        let earlier = all.get(&id).cloned();
-        let mut parts = VecDeque::new();
-        let mut kept_bytes = 0;
-        if let Some(known) = earlier {
-            let mut state = known.state.lock();
-            if state.released.is_none() || state.ended.is_some() {
-                return None;
-            }
-            parts = std::mem::take(&mut state.parts);
-            kept_bytes = state.kept_bytes;
+        if all
+            .get(&held.id)
+            .is_some_and(|known| !held.continues(known))
+        {
+            return None;
         }
-        let held = Arc::new(ReplyStream {
-            id: id.clone(),
-            reply_to,
-            foreign: address.foreign,
-            detach: address.detach,
-            deadline: Deadline::from_millis(address.deadline),
-            cancel: self.0.port.shutdown().child_token(),
-            credit: Notify::new(),
-            state: Mutex::new(State {
-                parts,
-                next: address.seq,
-                credited: address.seq,
-                ahead: VecDeque::new(),
-                bytes_ahead: 0,
-                kept_bytes,
-                spoke: Instant::now(),
-                pause: FIRST_PAUSE,
-                ended: None,
-                released: None,
-            }),
-        });
-        if self.0.cancelled.lock().contains(&id) && !address.detach {
+        if self.0.cancelled.lock().contains(&held.id) && !address.detach {
             held.cancel.cancel();
         }
-        all.insert(id, held.clone());
+        all.insert(held.id.clone(), held.clone());
         Some(held)
     }
 
@@ -367,13 +234,7 @@ impl ReplyServer {
     async fn wait_for_credit(&self, held: &Arc<ReplyStream>, last: bool) -> Result<(), Error> {
         loop {
             let credited = held.credit.notified();
-            let blocked = {
-                let state = held.state.lock();
-                let ahead = state.next.saturating_sub(state.credited);
-                !held.foreign
-                    && !last
-                    && (ahead >= WINDOW_PARTS || (state.bytes_ahead >= WINDOW_BYTES && ahead > 0))
-            };
+            let blocked = !held.foreign && !last && held.is_far_ahead();
             // A cancelled answer still gets its last words.
             if held.cancel.is_cancelled() && !last {
                 return Err(Error::new(ErrorCode::Cancelled, "cancelled"));
@@ -422,32 +283,9 @@ impl ReplyServer {
         };
         let seq = headers.seq.unwrap_or(0);
         match frame {
-            Frame::Credit => {
-                let mut state = held.state.lock();
-                state.credited = state.credited.max(seq);
-                while state.ahead.front().is_some_and(|(number, _)| *number < seq) {
-                    if let Some((_, bytes)) = state.ahead.pop_front() {
-                        state.bytes_ahead -= bytes;
-                    }
-                }
-                while state.parts.front().is_some_and(|(number, _)| *number < seq) {
-                    if let Some((_, part)) = state.parts.pop_front() {
-                        state.kept_bytes -= part.body.len();
-                    }
-                }
-                drop(state);
-                held.credit.notify_one();
-            }
+            Frame::Credit => held.used_up(seq),
             Frame::Resend => {
-                let parts: Vec<_> = {
-                    let state = held.state.lock();
-                    state
-                        .parts
-                        .iter()
-                        .filter(|(n, _)| *n >= seq)
-                        .map(|(_, p)| p.clone())
-                        .collect()
-                };
+                let parts = held.parts_from(seq);
                 if parts.is_empty() {
                     self.repeat_position(id);
                     return;
@@ -467,7 +305,7 @@ impl ReplyServer {
     fn cancel(&self, id: &str, detached: bool) {
         let held = self.0.streams.lock().get(id).cloned();
         if let Some(held) = held {
-            if (held.detach && !detached) || held.state.lock().ended.is_some() {
+            if (held.detach && !detached) || held.has_ended() {
                 return;
             }
             metrics::counter!("tg_answers_cancelled_total").increment(1);
@@ -558,7 +396,7 @@ impl ReplyServer {
             .streams
             .lock()
             .values()
-            .filter(|held| held.state.lock().ended.is_none())
+            .filter(|held| !held.has_ended())
             .count()
     }
 
