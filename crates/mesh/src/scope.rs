@@ -183,13 +183,16 @@ impl Cx {
         &self,
         topic: &Topic,
         question: &Q,
-        out: Responder<R>,
+        mut out: Responder<R>,
     ) -> Result<(), Error> {
         let mut options = self.ask_options();
         options.parent = self.headers.parent.as_deref().map(Into::into);
-        let address = out.hand_over();
+        let address = out.offer();
         let sent = self.mesh.forward(topic, question, &address, options).await;
-        let Err(error) = sent else { return Ok(()) };
+        let Err(error) = sent else {
+            out.hand_over();
+            return Ok(());
+        };
         match self.mesh.resume::<R>(address) {
             Some(mut out) => out.send(R::failure(error)).await,
             None => Ok(()),

@@ -1,14 +1,13 @@
 //! Client side of a streamed request: sends the question, hands its parts to the reader in order, requests
 //! retransmission, detects a dead server, and enforces the deadline.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tg_bus::{
     BusError, Consume, Consumer, Delivery, Envelope, Link, PublishMode, Routed, Sink, Target,
-    TaskKind,
 };
 use tg_schemas::{Class, Error, ErrorCode, Frame, Headers, Subscription, Topic};
 use tokio::sync::Notify;
@@ -18,26 +17,22 @@ use tokio_util::sync::CancellationToken;
 use crate::control::broadcast_cancel;
 use crate::deadline::Deadline;
 use crate::exchange::{Exchange, Look, Next, Tell};
+use crate::liveness::{COMING_BACK, Liveness};
 use crate::port::Port;
 use crate::reorder::Part;
 
 /// A question that no queue wants is tried again this long, ...
 const UNSERVED: Duration = Duration::from_millis(900);
 /// ... and this long after a reconnect, while servers attach again.
-const UNSERVED_AFTER_RECONNECT: Duration = Duration::from_secs(3);
+const UNSERVED_AFTER_RECONNECT: Duration = COMING_BACK;
 /// How often silent and gapped answers are looked at.
 const TICK: Duration = Duration::from_millis(100);
 /// ... and this long when its server is known to have died: whoever could take over is attached already.
 const UNSERVED_AFTER_DEATH: Duration = Duration::from_millis(250);
 /// A server that is silent this long is looked for: it would have sent a heartbeat if it had just begun.
 const SUSPECT: Duration = Duration::from_millis(300);
-/// Pause between two looks for a silent server; two in a row that find nothing mean that it died.
-const LOOK_AGAIN: Duration = Duration::from_millis(150);
 /// After its deadline a question waits this long for the server's own last words.
 const LAST_WORDS: Duration = Duration::from_millis(250);
-
-/// Servers remembered as found; then memory starts over.
-const FOUND: usize = 4096;
 
 /// What [`RequestClient::next`] found.
 pub(crate) enum Got {
@@ -70,21 +65,7 @@ struct Inner {
     in_flight: Mutex<HashMap<Arc<str>, Arc<InFlight>>>,
     /// Interop: consumers of response topics.
     responses: tokio::sync::Mutex<HashMap<Topic, Box<dyn Consumer>>>,
-    /// Silent servers that are being looked for.
-    suspects: Mutex<HashSet<Arc<str>>>,
-    /// Servers that were found connected once. Of others nothing is concluded: a process of an earlier release
-    /// cannot be looked for.
-    found: Mutex<HashSet<Arc<str>>>,
-}
-
-impl Inner {
-    fn note_found(&self, server: &Arc<str>) {
-        let mut found = self.found.lock();
-        if found.len() >= FOUND {
-            found.clear();
-        }
-        found.insert(server.clone());
-    }
+    servers: Liveness,
 }
 
 pub(crate) struct NewQuestion {
@@ -118,19 +99,24 @@ impl InFlight {
 impl RequestClient {
     pub(crate) fn new(port: Port) -> Self {
         Self(Arc::new(Inner {
+            servers: Liveness::new(port.clone()),
             port,
             in_flight: Mutex::default(),
             responses: tokio::sync::Mutex::default(),
-            suspects: Mutex::default(),
-            found: Mutex::default(),
         }))
     }
 
     pub(crate) fn open(&self, new: NewQuestion) -> Arc<InFlight> {
         let question = Arc::new(InFlight::new(new));
         let mut all = self.0.in_flight.lock();
-        all.insert(question.id.clone(), question.clone());
-        metrics::gauge!("tg_questions_open").increment(1.0);
+        match all.insert(question.id.clone(), question.clone()) {
+            // The answer goes to one reader only.
+            Some(earlier) => {
+                earlier.exchange.lock().superseded();
+                earlier.wake.notify_one();
+            }
+            None => metrics::gauge!("tg_questions_open").increment(1.0),
+        }
         question
     }
 
@@ -139,17 +125,26 @@ impl RequestClient {
         self.send_question(&Arc::new(InFlight::new(new))).await
     }
 
-    /// The answer is over, or nobody wants it.
-    pub(crate) fn forget(&self, question: &InFlight) {
-        if self.0.in_flight.lock().remove(&question.id).is_some() {
+    /// The answer is over, or nobody wants it. `false` if it was forgotten before; another question under its id stays.
+    pub(crate) fn forget(&self, question: &InFlight) -> bool {
+        let mut all = self.0.in_flight.lock();
+        let known = all
+            .get(&question.id)
+            .is_some_and(|known| std::ptr::eq(&**known, question));
+        if known {
+            all.remove(&question.id);
             metrics::gauge!("tg_questions_open").decrement(1.0);
         }
+        known
     }
 
     /// The reader went away: stop whoever works on it. What is detached is stopped only if it was cancelled in so
     /// many words.
     pub(crate) fn abandon(&self, question: &InFlight) {
-        self.forget(question);
+        // Whoever works on the id works for another question that was asked under it.
+        if !self.forget(question) {
+            return;
+        }
         let asked = question.exchange.lock().was_asked();
         let stops = !question.detach || question.cancel.is_cancelled();
         if asked && stops && !question.foreign {
@@ -384,9 +379,11 @@ impl RequestClient {
                     (exchange.look(now, reconnected), exchange.silent_server(now))
                 };
                 if let Some((server, silence)) = silent
-                    && (silence > SUSPECT || !self.0.found.lock().contains(&server))
+                    && (silence > SUSPECT || !self.0.servers.has_found(&server))
                 {
-                    self.look_for(server);
+                    let this = self.clone();
+                    let gone = move |server: &str| this.server_died(server);
+                    self.0.servers.look_for(server, gone);
                 }
                 match look {
                     Look::Fine => {}
@@ -400,41 +397,7 @@ impl RequestClient {
         }
     }
 
-    /// Looks for a silent server, once at a time; its questions are asked again when it is gone.
-    fn look_for(&self, server: Arc<str>) {
-        let port = &self.0.port;
-        // Inside one process nobody dies alone; after an outage everybody is coming back.
-        if port.bus().in_process()
-            || port.reconnected_within(UNSERVED_AFTER_RECONNECT)
-            || !self.0.suspects.lock().insert(server.clone())
-        {
-            return;
-        }
-        let this = self.clone();
-        port.spawn(TaskKind::Background, async move {
-            let target = Target::Liveness(server.clone());
-            let mut gone = true;
-            for _ in 0..2 {
-                let look = Envelope::default();
-                let found = this
-                    .0
-                    .port
-                    .publish(&target, look, PublishMode::Confirmed)
-                    .await;
-                gone &= found == Ok(Routed::Unroutable);
-                if found == Ok(Routed::Queued) {
-                    this.0.note_found(&server);
-                }
-                tokio::time::sleep(LOOK_AGAIN).await;
-            }
-            gone &= this.0.found.lock().contains(&server);
-            this.0.suspects.lock().remove(&server);
-            if gone && !this.0.port.reconnected_within(UNSERVED_AFTER_RECONNECT) {
-                this.server_died(&server);
-            }
-        });
-    }
-
+    /// The questions of a server that is gone are asked again.
     fn server_died(&self, server: &str) {
         let all: Vec<_> = self.0.in_flight.lock().values().cloned().collect();
         for question in all {

@@ -83,6 +83,8 @@ struct Stream {
     gap: Option<Instant>,
     /// Since when the server was asked whether it lives, for another wants to take over.
     probed: Option<Instant>,
+    /// When the server was last asked to speak up, for it was silent.
+    nudged: Option<Instant>,
     /// The server before: what it still says comes too late.
     replaced: Option<Arc<str>>,
 }
@@ -208,6 +210,14 @@ impl Exchange {
         error
     }
 
+    /// Another question was asked under its id in this process: the answer is that one's.
+    pub(crate) fn superseded(&mut self) {
+        if !matches!(self.phase, Phase::Complete | Phase::Failed(_)) {
+            let text = "asked again under the same id";
+            self.phase = Phase::Failed(Error::new(ErrorCode::Cancelled, text));
+        }
+    }
+
     /// Takes a frame that carries this question's id.
     pub(crate) fn hear(&mut self, envelope: Envelope, now: Instant) -> Heard {
         if matches!(self.phase, Phase::Complete | Phase::Failed(_)) {
@@ -308,6 +318,7 @@ impl Exchange {
             silence: Silence::from(now),
             gap: self.parts.has_gap().then_some(now),
             probed: None,
+            nudged: None,
             replaced,
         });
         Some(go_on)
@@ -330,12 +341,18 @@ impl Exchange {
             }
             // Whoever has sent parts may be the only one who can go on: where a question was passed on, those who would
             // be asked again know nothing of it. One that is gone is told by its inbox; one that is slow is waited for.
+            // Who has sent none is asked once whether it lives: what others say of a question that it answers is no end.
             Phase::Streaming(stream)
-                if seq > 0
-                    && stream.silence.is_over(now)
-                    && now - stream.silence.heard < PAUSED =>
+                if stream.silence.is_over(now)
+                    && now - stream.silence.heard < PAUSED
+                    && (seq > 0 || !stream.was_nudged()) =>
             {
-                stream.silence.patience += FIRST_SIGN;
+                stream.silence.patience = if seq > 0 {
+                    stream.silence.patience + FIRST_SIGN
+                } else {
+                    now - stream.silence.heard + PROBE
+                };
+                stream.nudged = Some(now);
                 Look::Tell(stream.resend(seq))
             }
             Phase::Streaming(Stream { silence, .. }) | Phase::Asked(silence)
@@ -394,6 +411,7 @@ impl Exchange {
                     silence: Silence::from(now),
                     gap: None,
                     probed: None,
+                    nudged: None,
                     replaced: None,
                 });
             }
@@ -462,6 +480,11 @@ impl Exchange {
 }
 
 impl Stream {
+    /// Whether it was asked to speak up since it last did.
+    fn was_nudged(&self) -> bool {
+        self.nudged.is_some_and(|at| at > self.silence.heard)
+    }
+
     fn resend(&self, seq: u64) -> Tell {
         Tell {
             to: self.server.clone(),

@@ -16,11 +16,13 @@
 
 pub mod address;
 pub mod answer;
+mod cancelled;
 pub mod client;
 pub mod control;
 pub mod deadline;
 mod exchange;
 mod joined;
+mod liveness;
 pub mod peer;
 pub mod port;
 pub(crate) mod relays;

@@ -191,11 +191,6 @@ impl Peer {
         (self.0.client.open_count(), self.0.server.open_count())
     }
 
-    /// Whether the asker of an id gave up lately.
-    pub fn is_cancelled(&self, id: &str) -> bool {
-        self.0.server.is_cancelled(id)
-    }
-
     /// Asks a question. Nothing is sent before the first part is awaited.
     pub fn ask<Q: Message, R: Reply>(&self, topic: &Topic, question: &Q, ask: Ask) -> Answer<R> {
         let question = self.question(topic, question, ask);

@@ -111,12 +111,16 @@ impl<R: Reply> Responder<R> {
         self.stream.cancelled().clone()
     }
 
-    /// Gives the answer up here for good: another process answers. A cancel in between is that one's to hear.
-    pub fn hand_over(mut self) -> ReplyAddress {
+    /// Where another process is to answer. Until one has the question ([`Responder::hand_over`]), this one speaks for
+    /// it and hears when the asker gives up.
+    pub fn offer(&mut self) -> ReplyAddress {
         self.ended = true;
-        let address = self.stream.release();
+        self.stream.pass_on()
+    }
+
+    /// Gives the answer up here for good: another process answers. A cancel from now on is that one's to hear.
+    pub fn hand_over(self) {
         self.server.forget(&self.stream);
-        address
     }
 
     /// Gives the answer up here, to be continued with [`crate::Peer::resume`].

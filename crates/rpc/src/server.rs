@@ -1,7 +1,7 @@
 //! Server side of a streamed reply: numbers the parts, keeps them for retransmission, sends a heartbeat while
 //! silent, applies backpressure, and stops when it is told to.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +14,9 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::address::{ReplyAddress, Standing};
+use crate::cancelled::Cancelled;
 use crate::joined::join;
+use crate::liveness::Liveness;
 use crate::port::Port;
 use crate::stream::{FIRST_PAUSE, LONGEST_PAUSE, ReplyStream};
 
@@ -26,8 +28,8 @@ const KEEP_RELEASED: Duration = Duration::from_secs(15);
 const ASK_AGAIN: Duration = Duration::from_millis(500);
 /// Bytes of ended answers kept at most.
 const KEEP_BYTES: usize = tg_schemas::limits::REPEATS;
-/// Cancelled ids remembered, for work that is between two messages when the cancel comes.
-const KEEP_CANCELLED: usize = 4096;
+/// A handler that waits this long for its asker has the asker looked for.
+const ASKER_SILENT: Duration = Duration::from_secs(10);
 
 type Told = watch::Sender<Option<Standing>>;
 
@@ -38,7 +40,8 @@ pub struct ReplyServer(Arc<Inner>);
 struct Inner {
     port: Port,
     streams: Mutex<HashMap<Arc<str>, Arc<ReplyStream>>>,
-    cancelled: Mutex<VecDeque<Arc<str>>>,
+    cancelled: Cancelled,
+    askers: Liveness,
     /// Questions about where askers stand; bounded by the handlers that wait for them.
     standings: Mutex<HashMap<Arc<str>, Told>>,
 }
@@ -46,9 +49,10 @@ struct Inner {
 impl ReplyServer {
     pub(crate) fn new(port: Port) -> Self {
         Self(Arc::new(Inner {
+            askers: Liveness::new(port.clone()),
             port,
             streams: Mutex::default(),
-            cancelled: Mutex::default(),
+            cancelled: Cancelled::default(),
             standings: Mutex::default(),
         }))
     }
@@ -74,7 +78,7 @@ impl ReplyServer {
         {
             return None;
         }
-        if self.0.cancelled.lock().contains(&held.id) && !address.detach {
+        if !address.detach && self.0.cancelled.has(&held.id, &address.reply_to) {
             held.cancel.cancel();
         }
         all.insert(held.id.clone(), held.clone());
@@ -143,22 +147,40 @@ impl ReplyServer {
     }
 
     /// Whether a question is answered here already; then its asker is told the number of the next part. Not if the
-    /// answer has ended and what this asker lacks is not kept: then the question is a new one under the same id.
+    /// answer has ended and what this asker lacks is not kept: then the question is a new one under the same id. Who
+    /// asks under the id of another asker's question succeeds that one, whose answer ends unless it is detached.
     pub fn is_held(&self, address: &ReplyAddress) -> bool {
-        let held = self.0.streams.lock().get(address.id.as_str()).cloned();
-        if let Some(held) = held.filter(|held| held.is_over_for(address, self.in_process())) {
-            self.forget(&held);
-        }
-        self.repeat_position(&address.id)
-    }
-
-    fn repeat_position(&self, id: &str) -> bool {
-        let Some(held) = self.0.streams.lock().get(id).cloned() else {
+        let Some(held) = self.0.streams.lock().get(address.id.as_str()).cloned() else {
             return false;
         };
-        let next = held.next_seq();
-        self.post(&held, Frame::Alive, next);
-        true
+        if held.is_over_for(address, self.in_process()) {
+            self.forget(&held);
+            return false;
+        }
+        if held.is_passed_on() {
+            return false;
+        }
+        if held.foreign || held.is_for(&address.reply_to) {
+            self.say_position(&held);
+            return true;
+        }
+        if held.detach {
+            self.still_working(&Headers {
+                id: Some(address.id.clone()),
+                reply_to: Some(address.reply_to.clone()),
+                seq: Some(address.seq),
+                ..Headers::default()
+            });
+            return true;
+        }
+        metrics::counter!("tg_answers_cancelled_total").increment(1);
+        held.cancel.cancel();
+        self.forget(&held);
+        false
+    }
+
+    fn say_position(&self, held: &ReplyStream) {
+        self.post(held, Frame::Alive, held.next_seq());
     }
 
     fn post(&self, held: &ReplyStream, frame: Frame, seq: u64) {
@@ -234,7 +256,7 @@ impl ReplyServer {
     async fn wait_for_credit(&self, held: &Arc<ReplyStream>, last: bool) -> Result<(), Error> {
         loop {
             let credited = held.credit.notified();
-            let blocked = !held.foreign && !last && held.is_far_ahead();
+            let blocked = !held.foreign && !last && held.waits_for_credit();
             // A cancelled answer still gets its last words.
             if held.cancel.is_cancelled() && !last {
                 return Err(Error::new(ErrorCode::Cancelled, "cancelled"));
@@ -272,7 +294,7 @@ impl ReplyServer {
         match frame {
             Frame::Cancel => {
                 self.told(id, Standing::Gone);
-                self.cancel(id, headers.detach);
+                self.cancel(id, headers.from.as_deref(), headers.detach);
                 return;
             }
             Frame::Resend => self.told(id, Standing::Lacks(headers.seq.unwrap_or(0))),
@@ -287,7 +309,7 @@ impl ReplyServer {
             Frame::Resend => {
                 let parts = held.parts_from(seq);
                 if parts.is_empty() {
-                    self.repeat_position(id);
+                    self.say_position(&held);
                     return;
                 }
                 let (bus, to) = (self.0.port.bus().clone(), held.reply_to.clone());
@@ -301,10 +323,13 @@ impl ReplyServer {
         }
     }
 
-    /// A detached answer is stopped only if the cancel says that it is about one.
-    fn cancel(&self, id: &str, detached: bool) {
+    /// A detached answer is stopped only if the cancel says that it is about one, another one only by its own asker.
+    fn cancel(&self, id: &str, from: Option<&str>, detached: bool) {
         let held = self.0.streams.lock().get(id).cloned();
-        if let Some(held) = held {
+        let another = |held: &ReplyStream| {
+            !detached && from.is_some_and(|from| !held.foreign && !held.is_for(from))
+        };
+        if let Some(held) = held.filter(|held| !another(held)) {
             if (held.detach && !detached) || held.has_ended() {
                 return;
             }
@@ -315,16 +340,19 @@ impl ReplyServer {
                 self.forget(&held);
             }
         }
-        let mut cancelled = self.0.cancelled.lock();
-        if cancelled.len() >= KEEP_CANCELLED {
-            cancelled.pop_front();
-        }
-        cancelled.push_back(id.into());
+        self.0.cancelled.note(id, from);
     }
 
-    /// Whether the asker of an id gave up lately.
-    pub fn is_cancelled(&self, id: &str) -> bool {
-        self.0.cancelled.lock().iter().any(|known| &**known == id)
+    /// Handlers that wait for an asker that died wait for nobody, unless their answers are detached.
+    fn asker_died(&self, inbox: &str) {
+        let all: Vec<_> = self.0.streams.lock().values().cloned().collect();
+        for held in all {
+            let waits = held.state.lock().waits.is_some();
+            if waits && held.is_for(inbox) && !held.detach && !held.has_ended() {
+                metrics::counter!("tg_answers_cancelled_total").increment(1);
+                held.cancel.cancel();
+            }
+        }
     }
 
     /// Speaks up for silent answers and lets go of old ones, until the process stops.
@@ -345,47 +373,69 @@ impl ReplyServer {
             };
             let again = generation != current;
             generation = current;
-            let mut silent = Vec::new();
-            let mut kept = 0;
-            let mut over = Vec::new();
-            {
-                let all = self.0.streams.lock();
-                for held in all.values() {
-                    let mut state = held.state.lock();
-                    if again {
-                        state.ended = state.ended.map(|_| now);
-                        state.released = state.released.map(|_| now);
-                    }
-                    match state.ended {
-                        Some(ended) => {
-                            kept += state.kept_bytes + 512;
-                            if now - ended > KEEP_ENDED || kept > KEEP_BYTES {
-                                over.push(held.id.clone());
-                            }
-                        }
-                        None if now - state.spoke >= state.pause => {
-                            state.spoke = now;
-                            state.pause = (state.pause * 2).min(LONGEST_PAUSE);
-                            silent.push((held.clone(), state.next));
-                            if state
-                                .released
-                                .is_some_and(|since| now - since > KEEP_RELEASED)
-                            {
-                                over.push(held.id.clone());
-                            }
-                        }
-                        None => {}
-                    }
-                }
+            self.look_after(now, again);
+        }
+    }
+
+    /// One look at all answers; `again`: the bus came back since the last one.
+    fn look_after(&self, now: Instant, again: bool) {
+        let all: Vec<_> = self.0.streams.lock().values().cloned().collect();
+        let mut ended = Vec::new();
+        for held in all {
+            let mut state = held.state.lock();
+            if again {
+                state.ended = state.ended.map(|_| now);
+                state.released = state.released.map(|_| now);
             }
-            if !over.is_empty() {
-                let mut all = self.0.streams.lock();
-                for id in over {
-                    all.remove(&id);
-                }
+            if let Some(since) = state.ended {
+                let size = state.kept_bytes + 512;
+                drop(state);
+                ended.push((since, size, held));
+                continue;
             }
-            for (held, next) in silent {
+            let lost = state.waits.is_some_and(|since| now - since > ASKER_SILENT);
+            if lost {
+                state.waits = Some(now);
+            }
+            let next = (now - state.spoke >= state.pause).then_some(state.next);
+            if next.is_some() {
+                state.spoke = now;
+                state.pause = (state.pause * 2).min(LONGEST_PAUSE);
+            }
+            let released = state.released;
+            drop(state);
+            if let Some(asker) = held.asker() {
+                self.look_for(asker, lost);
+            }
+            if let Some(next) = next {
                 self.post(&held, Frame::Alive, next);
+                if released.is_some_and(|since| now - since > KEEP_RELEASED) {
+                    self.forget(&held);
+                }
+            }
+        }
+        self.let_go(ended, now);
+    }
+
+    /// An asker is looked for when it is met, so that its death can be told, and when a handler waits for it.
+    fn look_for(&self, asker: &Arc<str>, lost: bool) {
+        if !lost {
+            self.0.askers.meet(asker);
+            return;
+        }
+        let this = self.clone();
+        let gone = move |inbox: &str| this.asker_died(inbox);
+        self.0.askers.look_for(asker.clone(), gone);
+    }
+
+    /// Forgets ended answers that are old, or the oldest of them when they are too large together.
+    fn let_go(&self, mut ended: Vec<(Instant, usize, Arc<ReplyStream>)>, now: Instant) {
+        ended.sort_unstable_by_key(|(since, ..)| std::cmp::Reverse(*since));
+        let mut kept = 0;
+        for (since, size, held) in ended {
+            kept += size;
+            if now - since > KEEP_ENDED || kept > KEEP_BYTES {
+                self.forget(&held);
             }
         }
     }
@@ -431,3 +481,6 @@ impl ReplyServer {
         self.0.port.post(to, envelope);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -47,6 +47,10 @@ pub(crate) struct State {
     pub(crate) ended: Option<Instant>,
     /// Since when another message is to continue it.
     pub(crate) released: Option<Instant>,
+    /// Whoever takes the question next answers, who may be in this process.
+    passed_on: bool,
+    /// Since when the handler waits for the asker to use up what is there, or when the asker was last looked for.
+    pub(crate) waits: Option<Instant>,
 }
 
 impl ReplyStream {
@@ -76,6 +80,8 @@ impl ReplyStream {
                 pause: FIRST_PAUSE,
                 ended: None,
                 released: None,
+                passed_on: false,
+                waits: None,
             }),
         })
     }
@@ -100,9 +106,17 @@ impl ReplyStream {
         self.state.lock().ended.is_some()
     }
 
-    /// Whether its parts go to who stands in an address.
-    pub(crate) fn is_for(&self, address: &ReplyAddress) -> bool {
-        matches!(&self.reply_to, Target::Inbox(inbox) if **inbox == *address.reply_to)
+    /// Whether its parts go to the process with this inbox.
+    pub(crate) fn is_for(&self, inbox: &str) -> bool {
+        matches!(&self.reply_to, Target::Inbox(own) if **own == *inbox)
+    }
+
+    /// Inbox of its asker; none of a foreign one.
+    pub(crate) fn asker(&self) -> Option<&Arc<str>> {
+        match &self.reply_to {
+            Target::Inbox(inbox) => Some(inbox),
+            _ => None,
+        }
     }
 
     /// Ended, and nothing that this asker lacks is kept.
@@ -112,7 +126,7 @@ impl ReplyStream {
             .parts
             .front()
             .is_some_and(|(seq, _)| *seq <= address.seq);
-        state.ended.is_some() && (in_process || !self.is_for(address) || !kept)
+        state.ended.is_some() && (in_process || !self.is_for(&address.reply_to) || !kept)
     }
 
     pub(crate) fn release(&self) -> ReplyAddress {
@@ -130,6 +144,16 @@ impl ReplyStream {
             detach: self.detach,
             foreign: self.foreign,
         }
+    }
+
+    /// Released to be answered by whoever takes the question next, who may be in this process.
+    pub(crate) fn pass_on(&self) -> ReplyAddress {
+        self.state.lock().passed_on = true;
+        self.release()
+    }
+
+    pub(crate) fn is_passed_on(&self) -> bool {
+        self.state.lock().passed_on
     }
 
     /// Goes on with an answer under this one's id. `false` while that one is still worked on.
@@ -162,11 +186,13 @@ impl ReplyStream {
         self.credit.notify_one();
     }
 
-    /// Whether the asker is a window behind.
-    pub(crate) fn is_far_ahead(&self) -> bool {
-        let state = self.state.lock();
+    /// Whether the asker is a window behind, so that the next part waits.
+    pub(crate) fn waits_for_credit(&self) -> bool {
+        let mut state = self.state.lock();
         let ahead = state.next.saturating_sub(state.credited);
-        ahead >= WINDOW_PARTS || (state.bytes_ahead >= WINDOW_BYTES && ahead > 0)
+        let waits = ahead >= WINDOW_PARTS || (state.bytes_ahead >= WINDOW_BYTES && ahead > 0);
+        state.waits = waits.then(|| state.waits.unwrap_or_else(Instant::now));
+        waits
     }
 
     /// The kept parts from this number on.

@@ -284,6 +284,22 @@ async fn the_same_id_is_never_run_twice_at_once(place: Place) {
     first.abort();
 }
 
+/// The answer is the later one's, also when the earlier is dropped after it was asked.
+async fn a_question_asked_under_an_id_again_replaces_the_earlier_one(place: Place) {
+    let (mesh, _) = echo(&place, 8).await;
+    let options = || Ask {
+        id: Some("same".to_owned()),
+        ..Ask::default()
+    };
+    let question = prompt("a b c");
+    let mut earlier = mesh.ask::<_, TextCompletionResponse>(&topic(), &question, options());
+    let later = mesh.ask::<_, TextCompletionResponse>(&topic(), &question, options());
+    let error = within(earlier.next()).await.unwrap().unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Cancelled);
+    drop(earlier);
+    within(later.last()).await.unwrap();
+}
+
 tg_testkit::on_both_buses!(
     parts_come_in_order_and_end,
     a_slow_reader_holds_the_writer_back_and_loses_nothing,
@@ -294,4 +310,5 @@ tg_testkit::on_both_buses!(
     dropping_the_answer_cancels_the_handler,
     a_full_server_says_busy,
     the_same_id_is_never_run_twice_at_once,
+    a_question_asked_under_an_id_again_replaces_the_earlier_one,
 );

@@ -103,6 +103,24 @@ async fn who_has_sent_parts_is_asked_for_the_rest_before_others_are_asked_again(
     assert!(matches!(exchange.read(), Next::Failed(_)));
 }
 
+/// Its heartbeats may have been lost; another that is too busy to take the question as well says nothing about it.
+#[tokio::test(start_paused = true)]
+async fn who_has_only_said_that_it_lives_is_asked_once_before_others_are() {
+    let mut exchange = asked();
+    for _ in 0..2 {
+        exchange.hear(frame("a", Frame::Alive, 0), Instant::now());
+        exchange.set_patience(|_| FIRST_SIGN);
+        advance(1501 * MS).await;
+        let nudge = Look::Tell(tell("a", Frame::Resend, 0));
+        assert_eq!(exchange.look(Instant::now(), false), nudge);
+        exchange.hear(frame("b", Frame::Refuse, 0), Instant::now());
+        advance(400 * MS).await;
+        assert_eq!(exchange.look(Instant::now(), false), Look::Fine);
+    }
+    advance(MS).await;
+    assert_eq!(exchange.look(Instant::now(), false), Look::AskAgain);
+}
+
 /// Over a bus that loses much, a long answer needs to be asked for several times: what was lost before says nothing of
 /// what comes.
 #[tokio::test(start_paused = true)]
