@@ -2,6 +2,7 @@
 //!
 //! A bus knows topics, subscriptions and inboxes; it knows nothing of answers, deadlines, flows or retries.
 
+use crate::mode::Mode;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -14,29 +15,6 @@ use crate::handover::Handover;
 
 /// Largest body of one message, in bytes, unless a bus is set up otherwise.
 pub const MAX_BODY: usize = tg_schemas::limits::MESSAGE;
-
-/// How the mesh speaks on a broker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Mode {
-    /// Our own exchange prefix; shares nothing with foreign processors.
-    #[default]
-    Native,
-    /// The reference's names, declarations and JSON; replies on response topics.
-    Interop,
-}
-
-/// Prefix of native exchanges: as long as the reference's `tg`, so that name lengths agree.
-pub const NATIVE_PREFIX: &str = "nt";
-
-impl Mode {
-    /// What replaces the topic space in names, if anything.
-    pub fn prefix(self) -> Option<&'static str> {
-        match self {
-            Self::Native => Some(NATIVE_PREFIX),
-            Self::Interop => None,
-        }
-    }
-}
 
 /// A message as a bus carries it.
 #[derive(Debug, Clone, Default)]

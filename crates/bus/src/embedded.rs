@@ -37,9 +37,10 @@ pub use self::options::EmbeddedOptions;
 use self::queue::Queue;
 use self::store::Store;
 use crate::bus::{
-    Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link, Mode,
+    Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link,
     PublishMode, QueueState, Routed, Sink, Target,
 };
+use crate::mode::Mode;
 
 /// The embedded bus. Clones share it.
 #[derive(Clone)]

@@ -13,12 +13,14 @@
 pub mod bus;
 pub mod embedded;
 pub mod handover;
+pub mod mode;
 pub mod rabbitmq;
 pub mod task;
 
 pub use bus::{
-    Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link, Mode,
+    Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link,
     PublishMode, QueueState, Routed, Settle, Sink, Target,
 };
 pub use handover::Handover;
+pub use mode::{Mode, NATIVE_PREFIX};
 pub use task::{TaskKind, Tasks};

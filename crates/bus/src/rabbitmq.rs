@@ -34,9 +34,10 @@ use self::consumers::{Entry, Registry, Source};
 use self::core::Core;
 pub use self::options::RabbitOptions;
 use crate::bus::{
-    Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link, Mode,
+    Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link,
     PublishMode, QueueState, Routed, Sink, Target,
 };
+use crate::mode::Mode;
 use crate::task::{TaskKind, Tasks};
 
 /// Largest AMQP frame that is agreed to, in bytes. The client library keeps room for 32 of them in each direction of

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tg_mesh::deadline::now_millis;
-use tg_mesh::{Mesh, Mode, OwnedStore};
+use tg_mesh::{Mesh, OwnedStore};
 use tg_schemas::{Error, WorkspaceKey, WorkspaceTombstone};
 use tg_storage::ConfigKnown;
 use tokio::time::Instant;
@@ -57,7 +57,7 @@ struct Seen {
 /// Runs until the process stops, and works while the store is this process's. Among foreign processors nothing is
 /// purged: they say nothing of deletions.
 pub async fn run<S: WorkspaceStore>(mesh: Mesh, name: &'static str, store: Arc<OwnedStore<S>>) {
-    if mesh.bus().mode() == Mode::Interop {
+    if !mesh.bus().mode().has_tombstones() {
         return;
     }
     let mut changes = mesh.config().changes();

@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 
 use crate::config_view::{ConfigView, LIFECYCLE, Rows, WORKSPACES};
 use crate::mesh::Mesh;
-use tg_bus::{Consume, Consumer, Delivery, Link, Mode, Sink};
+use tg_bus::{Consume, Consumer, Delivery, Link, Sink};
 use tg_rpc::Ask;
 use tg_rpc::deadline::Deadline;
 
@@ -253,10 +253,9 @@ async fn read_type(mesh: &Mesh, kind: &str) -> Result<(i64, BTreeMap<String, Row
         ..ConfigRequest::default()
     };
     let mut begun = 0;
-    let mut paged = mesh.bus().mode() == Mode::Native;
+    let mut paged = mesh.bus().mode().has_config_pages();
     'anew: loop {
         begun += 1;
-        // A foreign config service knows no pages: it is asked for them only where the whole is too large.
         request.page = paged.then(String::new);
         let mut version = None;
         let mut rows: BTreeMap<String, Rows> = BTreeMap::new();

@@ -14,7 +14,7 @@ use crate::handler::ConsumeError;
 use crate::instance_state::{Done, InstanceState, note};
 use crate::middleware::Follow;
 use tg_bus::TaskKind;
-use tg_bus::{Delivery, Mode, Sink};
+use tg_bus::{Delivery, Sink};
 use tg_rpc::deadline::{Deadline, STREAM};
 
 /// Feeds a [`crate::Read`] handler.
@@ -79,9 +79,8 @@ async fn read(
     let started = Instant::now();
     let headers = delivery.envelope.headers.clone();
     let scope = slot.scope.read().clone();
-    let native = slot.mesh.bus().mode() == Mode::Native;
     let follow = slot.follow(&headers, Some(of));
-    if native && has_ended(slot, &headers) {
+    if slot.mesh.bus().mode().has_tombstones() && has_ended(slot, &headers) {
         metrics::counter!("tg_records_of_ended_workspaces_total").increment(1);
         slot.handled(&of.name);
         delivery.ack();

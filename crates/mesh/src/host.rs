@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tg_bus::{Bus, Consume, Consumer, Delivery, Mode, Sink, TaskKind};
+use tg_bus::{Bus, Consume, Consumer, Delivery, Sink, TaskKind};
 use tg_rpc::{Peer, PeerOptions, control};
 use tg_schemas::processors::{flow_svc, system_readers};
 use tg_schemas::{Error, Frame, Subscription, Topic};
@@ -69,10 +69,10 @@ impl Host {
             .bus()
             .consume(&control, consume, Arc::new(Control(mesh.clone())))
             .await?;
-        let foreign = mesh.bus().mode() == Mode::Interop;
+        let texts = mesh.bus().mode().has_library_records();
         let queues: Vec<_> = system_readers()
             // Foreign libraries are asked, not written to.
-            .filter(|(spec, _)| !foreign || spec.name == flow_svc::DEAD_LETTERS.name)
+            .filter(|(spec, _)| texts || spec.name == flow_svc::DEAD_LETTERS.name)
             .map(|(spec, reader)| {
                 Subscription::service(Topic::system(spec.role.class(), spec.name), reader.id)
             })

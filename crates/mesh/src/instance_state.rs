@@ -16,7 +16,7 @@ use crate::erased::Outcome;
 use crate::mesh::Mesh;
 use crate::middleware::Follow;
 use crate::scope::{Cx, Scope};
-use tg_bus::{Mode, TaskKind};
+use tg_bus::TaskKind;
 use tg_rpc::deadline::Deadline;
 
 /// An attached instance.
@@ -153,7 +153,7 @@ impl InstanceState {
         headers: &Headers,
         by: Option<&Subscription>,
     ) -> Option<Arc<dyn Follow>> {
-        if self.mesh.bus().mode() != Mode::Native {
+        if !self.mesh.bus().mode().has_reports() {
             return None;
         }
         self.mesh.middleware()?.follow(headers, by)

@@ -17,7 +17,7 @@ use crate::lease_record::{self, Lease};
 use crate::leased_store::Owned;
 use crate::mesh::Mesh;
 use tg_bus::TaskKind;
-use tg_bus::{Claim, Link, Mode};
+use tg_bus::{Claim, Link};
 
 /// How often the claim is looked at, and asked for while standing by.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -211,7 +211,7 @@ impl Kept {
     /// over: what is confirmed into it would be lost to the rest.
     async fn served_last(&self, mesh: &Mesh, owned: &dyn Owned) -> Result<bool, Error> {
         // On the bus of one process the store and the bus share a directory.
-        if mesh.bus().in_process() || mesh.bus().mode() != Mode::Native {
+        if mesh.bus().in_process() || !mesh.bus().mode().has_leases() {
             return Ok(true);
         }
         let Some(identity) = owned.identity().await? else {

@@ -13,7 +13,7 @@ use crate::erased::{ErasedServe, Outcome};
 use crate::instance_state::{Done, InstanceState, note};
 use crate::scope::Scope;
 use tg_bus::TaskKind;
-use tg_bus::{Delivery, Envelope, Mode, Sink};
+use tg_bus::{Delivery, Envelope, Sink};
 use tg_rpc::deadline::{Deadline, QUESTION};
 use tg_rpc::{ReplyAddress, ReplyStream};
 
@@ -62,7 +62,7 @@ impl ServeSink {
     }
 
     fn address(&self, headers: &Headers, deadline: Deadline) -> Option<ReplyAddress> {
-        let foreign = self.slot.mesh.bus().mode() == Mode::Interop;
+        let foreign = !self.slot.mesh.bus().mode().has_frames();
         Some(ReplyAddress {
             id: headers.id.clone()?,
             reply_to: match &headers.reply_to {
@@ -123,7 +123,7 @@ impl ServeSink {
         let mesh = &self.slot.mesh;
         metrics::counter!("tg_questions_refused_total", "code" => error.code().as_str())
             .increment(1);
-        if mesh.bus().mode() == Mode::Native {
+        if mesh.bus().mode().has_frames() {
             mesh.server().refuse(headers, error);
             return;
         }
@@ -198,8 +198,8 @@ impl Sink for ServeSink {
     fn deliver(&self, mut delivery: Delivery) {
         let envelope = std::mem::take(&mut delivery.envelope);
         delivery.ack();
-        let native = self.slot.mesh.bus().mode() == Mode::Native;
-        if native && envelope.headers.frame != Some(Frame::Ask) {
+        let framed = self.slot.mesh.bus().mode().has_frames();
+        if framed && envelope.headers.frame != Some(Frame::Ask) {
             metrics::counter!("tg_questions_malformed_total").increment(1);
             return;
         }

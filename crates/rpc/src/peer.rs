@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tg_bus::{
-    Bus, BusError, Consumer, Delivery, Envelope, Handover, Link, Mode, PublishMode, Routed, Sink,
-    Target, TaskKind,
+    Bus, BusError, Consumer, Delivery, Envelope, Handover, Link, PublishMode, Routed, Sink, Target,
+    TaskKind,
 };
 use tg_schemas::codec::{self, ContentType};
 use tg_schemas::processors;
@@ -241,7 +241,7 @@ impl Peer {
             .id
             .unwrap_or_else(|| uuid::Uuid::new_v4().to_string())
             .into();
-        let foreign = self.bus().mode() == Mode::Interop;
+        let foreign = !self.bus().mode().has_frames();
         let headers = if foreign {
             Headers {
                 id: Some(id.to_string()),
@@ -295,17 +295,13 @@ impl Peer {
         record: &M,
         ask: Ask,
     ) -> Result<(), Error> {
-        let interop = self.bus().mode() == Mode::Interop;
-        let content_type = if interop {
-            ContentType::Json
-        } else {
-            ContentType::Avro
-        };
+        let mode = self.bus().mode();
+        let content_type = mode.record_format();
         let body = codec::encode(record, content_type)?;
         let base = topic.name().split(':').next().unwrap_or_default();
         let must_be_read = !ask.droppable && processors::must_be_read(base);
         let cancel = ask.cancel.clone();
-        let headers = if interop {
+        let headers = if !mode.has_frames() {
             Headers::default()
         } else {
             Headers {
@@ -400,10 +396,10 @@ impl Peer {
     /// When the hint cannot be encoded or the bus does not take it.
     pub async fn notify<M: Message>(&self, topic: &Topic, hint: &M) -> Result<(), Error> {
         let body = codec::encode(hint, ContentType::Json)?;
-        let native = self.bus().mode() == Mode::Native;
+        let framed = self.bus().mode().has_frames();
         let envelope = Envelope {
             headers: Headers {
-                from: native.then(|| self.inbox().to_owned()),
+                from: framed.then(|| self.inbox().to_owned()),
                 ..Headers::default()
             },
             body,

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use crate::rabbitmq::RabbitNode;
 use tempfile::TempDir;
+use tg_bus::Mode;
 use tg_bus::bus::{
-    Bus, BusError, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link, Mode, PublishMode,
+    Bus, BusError, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link, PublishMode,
     Routed, Sink, Target,
 };
 use tg_bus::embedded::{EmbeddedBus, EmbeddedOptions};

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use tg_bus::bus::{Bus, Mode};
 use tg_bus::embedded::EmbeddedBus;
 use tg_bus::rabbitmq::{RabbitBus, RabbitOptions};
+use tg_bus::{Bus, Mode};
 
 use crate::shared_node;
 

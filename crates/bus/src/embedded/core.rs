@@ -15,7 +15,8 @@ use super::options::EmbeddedOptions;
 use super::queue::Queue;
 use super::record::Record;
 use super::store::{Store, queue_entry};
-use crate::bus::{BusError, Envelope, Link, Mode, Routed, Sink};
+use crate::bus::{BusError, Envelope, Link, Routed, Sink};
+use crate::mode::Mode;
 
 /// What the clones of a bus share.
 pub(super) struct Core {

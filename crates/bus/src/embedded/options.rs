@@ -2,7 +2,8 @@
 
 use tg_storage::Durability;
 
-use crate::bus::{MAX_BODY, Mode};
+use crate::bus::MAX_BODY;
+use crate::mode::Mode;
 
 /// How an embedded bus behaves.
 #[derive(Debug, Clone, Copy)]

@@ -11,7 +11,8 @@ use tg_schemas::topic::SPACE;
 use super::session::Session;
 use super::topology;
 use super::wire::Fault;
-use crate::bus::{BusError, Delete, Mode};
+use crate::bus::{BusError, Delete};
+use crate::mode::Mode;
 
 /// After a reconnect the broker may still hold a claim for the old connection; this often we ask again
 /// before somebody else has it.

@@ -28,7 +28,8 @@ use tokio::time::timeout;
 use super::session::Session;
 use super::topology;
 use super::wire::{self, Fault};
-use crate::bus::{Consume, Delete, Delivery, Mode, Settle, Sink};
+use crate::bus::{Consume, Delete, Delivery, Settle, Sink};
+use crate::mode::Mode;
 
 /// Longest wait for the broker when a consumer stops.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -19,7 +19,8 @@ use super::options::RabbitOptions;
 use super::session::Session;
 use super::topology;
 use super::wire::short;
-use crate::bus::{BusError, Link, Mode, Target};
+use crate::bus::{BusError, Link, Target};
+use crate::mode::Mode;
 use crate::task::Tasks;
 
 /// What the bus, its consumers and its supervisor share.

@@ -1,6 +1,7 @@
 //! How a process uses a broker.
 
-use crate::bus::{MAX_BODY, Mode};
+use crate::bus::MAX_BODY;
+use crate::mode::Mode;
 
 /// How this process uses a broker.
 #[derive(Debug, Clone, Copy)]

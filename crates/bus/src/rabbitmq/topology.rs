@@ -16,7 +16,8 @@ use tg_schemas::{Subscription, Topic};
 
 use super::session::Session;
 use super::wire::{Fault, short};
-use crate::bus::{BusError, Delete, Deleted, Mode, QueueState};
+use crate::bus::{BusError, Delete, Deleted, QueueState};
+use crate::mode::Mode;
 
 /// Declarations sent before their answers are awaited.
 const PIPELINE: usize = 128;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use tg_bus::bus::{Bus, BusError, Consume, Envelope, Link, Mode, PublishMode, Routed, Target};
 use tg_bus::embedded::{EmbeddedBus, EmbeddedOptions};
+use tg_bus::{Bus, BusError, Consume, Envelope, Link, Mode, PublishMode, Routed, Target};
 use tg_schemas::Topic;
 use tg_schemas::topic::Class;
 use tg_storage::{Durability, StorageError};
@@ -18,14 +18,14 @@ use tg_testkit::faults::{Faults, FaultyBus};
 use tg_testkit::bus::*;
 
 mod native {
-    use tg_bus::bus::Mode;
+    use tg_bus::Mode;
     use tg_testkit::bus::World;
 
     crate::suite::suite!(World::embedded(Mode::Native));
 }
 
 mod interop {
-    use tg_bus::bus::Mode;
+    use tg_bus::Mode;
     use tg_testkit::bus::World;
 
     crate::suite::suite!(World::embedded(Mode::Interop));

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use tg_bus::bus::{Bus, BusError, Link, Mode, PublishMode, Routed, Target};
 use tg_bus::rabbitmq::{RabbitBus, RabbitOptions};
+use tg_bus::{Bus, BusError, Link, Mode, PublishMode, Routed, Target};
 use tg_schemas::Topic;
 use tg_schemas::topic::Class;
 use tg_testkit::rabbitmq::RabbitNode;
@@ -14,14 +14,14 @@ use tg_testkit::rabbitmq::RabbitNode;
 use tg_testkit::bus::*;
 
 mod native {
-    use tg_bus::bus::Mode;
+    use tg_bus::Mode;
     use tg_testkit::bus::World;
 
     crate::suite::suite!(World::rabbit(Mode::Native));
 }
 
 mod interop {
-    use tg_bus::bus::Mode;
+    use tg_bus::Mode;
     use tg_testkit::bus::World;
 
     crate::suite::suite!(World::rabbit(Mode::Interop));

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::future::join_all;
+use tg_bus::Mode;
 use tg_bus::bus::{
-    Bus, BusError, Consume, Delete, Deleted, Delivery, Envelope, Mode, PublishMode, Routed, Sink,
-    Target,
+    Bus, BusError, Consume, Delete, Deleted, Delivery, Envelope, PublishMode, Routed, Sink, Target,
 };
 use tg_schemas::Headers;
 use tg_schemas::codec::ContentType;

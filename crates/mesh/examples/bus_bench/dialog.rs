@@ -13,7 +13,8 @@ use lapin::options::{
 use lapin::types::{FieldTable, ShortString};
 use lapin::{BasicProperties, Channel, Connection, ConnectionProperties};
 use parking_lot::Mutex;
-use tg_mesh::bus::{Bus, Mode};
+use tg_mesh::Mode;
+use tg_mesh::bus::Bus;
 use tg_mesh::embedded::EmbeddedBus;
 use tg_mesh::rabbitmq::{RabbitBus, RabbitOptions};
 use tg_mesh::{Ask, Cx, Host, MeshOptions, Processor, RequestHandler, Responder};

@@ -13,7 +13,8 @@ use lapin::options::{
 };
 use lapin::types::FieldTable;
 use lapin::{BasicProperties, Connection, ConnectionProperties};
-use tg_mesh::bus::{Bus, Consume, Delivery, Envelope, Mode, PublishMode, Sink, Target};
+use tg_mesh::Mode;
+use tg_mesh::bus::{Bus, Consume, Delivery, Envelope, PublishMode, Sink, Target};
 use tg_mesh::embedded::EmbeddedBus;
 use tg_mesh::rabbitmq::{RabbitBus, RabbitOptions};
 use tg_schemas::topic::Class;

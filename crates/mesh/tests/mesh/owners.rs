@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
+use tg_mesh::Mode;
 use tg_mesh::bus::{
-    Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link, Mode,
+    Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link,
     PublishMode, QueueState, Routed, Sink, Target,
 };
 use tg_mesh::{Ask, Cx, Host, MeshOptions, OwnedStore, PresenceView, RequestHandler, Responder};

@@ -38,6 +38,20 @@ const RULES: &[Rule] = &[
         ],
     },
     Rule {
+        says: "what follows from foreign processors on the broker is said in crates/bus/src/mode.rs and in crates/clients; others ask for what they need to know",
+        words: &["Mode::Interop", "Mode::Native"],
+        within: &[],
+        strings: false,
+        but: &[
+            ("crates/bus/", "the table, and what the buses declare"),
+            (
+                "crates/clients/",
+                "typed clients of services that may be foreign",
+            ),
+            ("server/src/process.rs", "the setting chooses one"),
+        ],
+    },
+    Rule {
         says: "HTTP is asked for at the edges alone: providers, tools and the commands' client",
         words: &["reqwest"],
         within: &[],
