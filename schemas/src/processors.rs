@@ -8,6 +8,7 @@
 mod answers;
 mod declare;
 mod documents;
+pub mod fabric;
 mod services;
 pub mod shared;
 mod spec;

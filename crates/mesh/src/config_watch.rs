@@ -8,8 +8,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tg_schemas::codec;
 use tg_schemas::msg::{ConfigKey, ConfigPush, ConfigRequest, ConfigResponse};
-use tg_schemas::processors::config_svc;
-use tg_schemas::{Class, Error, ErrorCode, Topic};
+use tg_schemas::processors::fabric;
+use tg_schemas::{Error, ErrorCode};
 use tokio::sync::mpsc;
 
 use crate::config_view::{ConfigView, LIFECYCLE, Rows, WORKSPACES};
@@ -96,22 +96,13 @@ impl Sink for Notices {
     }
 }
 
-/// Topic of change notices.
-pub(crate) fn notice_topic() -> Topic {
-    Topic::system(Class::Notify, "config")
-}
-
-/// The system queue of the config service.
-pub(crate) fn config_topic() -> Topic {
-    config_svc::CONFIG.of_system()
-}
-
 /// Runs until the process stops. `applied` hears of each change after the view shows it.
 pub(crate) async fn run(mesh: Mesh, watched: Arc<Watched>, applied: mpsc::Sender<Changed>) {
     let view = mesh.config().clone();
     let (tx, mut notices) = mpsc::channel(BACKLOG);
     let mut link = mesh.bus().link();
-    let subscription = tg_schemas::Subscription::service(notice_topic(), "config-watch");
+    let subscription =
+        tg_schemas::Subscription::service(fabric::configuration_notices(), "config-watch");
     let mut consumer: Option<Box<dyn Consumer>> = None;
     let mut read = BTreeSet::new();
     let mut whole = false;
@@ -346,7 +337,7 @@ async fn ask(mesh: &Mesh, request: &ConfigRequest) -> Result<ConfigResponse, Err
         deadline: Some(Deadline::after(FETCH)),
         ..Ask::default()
     };
-    mesh.ask::<_, ConfigResponse>(&config_topic(), request, ask)
+    mesh.ask::<_, ConfigResponse>(&fabric::configuration(), request, ask)
         .last()
         .await
 }

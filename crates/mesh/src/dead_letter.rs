@@ -8,7 +8,7 @@ use tg_bus::{Envelope, Target};
 use tg_rpc::deadline::now_millis;
 use tg_schemas::codec::{self, ContentType};
 use tg_schemas::msg::DeadLetter;
-use tg_schemas::processors::flow_svc;
+use tg_schemas::processors::fabric;
 use tg_schemas::{Error, ErrorCode, Headers, Subscription, Topic, limits};
 use tokio_util::sync::CancellationToken;
 
@@ -36,12 +36,12 @@ pub(crate) enum Reason {
 
 /// The system's topic for dead letters.
 pub fn topic() -> Topic {
-    flow_svc::DEAD_LETTERS.of_system()
+    subscription().topic
 }
 
 /// Its one reader.
 pub fn subscription() -> Subscription {
-    Subscription::service(topic(), flow_svc::PROCESSOR.id)
+    fabric::dead_letters()
 }
 
 /// Puts a record aside; `Ok` when the flow service's queue has it, with why if nobody will try it again.

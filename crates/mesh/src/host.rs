@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tg_bus::{Bus, Consume, Consumer, Delivery, Sink, TaskKind};
 use tg_rpc::{Peer, PeerOptions, control};
-use tg_schemas::processors::{flow_svc, system_readers};
+use tg_schemas::processors::{fabric, system_readers};
 use tg_schemas::{Error, Frame, Subscription, Topic};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -71,11 +71,11 @@ impl Host {
             .await?;
         let texts = mesh.bus().mode().has_library_records();
         let queues: Vec<_> = system_readers()
-            // Foreign libraries are asked, not written to.
-            .filter(|(spec, _)| texts || spec.name == flow_svc::DEAD_LETTERS.name)
             .map(|(spec, reader)| {
                 Subscription::service(Topic::system(spec.role.class(), spec.name), reader.id)
             })
+            // Foreign libraries are asked, not written to.
+            .filter(|queue| texts || *queue == fabric::dead_letters())
             .collect();
         let topics: Vec<_> = queues.iter().map(|queue| queue.topic.clone()).collect();
         mesh.bus().declare(&topics, &queues).await?;

@@ -6,9 +6,9 @@ use std::time::Duration;
 use tg_rpc::{Ask, Deadline};
 use tg_schemas::codec;
 use tg_schemas::msg::{ConfigKey, ConfigRequest, ConfigResponse};
+use tg_schemas::processors::fabric;
 use tg_schemas::{Error, records};
 
-use crate::config_watch::config_topic;
 use crate::mesh::Mesh;
 
 /// A schema that is not there now may come with the release that writes it.
@@ -32,7 +32,7 @@ pub(crate) async fn learn(mesh: &Mesh, fingerprint: &str) -> Result<bool, Error>
         deadline: Some(Deadline::after(PATIENCE)),
         ..Ask::default()
     };
-    let answer = mesh.ask::<_, ConfigResponse>(&config_topic(), &request, ask);
+    let answer = mesh.ask::<_, ConfigResponse>(&fabric::configuration(), &request, ask);
     let kept = answer.last().await?.values.into_iter().next();
     match kept.filter(|row| !row.value.is_empty()) {
         Some(row) => Ok(codec::register(&row.value)? == fingerprint),

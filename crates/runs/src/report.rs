@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use tg_schemas::msg::{RunTally, RunTallyEntry};
-use tg_schemas::processors::librarian;
+use tg_schemas::processors::fabric;
 use tg_schemas::{ErrorCode, Subscription, Topic};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
@@ -31,12 +31,12 @@ const PAUSE: Duration = Duration::from_secs(5);
 
 /// The topic of reports.
 pub fn topic() -> Topic {
-    librarian::RUN_TALLY.of_system()
+    subscription().topic
 }
 
 /// Its one reader.
 pub fn subscription() -> Subscription {
-    Subscription::service(topic(), librarian::PROCESSOR.id)
+    fabric::completion_reports()
 }
 
 /// An entry, who waits for it, and since when.

@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, HttpBody};
@@ -15,17 +14,15 @@ use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
-use tokio::time::{Instant, Sleep};
 use tower_service::Service;
 
 use crate::listener::Held;
+use crate::slow_body::paced;
 use crate::state::Shared;
 use crate::wire::{Life, Wire};
 
 /// Longest head of a request.
 const HEAD: usize = 64 << 10;
-/// Longest pause between two pieces of a request's body.
-const BODY: Duration = Duration::from_secs(30);
 
 /// Who is at the other end of a request's connection.
 #[derive(Clone)]
@@ -49,7 +46,8 @@ pub(crate) async fn serve(
         address,
         life: wire.life(),
     };
-    let service = service_fn(move |request| answer(router.clone(), peer.clone(), request));
+    let rate = app.options.limits.body_bytes_per_second;
+    let service = service_fn(move |request| answer(router.clone(), peer.clone(), rate, request));
     let served = hyper::server::conn::http1::Builder::new()
         .max_buf_size(HEAD)
         .serve_connection(TokioIo::new(wire), service)
@@ -76,61 +74,19 @@ pub(crate) async fn serve(
 async fn answer(
     mut router: Router,
     peer: Peer,
+    rate: usize,
     mut request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
     let life = peer.life.clone();
     life.serves();
     request.extensions_mut().insert(peer);
-    let request = request.map(|body| Body::new(Patient::new(body)));
+    let request = request.map(|body| paced(body, rate));
     let response = router.call(request).await?;
     // Who becomes a socket never is an HTTP connection again.
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         return Ok(response);
     }
     Ok(response.map(|body| Body::new(Ending { body, life })))
-}
-
-/// A request's body that must go on coming.
-struct Patient {
-    body: Incoming,
-    until: Option<Pin<Box<Sleep>>>,
-}
-
-impl Patient {
-    fn new(body: Incoming) -> Self {
-        Self { body, until: None }
-    }
-}
-
-impl HttpBody for Patient {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let frame = Pin::new(&mut self.body).poll_frame(cx);
-        if let Poll::Ready(frame) = frame {
-            self.until = None;
-            return Poll::Ready(frame.map(|frame| frame.map_err(axum::Error::new)));
-        }
-        let until = self
-            .until
-            .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(Instant::now() + BODY)));
-        until.as_mut().poll(cx).map(|()| {
-            let fault = std::io::Error::from(std::io::ErrorKind::TimedOut);
-            Some(Err(axum::Error::new(fault)))
-        })
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
 }
 
 /// A response's body; when it is gone, the next request may come.

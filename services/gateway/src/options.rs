@@ -51,6 +51,10 @@ tg_settings::options! {
         strangers_per_address: usize = 256, Whole(1..=1_000_000);
         /// Largest body or frame of a caller who is not known, in bytes.
         stranger_bytes: usize = 4_096, Whole(1_024..=1 << 20);
+        /// Longest time that the body of a caller who is not known may take, in seconds.
+        stranger_seconds: usize = 10, Whole(1..=600);
+        /// Slowest body of a request, in bytes a second; one that is slower for half a minute is given up.
+        body_bytes_per_second: usize = 256, Whole(1..=1 << 20);
         /// Memory that all requests may need together while they are read, in MiB, by an estimate that errs upwards.
         /// One that needs more than seven eighths alone is refused: the rest is for small ones.
         parsing_mb: usize = 1_024, Whole(64..=1 << 20);
@@ -72,6 +76,11 @@ tg_settings::options! {
 }
 
 impl Limits {
+    /// Longest time that the body of a caller who is not known may take.
+    pub(crate) fn stranger_time(&self) -> Duration {
+        Duration::from_secs(self.stranger_seconds as u64)
+    }
+
     /// Bytes and frames that a socket may send ahead.
     pub(crate) fn look_ahead(&self) -> (usize, usize) {
         (self.look_ahead_mb << 20, self.look_ahead_frames)

@@ -233,6 +233,31 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_connection_between_two_requests_is_cut_when_it_is_idle_and_the_next_head_has_its_time() {
+        let (mut wire, mut client) = pair().await;
+        let mut byte = [0];
+        for idle in [true, false] {
+            let second = Duration::from_secs(1);
+            wire.life().serves();
+            client.write_all(b"G").await.unwrap();
+            wire.read_exact(&mut byte).await.unwrap();
+            wire.life().rests();
+            if !idle {
+                client.write_all(b"G").await.unwrap();
+                wire.read_exact(&mut byte).await.unwrap();
+            }
+            tokio::time::pause();
+            let start = Instant::now();
+            let fault = wire.read_exact(&mut byte).await.unwrap_err();
+            assert_eq!(fault.kind(), io::ErrorKind::TimedOut);
+            let bound = if idle { IDLE } else { HEAD };
+            let took = start.elapsed();
+            assert!(took > bound - second && took < bound + second, "{took:?}");
+            tokio::time::resume();
+        }
+    }
+
+    #[tokio::test]
     async fn who_takes_nothing_is_cut_and_who_takes_a_little_is_not() {
         let (mut wire, mut client) = pair().await;
         let chunk = vec![7; 1 << 20];

@@ -13,6 +13,7 @@ use crate::budget::{Reader, Share};
 use crate::engine::translate::Body;
 use crate::engine::translate::fields::fault;
 use crate::error::Fault;
+use crate::slow_body::{too_slow, within};
 use crate::state::App;
 
 /// Bytes of a body that are counted at once; fewer of one that says it is smaller.
@@ -64,11 +65,18 @@ async fn bytes(
     }
     let step = announced.and_then(|length| usize::try_from(length).ok());
     let step = step.map_or(RECEIVED, |length| length.clamp(1, RECEIVED));
+    let body = match known {
+        true => body,
+        false => within(body, limits.stranger_time()),
+    };
     let mut stream = body.into_data_stream();
     let (mut all, mut shares) = (BytesMut::new(), Vec::new());
     let mut counted = 0;
     while let Some(piece) = stream.next().await {
-        let piece = piece.map_err(|_| Fault::BadMessage("the body ended before its end"))?;
+        let piece = piece.map_err(|fault| match too_slow(&fault) {
+            true => Fault::BadMessage("the body comes too slowly"),
+            false => Fault::BadMessage("the body ended before its end"),
+        })?;
         if all.len() + piece.len() > limit {
             return Err(too_large());
         }

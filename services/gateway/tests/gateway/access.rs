@@ -113,6 +113,32 @@ async fn a_workspace_is_a_wall_on_every_door(place: Place) {
     );
 }
 
+async fn a_strangers_body_that_trickles_is_cut(place: Place) {
+    let world = World::with(&place, AuthMode::Iam, |options| {
+        options.limits.stranger_seconds = 1
+    })
+    .await;
+    let mut stream = TcpStream::connect(world.handle.local_addr()).await.unwrap();
+    let head = "POST /api/v1/iam HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 4000\r\n\r\n{";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let (mut reads, mut writes) = stream.split();
+    let trickle = async {
+        while writes.write_all(b" ").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        std::future::pending::<()>().await;
+    };
+    let mut answer = Vec::new();
+    tokio::select! {
+        // An end and a reset are the same here.
+        _ = tokio::time::timeout(BOUND, reads.read_to_end(&mut answer)) => {}
+        () = trickle => {}
+    }
+    let answer = String::from_utf8_lossy(&answer);
+    assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
+    assert!(answer.contains("the body comes too slowly"), "{answer}");
+}
+
 async fn public_operations_need_no_key_and_refusals_are_masked(place: Place) {
     let world = World::start(&place, AuthMode::Iam).await;
     let (status, body) = world.post("/api/v1/auth/bootstrap", "", json!({})).await;
