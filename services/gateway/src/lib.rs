@@ -30,6 +30,7 @@ mod routes;
 mod running;
 mod seldom;
 mod server;
+mod slow_body;
 mod state;
 mod strangers;
 mod wire;

@@ -233,7 +233,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_connection_between_two_requests_is_cut_when_it_is_idle_and_the_next_head_has_its_time() {
+    async fn a_connection_between_two_requests_is_cut_when_it_is_idle_and_the_next_head_has_its_time()
+     {
         let (mut wire, mut client) = pair().await;
         let mut byte = [0];
         for idle in [true, false] {

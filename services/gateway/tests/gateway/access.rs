@@ -1,10 +1,14 @@
 //! Who may come in, and where to.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use tg_gateway::{AuthMode, GatewayOptions};
 use tg_testkit::place::Place;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
-use crate::world::World;
+use crate::world::{BOUND, World};
 
 const AGENT: &str = "/api/v1/flow/default/service/agent";
 const TRIPLES: &str = "/api/v1/flow/default/service/triples";
@@ -243,6 +247,7 @@ async fn a_silent_iam_lets_nobody_in(place: Place) {
 tg_testkit::on_both_buses!(
     every_door_asks_for_a_key,
     a_workspace_is_a_wall_on_every_door,
+    a_strangers_body_that_trickles_is_cut,
     public_operations_need_no_key_and_refusals_are_masked,
     keys_and_decisions_are_remembered,
     without_authentication_web_pages_stay_out,
