@@ -70,10 +70,10 @@ lines 7 'asking the config service' \
 c=cli/src/commands
 lines 8 'rules of typed values' \
   "$s/rows/src/value.rs $s/extract/src/rows/value.rs $s/extract/src/ontology/datatype.rs $c/structured/rows.rs $c/structured/validate.rs $c/structured/transform.rs" \
-  "$s/rows/src/engine/value.rs $s/extract/src/engine/rows/value.rs $s/extract/src/engine/ontology/datatype.rs $c/structured/rows.rs $c/structured/validate.rs $c/structured/transform.rs"
+  "schemas/src/table/value.rs $s/rows/src/engine/value.rs $s/extract/src/engine/rows/value.rs $s/extract/src/engine/ontology/datatype.rs $c/structured/rows.rs $c/structured/validate.rs $c/structured/transform.rs"
 lines 9 'commits of several writers together' \
   "crates/storage/src/writer.rs $s/vectors/src/commits.rs $s/graph/src/commit.rs" \
-  "crates/storage/src/writer.rs $s/vectors/src/store/commits.rs $s/graph/src/store/embedded/commit.rs"
+  "crates/storage/src/group.rs crates/storage/src/writer.rs $s/graph/src/store/embedded/commit.rs"
 lines 10 'values derived from the rows of a workspace' \
   "$s/extract/src/service/ready.rs $s/extract/src/service/models.rs $s/rows/src/service/schemas.rs $s/prompt/src/handler.rs $s/agent/src/run/tools.rs $s/gateway/src/auth/cache.rs" \
   "$s/extract/src/ready.rs $s/extract/src/replies/models.rs $s/rows/src/handlers/schemas.rs $s/prompt/src/ready.rs $s/agent/src/run/tools.rs $s/gateway/src/auth/cache.rs"

@@ -17,6 +17,7 @@ use apache_avro::rabin::Rabin;
 use apache_avro::reader::datum::GenericDatumReader;
 use apache_avro::types::Value as Avro;
 use bytes::Bytes;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value as Json};
 
 pub use self::error::CodecError;
@@ -112,7 +113,11 @@ pub fn decode<M: Message>(body: &[u8], as_type: ContentType) -> Result<M, CodecE
                 name: M::NAME,
                 fingerprint: hex(&fingerprint),
             })?;
-            let value = GenericDatumReader::builder(&writer)
+            // The library's reader goes as deep as the body says; ours looks first, and stops at a bound.
+            if let Some(plan) = &writer.plan {
+                read::read::<IgnoredAny>(datum, plan).map_err(|e| fail(e.to_string()))?;
+            }
+            let value = GenericDatumReader::builder(&writer.schema)
                 .reader_schema(own.schema)
                 .build()
                 .and_then(|reader| reader.read_value(&mut datum))
@@ -133,7 +138,18 @@ pub fn fingerprint<M: Message>() -> String {
 pub fn register(schema: &str) -> Result<String, Error> {
     let parsed = Schema::parse_str(schema)
         .map_err(|e| Error::new(ErrorCode::BadRequest, format!("avro schema: {e}")))?;
+    let plan = Plan::new(&parsed);
+    if plan.is_none() && refers(&parsed) {
+        return Err(Error::new(
+            ErrorCode::BadRequest,
+            "avro schema: refers to itself and contains a type that no message has",
+        ));
+    }
     let mark = mark_of(&parsed);
+    let writer = Arc::new(Writer {
+        schema: parsed,
+        plan,
+    });
     let mut known = REGISTRY
         .write()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -143,7 +159,7 @@ pub fn register(schema: &str) -> Result<String, Error> {
             "too many avro schemas are registered",
         ));
     }
-    known.insert(mark, Arc::new(parsed));
+    known.insert(mark, writer);
     Ok(hex(&mark))
 }
 
@@ -153,8 +169,16 @@ type Names = HashMap<String, Schema>;
 /// Enough for many releases of every message; a bound against a hostile config.
 const MAX_REGISTERED: usize = 4096;
 
-static REGISTRY: LazyLock<RwLock<HashMap<Mark, Arc<Schema>>>> = LazyLock::new(RwLock::default);
+static REGISTRY: LazyLock<RwLock<HashMap<Mark, Arc<Writer>>>> = LazyLock::new(RwLock::default);
 static OWN: LazyLock<RwLock<HashMap<&'static str, Arc<Own>>>> = LazyLock::new(RwLock::default);
+
+/// A schema of another release or of somebody else.
+struct Writer {
+    schema: Schema,
+    /// None if the schema contains what no message of ours does; its bodies are then as deep as it is, as it does not
+    /// refer to itself.
+    plan: Option<Plan>,
+}
 
 /// A checked-in schema, ready for use. One per message type, kept for the life of the process.
 struct Own {
@@ -164,7 +188,7 @@ struct Own {
     plan: Plan,
 }
 
-fn registered(mark: &Mark) -> Option<Arc<Schema>> {
+fn registered(mark: &Mark) -> Option<Arc<Writer>> {
     REGISTRY
         .read()
         .unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -222,6 +246,18 @@ fn collect_names(schema: &Schema, names: &mut Names) {
             .iter()
             .for_each(|v| collect_names(v, names)),
         _ => {}
+    }
+}
+
+/// Whether a schema names a type instead of spelling it out, so that its bodies may be of any depth.
+fn refers(schema: &Schema) -> bool {
+    match schema {
+        Schema::Ref { .. } => true,
+        Schema::Record(record) => record.fields.iter().any(|field| refers(&field.schema)),
+        Schema::Array(array) => refers(&array.items),
+        Schema::Map(map) => refers(&map.types),
+        Schema::Union(union) => union.variants().iter().any(refers),
+        _ => false,
     }
 }
 

@@ -125,7 +125,7 @@ pub struct Headers {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sections: Option<String>,
     /// What is said of a dead letter, a JSON object; the body is the record's own
-    /// ([`crate::msg::PutAside`]).
+    /// ([`crate::msg::DeadLetter`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aside: Option<String>,
 }

@@ -2,7 +2,8 @@
 //!
 //! Message bodies ([`msg`]), topic and id types that validate ([`topic`], [`ids`]), envelope headers
 //! ([`headers`]), RDF terms in both wire forms ([`rdf`]), the closed list of errors ([`error`]), the
-//! table of processors ([`processors`]), the table of sizes ([`limits`]) and the codec ([`codec`]).
+//! table of processors ([`processors`]), the table of sizes ([`limits`]), pages of listings ([`paging`]) and the codec
+//! ([`codec`]).
 //!
 //! This crate performs no I/O and knows no async runtime.
 
@@ -14,6 +15,7 @@ pub mod ids;
 pub mod limits;
 mod message;
 pub mod msg;
+pub mod paging;
 pub mod processors;
 pub mod rdf;
 pub mod records;
@@ -21,6 +23,7 @@ pub mod reply;
 pub mod sections;
 pub mod table;
 pub mod topic;
+pub mod vocabulary;
 pub mod workspace_key;
 
 pub use error::{Error, ErrorCode, Retry};

@@ -1,4 +1,4 @@
-//! The one table of sizes, in bytes. Every layer that bounds what it takes reads it here, and the assertions
+//! The one table of sizes, in bytes (pages also in entries). Every layer that bounds what it takes reads it here, and the assertions
 //! below hold the lines to one another: what one layer accepts, the next can carry.
 
 /// Largest body of a message: a question, a part of an answer, a notice, a record.
@@ -75,8 +75,14 @@ pub const CONFIG_VALUE: usize = 1 << 20;
 /// Longest key in the configuration.
 pub const CONFIG_KEY: usize = 1024;
 
-/// Bytes of rows after which a page of configuration ends; its last row may exceed them.
-pub const CONFIG_PAGE: usize = 1 << 20;
+/// Bytes of entries after which a page of a listing ends; its last entry may exceed them.
+pub const PAGE_BYTES: usize = 1 << 20;
+
+/// Most entries of a page.
+pub const PAGE_MOST: usize = 10_000;
+
+/// Entries of a page whose asker names no limit.
+pub const PAGE_USUAL: usize = 1000;
 
 /// Most bytes of keys and values of one type in one workspace.
 pub const CONFIG_TYPE: usize = 64 << 20;
@@ -113,7 +119,8 @@ const _: () = {
     // Answers: what is on its way fits into what waits; an ended one can be kept.
     assert!(JOINED <= WINDOW && WINDOW + PART <= WAITING && PART <= REPEATS);
     // A page of configuration fits into a part, with its last row and whatever characters it is made of.
-    assert!(JSON_GROWTH * (CONFIG_PAGE + CONFIG_VALUE) + BESIDE_CONTENT <= PART);
+    assert!(JSON_GROWTH * (PAGE_BYTES + CONFIG_VALUE) + BESIDE_CONTENT <= PART);
+    assert!(0 < PAGE_USUAL && PAGE_USUAL <= PAGE_MOST);
     assert!(CONFIG_VALUE <= CONFIG_TYPE && CONFIG_TYPE <= CONFIG_WORKSPACE);
 };
 

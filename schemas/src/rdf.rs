@@ -61,7 +61,12 @@ impl Term {
                 }
                 Value::Object(map)
             }
-            Self::Quoted(triple) => json!({"t": "t", "tr": triple.to_api()}),
+            Self::Quoted(triple) => {
+                let mut term = json!({"t": "t", "tr": null});
+                // Moved in: the macro would copy the whole tree.
+                term["tr"] = triple.to_api();
+                term
+            }
         }
     }
 

@@ -5,8 +5,12 @@
 //!  "query-indexes": ["name"], "vector-indexes": ["name"]}
 //! ```
 
+mod value;
+
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::Value as Json;
+
+pub use value::{Misfit, Value};
 
 /// Config type of these rows.
 pub const TABLE: &str = "schema";
@@ -134,7 +138,7 @@ struct FieldRow {
     #[serde(default)]
     r#type: Option<String>,
     #[serde(default)]
-    size: Option<Value>,
+    size: Option<Json>,
     #[serde(default, alias = "primary")]
     primary_key: Option<bool>,
     #[serde(default)]
@@ -144,7 +148,7 @@ struct FieldRow {
     #[serde(default)]
     description: Option<String>,
     #[serde(default, alias = "enum_values")]
-    r#enum: Option<Vec<Value>>,
+    r#enum: Option<Vec<Json>>,
 }
 
 impl Table {
@@ -194,11 +198,11 @@ impl FieldRow {
     fn read(self, queried: &[String]) -> Field {
         let type_name = self.r#type.unwrap_or_else(|| "string".to_owned());
         let size = self.size.as_ref().and_then(|size| match size {
-            Value::String(text) => text.parse().ok(),
+            Json::String(text) => text.parse().ok(),
             other => other.as_u64(),
         });
-        let plain = |value: Value| match value {
-            Value::String(text) => text,
+        let plain = |value: Json| match value {
+            Json::String(text) => text,
             other => other.to_string(),
         };
         let primary_key = self.primary_key.unwrap_or(false);

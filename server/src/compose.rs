@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use anyhow::{Context, Result};
 use tg_mesh::{Mesh, Processor};
 
-use crate::machine;
 use crate::settings::{Auth, Settings};
 
 /// Makes the processors of one service. May block: a static model's files are read.
@@ -29,12 +28,12 @@ const TABLE: [(&str, Construct); 17] = [
         Ok(tg_config::processors(mesh, options))
     }),
     ("iam", |mesh, all| {
-        let regime = match all.auth {
+        let auth_mode = match all.auth {
             Auth::None => tg_iam::AuthMode::None,
             Auth::Iam => tg_iam::AuthMode::Iam,
         };
         let usual = tg_iam::Options {
-            regime,
+            auth_mode,
             ..tg_iam::Options::default()
         };
         Ok(tg_iam::processors(mesh, kept!(tg_iam, all, usual)))
@@ -48,10 +47,7 @@ const TABLE: [(&str, Construct); 17] = [
         Ok(tg_librarian::processors(mesh, options))
     }),
     ("knowledge", |mesh, all| {
-        let options = tg_knowledge::Options {
-            data_dir: all.data_dir.clone(),
-            durability: all.durability,
-        };
+        let options = kept!(tg_knowledge, all, all.knowledge.clone());
         Ok(tg_knowledge::processors(mesh, options))
     }),
     ("ingest", |mesh, _| {
@@ -60,7 +56,7 @@ const TABLE: [(&str, Construct); 17] = [
     }),
     ("graph", |mesh, all| {
         let own = tg_graph::Options {
-            machine_memory: machine::memory(),
+            process_memory: tg_storage::memory::of_this_process(),
             ..all.graph.clone()
         };
         Ok(tg_graph::processors(mesh, kept!(tg_graph, all, own)))
@@ -70,8 +66,11 @@ const TABLE: [(&str, Construct); 17] = [
         Ok(tg_rows::processors(mesh, options))
     }),
     ("vectors", |mesh, all| {
-        let options = kept!(tg_vectors, all, all.vectors.clone());
-        Ok(tg_vectors::processors(mesh, options))
+        let own = tg_vectors::Options {
+            process_memory: tg_storage::memory::of_this_process(),
+            ..all.vectors.clone()
+        };
+        Ok(tg_vectors::processors(mesh, kept!(tg_vectors, all, own)))
     }),
     ("embeddings", |mesh, all| {
         Ok(tg_embeddings::processors(mesh, all.embeddings.clone())?)

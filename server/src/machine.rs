@@ -1,5 +1,5 @@
-//! What the machine has for this process: file descriptors, as many as the system lets it have and some that
-//! connections never take; and memory.
+//! What the machine has for this process: file descriptors, as many as the system lets it have, and some that
+//! connections never take.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -27,24 +27,6 @@ pub fn connections(limit: Option<u64>, wanted: usize) -> usize {
     let Some(limit) = limit else { return wanted };
     let room = limit.saturating_sub(RESERVE).max(limit / 2).max(1);
     usize::try_from(room).map_or(wanted, |room| room.min(wanted))
-}
-
-/// Bytes of memory of this machine, or of the container the process is in.
-pub fn memory() -> Option<u64> {
-    let all = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = all
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"))?;
-    let machine = line
-        .trim()
-        .strip_suffix(" kB")?
-        .trim()
-        .parse::<u64>()
-        .ok()?
-        << 10;
-    let container = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
-    let container = container.and_then(|text| text.trim().parse::<u64>().ok());
-    Some(container.map_or(machine, |most| most.min(machine)))
 }
 
 #[cfg(test)]

@@ -91,22 +91,35 @@ impl From<Common> for Flags {
 /// How long blocking work may take to end after everything else has.
 const LAST: Duration = Duration::from_secs(5);
 
-/// Starts this program once more, as the same process, with freed pages given back to the system after 10 ms instead
-/// of a second: the allocator reads that from the environment, before anything of ours runs. A large document
-/// on its way through would leave much more behind. Without it everything works all the same.
-fn give_pages_back_soon() {
-    const DELAY: &str = "MIMALLOC_PURGE_DELAY";
-    if std::env::var_os(DELAY).is_some() {
+/// Stack of the threads of async work. Headers of a message nest some thousand deep at most, and dropping them recurses.
+const STACK: usize = 8 << 20;
+
+/// What is read from the environment before anything of ours runs.
+const ENVIRONMENT: [(&str, &str); 2] = [
+    // Freed pages are given back to the system after 10 ms instead of a second: a large document on its way through would
+    // leave much more behind.
+    ("MIMALLOC_PURGE_DELAY", "10"),
+    // Stack of threads that say none, in bytes: those of the AMQP client, whose parser recurses over tables of headers. A
+    // frame of them nests 6,500 deep; with the usual 2 MiB a message of 5 KB ended every process that reads its queue. It
+    // is address space, and memory only as far as it is used.
+    ("RUST_MIN_STACK", "268435456"),
+];
+
+/// Starts this program once more, as the same process, with its environment completed. If that fails everything works
+/// all the same, but for what the environment is for.
+fn complete_environment() {
+    let is_set = |(name, _): &(&str, &str)| std::env::var_os(name).is_some();
+    if ENVIRONMENT.iter().all(is_set) {
         return;
     }
     let mut words = std::env::args_os();
     if let (Ok(program), Some(name)) = (std::env::current_exe(), words.next()) {
+        let mut again = std::process::Command::new(program);
+        for (name, value) in ENVIRONMENT {
+            again.env(name, std::env::var_os(name).unwrap_or(value.into()));
+        }
         // Only returns if it failed.
-        let _ = std::process::Command::new(program)
-            .arg0(name)
-            .args(words)
-            .env(DELAY, "10")
-            .exec();
+        let _ = again.arg0(name).args(words).exec();
     }
 }
 
@@ -116,11 +129,11 @@ fn main() -> ExitCode {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let (flags, services) = match command {
         Command::Up(common) => {
-            give_pages_back_soon();
+            complete_environment();
             (Flags::from(common), Services::all())
         }
         Command::Serve { services, common } => {
-            give_pages_back_soon();
+            complete_environment();
             (Flags::from(common), Services::some(services))
         }
         Command::Settings => {
@@ -139,6 +152,7 @@ fn main() -> ExitCode {
         }
     };
     let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .thread_stack_size(STACK)
         .enable_all()
         .build()
     {

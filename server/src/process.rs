@@ -104,7 +104,7 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
         mesh.host(processor).await?;
     }
     let gateway = if services.has("gateway") {
-        let regime = match settings.auth {
+        let auth_mode = match settings.auth {
             Auth::None => tg_gateway::AuthMode::None,
             Auth::Iam => tg_gateway::AuthMode::Iam,
         };
@@ -112,7 +112,7 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
             metrics,
             drain: settings.drain(),
             limits: settings.gateway.clone(),
-            ..GatewayOptions::new(settings.listen, regime)
+            ..GatewayOptions::new(settings.listen, auth_mode)
         };
         let connections = machine::connections(files, options.limits.connections);
         options.limits.connections = connections;

@@ -56,6 +56,8 @@ tg_settings::options! {
         graph: tg_graph::Options,
         /// The rows.
         rows: tg_rows::Options,
+        /// The knowledge cores.
+        knowledge: tg_knowledge::Options,
         /// The configuration.
         config: tg_config::Options,
         /// The flow service.
@@ -207,5 +209,7 @@ fn flatten(prefix: &str, value: Value, into: &mut Texts) {
     }
 }
 
+#[cfg(test)]
+mod fuzz;
 #[cfg(test)]
 mod tests;

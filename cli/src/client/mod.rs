@@ -7,6 +7,7 @@ mod error;
 mod export;
 mod http;
 mod import;
+mod pages;
 mod socket;
 
 pub use error::{Error, Result};

@@ -14,6 +14,7 @@ pub mod bus;
 pub mod embedded;
 pub mod handover;
 pub mod mode;
+pub mod pause;
 pub mod rabbitmq;
 pub mod task;
 

@@ -5,10 +5,13 @@
 //! this process consumes or claims is set up again under its names before the link is `Up`. In interop
 //! mode exchanges, queues and messages are exactly those of foreign processors.
 
+mod arguments;
 mod claims;
 mod connected;
 mod consumers;
 mod core;
+#[cfg(test)]
+mod fuzz;
 mod lanes;
 mod options;
 mod session;

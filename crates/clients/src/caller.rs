@@ -5,8 +5,11 @@ use std::time::Duration;
 
 use tg_mesh::{Answer, Ask, Cx, Deadline, Mesh, Mode, Peer};
 use tg_schemas::processors::{Asks, Serves, Spec};
-use tg_schemas::{Error, Message, Reply, Topic, WorkspaceId};
+use tg_schemas::{Error, Message, Reply, Topic, WorkspaceId, limits};
 use tokio_util::sync::CancellationToken;
+
+/// The limit of the largest page; where it is large in bytes it ends earlier.
+pub(crate) const LARGEST_PAGE: i64 = limits::PAGE_MOST as i64;
 
 /// Asks questions `Q` on one topic, answered with replies `R`. Cheap to clone.
 pub(crate) struct Caller<Q, R> {
@@ -108,6 +111,14 @@ impl<Q: Message, R: Reply> Caller<Q, R> {
         self.peer.bus().mode() == Mode::Native
     }
 
+    /// The limit to ask a listing with: a foreign service knows no pages, and answers as a whole.
+    pub(crate) fn page(&self) -> i64 {
+        match self.native() {
+            true => LARGEST_PAGE,
+            false => 0,
+        }
+    }
+
     /// Asks; nothing is sent before the first part is awaited.
     pub(crate) fn ask(&self, question: &Q) -> Result<Answer<R>, Error> {
         let topic = self.topic.as_ref().map_err(Clone::clone)?;
@@ -120,4 +131,14 @@ impl<Q: Message, R: Reply> Caller<Q, R> {
     pub(crate) async fn last(&self, question: &Q) -> Result<R, Error> {
         self.ask(question)?.last().await
     }
+}
+
+/// Whether a listing goes on after a page, which said where; `after` then says so too.
+pub(crate) fn goes_on(after: &mut String, next: String) -> bool {
+    // One that names itself as the next would never end.
+    if next.is_empty() || next == *after {
+        return false;
+    }
+    *after = next;
+    true
 }

@@ -11,7 +11,7 @@ use tg_schemas::processors::config_svc::{CONFIG, CONFIG_OF_WORKSPACE};
 use tg_schemas::workspace_key::REGISTRY;
 use tg_schemas::{Error, ErrorCode, WorkspaceId};
 
-use crate::caller::Caller;
+use crate::caller::{Caller, LARGEST_PAGE, goes_on};
 
 /// Config type of the rows that say which workspaces there are.
 pub const WORKSPACE: &str = "workspace";
@@ -19,7 +19,7 @@ pub const WORKSPACE: &str = "workspace";
 pub const COLLECTION: &str = "collection";
 
 /// How long one answer may take, where nobody waits for a shorter time.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// A listing that changes while its pages are read is begun anew so often.
 const BEGUN: usize = 4;
 
@@ -38,7 +38,7 @@ impl Config {
     /// Of all workspaces, on this process's own account.
     pub fn new(mesh: &Mesh) -> Self {
         Self {
-            caller: Caller::of_system(mesh, CONFIG).patient(PATIENCE),
+            caller: Caller::of_system(mesh, CONFIG).patient(TIMEOUT),
             own: false,
         }
     }
@@ -46,7 +46,7 @@ impl Config {
     /// Of one workspace, on this process's own account; what is said of the workspace in a question does not count.
     pub fn of_workspace(mesh: &Mesh, workspace: &WorkspaceId) -> Self {
         Self {
-            caller: Caller::of_workspace(mesh, CONFIG_OF_WORKSPACE, workspace).patient(PATIENCE),
+            caller: Caller::of_workspace(mesh, CONFIG_OF_WORKSPACE, workspace).patient(TIMEOUT),
             own: true,
         }
     }
@@ -131,7 +131,7 @@ impl Config {
             r#type: kind.to_owned(),
             ..self.about("list", workspace)
         };
-        Ok(self.ask(request).await?.directory)
+        Ok(self.pages(request).await?.directory)
     }
 
     /// All rows of a type.
@@ -147,7 +147,7 @@ impl Config {
             r#type: kind.to_owned(),
             ..self.about("getvalues", workspace)
         };
-        let values = self.pages(request).await?;
+        let values = self.pages(request).await?.values;
         Ok(values.into_iter().map(|row| (row.key, row.value)).collect())
     }
 
@@ -160,30 +160,43 @@ impl Config {
             r#type: kind.to_owned(),
             ..self.about("getvalues-all-ws", "")
         };
-        let values = self.pages(request).await?.into_iter();
+        let values = self.pages(request).await?.values.into_iter();
         Ok(values
             .filter(|row| !row.workspace.starts_with('_'))
             .map(|row| (row.workspace, row.key, row.value))
             .collect())
     }
 
-    /// Reads a listing page by page. One that changes meanwhile is begun anew, a few times.
-    async fn pages(&self, mut request: ConfigRequest) -> Result<Vec<ConfigValue>, Error> {
-        // A foreign config service knows no pages, and answers as a whole.
-        let first = self.caller.native().then(String::new);
+    /// Reads a listing page by page and answers as if it had come as a whole. One that changes meanwhile is begun anew,
+    /// a few times.
+    async fn pages(&self, mut request: ConfigRequest) -> Result<ConfigResponse, Error> {
+        // A foreign config service knows no pages, and answers as a whole; ours is asked for them there, too, where the
+        // whole is too large.
+        request.limit = self.caller.page();
         'anew: for begun in 1.. {
-            request.page.clone_from(&first);
-            let mut version = None;
-            let mut rows = Vec::new();
+            request.after.clear();
+            let mut whole: Option<ConfigResponse> = None;
             loop {
-                let answer = self.ask(request.clone()).await?;
-                if *version.get_or_insert(answer.version) != answer.version && begun < BEGUN {
-                    continue 'anew;
-                }
-                rows.extend(answer.values);
-                match answer.next {
-                    Some(next) if request.page.as_ref() != Some(&next) => request.page = Some(next),
-                    _ => return Ok(rows),
+                let answer = match self.ask(request.clone()).await {
+                    Err(error) if request.limit == 0 && error.code() == ErrorCode::TooLarge => {
+                        request.limit = LARGEST_PAGE;
+                        continue 'anew;
+                    }
+                    answer => answer?,
+                };
+                let next = answer.next.clone();
+                let whole = match &mut whole {
+                    None => whole.insert(answer),
+                    Some(whole) if whole.version != answer.version && begun < BEGUN => {
+                        continue 'anew;
+                    }
+                    Some(whole) => {
+                        join(whole, answer);
+                        whole
+                    }
+                };
+                if !goes_on(&mut request.after, next) {
+                    return Ok(std::mem::take(whole));
                 }
             }
         }
@@ -198,7 +211,7 @@ impl Config {
         &self,
         workspace: impl Display,
     ) -> Result<BTreeMap<String, BTreeMap<String, String>>, Error> {
-        Ok(self.ask(self.about("config", workspace)).await?.config)
+        Ok(self.pages(self.about("config", workspace)).await?.config)
     }
 
     /// Writes rows in one change.
@@ -282,6 +295,15 @@ impl Config {
     /// How the question failed.
     pub async fn announce(&self) -> Result<(), Error> {
         self.ask(self.about("announce", "")).await.map(drop)
+    }
+}
+
+/// Adds a page to those before it.
+fn join(whole: &mut ConfigResponse, page: ConfigResponse) {
+    whole.values.extend(page.values);
+    whole.directory.extend(page.directory);
+    for (kind, rows) in page.config {
+        whole.config.entry(kind).or_default().extend(rows);
     }
 }
 

@@ -6,7 +6,7 @@ use tg_schemas::msg::{FlowRequest, FlowResponse};
 use tg_schemas::processors::flow_svc::FLOW;
 use tg_schemas::{Error, WorkspaceId};
 
-use crate::caller::Caller;
+use crate::caller::{Caller, goes_on};
 
 /// Asks the flow service about one workspace.
 #[derive(Clone)]
@@ -48,10 +48,18 @@ impl Flows {
     /// # Errors
     /// How the question failed.
     pub async fn list(&self) -> Result<Vec<String>, Error> {
-        Ok(self
-            .ask("list-flows", FlowRequest::default())
-            .await?
-            .flow_ids)
+        let mut ids = Vec::new();
+        let mut request = FlowRequest {
+            limit: self.caller.page(),
+            ..FlowRequest::default()
+        };
+        loop {
+            let page = self.ask("list-flows", request.clone()).await?;
+            ids.extend(page.flow_ids);
+            if !goes_on(&mut request.after, page.next) {
+                return Ok(ids);
+            }
+        }
     }
 
     /// Starts a flow from a blueprint. One that was started so before goes on.

@@ -3,6 +3,7 @@
 //!
 //! What a foreign service of the same kind needs instead (interop mode) is decided here, not in who asks.
 //!
+//! * [`collections`]: which collections there are, making one.
 //! * [`config`]: rows of configuration, where it must be certain.
 //! * [`embeddings`]: texts as vectors.
 //! * [`flow_records`]: what a flow is, and what its processors have in it.
@@ -14,6 +15,7 @@
 //! * [`traces`]: what an answer leaves behind, its texts in the library and its entries in the graph.
 
 mod caller;
+pub mod collections;
 pub mod config;
 pub mod embeddings;
 pub mod flow_records;

@@ -13,14 +13,14 @@ use tg_schemas::msg::{
     DocumentMetadata, LibrarianRequest, LibrarianResponse, Metadata, ProcessingMetadata,
 };
 use tg_schemas::processors::{librarian, shared};
-use tg_schemas::{Error, ErrorCode, Reply};
+use tg_schemas::{Error, ErrorCode, Reply, limits};
 
-use crate::caller::Caller;
+use crate::caller::{Caller, goes_on};
 
 /// Questions at a time to a librarian that cannot answer for many documents at once.
 const AT_ONCE: usize = 8;
 /// Entries of a page of a listing.
-const PAGE: i64 = 1000;
+const PAGE: i64 = limits::PAGE_USUAL as i64;
 /// Longest way from a chunk to its document: section, page, document, and as many more.
 const LEVELS: usize = 6;
 
@@ -119,10 +119,9 @@ impl Library {
         loop {
             let page = self.ask(&question).await?;
             children.extend(page.document_metadatas);
-            if page.next.is_empty() || page.next == question.after {
+            if !goes_on(&mut question.after, page.next) {
                 return Ok(children);
             }
-            question.after = page.next;
         }
     }
 

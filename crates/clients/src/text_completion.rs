@@ -11,7 +11,7 @@ use crate::caller::Caller;
 use crate::flow_records;
 
 /// How long the question may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Topic of the text completion that a prompt processor of this flow asks; `None` when nobody can tell, as with foreign
 /// services.
@@ -30,7 +30,7 @@ pub async fn which_model(cx: &Cx, topic: &Topic) -> Result<String, Error> {
         operation: "which-model".to_owned(),
         ..TextCompletionRequest::default()
     };
-    let answer = asking(cx, topic).patient(PATIENCE).last(&ask).await?;
+    let answer = asking(cx, topic).patient(TIMEOUT).last(&ask).await?;
     Ok(answer.model.unwrap_or_default())
 }
 

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use base64::Engine;
-use tg_mesh::{Cx, Mode, Relay};
+use tg_mesh::{Cx, Mode, Relay, clock};
 use tg_provenance::Event;
 use tg_schemas::msg::{AgentRun, DocumentMetadata, LibraryText, LibraryTexts, Metadata, Triples};
 use tg_schemas::processors::{Spec, Writes, shared};
@@ -229,7 +229,7 @@ impl TraceWriter {
     /// Those to store, for the library of this workspace.
     fn texts(&self, texts: &[Text<'_>]) -> LibraryTexts {
         let library = self.has_library();
-        let time = chrono::Utc::now().timestamp();
+        let time = clock::seconds();
         let texts = texts.iter().filter(|text| library && !text.text.is_empty());
         let texts = texts.map(|text| LibraryText {
             id: text.id.clone(),
@@ -255,7 +255,7 @@ impl TraceWriter {
     async fn add_document(&self, text: &Text<'_>) -> Result<(), Error> {
         let document = DocumentMetadata {
             id: text.id.clone(),
-            time: chrono::Utc::now().timestamp(),
+            time: clock::seconds(),
             kind: "text/plain".to_owned(),
             title: text.title.clone(),
             document_type: "answer".to_owned(),

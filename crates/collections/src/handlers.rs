@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tg_mesh::{ConsumeError, Cx, OwnedStore, RecordConsumer, RequestHandler, Responder};
+use tg_mesh::{ConsumeError, Cx, LeasedStore, RecordConsumer, RequestHandler, Responder};
 use tg_schemas::msg::{CollectionDrop, CollectionDropped, Retract};
 use tg_schemas::{Error, ErrorCode};
 
@@ -13,13 +13,13 @@ use crate::{CollectionKey, CollectionStore, Target};
 
 /// Takes back what came from chunks that are no more.
 pub struct Retractor<S: CollectionStore> {
-    store: Arc<OwnedStore<S>>,
+    store: Arc<LeasedStore<S>>,
     part: S::Part,
 }
 
 impl<S: CollectionStore> Retractor<S> {
     /// The handler for one part of what a store keeps.
-    pub fn new(store: Arc<OwnedStore<S>>, part: S::Part) -> Self {
+    pub fn new(store: Arc<LeasedStore<S>>, part: S::Part) -> Self {
         Self { store, part }
     }
 }
@@ -38,11 +38,11 @@ impl<S: CollectionStore> RecordConsumer<Retract> for Retractor<S> {
 }
 
 /// Ends collections when their owner asks.
-pub struct Dropper<S>(Arc<OwnedStore<S>>);
+pub struct Dropper<S>(Arc<LeasedStore<S>>);
 
 impl<S> Dropper<S> {
     /// The handler of a store.
-    pub fn new(store: Arc<OwnedStore<S>>) -> Self {
+    pub fn new(store: Arc<LeasedStore<S>>) -> Self {
         Self(store)
     }
 }

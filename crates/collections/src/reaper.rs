@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tg_mesh::deadline::now_millis;
-use tg_mesh::{Mesh, OwnedStore};
+use tg_mesh::config_view::ConfigView;
+use tg_mesh::{LeasedStore, Mesh, clock};
 use tg_schemas::{Error, WorkspaceKey, WorkspaceTombstone};
 use tg_storage::ConfigKnown;
 use tokio::time::Instant;
@@ -18,10 +18,13 @@ use crate::known_config::KnownConfig;
 use crate::registry::Registry;
 use crate::verdict::{self, Stone, Verdict};
 
-/// Longest pause between two looks, and how often the known version is written down.
+/// Longest pause between two looks, and between two comparisons with what the store remembers.
 const LOOK: Duration = Duration::from_secs(60);
+/// How long a new version of the configuration is known before it is written down: a store that is opened again notices
+/// an older one by what was written.
+const NOTE: Duration = Duration::from_secs(1);
 /// Pause while the store is not this process's, and after a failure.
-const AGAIN: Duration = Duration::from_secs(1);
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// A store that keeps things for workspaces.
 #[async_trait]
@@ -45,54 +48,98 @@ pub trait WorkspaceStore: Send + Sync + 'static {
     fn known_config(&self) -> &dyn KnownConfig;
 }
 
+/// The configuration that a store knows.
+struct Known {
+    config: ConfigKnown,
+    /// When the store was asked last, or told.
+    noted: Instant,
+    /// The version that the store has written down.
+    written: i64,
+}
+
+impl Known {
+    /// As the store has it.
+    fn new(config: ConfigKnown) -> Self {
+        Self {
+            noted: Instant::now(),
+            written: config.version,
+            config,
+        }
+    }
+
+    /// Whether the store has not written it down yet.
+    fn is_ahead(&self) -> bool {
+        self.written != self.config.version
+    }
+}
+
 /// What was seen last: looked for again only when that changed.
 #[derive(Default)]
 struct Seen {
     refused: Option<&'static str>,
-    /// The configuration that the store knows, and when that was read from the store or written there.
-    known: Option<(ConfigKnown, Instant)>,
+    known: Option<Known>,
     purged: Option<(Vec<Stone>, Instant)>,
+}
+
+impl Seen {
+    /// Notes why the store purges nothing, if it does not.
+    fn note(&mut self, store: &'static str, refused: Option<&'static str>) {
+        if refused != self.refused {
+            self.refused = refused;
+            metrics::gauge!("tg_purging_refused", "store" => store)
+                .set(f64::from(u8::from(refused.is_some())));
+        }
+    }
 }
 
 /// Runs until the process stops, and works while the store is this process's. Among foreign processors nothing is
 /// purged: they say nothing of deletions.
-pub async fn run<S: WorkspaceStore>(mesh: Mesh, name: &'static str, store: Arc<OwnedStore<S>>) {
+pub async fn run<S: WorkspaceStore>(mesh: Mesh, name: &'static str, store: Arc<LeasedStore<S>>) {
     if !mesh.bus().mode().has_tombstones() {
         return;
     }
     let mut changes = mesh.config().changes();
     let mut seen = Seen::default();
+    let mut told = None;
     loop {
         changes.borrow_and_update();
         // Not held while nothing is done: the store must be free to go.
         let pause = match store.opened() {
             Some(store) => {
-                let round = Round {
-                    name,
-                    store: &*store,
-                    registry: mesh.config(),
-                    clock: &clock,
-                    look: LOOK,
-                };
+                let round = Round::of(&mesh, name, &*store, LOOK);
                 let stopping = || mesh.stopping().is_cancelled();
                 match round.run(&mut seen, stopping).await {
                     Ok(pause) => pause,
                     Err(error) => {
                         tracing::warn!(store = name, %error, "deleted workspaces are not purged yet");
-                        AGAIN
+                        RETRY_DELAY
                     }
                 }
             }
             None => {
-                // Whoever has it meanwhile may know more.
+                // Whoever has it meanwhile may know more, and says whether it purges.
                 seen.known = None;
-                AGAIN
+                seen.note(name, None);
+                RETRY_DELAY
             }
         };
+        if seen.refused != told {
+            told = seen.refused;
+            tg_mesh::tell_purging(&mesh, name, told).await;
+        }
         tokio::select! {
             changed = changes.changed() => if changed.is_err() { return },
             () = tokio::time::sleep(pause) => {}
-            () = mesh.stopping().cancelled() => return,
+            () = mesh.stopping().cancelled() => break,
+        }
+    }
+    // What was known last is written down before the store goes.
+    if let Some(store) = store.opened()
+        && let Some(config) = Registry::config(mesh.config())
+    {
+        let round = Round::of(&mesh, name, &*store, Duration::ZERO);
+        if let Err(error) = round.verify(config, &mut seen).await {
+            tracing::debug!(store = name, %error, "the last configuration was not written down");
         }
     }
 }
@@ -112,11 +159,6 @@ pub async fn refusal<S: WorkspaceStore>(
     Ok(Verdict::of(known.as_ref(), &config).refusal())
 }
 
-/// Milliseconds since the Unix epoch.
-fn clock() -> i64 {
-    i64::try_from(now_millis()).unwrap_or(i64::MAX)
-}
-
 /// One look at one store.
 struct Round<'a, S, R> {
     name: &'static str,
@@ -124,6 +166,19 @@ struct Round<'a, S, R> {
     registry: &'a R,
     clock: &'a (dyn Fn() -> i64 + Sync),
     look: Duration,
+}
+
+impl<'a, S: WorkspaceStore> Round<'a, S, ConfigView> {
+    /// At a store of this process, with its clock. What was compared more than `look` ago is compared again.
+    fn of(mesh: &'a Mesh, name: &'static str, store: &'a S, look: Duration) -> Self {
+        Self {
+            name,
+            store,
+            registry: mesh.config(),
+            clock: &clock::millis,
+            look,
+        }
+    }
 }
 
 impl<S: WorkspaceStore, R: Registry> Round<'_, S, R> {
@@ -136,10 +191,14 @@ impl<S: WorkspaceStore, R: Registry> Round<'_, S, R> {
         if !self.may_purge(seen).await? {
             return Ok(self.look);
         }
+        let longest = match seen.known.as_ref().is_some_and(Known::is_ahead) {
+            true => self.look.min(NOTE),
+            false => self.look,
+        };
         let (due, next) = self.due();
-        let pause = next.map_or(self.look, |next| {
+        let pause = next.map_or(longest, |next| {
             let left = next.saturating_sub((self.clock)()).max(0);
-            Duration::from_millis(left.unsigned_abs()).min(self.look)
+            Duration::from_millis(left.unsigned_abs()).min(longest)
         });
         let looked =
             |(what, when): &(Vec<Stone>, Instant)| *what == due && when.elapsed() < self.look;
@@ -150,7 +209,7 @@ impl<S: WorkspaceStore, R: Registry> Round<'_, S, R> {
         let keys = keys.iter().map(|text| WorkspaceKey::parse(text)).collect();
         for (key, _) in verdict::ended(keys, &due) {
             if stopping() {
-                return Ok(AGAIN);
+                return Ok(RETRY_DELAY);
             }
             // Looking takes its time, and so do other purges.
             if !self.may_purge(seen).await? {
@@ -183,9 +242,7 @@ impl<S: WorkspaceStore, R: Registry> Round<'_, S, R> {
         };
         let refusal = self.verify(config, seen).await?.refusal();
         if refusal != seen.refused {
-            seen.refused = refusal;
-            metrics::gauge!("tg_purging_refused", "store" => self.name)
-                .set(f64::from(u8::from(refusal.is_some())));
+            seen.note(self.name, refusal);
             match refusal {
                 Some(why) => tracing::error!(store = self.name, why, "nothing is purged"),
                 None => tracing::info!(
@@ -199,20 +256,21 @@ impl<S: WorkspaceStore, R: Registry> Round<'_, S, R> {
 
     /// Compares the configuration with the one that the store has known, always; and remembers it, now and then.
     async fn verify(&self, config: ConfigKnown, seen: &mut Seen) -> Result<Verdict, Error> {
-        if let Some((known, noted)) = &mut seen.known
-            && noted.elapsed() < self.look
-        {
-            let verdict = Verdict::of(Some(known), &config);
+        if let Some(known) = &mut seen.known {
+            let age = known.noted.elapsed();
+            let verdict = Verdict::of(Some(&known.config), &config);
             if verdict == Verdict::Known {
-                *known = config;
+                known.config = config.clone();
             }
-            return Ok(verdict);
+            if age < self.look && (age < NOTE || !known.is_ahead()) {
+                return Ok(verdict);
+            }
         }
         let memory = self.store.known_config();
         let stored = memory.config_known().await?;
         let known = match (stored.clone(), seen.known.take()) {
             // Seen since it was written down.
-            (Some(stored), Some((seen, _)))
+            (Some(stored), Some(Known { config: seen, .. }))
                 if seen.identity == stored.identity && seen.version > stored.version =>
             {
                 Some(seen)
@@ -220,14 +278,17 @@ impl<S: WorkspaceStore, R: Registry> Round<'_, S, R> {
             (stored, _) => stored,
         };
         let verdict = Verdict::of(known.as_ref(), &config);
-        if verdict == Verdict::Known {
-            if stored.as_ref() != Some(&config) {
-                memory.remember_config(config.clone()).await?;
-            }
-            seen.known = Some((config, Instant::now()));
-        } else {
-            seen.known = known.map(|known| (known, Instant::now()));
+        // What is refused is not remembered; what was known before it is.
+        let known = match verdict {
+            Verdict::Known => Some(config),
+            Verdict::Another | Verdict::Older => known,
+        };
+        if let Some(known) = &known
+            && stored.as_ref() != Some(known)
+        {
+            memory.remember_config(known.clone()).await?;
         }
+        seen.known = known.map(Known::new);
         Ok(verdict)
     }
 }

@@ -28,7 +28,7 @@ pub(crate) async fn tell(
         process: mesh.inbox().to_owned(),
         kind: kind.to_owned(),
         processors,
-        full_rooms: Vec::new(),
+        ..Presence::default()
     };
     mesh.presence().hear(presence.clone());
     publish(mesh, presence).await;
@@ -42,6 +42,25 @@ pub async fn tell_full_rooms(mesh: &Mesh, full_rooms: Vec<String>) {
         process: mesh.inbox().to_owned(),
         kind: "rooms".to_owned(),
         full_rooms,
+        ..Presence::default()
+    };
+    mesh.presence().hear(presence.clone());
+    publish(mesh, presence).await;
+}
+
+/// Tells the others, and our own view, that a store of this process purges nothing, and why; `None`: it does again.
+/// For the reaper.
+pub async fn tell_purging(mesh: &Mesh, store: &str, refused: Option<&str>) {
+    let _turn = mesh.presence().turn().await;
+    let mut purging_refused = mesh.presence().own_full().purging_refused;
+    match refused {
+        Some(why) => purging_refused.insert(store.to_owned(), why.to_owned()),
+        None => purging_refused.remove(store),
+    };
+    let presence = Presence {
+        process: mesh.inbox().to_owned(),
+        kind: "purging".to_owned(),
+        purging_refused,
         ..Presence::default()
     };
     mesh.presence().hear(presence.clone());
@@ -99,18 +118,12 @@ pub(crate) fn deliver(mesh: &Mesh, envelope: &Envelope) {
 
 async fn say_all(mesh: &Mesh) {
     let _turn = mesh.presence().turn().await;
-    let (processors, full_rooms) = mesh.presence().own_full();
-    let process = mesh.inbox().to_owned();
-    publish(
-        mesh,
-        Presence {
-            process,
-            kind: "full".to_owned(),
-            processors,
-            full_rooms,
-        },
-    )
-    .await;
+    let presence = Presence {
+        process: mesh.inbox().to_owned(),
+        kind: "full".to_owned(),
+        ..mesh.presence().own_full()
+    };
+    publish(mesh, presence).await;
 }
 
 /// Asks everybody at each connect, and says "alive" every 5 s, until the process stops.

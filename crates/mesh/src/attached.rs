@@ -29,7 +29,7 @@ const STOP: Duration = Duration::from_secs(2);
 const PARALLEL: usize = 32;
 
 /// A hosted processor.
-pub(crate) struct Served {
+pub(crate) struct Hosted {
     pub(crate) id: String,
     wiring: Wiring,
     serving: AtomicBool,
@@ -38,7 +38,7 @@ pub(crate) struct Served {
     instances: Mutex<BTreeMap<At, Instance>>,
 }
 
-impl Served {
+impl Hosted {
     pub(crate) fn new(processor: Processor, claim: Option<Arc<str>>, retry: Arc<Notify>) -> Self {
         Self {
             id: processor.id.to_owned(),

@@ -115,6 +115,11 @@ impl ConfigView {
             .is_some_and(|stone| key.generation() <= stone.generation)
     }
 
+    /// Whether what was sent or kept under a key is of a generation before the present one, or of one that was deleted.
+    pub fn is_over(&self, key: &WorkspaceKey) -> bool {
+        key.generation() < self.generation(key.name()) || self.has_ended(key)
+    }
+
     /// Which config store this is a view of; `None` before the first read and of a foreign one.
     pub fn store_identity(&self) -> Option<Arc<str>> {
         self.get(REGISTRY, STORE, IDENTITY)
@@ -155,22 +160,28 @@ impl ConfigView {
         self.0.version.subscribe()
     }
 
-    /// Replaces all rows of a type. Returns the workspaces whose rows differ.
-    pub(crate) fn replace(&self, kind: &str, new: BTreeMap<String, Rows>) -> BTreeSet<String> {
+    /// Replaces all rows of some types at once: nobody sees those of one as they are now and those of another as they
+    /// were. Returns the types and workspaces whose rows differ.
+    pub(crate) fn replace(
+        &self,
+        new: BTreeMap<String, BTreeMap<String, Rows>>,
+    ) -> BTreeSet<(String, String)> {
         let mut rows = self.0.rows.write();
-        let old = rows.entry(kind.to_owned()).or_default();
         let mut changed = BTreeSet::new();
-        old.retain(|workspace, _| {
-            let keep = new.contains_key(workspace);
-            if !keep {
-                changed.insert(workspace.clone());
-            }
-            keep
-        });
-        for (workspace, values) in new {
-            if old.get(&workspace).is_none_or(|known| **known != values) {
-                changed.insert(workspace.clone());
-                old.insert(workspace, Arc::new(values));
+        for (kind, new) in new {
+            let old = rows.entry(kind.clone()).or_default();
+            old.retain(|workspace, _| {
+                let keep = new.contains_key(workspace);
+                if !keep {
+                    changed.insert((kind.clone(), workspace.clone()));
+                }
+                keep
+            });
+            for (workspace, values) in new {
+                if old.get(&workspace).is_none_or(|known| **known != values) {
+                    changed.insert((kind.clone(), workspace.clone()));
+                    old.insert(workspace, Arc::new(values));
+                }
             }
         }
         changed
@@ -205,6 +216,33 @@ impl ConfigView {
 mod tests {
     use super::*;
 
+    /// Who attaches a processor because its row is there finds what else it watches.
+    #[test]
+    fn types_that_were_read_together_are_seen_together() {
+        let view = ConfigView::default();
+        let of = |value: &str| {
+            let rows: Rows = [("k".to_owned(), Arc::from(value))].into();
+            let all = BTreeMap::from([("w".to_owned(), rows)]);
+            BTreeMap::from(["a", "b"].map(|kind| (kind.to_owned(), all.clone())))
+        };
+        view.replace(of("0"));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for turn in 1..2_000 {
+                    view.replace(of(&turn.to_string()));
+                }
+            });
+            let at = |kind: &str| view.get("w", kind, "k").and_then(|text| text.parse().ok());
+            let mut last = Some(0);
+            while last < Some(1_999) {
+                let first: Option<u32> = at("a");
+                // What was read later is at least as new.
+                assert!(at("b") >= first);
+                last = first;
+            }
+        });
+    }
+
     #[test]
     fn replace_tells_what_changed() {
         let view = ConfigView::default();
@@ -214,19 +252,14 @@ mod tests {
                 .map(|(k, v)| ((*k).to_owned(), Arc::from(*v)))
                 .collect::<Rows>()
         };
-        view.replace(
-            "tool",
-            [
-                ("a".into(), rows(&[("x", "1")])),
-                ("b".into(), rows(&[("y", "2")])),
-            ]
-            .into(),
-        );
-        let changed = view.replace(
-            "tool",
-            [("a".into(), rows(&[("x", "1")])), ("c".into(), rows(&[]))].into(),
-        );
-        assert_eq!(changed.into_iter().collect::<Vec<_>>(), ["b", "c"]);
+        let tools = |pairs: &[(&str, &[(&str, &str)])]| {
+            let of = |(name, pairs): &(&str, &[_])| ((*name).to_owned(), rows(pairs));
+            BTreeMap::from([("tool".to_owned(), pairs.iter().map(of).collect())])
+        };
+        view.replace(tools(&[("a", &[("x", "1")]), ("b", &[("y", "2")])]));
+        let changed = view.replace(tools(&[("a", &[("x", "1")]), ("c", &[])]));
+        let names = ["b", "c"].map(|name| ("tool".to_owned(), name.to_owned()));
+        assert_eq!(changed, names.into());
         view.set(
             "w",
             COLLECTION,

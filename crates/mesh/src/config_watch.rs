@@ -9,11 +9,12 @@ use parking_lot::Mutex;
 use tg_schemas::codec;
 use tg_schemas::msg::{ConfigKey, ConfigPush, ConfigRequest, ConfigResponse};
 use tg_schemas::processors::fabric;
-use tg_schemas::{Error, ErrorCode};
+use tg_schemas::{Error, ErrorCode, limits};
 use tokio::sync::mpsc;
 
 use crate::config_view::{ConfigView, LIFECYCLE, Rows, WORKSPACES};
 use crate::mesh::Mesh;
+use tg_bus::pause::doubled;
 use tg_bus::{Consume, Consumer, Delivery, Link, Sink};
 use tg_rpc::Ask;
 use tg_rpc::deadline::Deadline;
@@ -202,7 +203,7 @@ fn longer(pause: Duration, error: &Error) -> Duration {
         true => LONGEST,
         false => LONGEST_REFUSED,
     };
-    (pause * 2).min(longest)
+    doubled(pause, longest)
 }
 
 /// The config service announces its version at each connect; one lower than ours means another store.
@@ -217,16 +218,18 @@ async fn read_types(
 ) -> Result<(i64, Changed), Error> {
     // Types are read side by side; a change between two reads must be applied again to the earlier one.
     let mut version = i64::MAX;
-    let mut changed = Changed::default();
     let reads = types.iter().map(|kind| read_type(mesh, kind));
     // All or none: what a failed reading had changed in the view would be no change to the next one, and nobody told.
     let read = futures::future::try_join_all(reads).await?;
+    let mut all = BTreeMap::new();
     for (kind, (at, rows)) in types.iter().zip(read) {
         version = version.min(at);
-        for workspace in view.replace(kind, rows) {
-            changed.whole.insert((kind.clone(), workspace));
-        }
+        all.insert(kind.clone(), rows);
     }
+    let changed = Changed {
+        whole: view.replace(all),
+        ..Changed::default()
+    };
     Ok((version, changed))
 }
 
@@ -247,7 +250,8 @@ async fn read_type(mesh: &Mesh, kind: &str) -> Result<(i64, BTreeMap<String, Row
     let mut paged = mesh.bus().mode().has_config_pages();
     'anew: loop {
         begun += 1;
-        request.page = paged.then(String::new);
+        request.limit = if paged { limits::PAGE_MOST as i64 } else { 0 };
+        request.after.clear();
         let mut version = None;
         let mut rows: BTreeMap<String, Rows> = BTreeMap::new();
         loop {
@@ -272,8 +276,10 @@ async fn read_type(mesh: &Mesh, kind: &str) -> Result<(i64, BTreeMap<String, Row
                 known.insert(value.key, value.value.into());
             }
             match response.next {
-                Some(next) if request.page.as_ref() != Some(&next) => request.page = Some(next),
-                _ => return Ok((version.unwrap_or(-1), rows)),
+                next if next.is_empty() || next == request.after => {
+                    return Ok((version.unwrap_or(-1), rows));
+                }
+                next => request.after = next,
             }
         }
     }

@@ -145,12 +145,13 @@ async fn wait(slot: &InstanceState, pause: Duration, full: bool) {
     tokio::time::sleep(PAUSE).await;
     let scope = slot.scope.read().clone();
     let workspace = scope.workspace.as_ref().map_or("", |id| id.as_str());
+    let workspace = slot.mesh.config().workspace_key(workspace);
     let flow = scope.flow.as_ref().map_or("", |id| id.as_str());
     let end = Instant::now() + pause.saturating_sub(PAUSE);
     while Instant::now() < end {
         let over = slot.stopping.load(Ordering::Acquire)
             || slot.mesh.stopping().is_cancelled()
-            || (full && !slot.mesh.presence().room_full(workspace, flow));
+            || (full && !slot.mesh.presence().room_full(workspace.as_str(), flow));
         if over {
             return;
         }
@@ -164,9 +165,8 @@ pub(crate) fn has_ended(slot: &InstanceState, headers: &Headers) -> bool {
     let (Some(workspace), Some(generation)) = (&headers.workspace, headers.generation) else {
         return false;
     };
-    let config = slot.mesh.config();
-    generation < config.generation(workspace)
-        || config.has_ended(&WorkspaceKey::new(workspace, generation))
+    let sent_in = WorkspaceKey::new(workspace, generation);
+    slot.mesh.config().is_over(&sent_in)
 }
 
 /// Says what became of a record to what follows it. `false`: that is not noted, the record must come again.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tg_bus::{Envelope, Target};
-use tg_rpc::deadline::now_millis;
+use tg_rpc::clock;
 use tg_schemas::codec::{self, ContentType};
 use tg_schemas::msg::DeadLetter;
 use tg_schemas::processors::fabric;
@@ -17,7 +17,7 @@ use crate::scope::Scope;
 
 /// Pauses between tries of a record: 1 s, doubling, at most 5 minutes.
 fn pause(attempt: u32) -> Duration {
-    Duration::from_secs(1 << attempt.min(8)).min(Duration::from_secs(300))
+    tg_bus::pause::after(Duration::from_secs(1), attempt, Duration::from_secs(300))
 }
 
 /// Tries after which a record that keeps failing is left to people.
@@ -59,7 +59,8 @@ pub(crate) async fn dead_letter(
     let text = |id: Option<String>| id.unwrap_or_default();
     let workspace = text(scope.workspace.as_ref().map(ToString::to_string));
     let flow = text(scope.flow.as_ref().map(ToString::to_string));
-    if mesh.presence().room_full(&workspace, &flow) {
+    let room = mesh.config().workspace_key(&workspace);
+    if mesh.presence().room_full(room.as_str(), &flow) {
         metrics::counter!("tg_records_held_back_total").increment(1);
         return Err(Error::new(ErrorCode::Busy, FULL));
     }
@@ -84,7 +85,7 @@ pub(crate) async fn dead_letter(
         subscription: of.name.clone(),
         reason: kind.to_owned(),
         detail: cut(&detail, limits::DEAD_LETTER_DETAIL).to_owned(),
-        due_ms: (now_millis() + due.as_millis() as u64) as i64,
+        due_ms: clock::millis().saturating_add(i64::try_from(due.as_millis()).unwrap_or(i64::MAX)),
         headers: kept_headers(headers),
         content_type: envelope.content_type.as_str().to_owned(),
         workspace,
@@ -157,6 +158,7 @@ fn kept_headers(headers: Headers) -> String {
         id: short(headers.id),
         attempt: headers.attempt,
         workspace: short(headers.workspace),
+        generation: headers.generation,
         epoch: headers.epoch,
         thread: short(headers.thread),
         schema: short(headers.schema),
@@ -183,10 +185,12 @@ mod tests {
             id: Some("x".repeat(600)),
             user_id: Some("\"".repeat(20_000)),
             epoch: Some(3),
+            generation: Some(7),
             ..Headers::default()
         });
         let kept: Headers = serde_json::from_str(&headers).unwrap();
         assert_eq!((kept.epoch, kept.user_id), (Some(3), None));
+        assert_eq!(kept.generation, Some(7));
         assert_eq!(kept.id.unwrap().len(), 600);
         let whole = kept_headers(Headers {
             user_id: Some("\"".repeat(3_000)),

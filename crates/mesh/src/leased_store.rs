@@ -1,7 +1,7 @@
 //! Stores with one owner, under a **lease**: a process serves what a store belongs to only while it holds both the name on the
 //! bus and the store itself (in practice: the lock beside its file).
 //!
-//! [`Owned`] is what the runtime needs of a store; [`OwnedStore`] is the one implementation that services
+//! [`Leased`] is what the runtime needs of a store; [`LeasedStore`] is the one implementation that services
 //! use. Handlers ask it for the open store; it never opens one by itself.
 
 use std::path::PathBuf;
@@ -22,11 +22,11 @@ use tg_rpc::Peer;
 /// handlers wait for it.
 const PROMPT: Duration = Duration::from_millis(250);
 /// After a store could not be opened, it is not tried again for this long.
-const AGAIN: Duration = Duration::from_secs(5);
+const RETRY_DELAY: Duration = Duration::from_secs(5);
 
 /// A store that one process at a time may serve.
 #[async_trait]
-pub trait Owned: Send + Sync + 'static {
+pub trait Leased: Send + Sync + 'static {
     /// Name of the store, the same in every process that could own it.
     fn name(&self) -> &str;
 
@@ -80,7 +80,7 @@ enum State<T> {
 }
 
 /// A store that is open exactly while this process owns it.
-pub struct OwnedStore<T> {
+pub struct LeasedStore<T> {
     name: String,
     open: Open<T>,
     /// The file whose identity is the store's.
@@ -88,7 +88,7 @@ pub struct OwnedStore<T> {
     state: watch::Sender<State<T>>,
 }
 
-impl<T: Send + Sync + 'static> OwnedStore<T> {
+impl<T: Send + Sync + 'static> LeasedStore<T> {
     /// A store that is opened with `open` when this process becomes its owner. `open` takes the store's own
     /// lock before anything else and says [`OpenFault::InUse`] if it cannot.
     pub fn new<F, Fut>(name: &str, open: F) -> Arc<Self>
@@ -104,7 +104,7 @@ impl<T: Send + Sync + 'static> OwnedStore<T> {
         })
     }
 
-    /// As [`OwnedStore::new`] with something that blocks; it runs beside the async runtime.
+    /// As [`LeasedStore::new`] with something that blocks; it runs beside the async runtime.
     pub fn blocking<F, E>(name: &str, open: F) -> Arc<Self>
     where
         F: Fn() -> Result<T, E> + Clone + Send + Sync + 'static,
@@ -160,7 +160,7 @@ impl<T: Send + Sync + 'static> OwnedStore<T> {
         let begun = self.state.send_if_modified(|state| {
             let begin = match state {
                 State::Closed => true,
-                State::Failed(_, at) => at.elapsed() >= AGAIN,
+                State::Failed(_, at) => at.elapsed() >= RETRY_DELAY,
                 State::Opening(_) | State::Open(_) => false,
             };
             if begin {
@@ -200,7 +200,7 @@ impl<T: Send + Sync + 'static> OwnedStore<T> {
 
 /// The handle that a [`crate::Processor`] is given.
 #[async_trait]
-impl<T: Send + Sync + 'static> Owned for Arc<OwnedStore<T>> {
+impl<T: Send + Sync + 'static> Leased for Arc<LeasedStore<T>> {
     fn name(&self) -> &str {
         &self.name
     }

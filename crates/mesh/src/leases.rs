@@ -12,15 +12,15 @@ use parking_lot::Mutex;
 use tg_schemas::Error;
 use tokio::time::Instant;
 
-use crate::attached::Served;
+use crate::attached::Hosted;
 use crate::lease_record::{self, Lease};
-use crate::leased_store::Owned;
+use crate::leased_store::Leased;
 use crate::mesh::Mesh;
 use tg_bus::TaskKind;
 use tg_bus::{Claim, Link};
 
 /// How often the claim is looked at, and asked for while standing by.
-const AGAIN: Duration = Duration::from_millis(500);
+const RETRY_DELAY: Duration = Duration::from_millis(500);
 /// Looks at a lost claim before it is believed: the bus adapter asks for it again by itself after a
 /// reconnect. The store's own lock keeps others from serving meanwhile; without one there is no such grace.
 const GRACE: u32 = 5;
@@ -29,15 +29,15 @@ const REFUSED: Duration = Duration::from_secs(5);
 
 /// The stores of this process by name.
 #[derive(Default)]
-pub(crate) struct Keeper {
-    stores: Mutex<HashMap<String, Arc<Kept>>>,
+pub(crate) struct LeaderElection {
+    stores: Mutex<HashMap<String, Arc<Candidacy>>>,
 }
 
-struct Kept {
+struct Candidacy {
     name: String,
     /// `None`: the claim alone decides.
-    owned: Option<Arc<dyn Owned>>,
-    members: Mutex<Vec<Arc<Served>>>,
+    owned: Option<Arc<dyn Leased>>,
+    members: Mutex<Vec<Arc<Hosted>>>,
     turn: tokio::sync::Mutex<Turn>,
     /// This store serves whichever served before.
     adopt: bool,
@@ -56,21 +56,21 @@ struct Turn {
     not_before: Option<Instant>,
 }
 
-impl Keeper {
+impl LeaderElection {
     /// Adds a processor to those of a store. It serves as soon as, and as long as, this process owns it.
     pub(crate) async fn join(
         &self,
         mesh: &Mesh,
         store: &str,
-        owned: Option<Arc<dyn Owned>>,
-        served: &Arc<Served>,
+        owned: Option<Arc<dyn Leased>>,
+        served: &Arc<Hosted>,
     ) {
         let mut new = false;
         let kept = {
             let mut stores = self.stores.lock();
             let kept = stores.entry(store.to_owned()).or_insert_with(|| {
                 new = true;
-                Arc::new(Kept {
+                Arc::new(Candidacy {
                     name: store.to_owned(),
                     owned,
                     members: Mutex::default(),
@@ -120,12 +120,12 @@ impl Keeper {
     }
 }
 
-impl Kept {
+impl Candidacy {
     async fn keep(&self, mesh: &Mesh) {
         loop {
             tokio::select! {
                 () = mesh.stopping().cancelled() => return,
-                () = tokio::time::sleep(AGAIN) => {}
+                () = tokio::time::sleep(RETRY_DELAY) => {}
             }
             let mut turn = self.turn.lock().await;
             if mesh.stopping().is_cancelled() {
@@ -209,7 +209,7 @@ impl Kept {
 
     /// Whether this process's store is the one that served last under its name. An empty or another one never takes
     /// over: what is confirmed into it would be lost to the rest.
-    async fn served_last(&self, mesh: &Mesh, owned: &dyn Owned) -> Result<bool, Error> {
+    async fn served_last(&self, mesh: &Mesh, owned: &dyn Leased) -> Result<bool, Error> {
         // On the bus of one process the store and the bus share a directory.
         if mesh.bus().in_process() || !mesh.bus().mode().has_leases() {
             return Ok(true);

@@ -2,8 +2,8 @@
 //!
 //! * [`bus`]: what a bus can do; adapters [`embedded`] (in this process, records on disk) and
 //!   [`rabbitmq`] (lapin).
-//! * [`Mesh`]: one per process. Questions ([`Mesh::ask`]) are answered once, in order, or end with an
-//!   error before their deadline. Records ([`Mesh::record`]) live until their effect does.
+//! * [`Mesh`]: one per process. Questions ([`Mesh::ask`](tg_rpc::Peer::ask)) are answered once, in order, or end with an
+//!   error before their deadline. Records ([`Mesh::record`](tg_rpc::Peer::record)) live until their effect does.
 //! * [`Processor`]: what a service hosts. Handlers implement [`RequestHandler`] (questions) or [`RecordConsumer`] (records)
 //!   and see a [`Cx`]; the runtime attaches them per system, workspace or flow as config says.
 //! * [`ConfigView`]: the configuration that this process watches, always whole, never half a change.
@@ -75,11 +75,11 @@ pub mod tap;
 mod wiring;
 mod writer_schemas;
 
-pub use announce::tell_full_rooms;
+pub use announce::{tell_full_rooms, tell_purging};
 pub use config_view::ConfigView;
 pub use handler::{ConsumeError, RecordConsumer, RequestHandler};
 pub use host::Host;
-pub use leased_store::{OpenFault, Owned, OwnedStore};
+pub use leased_store::{Leased, LeasedStore, OpenFault};
 pub use mesh::Mesh;
 pub use presence::PresenceView;
 pub use processor::Processor;
@@ -89,5 +89,5 @@ pub use tg_bus::TaskKind;
 pub use tg_bus::{self, Bus, BusError, Envelope, Mode, bus, embedded, rabbitmq, task};
 pub use tg_rpc::{
     Answer, Ask, Deadline, Peer, PeerOptions as MeshOptions, Relay, ReplyAddress, Responder,
-    Standing, answer, deadline, responder,
+    Standing, answer, clock, deadline, responder,
 };

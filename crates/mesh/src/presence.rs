@@ -27,6 +27,8 @@ struct Process {
     processors: HashMap<String, (String, Flows)>,
     /// Rooms of dead letters that it says are full.
     full_rooms: BTreeSet<String>,
+    /// Its stores that purge nothing, and why.
+    purging_refused: BTreeMap<String, String>,
 }
 
 /// What all processes said last. Cheap to clone.
@@ -138,7 +140,8 @@ impl PresenceView {
         })
     }
 
-    /// Whether the dead letters of a workspace, or of one of its flows, are as many as there may be.
+    /// Whether the dead letters of a workspace (the text form of its key), or of one of its flows, are as many as there
+    /// may be.
     pub fn room_full(&self, workspace: &str, flow: &str) -> bool {
         self.any(|process| {
             let rooms = &process.full_rooms;
@@ -147,18 +150,21 @@ impl PresenceView {
         })
     }
 
+    /// Stores that purge nothing of deleted workspaces, each with the reason.
+    pub fn purging_refused(&self) -> BTreeMap<String, String> {
+        let processes = self.0.processes.lock();
+        let live = processes.values().filter(|process| self.live(process));
+        live.flat_map(|process| process.purging_refused.clone())
+            .collect()
+    }
+
     /// One entry per live process.
     pub fn snapshot(&self) -> Vec<Presence> {
         let processes = self.0.processes.lock();
         let mut all: Vec<_> = processes
             .iter()
             .filter(|(_, process)| self.live(process))
-            .map(|(name, process)| Presence {
-                process: name.clone(),
-                kind: "full".to_owned(),
-                processors: listing(&process.processors),
-                full_rooms: process.full_rooms.iter().cloned().collect(),
-            })
+            .map(|(name, process)| full(name, process))
             .collect();
         all.sort_by(|a, b| a.process.cmp(&b.process));
         all
@@ -229,6 +235,9 @@ impl PresenceView {
             if matches!(presence.kind.as_str(), "full" | "rooms") {
                 process.full_rooms = presence.full_rooms.into_iter().collect();
             }
+            if matches!(presence.kind.as_str(), "full" | "purging") {
+                process.purging_refused = presence.purging_refused;
+            }
             merge(process, &presence.kind, presence.processors);
         }
         drop(processes);
@@ -243,14 +252,21 @@ impl PresenceView {
             .is_some_and(|known| !known.processors.is_empty())
     }
 
-    pub(crate) fn own_full(&self) -> (Vec<HostedProcessor>, Vec<String>) {
+    /// All that this process says of itself.
+    pub(crate) fn own_full(&self) -> Presence {
         let processes = self.0.processes.lock();
-        processes
-            .get(&*self.0.own)
-            .map_or_else(Default::default, |process| {
-                let rooms = process.full_rooms.iter().cloned().collect();
-                (listing(&process.processors), rooms)
-            })
+        let own = processes.get(&*self.0.own);
+        own.map_or_else(Presence::default, |own| full(&self.0.own, own))
+    }
+}
+
+fn full(name: &str, process: &Process) -> Presence {
+    Presence {
+        process: name.to_owned(),
+        kind: "full".to_owned(),
+        processors: listing(&process.processors),
+        full_rooms: process.full_rooms.iter().cloned().collect(),
+        purging_refused: process.purging_refused.clone(),
     }
 }
 

@@ -7,7 +7,7 @@ use tg_schemas::{Message, Reply};
 
 use crate::erased::{ErasedRead, ErasedServe, ReadHandler, ServeHandler};
 use crate::handler::{RecordConsumer, RequestHandler};
-use crate::leased_store::Owned;
+use crate::leased_store::Leased;
 
 pub(crate) enum Handler {
     Serve(Arc<dyn ErasedServe>),
@@ -40,7 +40,7 @@ pub struct Processor {
 /// What decides whether this process serves a processor.
 pub(crate) struct Owner {
     pub(crate) store: String,
-    pub(crate) owned: Option<Arc<dyn Owned>>,
+    pub(crate) owned: Option<Arc<dyn Leased>>,
 }
 
 impl Processor {
@@ -160,7 +160,7 @@ impl Processor {
 
     /// Only the process that owns the store serves; processors that share a store are given the same one.
     /// The store is taken before anything is attached and let go when the claim to it is lost.
-    pub fn owns(mut self, store: impl Owned) -> Self {
+    pub fn owns(mut self, store: impl Leased) -> Self {
         self.owner = Some(Owner {
             store: store.name().to_owned(),
             owned: Some(Arc::new(store)),

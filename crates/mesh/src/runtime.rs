@@ -8,21 +8,21 @@ use parking_lot::RwLock;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
-use crate::attached::Served;
+use crate::attached::Hosted;
 use crate::config_watch::Changed;
-use crate::leases::Keeper;
+use crate::leases::LeaderElection;
 use crate::mesh::Mesh;
 use crate::processor::Processor;
 
 /// How often an attach that failed is tried again.
-const AGAIN: Duration = Duration::from_millis(500);
+const RETRY_DELAY: Duration = Duration::from_millis(500);
 
 /// Everything this process hosts.
 #[derive(Default)]
 pub(crate) struct Runtime {
-    all: RwLock<Vec<Arc<Served>>>,
+    all: RwLock<Vec<Arc<Hosted>>>,
     retry: Arc<Notify>,
-    keeper: Keeper,
+    keeper: LeaderElection,
 }
 
 impl Runtime {
@@ -30,7 +30,7 @@ impl Runtime {
     pub(crate) async fn host(&self, mesh: &Mesh, mut processor: Processor) {
         let owner = processor.owner.take();
         let claim = owner.as_ref().map(|owner| owner.store.as_str().into());
-        let served = Arc::new(Served::new(processor, claim, self.retry.clone()));
+        let served = Arc::new(Hosted::new(processor, claim, self.retry.clone()));
         self.all.write().push(served.clone());
         match owner {
             Some(owner) => {
@@ -52,7 +52,7 @@ impl Runtime {
                     None => return,
                 },
                 () = self.retry.notified() => None,
-                () = tokio::time::sleep(AGAIN), if failed => None,
+                () = tokio::time::sleep(RETRY_DELAY), if failed => None,
                 () = mesh.stopping().cancelled() => return,
             };
             failed = false;

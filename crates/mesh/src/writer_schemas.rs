@@ -12,7 +12,7 @@ use tg_schemas::{Error, records};
 use crate::mesh::Mesh;
 
 /// A schema that is not there now may come with the release that writes it.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Looks a schema up and makes it known. `false` where nobody has kept it yet.
 ///
@@ -29,7 +29,7 @@ pub(crate) async fn learn(mesh: &Mesh, fingerprint: &str) -> Result<bool, Error>
         ..ConfigRequest::default()
     };
     let ask = Ask {
-        deadline: Some(Deadline::after(PATIENCE)),
+        deadline: Some(Deadline::after(TIMEOUT)),
         ..Ask::default()
     };
     let answer = mesh.ask::<_, ConfigResponse>(&fabric::configuration(), &request, ask);

@@ -2,7 +2,7 @@
 
 use tg_schemas::{Term, Triple};
 
-use crate::vocabulary::{RDF_TYPE, RDFS_LABEL, RETRIEVAL_GRAPH, prov, tg};
+use tg_schemas::vocabulary::{RETRIEVAL_GRAPH, prov, rdf, rdfs, tg};
 
 /// The model calls behind a decision.
 #[derive(Debug, Clone, Copy, Default)]
@@ -64,18 +64,18 @@ impl Description {
 
     /// `prov:Entity` and the given classes.
     pub(crate) fn entity(self, classes: &[&str]) -> Self {
-        self.with(RDF_TYPE, Term::iri(prov::ENTITY))
+        self.with(rdf::TYPE, Term::iri(prov::ENTITY))
             .classes(classes)
     }
 
     pub(crate) fn classes(self, classes: &[&str]) -> Self {
         classes
             .iter()
-            .fold(self, |this, class| this.with(RDF_TYPE, Term::iri(*class)))
+            .fold(self, |this, class| this.with(rdf::TYPE, Term::iri(*class)))
     }
 
     pub(crate) fn label(self, text: impl Into<String>) -> Self {
-        self.text(RDFS_LABEL, text)
+        self.text(rdfs::LABEL, text)
     }
 
     pub(crate) fn text(self, predicate: &str, text: impl Into<String>) -> Self {

@@ -1,14 +1,13 @@
 //! Names of the vocabulary's terms, for readers who show traces and provenance. In the default graph.
 
+use tg_schemas::vocabulary::{dc, prov, rdfs, schema, skos, tg};
 use tg_schemas::{Term, Triple};
 
-use crate::vocabulary::RDFS_LABEL;
-
-const PROV: &str = "http://www.w3.org/ns/prov#";
-const DC: &str = "http://purl.org/dc/elements/1.1/";
-const SCHEMA: &str = "https://schema.org/";
-const SKOS: &str = "http://www.w3.org/2004/02/skos/core#";
-const TG: &str = "https://trustgraph.ai/ns/";
+const PROV: &str = prov::NAMESPACE;
+const DC: &str = dc::NAMESPACE;
+const SCHEMA: &str = schema::NAMESPACE;
+const SKOS: &str = skos::NAMESPACE;
+const TG: &str = tg::NAMESPACE;
 
 #[rustfmt::skip]
 const LABELS: &[(&str, &str, &str)] = &[
@@ -71,7 +70,7 @@ const LABELS: &[(&str, &str, &str)] = &[
 pub fn vocabulary_labels() -> Vec<Triple> {
     let label = |(space, name, text): &(&str, &str, &str)| {
         let term = Term::iri(format!("{space}{name}"));
-        Triple::new(term, Term::iri(RDFS_LABEL), Term::literal(*text))
+        Triple::new(term, Term::iri(rdfs::LABEL), Term::literal(*text))
     };
     LABELS.iter().map(label).collect()
 }

@@ -35,7 +35,6 @@ mod react;
 mod retrieval;
 mod source;
 mod stable;
-pub mod vocabulary;
 
 pub use build::Event;
 pub use iri::Session;

@@ -6,7 +6,7 @@
 pub use crate::build::Usage;
 use crate::build::{Description, Event};
 use crate::iri::Session;
-use crate::vocabulary::{RDFS_COMMENT, prov, tg};
+use tg_schemas::vocabulary::{prov, rdfs, tg};
 
 /// What is known when a run begins.
 #[derive(Debug, Clone, Copy)]
@@ -179,7 +179,7 @@ pub fn conclusion(session: &Session, facts: &Conclusion<'_>) -> Event {
         about = about.link(tg::THOUGHT, &session.thought(step));
     }
     if let Some(error) = facts.error {
-        about = about.text(RDFS_COMMENT, error);
+        about = about.text(rdfs::COMMENT, error);
     }
     about.done()
 }

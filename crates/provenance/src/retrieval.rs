@@ -8,7 +8,7 @@ use tg_schemas::{Term, Triple};
 use crate::build::{Description, Event};
 use crate::react::{SessionFacts, Usage};
 use crate::stable::{Kind, stable_id};
-use crate::vocabulary::{prov, tg};
+use tg_schemas::vocabulary::{prov, tg};
 
 /// Who answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use tg_schemas::{Term, Triple};
 
 use crate::build::Description;
 use crate::stable::activity_id;
-use crate::vocabulary::{DC_TITLE, RDFS_LABEL, SOURCE_GRAPH, prov, tg};
+use tg_schemas::vocabulary::{SOURCE_GRAPH, dc, made, prov, rdfs, tg};
 
 /// What is known of a document.
 #[derive(Debug, Clone, Copy, Default)]
@@ -129,7 +129,7 @@ pub fn agent_iri(component: &str) -> String {
         .remove(b'.')
         .remove(b'~');
     let name = utf8_percent_encode(component, ESCAPED);
-    format!("https://trustgraph.ai/agent/{name}")
+    format!("{}{name}", made::AGENT)
 }
 
 /// A document, in the default graph.
@@ -138,8 +138,8 @@ pub fn document(facts: &DocumentFacts<'_>) -> Vec<Triple> {
     let kind = (!facts.kind.is_empty()).then_some(facts.kind);
     let mut triples = Description::within("", facts.id)
         .entity(&[tg::DOCUMENT_CLASS])
-        .text_if(DC_TITLE, title)
-        .text_if(RDFS_LABEL, title)
+        .text_if(dc::TITLE, title)
+        .text_if(rdfs::LABEL, title)
         .text_if(tg::MIME_TYPE, kind)
         .done()
         .triples;
@@ -165,7 +165,7 @@ pub fn part_alone(facts: &PartFacts<'_>, making: &Making<'_>) -> Vec<Triple> {
         .entity(&[facts.kind.class()])
         .derived_from(facts.parent)
         .link(prov::WAS_GENERATED_BY, &made_by(facts, making))
-        .text_if(RDFS_LABEL, facts.label)
+        .text_if(rdfs::LABEL, facts.label)
         .number(tg::PAGE_NUMBER, facts.page_number)
         .number(tg::CHUNK_INDEX, facts.chunk_index)
         .number(tg::CHAR_OFFSET, facts.char_offset)

@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
+use tg_schemas::vocabulary::made;
 
 /// What an id names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,8 +32,8 @@ impl Kind {
             Self::Section => "urn:section:",
             Self::Chunk => "urn:chunk:",
             Self::Image => "urn:image:",
-            Self::Subgraph => "https://trustgraph.ai/subgraph/",
-            Self::Activity => "https://trustgraph.ai/activity/",
+            Self::Subgraph => made::SUBGRAPH,
+            Self::Activity => made::ACTIVITY,
             Self::Retrieval => "",
         }
     }
@@ -45,7 +46,7 @@ impl Kind {
 /// use tg_provenance::{Kind, stable_id};
 ///
 /// let id = stable_id(Kind::Subgraph, &["urn:chunk:1", "kg-extract-definitions"]);
-/// assert!(id.starts_with("https://trustgraph.ai/subgraph/"));
+/// assert!(id.starts_with(made::SUBGRAPH));
 /// assert_eq!(id, stable_id(Kind::Subgraph, &["urn:chunk:1", "kg-extract-definitions"]));
 /// ```
 pub fn stable_id(kind: Kind, parts: &[&str]) -> String {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tg_bus::pause::doubled;
 use tg_bus::{
     BusError, Consume, Consumer, Delivery, Envelope, Link, PublishMode, Routed, Sink, Target,
 };
@@ -227,7 +228,7 @@ impl RequestClient {
                         return Err(question.exchange.lock().unserved());
                     }
                     tokio::time::sleep(pause).await;
-                    pause = (pause * 2).min(Duration::from_millis(100));
+                    pause = doubled(pause, Duration::from_millis(100));
                 }
                 Published::Sent(Err(BusError::Down)) => {
                     tokio::select! {

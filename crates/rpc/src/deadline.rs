@@ -1,6 +1,8 @@
 //! One absolute deadline per question, carried over every hop.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
+
+use crate::clock;
 
 /// Longest life of a question that is not streamed.
 pub const QUESTION: Duration = Duration::from_secs(600);
@@ -21,7 +23,7 @@ impl Deadline {
 
     /// From now.
     pub fn after(span: Duration) -> Self {
-        Self(now_millis().saturating_add(span.as_millis() as u64))
+        Self(now().saturating_add(span.as_millis() as u64))
     }
 
     /// For a header.
@@ -31,7 +33,7 @@ impl Deadline {
 
     /// What is left; zero when passed.
     pub fn left(self) -> Duration {
-        Duration::from_millis(self.0.saturating_sub(now_millis()))
+        Duration::from_millis(self.0.saturating_sub(now()))
     }
 
     /// Whether it has passed.
@@ -45,9 +47,6 @@ impl Deadline {
     }
 }
 
-/// Milliseconds since the Unix epoch.
-pub fn now_millis() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |span| span.as_millis() as u64)
+fn now() -> u64 {
+    u64::try_from(clock::millis()).unwrap_or(0)
 }

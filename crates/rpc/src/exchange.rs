@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tg_bus::Envelope;
+use tg_bus::pause::doubled;
 use tg_schemas::{Error, ErrorCode, Frame, Headers};
 use tokio::time::Instant;
 
 use crate::joined;
 use crate::reorder::{Part, Reorder, interrupted};
+use crate::rivals::Rivals;
 
 /// Silence of a server that has just spoken (it sends a heartbeat after 300 ms).
 const FIRST_SIGN: Duration = Duration::from_millis(1500);
@@ -87,6 +89,8 @@ struct Stream {
     nudged: Option<Instant>,
     /// The server before: what it still says comes too late.
     replaced: Option<Arc<str>>,
+    /// Others that began the answer anew.
+    rivals: Rivals,
 }
 
 /// A control frame for a server.
@@ -185,7 +189,7 @@ impl Exchange {
                     heard: now,
                     patience: self.patience,
                 });
-                self.patience = (self.patience * 2).min(LONGEST_SILENCE);
+                self.patience = doubled(self.patience, LONGEST_SILENCE);
             }
             Phase::Streaming(stream) => stream.silence.heard = now,
             _ => {}
@@ -265,7 +269,7 @@ impl Exchange {
             }
             // The server doubles its pauses from 300 ms to 5 s.
             Frame::Alive => {
-                self.set_patience(|patience| (patience * 2).min(LONGEST_SILENCE));
+                self.set_patience(|patience| doubled(patience, LONGEST_SILENCE));
                 Heard {
                     wake: true,
                     tell: self.alive(envelope.headers.seq, now),
@@ -320,6 +324,7 @@ impl Exchange {
             probed: None,
             nudged: None,
             replaced,
+            rivals: Rivals::default(),
         });
         Some(go_on)
     }
@@ -388,19 +393,27 @@ impl Exchange {
         }
     }
 
-    /// Whether a frame counts: not from a server that was replaced, nor an old part from another one.
+    /// Whether a frame counts: not from a server that was replaced, nor from another one that does not go on with the
+    /// answer but gives one of its own.
     fn is_from_server(&mut self, headers: &Headers, now: Instant) -> bool {
         let Some(from) = headers.from.as_deref() else {
             return !matches!(self.phase, Phase::Unasked);
         };
-        let next = self.parts.next();
-        let older = headers.seq.is_some_and(|seq| seq < next);
+        let (next, end) = (self.parts.next(), self.parts.end());
         match &mut self.phase {
             Phase::Streaming(stream) => {
-                if stream.replaced.as_deref() == Some(from) || (*stream.server != *from && older) {
+                if stream.replaced.as_deref() == Some(from) {
                     return false;
                 }
                 if *stream.server != *from {
+                    let part = matches!(headers.frame, None | Some(Frame::Part | Frame::Last));
+                    let foreign_words = match headers.seq {
+                        Some(seq) if part => stream.rivals.competes(from, seq, end),
+                        seq => stream.rivals.knows(from) || seq.is_some_and(|seq| seq < next),
+                    };
+                    if foreign_words {
+                        return false;
+                    }
                     stream.server = from.into();
                 }
                 stream.silence.heard = now;
@@ -413,6 +426,7 @@ impl Exchange {
                     probed: None,
                     nudged: None,
                     replaced: None,
+                    rivals: Rivals::default(),
                 });
             }
         }

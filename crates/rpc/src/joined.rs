@@ -50,8 +50,10 @@ pub(crate) fn split(seq: u64, envelope: Envelope, last: bool) -> Vec<(u64, Envel
         tracing::warn!("a message of an answer does not hold the parts it names");
         return Vec::new();
     }
-    let end = seq + parts.len() as u64 - 1;
-    (seq..)
+    let Some(end) = seq.checked_add(parts.len() as u64 - 1) else {
+        return Vec::new();
+    };
+    (seq..=end)
         .zip(parts)
         .map(|(seq, body)| {
             let part = Envelope {
@@ -109,6 +111,10 @@ mod tests {
     fn a_message_that_lies_about_its_parts_holds_none() {
         let mut message = part(0, "a\nb");
         message.headers.parts = Some(3);
-        assert!(split(0, message, false).is_empty());
+        assert!(split(0, message.clone(), false).is_empty());
+        message.headers.parts = Some(2);
+        assert!(split(u64::MAX, message.clone(), true).is_empty());
+        let parts = split(u64::MAX - 1, message, true);
+        assert!(parts.len() == 2 && parts[1].0 == u64::MAX && parts[1].2);
     }
 }

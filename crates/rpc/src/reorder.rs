@@ -28,6 +28,12 @@ impl Reorder {
         self.next
     }
 
+    /// First number above all that are there, also of what came early.
+    pub(crate) fn end(&self) -> u64 {
+        let early = self.early.last_key_value();
+        early.map_or(self.next, |(seq, _)| seq + 1)
+    }
+
     /// Whether a part is there to be read.
     pub(crate) fn is_ready(&self) -> bool {
         !self.ready.is_empty()

@@ -84,7 +84,7 @@ impl<R: Reply> Responder<R> {
         let error = Error::new(
             ErrorCode::TooLarge,
             format!(
-                "the answer is larger than a message may be ({} MiB); ask for it streamed or in pages",
+                "the answer is larger than a message may be ({} MiB); ask for it streamed, or in pages (limit, after)",
                 most >> 20
             ),
         );

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
+use tg_bus::pause::doubled;
 use tg_bus::{Envelope, Handover, Link, PublishMode, Routed, Target, TaskKind};
 use tg_schemas::codec::ContentType;
 use tg_schemas::{Error, ErrorCode, Frame, Headers};
@@ -400,7 +401,7 @@ impl ReplyServer {
             let next = (now - state.spoke >= state.pause).then_some(state.next);
             if next.is_some() {
                 state.spoke = now;
-                state.pause = (state.pause * 2).min(LONGEST_PAUSE);
+                state.pause = doubled(state.pause, LONGEST_PAUSE);
             }
             let released = state.released;
             drop(state);

@@ -4,13 +4,13 @@ use std::any::Any;
 
 use tg_mesh::Cx;
 
-use crate::run_id::RunId;
+use crate::run_id::JobId;
 use crate::track::Track;
 
 /// The run of a message, for its handler.
 pub trait RunContext {
     /// The run that the record being handled belongs to, or inside which the question was asked.
-    fn run(&self) -> Option<&RunId>;
+    fn run(&self) -> Option<&JobId>;
 
     /// Notes what handling this record did: `count` more of a kind, e.g. `triples`. Without a run nothing
     /// happens. Counts start again at 0 when the record is handled again.
@@ -35,7 +35,7 @@ pub trait RunContext {
 }
 
 impl RunContext for Cx {
-    fn run(&self) -> Option<&RunId> {
+    fn run(&self) -> Option<&JobId> {
         track(self).map(|track| &track.run)
     }
 

@@ -1,6 +1,6 @@
 //! Runs: jobs that spread over many records and whose end somebody wants to know.
 //!
-//! A record whose header `thread` is a [`RunId`] and that has an id is *tracked*: what its handler writes through
+//! A record whose header `thread` is a [`JobId`] and that has an id is *tracked*: what its handler writes through
 //! `Cx::record` belongs to the same run and gets an id that is the same each time the record is handled again; when the
 //! handler is done, a **completion report** goes to whoever counts (see [`report`]), and only then is the record
 //! acknowledged. A question asked inside a run carries the run along, so that its handler can see it, but what that
@@ -21,7 +21,7 @@ use tg_mesh::{Bus, Host, MeshOptions};
 use tg_schemas::{Error, Headers, Subscription};
 
 pub use context::RunContext;
-pub use run_id::RunId;
+pub use run_id::JobId;
 
 use crate::report::Reports;
 use crate::track::Track;

@@ -14,6 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use tg_bus::TaskKind;
+use tg_bus::pause::doubled;
 use tg_rpc::{Ask, Peer};
 
 /// Entries of one message at most, and how much they may name.
@@ -116,7 +117,7 @@ async fn publish(peer: &Peer, entries: Vec<RunTallyEntry>, declared: &mut bool) 
         }
         metrics::counter!("tg_tally_retries_total").increment(1);
         tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(PAUSE);
+        pause = doubled(pause, PAUSE);
     }
 }
 

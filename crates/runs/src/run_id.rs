@@ -12,12 +12,12 @@ const DIGITS: usize = 32;
 
 /// Names a run: `run.<generation>.<32 hex digits>`. The generation is the collection's when the run began.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RunId {
+pub struct JobId {
     text: Arc<str>,
     generation: i64,
 }
 
-impl RunId {
+impl JobId {
     /// The run of a processing: the same for the same names. A negative generation counts as 0.
     pub fn new(generation: i64, workspace: &str, processing: &str) -> Self {
         let generation = generation.max(0);
@@ -55,13 +55,13 @@ impl RunId {
     }
 }
 
-impl fmt::Display for RunId {
+impl fmt::Display for JobId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
-impl FromStr for RunId {
+impl FromStr for JobId {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
@@ -85,14 +85,14 @@ mod tests {
 
     #[test]
     fn a_run_id_has_one_spelling() {
-        let run = RunId::new(3, "default", "p1");
-        assert_eq!(RunId::parse(run.as_str()), Some(run.clone()));
+        let run = JobId::new(3, "default", "p1");
+        assert_eq!(JobId::parse(run.as_str()), Some(run.clone()));
         assert_eq!(run.generation(), 3);
-        assert_eq!(run, RunId::new(3, "default", "p1"));
-        assert_ne!(run, RunId::new(3, "defaultp", "1"));
-        assert_eq!(RunId::new(-1, "w", "p").generation(), 0);
+        assert_eq!(run, JobId::new(3, "default", "p1"));
+        assert_ne!(run, JobId::new(3, "defaultp", "1"));
+        assert_eq!(JobId::new(-1, "w", "p").generation(), 0);
         let hash = "0123456789abcdef0123456789abcdef";
-        assert!(RunId::parse(&format!("run.0.{hash}")).is_some());
+        assert!(JobId::parse(&format!("run.0.{hash}")).is_some());
         for no in [
             format!("run.00.{hash}"),
             format!("run.+1.{hash}"),
@@ -106,7 +106,7 @@ mod tests {
             "session-1".to_owned(),
             String::new(),
         ] {
-            assert_eq!(RunId::parse(&no), None, "{no}");
+            assert_eq!(JobId::parse(&no), None, "{no}");
         }
     }
 }

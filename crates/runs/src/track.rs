@@ -11,7 +11,7 @@ use tg_schemas::msg::{RunTallyEntry, RunWritten};
 use tg_schemas::{Error, ErrorCode, Headers, Subscription, Topic};
 
 use crate::report::Reports;
-use crate::run_id::{RunId, hash};
+use crate::run_id::{JobId, hash};
 
 /// Longest detail of a failure in a report, in characters.
 const DETAIL: usize = 512;
@@ -25,7 +25,7 @@ fn child_id(subscription: &str, parent: &str, topic: &str, ordinal: u32) -> Stri
 
 /// The run that a message belongs to, and what its handler did for it so far.
 pub struct Track {
-    pub(crate) run: RunId,
+    pub(crate) run: JobId,
     reports: Arc<Reports>,
     /// `None` for questions asked inside a run: they are not counted.
     record: Option<Tracked>,
@@ -53,7 +53,7 @@ impl Track {
         headers: &Headers,
         by: Option<&Subscription>,
     ) -> Option<Self> {
-        let run = RunId::parse(headers.thread.as_deref()?)?;
+        let run = JobId::parse(headers.thread.as_deref()?)?;
         let record = match by {
             None => None,
             Some(by) => Some(Tracked {
@@ -151,7 +151,7 @@ impl Follow for Track {
 
 impl Tracked {
     /// Notes what was written; what is to be reported now, if that became much.
-    fn wrote(&self, run: &RunId, written: RunWritten) -> Option<RunTallyEntry> {
+    fn wrote(&self, run: &JobId, written: RunWritten) -> Option<RunTallyEntry> {
         let mut did = self.did.lock();
         did.written.push(written);
         (did.written.len() >= PART).then(|| RunTallyEntry {
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn only_records_of_a_run_with_an_id_are_counted() {
-        let run = RunId::new(0, "w", "p");
+        let run = JobId::new(0, "w", "p");
         let by = reader("a");
         let of = |headers: &Headers| Track::of(&Arc::default(), headers, Some(&by));
         assert!(of(&record(None, Some("r"))).is_none());
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn children_differ_by_reader_topic_and_place_and_are_the_same_again() {
-        let run = RunId::new(0, "w", "p");
+        let run = JobId::new(0, "w", "p");
         let headers = record(Some(run.as_str()), Some("r"));
         let (one, two) = (
             Topic::system(Class::Flow, "one"),
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn who_writes_much_tells_of_it_in_parts() {
-        let run = RunId::new(0, "w", "p");
+        let run = JobId::new(0, "w", "p");
         let headers = record(Some(run.as_str()), Some("r"));
         let track = Track::of(&Arc::default(), &headers, Some(&reader("a"))).unwrap();
         let tracked = track.record.as_ref().unwrap();
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn a_long_detail_is_cut() {
-        let run = RunId::new(0, "w", "p");
+        let run = JobId::new(0, "w", "p");
         let headers = record(Some(run.as_str()), Some("r"));
         let track = Track::of(&Arc::default(), &headers, Some(&reader("a"))).unwrap();
         let detail = track.entry(Err(&"ü".repeat(900))).unwrap().detail;

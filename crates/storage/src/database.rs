@@ -2,11 +2,11 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use rusqlite::{Connection, Transaction};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
+use crate::group::{GroupBounds, GroupCommitter};
 use crate::lock::OwnerLock;
 use crate::reader::{self, CallOff, Readers};
 use crate::writer::{self, Job};
@@ -19,8 +19,7 @@ pub struct Database {
 }
 
 struct Inner {
-    jobs: Option<mpsc::Sender<Job>>,
-    writer: Option<JoinHandle<()>>,
+    writer: GroupCommitter<Job>,
     /// None without a file: then the writer's connection serves reads too.
     readers: Option<Readers>,
     durability: Durability,
@@ -59,20 +58,16 @@ impl Database {
         durability: Durability,
         lock: Option<OwnerLock>,
     ) -> Result<Self, StorageError> {
-        let (jobs, queue) = mpsc::channel(writer::QUEUE);
         // Only reads are ever called off.
         let call_off = match readers {
             Some(_) => CallOff::default(),
             None => CallOff::of(&mut conn)?,
         };
-        let writer = std::thread::Builder::new()
-            .name("store-write".to_owned())
-            .spawn(move || writer::run(&conn, &call_off, queue))
-            .map_err(|error| StorageError::from_io(&error))?;
+        let commit = move |group: &mut Vec<Job>| writer::run(&conn, &call_off, group);
+        let writer = GroupCommitter::start("store-write", GroupBounds::default(), commit)?;
         Ok(Self {
             inner: Arc::new(Inner {
-                jobs: Some(jobs),
-                writer: Some(writer),
+                writer,
                 readers,
                 durability,
                 _lock: lock,
@@ -123,8 +118,7 @@ impl Database {
     }
 
     async fn send(&self, job: Job) -> Result<(), StorageError> {
-        let jobs = self.inner.jobs.as_ref().ok_or(StorageError::Closed)?;
-        jobs.send(job).await.map_err(|_| StorageError::Closed)
+        self.inner.writer.push(job).await
     }
 }
 
@@ -136,14 +130,6 @@ impl Drop for Inner {
     fn drop(&mut self) {
         if let Some(readers) = &mut self.readers {
             readers.close();
-        }
-        self.jobs = None;
-        let Some(writer) = self.writer.take() else {
-            return;
-        };
-        // A job may hold the last handle; the thread cannot wait for itself.
-        if writer.thread().id() != std::thread::current().id() {
-            let _ = writer.join();
         }
     }
 }

@@ -29,17 +29,23 @@ mod config_known;
 mod connection;
 mod database;
 mod error;
+mod group;
 mod identity;
 mod lock;
+pub mod memory;
 mod reader;
 mod writer;
 
 pub use config_known::ConfigKnown;
 pub use database::Database;
 pub use error::StorageError;
+pub use group::{GroupBounds, GroupCommitter};
 pub use identity::identity_of;
 pub use rusqlite;
 use serde::{Deserialize, Serialize};
+
+/// Stack of the threads that read and write, in bytes: said here, as the process may say another default.
+const STACK: usize = 2 << 20;
 
 /// How hard a commit is. Printed in every benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -141,6 +141,7 @@ impl Readers {
             let shared = readers.shared.clone();
             let thread = std::thread::Builder::new()
                 .name("store-read".to_owned())
+                .stack_size(crate::STACK)
                 .spawn(move || shared.work(&conn, &call_off))
                 .map_err(|error| StorageError::from_io(&error))?;
             readers.threads.push(thread);

@@ -4,15 +4,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use crate::StorageError;
 use crate::reader::{CallOff, Read};
-
-/// Jobs that may wait for the writer.
-pub(crate) const QUEUE: usize = 1024;
-/// Jobs that share a commit.
-const GROUP: usize = 256;
 
 type Outcome = Option<StorageError>;
 /// Tells the caller; the argument is what went wrong after the job itself had succeeded.
@@ -52,22 +47,19 @@ pub(crate) fn job<T: Send + 'static>(
     (Job::Write(work), receiver)
 }
 
-/// The thread's body; ends when every handle is gone and the queue is empty.
-pub(crate) fn run(conn: &Connection, call_off: &CallOff, mut jobs: mpsc::Receiver<Job>) {
-    let mut group = Vec::with_capacity(GROUP);
-    while jobs.blocking_recv_many(&mut group, GROUP) > 0 {
-        let mut writes = Vec::with_capacity(group.len());
-        for job in group.drain(..) {
-            match job {
-                Job::Write(work) => writes.push(work),
-                Job::Read(read) => {
-                    commit_group(conn, &mut writes);
-                    read(conn, call_off);
-                }
+/// Does the jobs of a group.
+pub(crate) fn run(conn: &Connection, call_off: &CallOff, group: &mut Vec<Job>) {
+    let mut writes = Vec::with_capacity(group.len());
+    for job in group.drain(..) {
+        match job {
+            Job::Write(work) => writes.push(work),
+            Job::Read(read) => {
+                commit_group(conn, &mut writes);
+                read(conn, call_off);
             }
         }
-        commit_group(conn, &mut writes);
     }
+    commit_group(conn, &mut writes);
 }
 
 /// Runs and commits jobs. SQLite may end a transaction by itself (disk full, I/O error): then what ran

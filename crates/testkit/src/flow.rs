@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use tg_runs::RunId;
+use tg_runs::JobId;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -133,7 +133,7 @@ impl TestFlow {
     }
 
     /// The same as part of a run, under an id.
-    pub async fn write_in<M: Message>(&self, base: &str, record: &M, run: &RunId, id: &str) {
+    pub async fn write_in<M: Message>(&self, base: &str, record: &M, run: &JobId, id: &str) {
         self.write_as(base, record, self.in_run(run, id)).await;
     }
 
@@ -145,7 +145,7 @@ impl TestFlow {
     }
 
     /// Options of a record of a run, under an id.
-    pub fn in_run(&self, run: &RunId, id: &str) -> Ask {
+    pub fn in_run(&self, run: &JobId, id: &str) -> Ask {
         Ask {
             id: Some(id.to_owned()),
             thread: Some(run.to_string()),

@@ -382,6 +382,8 @@ impl RabbitNode {
             .env("HOME", self.path("home"))
             .env("ERL_EPMD_PORT", self.mapper_port.to_string())
             .env("ERL_EPMD_ADDRESS", "127.0.0.1")
+            // A node that does not start, for its port was taken meanwhile, leaves no dump in the folder of the test.
+            .env("ERL_CRASH_DUMP_SECONDS", "0")
             .env("RABBITMQ_NODENAME", self.name())
             .env("RABBITMQ_NODE_IP_ADDRESS", "127.0.0.1")
             .env("RABBITMQ_NODE_PORT", self.port.to_string())

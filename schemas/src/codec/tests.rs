@@ -6,7 +6,7 @@ use crate::rdf::{Term, Triple};
 use apache_avro::writer::datum::GenericDatumWriter;
 
 /// Fields that are not written while they are empty: foreign processors do not know them.
-const LEFT_OUT: &[&str] = &["keys", "page", "next", "full_rooms"];
+const LEFT_OUT: &[&str] = &["keys", "limit", "after", "next", "full_rooms"];
 
 fn agree<M: Message + Default + PartialEq + std::fmt::Debug>() {
     held::holds::<M>();
@@ -278,4 +278,33 @@ fn hostile_bodies_are_refused_in_bounds() {
     }
     let error = with(&deep).unwrap_err();
     assert!(error.to_string().contains("nested too deeply"), "{error}");
+    // The same in the schema of another release, which the library reads.
+    let newer = Triples::AVRO.replacen(
+        "\"fields\": [",
+        "\"fields\": [{\"name\":\"region\",\"type\":\"string\",\"default\":\"eu\"},",
+        1,
+    );
+    register(&newer).unwrap();
+    let mut body = vec![0xC3, 0x01];
+    body.extend_from_slice(&mark_of(&Schema::parse_str(&newer).unwrap()));
+    body.push(0);
+    let flat = [&body, &whole[10..]].concat();
+    assert!(decode::<Triples>(&flat, ContentType::Avro).is_ok());
+    body.extend_from_slice(&deep);
+    let error = decode::<Triples>(&body, ContentType::Avro).unwrap_err();
+    assert!(error.to_string().contains("nested too deeply"), "{error}");
+}
+
+#[test]
+fn a_schema_whose_depth_nobody_bounds_is_refused() {
+    let itself = r#"{"type":"record","name":"A","fields":[{"name":"a","type":["null","A"]},
+        {"name":"b","type":"bytes"}]}"#;
+    assert!(
+        register(itself)
+            .unwrap_err()
+            .message
+            .starts_with("avro schema: ")
+    );
+    let plain = r#"{"type":"record","name":"A","fields":[{"name":"b","type":"bytes"}]}"#;
+    assert!(register(plain).is_ok());
 }

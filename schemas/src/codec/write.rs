@@ -70,7 +70,7 @@ fn text(text: &str, out: &mut Vec<u8>) {
 fn null(plan: &Plan, at: At, out: &mut Vec<u8>) -> Result<(), Misfit> {
     match plan.node(at) {
         Node::Null => Ok(()),
-        Node::Nullable(_) | Node::String | Node::Array(_) => {
+        Node::Nullable(_) | Node::Long | Node::String | Node::Array(_) => {
             out.push(0);
             Ok(())
         }

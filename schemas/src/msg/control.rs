@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::lenient::{nullable, string_map};
+use super::lenient::{is_zero, nullable, string_map};
 use super::message;
 use crate::error::Error;
 
@@ -62,10 +62,16 @@ pub struct ConfigRequest {
     #[serde(deserialize_with = "nullable")]
     /// `put`: the rows to write. Their `workspace` is not looked at.
     pub values: Vec<ConfigValue>,
-    /// Asks for one page: empty for the first, then what `next` of the page before says. Absent: the whole answer
-    /// in one part, or an error where that is too large. Native only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub page: Option<String>,
+    /// `list`, `config`, `getvalues` and those for all workspaces: most entries of a page, at most 10,000. 0: all, or an error where one answer does not hold
+    /// them; with `after` 1,000. Ours.
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "is_zero")]
+    pub limit: i64,
+    /// The same: only what follows the page whose `next` said this. Ours.
+    #[serde(
+        deserialize_with = "nullable",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub after: String,
 }
 
 message!(ConfigRequest);
@@ -89,9 +95,12 @@ pub struct ConfigResponse {
     pub config: BTreeMap<String, BTreeMap<String, String>>,
     /// What went wrong; `None`: nothing.
     pub error: Option<Error>,
-    /// Which page is next; absent on the last one, and where no page was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub next: Option<String>,
+    /// A listing: where the next page begins, for `after`; empty if there is none. Ours.
+    #[serde(
+        deserialize_with = "nullable",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub next: String,
 }
 
 message!(ConfigResponse);
@@ -153,6 +162,16 @@ pub struct FlowRequest {
     /// `start-flow`: values of the blueprint's parameters by name. One that is left out has its default; one without
     /// a default is required. Ours read options of other operations here, too.
     pub parameters: BTreeMap<String, String>,
+    /// `list-blueprints` and `list-flows`: most entries of a page, at most 10,000. 0: all, or an error where one answer does not hold
+    /// them; with `after` 1,000. Ours.
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "is_zero")]
+    pub limit: i64,
+    /// The same: only what follows the page whose `next` said this. Ours.
+    #[serde(
+        deserialize_with = "nullable",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub after: String,
 }
 
 message!(FlowRequest);
@@ -181,6 +200,12 @@ pub struct FlowResponse {
     pub parameters: BTreeMap<String, String>,
     /// What went wrong; `None`: nothing.
     pub error: Option<Error>,
+    /// A listing: where the next page begins, for `after`; empty if there is none. Ours.
+    #[serde(
+        deserialize_with = "nullable",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub next: String,
 }
 
 message!(FlowResponse);
@@ -231,8 +256,15 @@ pub struct CollectionManagementRequest {
     /// `list-collections`: only those with one of these tags; none: all.
     pub tag_filter: Vec<String>,
     #[serde(deserialize_with = "nullable")]
-    /// `list-collections`: most collections of the answer; 0 or less: all.
+    /// `list-collections`: most collections of a page, at most 10,000. 0: all, or an error where one answer does not
+    /// hold them; with `after` 1,000.
     pub limit: i64,
+    /// The same: only what follows the page whose `next` said this. Ours.
+    #[serde(
+        deserialize_with = "nullable",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub after: String,
 }
 
 message!(CollectionManagementRequest);
@@ -249,6 +281,12 @@ pub struct CollectionManagementResponse {
     #[serde(deserialize_with = "nullable")]
     /// Those listed, or the one written.
     pub collections: Vec<CollectionMetadata>,
+    /// A listing: where the next page begins, for `after`; empty if there is none. Ours.
+    #[serde(
+        deserialize_with = "nullable",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub next: String,
 }
 
 message!(CollectionManagementResponse);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::lenient::nullable;
+use super::lenient::{is_zero, nullable};
 use super::message;
 use crate::error::Error;
 
@@ -322,6 +322,16 @@ pub struct IamRequest {
     #[serde(deserialize_with = "nullable")]
     /// `authorise-many`: a JSON list of `{capability, resource, parameters}` in text, at most 1,024.
     pub authorise_checks: String,
+    /// `list-users`, `list-workspaces`, `list-my-workspaces`, `list-api-keys`: most entries of a page, at most 10,000. 0: all, or an error where one answer does not hold
+    /// them; with `after` 1,000. Ours.
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "is_zero")]
+    pub limit: i64,
+    /// The same: only what follows the page whose `next` said this. Ours.
+    #[serde(
+        deserialize_with = "nullable",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub after: String,
 }
 
 message!(IamRequest);
@@ -333,12 +343,12 @@ pub struct IamResponse {
     /// The user asked for or written.
     pub user: Option<UserRecord>,
     #[serde(deserialize_with = "nullable")]
-    /// `list-users`: all of them.
+    /// `list-users`: all of them, or a page.
     pub users: Vec<UserRecord>,
     /// The workspace asked for or written.
     pub workspace: Option<WorkspaceRecord>,
     #[serde(deserialize_with = "nullable")]
-    /// `list-workspaces` and `list-my-workspaces`: all of them.
+    /// `list-workspaces` and `list-my-workspaces`: all of them, or a page.
     pub workspaces: Vec<WorkspaceRecord>,
     #[serde(deserialize_with = "nullable")]
     /// `create-api-key`: the key in clear text, `tg_` and 32 characters. It cannot be told again.
@@ -404,6 +414,12 @@ pub struct IamResponse {
     pub effective_permissions_json: String,
     /// What went wrong; `None`: nothing.
     pub error: Option<Error>,
+    /// A listing: where the next page begins, for `after`; empty if there is none. Ours.
+    #[serde(
+        deserialize_with = "nullable",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub next: String,
 }
 
 message!(IamResponse);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::embeddings::DocumentEmbeddings;
 use super::embeddings::GraphEmbeddings;
 use super::graph::Triples;
-use super::lenient::nullable;
+use super::lenient::{is_zero, nullable};
 use super::message;
 use crate::error::Error;
 
@@ -87,6 +87,16 @@ pub struct KnowledgeRequest {
     pub library_metadata: Option<LibraryMetadata>,
     /// `put-kg-core`: the content of a document that was added before, or a part of it.
     pub library_blob: Option<LibraryBlob>,
+    /// A list: most entries of a page, at most 10,000. 0: all, or an error where one answer does not hold
+    /// them; with `after` 1,000. Ours.
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "is_zero")]
+    pub limit: i64,
+    /// The same: only what follows the page whose `next` said this. Ours.
+    #[serde(
+        deserialize_with = "nullable",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub after: String,
 }
 
 message!(KnowledgeRequest);
@@ -115,6 +125,12 @@ pub struct KnowledgeResponse {
     /// What a load or an unload did, by kind: `triples`, `entities`, `chunks`, `records`. Ours.
     #[serde(deserialize_with = "nullable")]
     pub counts: BTreeMap<String, i64>,
+    /// A listing: where the next page begins, for `after`; empty if there is none. Ours.
+    #[serde(
+        deserialize_with = "nullable",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub next: String,
 }
 
 message!(KnowledgeResponse);

@@ -30,3 +30,8 @@ where
         })
         .collect())
 }
+
+/// Whether a number says nothing: fields of ours that foreign senders and readers do not know are left out then.
+pub(super) fn is_zero(number: &i64) -> bool {
+    *number == 0
+}

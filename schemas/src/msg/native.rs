@@ -119,16 +119,21 @@ pub struct Presence {
     /// Inbox name of the process: its identity.
     #[serde(deserialize_with = "nullable")]
     pub process: String,
-    /// `full` (list is complete), `rooms` (only `full_rooms`, complete), `alive` (nothing changed), `bye`, or `who` (asks everybody for `full`).
+    /// `full` (list is complete), `rooms` (only `full_rooms`, complete), `purging` (only `purging_refused`, complete), `alive` (nothing changed), `bye`, or `who` (asks everybody for `full`).
     #[serde(deserialize_with = "nullable")]
     pub kind: String,
     /// One entry per hosted processor.
     #[serde(deserialize_with = "nullable")]
     pub processors: Vec<HostedProcessor>,
-    /// Rooms of dead letters and retries that are full, as `workspace` or `workspace:flow`; told by the flow
+    /// Rooms of dead letters and retries that are full, as `workspace` or `workspace:flow`, of the workspace the text
+    /// form of its key; told by the flow
     /// service, complete in `full` and `rooms`. Records that could not be handled stay in their queues meanwhile.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub full_rooms: Vec<String>,
+    /// Stores of the process that purge nothing of deleted workspaces, each with the reason: the configuration is not
+    /// the one that they knew. Complete in `full` and `purging`.
+    #[serde(deserialize_with = "nullable")]
+    pub purging_refused: BTreeMap<String, String>,
 }
 
 message!(Presence);

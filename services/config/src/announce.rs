@@ -18,9 +18,9 @@ use crate::processors::PROCESSOR;
 pub(crate) const OPERATION: &str = "announce";
 
 /// One try.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// Pause after a try that failed.
-const AGAIN: Duration = Duration::from_secs(1);
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// Runs as long as the process. `lost` says that a notice was not sent.
 pub(crate) async fn run(mesh: Mesh, lost: Arc<Notify>) {
@@ -48,10 +48,10 @@ pub(crate) async fn run(mesh: Mesh, lost: Arc<Notify>) {
             changed = presence.changed() => changed.is_ok(),
             () = lost.notified() => {
                 announced = None;
-                tokio::time::sleep(AGAIN).await;
+                tokio::time::sleep(RETRY_DELAY).await;
                 true
             }
-            () = tokio::time::sleep(AGAIN), if again => true,
+            () = tokio::time::sleep(RETRY_DELAY), if again => true,
         };
         if !open {
             return;
@@ -72,5 +72,5 @@ fn serving(mesh: &Mesh) -> Vec<String> {
 }
 
 async fn announce(mesh: &Mesh) -> Result<(), Error> {
-    Config::new(mesh).patient(PATIENCE).announce().await
+    Config::new(mesh).patient(TIMEOUT).announce().await
 }

@@ -40,7 +40,7 @@ const BATCH: usize = 256;
 /// One question to the flow service.
 const ASK: Duration = Duration::from_secs(30);
 /// How long a service may take to appear.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// Pause before a service that is not there yet is asked again.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -162,7 +162,7 @@ async fn put(mesh: &Mesh, workspace: &str, rows: &[Row]) -> Result<(), Error> {
 async fn patiently<T, F: Future<Output = Result<T, Error>>>(
     ask: impl Fn() -> F,
 ) -> Result<T, Error> {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     loop {
         match ask().await {
             Err(error) if error.code().is_transient() && Instant::now() < until => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::RwLock;
-use tg_mesh::deadline::now_millis;
+use tg_mesh::clock;
 use tg_schemas::Error;
 use tg_schemas::msg::{ConfigPush, ConfigRequest};
 use tg_storage::StorageError;
@@ -76,7 +76,7 @@ impl CachedConfig {
             _ => None,
         };
         let given = Given {
-            now: i64::try_from(now_millis()).unwrap_or(i64::MAX),
+            now: clock::millis(),
             grace: self.grace,
             trash,
         };

@@ -5,7 +5,7 @@
 //! * `cached`: reads from memory; writes to the store, then memory, then notice, one at a time.
 //! * `handlers`: the two queues, `request:tg:config` and `request:tg:config:<workspace>`.
 //! * `announce`: tells the version again at each start and reconnect, so that a lost notice heals.
-//! * [`bootstrap`]: seeds a fresh system.
+//! * [`mod@bootstrap`]: seeds a fresh system.
 //!
 //! Only this service touches its store. It interprets no value except the workspace registry's.
 

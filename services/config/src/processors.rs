@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tg_mesh::leased_store::off_runtime;
-use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
+use tg_mesh::{LeasedStore, Mesh, Processor, TaskKind};
 use tg_schemas::processors::config_svc;
 use tokio::sync::Notify;
 
@@ -31,7 +31,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     let file = options.data_dir.join(FILE);
     let (durability, grace) = (options.durability, options.grace());
     let opened = file.clone();
-    let store = OwnedStore::new(PROCESSOR, move || {
+    let store = LeasedStore::new(PROCESSOR, move || {
         let file = opened.clone();
         async move {
             let store = off_runtime(move || SqliteStore::open(&file, durability)).await?;

@@ -14,7 +14,7 @@ use tg_schemas::msg::{
     ConfigKey, ConfigPush, ConfigRequest, ConfigResponse, ConfigValue, FlowRequest, FlowResponse,
 };
 use tg_schemas::processors;
-use tg_schemas::{Class, Error, Subscription, Topic, WorkspaceId};
+use tg_schemas::{Class, Error, ErrorCode, Subscription, Topic, WorkspaceId};
 use tg_testkit::place::Place;
 use tokio::sync::mpsc;
 
@@ -284,6 +284,35 @@ async fn bootstrap_makes_a_fresh_system_once_and_a_later_release_adds_what_is_mi
     up.mesh.stop(Duration::from_secs(1)).await;
 }
 
+async fn who_asks_by_the_typed_client_reads_everything(place: Place) {
+    let dir = tempfile::tempdir().unwrap();
+    let up = start(place.connect().await, dir.path()).await;
+    let large = "x".repeat(900_000);
+    for n in 0..20 {
+        let (kind, key) = (format!("type-{}", n % 2), format!("k{n:02}"));
+        let row = put("acme", &[(&kind, &key, &large)]);
+        system(&up.mesh, row).await.unwrap();
+    }
+    let whole = ConfigRequest {
+        operation: "config".into(),
+        workspace: "acme".into(),
+        ..ConfigRequest::default()
+    };
+    let error = system(&up.mesh, whole).await.unwrap_err();
+    assert_eq!(error.code(), ErrorCode::TooLarge);
+    assert!(error.message.contains("pages (limit, after)"), "{error}");
+
+    let config = tg_clients::config::Config::new(&up.mesh);
+    let whole = config.whole("acme").await.unwrap();
+    let keys = |kind: &str| whole[kind].keys().cloned().collect::<Vec<_>>();
+    let even: Vec<_> = (0..20).step_by(2).map(|n| format!("k{n:02}")).collect();
+    assert_eq!(keys("type-0"), even);
+    assert_eq!(keys("type-1").len(), 10);
+    assert_eq!(config.list("acme", "type-0").await.unwrap(), even);
+    assert_eq!(config.values("acme", "type-1").await.unwrap().len(), 10);
+    up.mesh.stop(Duration::from_secs(1)).await;
+}
+
 async fn a_second_process_stands_by_and_leaves_the_store_alone(place: Place) {
     let dir = tempfile::tempdir().unwrap();
     let up = start(place.connect().await, dir.path()).await;
@@ -304,4 +333,5 @@ tg_testkit::on_both_buses!(
     a_restart_announces_everything_at_the_version_it_had,
     bootstrap_makes_a_fresh_system_once_and_a_later_release_adds_what_is_missing,
     a_second_process_stands_by_and_leaves_the_store_alone,
+    who_asks_by_the_typed_client_reads_everything,
 );

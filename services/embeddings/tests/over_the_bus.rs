@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use serde_json::{Value, json};
 use tg_embeddings::Options;
 use tg_mesh::Processor;
-use tg_runs::RunId;
+use tg_runs::JobId;
 use tg_schemas::msg::{
     Chunk, DocumentEmbeddings, EmbeddingsRequest, EmbeddingsResponse, EntityContext,
     EntityContexts, ExtractedObject, GraphEmbeddings, Metadata, RowEmbeddings, RunTallyEntry,
@@ -165,7 +165,7 @@ async fn many_chunks_share_questions_and_records(place: Place) {
     let played = lengths();
     let system = System::start(&place, Some(played.clone()), json!({})).await;
     let to = topic(Class::Flow, "chunk-load");
-    let run = RunId::new(0, "default", "p");
+    let run = JobId::new(0, "default", "p");
     let mut writes = Vec::new();
     for n in 0..200 {
         let record = chunk(&format!("k{n}"), &"x".repeat(n % 150 + 1));

@@ -12,7 +12,7 @@ use crate::engine::ontology::{Index, Ontologies, close, named_in, segments};
 use crate::error::ExtractError;
 use crate::options::Options;
 use crate::ready::Ready;
-use crate::replies::PATIENCE;
+use crate::replies::TIMEOUT;
 
 /// Config type of ontologies.
 pub(crate) const ONTOLOGIES: &str = "ontology";
@@ -68,7 +68,7 @@ impl ReadyOntologies {
             return Ok((0..ontologies.elements().len()).collect());
         }
         let mut chosen = named_in(ontologies, text);
-        let sentences = embed(cx, segments(text), Some(PATIENCE)).await?;
+        let sentences = embed(cx, segments(text), Some(TIMEOUT)).await?;
         let index = self.index(cx, ontologies, &sentences.model).await?;
         let (top_k, threshold) = (self.options.top_k, self.options.threshold);
         chosen.extend(index.near(sentences.vectors, top_k, threshold));
@@ -93,7 +93,7 @@ impl ReadyOntologies {
         let mut texts = Index::texts(ontologies);
         while !texts.is_empty() {
             let rest = texts.split_off(texts.len().min(BATCH));
-            vectors.extend(embed(cx, texts, Some(PATIENCE)).await?.vectors);
+            vectors.extend(embed(cx, texts, Some(TIMEOUT)).await?.vectors);
             texts = rest;
         }
         let index = Arc::new(Index::new(model.to_owned(), vectors));

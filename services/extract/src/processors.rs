@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tg_collections::reaper;
-use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
+use tg_mesh::{LeasedStore, Mesh, Processor, TaskKind};
 use tg_schemas::processors::{
     ProcessorSpec, kg_extract_agent, kg_extract_definitions, kg_extract_ontology,
     kg_extract_relationships, kg_extract_rows,
@@ -34,7 +34,7 @@ const WATCHED: [&str; 4] = [
 pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     let (file, durability) = (options.data_dir.join(FILE), options.durability);
     let opened = file.clone();
-    let store = OwnedStore::blocking(STORE, move || Ledger::open(&opened, durability));
+    let store = LeasedStore::blocking(STORE, move || Ledger::open(&opened, durability));
     store.kept_in(file);
     mesh.spawn(
         TaskKind::Background,

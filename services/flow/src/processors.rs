@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tg_collections::reaper;
-use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
+use tg_mesh::{LeasedStore, Mesh, Processor, TaskKind};
 use tg_schemas::processors::flow_svc;
 use tg_storage::StorageError;
 
@@ -24,7 +24,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     let file = options.data_dir.join(FILE);
     let (durability, quotas) = (options.durability, options.quotas());
     let opened = file.clone();
-    let store = OwnedStore::blocking(PROCESSOR, move || {
+    let store = LeasedStore::blocking(PROCESSOR, move || {
         let store = SqliteFlows::open(&opened, durability, quotas)?;
         Ok::<_, StorageError>(Store::new(Arc::new(store)))
     });

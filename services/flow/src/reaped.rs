@@ -27,7 +27,12 @@ impl WorkspaceStore for Store {
     }
 
     async fn purge(&self, key: &WorkspaceKey, deleted: &WorkspaceTombstone) -> Result<(), Error> {
-        Ok(RecordStore::purge(&**self, key.name(), deleted.deleted_at).await?)
+        // In the first generation may be what the release before kept without one, of a later workspace too.
+        let until = match key.generation() {
+            0 => deleted.deleted_at,
+            _ => i64::MAX,
+        };
+        Ok(RecordStore::purge(&**self, key.as_str(), until).await?)
     }
 
     fn known_config(&self) -> &dyn KnownConfig {

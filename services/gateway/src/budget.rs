@@ -17,7 +17,7 @@ use crate::options::AuthMode;
 /// What is larger is read off the runtime's threads.
 const LARGE: usize = 1 << 20;
 /// Longest wait for others to be done with their reading.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// A permit of the budget stands for so many bytes.
 const UNIT: usize = 1 << 10;
 /// A vector of values has room for four of 72 bytes from the first on.
@@ -99,8 +99,8 @@ pub(crate) enum Users {
 }
 
 impl From<AuthMode> for Users {
-    fn from(regime: AuthMode) -> Self {
-        match regime {
+    fn from(auth_mode: AuthMode) -> Self {
+        match auth_mode {
             AuthMode::None => Self::One,
             AuthMode::Iam => Self::Many,
         }
@@ -146,7 +146,7 @@ impl Budget {
         if units > lane.total() {
             return Err(too_much());
         }
-        match tokio::time::timeout(PATIENCE, lane.take(&of.0, units)).await {
+        match tokio::time::timeout(TIMEOUT, lane.take(&of.0, units)).await {
             Ok(Some(share)) => Ok(share),
             Ok(None) | Err(_) => Err(Fault::busy("here")),
         }

@@ -167,8 +167,8 @@ fn join(joining: &mut Joining, mut body: Body) -> Result<Option<Body>, Error> {
         return Err(Error::typed("librarian-error", text));
     }
     joining.text.push_str(data);
-    let so_far = offset as usize + decoded_length(data).unwrap_or(0);
-    if (so_far as u64) < total {
+    let so_far = offset.saturating_add(decoded_length(data).unwrap_or(0) as u64);
+    if so_far < total {
         return Ok(None);
     }
     let whole = std::mem::take(joining);

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::ask;
-use crate::auth::{Identity, Lapse, Resource};
+use crate::auth::{self, Identity, Lapse, Resource};
 use crate::engine::scrub::scrub;
 use crate::engine::translate::generic::Raw;
 use crate::engine::translate::{About, Body, Fields};
@@ -26,8 +26,6 @@ pub(crate) use crate::running::Running;
 use crate::running::count;
 use crate::state::App;
 
-/// Reserved workspace and type of the workspace registry in config.
-const REGISTRY: (&str, &str) = ("__workspaces__", "workspace");
 /// How often a workspace that changes under our eyes is looked at.
 const LOOKS: usize = 3;
 
@@ -358,27 +356,15 @@ impl App {
         for _ in 0..LOOKS {
             let before = generation();
             self.auth.authorise(identity, gate, resource).await?;
-            self.known(workspace)?;
+            if !auth::is_open(self.mesh.config(), workspace.as_str()) {
+                return Err(Fault::WorkspaceNotFound);
+            }
             // One that was deleted and made again meanwhile is another one.
             if generation() == before {
                 return Ok(before);
             }
         }
         Err(Fault::WorkspaceNotFound)
-    }
-
-    fn known(&self, workspace: &WorkspaceId) -> Result<(), Fault> {
-        let row = self
-            .mesh
-            .config()
-            .get(REGISTRY.0, REGISTRY.1, workspace.as_str())
-            .ok_or(Fault::WorkspaceNotFound)?;
-        let disabled = serde_json::from_str::<Value>(&row)
-            .is_ok_and(|value| value.get("enabled") == Some(&Value::Bool(false)));
-        if disabled {
-            return Err(Fault::WorkspaceNotFound);
-        }
-        Ok(())
     }
 
     fn ask_options(

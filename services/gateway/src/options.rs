@@ -93,7 +93,7 @@ pub struct GatewayOptions {
     /// Where to listen.
     pub listen: SocketAddr,
     /// Who may come in.
-    pub regime: AuthMode,
+    pub auth_mode: AuthMode,
     /// Bounds.
     pub limits: Limits,
     /// Policy when a client goes away.
@@ -108,7 +108,7 @@ pub struct GatewayOptions {
     pub authentication: Duration,
     /// How long running work may go on when the process stops.
     pub drain: Duration,
-    /// Workspace of the anonymous caller in regime `none`.
+    /// Workspace of the anonymous caller in mode `none`.
     pub default_workspace: String,
     /// Source of `/metrics`; absent: an empty page.
     pub metrics: Option<PrometheusHandle>,
@@ -116,10 +116,10 @@ pub struct GatewayOptions {
 
 impl GatewayOptions {
     /// Default settings on an address.
-    pub fn new(listen: SocketAddr, regime: AuthMode) -> Self {
+    pub fn new(listen: SocketAddr, auth_mode: AuthMode) -> Self {
         Self {
             listen,
-            regime,
+            auth_mode,
             limits: Limits::default(),
             on_disconnect: OnDisconnect::default(),
             timeout: Duration::from_secs(600),
@@ -137,7 +137,7 @@ impl GatewayOptions {
     /// # Errors
     /// [`GatewayError::Open`].
     pub fn check(&self) -> Result<(), GatewayError> {
-        if self.regime == AuthMode::None && !self.listen.ip().is_loopback() {
+        if self.auth_mode == AuthMode::None && !self.listen.ip().is_loopback() {
             return Err(GatewayError::Open {
                 listen: self.listen,
             });
@@ -152,8 +152,8 @@ mod tests {
 
     #[test]
     fn an_open_door_is_refused_and_the_text_says_how_to_fix_it() {
-        let check = |listen: &str, regime| {
-            GatewayOptions::new(listen.parse().unwrap(), regime)
+        let check = |listen: &str, auth_mode| {
+            GatewayOptions::new(listen.parse().unwrap(), auth_mode)
                 .check()
                 .map_err(|error| error.to_string())
         };

@@ -35,6 +35,11 @@ impl Running {
         if self.over {
             return None;
         }
+        let doubt = self.lapse.doubt();
+        let next = async {
+            doubt.over().await;
+            self.parts.next().await
+        };
         let part = tokio::select! {
             // Parts come last: an answer that always has one ready must not hide that it may not be read any more.
             biased;
@@ -44,7 +49,7 @@ impl Running {
             }
             () = self.cancel.cancelled(), if self.detached.is_some() => Some(Part::Fault(cancelled())),
             // A stopped flow ends its answers itself; this is for one that does not.
-            part = self.parts.next() => part,
+            part = next => part,
             () = self.stopped.cancelled() => Some(Part::Fault(flows::stopped())),
         };
         let part = part.unwrap_or_else(|| {

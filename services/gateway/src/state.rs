@@ -57,7 +57,7 @@ impl App {
             budget: Budget::new(
                 options.limits.parsing_mb << 20,
                 options.limits.receiving_mb << 20,
-                options.regime.into(),
+                options.auth_mode.into(),
             ),
             detached: Detached::new(options.limits.detached_per_user),
             closing: mesh.shutdown().child_token(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tg_clients::neighbours::Neighbours;
 use tg_collections::{CollectionKey, CollectionStore};
-use tg_mesh::{Mesh, OwnedStore};
+use tg_mesh::{LeasedStore, Mesh};
 
 /// Config type that lists collections.
 pub(crate) const COLLECTIONS: &str = "collection";
@@ -15,7 +15,7 @@ pub(crate) const COLLECTIONS: &str = "collection";
 type Known = BTreeMap<String, BTreeSet<String>>;
 
 /// Follows the configuration until the process stops.
-pub(crate) async fn run<S: CollectionStore>(mesh: Mesh, owned: Arc<OwnedStore<S>>) {
+pub(crate) async fn run<S: CollectionStore>(mesh: Mesh, owned: Arc<LeasedStore<S>>) {
     if Neighbours::of(&mesh).ask_to_drop() {
         return;
     }
@@ -55,7 +55,7 @@ fn gone(before: &Known, now: &Known) -> Vec<(String, String)> {
 }
 
 async fn drop_triples<S: CollectionStore>(
-    owned: &OwnedStore<S>,
+    owned: &LeasedStore<S>,
     workspace: &str,
     collection: &str,
 ) {

@@ -12,7 +12,8 @@ tg_settings::options! {
     /// Options of the graphs.
     pub struct Options {
         /// Memory of graphs in this process, in MiB; a graph that does not fit is refused when it is loaded. 0: three
-        /// quarters of the machine's, or of the container's.
+        /// quarters of what the process may take: the least of the machine's memory, the limits of its control groups and
+        /// of its address space.
         memory_mb: u64 = 0, Whole(0..=1 << 30);
         /// Memory of one SPARQL query, in MiB.
         query_memory_mb: usize = 256, Whole(8..=1 << 20);
@@ -28,8 +29,8 @@ tg_settings::options! {
         data_dir: PathBuf,
         /// How hard a commit is.
         durability: Durability,
-        /// Memory of this machine in bytes, if it is known.
-        machine_memory: Option<u64>,
+        /// Memory that the process may take in bytes, if it is known.
+        process_memory: Option<u64>,
     }
 }
 
@@ -38,7 +39,7 @@ impl Options {
     pub(crate) fn limits(&self) -> Limits {
         Limits {
             memory: match self.memory_mb {
-                0 => self.machine_memory.map_or(u64::MAX, |all| all / 4 * 3),
+                0 => self.process_memory.map_or(u64::MAX, |all| all / 4 * 3),
                 given => given << 20,
             },
             query_memory: self.query_memory_mb << 20,
@@ -89,8 +90,8 @@ impl Default for Limits {
             query_time: Duration::from_secs(30),
             queries: 8,
             queries_of_one: 4,
-            answers: 64,
-            answers_of_one: 8,
+            answers: 128,
+            answers_of_one: 32,
             stalled: Duration::from_secs(60),
             query_memory: 256 << 20,
             queries_memory: 1 << 30,

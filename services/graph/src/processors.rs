@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tg_collections::{Dropper, Retractor, reaper};
-use tg_mesh::{Mesh, OpenFault, OwnedStore, Processor, TaskKind};
+use tg_mesh::{LeasedStore, Mesh, OpenFault, Processor, TaskKind};
 use tg_schemas::ErrorCode;
 use tg_schemas::processors::{sparql_query, triples_query, triples_write};
 
@@ -28,7 +28,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     let (limits, answers) = (options.limits(), options.limits());
     let opened = file.clone();
     let open = move || EmbeddedGraph::open(&opened, durability, limits.clone());
-    let owned = OwnedStore::blocking(STORE, open);
+    let owned = LeasedStore::blocking(STORE, open);
     owned.kept_in(file);
     mesh.spawn(
         TaskKind::Background,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use parking_lot::RwLock;
-use tg_schemas::Error;
 use tg_schemas::msg::{IamRequest, IamResponse};
+use tg_schemas::{Error, WorkspaceKey};
 use tg_storage::StorageError;
 use tokio::sync::Mutex;
 
@@ -94,12 +94,59 @@ impl CachedDirectory {
             return Ok((answer, None));
         }
         let revokes = !quiet && engine::revokes(&ask.operation);
-        let committed = self.store.commit(&changes, revokes).await.map_err(wire)?;
+        let committed = self.commit(&changes, revokes).await?;
+        Ok((answer, revokes.then_some(committed.made)))
+    }
+
+    /// Makes changes durable, then visible. Call with the turn to change.
+    async fn commit(&self, changes: &[Change], revokes: bool) -> Result<Revocations, Error> {
+        let committed = self.store.commit(changes, revokes).await.map_err(wire)?;
         let mut directory = self.directory.write();
-        for change in &changes {
+        for change in changes {
             directory.apply(change);
         }
-        Ok((answer, revokes.then_some(committed.made)))
+        Ok(committed)
+    }
+
+    /// Makes the changes that something about a workspace in a generation asks for. Must not be dropped half-way, as
+    /// [`Self::change`].
+    pub(crate) async fn about(
+        &self,
+        key: &WorkspaceKey,
+        what: fn(&Directory, &WorkspaceKey) -> Vec<Change>,
+    ) -> Result<(), Error> {
+        let _turn = self.changing.lock().await;
+        let changes = what(&self.directory.read(), key);
+        if changes.is_empty() {
+            return Ok(());
+        }
+        self.commit(&changes, false).await.map(drop)
+    }
+
+    /// The key of a workspace, where its generation is known.
+    pub(crate) fn key(&self, id: &str) -> Option<WorkspaceKey> {
+        self.directory.read().workspace(id)?.key()
+    }
+
+    /// Workspaces whose generation is not known yet.
+    pub(crate) fn unsettled(&self) -> Vec<String> {
+        let directory = self.directory.read();
+        let unsettled = directory
+            .workspaces()
+            .filter(|one| one.generation.is_none());
+        unsettled.map(|one| one.id.clone()).collect()
+    }
+
+    /// The text forms of the keys of workspaces.
+    pub(crate) fn settled(&self) -> Vec<String> {
+        let directory = self.directory.read();
+        let keys = directory.workspaces().filter_map(|one| one.key());
+        keys.map(|key| key.to_string()).collect()
+    }
+
+    /// Where it is kept.
+    pub(crate) fn store(&self) -> &dyn DirectoryStore {
+        &*self.store
     }
 
     /// How revocations stand.

@@ -4,6 +4,7 @@
 //! * `store`: the same where it lasts: a trait, the adapter over SQLite, and the suite that adapters pass.
 //! * `cached`: reads from memory; changes to the store, then memory, one at a time.
 //! * `handlers`: the queue `request:tg:iam`; `remote` asks the config and flow services.
+//! * `generations`: which generation of its name a workspace is in, and the end of deleted ones.
 //! * `revocations`: tells everybody, after any crash, what was revoked.
 //!
 //! Which operation needs which capability is the gateway's table; which role has which capability is
@@ -14,6 +15,7 @@ mod bootstrap_code;
 mod cached;
 mod engine;
 mod error;
+mod generations;
 mod handlers;
 mod options;
 mod processors;

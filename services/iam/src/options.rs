@@ -8,7 +8,7 @@ use tg_storage::Durability;
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Who is let in.
-    pub regime: AuthMode,
+    pub auth_mode: AuthMode,
     /// Directory of the service's files.
     pub data_dir: PathBuf,
     /// How hard a commit is.

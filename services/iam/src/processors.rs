@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use tg_collections::reaper;
 use tg_mesh::leased_store::off_runtime;
-use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
+use tg_mesh::{LeasedStore, Mesh, Processor, TaskKind};
 use tg_schemas::processors::iam_svc;
 use tokio::sync::Notify;
 
 use crate::bootstrap_code::CodeFile;
 use crate::cached::CachedDirectory;
+use crate::generations;
 use crate::handlers::Handler;
 use crate::options::{AuthMode, Options};
 use crate::revocations;
@@ -26,17 +28,17 @@ const CONCURRENCY: usize = 512;
 /// The identity service over a file in the data directory. A process that stands by leaves the
 /// file alone.
 pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
-    let (regime, durability) = (options.regime, options.durability);
+    let (auth_mode, durability) = (options.auth_mode, options.durability);
     let kept = options.data_dir.join(FILE);
     let code = CodeFile::new(&options.data_dir);
     let opened = Arc::new(Notify::new());
     let (own_file, own_code, told) = (kept.clone(), code.clone(), opened.clone());
-    let store = OwnedStore::new(PROCESSOR, move || {
+    let store = LeasedStore::new(PROCESSOR, move || {
         let (file, code, told) = (own_file.clone(), own_code.clone(), told.clone());
         async move {
             let store = off_runtime(move || SqliteDirectory::open(&file, durability)).await?;
             let directory = CachedDirectory::load(Arc::new(store)).await?;
-            let needed = regime == AuthMode::Iam && directory.is_empty();
+            let needed = auth_mode == AuthMode::Iam && directory.is_empty();
             off_runtime(move || code.keep(needed)).await?;
             told.notify_one();
             Ok(directory)
@@ -45,9 +47,13 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     store.kept_in(kept);
     let left = revocations::run(mesh.clone(), store.clone(), opened);
     mesh.spawn(TaskKind::Background, left);
+    let settled = generations::settle(mesh.clone(), store.clone());
+    mesh.spawn(TaskKind::Background, settled);
+    let reaped = reaper::run(mesh.clone(), PROCESSOR, store.clone());
+    mesh.spawn(TaskKind::Background, reaped);
     let handler = Handler {
         store: store.clone(),
-        regime,
+        auth_mode,
         code,
     };
     let processor = Processor::new(iam_svc::PROCESSOR)

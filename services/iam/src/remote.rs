@@ -14,10 +14,10 @@ use tokio::time::Instant;
 const IAM: &str = "__iam__";
 
 /// Pause before a revocation that could not be told is told again.
-const AGAIN: Duration = Duration::from_secs(1);
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// How long the flow service may take to serve a workspace that was registered again.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Registers a workspace: every service begins to serve it, a new one gets the template's rows.
@@ -48,7 +48,7 @@ async fn stop_flows(cx: &Cx, workspace: &str) -> Result<(), Error> {
     // The flow service serves registered workspaces only; this one may have been disabled before.
     register(cx, workspace).await?;
     let flows = Flows::within(cx, &WorkspaceId::new(workspace)?);
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     let running = loop {
         match flows.list().await {
             Err(error) if error.code() == ErrorCode::NobodyServes && Instant::now() < until => {
@@ -66,7 +66,7 @@ async fn stop_flows(cx: &Cx, workspace: &str) -> Result<(), Error> {
 /// Tells everybody who remembers decisions that something was revoked: a row of configuration changes. Goes on until it
 /// worked, or the process stops.
 pub(crate) async fn tell_revocation(mesh: &Mesh) {
-    let config = Config::new(mesh).patient(PATIENCE).until_stopping(mesh);
+    let config = Config::new(mesh).patient(TIMEOUT).until_stopping(mesh);
     let value = format!("\"{}\"", uuid::Uuid::new_v4());
     loop {
         let at = ("iam-revocation".to_owned(), "epoch".to_owned());
@@ -75,7 +75,7 @@ pub(crate) async fn tell_revocation(mesh: &Mesh) {
             Err(_) if mesh.stopping().is_cancelled() => return,
             Err(error) => {
                 tracing::warn!(%error, "a revocation waits to be told");
-                tokio::time::sleep(AGAIN).await;
+                tokio::time::sleep(RETRY_DELAY).await;
             }
         }
     }

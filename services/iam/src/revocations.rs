@@ -4,18 +4,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tg_mesh::{Mesh, OwnedStore};
+use tg_mesh::{LeasedStore, Mesh};
 use tokio::sync::Notify;
 
 use crate::cached::CachedDirectory;
 use crate::remote;
 
 /// Pause while the store is not open yet, and after a failure.
-const AGAIN: Duration = Duration::from_secs(1);
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// Tells of a revocation until it worked, and notes that. A process that stops leaves it to the next. The store is not
 /// held meanwhile: it must be free to go.
-pub(crate) async fn tell(mesh: &Mesh, store: &OwnedStore<CachedDirectory>, revocation: i64) {
+pub(crate) async fn tell(mesh: &Mesh, store: &LeasedStore<CachedDirectory>, revocation: i64) {
     remote::tell_revocation(mesh).await;
     if mesh.stopping().is_cancelled() {
         return;
@@ -29,7 +29,7 @@ pub(crate) async fn tell(mesh: &Mesh, store: &OwnedStore<CachedDirectory>, revoc
 }
 
 /// Runs as long as the process: whenever it has `opened` the store, tells what is left.
-pub(crate) async fn run(mesh: Mesh, store: Arc<OwnedStore<CachedDirectory>>, opened: Arc<Notify>) {
+pub(crate) async fn run(mesh: Mesh, store: Arc<LeasedStore<CachedDirectory>>, opened: Arc<Notify>) {
     loop {
         tokio::select! {
             () = opened.notified() => {}
@@ -37,7 +37,7 @@ pub(crate) async fn run(mesh: Mesh, store: Arc<OwnedStore<CachedDirectory>>, ope
         }
         while !take_up(&mesh, &store).await {
             tokio::select! {
-                () = tokio::time::sleep(AGAIN) => {}
+                () = tokio::time::sleep(RETRY_DELAY) => {}
                 () = mesh.stopping().cancelled() => return,
             }
         }
@@ -45,7 +45,7 @@ pub(crate) async fn run(mesh: Mesh, store: Arc<OwnedStore<CachedDirectory>>, ope
 }
 
 /// Tells what is left. `false` if that is not known yet.
-async fn take_up(mesh: &Mesh, store: &OwnedStore<CachedDirectory>) -> bool {
+async fn take_up(mesh: &Mesh, store: &LeasedStore<CachedDirectory>) -> bool {
     let Some(directory) = store.opened() else {
         return false;
     };

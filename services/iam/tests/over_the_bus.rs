@@ -105,15 +105,15 @@ struct System {
     dir: Arc<tempfile::TempDir>,
 }
 
-async fn start(place: &Place, regime: AuthMode) -> System {
+async fn start(place: &Place, auth_mode: AuthMode) -> System {
     let dir = Arc::new(tempfile::tempdir().unwrap());
-    start_in(place, dir, regime, Shared::default()).await
+    start_in(place, dir, auth_mode, Shared::default()).await
 }
 
 async fn start_in(
     place: &Place,
     dir: Arc<tempfile::TempDir>,
-    regime: AuthMode,
+    auth_mode: AuthMode,
     world: Shared,
 ) -> System {
     let mesh = Host::start(place.connect().await, MeshOptions::default())
@@ -133,7 +133,7 @@ async fn start_in(
     .await
     .unwrap();
     let options = tg_iam::Options {
-        regime,
+        auth_mode,
         data_dir: dir.path().to_owned(),
         ..tg_iam::Options::default()
     };
@@ -329,7 +329,79 @@ async fn a_restoration_that_fails_leaves_nothing_of_its_own_and_all_of_others(pl
     up.mesh.stop(Duration::from_secs(1)).await;
 }
 
+/// A deletion that ended in configuration and not here: users and keys of the old one are not those of the new.
+async fn what_a_cut_deletion_left_is_not_of_the_next_workspace_of_the_name(place: Place) {
+    let up = start(&place, AuthMode::Iam).await;
+    let rows = up.world.lock().rows.clone();
+    let registry = "__workspaces__";
+    let row = |generation: i64| format!(r#"{{"enabled":true,"generation":{generation}}}"#);
+    let stone = |generation: i64| {
+        format!(r#"{{"generation":{generation},"deleted-at":1,"purge-after":9000000000000}}"#)
+    };
+    let known = async |rows_of: &[(&str, &str, Option<&str>)]| {
+        rows.apply_all(&up.mesh, registry, rows_of).await;
+    };
+    let from_here = IamRequest {
+        client_ip: "127.0.0.1".into(),
+        ..op("bootstrap")
+    };
+    up.ask(from_here).await.unwrap();
+    let create_user = |name: &str| IamRequest {
+        workspace: "acme".into(),
+        user: Some(UserInput {
+            username: name.into(),
+            roles: vec!["reader".into()],
+            ..UserInput::default()
+        }),
+        ..op("create-user")
+    };
+    // An older one of the name has ended; the stand-in for the config service gives no generations by itself.
+    known(&[
+        ("store", "identity", Some("x")),
+        ("tombstone", "acme", Some(&stone(4))),
+    ])
+    .await;
+    up.workspace("create-workspace", "acme").await.unwrap();
+    known(&[("workspace", "acme", Some(&row(5)))]).await;
+    up.ask(create_user("rita")).await.unwrap();
+    let users = async || {
+        let listed = up.ask(op("list-users")).await.unwrap().users;
+        let of_acme = listed
+            .into_iter()
+            .filter(|one| one.default_workspace == "acme");
+        of_acme.map(|one| one.username).collect::<Vec<_>>()
+    };
+    assert_eq!(users().await, ["rita"]);
+    // It is seen in its generation by then, which the tombstone is not of.
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    assert_eq!(users().await, ["rita"]);
+
+    known(&[
+        ("workspace", "acme", None),
+        ("tombstone", "acme", Some(&stone(5))),
+    ])
+    .await;
+    up.workspace("create-workspace", "acme").await.unwrap();
+    known(&[("workspace", "acme", Some(&row(6)))]).await;
+    assert_eq!(users().await, [""; 0]);
+    up.ask(create_user("rita")).await.unwrap();
+    assert_eq!(users().await, ["rita"]);
+
+    // Nobody makes another: what is left goes all the same.
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    known(&[
+        ("workspace", "acme", None),
+        ("tombstone", "acme", Some(&stone(6))),
+    ])
+    .await;
+    until(async || users().await.is_empty()).await;
+    let error = up.workspace("get-workspace", "acme").await.unwrap_err();
+    assert_eq!(error.kind, "not-found");
+    up.mesh.stop(Duration::from_secs(1)).await;
+}
+
 tg_testkit::on_both_buses!(
+    what_a_cut_deletion_left_is_not_of_the_next_workspace_of_the_name,
     a_key_opens_its_workspace_until_that_is_deleted_with_all_that_runs_in_it,
     without_users_workspaces_still_come_and_go,
     a_revocation_that_was_not_told_is_told_by_the_next_process,

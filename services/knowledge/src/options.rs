@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use tg_storage::Durability;
 
+use crate::engine::quota::Quota;
+
 /// Questions in progress in one workspace: an import puts many records side by side.
 pub(crate) const QUESTIONS: usize = 128;
 /// Records of a flow being kept: they share commits.
@@ -12,11 +14,28 @@ pub(crate) const RECORDS: usize = 128;
 /// Longest pause between two looks for what was deleted.
 pub(crate) const LOOK: Duration = Duration::from_secs(60);
 
-/// Options of the knowledge cores.
-#[derive(Debug, Clone, Default)]
-pub struct Options {
-    /// Directory of the service's file.
-    pub data_dir: PathBuf,
-    /// How hard a commit is.
-    pub durability: Durability,
+tg_settings::options! {
+    /// Options of the knowledge cores.
+    pub struct Options {
+        /// Knowledge cores of one workspace at most.
+        workspace_cores: u64 = Quota::USUAL.cores, Whole(1..=1 << 40);
+        /// What the knowledge cores of one workspace hold at most, in MiB.
+        workspace_mb: u64 = Quota::USUAL.bytes >> 20, Whole(1..=1 << 30);
+    }
+    given {
+        /// Directory of the service's file.
+        data_dir: PathBuf,
+        /// How hard a commit is.
+        durability: Durability,
+    }
+}
+
+impl Options {
+    /// What a workspace may keep.
+    pub(crate) fn quota(&self) -> Quota {
+        Quota {
+            cores: self.workspace_cores,
+            bytes: self.workspace_mb << 20,
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tg_collections::reaper;
-use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
+use tg_mesh::{LeasedStore, Mesh, Processor, TaskKind};
 use tg_schemas::processors::{kg_store, knowledge};
 use tokio::sync::Notify;
 
@@ -21,9 +21,9 @@ const STORE: &str = "knowledge";
 /// when this process becomes its owner. Also starts the tasks that purge what was deleted.
 pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     let file = options.data_dir.join(FILE);
-    let opened = file.clone();
-    let open = move || SqliteCores::open(&opened, options.durability);
-    let store = OwnedStore::blocking(STORE, open);
+    let (opened, quota) = (file.clone(), options.quota());
+    let open = move || SqliteCores::open(&opened, options.durability, quota);
+    let store = LeasedStore::blocking(STORE, open);
     store.kept_in(file);
     let wake = Arc::new(Notify::new());
     let purge = purge::run(mesh.clone(), store.clone(), wake.clone());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tg_mesh::{Mesh, OwnedStore};
+use tg_mesh::{LeasedStore, Mesh};
 use tokio::sync::Notify;
 
 use crate::options::LOOK;
@@ -11,7 +11,7 @@ use crate::store::{CoreStore, KnowledgeStore};
 /// Runs until the process stops.
 pub(crate) async fn run<S: KnowledgeStore>(
     mesh: Mesh,
-    store: Arc<OwnedStore<S>>,
+    store: Arc<LeasedStore<S>>,
     wake: Arc<Notify>,
 ) {
     loop {

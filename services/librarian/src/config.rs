@@ -14,7 +14,7 @@ use crate::engine::flow::Flow;
 use crate::engine::readers::{self, Place, Row, Wiring};
 
 /// How long a question to the config service may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 /// How long the view may take to show a change.
 const SHOWN: Duration = Duration::from_secs(2);
 
@@ -28,7 +28,7 @@ impl<'a> Config<'a> {
     pub(crate) fn new(mesh: &Mesh, workspace: &'a WorkspaceId) -> Self {
         let config = tg_clients::config::Config::of_workspace(mesh, workspace);
         Self {
-            config: config.patient(PATIENCE),
+            config: config.patient(TIMEOUT),
             workspace,
         }
     }

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tg_mesh::deadline::now_millis;
-use tg_mesh::{Mesh, OwnedStore};
+use tg_mesh::clock;
+use tg_mesh::{LeasedStore, Mesh};
 use tg_schemas::Error;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -16,19 +16,19 @@ use crate::librarian::Librarian;
 /// Longest pause between two rounds.
 const LOOK: Duration = Duration::from_secs(15);
 /// Pause when something could not be done, and while the library is not this process's.
-const AGAIN: Duration = Duration::from_secs(1);
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// Pause between two tidyings.
 const TIDY: Duration = Duration::from_secs(300);
 
 /// Runs as long as the process, and works while the library is its own.
-pub(crate) async fn run(mesh: Mesh, store: Arc<OwnedStore<Librarian>>, wake: Arc<Notify>) {
+pub(crate) async fn run(mesh: Mesh, store: Arc<LeasedStore<Librarian>>, wake: Arc<Notify>) {
     let mut changes = mesh.config().changes();
     loop {
         changes.borrow_and_update();
         // Not held while nothing is done: the store must be free to go.
         let pause = match store.opened() {
             Some(librarian) => librarian.round(&mesh).await,
-            None => AGAIN,
+            None => RETRY_DELAY,
         };
         tokio::select! {
             () = wake.notified() => {}
@@ -44,10 +44,10 @@ impl Librarian {
         let mut pause = LOOK;
         let mut note = |what: &str, outcome: Result<bool, Error>| match outcome {
             Ok(false) => {}
-            Ok(true) => pause = AGAIN,
+            Ok(true) => pause = RETRY_DELAY,
             Err(error) => {
                 tracing::debug!(%error, what, "not done yet");
-                pause = AGAIN;
+                pause = RETRY_DELAY;
             }
         };
         note("runs", self.follow(mesh).await.map(|()| false));
@@ -67,7 +67,7 @@ impl Librarian {
             self.chores.lock().orphans = true;
         }
         if tidied.is_none_or(|last| last.elapsed() >= TIDY) {
-            let now = i64::try_from(now_millis()).unwrap_or(i64::MAX);
+            let now = clock::millis();
             self.library.tidy(now).await?;
             self.chores.lock().tidied = Some(Instant::now());
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tg_collections::reaper;
 use tg_mesh::leased_store::off_runtime;
-use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
+use tg_mesh::{LeasedStore, Mesh, Processor, TaskKind};
 use tg_schemas::processors::librarian;
 use tg_storage::StorageError;
 use tg_storage::blob::BlobStore;
@@ -36,7 +36,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     let (durability, quota) = (options.durability, options.quota());
     let wake = Arc::new(Notify::new());
     let told = wake.clone();
-    let store = OwnedStore::new(PROCESSOR, move || {
+    let store = LeasedStore::new(PROCESSOR, move || {
         let (rows, content, wake) = (rows.clone(), content.clone(), told.clone());
         async move {
             let open = move || {

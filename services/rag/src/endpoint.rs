@@ -50,7 +50,7 @@ impl Dialect {
     }
 
     /// Places and scores.
-    fn read(self, answer: &Value) -> Option<Vec<(usize, f64)>> {
+    pub(crate) fn read(self, answer: &Value) -> Option<Vec<(usize, f64)>> {
         let (list, score) = match self {
             Self::Cohere => (answer.get("results")?, "relevance_score"),
             Self::Tei => (answer, "score"),

@@ -17,6 +17,8 @@ mod ask;
 mod endpoint;
 pub mod engine;
 mod error;
+#[cfg(test)]
+mod fuzz;
 mod handlers;
 mod options;
 mod processors;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tg_collections::{Dropper, Retractor, reaper};
-use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
+use tg_mesh::{LeasedStore, Mesh, Processor, TaskKind};
 use tg_schemas::processors::{rows_query, rows_write};
 use tg_schemas::table::TABLE;
 
@@ -21,10 +21,10 @@ const STORE: &str = "rows";
 /// file alone. Also starts the task that removes what was dropped.
 pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     let file = options.data_dir.join(FILE);
-    let (durability, most) = (options.durability, options.workspace_rows);
+    let (durability, quota) = (options.durability, options.quota());
     let opened = file.clone();
-    let store = OwnedStore::blocking(STORE, move || {
-        Ok::<_, tg_storage::StorageError>(SqliteRows::open(&opened, durability)?.holding(most))
+    let store = LeasedStore::blocking(STORE, move || {
+        Ok::<_, tg_storage::StorageError>(SqliteRows::open(&opened, durability)?.holding(quota))
     });
     store.kept_in(file);
     mesh.spawn(

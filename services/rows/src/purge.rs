@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tg_mesh::{Mesh, OwnedStore};
+use tg_mesh::{LeasedStore, Mesh};
 
 use crate::error::RowsError;
 use crate::store::RowStore;
@@ -12,7 +12,7 @@ use crate::store::RowStore;
 const EVERY: Duration = Duration::from_secs(5);
 
 /// Runs until the process stops.
-pub(crate) async fn run<S: RowStore>(mesh: Mesh, store: Arc<OwnedStore<S>>) {
+pub(crate) async fn run<S: RowStore>(mesh: Mesh, store: Arc<LeasedStore<S>>) {
     while !mesh.stopping().is_cancelled() {
         tokio::select! {
             () = mesh.stopping().cancelled() => return,

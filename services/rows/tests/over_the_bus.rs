@@ -1,7 +1,7 @@
 //! Rows over the bus: written as records, asked with GraphQL, forgotten by chunk and by collection.
 
 use std::collections::BTreeMap;
-use tg_runs::RunId;
+use tg_runs::JobId;
 
 use serde_json::{Value, json};
 use tg_schemas::msg::{
@@ -95,7 +95,7 @@ impl System {
 
 async fn rows_are_stored_asked_for_and_taken_back(place: Place) {
     let system = start(&place, Config::new()).await;
-    let run = RunId::new(3, "default", "p");
+    let run = JobId::new(3, "default", "p");
     let record = object(
         "urn:chunk:1:cities",
         "docs",
@@ -210,7 +210,7 @@ async fn a_late_retraction_meets_nothing_of_the_next_life(place: Place) {
     let rows = Config::new();
     rows.collection("docs", 3);
     let system = start(&place, rows).await;
-    let run = |incarnation| RunId::new(incarnation, "default", "p");
+    let run = |incarnation| JobId::new(incarnation, "default", "p");
     let values: &[&[(&str, &str)]] = &[&[("id", "1"), ("name", "Rome")]];
     let record = object("urn:chunk:1:cities", "docs", values);
     system

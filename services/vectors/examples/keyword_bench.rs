@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tg_collections::CollectionStore;
 use tg_storage::Durability;
-use tg_vectors::{ChunkText, CollectionKey, KeywordStore, SqliteKeywords, WriteKind};
+use tg_vectors::{ChunkText, CollectionKey, KeywordStore, Quota, SqliteKeywords, WriteKind};
 
 const WRITERS: usize = 256;
 const SEARCHES: usize = 100;
@@ -32,7 +32,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     );
     let dir = tempfile::tempdir()?;
     let path = dir.path().join("keywords.sqlite");
-    let index = Arc::new(SqliteKeywords::open(&path, durability)?);
+    let index = Arc::new(SqliteKeywords::open(&path, durability, Quota::default())?);
     let key = CollectionKey::new("bench", "default");
     let started = Instant::now();
     let mut bytes = 0;

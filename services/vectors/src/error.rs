@@ -46,6 +46,12 @@ pub enum VectorError {
         /// Dimension of the request.
         given: usize,
     },
+    /// The workspace's quota of vectors is used up.
+    #[error("the collections of this workspace may hold at most {0} vectors")]
+    PointQuota(u64),
+    /// The workspace's quota of indexed chunks is used up.
+    #[error("the keyword index of this workspace may hold at most {0} chunks")]
+    KeywordQuota(u64),
     /// The file failed; nothing of the change was kept.
     #[error(transparent)]
     Storage(#[from] StorageError),
@@ -72,6 +78,7 @@ impl From<VectorError> for Error {
             VectorError::OtherModel { .. } | VectorError::OtherDimension { .. } => {
                 ErrorCode::Conflict
             }
+            VectorError::PointQuota(_) | VectorError::KeywordQuota(_) => ErrorCode::TooLarge,
             VectorError::Closed => ErrorCode::Unavailable,
         };
         Error::new(code, error.to_string())

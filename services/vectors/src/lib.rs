@@ -18,6 +18,7 @@ pub mod store;
 
 pub use engine::kind::Kind;
 pub use engine::point::{Condition, Facets, MAX_DIMENSION, Point, Subject, check_vector};
+pub use engine::quota::Quota;
 pub use error::VectorError;
 pub use options::{Limits, Options};
 pub use processors::processors;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tg_collections::{Dropper, Retractor, reaper};
-use tg_mesh::{Mesh, OwnedStore, Processor, TaskKind};
+use tg_mesh::{LeasedStore, Mesh, Processor, TaskKind};
 use tg_schemas::processors::{
     ProcessorSpec, doc_embeddings_query, doc_embeddings_write, graph_embeddings_query,
     graph_embeddings_write, kw_index, row_embeddings_query, row_embeddings_write,
@@ -28,11 +28,11 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     let (durability, limits, data_dir) = (options.durability, options.limits(), options.data_dir);
     let file = data_dir.join(VECTORS);
     let open = move || SqlitePoints::open(&file, durability, limits);
-    let vectors = OwnedStore::blocking("vectors", open);
+    let vectors = LeasedStore::blocking("vectors", open);
     vectors.kept_in(data_dir.join(VECTORS));
     let file = data_dir.join(KEYWORDS);
-    let open = move || SqliteKeywords::open(&file, durability);
-    let words = OwnedStore::blocking("keywords", open);
+    let open = move || SqliteKeywords::open(&file, durability, limits.quota);
+    let words = LeasedStore::blocking("keywords", open);
     words.kept_in(data_dir.join(KEYWORDS));
     let vectors_reaper = reaper::run(mesh.clone(), "vectors", vectors.clone());
     mesh.spawn(TaskKind::Background, vectors_reaper);

@@ -4,6 +4,7 @@
 //! Every tool has a test of its own on a small sample, so that a rule that finds nothing finds nothing because
 //! there is nothing.
 
+pub mod bans;
 pub mod functions;
 pub mod imports;
 pub mod licence;

@@ -98,7 +98,7 @@ impl Command for ListCollections {
         if !self.tags.is_empty() {
             request["tag_filter"] = json!(self.tags);
         }
-        let reply = session.http()?.service(SERVICE, request).await?;
+        let reply = session.http()?.all(SERVICE, request).await?;
         let collections = list(&reply, "collections");
         session
             .out

@@ -132,7 +132,7 @@ impl Command for ListConfigItems {
 
     async fn run(self, session: &mut Session) -> Result<()> {
         let request = json!({"operation": "list", "type": self.kind});
-        let reply = session.http()?.service("config", request).await?;
+        let reply = session.http()?.all("config", request).await?;
         let keys = texts(&reply, "directory");
         if self.format == Format::Json || session.out.is_json() {
             return session.out.line(Value::from(keys).to_string());

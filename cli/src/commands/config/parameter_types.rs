@@ -40,10 +40,7 @@ impl Command for ShowParameterTypes {
             Some(name) => vec![name.clone()],
             None => {
                 let request = json!({"operation": "list", "type": "parameter-type"});
-                texts(
-                    &socket.ask(&Call::global("config", request)).await?,
-                    "directory",
-                )
+                texts(&socket.all("config", request).await?, "directory")
             }
         };
         let calls: Vec<Call> = names

@@ -50,7 +50,7 @@ impl Command for ExportWorkspaceConfig {
 
     async fn run(self, session: &mut Session) -> Result<()> {
         let request = json!({"operation": "config"});
-        let reply = session.http()?.service("config", request).await?;
+        let reply = session.http()?.all("config", request).await?;
         let Some(Value::Object(config)) = reply.get("config") else {
             return Err(Error::Protocol("no config in the reply".to_owned()));
         };

@@ -32,7 +32,7 @@ impl<K: Kind> Command for Show<K> {
 
     async fn run(self, session: &mut Session) -> Result<()> {
         let request = json!({"operation": K::LIST});
-        let reply = session.http()?.service(SERVICE, request).await?;
+        let reply = session.http()?.all(SERVICE, request).await?;
         if reply.get("ids").is_none() {
             return Err(Error::Protocol("no ids in the reply".to_owned()));
         }

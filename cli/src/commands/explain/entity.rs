@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use tg_schemas::{Term, Triple};
 
 /// Namespace of the trace vocabulary.
-pub(crate) const TG: &str = "https://trustgraph.ai/ns/";
+pub(crate) const TG: &str = tg_schemas::vocabulary::tg::NAMESPACE;
 /// Namespace of PROV.
-pub(crate) const PROV: &str = "http://www.w3.org/ns/prov#";
-const RDF_TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
+pub(crate) const PROV: &str = tg_schemas::vocabulary::prov::NAMESPACE;
+const RDF_TYPE: &str = tg_schemas::vocabulary::rdf::TYPE;
 
 /// What an entity is. The order decides when an entity has several types, and how siblings are
 /// sorted.

@@ -8,6 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
+use tg_schemas::vocabulary::{dcterms, rdf, rdfs, tg};
 use tg_schemas::{Term, Triple};
 
 use super::entity::PROV;
@@ -20,10 +21,10 @@ use crate::layout::cut;
 use crate::registry::Command;
 use crate::session::Session;
 
-const TG: &str = "https://trustgraph.ai/ns/";
-const TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
-const LABEL: &str = "http://www.w3.org/2000/01/rdf-schema#label";
-const DC: &str = "http://purl.org/dc/terms/";
+const TG: &str = tg::NAMESPACE;
+const TYPE: &str = rdf::TYPE;
+const LABEL: &str = rdfs::LABEL;
+const DC: &str = dcterms::NAMESPACE;
 
 /// More than any sensible document has.
 const MOST: usize = 100_000;

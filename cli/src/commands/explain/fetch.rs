@@ -17,9 +17,9 @@ use crate::fields::text;
 use crate::session::Session;
 
 /// The graph that holds traces.
-pub(super) const RETRIEVAL: &str = "urn:graph:retrieval";
+pub(super) const RETRIEVAL: &str = tg_schemas::vocabulary::RETRIEVAL_GRAPH;
 /// The graph that holds where facts come from.
-pub(super) const SOURCE: &str = "urn:graph:source";
+pub(super) const SOURCE: &str = tg_schemas::vocabulary::SOURCE_GRAPH;
 /// More entities than any sensible trace has.
 const MAX_ENTITIES: usize = 5000;
 /// What is stored may lag behind what was said by moments.

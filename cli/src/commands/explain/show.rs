@@ -109,7 +109,7 @@ async fn labels(
             // Labels may be in any graph.
             let pattern = Pattern {
                 s: Some(Term::iri(iri)),
-                p: Some(Term::iri("http://www.w3.org/2000/01/rdf-schema#label")),
+                p: Some(Term::iri(tg_schemas::vocabulary::rdfs::LABEL)),
                 g: None,
                 ..place.pattern("", 1)
             };

@@ -168,7 +168,7 @@ mod tests {
     const ROOT: &str = "urn:trustgraph:agent:1";
 
     fn entity(iri: &str, class: &str) -> (String, Entity) {
-        let kind = Term::iri("http://www.w3.org/1999/02/22-rdf-syntax-ns#type");
+        let kind = Term::iri(tg_schemas::vocabulary::rdf::TYPE);
         let triple = Triple::new(Term::iri(iri), kind, Term::iri(format!("{TG}{class}")));
         (iri.to_owned(), Entity::read(iri, &[triple]).expect("read"))
     }

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use clap::Args;
 use serde_json::{Value, json};
+use tg_schemas::vocabulary::rdf;
 use tg_schemas::{Term, Triple};
 
 use super::entity::{Entity, Kind, PROV, TG};
@@ -24,7 +25,6 @@ use crate::session::Session;
 
 /// Steps from a chunk up to its document at most.
 const MAX_HOPS: usize = 10;
-const RDF_TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 
 /// Arguments of `tg verify-trace`.
 #[derive(Debug, Args)]
@@ -249,7 +249,7 @@ impl Way<'_> {
     async fn document(&mut self, iri: &str) -> Result<()> {
         let pattern = Pattern {
             s: Some(Term::iri(iri)),
-            p: Some(Term::iri(RDF_TYPE)),
+            p: Some(Term::iri(rdf::TYPE)),
             o: Some(Term::iri(format!("{TG}Document"))),
             g: None,
             ..self.place.pattern("", 1)

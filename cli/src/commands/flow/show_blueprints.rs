@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{blueprints, parameter_types, parameters};
 use crate::args::{Common, Options};
-use crate::client::{Call, Result};
+use crate::client::Result;
 use crate::fields::{text, texts};
 use crate::layout::record;
 use crate::registry::Command;
@@ -31,7 +31,7 @@ impl Command for ShowFlowBlueprints {
     async fn run(self, session: &mut Session) -> Result<()> {
         let mut socket = session.socket().await?;
         let request = json!({"operation": "list-blueprints"});
-        let reply = socket.ask(&Call::global("flow", request)).await?;
+        let reply = socket.all("flow", request).await?;
         let names = texts(&reply, "blueprint-names");
         let blueprints = blueprints(&mut socket, &names).await?;
         let types = parameter_types(&mut socket, blueprints.values()).await?;

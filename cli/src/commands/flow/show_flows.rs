@@ -47,19 +47,10 @@ struct View {
 
 async fn fetch(session: &Session) -> Result<View> {
     let mut socket = session.socket().await?;
-    let first = [
-        Call::global(
-            "config",
-            json!({"operation": "list", "type": "interface-description"}),
-        ),
-        Call::global("flow", json!({"operation": "list-flows"})),
-    ];
-    let mut replies = socket.ask_all(&first).await?.into_iter();
-    let interface_names = texts(
-        &replies.next().transpose()?.unwrap_or_default(),
-        "directory",
-    );
-    let flow_ids = texts(&replies.next().transpose()?.unwrap_or_default(), "flow-ids");
+    let request = json!({"operation": "list", "type": "interface-description"});
+    let interface_names = texts(&socket.all("config", request).await?, "directory");
+    let request = json!({"operation": "list-flows"});
+    let flow_ids = texts(&socket.all("flow", request).await?, "flow-ids");
 
     let calls: Vec<Call> = interface_names
         .iter()

@@ -25,7 +25,7 @@ const AHEAD: usize = 4;
 /// Subjects whose types are remembered; those after go without.
 const TYPED: usize = 1_000_000;
 
-const TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
+const TYPE: &str = tg_schemas::vocabulary::rdf::TYPE;
 
 /// What the files are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -13,6 +13,7 @@ use clap::Args;
 use indicatif::ProgressBar;
 use oxigraph::io::{RdfFormat, RdfParser};
 use serde_json::{Value, json};
+use tg_provider_http::{Again, Backoff};
 use tg_schemas::Triple;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -102,6 +103,14 @@ impl Loader<'_> {
         Ok(loaded)
     }
 
+    fn backoff(&self) -> Backoff {
+        Backoff {
+            attempts: self.retries.saturating_add(1),
+            base: Duration::from_secs(2),
+            cap: Duration::from_secs(32),
+        }
+    }
+
     async fn load(&self, session: &mut Session, file: &Path) -> Result<(u64, Marks)> {
         let mut attempt = 0;
         loop {
@@ -112,18 +121,18 @@ impl Loader<'_> {
             let again = matches!(&error, Error::Service { .. })
                 && error.code().is_some_and(is_passing)
                 || matches!(&error, Error::Unreachable { .. });
-            if !again || attempt == self.retries {
-                return Err(error);
-            }
+            let again = if again { Again::Soon } else { Again::Never };
             attempt += 1;
+            let pause = self.backoff().pause(again, attempt, Duration::MAX, 1.0);
+            let Some(pause) = pause else {
+                return Err(error);
+            };
             session.out.talk(format!(
                 "  {error}; attempt {} of {}",
                 attempt + 1,
                 self.retries + 1
             ));
-            session
-                .pause(Duration::from_secs(1 << attempt.min(5)))
-                .await?;
+            session.pause(pause).await?;
         }
     }
 

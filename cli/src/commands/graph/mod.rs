@@ -1,5 +1,7 @@
 //! The knowledge graph: patterns, SPARQL, Turtle in and out.
 
+#[cfg(test)]
+mod fuzz;
 pub mod load_knowledge;
 pub mod load_turtle;
 pub mod query;

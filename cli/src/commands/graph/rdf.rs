@@ -10,11 +10,10 @@ use oxigraph::model::{
     Triple as OxTriple,
 };
 use sha2::{Digest, Sha256};
+use tg_schemas::vocabulary::xsd;
 use tg_schemas::{Term, Triple};
 
 use crate::client::{Error, Result};
-
-const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
 
 /// Gives blank nodes labels that are the same each time the same file is loaded for the same
 /// document, and differ from those of any other file.
@@ -86,7 +85,7 @@ fn from_term(term: OxTerm, labels: &mut Labels) -> Term {
 fn from_literal(literal: &Literal) -> Term {
     let language = literal.language().unwrap_or_default().to_owned();
     let datatype = match literal.datatype().as_str() {
-        XSD_STRING => String::new(),
+        xsd::STRING => String::new(),
         _ if !language.is_empty() => String::new(),
         datatype => datatype.to_owned(),
     };

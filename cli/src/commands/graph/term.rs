@@ -1,8 +1,12 @@
 //! Terms on the command line: reading what the user typed, showing what the graph holds.
 
+use tg_schemas::vocabulary::xsd;
 use tg_schemas::{Term, Triple};
 
 use crate::client::{Error, Result};
+
+/// How deep quoted triples may stand in each other; they are read by recursion.
+const DEEPEST: usize = 64;
 
 /// What a term is meant to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -18,6 +22,11 @@ pub(super) enum TermKind {
 /// A term as typed: a quoted triple in `<<…>>`, an IRI by its scheme or in angle brackets, else a
 /// literal; `kind` overrides the guess.
 pub(super) fn read(text: &str, kind: Option<TermKind>) -> Result<Term> {
+    read_nested(text, kind, 0)
+}
+
+/// A term inside so many quoted triples.
+fn read_nested(text: &str, kind: Option<TermKind>, depth: usize) -> Result<Term> {
     let quoted = text.starts_with("<<") && text.ends_with(">>") && text.len() >= 4;
     match kind {
         Some(TermKind::Iri) => {
@@ -28,7 +37,10 @@ pub(super) fn read(text: &str, kind: Option<TermKind>) -> Result<Term> {
         }
         Some(TermKind::Literal) => Ok(Term::literal(unquote(text))),
         Some(TermKind::Triple) if !quoted => read_json(text),
-        _ if quoted => read_quoted(&text[2..text.len() - 2]),
+        _ if quoted && depth == DEEPEST => Err(Error::Usage(format!(
+            "quoted triples are nested more than {DEEPEST} deep"
+        ))),
+        _ if quoted => read_quoted(&text[2..text.len() - 2], depth + 1),
         _ => match Term::guess(text) {
             Term::Literal { value, .. } => Ok(read_literal(&value)),
             term => Ok(term),
@@ -76,7 +88,7 @@ fn read_json(text: &str) -> Result<Term> {
     Ok(Term::Quoted(Box::new(triple)))
 }
 
-fn read_quoted(inner: &str) -> Result<Term> {
+fn read_quoted(inner: &str, depth: usize) -> Result<Term> {
     let inner = inner.trim();
     let inner = inner
         .strip_prefix('(')
@@ -90,9 +102,9 @@ fn read_quoted(inner: &str) -> Result<Term> {
         )));
     };
     Ok(Term::Quoted(Box::new(Triple::new(
-        read(s, None)?,
-        read(p, None)?,
-        read(o, None)?,
+        read_nested(s, None, depth)?,
+        read_nested(p, None, depth)?,
+        read_nested(o, None, depth)?,
     ))))
 }
 
@@ -142,7 +154,7 @@ pub(super) fn refine(term: Term, datatype: Option<&str>, language: Option<&str>)
 
 fn expand(datatype: &str) -> String {
     match datatype.strip_prefix("xsd:") {
-        Some(name) => format!("http://www.w3.org/2001/XMLSchema#{name}"),
+        Some(name) => format!("{}{name}", xsd::NAMESPACE),
         None => datatype.trim_matches(['<', '>']).to_owned(),
     }
 }
@@ -216,6 +228,14 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn quoted_triples_are_nested_to_a_bound() {
+        let nested = |depth: usize| format!("{}x{}", "<<a b ".repeat(depth), ">>".repeat(depth));
+        assert!(read(&nested(DEEPEST), None).is_ok());
+        let error = read(&nested(DEEPEST + 1), None).unwrap_err();
+        assert!(error.to_string().contains("nested more than 64 deep"));
+    }
 
     #[test]
     fn the_form_of_a_term_is_guessed() {

@@ -8,6 +8,7 @@ use clap::Args;
 use oxigraph::io::{RdfFormat, RdfSerializer, WriterQuadSerializer};
 use serde_json::Value;
 use tg_schemas::Triple;
+use tg_schemas::vocabulary::{prov, rdf, rdfs, schema, skos, tg, xsd};
 
 use super::rdf::to_triple;
 use super::{Pattern, each_batch, graph_option};
@@ -19,13 +20,13 @@ use crate::session::Session;
 
 /// Prefixes that make common IRIs short.
 const PREFIXES: &[(&str, &str)] = &[
-    ("rdf", "http://www.w3.org/1999/02/22-rdf-syntax-ns#"),
-    ("rdfs", "http://www.w3.org/2000/01/rdf-schema#"),
-    ("xsd", "http://www.w3.org/2001/XMLSchema#"),
-    ("prov", "http://www.w3.org/ns/prov#"),
-    ("skos", "http://www.w3.org/2004/02/skos/core#"),
-    ("schema", "https://schema.org/"),
-    ("tg", "https://trustgraph.ai/ns/"),
+    ("rdf", rdf::NAMESPACE),
+    ("rdfs", rdfs::NAMESPACE),
+    ("xsd", xsd::NAMESPACE),
+    ("prov", prov::NAMESPACE),
+    ("skos", skos::NAMESPACE),
+    ("schema", schema::NAMESPACE),
+    ("tg", tg::NAMESPACE),
 ];
 
 /// Arguments of `tg graph-to-turtle`.

@@ -99,7 +99,7 @@ impl Command for ListApiKeys {
         let request = json!({"operation": "list-api-keys", "user_id": self.user_id});
         let reply = session
             .http()?
-            .iam(in_workspace(request, self.workspace))
+            .all_iam(in_workspace(request, self.workspace))
             .await?;
         let keys = list(&reply, "api_keys");
         session.out.show(&Value::from(keys), || render(keys))

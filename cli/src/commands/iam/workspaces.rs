@@ -89,7 +89,8 @@ impl Command for ListMyWorkspaces {
 }
 
 async fn show_list(session: &mut Session, operation: &str) -> Result<()> {
-    let reply = session.http()?.iam(json!({"operation": operation})).await?;
+    let request = json!({"operation": operation});
+    let reply = session.http()?.all_iam(request).await?;
     let workspaces = list(&reply, "workspaces");
     session
         .out

@@ -1,12 +1,9 @@
-//! Listings of the library, page by page. Gateways that know no pages answer with everything at once.
+//! Listings of the library.
 
 use serde_json::{Value, json};
 
 use crate::client::{Http, Result};
-use crate::fields::{list, text};
-
-/// Most entries of a page.
-const PAGE: u64 = 1000;
+use crate::fields::list;
 
 /// All documents of the library; with their parts and with answers if asked for.
 pub async fn documents(http: &Http, include_children: bool) -> Result<Vec<Value>> {
@@ -20,16 +17,7 @@ pub async fn processings(http: &Http) -> Result<Vec<Value>> {
     all(http, request, "processing-metadatas").await
 }
 
-async fn all(http: &Http, mut request: Value, entries: &str) -> Result<Vec<Value>> {
-    request["limit"] = json!(PAGE);
-    let mut found = Vec::new();
-    loop {
-        let reply = http.service("librarian", request.clone()).await?;
-        found.extend_from_slice(list(&reply, entries));
-        let next = text(&reply, "next");
-        if next.is_empty() || request["after"] == next {
-            return Ok(found);
-        }
-        request["after"] = json!(next);
-    }
+async fn all(http: &Http, request: Value, entries: &str) -> Result<Vec<Value>> {
+    let reply = http.all("librarian", request).await?;
+    Ok(list(&reply, entries).to_vec())
 }

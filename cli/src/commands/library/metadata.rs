@@ -1,13 +1,10 @@
 //! What is known of a document, as triples in the vocabulary of schema.org. Pure.
 
 use serde_json::Value;
+use tg_schemas::vocabulary::{made, rdf, rdfs, schema};
 use tg_schemas::{Term, Triple};
 
 use sha2::{Digest, Sha256};
-
-const SCHEMA: &str = "https://schema.org/";
-const RDF_TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
-const LABEL: &str = "http://www.w3.org/2000/01/rdf-schema#label";
 
 /// What the user said of a document.
 #[derive(Debug, Default, clap::Args)]
@@ -61,24 +58,24 @@ impl Known {
     /// The triples about a document, in the API form.
     pub(super) fn triples(&self, id: &str) -> Vec<Value> {
         let mut about = About::new(id);
-        about.link(RDF_TYPE, &schema("DigitalDocument"));
+        about.link(rdf::TYPE, &schema_term("DigitalDocument"));
         let texts = [
-            (LABEL.to_owned(), &self.name),
-            (schema("name"), &self.name),
-            (schema("description"), &self.description),
-            (schema("copyrightNotice"), &self.copyright_notice),
-            (schema("copyrightHolder"), &self.copyright_holder),
-            (schema("copyrightYear"), &self.copyright_year),
-            (schema("license"), &self.license),
+            (rdfs::LABEL.to_owned(), &self.name),
+            (schema_term("name"), &self.name),
+            (schema_term("description"), &self.description),
+            (schema_term("copyrightNotice"), &self.copyright_notice),
+            (schema_term("copyrightHolder"), &self.copyright_holder),
+            (schema_term("copyrightYear"), &self.copyright_year),
+            (schema_term("license"), &self.license),
         ];
         for (predicate, text) in texts {
             about.text(&predicate, text.as_deref());
         }
         for keyword in &self.keyword {
-            about.text(&schema("keywords"), Some(keyword));
+            about.text(&schema_term("keywords"), Some(keyword));
         }
         if let Some(url) = &self.document_url {
-            about.link(&schema("url"), url);
+            about.link(&schema_term("url"), url);
         }
         let mut triples = about.triples;
         if let Some(organization) = &self.publication_organization {
@@ -91,20 +88,20 @@ impl Known {
         let event = iri("pubev", format!("{id} {organization}").as_bytes());
         let publisher = iri("org", organization.as_bytes());
         let mut document = About::new(id);
-        document.link(&schema("publication"), &event);
+        document.link(&schema_term("publication"), &event);
         let mut publication = About::new(&event);
-        publication.link(RDF_TYPE, &schema("PublicationEvent"));
+        publication.link(rdf::TYPE, &schema_term("PublicationEvent"));
         publication.text(
-            &schema("description"),
+            &schema_term("description"),
             self.publication_description.as_deref(),
         );
-        publication.text(&schema("startDate"), self.publication_date.as_deref());
-        publication.text(&schema("endDate"), self.publication_date.as_deref());
-        publication.link(&schema("publishedBy"), &publisher);
+        publication.text(&schema_term("startDate"), self.publication_date.as_deref());
+        publication.text(&schema_term("endDate"), self.publication_date.as_deref());
+        publication.link(&schema_term("publishedBy"), &publisher);
         let mut name = About::new(&publisher);
-        name.link(RDF_TYPE, &schema("Organization"));
-        name.text(LABEL, Some(organization));
-        name.text(&schema("name"), Some(organization));
+        name.link(rdf::TYPE, &schema_term("Organization"));
+        name.text(rdfs::LABEL, Some(organization));
+        name.text(&schema_term("name"), Some(organization));
         [document.triples, publication.triples, name.triples].concat()
     }
 }
@@ -139,8 +136,8 @@ impl About {
     }
 }
 
-fn schema(name: &str) -> String {
-    format!("{SCHEMA}{name}")
+fn schema_term(name: &str) -> String {
+    format!("{}{name}", schema::NAMESPACE)
 }
 
 /// An IRI that is the same for the same content: every other digit of its hash, as a UUID.
@@ -156,7 +153,7 @@ pub(super) fn iri(kind: &str, content: &[u8]) -> String {
         &digits[16..20],
         &digits[20..],
     ];
-    format!("https://trustgraph.ai/{kind}/{}", parts.join("-"))
+    format!("{}{kind}/{}", made::LIBRARY, parts.join("-"))
 }
 
 #[cfg(test)]
@@ -187,7 +184,7 @@ mod tests {
                 .iter()
                 .any(|triple| triple["p"]["i"] == predicate && triple["o"] == object)
         };
-        assert!(says(LABEL, json!({"t": "l", "v": "A title"})));
+        assert!(says(rdfs::LABEL, json!({"t": "l", "v": "A title"})));
         assert!(says(
             "https://schema.org/keywords",
             json!({"t": "l", "v": "y"})

@@ -3,10 +3,10 @@
 use clap::{ArgGroup, Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
-use super::super::config::{get_item, put_item};
+use super::super::config::put_item;
 use crate::args::{Common, Options};
 use crate::client::{Error, Result};
-use crate::fields::{list, text, texts};
+use crate::fields::{list, text};
 use crate::layout::record;
 use crate::registry::Command;
 use crate::session::Session;
@@ -101,26 +101,24 @@ impl Command for ShowPrompts {
 
     async fn run(self, session: &mut Session) -> Result<()> {
         let http = session.http()?;
-        let system = get_item(&http, "prompt", "system").await?;
-        let system = system.map(|text| match serde_json::from_str(&text) {
-            Ok(Value::String(text)) => text,
-            _ => text,
-        });
-        let request = json!({"operation": "list", "type": "prompt"});
-        let mut keys = texts(&http.service("config", request).await?, "directory");
-        keys.retain(|key| key.starts_with("template."));
-        keys.sort();
-        let wanted: Vec<Value> = keys
+        let request = json!({"operation": "getvalues", "type": "prompt"});
+        let reply = http.all("config", request).await?;
+        let mut rows: Vec<(String, String)> = list(&reply, "values")
             .iter()
-            .map(|key| json!({"type": "prompt", "key": key}))
+            .map(|item| (text(item, "key"), text(item, "value")))
             .collect();
-        let request = json!({"operation": "get", "keys": wanted});
-        let reply = http.service("config", request).await?;
-        let mut templates = Map::new();
-        for item in list(&reply, "values") {
-            let id = text(item, "key").replacen("template.", "", 1);
-            let template = serde_json::from_str(&text(item, "value")).unwrap_or(Value::Null);
-            templates.insert(id, template);
+        rows.sort();
+        let (mut system, mut templates) = (None, Map::new());
+        for (key, value) in rows {
+            if key == "system" {
+                system = Some(match serde_json::from_str(&value) {
+                    Ok(Value::String(text)) => text,
+                    _ => value,
+                });
+            } else if let Some(id) = key.strip_prefix("template.") {
+                let template = serde_json::from_str(&value).unwrap_or(Value::Null);
+                templates.insert(id.to_owned(), template);
+            }
         }
         let shown = json!({"system": system, "templates": templates});
         session

@@ -74,7 +74,7 @@ impl Command for ShowTokenCosts {
 
     async fn run(self, session: &mut Session) -> Result<()> {
         let request = json!({"operation": "getvalues", "type": KIND});
-        let reply = session.http()?.service("config", request).await?;
+        let reply = session.http()?.all("config", request).await?;
         let models: Vec<Value> = list(&reply, "values").iter().map(price).collect();
         session
             .out

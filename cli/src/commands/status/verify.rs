@@ -148,22 +148,24 @@ impl Check {
                 at_least(count, min_processors, "processors run")
             }
             Self::Blueprints => {
-                let reply = ask(http, "flow", json!({"operation": "list-blueprints"})).await?;
+                let reply = http
+                    .all("flow", json!({"operation": "list-blueprints"}))
+                    .await?;
                 at_least(texts(&reply, "blueprint-names").len(), 1, "blueprints")
             }
             Self::Flows => {
-                let reply = ask(http, "flow", json!({"operation": "list-flows"})).await?;
+                let reply = http.all("flow", json!({"operation": "list-flows"})).await?;
                 at_least(texts(&reply, "flow-ids").len(), 0, "flows")
             }
             Self::Prompts => {
                 let request = json!({"operation": "list", "type": "prompt"});
-                let keys = texts(&ask(http, "config", request).await?, "directory");
+                let keys = texts(&http.all("config", request).await?, "directory");
                 let count = keys.iter().filter(|key| key.starts_with("template."));
                 at_least(count.count(), 1, "prompts")
             }
             Self::Library => {
                 let request = json!({"operation": "list-documents", "include-children": false});
-                let reply = ask(http, "librarian", request).await?;
+                let reply = http.all("librarian", request).await?;
                 at_least(list(&reply, "document-metadatas").len(), 0, "documents")
             }
             Self::Ui => match http.get_text("index.html", &[]).await?.0 {
@@ -172,10 +174,6 @@ impl Check {
             },
         })
     }
-}
-
-async fn ask(http: &Http, service: &str, request: Value) -> Result<Value> {
-    http.service(service, request).await
 }
 
 fn at_least(count: usize, min: usize, what: &str) -> Finding {

@@ -12,6 +12,8 @@ pub mod load;
 
 mod descriptor;
 mod diagnose;
+#[cfg(test)]
+mod fuzz;
 mod records;
 mod rows;
 mod transform;

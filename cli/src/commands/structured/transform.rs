@@ -6,6 +6,7 @@ use std::sync::Arc;
 use chrono::{NaiveDate, NaiveDateTime};
 use regex::Regex;
 use serde_json::Value;
+use tg_schemas::table::{Kind, Misfit, Value as Typed};
 
 use super::records::{Fields, find};
 
@@ -80,8 +81,8 @@ impl Transform {
             Self::Upper => Some(text.to_uppercase()),
             Self::Lower => Some(text.to_lowercase()),
             Self::TitleCase => Some(title_case(&text)),
-            Self::Int => read(&text, whole)?,
-            Self::Float => read(&text, number)?,
+            Self::Int => read(&text, |text| of_kind(Kind::Integer, text))?,
+            Self::Float => read(&text, |text| of_kind(Kind::Float, text))?,
             Self::Bool => read(&text, truth)?,
             Self::Date(format, timed) => read(&text, |text| date(text, format, *timed))?,
             Self::Lookup {
@@ -123,7 +124,7 @@ pub(super) fn short(text: &str) -> String {
 }
 
 /// Blank is no value.
-fn read(text: &str, reader: impl Fn(&str) -> Result<String, &'static str>) -> Result<Cell, String> {
+fn read(text: &str, reader: impl Fn(&str) -> Result<String, String>) -> Result<Cell, String> {
     let bare = text.trim();
     if bare.is_empty() {
         return Ok(None);
@@ -132,39 +133,31 @@ fn read(text: &str, reader: impl Fn(&str) -> Result<String, &'static str>) -> Re
     Ok(Some(read))
 }
 
-fn whole(text: &str) -> Result<String, &'static str> {
-    let digits = match text.split_once('.') {
-        Some((whole, zeros)) if !zeros.is_empty() && zeros.bytes().all(|b| b == b'0') => whole,
-        _ => text,
-    };
-    let number = digits.parse::<i64>();
-    number
-        .map(|number| number.to_string())
-        .map_err(|_| "is not a whole number")
-}
-
-fn number(text: &str) -> Result<String, &'static str> {
-    match text.parse::<f64>() {
-        Ok(number) if number.is_finite() => Ok(text.to_owned()),
-        _ => Err("is not a number"),
-    }
-}
-
-fn truth(text: &str) -> Result<String, &'static str> {
+/// Takes more words than a field of a schema does: files say `on` and `off`, too.
+fn truth(text: &str) -> Result<String, String> {
     match text.to_ascii_lowercase().as_str() {
         "true" | "yes" | "y" | "t" | "on" | "1" => Ok("true".to_owned()),
         "false" | "no" | "n" | "f" | "off" | "0" => Ok("false".to_owned()),
-        _ => Err("is neither true nor false"),
+        _ => Err(Misfit::Truth.to_string()),
     }
 }
 
-fn date(text: &str, format: &str, timed: bool) -> Result<String, &'static str> {
+/// As it is kept, by the rules that a field of the kind has.
+fn of_kind(kind: Kind, text: &str) -> Result<String, String> {
+    match Typed::read(kind, text) {
+        Ok(Typed::Integer(number)) => Ok(number.to_string()),
+        Ok(_) => Ok(text.to_owned()),
+        Err(why) => Err(why.to_string()),
+    }
+}
+
+fn date(text: &str, format: &str, timed: bool) -> Result<String, String> {
     let read = match timed {
         true => NaiveDateTime::parse_from_str(text, format)
             .map(|time| time.format("%Y-%m-%dT%H:%M:%S").to_string()),
         false => NaiveDate::parse_from_str(text, format).map(|date| date.to_string()),
     };
-    read.map_err(|_| "is not a date in the given format")
+    read.map_err(|_| "is not a date in the given format".to_owned())
 }
 
 /// The first letter of each word large, the others small.

@@ -1,7 +1,7 @@
 //! Checks of a single value: those a descriptor names, and what the schema of its rows asks for. Pure.
 
 use regex::Regex;
-use tg_schemas::table::{Field, Kind, number, truth, whole};
+use tg_schemas::table::{Field, Misfit, number};
 
 use super::transform::{Cell, short};
 
@@ -27,7 +27,7 @@ impl Check {
         let text = cell.as_deref().unwrap_or_default();
         if text.is_empty() {
             return match self {
-                Self::Required => Err("is required and has no value".to_owned()),
+                Self::Required => Err(Misfit::Missing.to_string()),
                 _ => Ok(()),
             };
         }
@@ -56,7 +56,7 @@ impl Check {
             Self::Pattern(pattern) if pattern.is_match(text) => return Ok(()),
             Self::Pattern(pattern) => format!("does not match {pattern}"),
             Self::InList(values) if values.iter().any(|value| value == text) => return Ok(()),
-            Self::InList(_) => "is not one of the allowed values".to_owned(),
+            Self::InList(_) => Misfit::Choice.to_string(),
         };
         Err(format!("'{}' {wrong}", short(text)))
     }
@@ -65,29 +65,12 @@ impl Check {
 /// Whether a value fits a field of the schema: what the store of rows would refuse is refused here, where the
 /// record it comes from is known.
 pub(super) fn fits(field: &Field, cell: &Cell) -> Result<(), String> {
-    let text = cell.as_deref().unwrap_or_default();
-    let bare = text.trim();
-    if cell.is_none() || (bare.is_empty() && field.kind != Kind::String) {
-        return match field.required || field.primary_key {
-            true => Err("is required and has no value".to_owned()),
-            false => Ok(()),
-        };
+    let text = cell.as_deref();
+    match field.value(text) {
+        Ok(_) => Ok(()),
+        Err(Misfit::Missing) => Err(Misfit::Missing.to_string()),
+        Err(why) => Err(format!("'{}' {why}", short(text.unwrap_or_default()))),
     }
-    let wrong = match field.kind {
-        Kind::Integer if whole(bare).is_none() => "is not a whole number",
-        Kind::Float if number(bare).is_none() => "is not a number",
-        Kind::Boolean if truth(bare).is_none() => "is neither true nor false",
-        Kind::Integer | Kind::Float | Kind::Boolean => return Ok(()),
-        _ if field.choices.is_empty() => return Ok(()),
-        kind => {
-            let shown = if kind == Kind::String { text } else { bare };
-            match field.choices.iter().any(|choice| choice == shown) {
-                true => return Ok(()),
-                false => "is not one of the values that the schema allows",
-            }
-        }
-    };
-    Err(format!("'{}' {wrong}", short(text)))
 }
 
 #[cfg(test)]

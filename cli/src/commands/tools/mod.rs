@@ -13,7 +13,7 @@ use crate::fields::{list, text};
 /// The items of a configuration type with their ids; values that are not JSON are `Null`.
 pub(crate) async fn items(http: &Http, kind: &str) -> Result<Vec<(String, Value)>> {
     let request = json!({"operation": "getvalues", "type": kind});
-    let reply = http.service("config", request).await?;
+    let reply = http.all("config", request).await?;
     let item = |item: &Value| {
         let value = serde_json::from_str(&text(item, "value")).unwrap_or(Value::Null);
         (text(item, "key"), value)

@@ -76,9 +76,7 @@ impl ExportWorkspace {
     async fn write(&self, session: &mut Session, path: &Path) -> Result<Value> {
         let mut bundle = Bundle::create(path)?;
         let http = session.http()?;
-        let reply = http
-            .service("config", json!({"operation": "config"}))
-            .await?;
+        let reply = http.all("config", json!({"operation": "config"})).await?;
         let Some(Value::Object(config)) = reply.get("config") else {
             return Err(Error::Protocol("no config in the reply".to_owned()));
         };
@@ -111,7 +109,7 @@ impl ExportWorkspace {
 
     async fn registered(&self, http: &Http) -> Result<Vec<String>> {
         let request = json!({"operation": "list-collections"});
-        let reply = http.service("collection-management", request).await?;
+        let reply = http.all("collection-management", request).await?;
         let mut all: Vec<String> = list(&reply, "collections")
             .iter()
             .map(|one| text(one, "collection"))

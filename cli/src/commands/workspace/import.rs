@@ -5,6 +5,8 @@
 //! command that was interrupted leaves nothing emptier than it was, and goes on when it is repeated.
 
 mod documents;
+#[cfg(test)]
+mod fuzz;
 mod reading;
 mod said;
 
@@ -187,9 +189,7 @@ impl ImportWorkspace {
     async fn config(&self, http: &Http, said: &Said, done: &mut Done) -> Result<()> {
         let mut known = BTreeSet::new();
         if !self.overwrite {
-            let reply = http
-                .service("config", json!({"operation": "config"}))
-                .await?;
+            let reply = http.all("config", json!({"operation": "config"})).await?;
             let config = reply.get("config").and_then(Value::as_object);
             for (kind, rows) in config.into_iter().flatten() {
                 let keys = rows.as_object().into_iter().flatten();
@@ -228,7 +228,7 @@ impl ImportWorkspace {
     /// Makes the collections that are not there yet.
     async fn collections(&self, http: &Http, said: &Said) -> Result<()> {
         let request = json!({"operation": "list-collections"});
-        let reply = http.service("collection-management", request).await?;
+        let reply = http.all("collection-management", request).await?;
         let known: BTreeSet<String> = list(&reply, "collections")
             .iter()
             .map(|one| text(one, "collection"))

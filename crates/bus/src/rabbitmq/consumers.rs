@@ -16,7 +16,7 @@ use lapin::message::DeliveryResult;
 use lapin::options::{
     BasicAckOptions, BasicCancelOptions, BasicConsumeOptions, BasicRejectOptions,
 };
-use lapin::types::{FieldTable, ShortString};
+use lapin::types::ShortString;
 use lapin::{Acker, Channel, ConsumerDelegate};
 use parking_lot::Mutex;
 use tg_schemas::topic::Class;
@@ -25,6 +25,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio::time::timeout;
 
+use super::arguments;
 use super::session::Session;
 use super::topology;
 use super::wire::{self, Fault};
@@ -32,7 +33,7 @@ use crate::bus::{Consume, Delete, Delivery, Settle, Sink};
 use crate::mode::Mode;
 
 /// Longest wait for the broker when a consumer stops.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// How often a queue that vanishes between declaring and consuming is declared again.
 const TRIES: usize = 3;
 
@@ -230,7 +231,7 @@ impl Registry {
                     ..BasicConsumeOptions::default()
                 };
                 let consumer = channel
-                    .basic_consume(queue, tag.into(), options, FieldTable::default())
+                    .basic_consume(queue, tag.into(), options, arguments::none())
                     .await?;
                 consumer.set_delegate(delegate);
                 Ok(consumer)
@@ -266,7 +267,7 @@ impl Registry {
             let cancel = live
                 .channel
                 .basic_cancel(tag, BasicCancelOptions::default());
-            let _ = timeout(PATIENCE, cancel).await;
+            let _ = timeout(TIMEOUT, cancel).await;
             // The library stops calling the delegate when the cancel goes out. What came until the broker heard of it
             // stays with the consumer, where nobody would settle it.
             while let Some(Some(Ok(delivery))) = live.consumer.next().now_or_never() {

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lapin::options::{BasicQosOptions, ExchangeDeclareOptions};
-use lapin::types::FieldTable;
 use lapin::uri::AMQPUri;
 use lapin::{Channel, Connection, ConnectionProperties, ExchangeKind};
 use parking_lot::Mutex;
@@ -15,11 +14,12 @@ use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::arguments;
 use super::wire::{Fault, short};
 use crate::bus::BusError;
 
 /// Longest wait for a connection or for the broker's answer to a declaration.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// Channels for declarations that are kept for the next one.
 const SPARE: usize = 32;
 /// Names remembered as existing before starting over.
@@ -107,7 +107,7 @@ impl Session {
         };
         let answer = tokio::select! {
             () = self.ended.cancelled() => return Err(Fault::Down),
-            answer = timeout(PATIENCE, answer) => answer.map_err(|_| Fault::Down)?,
+            answer = timeout(TIMEOUT, answer) => answer.map_err(|_| Fault::Down)?,
         };
         let (channel, result) = answer.map_err(|error: lapin::Error| Fault::from(error))?;
         // After a refusal the channel is closed or about to be.
@@ -153,7 +153,7 @@ impl Session {
         };
         tokio::select! {
             () = self.ended.cancelled() => Err(Fault::Down),
-            done = timeout(PATIENCE, setup) => done
+            done = timeout(TIMEOUT, setup) => done
                 .map_err(|_| Fault::Down)?
                 .map_err(|error: lapin::Error| error.into()),
         }
@@ -171,7 +171,7 @@ impl Session {
                 ..ExchangeDeclareOptions::default()
             };
             let kind = ExchangeKind::Fanout;
-            let table = FieldTable::default();
+            let table = arguments::none();
             Ok(channel
                 .exchange_declare(exchange, kind, options, table)
                 .await?)
@@ -216,7 +216,7 @@ async fn connect(uri: &AMQPUri, role: &str) -> lapin::Result<Connection> {
 }
 
 pub(super) async fn patient<T>(work: impl Future<Output = lapin::Result<T>>) -> lapin::Result<T> {
-    timeout(PATIENCE, work)
+    timeout(TIMEOUT, work)
         .await
         .unwrap_or_else(|_| Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into()))
 }

@@ -15,6 +15,7 @@ use super::session::Session;
 use super::topology;
 use super::wire::Fault;
 use crate::bus::Link;
+use crate::pause::doubled;
 use crate::task::TaskKind;
 use tg_schemas::topic::Class;
 
@@ -80,7 +81,7 @@ async fn reconnect(core: &Arc<Core>) -> Arc<Connected> {
     let mut pause = PAUSE.0;
     loop {
         sleep(pause).await;
-        pause = (pause * 2).min(PAUSE.1);
+        pause = doubled(pause, PAUSE.1);
         let generation = core.generation.fetch_add(1, Ordering::Relaxed) + 1;
         let open = Connected::open(&core.uri, generation, &core.tasks, core.options.publishers);
         let session = match open.await {

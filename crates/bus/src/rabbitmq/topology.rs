@@ -9,11 +9,12 @@ use lapin::options::{
     BasicGetOptions, ExchangeBindOptions, ExchangeDeclareOptions, ExchangeDeleteOptions,
     QueueBindOptions, QueueDeclareOptions, QueueDeleteOptions,
 };
-use lapin::types::{AMQPValue, FieldTable, ShortString};
+use lapin::types::ShortString;
 use lapin::{Channel, ExchangeKind};
 use tg_schemas::topic::Class;
 use tg_schemas::{Subscription, Topic};
 
+use super::arguments;
 use super::session::Session;
 use super::wire::{Fault, short};
 use crate::bus::{BusError, Delete, Deleted, QueueState};
@@ -25,8 +26,6 @@ const PIPELINE: usize = 128;
 const CHANNELS: usize = 8;
 /// How long a message that the broker has routed may take to arrive in its queue.
 const ARRIVAL: Duration = Duration::from_millis(20);
-/// An inbox outlives its process by this, so that answers survive a reconnect.
-const INBOX_EXPIRES_MS: i32 = 60_000;
 
 /// Declares topics and record queues.
 pub(super) async fn declare(
@@ -76,7 +75,7 @@ pub(super) async fn relay(
                 source.clone(),
                 ShortString::default(),
                 ExchangeBindOptions::default(),
-                FieldTable::default(),
+                arguments::none(),
             )
         });
         try_join_all(bindings).await?;
@@ -120,7 +119,7 @@ async fn declaration(channel: &Channel, mode: Mode, of: &Declaration) -> lapin::
         Declaration::Exchange(name, lasts) => exchange(channel, name, *lasts).await,
         Declaration::Queue(name) => {
             let options = queue_options(Class::Flow, mode);
-            let declared = channel.queue_declare(name.clone(), options, FieldTable::default());
+            let declared = channel.queue_declare(name.clone(), options, arguments::none());
             declared.await.map(drop)
         }
         Declaration::Binding(queue, source) => bind(channel, queue.clone(), source.clone()).await,
@@ -176,7 +175,7 @@ async fn declare_bound(
             // Sent in one go; the broker answers in order.
             futures::try_join!(
                 exchange(channel, &source_name, lasts),
-                channel.queue_declare(name.clone(), options, FieldTable::default()),
+                channel.queue_declare(name.clone(), options, arguments::none()),
                 bind(channel, name.clone(), source_name.clone()),
             )?;
             Ok(())
@@ -196,9 +195,9 @@ pub(super) async fn declare_inbox(session: &Session, name: &str) -> Result<Short
                 durable: true,
                 ..QueueDeclareOptions::default()
             };
-            let mut arguments = FieldTable::default();
-            arguments.insert("x-expires".into(), AMQPValue::LongInt(INBOX_EXPIRES_MS));
-            channel.queue_declare(name, options, arguments).await?;
+            channel
+                .queue_declare(name, options, arguments::inbox())
+                .await?;
             Ok(())
         })
         .await?;
@@ -220,9 +219,9 @@ pub(super) async fn declare_liveness(session: &Session, inbox: &str) -> Result<(
                 exclusive: true,
                 ..QueueDeclareOptions::default()
             };
-            let mut arguments = FieldTable::default();
-            arguments.insert("x-max-length".into(), AMQPValue::LongInt(0));
-            channel.queue_declare(name, options, arguments).await?;
+            channel
+                .queue_declare(name, options, arguments::liveness())
+                .await?;
             Ok(())
         })
         .await
@@ -238,7 +237,7 @@ pub(super) async fn declare_claim(session: &Session, name: &str) -> Result<(), F
                 ..QueueDeclareOptions::default()
             };
             channel
-                .queue_declare(name, options, FieldTable::default())
+                .queue_declare(name, options, arguments::none())
                 .await?;
             Ok(())
         })
@@ -273,7 +272,7 @@ pub(super) async fn delete_record_queue(
         passive(channel, queue.clone()).await?;
         let key = queue.clone();
         Ok(channel
-            .queue_unbind(queue.clone(), source, key, FieldTable::default())
+            .queue_unbind(queue.clone(), source, key, arguments::none())
             .await?)
     });
     match unbind.await {
@@ -398,7 +397,7 @@ async fn exchange(channel: &Channel, name: &ShortString, lasts: bool) -> lapin::
     };
     let kind = ExchangeKind::Fanout;
     channel
-        .exchange_declare(name.clone(), kind, options, FieldTable::default())
+        .exchange_declare(name.clone(), kind, options, arguments::none())
         .await
 }
 
@@ -406,7 +405,7 @@ async fn bind(channel: &Channel, queue: ShortString, source: ShortString) -> lap
     let options = QueueBindOptions::default();
     let key = queue.clone();
     channel
-        .queue_bind(queue, source, key, options, FieldTable::default())
+        .queue_bind(queue, source, key, options, arguments::none())
         .await
 }
 
@@ -416,7 +415,7 @@ async fn passive(channel: &Channel, name: ShortString) -> lapin::Result<lapin::Q
         ..QueueDeclareOptions::default()
     };
     channel
-        .queue_declare(name, options, FieldTable::default())
+        .queue_declare(name, options, arguments::none())
         .await
 }
 

@@ -116,7 +116,7 @@ async fn later(store: &Held, config: &Arc<Fake>, seen: &mut Seen) {
     round(store, config, seen, Duration::ZERO).await;
 }
 
-async fn round(store: &Held, config: &Arc<Fake>, seen: &mut Seen, look: Duration) {
+async fn round(store: &Held, config: &Arc<Fake>, seen: &mut Seen, look: Duration) -> Duration {
     let round = Round {
         name: "test",
         store,
@@ -124,7 +124,7 @@ async fn round(store: &Held, config: &Arc<Fake>, seen: &mut Seen, look: Duration
         clock: &|| NOW,
         look,
     };
-    round.run(seen, || false).await.unwrap();
+    round.run(seen, || false).await.unwrap()
 }
 
 #[tokio::test]
@@ -175,6 +175,33 @@ async fn a_version_seen_since_it_was_written_down_counts() {
     };
     later(&store, &config, &mut seen).await;
     assert_eq!(store.left(), ["a"]);
+}
+
+/// A store that is opened again notices an older configuration by what was written down.
+#[tokio::test]
+async fn a_new_version_is_written_down_within_two_seconds() {
+    let (store, config) = (Held::new(&[]), Fake::new(&[]));
+    let mut seen = Seen::default();
+    assert_eq!(round(&store, &config, &mut seen, LOOK).await, LOOK);
+    config.0.lock().known = at("x", 9);
+    let pause = round(&store, &config, &mut seen, LOOK).await;
+    assert!(pause <= NOTE);
+    tokio::time::sleep(pause).await;
+    assert_eq!(round(&store, &config, &mut seen, LOOK).await, LOOK);
+    assert_eq!(*store.known.lock(), Some(at("x", 9)));
+}
+
+#[tokio::test]
+async fn what_was_known_is_written_down_before_an_older_one_is_refused() {
+    let (store, config) = (Held::new(&[]), Fake::new(&[]));
+    let mut seen = Seen::default();
+    for version in [9, 8] {
+        look(&store, &config, &mut seen).await;
+        config.0.lock().known = at("x", version);
+    }
+    later(&store, &config, &mut seen).await;
+    assert!(seen.refused.is_some());
+    assert_eq!(*store.known.lock(), Some(at("x", 9)));
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ mod dialogs;
 mod forwards;
 mod owners;
 mod records;
+mod refused_purges;
 mod serving;
 mod stopping;
 mod together;

@@ -12,7 +12,7 @@ use tg_mesh::bus::{
     Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link,
     PublishMode, QueueState, Routed, Sink, Target,
 };
-use tg_mesh::{Ask, Cx, Host, MeshOptions, OwnedStore, PresenceView, RequestHandler, Responder};
+use tg_mesh::{Ask, Cx, Host, LeasedStore, MeshOptions, PresenceView, RequestHandler, Responder};
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
 use tg_schemas::{Class, Error, ErrorCode, Subscription, Topic};
 use tg_storage::{Database, Durability};
@@ -108,7 +108,7 @@ impl Bus for Line {
 /// Answers with the name of its process, from a store.
 struct Named {
     name: &'static str,
-    store: Arc<OwnedStore<Database>>,
+    store: Arc<LeasedStore<Database>>,
 }
 
 #[async_trait]
@@ -139,7 +139,7 @@ struct World {
 
 struct Process {
     mesh: Host,
-    store: Arc<OwnedStore<Database>>,
+    store: Arc<LeasedStore<Database>>,
 }
 
 fn open(file: &Path) -> Result<Database, tg_storage::StorageError> {
@@ -172,7 +172,7 @@ impl World {
             .await
             .unwrap();
         let file = self.file.clone();
-        let store = OwnedStore::blocking("the-store", move || open(&file));
+        let store = LeasedStore::blocking("the-store", move || open(&file));
         for id in ["one", "two"] {
             let handler = Named {
                 name,
@@ -257,7 +257,7 @@ async fn a_store_that_cannot_be_opened_is_said_to_who_asks(place: Place) {
 async fn a_store_that_opens_slowly_is_served_meanwhile(place: Place) {
     let mesh = mesh(&place).await;
     let (go, gone) = watch::channel(false);
-    let store = OwnedStore::new("slow", move || {
+    let store = LeasedStore::new("slow", move || {
         let mut gone = gone.clone();
         async move {
             let _ = gone.wait_for(|go| *go).await;

@@ -3,7 +3,7 @@
 use tg_schemas::Term;
 
 use super::*;
-use crate::vocabulary::{RDF_TYPE, RDFS_LABEL, RETRIEVAL_GRAPH};
+use tg_schemas::vocabulary::{RETRIEVAL_GRAPH, rdf, rdfs};
 
 const S: &str = "urn:trustgraph:agent:7d0c";
 
@@ -53,10 +53,10 @@ fn a_session_has_its_question_and_time() {
     one_subject(&event);
     assert_eq!(event.id, S);
     assert_eq!(
-        objects(&event, RDF_TYPE),
+        objects(&event, rdf::TYPE),
         iris(&[prov::ENTITY, tg::QUESTION, tg::AGENT_QUESTION])
     );
-    assert_eq!(objects(&event, RDFS_LABEL), texts(&["Agent Question"]));
+    assert_eq!(objects(&event, rdfs::LABEL), texts(&["Agent Question"]));
     assert_eq!(
         objects(&event, prov::STARTED_AT_TIME),
         texts(&["2026-08-01T09:00:00.120000Z"])
@@ -79,11 +79,11 @@ fn an_analysis_is_no_reflection_and_follows_the_last_observation() {
     one_subject(&first);
     assert_eq!(first.id, format!("{S}/i1"));
     assert_eq!(
-        objects(&first, RDF_TYPE),
+        objects(&first, rdf::TYPE),
         iris(&[prov::ENTITY, tg::ANALYSIS, tg::TOOL_USE])
     );
     assert_eq!(
-        objects(&first, RDFS_LABEL),
+        objects(&first, rdfs::LABEL),
         texts(&["Analysis: knowledge_query"])
     );
     assert_eq!(objects(&first, prov::WAS_DERIVED_FROM), iris(&[S]));
@@ -111,7 +111,7 @@ fn a_thought_is_no_entity() {
     let event = thought(&Session::new("7d0c"), 1, &format!("{S}/i1"), true);
     one_subject(&event);
     assert_eq!(
-        objects(&event, RDF_TYPE),
+        objects(&event, rdf::TYPE),
         iris(&[tg::REFLECTION, tg::THOUGHT_CLASS])
     );
     assert_eq!(
@@ -136,7 +136,7 @@ fn a_failed_observation_says_so() {
     );
     one_subject(&event);
     assert_eq!(
-        objects(&event, RDF_TYPE),
+        objects(&event, rdf::TYPE),
         iris(&[prov::ENTITY, tg::OBSERVATION, tg::ERROR])
     );
     assert_eq!(objects(&event, tg::TOOL_ERROR), texts(&["no such name"]));
@@ -159,7 +159,7 @@ fn every_outcome_has_a_conclusion() {
     let answered = conclusion(&Session::new("7d0c"), &facts);
     one_subject(&answered);
     assert_eq!(
-        objects(&answered, RDF_TYPE),
+        objects(&answered, rdf::TYPE),
         iris(&[prov::ENTITY, tg::CONCLUSION, tg::ANSWER])
     );
     assert_eq!(
@@ -180,11 +180,11 @@ fn every_outcome_has_a_conclusion() {
         facts.reason = reason;
         let failed = conclusion(&Session::new("7d0c"), &facts);
         assert_eq!(
-            objects(&failed, RDF_TYPE),
+            objects(&failed, rdf::TYPE),
             iris(&[prov::ENTITY, tg::CONCLUSION, tg::ERROR])
         );
         assert_eq!(objects(&failed, tg::TERMINATION_REASON), texts(&[word]));
         assert!(objects(&failed, tg::DOCUMENT).is_empty());
-        assert_eq!(objects(&failed, RDFS_COMMENT).len(), 1);
+        assert_eq!(objects(&failed, rdfs::COMMENT).len(), 1);
     }
 }

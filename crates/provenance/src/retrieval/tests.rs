@@ -1,7 +1,7 @@
 //! The traces of GraphRAG and DocumentRAG, as readers of traces look for them.
 
 use super::*;
-use crate::vocabulary::{RDF_TYPE, RETRIEVAL_GRAPH};
+use tg_schemas::vocabulary::{RETRIEVAL_GRAPH, rdf};
 
 fn objects(event: &Event, subject: &str, predicate: &str) -> Vec<String> {
     let about = |triple: &&Triple| {
@@ -88,7 +88,7 @@ fn each_step_follows_from_the_one_before() {
     let focus = &events[3];
     let chosen = objects(focus, &focus.id, tg::SELECTED_EDGE);
     assert_eq!(chosen, [names.selection(0), names.selection(1)]);
-    assert_eq!(objects(focus, &chosen[0], RDF_TYPE), [tg::EDGE_SELECTION]);
+    assert_eq!(objects(focus, &chosen[0], rdf::TYPE), [tg::EDGE_SELECTION]);
     assert_eq!(objects(focus, &chosen[0], tg::SCORE), ["0.93"]);
     // A fact is quoted without the graph it stands in, as its source quotes it.
     assert_eq!(objects(focus, &chosen[0], tg::EDGE), ["None"]);

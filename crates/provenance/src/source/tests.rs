@@ -1,8 +1,8 @@
 //! Where facts come from: documents, pages, chunks and quoted triples.
 
 use super::*;
-use crate::vocabulary::RDF_TYPE;
 use crate::{chunk_id, subgraph_id};
+use tg_schemas::vocabulary::rdf;
 
 fn making() -> Making<'static> {
     Making {
@@ -38,10 +38,10 @@ fn a_document_is_described_in_the_default_graph() {
     });
     assert!(triples.iter().all(|t| t.g.is_none()));
     assert_eq!(
-        objects(&triples, "urn:d", RDF_TYPE),
+        objects(&triples, "urn:d", rdf::TYPE),
         [Term::iri(prov::ENTITY), Term::iri(tg::DOCUMENT_CLASS)]
     );
-    for predicate in [DC_TITLE, RDFS_LABEL] {
+    for predicate in [dc::TITLE, rdfs::LABEL] {
         assert_eq!(
             objects(&triples, "urn:d", predicate),
             [Term::literal("Bridges")]
@@ -88,7 +88,7 @@ fn chunks_of_a_page_share_their_activity() {
     let agent = objects(&first, activity, prov::WAS_ASSOCIATED_WITH);
     assert_eq!(the_iri(&agent), "https://trustgraph.ai/agent/a%20b%2Fc");
     assert_eq!(
-        objects(&first, the_iri(&agent), RDFS_LABEL),
+        objects(&first, the_iri(&agent), rdfs::LABEL),
         [Term::literal("a b/c")]
     );
     assert_eq!(

@@ -240,3 +240,56 @@ async fn a_foreign_server_is_taken_as_it_comes() {
     assert!(exchange.hear(Envelope::default(), Instant::now()).wake);
     assert!(matches!(exchange.read(), Next::Part((_, false), None)));
 }
+
+/// A question that was asked again may be answered twice: one reader never gets the words of two answers.
+#[tokio::test(start_paused = true)]
+async fn the_parts_of_two_servers_are_never_mixed() {
+    let mut exchange = asked();
+    let now = Instant::now();
+    exchange.hear(frame("a", Frame::Part, 0), now);
+    exchange.hear(frame("a", Frame::Part, 1), now);
+    // Another begins anew, and is ahead soon.
+    for seq in 0..5 {
+        assert!(!exchange.hear(frame("b", Frame::Part, seq), now).wake);
+    }
+    assert!(!exchange.hear(frame("b", Frame::Alive, 5), now).wake);
+    assert!(!exchange.hear(frame("b", Frame::Last, 5), now).wake);
+    assert_eq!(exchange.silent_server(now).expect("one").0, "a".into());
+    assert!(exchange.hear(frame("a", Frame::Last, 2), now).wake);
+    for _ in 0..3 {
+        let Next::Part((part, _), _) = exchange.read() else {
+            panic!("a part is missing");
+        };
+        assert_eq!(part.headers.from.as_deref(), Some("a"));
+    }
+}
+
+/// One that begins where parts of the other are there already, if only behind a gap, is no successor.
+#[tokio::test(start_paused = true)]
+async fn who_fills_a_gap_of_another_answer_is_a_rival() {
+    let mut exchange = asked();
+    let now = Instant::now();
+    exchange.hear(frame("a", Frame::Part, 1), now);
+    assert!(!exchange.hear(frame("b", Frame::Part, 0), now).wake);
+    assert!(exchange.hear(frame("a", Frame::Part, 0), now).wake);
+}
+
+/// A run moves to another process without a word: that one begins after what is there.
+#[tokio::test(start_paused = true)]
+async fn who_goes_on_after_what_is_there_is_the_server() {
+    let mut exchange = asked();
+    let now = Instant::now();
+    exchange.hear(frame("a", Frame::Part, 0), now);
+    assert!(exchange.hear(frame("b", Frame::Part, 1), now).wake);
+    assert_eq!(exchange.silent_server(now).expect("one").0, "b".into());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rival_is_heard_once_the_server_is_gone() {
+    let mut exchange = asked();
+    let now = Instant::now();
+    exchange.hear(frame("a", Frame::Part, 0), now);
+    exchange.hear(frame("b", Frame::Part, 0), now);
+    assert!(exchange.server_died("a"));
+    assert!(exchange.hear(frame("b", Frame::Part, 1), now).wake);
+}

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tg_runs::{RunContext, RunId};
+use tg_runs::{JobId, RunContext};
 
 use async_trait::async_trait;
 use tg_bus::{
@@ -148,7 +148,7 @@ async fn working(
     (topic, headers)
 }
 
-fn of(run: &RunId, id: &str) -> Ask {
+fn of(run: &JobId, id: &str) -> Ask {
     Ask {
         thread: Some(run.to_string()),
         id: Some(id.to_owned()),
@@ -161,7 +161,7 @@ async fn a_run_is_followed_to_its_leaves(world: &World) {
     let mut tallies = counting(&mesh).await;
     let (leaf, mut leaves) = working(&mesh, "leaf", None).await;
     let (root, mut roots) = working(&mesh, "root", Some(leaf.clone())).await;
-    let run = RunId::new(2, "default", "p1");
+    let run = JobId::new(2, "default", "p1");
     // What is of no run is handled, and nobody is told.
     mesh.record(&leaf, &triples("plain"), Ask::default())
         .await
@@ -235,7 +235,7 @@ async fn failures_are_told_when_they_are_final(world: &World) {
     );
     mesh.host(flow).await.unwrap();
     let (topic, _headers) = working(&mesh, "worker", None).await;
-    let run = RunId::new(0, "default", "p2");
+    let run = JobId::new(0, "default", "p2");
 
     // A retry is not told; the record, brought back with the headers it was kept with, is.
     mesh.record(&topic, &triples("later"), of(&run, "later"))
@@ -319,7 +319,7 @@ async fn a_record_stays_until_the_tally_has_it(world: &World) {
     let deaf = Line::to(world, true).await;
     let mesh = start_on(deaf.clone()).await;
     let (topic, mut headers) = working(&mesh, "first", None).await;
-    let run = RunId::new(0, "default", "p3");
+    let run = JobId::new(0, "default", "p3");
     mesh.record(&topic, &triples("a"), of(&run, "a"))
         .await
         .unwrap();
@@ -348,7 +348,7 @@ async fn what_writes_much_is_told_in_parts(world: &World) {
         .await
         .unwrap();
     let (root, _handled) = working(&mesh, "much", Some(nowhere)).await;
-    let run = RunId::new(0, "default", "p5");
+    let run = JobId::new(0, "default", "p5");
     mesh.record(&root, &triples("much"), of(&run, "start"))
         .await
         .unwrap();
@@ -366,7 +366,7 @@ async fn many_entries_travel_together(world: &World) {
     let mesh = start(world).await;
     let mut tallies = counting(&mesh).await;
     let (topic, _headers) = working(&mesh, "many", None).await;
-    let run = RunId::new(0, "default", "p4");
+    let run = JobId::new(0, "default", "p4");
     let sent = (0..300).map(|n| {
         let (mesh, topic, run) = (&mesh, &topic, &run);
         async move {
@@ -393,7 +393,7 @@ async fn foreign_worlds_are_not_told() {
     let world = World::embedded(Mode::Interop).await;
     let mesh = start(&world).await;
     let (topic, mut headers) = working(&mesh, "worker", None).await;
-    let run = RunId::new(0, "default", "p5");
+    let run = JobId::new(0, "default", "p5");
     let mut envelope = message("{}");
     envelope.headers.thread = Some(run.to_string());
     let target = Target::Topic(topic);

@@ -1,7 +1,8 @@
 //! The chunks of a dialog, as functions of what was decided: the same row always gives the same chunks.
 
-use tg_provenance::{Event, Session, vocabulary::RETRIEVAL_GRAPH};
+use tg_provenance::{Event, Session};
 use tg_schemas::msg::AgentResponse;
+use tg_schemas::vocabulary::RETRIEVAL_GRAPH;
 use tg_schemas::{Error, Reply};
 
 use super::decision::{Decision, Explained, Usage};

@@ -70,7 +70,7 @@ pub enum Fault {
     /// `Final Answer:` and nothing.
     #[error("the Final Answer is empty")]
     NoAnswer,
-    /// More than [`MAX_REPLY`] bytes.
+    /// More than `MAX_REPLY` bytes.
     #[error("the reply is too long")]
     TooLong,
 }

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use chrono::{SecondsFormat, Utc};
-use tg_mesh::{Cx, ReplyAddress, RequestHandler, Responder};
+use tg_mesh::{Cx, ReplyAddress, RequestHandler, Responder, clock};
 use tg_schemas::Error;
 use tg_schemas::msg::{AgentRequest, AgentResponse};
 use tg_schemas::processors::agent_manager;
@@ -15,7 +14,6 @@ use crate::engine::chunks;
 use crate::engine::question::{check, first_step};
 use crate::error::AgentError;
 use crate::run::Agent;
-use crate::run::agent::now_ms;
 use crate::run::step::begin_at_once;
 use crate::store::Began;
 
@@ -34,10 +32,9 @@ impl RequestHandler<AgentRequest, AgentResponse> for Questions {
         out: Responder<AgentResponse>,
     ) -> Result<(), Error> {
         check(&question)?;
-        let now = Utc::now();
         let new = Began {
             run: uuid::Uuid::new_v4().to_string(),
-            started_at: now.to_rfc3339_opts(SecondsFormat::Micros, true),
+            started_at: clock::rfc3339(),
         };
         let text = question.question.clone();
         let known = new.run.clone();
@@ -45,7 +42,7 @@ impl RequestHandler<AgentRequest, AgentResponse> for Questions {
             .0
             .ledger()
             .await?
-            .begin(question_key(&cx), text, new, now_ms())
+            .begin(question_key(&cx), text, new, clock::millis())
             .await?;
         if began.run == known {
             self.0.leases.publishing(&began.run, 1);

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use tg_schemas::msg::SparqlQueryRequest;
 use tg_schemas::processors::agent_manager::SPARQL;
+use tg_schemas::vocabulary::{dc, dcterms, foaf, rdfs, schema, schema_http, skos};
 use tg_schemas::{Error, Term, Triple};
 
 use super::tool_call::Call;
@@ -11,14 +12,14 @@ use crate::error::AgentError;
 
 /// Predicates that name things.
 const NAMING: &[&str] = &[
-    "http://www.w3.org/2000/01/rdf-schema#label",
-    "http://www.w3.org/2004/02/skos/core#prefLabel",
-    "http://www.w3.org/2004/02/skos/core#altLabel",
-    "http://xmlns.com/foaf/0.1/name",
-    "https://schema.org/name",
-    "http://schema.org/name",
-    "http://purl.org/dc/elements/1.1/title",
-    "http://purl.org/dc/terms/title",
+    rdfs::LABEL,
+    skos::PREF_LABEL,
+    skos::ALT_LABEL,
+    foaf::NAME,
+    schema::NAME,
+    schema_http::NAME,
+    dc::TITLE,
+    dcterms::TITLE,
 ];
 /// Subjects that are records of questions asked, not knowledge.
 const TRACES: &str = "urn:trustgraph:";

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tg_mesh::OwnedStore;
+use tg_mesh::LeasedStore;
 use tg_schemas::Error;
 use tg_storage::StorageError;
 
@@ -18,7 +18,7 @@ const STORE: &str = "agent-manager";
 pub struct Agent {
     pub(crate) options: Options,
     /// Open while this process is the agent's owner.
-    pub(crate) store: Arc<OwnedStore<Ledger>>,
+    pub(crate) store: Arc<LeasedStore<Ledger>>,
     pub(crate) leases: Arc<StepLeases>,
     pub(super) tools: Tools,
 }
@@ -31,7 +31,7 @@ impl Agent {
     {
         let leases = Arc::<StepLeases>::default();
         let known = leases.clone();
-        let store = OwnedStore::blocking(STORE, move || {
+        let store = LeasedStore::blocking(STORE, move || {
             // Another process may have taken steps meanwhile that were new here.
             known.forget_steps();
             open()
@@ -48,9 +48,4 @@ impl Agent {
     pub(crate) async fn ledger(&self) -> Result<Arc<Ledger>, Error> {
         self.store.get().await
     }
-}
-
-/// Milliseconds since the Unix epoch, as the ledger counts.
-pub(crate) fn now_ms() -> i64 {
-    chrono::Utc::now().timestamp_millis()
 }

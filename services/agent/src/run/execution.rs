@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use tg_clients::neighbours::Neighbours;
 use tg_clients::traces::{Text, TraceWriter};
-use tg_mesh::{Cx, Responder};
+use tg_mesh::{Cx, Responder, clock};
 use tg_provenance::{Event, Reason, Session};
 use tg_schemas::Error;
 use tg_schemas::msg::{AgentResponse, AgentRun};
 
-use super::agent::{Agent, now_ms};
+use super::agent::Agent;
 use super::recorded::Recorded;
 use super::titles;
 use crate::engine::bounds::own_steps;
@@ -154,7 +154,7 @@ impl StepExecution {
         self.recorded().await?;
         let ledger = self.ledger().await?;
         ledger
-            .decide(&self.run.run, self.step, &decision, now_ms())
+            .decide(&self.run.run, self.step, &decision, clock::millis())
             .await?;
         if !self.run.streaming {
             self.repeat(&decision).await?;
@@ -223,7 +223,7 @@ impl StepExecution {
         }
         let ledger = self.ledger().await?;
         ledger
-            .end(&self.run.run, self.step, &ending, now_ms())
+            .end(&self.run.run, self.step, &ending, clock::millis())
             .await?;
         let (decision, seen) = (self.decision.take(), self.seen.take());
         let last = trace::ended(
@@ -379,7 +379,13 @@ impl StepExecution {
             let seq = out.next_seq();
             let ledger = self.ledger().await?;
             ledger
-                .say(&self.run.run, self.step, seq, pieces.clone(), now_ms())
+                .say(
+                    &self.run.run,
+                    self.step,
+                    seq,
+                    pieces.clone(),
+                    clock::millis(),
+                )
                 .await?;
         }
         let chunks = pieces.into_iter().map(|piece| match piece.kind {

@@ -1,8 +1,8 @@
 //! Runs: a step record takes one step, a ledger row comes before whatever follows from it.
 //!
-//! [`step`] begins steps, at once or from their records · [`execution`] takes one step · [`think`] asks the model ·
-//! [`act`] uses the tool · [`recorded`] is
-//! whether it may say what it thinks · [`leases`] is what this process knows of steps under way · [`agent`] is what all share.
+//! `step` begins steps, at once or from their records · `execution` takes one step · `think` asks the model ·
+//! `act` uses the tool · `recorded` is
+//! whether it may say what it thinks · `leases` is what this process knows of steps under way · `agent` is what all share.
 
 mod act;
 pub(crate) mod agent;

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use tg_mesh::tg_bus::pause::doubled;
 use tg_mesh::{ConsumeError, Cx, Deadline, ReplyAddress, Responder, Standing, TaskKind};
 use tg_provenance::Reason;
 use tg_schemas::msg::{AgentResponse, AgentRun};
@@ -25,7 +26,7 @@ use crate::error::AgentError;
 use crate::store::{Ledger, Piece, StepRow};
 
 /// How long a step waits for its answer while another step of this process still has it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// Between two looks at whether an answer is free: doubling up to the second.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(500));
 /// Longest wait for an asker whose holder died to ask again (an asker is patient for 12 s at most).
@@ -166,7 +167,7 @@ async fn resume_soon(
     ledger: &Ledger,
     (run, step): (&str, u32),
 ) -> Result<Resumed, Error> {
-    let end = tokio::time::Instant::now() + PATIENCE;
+    let end = tokio::time::Instant::now() + TIMEOUT;
     let mut pause = LOOKS.0;
     let mut waited = false;
     loop {
@@ -190,7 +191,7 @@ async fn resume_soon(
             return Ok(Resumed::Busy);
         }
         tokio::select! {
-            () = tokio::time::sleep(pause) => pause = (pause * 2).min(LOOKS.1),
+            () = tokio::time::sleep(pause) => pause = doubled(pause, LOOKS.1),
             () = cx.mesh.stopping().cancelled() => return Ok(Resumed::Busy),
         }
     }

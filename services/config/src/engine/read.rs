@@ -1,14 +1,22 @@
-//! What each reading operation answers. Where a type is read whole, pages can be asked for: rows of a bounded
-//! number of bytes, and where to go on.
+//! What each reading operation answers. Where a type or a workspace is read whole, pages can be asked for.
 
 use std::sync::Arc;
 
 use tg_schemas::msg::ConfigRequest;
-use tg_schemas::{Error, ErrorCode, limits};
+use tg_schemas::paging::{Asked, Page, no_cursor};
+use tg_schemas::{Error, ErrorCode};
 
 use super::Rows;
 use super::limits::{check_count, check_name};
 use super::reply::{ConfigReply, ReplyValue};
+use super::rows::Values;
+
+/// Bytes of `{"type":"","key":"","value":"","workspace":""},`, without what is between the quotes.
+const ROW: usize = 48;
+/// Bytes of `"":"",`.
+const PAIR: usize = 6;
+/// Bytes of `"",`.
+const NAME: usize = 3;
 
 /// What a question may see.
 #[derive(Debug, Clone, Copy)]
@@ -38,14 +46,14 @@ pub(crate) fn answer(
     scope: Scope<'_>,
     ask: &ConfigRequest,
 ) -> Result<ConfigReply, Error> {
-    let page = ask.page.as_deref().map(Page::read).transpose()?;
+    let asked = Asked::read(&ask.operation, ask.limit, &ask.after)?;
     let mut reply = match (ask.operation.as_str(), scope) {
         ("get", _) => get(rows, scope.workspace()?, ask)?,
-        ("list", _) => list(rows, scope.workspace()?, &ask.r#type)?,
-        ("getvalues", _) => values(rows, scope.workspace()?, &ask.r#type, page)?,
-        ("config", _) => config(rows, scope.workspace()?),
-        ("getvalues-all-ws", Scope::System(_)) => everywhere(rows, &ask.r#type, true, page)?,
-        ("getkeys-all-ws", Scope::System(_)) => everywhere(rows, &ask.r#type, false, page)?,
+        ("list", _) => list(rows, scope.workspace()?, &ask.r#type, asked)?,
+        ("getvalues", _) => values(rows, scope.workspace()?, &ask.r#type, asked)?,
+        ("config", _) => config(rows, scope.workspace()?, asked)?,
+        ("getvalues-all-ws", Scope::System(_)) => everywhere(rows, &ask.r#type, true, asked)?,
+        ("getkeys-all-ws", Scope::System(_)) => everywhere(rows, &ask.r#type, false, asked)?,
         _ => return Err(bad_operation()),
     };
     reply.version = rows.version();
@@ -75,66 +83,65 @@ fn get(rows: &Rows, workspace: &str, ask: &ConfigRequest) -> Result<ConfigReply,
     })
 }
 
-fn list(rows: &Rows, workspace: &str, kind: &str) -> Result<ConfigReply, Error> {
+fn list(rows: &Rows, workspace: &str, kind: &str, asked: Asked) -> Result<ConfigReply, Error> {
     check_name("type", kind)?;
-    let directory = rows
-        .values(workspace, kind)
-        .into_iter()
-        .flat_map(|values| values.keys().cloned())
-        .collect();
+    let after = asked.after().map(str::to_owned);
+    let start = after.as_deref().map(|key| (workspace, key));
+    let mut page = Page::new(asked);
+    for (_, key, _) in rows.after(Some(workspace), kind, start) {
+        if page.is_full() {
+            break;
+        }
+        page.push(key, key.clone(), key.len() + NAME)?;
+    }
     Ok(ConfigReply {
-        directory,
+        directory: page.entries,
+        next: page.next,
         ..ConfigReply::default()
     })
 }
 
-/// Where a page begins: after the row of this workspace and key.
-struct Page<'a>(Option<(&'a str, &'a str)>);
-
-impl<'a> Page<'a> {
-    /// Reads what an earlier answer said. Neither workspaces nor keys hold line ends.
-    fn read(text: &'a str) -> Result<Self, Error> {
-        match (text, text.split_once('\n')) {
-            ("", _) => Ok(Self(None)),
-            (_, Some(start)) => Ok(Self(Some(start))),
-            _ => Err(Error::new(
-                ErrorCode::BadRequest,
-                "page: is not the 'next' of an earlier answer",
-            )),
-        }
-    }
-}
-
-fn values(
-    rows: &Rows,
-    workspace: &str,
-    kind: &str,
-    page: Option<Page<'_>>,
-) -> Result<ConfigReply, Error> {
-    let mut reply = read(rows, Some(workspace), kind, true, page)?;
+fn values(rows: &Rows, workspace: &str, kind: &str, asked: Asked) -> Result<ConfigReply, Error> {
+    let mut reply = read(rows, Some(workspace), kind, true, asked)?;
     for value in &mut reply.values {
         value.workspace = empty();
     }
     Ok(reply)
 }
 
-fn config(rows: &Rows, workspace: &str) -> ConfigReply {
-    ConfigReply {
-        config: rows
-            .types(workspace)
-            .map(|(kind, values)| (kind.clone(), values.clone()))
-            .collect(),
-        ..ConfigReply::default()
+/// Everything of a workspace. A page may end within a type, and the next one go on there.
+fn config(rows: &Rows, workspace: &str, asked: Asked) -> Result<ConfigReply, Error> {
+    let after = asked.after().map(str::to_owned);
+    let start = after.as_deref().map(pair).transpose()?;
+    let mut reply = ConfigReply::default();
+    let mut page = Page::new(asked);
+    for (kind, key, value) in rows.all_after(workspace, start) {
+        if page.is_full() {
+            break;
+        }
+        let first = !reply.config.contains_key(kind);
+        let named = if first { kind.len() + PAIR } else { 0 };
+        let bytes = named + key.len() + value.len() + PAIR;
+        page.push(format_args!("{kind}\n{key}"), (), bytes)?;
+        let of_type: &mut Values = reply.config.entry(kind.clone()).or_default();
+        of_type.insert(key.clone(), value.clone());
     }
+    reply.next = page.next;
+    Ok(reply)
+}
+
+/// The two names of a cursor: neither holds line ends.
+fn pair(key: &str) -> Result<(&str, &str), Error> {
+    key.split_once('\n').ok_or_else(no_cursor)
 }
 
 fn everywhere(
     rows: &Rows,
     kind: &str,
     with_values: bool,
-    page: Option<Page<'_>>,
+    asked: Asked,
 ) -> Result<ConfigReply, Error> {
-    read(rows, None, kind, with_values, page)
+    read(rows, None, kind, with_values, asked)
 }
 
 /// Rows of a type, all of them or a page.
@@ -143,31 +150,33 @@ fn read(
     workspace: Option<&str>,
     kind: &str,
     with_values: bool,
-    page: Option<Page<'_>>,
+    asked: Asked,
 ) -> Result<ConfigReply, Error> {
     check_name("type", kind)?;
     let kind: Arc<str> = kind.into();
-    let paged = page.is_some();
-    let start = page.and_then(|page| page.0);
-    let mut reply = ConfigReply::default();
-    let mut bytes = 0;
+    let after = asked.after().map(str::to_owned);
+    let start = after.as_deref().map(pair).transpose()?;
+    let mut page = Page::new(asked);
     for (workspace, key, value) in rows.after(workspace, &kind, start) {
-        if paged && bytes >= limits::CONFIG_PAGE {
-            let last = reply.values.last();
-            reply.next = last.map(|row: &ReplyValue| format!("{}\n{}", row.workspace, row.key));
+        if page.is_full() {
             break;
         }
         let value = if with_values { value.clone() } else { empty() };
         // Names and punctuation of a row count too: there may be many short ones.
-        bytes += workspace.len() + kind.len() + key.len() + value.len() + 64;
-        reply.values.push(ReplyValue {
+        let bytes = kind.len() + key.len() + value.len() + ROW;
+        let row = ReplyValue {
             r#type: kind.clone(),
             key: key.clone(),
             value: Some(value),
             workspace: workspace.clone(),
-        });
+        };
+        page.push(format_args!("{workspace}\n{key}"), row, bytes)?;
     }
-    Ok(reply)
+    Ok(ConfigReply {
+        values: page.entries,
+        next: page.next,
+        ..ConfigReply::default()
+    })
 }
 
 fn empty() -> Arc<str> {

@@ -35,9 +35,9 @@ pub(crate) struct ConfigReply {
     pub(crate) config: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Arc<str>>>,
     /// Why there is no answer.
     pub(crate) error: Option<Error>,
-    /// Which page is next, where pages were asked for and this is not the last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) next: Option<String>,
+    /// Where the next page begins; empty if there is none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) next: String,
 }
 
 impl Message for ConfigReply {

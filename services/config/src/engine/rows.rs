@@ -124,6 +124,24 @@ impl Rows {
             })
     }
 
+    /// Rows of a workspace by type and key, from just after a row on.
+    pub(crate) fn all_after(
+        &self,
+        workspace: &str,
+        start: Option<(&str, &str)>,
+    ) -> impl Iterator<Item = (&Arc<str>, &Arc<str>, &Arc<str>)> {
+        let own = self.workspaces.get(workspace).into_iter();
+        let first = start.map_or(Bound::Unbounded, |(kind, _)| Bound::Included(kind));
+        own.flat_map(move |own| own.types.range::<str, _>((first, Bound::Unbounded)))
+            .flat_map(move |(kind, values)| {
+                let key = start.and_then(|(at, key)| (at == &**kind).then_some(key));
+                let from = key.map_or(Bound::Unbounded, Bound::Excluded);
+                values
+                    .range::<str, _>((from, Bound::Unbounded))
+                    .map(move |(key, value)| (kind, key, value))
+            })
+    }
+
     /// Puts a row, replacing what was there.
     pub(crate) fn insert(&mut self, row: Row) {
         let Row { at, value } = row;

@@ -5,6 +5,8 @@ use tg_schemas::msg::{ConfigKey, ConfigRequest, ConfigValue};
 
 use super::*;
 
+mod pages;
+
 /// Clock and grace of all tests here.
 const GIVEN: Given = Given {
     now: 5_000,
@@ -282,69 +284,6 @@ fn refusals_name_the_field() {
     });
     assert_eq!(error.code(), ErrorCode::TooLarge);
     assert!(error.message.starts_with("values[0].value: "));
-}
-
-/// Reads a type page by page; how many pages it took, and the keys by workspace.
-fn paged(rows: &Rows, operation: &str, workspace: &str) -> (usize, Vec<(String, String)>) {
-    let mut ask = ConfigRequest {
-        r#type: "tool".into(),
-        page: Some(String::new()),
-        ..request(operation, workspace)
-    };
-    let (mut pages, mut keys) = (0, Vec::new());
-    loop {
-        let reply = answer(rows, Scope::System(workspace), &ask).unwrap();
-        pages += 1;
-        let bytes: usize = reply.values.iter().map(|row| row.key.len()).sum();
-        assert!(bytes <= tg_schemas::limits::CONFIG_PAGE + tg_schemas::limits::CONFIG_VALUE);
-        let values = reply.values.iter();
-        keys.extend(values.map(|row| (row.workspace.to_string(), row.key.to_string())));
-        match reply.next {
-            Some(next) => ask.page = Some(next),
-            None => return (pages, keys),
-        }
-    }
-}
-
-#[test]
-fn a_type_of_any_size_is_read_page_by_page() {
-    let mut rows = Rows::new(10, []);
-    let large = "x".repeat(400_000);
-    for workspace in ["a", "b", "c"] {
-        for n in 0..7 {
-            let name = format!("k{n}");
-            put(&mut rows, workspace, vec![value("tool", &name, &large)]);
-        }
-        put(&mut rows, workspace, vec![value("other", "k", "{}")]);
-    }
-    let all: Vec<_> = ["a", "b", "c"]
-        .iter()
-        .flat_map(|ws| (0..7).map(move |n| ((*ws).to_owned(), format!("k{n}"))))
-        .collect();
-    assert_eq!(paged(&rows, "getvalues-all-ws", ""), (7, all.clone()));
-    let (pages, own) = paged(&rows, "getvalues", "b");
-    let keys: Vec<_> = own.into_iter().map(|(_, key)| key).collect();
-    let expected: Vec<_> = (0..7).map(|n| format!("k{n}")).collect();
-    assert_eq!((pages, keys), (3, expected));
-    // Keys alone need no pages, and who asks for none gets everything.
-    assert_eq!(paged(&rows, "getkeys-all-ws", ""), (1, all));
-    let ask = ConfigRequest {
-        r#type: "tool".into(),
-        ..request("getvalues-all-ws", "")
-    };
-    let reply = answer(&rows, Scope::System(""), &ask).unwrap();
-    assert_eq!((reply.values.len(), reply.next), (21, None));
-    // A row that is gone is no obstacle, a page that nobody named is.
-    let page = |text: &str| {
-        let page = Some(text.to_owned());
-        let ask = ConfigRequest {
-            page,
-            ..ask.clone()
-        };
-        answer(&rows, Scope::System(""), &ask).map(|reply| reply.values[0].key.to_string())
-    };
-    assert_eq!(page("aa\nz").unwrap(), "k0");
-    assert_eq!(page("nonsense").unwrap_err().kind, "bad-request");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tg_clients::neighbours::Neighbours;
 use tg_mesh::Responder;
-use tg_mesh::{Cx, Mesh, OwnedStore, RequestHandler, TaskKind};
+use tg_mesh::{Cx, LeasedStore, Mesh, RequestHandler, TaskKind};
 use tg_schemas::msg::{ConfigPush, ConfigRequest};
 use tg_schemas::{Class, Error, ErrorCode, Topic};
 use tokio::sync::{Notify, oneshot};
@@ -20,7 +20,7 @@ const TELL: Duration = Duration::from_secs(2);
 
 /// Answers on both queues.
 pub(crate) struct Handler {
-    pub(crate) store: Arc<OwnedStore<CachedConfig>>,
+    pub(crate) store: Arc<LeasedStore<CachedConfig>>,
     /// Told when a notice was not sent.
     pub(crate) lost: Arc<Notify>,
 }

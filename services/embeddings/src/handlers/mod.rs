@@ -19,7 +19,7 @@ use tg_schemas::{Error, Retry};
 use crate::engine::portion::portion;
 
 /// How long an answer may take.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(300);
+const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(300);
 /// Records that may share a question and its outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Group {
@@ -67,7 +67,7 @@ async fn ask(cx: &Cx, texts: &[&str]) -> Result<(Vec<Vec<f32>>, String), Error> 
         let (now, later) = rest.split_at(portion(rest));
         rest = later;
         let texts = now.iter().map(|text| (*text).to_owned()).collect();
-        let answer = embed(cx, texts, Some(PATIENCE)).await?;
+        let answer = embed(cx, texts, Some(TIMEOUT)).await?;
         let complete = answer.vectors.iter().all(|vector| !vector.is_empty());
         let same = model.as_ref().is_none_or(|model| *model == answer.model);
         if !complete || !same {

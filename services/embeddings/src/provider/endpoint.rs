@@ -125,6 +125,27 @@ struct OllamaAnswer {
     embeddings: Vec<Vec<f32>>,
 }
 
+/// A whole answer, as [`Endpoint::embed`] reads it.
+#[cfg(test)]
+pub(super) fn read(
+    dialect: Dialect,
+    answer: &[u8],
+    wanted: usize,
+) -> Result<Vec<Vec<f32>>, EmbedError> {
+    let malformed = |_| EmbedError::Malformed;
+    let vectors = match dialect {
+        Dialect::OpenAi => {
+            let answer: OpenAiAnswer = serde_json::from_slice(answer).map_err(malformed)?;
+            answer.in_order()
+        }
+        Dialect::Ollama => {
+            let answer: OllamaAnswer = serde_json::from_slice(answer).map_err(malformed)?;
+            answer.embeddings
+        }
+    };
+    check(vectors, wanted)
+}
+
 /// An answer counts only whole: a vector for every text, all of one length, all of numbers.
 fn check(vectors: Vec<Vec<f32>>, wanted: usize) -> Result<Vec<Vec<f32>>, EmbedError> {
     let dimension = vectors.first().map_or(0, Vec::len);

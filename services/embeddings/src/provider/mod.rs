@@ -1,6 +1,8 @@
 //! Providers of embeddings: letters, files, endpoints. A closed list.
 
 pub mod endpoint;
+#[cfg(test)]
+mod fuzz;
 pub mod lexical;
 pub mod statics;
 pub mod table;

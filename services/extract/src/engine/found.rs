@@ -3,9 +3,9 @@
 
 use std::collections::HashSet;
 
-use tg_provenance::vocabulary::{RDFS_LABEL, SKOS_DEFINITION};
 use tg_provenance::{Extraction, Kind, Making, stable_id, subgraph};
 use tg_schemas::msg::{EntityContext, Metadata};
+use tg_schemas::vocabulary::{rdfs, skos};
 use tg_schemas::{Term, Triple};
 
 use super::names::entity_iri;
@@ -82,7 +82,7 @@ impl Found {
         let iri = entity_iri(name);
         let label = Triple::new(
             Term::iri(iri.as_str()),
-            Term::iri(RDFS_LABEL),
+            Term::iri(rdfs::LABEL),
             Term::literal(name),
         );
         if self.seen.insert(label.clone()) {
@@ -107,7 +107,7 @@ impl Found {
     /// An entity and what it is.
     pub fn definition(&mut self, name: &str, definition: &str) {
         let entity = self.named(name);
-        self.fact(&entity, SKOS_DEFINITION, Term::literal(definition));
+        self.fact(&entity, skos::DEFINITION, Term::literal(definition));
         self.context(&entity, name, &[]);
         self.context(&entity, definition, &[]);
     }
@@ -163,7 +163,7 @@ fn some(text: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use tg_provenance::vocabulary::{RDF_TYPE, SOURCE_GRAPH, tg};
+    use tg_schemas::vocabulary::{SOURCE_GRAPH, rdf, tg};
 
     use super::*;
 
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(contains[0].g.as_deref(), Some(SOURCE_GRAPH));
         assert_eq!(of(tg::LLM_MODEL)[0].o, Some(Term::literal("m")));
         assert_eq!(of(tg::PROMPT_VERSION)[0].o, Some(Term::literal("p")));
-        assert!(of(RDF_TYPE).iter().all(|triple| triple.g.is_some()));
+        assert!(of(rdf::TYPE).iter().all(|triple| triple.g.is_some()));
         let contexts = found.into_contexts(&source());
         let texts: Vec<&str> = contexts.iter().map(|c| c.context.as_str()).collect();
         assert_eq!(texts, ["Old Bridge", "A bridge."]);

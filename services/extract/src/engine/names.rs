@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// Namespace of entities and of predicates that no ontology declares.
-pub const ENTITIES: &str = "http://trustgraph.ai/e/";
+pub const ENTITIES: &str = tg_schemas::vocabulary::made::ENTITY;
 
 /// Longest name that is one, in characters; more is a sentence.
 const LONGEST: usize = 256;

@@ -117,6 +117,7 @@ mod tests {
 
     use super::super::found::Source;
     use super::*;
+    use crate::engine::names::ENTITIES;
 
     fn object(item: Value) -> Option<Term> {
         let mut found = Found::default();
@@ -129,7 +130,7 @@ mod tests {
             json!({"subject": "Old Bridge", "predicate": "was built in", "object": object,
                 "object-entity": entity})
         };
-        let tarn = Term::iri("http://trustgraph.ai/e/tarn");
+        let tarn = Term::iri(format!("{ENTITIES}tarn"));
         assert_eq!(object(item(json!("Tarn"), json!(true))), Some(tarn.clone()));
         assert_eq!(
             object(item(json!("Tarn"), json!("True"))),

@@ -16,7 +16,7 @@ use crate::engine::items::{self, Items};
 use crate::engine::knowledge::{Content, read, usable};
 use crate::error::ExtractError;
 use crate::replies::keys::PROMPTS;
-use crate::replies::{PATIENCE, Paid, Question, ReplyCache};
+use crate::replies::{Paid, Question, ReplyCache, TIMEOUT};
 use crate::write::write;
 
 const EXTRACTOR: &str = "kg-extract-agent";
@@ -86,7 +86,7 @@ async fn ask(cx: &Cx, question: String, collection: &str) -> Result<(String, Str
         ..AgentRequest::default()
     };
     let options = Ask {
-        deadline: Some(Deadline::after(PATIENCE)),
+        deadline: Some(Deadline::after(TIMEOUT)),
         ..cx.ask_options()
     };
     let mut parts = cx.ask_with(kg_extract_agent::AGENT, &request, options)?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tg_clients::prompt::Prompts;
-use tg_mesh::{Cx, OwnedStore};
+use tg_mesh::{Cx, LeasedStore, clock};
 use tg_runs::RunContext;
 use tg_schemas::Error;
 
@@ -20,7 +20,7 @@ use crate::error::ExtractError;
 use crate::store::{Kept, Ledger, ReplyLedger};
 
 /// How long one reply may take.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(600);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// What is asked about a chunk.
 pub(crate) struct Question<'a> {
@@ -70,7 +70,7 @@ pub(crate) struct Paid {
 pub(crate) type Usable = fn(&Value) -> bool;
 
 pub(crate) struct ReplyCache {
-    store: Arc<OwnedStore<Ledger>>,
+    store: Arc<LeasedStore<Ledger>>,
     models: Models,
     /// Replies that are being asked for, so that nobody asks twice. Those that nobody holds any more go when
     /// the next is added.
@@ -78,7 +78,7 @@ pub(crate) struct ReplyCache {
 }
 
 impl ReplyCache {
-    pub(crate) fn new(store: Arc<OwnedStore<Ledger>>) -> Self {
+    pub(crate) fn new(store: Arc<LeasedStore<Ledger>>) -> Self {
         Self {
             store,
             models: Models::default(),
@@ -105,7 +105,7 @@ impl ReplyCache {
         }
         terms.insert("text".to_owned(), Value::from(question.text).to_string());
         let pay = async {
-            let prompts = Prompts::of_flow(cx).patient(PATIENCE);
+            let prompts = Prompts::of_flow(cx).patient(TIMEOUT);
             let answer = prompts.whole(prompt, terms).await?;
             let mut items = match answer.json {
                 true => items::of_json(&answer.text),
@@ -161,7 +161,7 @@ impl ReplyCache {
             metrics::counter!("tg_extract_replies_total", "from" => "ledger").increment(1);
             return Ok(known(kept));
         }
-        let asked_at = chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Micros, true);
+        let asked_at = clock::rfc3339();
         let paid = pay.await.map_err(|error| ExtractError::asked(cx, error))?;
         metrics::counter!("tg_extract_replies_total", "from" => "model").increment(1);
         cx.effect("model-calls", 1);

@@ -4,4 +4,4 @@ mod cache;
 pub(crate) mod keys;
 mod models;
 
-pub(crate) use cache::{PATIENCE, Paid, Question, ReplyCache};
+pub(crate) use cache::{Paid, Question, ReplyCache, TIMEOUT};

@@ -1,8 +1,8 @@
 //! Definitions and relationships, and what replies cost.
 
 use serde_json::json;
-use tg_provenance::vocabulary::{RDFS_LABEL, SKOS_DEFINITION, prov, tg};
-use tg_runs::RunId;
+use tg_runs::JobId;
+use tg_schemas::vocabulary::{prov, rdfs, skos, tg};
 use tg_schemas::{Error, ErrorCode, Term};
 use tg_testkit::config::Config;
 use tg_testkit::place::Place;
@@ -46,8 +46,8 @@ async fn a_chunk_becomes_facts_with_their_source(place: Place) {
     );
     assert_eq!(metadata.collection, "c");
     let definition = Term::literal("A bridge over the Sell.");
-    assert_eq!(objects(&record.triples, SKOS_DEFINITION), [definition]);
-    assert!(objects(&record.triples, RDFS_LABEL).contains(&Term::literal("Old Bridge")));
+    assert_eq!(objects(&record.triples, skos::DEFINITION), [definition]);
+    assert!(objects(&record.triples, rdfs::LABEL).contains(&Term::literal("Old Bridge")));
     assert_eq!(
         objects(&record.triples, prov::WAS_DERIVED_FROM),
         [Term::iri("urn:chunk:1")]
@@ -77,7 +77,7 @@ async fn a_chunk_becomes_facts_with_their_source(place: Place) {
 async fn a_reply_is_paid_for_once(place: Place) {
     let world = World::start(&place, DEFINITIONS, Config::new(), [items(old_bridge())]).await;
     // At the same time, in other places: one call.
-    let run = RunId::new(0, "default", "p");
+    let run = JobId::new(0, "default", "p");
     for number in 0..8 {
         let chunk = chunk(&format!("urn:chunk:{number}"), TEXT);
         let id = format!("r{number}");
@@ -116,7 +116,7 @@ async fn a_failed_call_loses_nothing(place: Place) {
     let replies = [Err(limited), items(old_bridge())];
     let world = World::start(&place, DEFINITIONS, Config::new(), replies).await;
     let chunk = chunk("urn:chunk:1", TEXT);
-    let run = RunId::new(0, "default", "p");
+    let run = JobId::new(0, "default", "p");
     world.flow.write_in("chunk-load", &chunk, &run, "r1").await;
     assert_eq!(world.flow.dead_letter_reason().await, "too many requests");
     let entry = world.process(&chunk, "r1").await;
@@ -171,7 +171,7 @@ async fn a_deleted_collection_costs_nothing(place: Place) {
     let rows = Config::new();
     rows.collection("c", 2);
     let world = World::start(&place, DEFINITIONS, rows, [items(old_bridge())]).await;
-    let run = RunId::new(1, "default", "p");
+    let run = JobId::new(1, "default", "p");
     world
         .flow
         .write_in("chunk-load", &chunk("urn:chunk:1", TEXT), &run, "r1")

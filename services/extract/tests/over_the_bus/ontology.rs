@@ -1,8 +1,8 @@
 //! Facts along ontologies.
 
 use serde_json::{Value, json};
-use tg_provenance::vocabulary::{RDF_TYPE, tg};
 use tg_schemas::Term;
+use tg_schemas::vocabulary::{rdf, tg};
 use tg_testkit::config::Config;
 use tg_testkit::place::Place;
 
@@ -82,7 +82,7 @@ async fn what_fits_is_written_and_what_does_not_is_told(place: Place) {
     );
     let elements = &all[1].triples;
     assert_eq!(
-        objects(elements, RDF_TYPE).len(),
+        objects(elements, rdf::TYPE).len(),
         7,
         "every element of both ontologies"
     );

@@ -221,7 +221,7 @@ impl World {
 
     /// Processes a chunk to the end; what the tally was told of it.
     pub(crate) async fn process(&self, chunk: &Chunk, id: &str) -> tg_schemas::msg::RunTallyEntry {
-        let run = tg_runs::RunId::new(0, "default", "p");
+        let run = tg_runs::JobId::new(0, "default", "p");
         self.flow.write_in("chunk-load", chunk, &run, id).await;
         self.flow.tallied(id).await
     }

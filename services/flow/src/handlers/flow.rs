@@ -36,17 +36,17 @@ impl Handler {
             };
         };
         match request.operation.as_str() {
-            "list-blueprints" => service.list_blueprints(mesh, workspace).await,
+            "list-blueprints" => service.list_blueprints(mesh, workspace, request).await,
             "get-blueprint" => service.get_blueprint(mesh, workspace, request).await,
             "put-blueprint" => service.put_blueprint(mesh, workspace, request).await,
             "delete-blueprint" => service.delete_blueprint(mesh, workspace, request).await,
             "check-blueprint" => service.check_blueprint(mesh, workspace, request).await,
-            "list-flows" => service.list_flows(mesh, workspace).await,
+            "list-flows" => service.list_flows(mesh, workspace, request).await,
             "get-flow" => service.get_flow(mesh, workspace, request).await,
             "start-flow" => service.start_flow(mesh, workspace, request).await,
             "stop-flow" => service.stop_flow(mesh, workspace, request).await,
-            "list-put-aside" => service.list_dead_letter(workspace, request).await,
-            "show-put-aside" => service.show_dead_letter(workspace, request).await,
+            "list-put-aside" => service.list_dead_letter(mesh, workspace, request).await,
+            "show-put-aside" => service.show_dead_letter(mesh, workspace, request).await,
             "replay-put-aside" => service.replay_dead_letter(mesh, workspace, request).await,
             "discard-put-aside" => service.discard_dead_letter(mesh, workspace, request).await,
             "why" => service.why(mesh, workspace, request).await,

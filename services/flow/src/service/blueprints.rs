@@ -6,7 +6,7 @@ use tg_schemas::msg::{FlowRequest, FlowResponse};
 use tg_schemas::{Error, WorkspaceId, processors};
 
 use super::Service;
-use crate::config::{BLUEPRINT, Config, FLOW, PROCESSOR_SPEC};
+use crate::config::{BLUEPRINT, Config, FLOW, PROCESSOR_SPEC, names};
 use crate::engine::blueprint::Blueprint;
 use crate::engine::catalog::Catalog;
 use crate::engine::check::check;
@@ -20,10 +20,12 @@ impl Service {
         &self,
         mesh: &Mesh,
         workspace: &WorkspaceId,
+        request: &FlowRequest,
     ) -> Result<FlowResponse, Error> {
-        let blueprint_names = Config::new(mesh).list(workspace, BLUEPRINT).await?;
+        let page = names(mesh, workspace, BLUEPRINT, request).await?;
         Ok(FlowResponse {
-            blueprint_names,
+            blueprint_names: page.entries,
+            next: page.next,
             ..FlowResponse::default()
         })
     }

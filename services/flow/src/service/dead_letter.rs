@@ -8,12 +8,13 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use tg_mesh::bus::{Link, PublishMode, Routed, Target};
-use tg_mesh::deadline::now_millis;
+use tg_mesh::clock;
 use tg_mesh::{BusError, Envelope, Mesh};
 use tg_schemas::codec::ContentType;
 use tg_schemas::msg::{DeadLetter, FlowRequest, FlowResponse};
-use tg_schemas::{Error, ErrorCode, Headers, Subscription, Topic, WorkspaceId};
+use tg_schemas::{Error, ErrorCode, Headers, Subscription, Topic, WorkspaceId, WorkspaceKey};
 
+use super::generation::{is_over, present};
 use super::{FlowKey, Service};
 use crate::error::{bad, conflict};
 use crate::handlers::reply;
@@ -53,6 +54,14 @@ impl Service {
         letter: Option<String>,
     ) -> Result<(), Error> {
         let headers: Headers = serde_json::from_str(&record.headers).unwrap_or_default();
+        let key = match headers.generation {
+            Some(generation) => WorkspaceKey::new(&record.workspace, generation),
+            None => present(mesh, &record.workspace)?,
+        };
+        if is_over(mesh, &key) {
+            metrics::counter!("tg_records_of_ended_workspaces_total").increment(1);
+            return Ok(());
+        }
         let mut reason = Reason::parse(&record.reason).unwrap_or(Reason::Dead);
         let body = record.clone().into_body();
         if body.is_err() || Topic::parse(&record.topic).is_err() {
@@ -60,7 +69,7 @@ impl Service {
         }
         let body = body.unwrap_or_else(|text| text);
         let kept = NewRecord {
-            workspace: record.workspace,
+            workspace: key.to_string(),
             flow: record.flow,
             topic: record.topic,
             subscription: record.subscription,
@@ -68,7 +77,7 @@ impl Service {
             detail: record.detail,
             due: record.due_ms,
             attempt: headers.attempt.unwrap_or(0),
-            since: now_millis() as i64,
+            since: clock::millis(),
             headers: record.headers,
             content_type: record.content_type,
             body: body.into(),
@@ -137,13 +146,17 @@ impl Service {
             let stopping = self.stopping.lock();
             stopping
                 .keys()
-                .map(|(ws, id)| (ws.to_string(), id.to_string()))
-                .collect()
+                .map(|(ws, id)| Ok((present(mesh, ws.as_str())?.to_string(), id.to_string())))
+                .collect::<Result<_, Error>>()?
         };
-        let now = now_millis() as i64;
+        let now = clock::millis();
         let Due { records, next } = store.due(now, BATCH, stopping).await?;
         let full = records.len() == BATCH as usize;
         for kept in records {
+            if is_over(mesh, &WorkspaceKey::parse(&kept.record.workspace)) {
+                store.forget(vec![kept.id]).await?;
+                continue;
+            }
             // One body at a time: they may be large.
             let Some(kept) = store.whole(&kept.record.workspace, kept.id, None).await? else {
                 continue;
@@ -173,10 +186,11 @@ impl Service {
 
     pub(crate) async fn list_dead_letter(
         &self,
+        mesh: &Mesh,
         workspace: &WorkspaceId,
         request: &FlowRequest,
     ) -> Result<FlowResponse, Error> {
-        let select = select(workspace, request)?;
+        let select = select(&present(mesh, workspace.as_str())?, request)?;
         let records = self.store().await?.list(select).await?;
         let shown: Vec<Value> = records.iter().map(line).collect();
         Ok(reply::with("put-aside", &shown))
@@ -184,10 +198,12 @@ impl Service {
 
     pub(crate) async fn show_dead_letter(
         &self,
+        mesh: &Mesh,
         workspace: &WorkspaceId,
         request: &FlowRequest,
     ) -> Result<FlowResponse, Error> {
-        let id = one(workspace, request)?;
+        let workspace = present(mesh, workspace.as_str())?;
+        let id = one(&workspace, request)?;
         let store = self.store().await?;
         let kept = store.whole(workspace.as_str(), id, Some(SHOWN)).await?;
         let kept = &kept.ok_or_else(gone)?;
@@ -211,7 +227,7 @@ impl Service {
         workspace: &WorkspaceId,
         request: &FlowRequest,
     ) -> Result<FlowResponse, Error> {
-        let select = chosen(workspace, request)?;
+        let select = chosen(&present(mesh, workspace.as_str())?, request)?;
         let single = select.id.is_some();
         let _publishing = self.publishing.read().await;
         let store = self.store().await?;
@@ -237,7 +253,7 @@ impl Service {
                 )));
             };
             // One body at a time: they may be large. One that somebody else replayed meanwhile is gone.
-            let Some(whole) = store.whole(workspace.as_str(), kept.id, None).await? else {
+            let Some(whole) = store.whole(&kept.record.workspace, kept.id, None).await? else {
                 continue;
             };
             match publish(mesh, whole.record, Some(epoch)).await? {
@@ -262,7 +278,7 @@ impl Service {
         workspace: &WorkspaceId,
         request: &FlowRequest,
     ) -> Result<FlowResponse, Error> {
-        let select = chosen(workspace, request)?;
+        let select = chosen(&present(mesh, workspace.as_str())?, request)?;
         let single = select.id.is_some();
         let store = self.store().await?;
         let records = store.list(select).await?;
@@ -349,7 +365,7 @@ fn argument<'a>(request: &'a FlowRequest, name: &str) -> Option<&'a str> {
         .filter(|text| !text.is_empty())
 }
 
-fn select(workspace: &WorkspaceId, request: &FlowRequest) -> Result<Select, Error> {
+fn select(workspace: &WorkspaceKey, request: &FlowRequest) -> Result<Select, Error> {
     let reason = match argument(request, "reason") {
         None => None,
         Some(text) => Some(
@@ -389,13 +405,13 @@ fn select(workspace: &WorkspaceId, request: &FlowRequest) -> Result<Select, Erro
 }
 
 /// The id of the one record that is named.
-fn one(workspace: &WorkspaceId, request: &FlowRequest) -> Result<i64, Error> {
+fn one(workspace: &WorkspaceKey, request: &FlowRequest) -> Result<i64, Error> {
     let select = select(workspace, request)?;
     select.id.ok_or_else(|| bad("put-aside-id: is required"))
 }
 
 /// One record by id, or those of a flow.
-fn chosen(workspace: &WorkspaceId, request: &FlowRequest) -> Result<Select, Error> {
+fn chosen(workspace: &WorkspaceKey, request: &FlowRequest) -> Result<Select, Error> {
     let mut select = select(workspace, request)?;
     if select.id.is_none() && select.flow.is_none() {
         return Err(bad("put-aside-id: is required, or a flow-id"));

@@ -1,5 +1,6 @@
 //! `doctor`: checks of a workspace's flows, each with advice.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -7,9 +8,11 @@ use tg_collections::reaper;
 use tg_mesh::bus::Link;
 use tg_mesh::{Ask, Deadline, Mesh};
 use tg_schemas::msg::{FlowResponse, TextCompletionRequest, TextCompletionResponse};
-use tg_schemas::{Error, Topic, WorkspaceId, processors};
+use tg_schemas::processors::{self, flow_svc};
+use tg_schemas::{Error, Topic, WorkspaceId};
 
 use super::Service;
+use super::generation::present;
 use super::why::processor_state;
 use crate::config::{Config, FLOW};
 use crate::handlers::reply;
@@ -55,16 +58,21 @@ impl Service {
                 .and_then(|i| i.get("request"));
             model = model.or_else(|| request.and_then(|text| Topic::parse(text).ok()));
         }
-        checks.push(self.dead_letter_check(workspace).await?);
+        checks.push(self.dead_letter_check(mesh, workspace).await?);
         if let Some(topic) = model {
             checks.push(model_check(mesh, &topic).await);
         }
         Ok(reply::with("doctor", &json!({ "checks": checks })))
     }
 
-    async fn dead_letter_check(&self, workspace: &WorkspaceId) -> Result<Value, Error> {
+    async fn dead_letter_check(
+        &self,
+        mesh: &Mesh,
+        workspace: &WorkspaceId,
+    ) -> Result<Value, Error> {
         let store = self.store().await?;
-        let tally = store.tally(workspace.as_str(), None, LINES).await?;
+        let kept_under = present(mesh, workspace.as_str())?;
+        let tally = store.tally(kept_under.as_str(), None, LINES).await?;
         let lines: Vec<String> = tally
             .iter()
             .map(|one| format!("{} {} of {}", one.records, one.reason, one.flow))
@@ -81,19 +89,41 @@ impl Service {
 }
 
 impl Service {
-    /// Whether the configuration is the one that the stores have known.
+    /// Whether the configuration is the one that the stores have known: what their owners say, and what our own store
+    /// says now.
     async fn configuration(&self, mesh: &Mesh) -> Result<Value, Error> {
+        let mut refused = mesh.presence().purging_refused();
         let store = self.store().await?;
-        Ok(match reaper::refusal(mesh, &*store).await? {
-            None => check("configuration", true, "is the one that the stores know", ""),
-            Some(why) => check(
-                "configuration",
-                false,
-                &format!("{why}; data of deleted workspaces is not purged"),
-                "bring the lost configuration back from a backup",
-            ),
-        })
+        match reaper::refusal(mesh, &*store).await? {
+            Some(why) => refused.insert(flow_svc::PROCESSOR.id.to_owned(), why.to_owned()),
+            None => refused.remove(flow_svc::PROCESSOR.id),
+        };
+        Ok(stores(&refused))
     }
+}
+
+/// Which stores purge nothing, by the reason.
+fn stores(refused: &BTreeMap<String, String>) -> Value {
+    if refused.is_empty() {
+        return check("configuration", true, "is the one that the stores know", "");
+    }
+    let mut by_reason = BTreeMap::<&str, Vec<&str>>::new();
+    for (store, why) in refused {
+        by_reason.entry(why).or_default().push(store);
+    }
+    let told: Vec<String> = by_reason
+        .iter()
+        .map(|(why, stores)| format!("{why} ({})", stores.join(", ")))
+        .collect();
+    check(
+        "configuration",
+        false,
+        &format!(
+            "{}; data of deleted workspaces is not purged there",
+            told.join("; ")
+        ),
+        "bring the lost configuration back from a backup",
+    )
 }
 
 fn check(name: &str, ok: bool, detail: &str, advice: &str) -> Value {
@@ -219,5 +249,23 @@ async fn model_check(mesh: &Mesh, topic: &Topic) -> Value {
             &error.message,
             "look at the model provider's settings",
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stores_that_purge_nothing_are_named_with_the_reason() {
+        let refused = [("vectors", "older"), ("graph", "other"), ("rows", "older")];
+        let refused = refused.map(|(store, why)| (store.to_owned(), why.to_owned()));
+        let told = stores(&refused.into());
+        assert_eq!(told["ok"], false);
+        assert_eq!(
+            told["detail"],
+            "older (rows, vectors); other (graph); data of deleted workspaces is not purged there"
+        );
+        assert_eq!(stores(&BTreeMap::new())["ok"], true);
     }
 }

@@ -6,7 +6,7 @@ use tg_schemas::{Error, WorkspaceId};
 
 use super::Service;
 use super::start::flow_id;
-use crate::config::{Config, FLOW};
+use crate::config::{FLOW, names};
 use crate::error::known;
 
 impl Service {
@@ -14,10 +14,12 @@ impl Service {
         &self,
         mesh: &Mesh,
         workspace: &WorkspaceId,
+        request: &FlowRequest,
     ) -> Result<FlowResponse, Error> {
-        let flow_ids = Config::new(mesh).list(workspace, FLOW).await?;
+        let page = names(mesh, workspace, FLOW, request).await?;
         Ok(FlowResponse {
-            flow_ids,
+            flow_ids: page.entries,
+            next: page.next,
             ..FlowResponse::default()
         })
     }

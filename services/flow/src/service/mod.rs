@@ -5,6 +5,7 @@ mod blueprints;
 mod dead_letter;
 mod doctor;
 mod flows;
+mod generation;
 mod presence;
 mod resume;
 mod rooms;
@@ -20,7 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tg_mesh::{BusError, Mesh, OwnedStore};
+use tg_mesh::{BusError, LeasedStore, Mesh};
 use tg_schemas::{Error, FlowId, WorkspaceId};
 use tokio::sync::{Notify, OwnedMutexGuard, RwLock, watch};
 
@@ -43,7 +44,7 @@ type Stopped = Option<Result<serde_json::Value, Error>>;
 /// The service.
 pub(crate) struct Service {
     pub(crate) waits: Waits,
-    store: Arc<OwnedStore<Store>>,
+    store: Arc<LeasedStore<Store>>,
     /// One change of a flow at a time.
     changing: Mutex<HashMap<FlowKey, Arc<tokio::sync::Mutex<()>>>>,
     /// Read while a start takes names, written while a stop decides which of its names others hold.
@@ -65,7 +66,7 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    pub(crate) fn new(store: Arc<OwnedStore<Store>>, waits: Waits) -> Arc<Self> {
+    pub(crate) fn new(store: Arc<LeasedStore<Store>>, waits: Waits) -> Arc<Self> {
         Arc::new(Self {
             waits,
             store,

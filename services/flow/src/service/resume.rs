@@ -11,6 +11,7 @@ use tg_schemas::msg::{FlowRequest, FlowResponse, HostedProcessor};
 use tg_schemas::processors::flow_svc;
 use tg_schemas::{Class, Error, FlowId, Topic, WorkspaceId};
 
+use super::generation::known;
 use super::{FlowKey, Service};
 use crate::config::{Config, FLOW};
 use crate::processors::PROCESSOR;
@@ -19,7 +20,7 @@ use tg_schemas::flow_record::{Drain, FlowRecord, Status};
 /// Internal operation on the system queue: whoever serves takes up what was left.
 pub(crate) const RESUME: &str = "resume";
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Has whoever serves take up what was left, whenever a process begins to serve and after each
@@ -75,7 +76,7 @@ async fn ask(mesh: &Mesh) -> Result<(), Error> {
         ..FlowRequest::default()
     };
     let options = Ask {
-        deadline: Some(Deadline::after(PATIENCE)),
+        deadline: Some(Deadline::after(TIMEOUT)),
         ..Ask::default()
     };
     let topic = flow_svc::FLOW_OF_SYSTEM.of_system();
@@ -88,6 +89,8 @@ async fn ask(mesh: &Mesh) -> Result<(), Error> {
 impl Service {
     /// Takes up what was left, in the background.
     pub(crate) async fn resume(self: &Arc<Self>, mesh: &Mesh) -> Result<FlowResponse, Error> {
+        // Until generations are known, nothing that was left is found.
+        known(mesh)?;
         let records = Config::new(mesh).everywhere(FLOW).await?;
         let epochs = records
             .iter()

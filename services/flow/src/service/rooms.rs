@@ -39,7 +39,13 @@ impl Service {
     }
 
     /// Whether records of a flow have to wait for room.
-    pub(super) async fn waits_for_room(&self, workspace: &WorkspaceId, flow: &str) -> bool {
+    pub(super) async fn waits_for_room(
+        &self,
+        mesh: &Mesh,
+        workspace: &WorkspaceId,
+        flow: &str,
+    ) -> bool {
+        let workspace = mesh.config().workspace_key(workspace.as_str());
         let own = format!("{workspace}:{flow}");
         let full = self.full_rooms.lock().await;
         full.iter()

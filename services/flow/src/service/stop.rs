@@ -8,12 +8,13 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tg_mesh::deadline::now_millis;
+use tg_mesh::clock;
 use tg_mesh::{Mesh, TaskKind};
 use tg_schemas::msg::{FlowRequest, FlowResponse};
 use tg_schemas::{Class, Error, ErrorCode, WorkspaceId};
 use tokio::sync::watch;
 
+use super::generation::present;
 use super::presence::look_at;
 use super::start::flow_id;
 use super::stopping::Stop;
@@ -125,11 +126,12 @@ impl Service {
         if record.status == Status::Running && drain != Drain::Discard {
             self.check_room(mesh, key, &names, drain).await?;
         }
-        let now = now_millis() as i64;
+        let now = clock::millis();
+        let kept_under = present(mesh, key.0.as_str())?;
         let (progress, resumed) = self
             .store()
             .await?
-            .begin_stop(key.0.as_str(), key.1.as_str(), record.epoch, now)
+            .begin_stop(&kept_under, key.1.as_str(), record.epoch, now)
             .await?;
         let never_ran = record.status == Status::Starting;
         record = FlowRecord {
@@ -145,6 +147,7 @@ impl Service {
             service: self,
             mesh,
             key,
+            kept_under,
             names,
             released,
             drain,
@@ -187,7 +190,8 @@ impl Service {
             return Ok(());
         }
         let store = self.store().await?;
-        let room = store.has_room(key.0.as_str(), key.1.as_str(), parked);
+        let kept_under = present(mesh, key.0.as_str())?;
+        let room = store.has_room(kept_under.as_str(), key.1.as_str(), parked);
         Ok(room.await?)
     }
 

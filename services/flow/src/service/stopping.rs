@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use tg_mesh::Mesh;
 use tg_mesh::bus::{Delete, Deleted, Delivery};
-use tg_mesh::deadline::now_millis;
+use tg_mesh::clock;
 use tg_schemas::processors::shared::RETRACT;
-use tg_schemas::{Class, Error, ErrorCode, Subscription};
+use tg_schemas::{Class, Error, ErrorCode, Subscription, WorkspaceKey};
 
 use super::presence::look_at;
 use super::{FlowKey, Service};
@@ -29,6 +29,8 @@ pub(super) struct Stop<'a> {
     pub(super) service: &'a Service,
     pub(super) mesh: &'a Mesh,
     pub(super) key: &'a FlowKey,
+    /// What the store keeps of the workspace is under this.
+    pub(super) kept_under: WorkspaceKey,
     pub(super) names: Names,
     /// Those that no other flow holds.
     pub(super) released: Released,
@@ -41,8 +43,9 @@ pub(super) struct Stop<'a> {
 }
 
 impl Stop<'_> {
+    /// Workspace and flow, as the store has them.
     fn ids(&self) -> (&str, &str) {
-        (self.key.0.as_str(), self.key.1.as_str())
+        (self.kept_under.as_str(), self.key.1.as_str())
     }
 
     /// Record queues that go with this flow.
@@ -215,7 +218,7 @@ impl Stop<'_> {
 
     /// Parks what waits in a queue, at most so many records.
     async fn park_queue(&mut self, queue: &Subscription, most: u64) -> Result<(), Error> {
-        let (workspace, flow) = (self.key.0.to_string(), self.key.1.to_string());
+        let (workspace, flow) = (self.kept_under.to_string(), self.key.1.to_string());
         let mut left = usize::try_from(most).unwrap_or(usize::MAX);
         while left > 0 {
             let (mut taken, mut bytes) = (Vec::new(), 0);
@@ -236,7 +239,7 @@ impl Stop<'_> {
                 return Ok(());
             }
             left -= taken.len();
-            let since = now_millis() as i64;
+            let since = clock::millis();
             let records = taken
                 .iter()
                 .map(|delivery| NewRecord {
@@ -283,7 +286,7 @@ impl Stop<'_> {
             .write_record(self.mesh, self.key, None, Vec::new())
             .await?;
         store.end_stop(workspace, flow).await?;
-        tracing::info!(workspace, flow, ?receipt, "flow stopped");
+        tracing::info!(workspace = %self.key.0, flow, ?receipt, "flow stopped");
         Ok(receipt)
     }
 

@@ -7,6 +7,7 @@ use tg_schemas::msg::{FlowRequest, FlowResponse};
 use tg_schemas::{Error, WorkspaceId, processors};
 
 use super::Service;
+use super::generation::present;
 use super::start::flow_id;
 use crate::error::known;
 use crate::handlers::reply;
@@ -61,7 +62,8 @@ impl Service {
         }
         let flow = Some(key.1.as_str());
         let store = self.store().await?;
-        let tally = store.tally(workspace.as_str(), flow, REASONS).await?;
+        let kept_under = present(mesh, workspace.as_str())?;
+        let tally = store.tally(kept_under.as_str(), flow, REASONS).await?;
         for Tally {
             reason, records, ..
         } in tally
@@ -70,7 +72,7 @@ impl Service {
                 format!("{records} records; list them with `tg dead-letters` or `tg parked`");
             said.push(json!({ "subject": "put-aside", "state": reason, "detail": detail }));
         }
-        if self.waits_for_room(workspace, key.1.as_str()).await {
+        if self.waits_for_room(mesh, workspace, key.1.as_str()).await {
             let detail = "the quota of dead letters is reached: records that cannot be handled stay in their \
                           queues and are tried again ever more rarely; replay or discard some";
             said.push(json!({ "subject": "put-aside", "state": "full", "detail": detail }));

@@ -36,6 +36,11 @@ fn record(reason: Reason, body: &str) -> NewRecord {
     }
 }
 
+/// The workspace in its first generation.
+fn w() -> WorkspaceKey {
+    WorkspaceKey::new("w", 0)
+}
+
 fn of_flow() -> Select {
     Select {
         workspace: "w".into(),
@@ -192,7 +197,7 @@ async fn due_retries_come_in_time_but_not_those_of_a_stopping_flow(open: Open) {
 
 async fn a_stop_goes_on_where_it_was_and_parks_each_record_once(open: Open) {
     let store = room(open, 100, 1000);
-    let (begun, resumed) = store.begin_stop("w", "f", 3, 50).await.unwrap();
+    let (begun, resumed) = store.begin_stop(&w(), "f", 3, 50).await.unwrap();
     assert_eq!((begun.phase, resumed), (Phase::Drain, false));
     let mut counts = begun.counts;
     let two = vec![record(Reason::Parked, "a"), record(Reason::Parked, "a")];
@@ -200,7 +205,7 @@ async fn a_stop_goes_on_where_it_was_and_parks_each_record_once(open: Open) {
     assert_eq!(counts.parked["s"], 2);
 
     // The process dies; only one of the two had been acknowledged.
-    let (begun, resumed) = store.begin_stop("w", "f", 3, 60).await.unwrap();
+    let (begun, resumed) = store.begin_stop(&w(), "f", 3, 60).await.unwrap();
     assert_eq!(
         (begun.phase, begun.started, resumed),
         (Phase::Park, 50, true)
@@ -219,7 +224,7 @@ async fn a_stop_goes_on_where_it_was_and_parks_each_record_once(open: Open) {
     assert_eq!(store.list(of_flow()).await.unwrap().len(), 4);
 
     // A new start of the flow has a stop of its own.
-    let (begun, resumed) = store.begin_stop("w", "f", 4, 70).await.unwrap();
+    let (begun, resumed) = store.begin_stop(&w(), "f", 4, 70).await.unwrap();
     assert_eq!(
         (begun.phase, begun.counts, resumed),
         (Phase::Drain, Counts::default(), false)
@@ -229,7 +234,7 @@ async fn a_stop_goes_on_where_it_was_and_parks_each_record_once(open: Open) {
 
 async fn retries_end_with_the_flow(open: Open) {
     let store = room(open, 100, 1000);
-    store.begin_stop("w", "f", 1, 50).await.unwrap();
+    store.begin_stop(&w(), "f", 1, 50).await.unwrap();
     store
         .keep(NewRecord {
             since: 10,
@@ -290,6 +295,34 @@ async fn what_a_deleted_workspace_left_can_be_purged(open: Open) {
     }
 }
 
+async fn generations_of_a_name_are_apart(open: Open) {
+    let store = room(open, 2, 1000);
+    let (old, new) = (WorkspaceKey::new("w", 5), WorkspaceKey::new("w", 6));
+    let of = |key: &WorkspaceKey| NewRecord {
+        workspace: key.to_string(),
+        ..record(Reason::Retry, "a")
+    };
+    for _ in 0..2 {
+        store.keep(of(&old)).await.unwrap();
+    }
+    assert_eq!(store.full_rooms(9).await.unwrap(), ["w#5:f"]);
+    assert!(!store.keep(of(&new)).await.unwrap().full);
+    let (begun, _) = store.begin_stop(&old, "f", 1, 50).await.unwrap();
+    store
+        .stop_at("w#5", "f", Phase::Park, &begun.counts)
+        .await
+        .unwrap();
+    let (begun, resumed) = store.begin_stop(&new, "f", 2, 60).await.unwrap();
+    assert_eq!((begun.phase, resumed), (Phase::Drain, false));
+    store.purge("w#5", i64::MAX).await.unwrap();
+    assert_eq!(store.workspaces("", 9).await.unwrap(), ["w#6"]);
+    let (_, resumed) = store.begin_stop(&old, "f", 1, 70).await.unwrap();
+    assert!(!resumed, "it went with the workspace");
+    let (_, resumed) = store.begin_stop(&new, "f", 2, 80).await.unwrap();
+    assert!(resumed);
+    assert_eq!(store.tally("w#6", None, 9).await.unwrap().len(), 1);
+}
+
 async fn a_known_config_store_is_remembered(open: Open) {
     let store = room(open, 1, 1);
     assert_eq!(store.config_known().await.unwrap(), None);
@@ -319,6 +352,7 @@ macro_rules! suite {
                 a_stop_goes_on_where_it_was_and_parks_each_record_once,
                 retries_end_with_the_flow,
                 what_a_deleted_workspace_left_can_be_purged,
+                generations_of_a_name_are_apart,
                 a_known_config_store_is_remembered,
             );
         }

@@ -2,7 +2,7 @@
 //! and processor rows are configuration, not here.
 //!
 //! [`FlowStore`] is what an adapter does. A method is one transaction; repeating a writer changes nothing, where it does
-//! not say otherwise.
+//! not say otherwise. A workspace is the text form of its key: a name and which generation of it.
 
 mod records;
 mod sqlite;
@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tg_collections::KnownConfig;
+use tg_schemas::WorkspaceKey;
 use tg_storage::StorageError;
 
 pub(crate) use records::{Due, Kept, NewRecord, Reason, RecordStore, Select, Tally};
@@ -76,10 +77,11 @@ pub(crate) trait StopStore: Send + Sync + 'static {
     /// Makes sure that the next epoch is larger than one that is in use.
     async fn raise_epoch(&self, in_use: u64) -> Result<(), StorageError>;
 
-    /// Begins a stop, or goes on with the one that was begun under the same epoch: `true`.
+    /// Begins a stop, or goes on with the one that was begun under the same epoch: `true`. Also with one of the release
+    /// before, which had workspaces without their generation: an epoch is given once.
     async fn begin_stop(
         &self,
-        workspace: &str,
+        workspace: &WorkspaceKey,
         flow: &str,
         epoch: u64,
         now: i64,

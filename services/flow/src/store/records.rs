@@ -181,9 +181,9 @@ pub(crate) trait RecordStore: Send + Sync + 'static {
     async fn has_room(&self, workspace: &str, flow: &str, records: u64)
     -> Result<(), StorageError>;
 
-    /// At most `most` workspaces that have records, sorted, after one.
+    /// At most `most` workspaces that have records or stops under way, sorted, after one.
     async fn workspaces(&self, after: &str, most: u32) -> Result<Vec<String>, StorageError>;
 
-    /// Forgets the records that a workspace had at a time.
+    /// Forgets the records that a workspace had at a time, and stops that were under way.
     async fn purge(&self, workspace: &str, deleted: i64) -> Result<(), StorageError>;
 }

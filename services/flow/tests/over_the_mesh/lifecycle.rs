@@ -5,9 +5,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tg_mesh::bus::{Envelope, PublishMode, Routed, Target};
 use tg_schemas::ErrorCode;
+use tg_schemas::msg::FlowRequest;
 use tg_testkit::place::Place;
 
-use crate::harness::{Reader, WAIT, World, blueprint, request, topic};
+use crate::harness::{Process, Reader, WAIT, World, blueprint, request, topic};
 
 fn epoch(world: &World, flow: &str) -> u64 {
     let record = world.config.get("w", "flow", flow).expect("a record");
@@ -62,6 +63,56 @@ async fn a_flow_starts_once_and_its_processors_attach(place: Place) {
     let flows = process.ask(request("list-flows", "", &[])).await.unwrap();
     assert_eq!(flows.flow_ids, ["f"]);
     process.stop().await;
+}
+
+async fn names_are_listed_in_pages(place: Place) {
+    let world = World::new(place);
+    let process = world.process(None).await;
+    process.start_flow("f").await.unwrap();
+    let page = async |operation: &str, limit: i64, after: &str| {
+        let asked = FlowRequest {
+            limit,
+            after: after.to_owned(),
+            ..request(operation, "", &[])
+        };
+        process.ask(asked).await
+    };
+    let before = page("list-blueprints", 0, "").await.unwrap();
+    for name in ["x1", "x2", "x3"] {
+        put_blueprint(&process, name).await;
+    }
+    let all = before.blueprint_names.len() as i64 + 3;
+    let first = page("list-blueprints", all - 2, "").await.unwrap();
+    assert_eq!(first.blueprint_names.last().unwrap(), "x1");
+    // The last one seen goes; what comes before it is not shown, what comes after it is.
+    let mut gone = request("delete-blueprint", "", &[]);
+    gone.blueprint_name = "x1".to_owned();
+    process.ask(gone).await.unwrap();
+    for name in ["x0", "x11"] {
+        put_blueprint(&process, name).await;
+    }
+    let rest = page("list-blueprints", 9, &first.next).await.unwrap();
+    assert_eq!(rest.blueprint_names, ["x11", "x2", "x3"]);
+    assert_eq!(rest.next, "");
+    let flows = page("list-flows", 1, "").await.unwrap();
+    assert_eq!(
+        (flows.flow_ids, flows.next.as_str()),
+        (vec!["f".to_owned()], "")
+    );
+    for (limit, after, field) in [(-1, "", "limit: "), (1, first.next.as_str(), "after: ")] {
+        let error = page("list-flows", limit, after).await.unwrap_err();
+        assert!(error.message.starts_with(field), "{error}");
+    }
+    process.stop().await;
+}
+
+async fn put_blueprint(process: &Process, name: &str) {
+    let put = FlowRequest {
+        blueprint_name: name.to_owned(),
+        blueprint_definition: blueprint().to_string(),
+        ..request("put-blueprint", "", &[])
+    };
+    process.ask(put).await.unwrap();
 }
 
 async fn what_cannot_be_started_is_refused_in_words(place: Place) {
@@ -294,6 +345,7 @@ async fn operators_are_told_what_is_missing(place: Place) {
 
 tg_testkit::on_both_buses!(
     a_flow_starts_once_and_its_processors_attach,
+    names_are_listed_in_pages,
     what_cannot_be_started_is_refused_in_words,
     a_stop_that_waits_lets_the_processors_finish,
     a_receipt_adds_up_while_somebody_writes,

@@ -234,6 +234,67 @@ async fn records_that_the_release_before_dead_letter_are_kept_and_replayed(place
     process.stop().await;
 }
 
+/// The workspace is deleted and made again: nobody sees what became a dead letter before, and what comes late for it is
+/// not kept.
+async fn a_workspace_of_an_old_name_sees_no_dead_letters_of_its_predecessor(place: Place) {
+    let world = World::new(place);
+    let process = world.process(Some(Reader::open())).await;
+    process.start_flow("f").await.unwrap();
+    let letter = |generation: Option<i64>, detail: &str| DeadLetter {
+        topic: topic("f").to_string(),
+        subscription: queue("f").name,
+        reason: "dead".to_owned(),
+        detail: detail.to_owned(),
+        headers: match generation {
+            Some(generation) => format!(r#"{{"generation":{generation}}}"#),
+            None => "{}".to_owned(),
+        },
+        workspace: "w".to_owned(),
+        flow: "f".to_owned(),
+        ..DeadLetter::default()
+    };
+    let aside = dead_letter::topic();
+    let write = async |record: DeadLetter| {
+        let written = process.mesh.record(&aside, &record, Ask::default());
+        written.await.unwrap();
+    };
+    write(letter(None, "of the first")).await;
+    process.until_aside("f", 1).await;
+
+    let tombstone = r#"{"generation":0,"deleted-at":1,"purge-after":9000000000000}"#;
+    let registered = r#"{"enabled":true,"generation":7}"#;
+    let rows = [
+        ("tombstone", "w", Some(tombstone)),
+        ("workspace", "w", Some(registered)),
+    ];
+    let config = &world.config;
+    config
+        .apply_all(&process.mesh, "__workspaces__", &rows)
+        .await;
+    process
+        .until(|mesh| mesh.config().generation("w") == 7)
+        .await;
+    process.until_aside("f", 0).await;
+    for late in [Some(0), Some(6)] {
+        write(letter(late, "too late")).await;
+    }
+    for present in [Some(7), None] {
+        write(letter(present, "of the second")).await;
+    }
+    let listed = process.until_aside("f", 2).await;
+    let details: Vec<_> = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| &one["detail"])
+        .collect();
+    assert_eq!(details, ["of the second", "of the second"], "{listed}");
+    let doctor = process.ask(request("doctor", "", &[])).await.unwrap();
+    assert!(doctor.flow.contains("2 dead of f"), "{doctor:?}");
+    process.stop_flow("f", "park").await.unwrap();
+    process.stop().await;
+}
+
 async fn records_are_listed_page_by_page(place: Place) {
     let world = World::new(place);
     let process = world.process(None).await;
@@ -267,5 +328,6 @@ tg_testkit::on_both_buses!(
     a_full_room_holds_its_own_records_back_and_nobody_elses,
     a_stop_that_has_no_room_says_so_and_changes_nothing,
     records_that_the_release_before_dead_letter_are_kept_and_replayed,
+    a_workspace_of_an_old_name_sees_no_dead_letters_of_its_predecessor,
     records_are_listed_page_by_page,
 );

@@ -5,7 +5,9 @@
 //! A token is never kept, logged or passed on except to the iam service; every refusal looks the same.
 
 mod cache;
+mod doubt;
 pub(crate) mod guard;
+mod open_workspace;
 mod standing;
 
 use std::sync::Arc;
@@ -26,6 +28,7 @@ use crate::registry::Gate;
 use crate::seldom::Seldom;
 use cache::Cache;
 
+pub(crate) use open_workspace::is_open;
 pub(crate) use standing::Lapse;
 
 /// Reserved workspace, type and key of the row that iam changes when something was revoked.
@@ -36,7 +39,7 @@ const MEMORY: Duration = Duration::from_secs(60);
 /// How long the answer of an iam service that names no time is remembered.
 const UNNAMED: Duration = Duration::from_secs(1);
 /// Longest wait for the iam service.
-const PATIENCE: Duration = Duration::from_secs(15);
+const TIMEOUT: Duration = Duration::from_secs(15);
 /// How many of those who go on are asked about at a time.
 const TURNS: usize = 32;
 
@@ -120,7 +123,7 @@ type Decision = (Arc<str>, &'static str, Resource);
 /// Asks the iam service and remembers what it said.
 pub(crate) struct Auth {
     mesh: Mesh,
-    regime: AuthMode,
+    auth_mode: AuthMode,
     anonymous: Identity,
     keys: Cache<KeyHash, Identity>,
     decisions: Cache<Decision, bool>,
@@ -132,11 +135,11 @@ pub(crate) struct Auth {
 }
 
 impl Auth {
-    /// Reads regime and bounds from the options.
+    /// Reads mode and bounds from the options.
     pub(crate) fn new(mesh: Mesh, options: &GatewayOptions) -> Self {
         Self {
             mesh,
-            regime: options.regime,
+            auth_mode: options.auth_mode,
             anonymous: Identity::plain("anonymous", &options.default_workspace),
             keys: Cache::new(options.limits.cache_entries),
             decisions: Cache::new(options.limits.cache_entries),
@@ -172,7 +175,7 @@ impl Auth {
 
     /// Whether everybody may come in.
     pub(crate) fn open(&self) -> bool {
-        self.regime == AuthMode::None
+        self.auth_mode == AuthMode::None
     }
 
     /// Who holds this token; an absent or empty one is the anonymous attempt.
@@ -286,7 +289,7 @@ impl Auth {
 
     async fn ask(&self, request: IamRequest) -> Result<IamResponse, Fault> {
         let ask = Ask {
-            deadline: Some(Deadline::after(PATIENCE)),
+            deadline: Some(Deadline::after(TIMEOUT)),
             ..Ask::default()
         };
         let answer: Answer<IamResponse> = self.mesh.ask(&iam_svc::IAM.of_system(), &request, ask);

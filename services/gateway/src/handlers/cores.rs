@@ -163,7 +163,7 @@ fn count(put: &Body) -> (&'static str, usize) {
 }
 
 /// Cuts a body into records of bounded size.
-struct Records {
+pub(super) struct Records {
     body: axum::body::BodyDataStream,
     buffer: BytesMut,
     scanner: Scanner,
@@ -172,7 +172,7 @@ struct Records {
 }
 
 impl Records {
-    fn new(body: HttpBody, limit: usize) -> Self {
+    pub(super) fn new(body: HttpBody, limit: usize) -> Self {
         Self {
             body: body.into_data_stream(),
             buffer: BytesMut::new(),
@@ -182,7 +182,7 @@ impl Records {
         }
     }
 
-    async fn next(&mut self) -> Result<Option<Value>, Error> {
+    pub(super) async fn next(&mut self) -> Result<Option<Value>, Error> {
         loop {
             let wrong = |number: u64, fault: msgpack::Malformed| {
                 let text = format!("record {}: {fault}", number + 1);
@@ -312,12 +312,13 @@ impl Writer {
             msgpack::encode(&json!("i"), out);
             msgpack::encode(&json!(text("id")), out);
             msgpack::encode(&json!("d"), out);
-            msgpack::encode_text_head(total.div_ceil(3) as usize * 4, out);
+            let letters = total.div_ceil(3).saturating_mul(4);
+            msgpack::encode_text_head(letters as usize, out);
         }
         let data = text("data");
         let padding = data.bytes().rev().take_while(|byte| *byte == b'=').count() as u64;
         let length = (data.len() as u64 / 4 * 3).saturating_sub(padding);
-        let last = offset + length == total;
+        let last = offset.saturating_add(length) == total;
         if offset != self.written || (padding > 0 && !last) {
             let text = "the document came in parts that do not fit";
             return Err(Error::new(ErrorCode::Internal, text));

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, Method, StatusCode, Version, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use tracing::Instrument;
@@ -50,7 +50,17 @@ pub(crate) async fn guard(State(app): State<Shared>, request: Request, next: Nex
 }
 
 fn meta(request: &Request) -> Meta {
-    let headers = request.headers();
+    let (request_id, traceparent) = told(request.headers());
+    Meta {
+        request_id,
+        traceparent,
+        endpoint: "rest",
+        local: local(request),
+    }
+}
+
+/// The id and the trace that a request comes with, or new ones.
+pub(super) fn told(headers: &HeaderMap) -> (Arc<str>, Arc<str>) {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let request_id = text(REQUEST_ID)
         .filter(|id| is_id(id))
@@ -58,12 +68,7 @@ fn meta(request: &Request) -> Meta {
     let traceparent = text("traceparent")
         .filter(|context| is_traceparent(context))
         .map_or_else(fresh_traceparent, Arc::from);
-    Meta {
-        request_id,
-        traceparent,
-        endpoint: "rest",
-        local: local(request),
-    }
+    (request_id, traceparent)
 }
 
 /// The address of a program on this machine. A web page names its origin, or came by another name; what a proxy

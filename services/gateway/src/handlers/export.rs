@@ -189,8 +189,12 @@ pub(super) async fn run(
     mut lapse: Lapse,
 ) {
     let mut heart = Heart::new(app.options.ping);
-    let mut sent = 0_u64;
+    let (mut sent, doubt) = (0_u64, lapse.doubt());
     let close = loop {
+        let next = async {
+            doubt.over().await;
+            frames.next().await
+        };
         let frame = tokio::select! {
             biased;
             () = flow.leaving.cancelled() => break fault_frame(close_code::AWAY, &flows::stopped()),
@@ -207,7 +211,7 @@ pub(super) async fn run(
                 Some(Ok(Message::Close(_))) | Some(Err(_)) | None => return,
                 Some(Ok(_)) => continue,
             },
-            frame = frames.next() => frame,
+            frame = next => frame,
         };
         match frame {
             Some(Ok(body)) => {

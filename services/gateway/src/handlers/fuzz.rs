@@ -1,9 +1,20 @@
-//! What a stranger may send through the endpoints: frames of the socket, selectors and expositions of metrics.
+//! What a stranger may send through the endpoints: headers, frames of the socket and their heads, lines of imports,
+//! selectors and expositions of metrics.
 
+use axum::body::Body as HttpBody;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use bytes::Bytes;
+use futures::executor::block_on;
+use futures::stream;
+use tg_core_file::msgpack;
+use tg_core_file::record::to_put;
 use tg_testkit::fuzz::run;
 
 use super::socket_frame::parse;
+use super::{cores, edge, intake, read, upgrade};
+use crate::auth::guard::{is_foreign_page, is_local};
 use crate::engine::promql::{Selector, parse_text};
+use crate::engine::translate::bulk::BulkKind;
 
 #[test]
 fn frames_of_the_socket() {
@@ -37,6 +48,90 @@ fn selectors_of_metrics() {
                     .filter(|sample| selector.matches(sample))
                     .count(),
             );
+        }
+    });
+}
+
+/// A line is a header: its name, a zero byte, its value.
+#[test]
+fn headers_of_requests() {
+    let seeds: [&[u8]; 4] = [
+        b"authorization\0Bearer tg_x\nx-timeout\x0030\nx-detach\0true",
+        b"host\0localhost:8088\norigin\0http://localhost:8088\nsec-fetch-site\0cross-site\ncontent-type\0text/plain",
+        b"x-request-id\0a-b_c.1\ntraceparent\x0000-0123456789abcdef0123456789abcdef-0123456789abcdef-01",
+        b"connection\0keep-alive, Upgrade\nupgrade\0WebSocket\nhost\0[::1]:99999",
+    ];
+    run("headers of requests", &seeds, |bytes| {
+        let mut headers = HeaderMap::new();
+        for line in bytes.split(|byte| *byte == b'\n') {
+            let end = line.iter().position(|byte| *byte == 0).unwrap_or(0);
+            let name = HeaderName::from_bytes(&line[..end]);
+            let value = HeaderValue::from_bytes(line.get(end + 1..).unwrap_or_default());
+            if let (Ok(name), Ok(value)) = (name, value) {
+                let _ = headers.try_append(name, value);
+            }
+        }
+        let _ = (read::bearer(&headers), read::timeout(&headers));
+        let _ = (read::detach(&headers), is_foreign_page(&headers));
+        let _ = edge::told(&headers);
+        if let Ok(uri) = Uri::try_from(bytes) {
+            let _ = is_local(&headers, &uri);
+        }
+    });
+}
+
+#[test]
+fn heads_of_frames() {
+    let seeds: [&[u8]; 4] = [
+        b"\x81\x85abcdhello\x89\x00",
+        b"\x01\x7e\x01\x00",
+        b"\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff",
+        b"\x02\x7f\0\0\0\0\0\0\x10\0",
+    ];
+    run("heads of frames", &seeds, |bytes| {
+        let whole = upgrade::walked([bytes], 4096);
+        // However the bytes are cut, the same is found.
+        let pieces = bytes.chunks(bytes.len() % 7 + 1);
+        assert_eq!(upgrade::walked(pieces, 4096), whole);
+    });
+}
+
+#[test]
+fn lines_of_imports() {
+    let seeds: [&[u8]; 4] = [
+        br#"{"type": "end"}"#,
+        br#"{"complete": true, "frames": 3}"#,
+        br#"{"metadata": {"id": "m"}, "triples": [{"s": {"t": "i", "i": "a"}}]}"#,
+        b"[[[[",
+    ];
+    run("lines of imports", &seeds, |bytes| {
+        if let Some(control) = intake::control(bytes) {
+            assert!(bytes.len() <= 4096, "{control:?}");
+        }
+        for kind in BulkKind::ALL {
+            let _ = intake::read(kind, bytes);
+        }
+    });
+}
+
+#[test]
+fn uploads_of_cores() {
+    let mut seed = Vec::new();
+    for record in [
+        serde_json::json!(["t", {"m": {"i": "id", "c": "c"}, "t": [[["i", "urn:a"], 1, -2, 0.5, null, true]]}]),
+        serde_json::json!(["lb", {"i": "urn:d", "d": "aGVsbG8="}]),
+    ] {
+        msgpack::encode(&record, &mut seed);
+    }
+    run("uploads of cores", &[&seed], |bytes| {
+        let pieces = bytes.chunks(bytes.len() % 301 + 1);
+        let pieces: Vec<Result<Bytes, std::io::Error>> = pieces
+            .map(|piece| Ok(Bytes::copy_from_slice(piece)))
+            .collect();
+        let body = HttpBody::from_stream(stream::iter(pieces));
+        let mut records = cores::Records::new(body, 16 << 10);
+        while let Ok(Some(record)) = block_on(records.next()) {
+            let _ = to_put(record, "core");
         }
     });
 }

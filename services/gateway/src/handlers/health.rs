@@ -14,7 +14,8 @@ pub(crate) async fn live() -> Response {
     json_response(StatusCode::OK, &json!({"live": true}))
 }
 
-/// 200 when a question to the default flow would be answered; else what is missing.
+/// 200 when a question to the default flow would be answered; else what is missing. Stores that purge nothing are told
+/// beside it: they answer all the same.
 pub(crate) async fn ready(State(app): State<Shared>) -> Response {
     let missing = missing(&app);
     let status = if missing.is_empty() {
@@ -22,7 +23,11 @@ pub(crate) async fn ready(State(app): State<Shared>) -> Response {
     } else {
         StatusCode::SERVICE_UNAVAILABLE
     };
-    let body = json!({"ready": missing.is_empty(), "missing": missing});
+    let body = json!({
+        "ready": missing.is_empty(),
+        "missing": missing,
+        "purging_refused": app.mesh.presence().purging_refused(),
+    });
     json_response(status, &body)
 }
 

@@ -211,7 +211,7 @@ async fn write(mesh: &Mesh, topic: &Topic, record: Record, options: Ask) -> Resu
     Ok(())
 }
 
-fn read(kind: BulkKind, bytes: &[u8]) -> Result<Record, Error> {
+pub(super) fn read(kind: BulkKind, bytes: &[u8]) -> Result<Record, Error> {
     let malformed = |why: &str| Error::new(ErrorCode::BadRequest, why.to_owned());
     match serde_json::from_slice(bytes) {
         Ok(Value::Object(body)) => Record::read(kind, &body),

@@ -1,14 +1,12 @@
 //! `GET /metrics`, `/api/metrics` and `/api/metrics/{path}`: the process's own numbers as text, and the
 //! queries of the official commands answered from the live state of the mesh. There is no Prometheus
 //! behind this endpoint.
-
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tg_mesh::clock;
 use tg_schemas::msg::Presence;
 
 use super::read;
@@ -83,9 +81,7 @@ fn refused(status: StatusCode, why: &str) -> Response {
 }
 
 fn vector(app: &App, selector: &Selector) -> Value {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0.0, |span| span.as_secs_f64());
+    let now = clock::millis() as f64 / 1_000.0;
     let processes = app.mesh.presence().snapshot();
     let mut samples = match selector.name() {
         "processor_info" => processor_info(&processes),

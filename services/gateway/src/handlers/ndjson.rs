@@ -92,12 +92,17 @@ pub(super) fn export(
         let (flow, closing_down) = (flow.clone(), closing_down.clone());
         async move {
             let frames = state.frames.as_mut()?;
+            let doubt = state.lapse.doubt();
+            let next = async {
+                doubt.over().await;
+                frames.next().await
+            };
             let frame = tokio::select! {
                 biased;
                 () = flow.leaving.cancelled() => Some(Err(flows::stopped())),
                 () = closing_down.cancelled() => Some(Err(closing())),
                 error = &mut state.lapse => Some(Err(error)),
-                frame = frames.next() => frame,
+                frame = next => frame,
             };
             let line = match frame {
                 Some(Ok(body)) => {

@@ -31,7 +31,7 @@ use super::heart::Heart;
 use super::look_ahead::{LookAhead, Waiting};
 use super::socket_frame::{self as frame, Incoming};
 use super::socket_task::{self as task, Caller, Entry, UnderWay, text};
-use super::socket_writer::write;
+use super::socket_writer::{Outgoing, Room, write};
 use super::upgrade::{self, FrameGate, Socket};
 use crate::auth::{Identity, Lapse};
 use crate::connection::Peer;
@@ -129,6 +129,7 @@ async fn run(app: Shared, socket: Socket, known: Known, meta: Meta, admission: A
         lapse: None,
         admission,
         outgoing,
+        room: Room::new(),
         gone: gone.clone(),
         meta: Meta {
             endpoint: "socket",
@@ -155,7 +156,8 @@ struct Session {
     caller: Option<Caller>,
     lapse: Option<Lapse>,
     admission: Admission,
-    outgoing: mpsc::Sender<Message>,
+    outgoing: mpsc::Sender<Outgoing>,
+    room: Room,
     /// The client is gone: everything ends.
     gone: CancellationToken,
     meta: Meta,
@@ -197,7 +199,7 @@ impl Session {
                 }
                 Event::Beat => {
                     // A full queue means that the client has enough to answer to.
-                    let _ = self.outgoing.try_send(Message::Ping(Bytes::new()));
+                    let _ = self.outgoing.try_send(Message::Ping(Bytes::new()).into());
                 }
                 Event::Lapsed => break self.lapsed().await,
                 Event::PushedOut => {
@@ -210,7 +212,7 @@ impl Session {
         };
         match close {
             Some(close) => {
-                let closing = self.outgoing.send(Message::Close(Some(close)));
+                let closing = self.outgoing.send(Message::Close(Some(close)).into());
                 tokio::select! {
                     _ = closing => {}
                     () = self.gone.cancelled() => {}
@@ -304,7 +306,7 @@ impl Session {
 
     async fn say(&self, frame: &Value) {
         tokio::select! {
-            _ = self.outgoing.send(text(frame)) => {}
+            _ = self.outgoing.send(text(frame).into()) => {}
             () = self.gone.cancelled() => {}
         }
     }
@@ -346,6 +348,7 @@ impl Session {
             cancel,
             gone: self.gone.clone(),
             outgoing: self.outgoing.clone(),
+            room: self.room.clone(),
             entry,
         });
         self.app.mesh.spawn(TaskKind::Connection, task);

@@ -184,7 +184,12 @@ fn refused(id: Option<Value>, fault: Fault) -> Box<Refused> {
 /// A part of an answer.
 pub(crate) fn part(id: &Value, part: Part) -> Value {
     match part {
-        Part::Body { body, last, .. } => json!({"id": id, "response": body, "complete": last}),
+        Part::Body { body, last, .. } => {
+            let mut frame = json!({"id": id, "response": null, "complete": last});
+            // Moved in: the macro would copy the whole tree.
+            frame["response"] = Value::Object(body);
+            frame
+        }
         Part::Fault(error) => failure(id, &Fault::Service(error)),
     }
 }

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::socket_frame as frame;
+use super::socket_writer::{Outgoing, Room};
 use crate::budget::Reader;
 use crate::dispatch::{Call, Meta, Running};
 use crate::error::Fault;
@@ -79,7 +80,9 @@ pub(super) struct Task {
     pub(super) cancel: CancellationToken,
     /// The client is gone.
     pub(super) gone: CancellationToken,
-    pub(super) outgoing: mpsc::Sender<Message>,
+    pub(super) outgoing: mpsc::Sender<Outgoing>,
+    /// For what waits there.
+    pub(super) room: Room,
     pub(super) entry: Entry,
 }
 
@@ -109,12 +112,12 @@ async fn forward(task: Task) {
         Ok(running) => running,
         Err(fault) => {
             let frame = frame::failure(&task.id, &fault);
-            let _ = task.outgoing.send(text(&frame)).await;
+            let _ = task.outgoing.send(text(&frame).into()).await;
             return;
         }
     };
     while let Some(part) = running.next().await {
-        let message = text(&frame::part(&task.id, part));
+        let message = task.room.take(text(&frame::part(&task.id, part))).await;
         if task.outgoing.send(message).await.is_err() {
             return;
         }

@@ -47,7 +47,12 @@ pub(super) fn respond(running: Running, heartbeat: Duration) -> Response {
 
 fn envelope(part: Part) -> Value {
     match part {
-        Part::Body { body, last, .. } => json!({"response": body, "complete": last}),
+        Part::Body { body, last, .. } => {
+            let mut frame = json!({"response": null, "complete": last});
+            // Moved in: the macro would copy the whole tree.
+            frame["response"] = Value::Object(body);
+            frame
+        }
         Part::Fault(error) => json!({"error": error_value(&error), "complete": true}),
     }
 }

@@ -223,6 +223,13 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Narrow<S> {
     }
 }
 
+/// Whether a stranger may send these bytes, which come in pieces.
+#[cfg(test)]
+pub(super) fn walked<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, limit: u64) -> bool {
+    let mut heads = Heads::default();
+    pieces.into_iter().all(|piece| heads.walk(piece, limit))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -151,7 +151,33 @@ async fn a_flow_that_begins_to_stop_ends_its_exports(place: Place) {
     assert_eq!(last["error"]["type"], "flow-stopped");
 }
 
+/// Whoever reads there: with keys it may be somebody whose own workspace is another one.
+async fn closed_under(place: &Place, auth_mode: AuthMode) {
+    let world = World::start(place, auth_mode).await;
+    let path = format!("{EXPORT}/triples?workspace=acme&token=tg_admin");
+    let (mut socket, _) = tokio_tungstenite::connect_async(url(&world, &path))
+        .await
+        .unwrap();
+    let row = ("__workspaces__", "workspace", "acme");
+    world.put(row, None).await;
+    let message = tokio::time::timeout(BOUND, socket.next()).await.unwrap();
+    let Message::Close(Some(close)) = message.unwrap().unwrap() else {
+        panic!("no close frame");
+    };
+    assert!(close.reason.as_str().contains("workspace was closed"));
+}
+
+async fn a_workspace_that_is_closed_ends_its_exports(place: Place) {
+    closed_under(&place, AuthMode::None).await;
+}
+
+async fn a_workspace_that_is_closed_ends_what_others_read_there(place: Place) {
+    closed_under(&place, AuthMode::Iam).await;
+}
+
 tg_testkit::on_both_buses!(
+    a_workspace_that_is_closed_ends_its_exports,
+    a_workspace_that_is_closed_ends_what_others_read_there,
     every_listener_sees_what_passes_and_only_its_own_workspace,
     embeddings_leave_with_all_their_fields_and_those_older_tools_read,
     what_is_stored_is_dumped_and_ends,

@@ -85,7 +85,14 @@ async fn other_flows_go_on(place: Place) {
 async fn ready_means_that_the_default_flow_serves(place: Place) {
     let world = World::start(&place, AuthMode::None).await;
     let (status, body) = world.get("/health/ready", "").await;
-    assert_eq!((status, body), (200, json!({"ready": true, "missing": []})));
+    let ready = |refused| json!({"ready": true, "missing": [], "purging_refused": refused});
+    assert_eq!((status, body), (200, ready(json!({}))));
+    // Stores that purge nothing answer all the same.
+    tg_mesh::tell_purging(&world.mesh, "graph", Some("another one")).await;
+    let (status, body) = world.get("/health/ready", "").await;
+    let refused = json!({"graph": "another one"});
+    assert_eq!((status, body), (200, ready(refused)));
+    tg_mesh::tell_purging(&world.mesh, "graph", None).await;
     assert_eq!(world.get("/health/live", "").await.0, 200);
     // Another start of the flow, which no agent has attached to yet.
     let row = ("default", "flow", "default");

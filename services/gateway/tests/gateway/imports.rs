@@ -228,18 +228,25 @@ async fn an_import_is_for_the_workspace_that_it_began_in(place: Place) {
     let (mut socket, _) = tokio_tungstenite::connect_async(url(&world, &path))
         .await
         .unwrap();
-    let mut write = async || {
-        let frame = Message::text(batch(vec![triple(1)]).to_string());
-        socket.send(frame).await.unwrap();
-        let acked = tokio::time::timeout(BOUND, socket.next()).await.unwrap();
-        assert!(acked.unwrap().unwrap().is_text());
-    };
-    write().await;
+    let frame = || Message::text(batch(vec![triple(1)]).to_string());
+    socket.send(frame()).await.unwrap();
+    let acked = tokio::time::timeout(BOUND, socket.next()).await.unwrap();
+    assert!(acked.unwrap().unwrap().is_text());
     let store = &world.fakes.store;
     store.until(|all| !all.is_empty()).await;
-    // Deleted and made again under its name: what the old one's import still writes is not for the new one.
+    // Deleted and made again under its name: what the old one's import still writes is not for the new one, and whoever
+    // writes is told.
     world.put(registered, Some(born(9))).await;
-    write().await;
+    let _ = socket.send(frame()).await;
+    let closed = async {
+        loop {
+            if let Message::Close(close) = socket.next().await.unwrap().unwrap() {
+                return close.unwrap().reason.to_string();
+            }
+        }
+    };
+    let reason = tokio::time::timeout(BOUND, closed).await.unwrap();
+    assert!(reason.contains("workspace was closed"), "{reason}");
     let late = format!("{}?workspace=acme", import("triples"));
     let (_, reply) = world.post(&late, "tg_admin", batch(vec![triple(2)])).await;
     assert_eq!(reply["stored"], 1);

@@ -82,23 +82,23 @@ fn rows(workspace: &str, flow: &str, epoch: u64) -> Vec<(String, Value)> {
 
 impl World {
     /// The default system.
-    pub async fn start(place: &Place, regime: AuthMode) -> Self {
-        Self::with(place, regime, |_| {}).await
+    pub async fn start(place: &Place, auth_mode: AuthMode) -> Self {
+        Self::with(place, auth_mode, |_| {}).await
     }
 
     /// With other options.
     pub async fn with(
         place: &Place,
-        regime: AuthMode,
+        auth_mode: AuthMode,
         change: impl FnOnce(&mut GatewayOptions),
     ) -> Self {
-        Self::on(place.connect().await, regime, change).await
+        Self::on(place.connect().await, auth_mode, change).await
     }
 
     /// On a bus of the test's.
     pub async fn on(
         bus: Arc<dyn Bus>,
-        regime: AuthMode,
+        auth_mode: AuthMode,
         change: impl FnOnce(&mut GatewayOptions),
     ) -> Self {
         install_tls();
@@ -148,7 +148,7 @@ impl World {
         for processor in processors.into_iter().chain(tg_gateway::processors(&mesh)) {
             mesh.host(processor).await.unwrap();
         }
-        let mut options = GatewayOptions::new("127.0.0.1:0".parse().unwrap(), regime);
+        let mut options = GatewayOptions::new("127.0.0.1:0".parse().unwrap(), auth_mode);
         change(&mut options);
         let handle = tg_gateway::serve(mesh.mesh().clone(), options)
             .await

@@ -2,13 +2,9 @@
 //! page that moved has one number, a chunk one place, an activity one time, however often it is described.
 
 use oxigraph::model::{GraphName, Quad};
+use tg_schemas::vocabulary::{SOURCE_GRAPH, prov, rdfs, tg};
 
-const SOURCE_GRAPH: &str = "urn:graph:source";
-const TG: &str = "https://trustgraph.ai/ns/";
-const PROV: &str = "http://www.w3.org/ns/prov#";
-const LABEL: &str = "http://www.w3.org/2000/01/rdf-schema#label";
-
-/// Below [`TG`].
+/// Below [`tg::NAMESPACE`].
 const TERMS: [&str; 10] = [
     "pageNumber",
     "chunkIndex",
@@ -30,9 +26,12 @@ pub(crate) fn is_single(quad: &Quad) -> bool {
         return false;
     }
     let predicate = quad.predicate.as_str();
-    match (predicate.strip_prefix(TG), predicate.strip_prefix(PROV)) {
+    match (
+        predicate.strip_prefix(tg::NAMESPACE),
+        predicate.strip_prefix(prov::NAMESPACE),
+    ) {
         (Some(term), _) => TERMS.contains(&term),
         (_, Some(term)) => matches!(term, "startedAtTime" | "wasGeneratedBy"),
-        _ => predicate == LABEL,
+        _ => predicate == rdfs::LABEL,
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tg_collections::CollectionKey;
-use tg_mesh::{Cx, OwnedStore, RequestHandler, Responder};
+use tg_mesh::{Cx, LeasedStore, RequestHandler, Responder};
 use tg_schemas::Error;
 use tg_schemas::msg::{
     NeighbourhoodRequest, NeighbourhoodResponse, SourcesRequest, SourcesResponse,
@@ -16,7 +16,7 @@ use crate::store::QuadStore;
 /// Wire type of faults while querying.
 const FAULT: &str = "triples-query-error";
 
-pub(crate) struct Neighbours<S>(pub(crate) Arc<OwnedStore<S>>);
+pub(crate) struct Neighbours<S>(pub(crate) Arc<LeasedStore<S>>);
 
 #[async_trait]
 impl<S: QuadStore> RequestHandler<NeighbourhoodRequest, NeighbourhoodResponse> for Neighbours<S> {
@@ -33,7 +33,7 @@ impl<S: QuadStore> RequestHandler<NeighbourhoodRequest, NeighbourhoodResponse> f
     }
 }
 
-pub(crate) struct Sources<S>(pub(crate) Arc<OwnedStore<S>>);
+pub(crate) struct Sources<S>(pub(crate) Arc<LeasedStore<S>>);
 
 #[async_trait]
 impl<S: QuadStore> RequestHandler<SourcesRequest, SourcesResponse> for Sources<S> {

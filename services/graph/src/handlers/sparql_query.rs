@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tg_collections::CollectionKey;
-use tg_mesh::{Cx, OwnedStore, RequestHandler, Responder};
+use tg_mesh::{Cx, LeasedStore, RequestHandler, Responder};
 use tg_schemas::Error;
 use tg_schemas::msg::{SparqlBinding, SparqlQueryRequest, SparqlQueryResponse};
 
@@ -17,7 +17,7 @@ use crate::store::{Part, QuadStore, SparqlAnswer, SparqlAsk};
 const CHUNK: usize = 500;
 
 pub(crate) struct Sparql<S> {
-    pub(crate) store: Arc<OwnedStore<S>>,
+    pub(crate) store: Arc<LeasedStore<S>>,
     pub(crate) limits: Limits,
 }
 

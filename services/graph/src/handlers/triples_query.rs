@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tg_collections::CollectionKey;
-use tg_mesh::{Cx, OwnedStore, RequestHandler, Responder};
+use tg_mesh::{Cx, LeasedStore, RequestHandler, Responder};
 use tg_schemas::msg::{TriplesQueryRequest, TriplesQueryResponse};
 use tg_schemas::{Error, Triple};
 
@@ -17,7 +17,7 @@ const FAULT: &str = "triples-query-error";
 /// Triples fetched at once for a stream.
 const CHUNK: usize = 1_000;
 
-pub(crate) struct Querier<S>(pub(crate) Arc<OwnedStore<S>>);
+pub(crate) struct Querier<S>(pub(crate) Arc<LeasedStore<S>>);
 
 #[async_trait]
 impl<S: QuadStore> RequestHandler<TriplesQueryRequest, TriplesQueryResponse> for Querier<S> {

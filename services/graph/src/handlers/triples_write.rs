@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tg_collections::Target;
-use tg_mesh::{ConsumeError, Cx, OwnedStore, RecordConsumer};
+use tg_mesh::{ConsumeError, Cx, LeasedStore, RecordConsumer};
 use tg_runs::RunContext;
 use tg_schemas::msg::Triples;
 use tg_schemas::{Error, ErrorCode};
@@ -12,7 +12,7 @@ use tg_schemas::{Error, ErrorCode};
 use crate::error::GraphError;
 use crate::store::QuadStore;
 
-pub(crate) struct Writer<S>(pub(crate) Arc<OwnedStore<S>>);
+pub(crate) struct Writer<S>(pub(crate) Arc<LeasedStore<S>>);
 
 #[async_trait]
 impl<S: QuadStore> RecordConsumer<Triples> for Writer<S> {

@@ -1,16 +1,17 @@
-//! The regime without users: everybody is one stub administrator and may do everything. Workspaces are
-//! kept as in the other regime.
+//! The mode without users: everybody is one stub administrator and may do everything. Workspaces are
+//! kept as in the other mode.
 
 use chrono::DateTime;
 use tg_schemas::Error;
 use tg_schemas::msg::{IamRequest, IamResponse, UserRecord, WorkspaceInput};
+use tg_schemas::paging::{Asked, Page};
 
 use super::{ADMIN, Call, DEFAULT_WORKSPACE, Directory, Effect};
 
 /// Id of everybody.
 const ANONYMOUS: &str = "anonymous";
 
-/// Works out what an operation does in this regime.
+/// Works out what an operation does in this mode.
 pub(crate) fn run(directory: &Directory, call: &Call, ask: &IamRequest) -> Result<Effect, Error> {
     let answer = match ask.operation.as_str() {
         "whoami" => IamResponse {
@@ -22,10 +23,14 @@ pub(crate) fn run(directory: &Directory, call: &Call, ask: &IamRequest) -> Resul
             ..IamResponse::default()
         },
         "get-user" => return Err(Error::typed("not-found", "user not found")),
-        "list-users" => IamResponse {
-            users: vec![stub()],
-            ..IamResponse::default()
-        },
+        "list-users" => {
+            let asked = Asked::read(&ask.operation, ask.limit, &ask.after)?;
+            let page = Page::of(asked, [stub()], |user| user.username.clone(), |user| user)?;
+            IamResponse {
+                users: page.entries,
+                ..IamResponse::default()
+            }
+        }
         "bootstrap-status" => IamResponse::default(),
         "authenticate-anonymous" | "resolve-api-key" => IamResponse {
             resolved_user_id: ANONYMOUS.to_owned(),
@@ -42,6 +47,8 @@ pub(crate) fn run(directory: &Directory, call: &Call, ask: &IamRequest) -> Resul
         "list-my-workspaces" => {
             let all = IamRequest {
                 operation: "list-workspaces".to_owned(),
+                limit: ask.limit,
+                after: ask.after.clone(),
                 ..IamRequest::default()
             };
             return super::run(directory, call, &all);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use chrono::{DateTime, Utc};
+use tg_schemas::WorkspaceKey;
 
 use super::{ADMIN, Change};
 
@@ -19,6 +20,16 @@ pub(crate) struct Workspace {
     pub(crate) created: DateTime<Utc>,
     /// Id of the question that brings it back, until that is done; empty where none does.
     pub(crate) restoring: String,
+    /// In which generation of its name configuration has it; `None` until that was seen.
+    pub(crate) generation: Option<i64>,
+}
+
+impl Workspace {
+    /// Its name in its generation, where that is known.
+    pub(crate) fn key(&self) -> Option<WorkspaceKey> {
+        let generation = self.generation?;
+        Some(WorkspaceKey::new(&self.id, generation))
+    }
 }
 
 /// A person or program that may hold keys.

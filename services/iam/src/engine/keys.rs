@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use tg_schemas::msg::{IamRequest, IamResponse};
+use tg_schemas::paging::{Asked, Page};
 use tg_schemas::{Error, ErrorCode};
 
 use super::check::{auth_failed, expiry, invalid, not_found, not_permitted, required};
@@ -65,13 +66,23 @@ pub(super) fn create(
 
 /// A user's keys, oldest first.
 pub(super) fn list(directory: &Directory, ask: &IamRequest) -> Result<IamResponse, Error> {
+    let asked = Asked::read(&ask.operation, ask.limit, &ask.after)?;
     let user = find(directory, ask)?;
-    let mut keys: Vec<&Key> = directory.keys_of(&user.id).collect();
-    keys.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
+    let keys = directory.keys_of(&user.id).map(|key| (age(key), key));
+    let mut keys: Vec<(String, &Key)> = keys.collect();
+    keys.sort_by(|a, b| a.0.cmp(&b.0));
+    let page = Page::of(asked, keys, |one| one.0.clone(), |one| key_record(one.1))?;
     Ok(IamResponse {
-        api_keys: keys.into_iter().map(key_record).collect(),
+        api_keys: page.entries,
+        next: page.next,
         ..IamResponse::default()
     })
+}
+
+/// Orders keys as text, the oldest first.
+fn age(key: &Key) -> String {
+    let created = key.created.format("%Y-%m-%dT%H:%M:%S%.9f");
+    format!("{created} {}", key.id)
 }
 
 /// Removes a key.

@@ -5,6 +5,8 @@ mod authorise;
 mod change;
 mod check;
 mod directory;
+#[cfg(test)]
+mod fuzz;
 mod keys;
 mod operation;
 mod record;
@@ -21,7 +23,7 @@ pub(crate) use directory::{Directory, Key, User, Workspace};
 pub(crate) use operation::{Call, Effect, Fresh, revokes, run};
 pub(crate) use record::{key_record, stamp, user_record, workspace_record};
 pub use roles::{ROLES, Role, RoleScope};
-pub(crate) use workspaces::{existing, not_restored, remove, restored};
+pub(crate) use workspaces::{end, existing, not_restored, remove, restored, settle};
 
 /// The workspace that a fresh system has, and the home of its first administrator.
 pub(crate) const DEFAULT_WORKSPACE: &str = "default";

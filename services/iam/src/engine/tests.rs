@@ -7,6 +7,8 @@ use tg_schemas::msg::{ApiKeyInput, IamRequest, IamResponse, UserInput, Workspace
 use super::*;
 use crate::secret::ApiKey;
 
+mod pages;
+
 fn at(text: &str) -> DateTime<Utc> {
     text.parse().unwrap()
 }
@@ -27,6 +29,7 @@ impl World {
             enabled: true,
             created: at("2026-01-01T00:00:00Z"),
             restoring: String::new(),
+            generation: None,
         }));
         Self {
             directory,

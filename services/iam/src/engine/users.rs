@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use tg_schemas::msg::{IamRequest, IamResponse, UserInput};
+use tg_schemas::paging::{Asked, Page};
 use tg_schemas::{Error, ErrorCode};
 
 use super::check::{auth_failed, invalid, not_found, not_permitted, optional, required, roles};
@@ -55,6 +56,7 @@ pub(super) fn bootstrap(directory: &Directory, call: &Call) -> Result<Effect, Er
             enabled: true,
             created: home.map_or(call.now, |w| w.created),
             restoring: String::new(),
+            generation: home.and_then(|w| w.generation),
         }));
     }
     Ok(Effect {
@@ -118,18 +120,21 @@ pub(super) fn create(
     Ok(put(user))
 }
 
-/// All users, or those of one workspace.
-pub(super) fn list(directory: &Directory, ask: &IamRequest) -> IamResponse {
-    let mut users: Vec<_> = directory
+/// All users, or those of one workspace, by name.
+pub(super) fn list(directory: &Directory, ask: &IamRequest) -> Result<IamResponse, Error> {
+    let asked = Asked::read(&ask.operation, ask.limit, &ask.after)?;
+    let mut users: Vec<&User> = directory
         .users()
         .filter(|user| ask.workspace.is_empty() || user.home == ask.workspace)
-        .map(user_record)
         .collect();
+    // Names are unique and never change.
     users.sort_by(|a, b| a.username.cmp(&b.username));
-    IamResponse {
-        users,
+    let page = Page::of(asked, users, |user| user.username.as_str(), user_record)?;
+    Ok(IamResponse {
+        users: page.entries,
+        next: page.next,
         ..IamResponse::default()
-    }
+    })
 }
 
 /// One user.

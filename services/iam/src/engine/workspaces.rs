@@ -2,7 +2,8 @@
 //! handler's business.
 
 use tg_schemas::msg::{IamRequest, IamResponse, WorkspaceInput};
-use tg_schemas::{Error, ErrorCode};
+use tg_schemas::paging::{Asked, Page};
+use tg_schemas::{Error, ErrorCode, WorkspaceKey};
 
 use super::check::{
     auth_failed, invalid, not_found, not_permitted, optional, required, workspace_id,
@@ -65,6 +66,7 @@ fn make(
         enabled: input.enabled,
         created: call.now,
         restoring: restoring.to_owned(),
+        generation: None,
     }))
 }
 
@@ -101,26 +103,29 @@ pub(crate) fn not_restored(
     })
 }
 
-/// All workspaces.
-pub(super) fn list(directory: &Directory) -> IamResponse {
-    IamResponse {
-        workspaces: directory.workspaces().map(workspace_record).collect(),
+/// All workspaces, by id.
+pub(super) fn list(directory: &Directory, ask: &IamRequest) -> Result<IamResponse, Error> {
+    page(directory.workspaces(), ask)
+}
+
+fn page<'a>(
+    sorted: impl Iterator<Item = &'a Workspace>,
+    ask: &IamRequest,
+) -> Result<IamResponse, Error> {
+    let asked = Asked::read(&ask.operation, ask.limit, &ask.after)?;
+    let page = Page::of(asked, sorted, |one| one.id.as_str(), workspace_record)?;
+    Ok(IamResponse {
+        workspaces: page.entries,
+        next: page.next,
         ..IamResponse::default()
-    }
+    })
 }
 
 /// Those the caller can work in.
 pub(super) fn list_mine(directory: &Directory, ask: &IamRequest) -> Result<IamResponse, Error> {
     let user = directory.user(&ask.actor).ok_or_else(auth_failed)?;
     let mine = |workspace: &&Workspace| user.roles.contains(ADMIN) || workspace.id == user.home;
-    Ok(IamResponse {
-        workspaces: directory
-            .workspaces()
-            .filter(mine)
-            .map(workspace_record)
-            .collect(),
-        ..IamResponse::default()
-    })
+    page(directory.workspaces().filter(mine), ask)
 }
 
 /// One workspace.
@@ -160,17 +165,42 @@ pub(super) fn disable(directory: &Directory, ask: &IamRequest) -> Result<Effect,
 
 /// Removes a workspace with its users and their keys.
 pub(crate) fn remove(directory: &Directory, ask: &IamRequest) -> Result<Effect, Error> {
-    let id = existing(directory, ask)?.id.clone();
+    Ok(Effect {
+        changes: without(directory, existing(directory, ask)?),
+        ..Effect::default()
+    })
+}
+
+fn without(directory: &Directory, workspace: &Workspace) -> Vec<Change> {
+    let id = &workspace.id;
     let mut changes = Vec::new();
-    for user in directory.users().filter(|user| user.home == id) {
+    for user in directory.users().filter(|user| user.home == *id) {
         changes.extend(without_keys(directory, user));
         changes.push(Change::RemoveUser(user.id.clone()));
     }
-    changes.push(Change::RemoveWorkspace(id));
-    Ok(Effect {
-        changes,
-        ..Effect::default()
-    })
+    changes.push(Change::RemoveWorkspace(id.clone()));
+    changes
+}
+
+/// A workspace ends in one generation, with its users and their keys. Another of the name stays.
+pub(crate) fn end(directory: &Directory, key: &WorkspaceKey) -> Vec<Change> {
+    match directory.workspace(key.name()) {
+        Some(workspace) if workspace.key().as_ref() == Some(key) => without(directory, workspace),
+        _ => Vec::new(),
+    }
+}
+
+/// A workspace whose generation was not known is seen in one.
+pub(crate) fn settle(directory: &Directory, key: &WorkspaceKey) -> Vec<Change> {
+    match directory.workspace(key.name()) {
+        Some(workspace) if workspace.generation.is_none() => {
+            vec![Change::PutWorkspace(Workspace {
+                generation: Some(key.generation()),
+                ..workspace.clone()
+            })]
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// The workspace that a request names.

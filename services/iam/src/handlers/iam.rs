@@ -6,11 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use chrono::Utc;
 use rand::RngCore;
 use tg_mesh::Responder;
 use tg_mesh::leased_store::off_runtime;
-use tg_mesh::{Cx, OwnedStore, RequestHandler, TaskKind};
+use tg_mesh::{Cx, LeasedStore, RequestHandler, TaskKind, clock};
 use tg_schemas::msg::{IamRequest, IamResponse};
 use tg_schemas::{Error, ErrorCode};
 use tg_storage::StorageError;
@@ -21,15 +20,15 @@ use crate::cached::{CachedDirectory, Operation};
 use crate::engine::{self, Call, Fresh};
 use crate::options::AuthMode;
 use crate::secret::ApiKey;
-use crate::{remote, revocations};
+use crate::{generations, remote, revocations};
 
 /// How long an answer waits until everybody was told of a revocation.
 const TELLING: Duration = Duration::from_secs(3);
 
 /// Answers on the system queue.
 pub(crate) struct Handler {
-    pub(crate) store: Arc<OwnedStore<CachedDirectory>>,
-    pub(crate) regime: AuthMode,
+    pub(crate) store: Arc<LeasedStore<CachedDirectory>>,
+    pub(crate) auth_mode: AuthMode,
     pub(crate) code: CodeFile,
 }
 
@@ -45,7 +44,7 @@ impl RequestHandler<IamRequest, IamResponse> for Handler {
         let work = Work {
             service: self.store.get().await?,
             store: self.store.clone(),
-            run: match self.regime {
+            run: match self.auth_mode {
                 AuthMode::None => engine::run_anonymous,
                 AuthMode::Iam => engine::run,
             },
@@ -86,7 +85,7 @@ struct Work {
     cx: Cx,
     service: Arc<CachedDirectory>,
     /// Where that is, as long as this process has it.
-    store: Arc<OwnedStore<CachedDirectory>>,
+    store: Arc<LeasedStore<CachedDirectory>>,
     run: Operation,
     call: Call,
     ask: Arc<IamRequest>,
@@ -98,6 +97,7 @@ impl Work {
             "delete-workspace" => self.delete_workspace().await,
             "restore-workspace" => self.restore_workspace().await,
             "create-workspace" | "enable-workspace" | "disable-workspace" | "update-workspace" => {
+                self.clear_left().await?;
                 let answer = self.perform(self.run).await?;
                 if let Some(workspace) = &answer.workspace {
                     if workspace.enabled {
@@ -115,10 +115,33 @@ impl Work {
     /// First its keys are refused, then what runs in it ends, then nothing of it is left.
     async fn delete_workspace(&self) -> Result<IamResponse, Error> {
         let id = self.service.workspace(&self.ask)?;
+        let key = self.service.key(&id);
         self.perform(self.run).await?;
         remote::clear(&self.cx, &id).await?;
-        self.perform(|directory, _, ask| engine::remove(directory, ask))
-            .await
+        if key.is_some() && self.service.key(&id) != key {
+            // The reaper was quicker, and who has the name now is another.
+            return Ok(IamResponse::default());
+        }
+        let removed = self.perform(|directory, _, ask| engine::remove(directory, ask));
+        match removed.await {
+            // Quicker still.
+            Err(error) if error.code() == ErrorCode::NotFound => Ok(IamResponse::default()),
+            outcome => outcome,
+        }
+    }
+
+    /// What a deletion that was cut short left is no workspace that could be made or changed.
+    async fn clear_left(&self) -> Result<(), Error> {
+        let Some(input) = &self.ask.workspace_record else {
+            return Ok(());
+        };
+        let (mesh, service, id) = (self.cx.mesh.clone(), self.service.clone(), input.id.clone());
+        let (done, result) = oneshot::channel();
+        // In a task of its own, as every change.
+        self.cx.mesh.spawn(TaskKind::Handler, async move {
+            let _ = done.send(generations::clear_left(&mesh, &service, &id).await);
+        });
+        result.await.map_err(|_| stopping())?
     }
 
     /// First its record, so that a crash leaves something that can be done again; then all that configuration kept.
@@ -173,10 +196,12 @@ impl Work {
                 told.await;
             }
         });
-        result
-            .await
-            .map_err(|_| Error::new(ErrorCode::Unavailable, "the service is stopping"))?
+        result.await.map_err(|_| stopping())?
     }
+}
+
+fn stopping() -> Error {
+    Error::new(ErrorCode::Unavailable, "the service is stopping")
 }
 
 /// The clock, the ids and the random key that engines do not make themselves.
@@ -184,7 +209,7 @@ fn call(cx: &Cx, vouched: bool) -> Call {
     let mut random = [0; 24];
     rand::rng().fill_bytes(&mut random);
     Call {
-        now: Utc::now(),
+        now: clock::now(),
         question: cx.id.to_string(),
         vouched,
         fresh: Fresh {

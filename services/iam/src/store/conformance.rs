@@ -16,6 +16,7 @@ fn workspace(id: &str) -> Workspace {
         enabled: true,
         created: DateTime::from_timestamp(1_800_000_000, 0).unwrap(),
         restoring: "q".into(),
+        generation: Some(7),
     }
 }
 

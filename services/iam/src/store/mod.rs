@@ -9,6 +9,7 @@ mod sqlite;
 mod conformance;
 
 use async_trait::async_trait;
+use tg_collections::KnownConfig;
 use tg_storage::StorageError;
 
 pub(crate) use sqlite::SqliteDirectory;
@@ -33,7 +34,7 @@ impl Revocations {
 
 /// Users, keys and workspaces, and what everybody was told of.
 #[async_trait]
-pub(crate) trait DirectoryStore: Send + Sync + 'static {
+pub(crate) trait DirectoryStore: KnownConfig + 'static {
     /// At most `most` workspaces by id, after one. A fresh store has the workspace `default`, once: removed, it stays
     /// removed.
     async fn workspaces(&self, after: &str, most: u32) -> Result<Vec<Workspace>, StorageError>;

@@ -5,8 +5,10 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use tg_collections::KnownConfig;
+use tg_schemas::Error;
 use tg_storage::rusqlite::{Connection, Row, Transaction, params};
-use tg_storage::{Database, Durability, StorageError};
+use tg_storage::{ConfigKnown, Database, Durability, StorageError};
 
 use super::{DirectoryStore, Revocations};
 use crate::engine::{Change, Key, User, Workspace};
@@ -53,7 +55,25 @@ const MIGRATIONS: &[&str] = &[
     );
     INSERT INTO revocation VALUES (1, 0, 0);
 ",
+    // Workspaces are kept under their generation; -1 where that was not seen yet, as for all of the release before.
+    "
+    ALTER TABLE workspace RENAME TO workspace_before;
+    CREATE TABLE workspace (
+        id TEXT NOT NULL,
+        generation INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        enabled INTEGER NOT NULL,
+        created INTEGER NOT NULL,
+        restoring TEXT NOT NULL,
+        PRIMARY KEY (id, generation)
+    );
+    INSERT INTO workspace SELECT id, -1, name, enabled, created, restoring FROM workspace_before;
+    DROP TABLE workspace_before;
+",
 ];
+
+/// Stands for a generation that was not seen yet.
+const UNSEEN: i64 = -1;
 
 /// The service's file.
 #[derive(Debug, Clone)]
@@ -101,9 +121,20 @@ impl SqliteDirectory {
 }
 
 #[async_trait]
+impl KnownConfig for SqliteDirectory {
+    async fn config_known(&self) -> Result<Option<ConfigKnown>, Error> {
+        KnownConfig::config_known(&self.db).await
+    }
+
+    async fn remember_config(&self, known: ConfigKnown) -> Result<(), Error> {
+        KnownConfig::remember_config(&self.db, known).await
+    }
+}
+
+#[async_trait]
 impl DirectoryStore for SqliteDirectory {
     async fn workspaces(&self, after: &str, most: u32) -> Result<Vec<Workspace>, StorageError> {
-        let sql = "SELECT id, name, enabled, created, restoring FROM workspace
+        let sql = "SELECT id, name, enabled, created, restoring, generation FROM workspace
                    WHERE id > ?1 ORDER BY id LIMIT ?2";
         self.page(sql, after, most, workspace).await
     }
@@ -162,15 +193,20 @@ fn revocations(conn: &Connection) -> Result<Revocations, StorageError> {
 
 fn write(tx: &Transaction<'_>, change: &Change) -> Result<(), StorageError> {
     match change {
-        Change::PutWorkspace(w) => tx
-            .prepare_cached("INSERT OR REPLACE INTO workspace VALUES (?1, ?2, ?3, ?4, ?5)")?
-            .execute(params![
-                w.id,
-                w.name,
-                w.enabled,
-                w.created.timestamp(),
-                w.restoring
-            ])?,
+        Change::PutWorkspace(w) => {
+            // A name has one row: that of the generation before goes.
+            tx.prepare_cached("DELETE FROM workspace WHERE id = ?1")?
+                .execute([&w.id])?;
+            tx.prepare_cached("INSERT INTO workspace VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
+                .execute(params![
+                    w.id,
+                    w.generation.unwrap_or(UNSEEN),
+                    w.name,
+                    w.enabled,
+                    w.created.timestamp(),
+                    w.restoring
+                ])?
+        }
         Change::RemoveWorkspace(id) => tx
             .prepare_cached("DELETE FROM workspace WHERE id = ?1")?
             .execute([id])?,
@@ -225,6 +261,7 @@ fn workspace(row: &Row<'_>) -> Result<Workspace, StorageError> {
         enabled: row.get(2)?,
         created: time(row.get(3)?)?,
         restoring: row.get(4)?,
+        generation: Some(row.get(5)?).filter(|generation| *generation != UNSEEN),
     })
 }
 
@@ -264,4 +301,38 @@ fn key(row: &Row<'_>) -> Result<Key, StorageError> {
 fn time(seconds: i64) -> Result<DateTime<Utc>, StorageError> {
     DateTime::from_timestamp(seconds, 0)
         .ok_or_else(|| StorageError::Corrupt("a time is out of range".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn workspaces_of_the_release_before_are_there_in_a_generation_that_is_not_known() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("iam.sqlite");
+        let old = Database::open(&file, &MIGRATIONS[..2], Durability::Process).unwrap();
+        old.write(|tx| {
+            let sql = "INSERT INTO workspace VALUES ('acme', 'Acme', 0, 1, 'q')";
+            Ok(tx.execute(sql, [])?)
+        })
+        .await
+        .unwrap();
+        drop(old);
+        let store = SqliteDirectory::open(&file, Durability::Process).unwrap();
+        let found = store.workspaces("", 9).await.unwrap();
+        assert_eq!(found.len(), 2);
+        let acme = &found[0];
+        assert_eq!((acme.id.as_str(), acme.name.as_str()), ("acme", "Acme"));
+        assert_eq!((acme.enabled, acme.restoring.as_str()), (false, "q"));
+        assert_eq!(acme.generation, None);
+        let settled = Workspace {
+            generation: Some(7),
+            ..acme.clone()
+        };
+        let put = [Change::PutWorkspace(settled.clone())];
+        store.commit(&put, false).await.unwrap();
+        assert_eq!(store.workspaces("", 1).await.unwrap(), [settled]);
+        assert_eq!(store.workspaces("", 9).await.unwrap().len(), 2);
+    }
 }

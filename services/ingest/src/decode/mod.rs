@@ -10,6 +10,7 @@ mod frames;
 mod fuzz;
 mod html;
 mod limits;
+mod page;
 mod pdf;
 
 pub use frames::{Fault, Frame};

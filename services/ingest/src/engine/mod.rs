@@ -2,6 +2,8 @@
 //! text.
 
 pub mod chunks;
+#[cfg(test)]
+mod fuzz;
 pub mod kind;
 pub mod recursive;
 pub mod text;

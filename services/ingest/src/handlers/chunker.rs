@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tg_mesh::{ConsumeError, Cx, RecordConsumer};
+use tg_mesh::{ConsumeError, Cx, RecordConsumer, clock};
 use tg_runs::RunContext;
 use tg_schemas::msg::TextDocument;
 use tokio::sync::Semaphore;
 
-use super::now;
 use crate::cut::Cut;
 use crate::engine::chunks::Cutting;
 use crate::error::IngestError;
@@ -36,7 +35,7 @@ impl Chunker {
             false => about,
         };
         cx.subject(&about.id);
-        let started_at = now();
+        let started_at = clock::rfc3339();
         let mut work = Cut::new(cx, &about, cutting, &started_at);
         let _place;
         if record.text.is_empty() {

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use base64::Engine;
 use tg_clients::library::{BASE64, Content, Library};
-use tg_mesh::{ConsumeError, Cx, RecordConsumer};
+use tg_mesh::{ConsumeError, Cx, RecordConsumer, clock};
 use tg_runs::RunContext;
 use tg_schemas::limits::STREAM_PIECE;
 use tg_schemas::msg::Document;
 
-use super::now;
 use crate::child::Children;
 use crate::engine::kind::{self, Kind};
 use crate::error::{IngestError, Unreadable};
@@ -44,7 +43,7 @@ impl RecordConsumer<Document> for Decoder {
             false => brought(&cx, about, &record.data).await?,
         };
         cx.subject(&about.id);
-        let started_at = now();
+        let started_at = clock::rfc3339();
         let mut parts = Parts::new(&cx, &about, &started_at);
         let document = TakeApart {
             children: &self.children,

@@ -199,7 +199,7 @@ mod tests {
     use super::*;
     use tg_schemas::Term;
 
-    const INTEGER: &str = "http://www.w3.org/2001/XMLSchema#integer";
+    const INTEGER: &str = tg_schemas::vocabulary::xsd::INTEGER;
 
     fn fact(number: usize) -> Triple {
         let typed = Term::Literal {

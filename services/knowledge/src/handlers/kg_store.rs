@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tg_mesh::{ConsumeError, Cx, OwnedStore, RecordConsumer};
-use tg_runs::{RunContext, RunId};
+use tg_collections::Target;
+use tg_mesh::{ConsumeError, Cx, LeasedStore, RecordConsumer};
+use tg_runs::{JobId, RunContext};
 use tg_schemas::msg::{GraphEmbeddings, Metadata, Triples};
 use tg_schemas::{Error, Triple};
 
@@ -14,10 +15,10 @@ use crate::engine::piece::{self, Piece};
 use crate::store::KnowledgeStore;
 
 /// What questions left behind is no knowledge of a document.
-const TRACES: &str = "urn:graph:retrieval";
+const TRACES: &str = tg_schemas::vocabulary::RETRIEVAL_GRAPH;
 
 /// Keeps what passes.
-pub(crate) struct Recorder<S>(pub(crate) Arc<OwnedStore<S>>);
+pub(crate) struct Recorder<S>(pub(crate) Arc<LeasedStore<S>>);
 
 impl<S: KnowledgeStore> Recorder<S> {
     async fn keep(&self, cx: &Cx, key: CoreKey, pieces: Vec<Piece>) -> Result<(), ConsumeError> {
@@ -25,16 +26,21 @@ impl<S: KnowledgeStore> Recorder<S> {
             return Ok(());
         }
         let cores = self.0.get().await?;
-        let run = cx.run().map(RunId::to_string);
+        let run = cx.run().map(JobId::to_string);
         let kept = cores.keep(key, pieces, run).await.map_err(Error::from)?;
         metrics::counter!("tg_knowledge_pieces_kept_total").increment(kept as u64);
         Ok(())
     }
 }
 
-/// The core that a record belongs to: its document's. A record about nothing belongs to none.
+/// The core that a record belongs to: its document's. A record about nothing belongs to none, and neither does one whose
+/// run began with a generation of its collection that has ended since: its document went with that.
 fn core(cx: &Cx, metadata: &Option<Metadata>) -> Result<Option<CoreKey>, ConsumeError> {
     let Some(of) = metadata else { return Ok(None) };
+    if Target::of(cx, Some(of)).is_none() {
+        metrics::counter!("tg_knowledge_late_records_total").increment(1);
+        return Ok(None);
+    }
     let (id, path) = match of.root.as_str() {
         "" => (of.id.as_str(), "metadata.id"),
         root => (root, "metadata.root"),

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tg_mesh::deadline::now_millis;
-use tg_mesh::{Cx, OwnedStore, RequestHandler, Responder};
+use tg_mesh::clock;
+use tg_mesh::{Cx, LeasedStore, RequestHandler, Responder};
 use tg_schemas::msg::{KnowledgeRequest, KnowledgeResponse, Metadata};
+use tg_schemas::paging::{Asked, Page};
 use tg_schemas::{Error, ErrorCode};
 use tokio::sync::Notify;
 
@@ -16,9 +17,12 @@ use crate::library::Library;
 use crate::load::{self, Counts, Loader};
 use crate::store::{Cores, KnowledgeStore, Stored};
 
+/// Names looked at in one step of a listing.
+const STRIDE: u32 = 512;
+
 /// Answers what is asked of a workspace's cores.
 pub(crate) struct Knowledge<S> {
-    pub(crate) store: Arc<OwnedStore<S>>,
+    pub(crate) store: Arc<LeasedStore<S>>,
     /// Something was deleted.
     pub(crate) wake: Arc<Notify>,
 }
@@ -37,8 +41,8 @@ impl<S: KnowledgeStore> RequestHandler<KnowledgeRequest, KnowledgeResponse> for 
             cores: &*cores,
         };
         let reply = match ask.operation.as_str() {
-            "list-kg-cores" => call.list(Kind::Graph).await?,
-            "list-de-cores" => call.list(Kind::Document).await?,
+            "list-kg-cores" => call.list(Kind::Graph, &ask).await?,
+            "list-de-cores" => call.list(Kind::Document, &ask).await?,
             "get-kg-core" => return call.get(Kind::Graph, &ask.id, &mut out).await,
             "get-de-core" => return call.get(Kind::Document, &ask.id, &mut out).await,
             "put-kg-core" => call.put_graph(ask).await?,
@@ -91,13 +95,12 @@ impl Call<'_> {
         CoreKey::new(self.cx.workspace_key().as_str(), kind, id, "id")
     }
 
-    async fn list(&self, kind: Kind) -> Result<KnowledgeResponse, Error> {
-        let ids = self
-            .cores
-            .list(self.cx.workspace_key().as_str(), kind)
-            .await?;
+    async fn list(&self, kind: Kind, ask: &KnowledgeRequest) -> Result<KnowledgeResponse, Error> {
+        let asked = Asked::read(&ask.operation, ask.limit, &ask.after)?;
+        let page = page(self.cores, self.cx.workspace_key().as_str(), kind, asked).await?;
         Ok(KnowledgeResponse {
-            ids: Some(ids),
+            ids: Some(page.entries),
+            next: page.next,
             ..KnowledgeResponse::default()
         })
     }
@@ -157,14 +160,18 @@ impl Call<'_> {
                 return Err(error::field("library-metadata.id", "is required"));
             }
             let workspace = self.cx.workspace_key();
-            self.cores.announce(workspace.as_str(), one, now()).await?;
+            self.cores
+                .announce(workspace.as_str(), one, clock::millis())
+                .await?;
             any = true;
         }
         if let Some(one) = ask.library_blob {
             if one.id.is_empty() {
                 return Err(error::field("library-blob.id", "is required"));
             }
-            Library::new(self.cx).take(self.cores, now(), one).await?;
+            Library::new(self.cx)
+                .take(self.cores, clock::millis(), one)
+                .await?;
             any = true;
         }
         match any {
@@ -226,14 +233,33 @@ impl Call<'_> {
     }
 }
 
+/// Names of cores, as many as a page has room for.
+async fn page(
+    cores: &Cores,
+    workspace: &str,
+    kind: Kind,
+    asked: Asked,
+) -> Result<Page<String>, Error> {
+    let mut after = asked.after().unwrap_or_default().to_owned();
+    let mut page = Page::new(asked);
+    loop {
+        let names = cores.list(workspace, kind, &after, STRIDE).await?;
+        let Some(last) = names.last() else {
+            return Ok(page);
+        };
+        after.clone_from(last);
+        for name in names {
+            if page.is_full() {
+                return Ok(page);
+            }
+            page.add(name.clone(), name)?;
+        }
+    }
+}
+
 fn counted(counts: Counts) -> KnowledgeResponse {
     KnowledgeResponse {
         counts,
         ..KnowledgeResponse::default()
     }
-}
-
-/// Milliseconds since the Unix epoch.
-fn now() -> i64 {
-    i64::try_from(now_millis()).unwrap_or(i64::MAX)
 }

@@ -11,15 +11,13 @@ mod tally;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
-use tg_runs::RunId;
+use tg_runs::JobId;
 
+use tg_clients::collections::Collections;
 use tg_clients::neighbours::Neighbours;
 use tg_mesh::Cx;
-use tg_schemas::msg::{
-    CollectionManagementRequest, CollectionManagementResponse, Metadata, Retract,
-};
+use tg_schemas::msg::{Metadata, Retract};
 use tg_schemas::processors::knowledge::RETRACT;
-use tg_schemas::processors::librarian;
 use tg_schemas::{Error, FlowId, Topic, WorkspaceId};
 
 use crate::engine::key::{CoreKey, Kind};
@@ -101,7 +99,7 @@ impl Loader<'_> {
     async fn pump(
         &self,
         core: i64,
-        run: RunId,
+        run: JobId,
         flow: &Flow,
         make: impl Fn(&Piece) -> Result<Option<(Topic, Record)>, Error>,
     ) -> Result<Counts, Error> {
@@ -148,7 +146,7 @@ impl Loader<'_> {
     }
 
     /// The same for the same question, so that one which is asked again goes on where it was.
-    fn run(&self, what: &str, collection: &str, generation: i64) -> RunId {
+    fn run(&self, what: &str, collection: &str, generation: i64) -> JobId {
         let named = [
             what,
             self.core.kind.as_str(),
@@ -161,7 +159,7 @@ impl Loader<'_> {
             .iter()
             .map(|part| format!("{}:{part}", part.len()))
             .collect();
-        RunId::new(generation, self.cx.workspace_key().as_str(), &named)
+        JobId::new(generation, self.cx.workspace_key().as_str(), &named)
     }
 
     fn generation(&self, collection: &str) -> i64 {
@@ -183,24 +181,8 @@ impl Loader<'_> {
             return Ok(());
         }
         let workspace = workspace(self.cx)?;
-        let topic = librarian::COLLECTION.of_workspace(&workspace);
-        let ask = |operation: &str| CollectionManagementRequest {
-            operation: operation.to_owned(),
-            collection: collection.to_owned(),
-            ..CollectionManagementRequest::default()
-        };
-        let asked = async |operation: &str| -> Result<CollectionManagementResponse, Error> {
-            let question = ask(operation);
-            self.cx.ask_topic(&topic, &question).last().await
-        };
-        let known = asked("list-collections").await?;
-        if !known
-            .collections
-            .iter()
-            .any(|one| one.collection == collection)
-        {
-            asked("update-collection").await?;
-        }
+        let collections = Collections::within(self.cx, &workspace);
+        collections.ensure(collection).await?;
         shown(self.cx, || self.is_shown(collection)).await;
         Ok(())
     }

@@ -1,8 +1,9 @@
 //! Publishes the pieces of a core and waits for what the stores say of them.
 
 use std::time::Duration;
-use tg_runs::RunId;
+use tg_runs::JobId;
 
+use tg_mesh::tg_bus::pause::after;
 use tg_mesh::{Ask, Cx, Tap};
 use tg_schemas::msg::{Retract, RunTally};
 use tg_schemas::{Error, Topic};
@@ -20,8 +21,10 @@ const PIECES: usize = 256;
 const BYTES: usize = 8 << 20;
 /// How long nothing may be confirmed before what is on its way is published again; doubled each time.
 const STALL: Duration = Duration::from_secs(10);
+/// The longest of these times.
+const STALL_LONGEST: Duration = Duration::from_secs(80);
 /// How often that happens.
-const AGAIN: u32 = 3;
+const TRIES: u32 = 3;
 
 /// What is published.
 pub(super) enum Record {
@@ -35,7 +38,7 @@ pub(super) struct Pump<'a> {
     pub(super) cores: &'a Cores,
     /// Number of the core.
     pub(super) core: i64,
-    pub(super) run: RunId,
+    pub(super) run: JobId,
     pub(super) epoch: Option<u64>,
     /// Whether the stores tell the tally.
     pub(super) confirmed: bool,
@@ -112,7 +115,7 @@ impl Pump<'_> {
             let heard = tokio::select! {
                 heard = tap.next() => heard,
                 () = tokio::time::sleep_until(until) => {
-                    if tries == AGAIN {
+                    if tries == TRIES {
                         let text = format!(
                             "{} records are not confirmed yet; what is there stays there, so ask again",
                             sent.len()
@@ -120,7 +123,7 @@ impl Pump<'_> {
                         return Err(Error::new(tg_schemas::ErrorCode::Timeout, text));
                     }
                     tries += 1;
-                    until = Instant::now() + STALL * 2u32.pow(tries);
+                    until = Instant::now() + after(STALL, tries, STALL_LONGEST);
                     self.publish_again(sent, make).await?;
                     continue;
                 }

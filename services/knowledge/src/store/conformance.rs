@@ -3,17 +3,24 @@
 
 use tg_collections::WorkspaceStore;
 use tg_schemas::msg::LibraryMetadata;
-use tg_schemas::{Term, Triple, WorkspaceKey, WorkspaceTombstone};
+use tg_schemas::{Error, ErrorCode, Term, Triple, WorkspaceKey, WorkspaceTombstone};
 
 use super::sqlite::SqliteCores;
 use super::{KnowledgeStore, Load};
 use crate::engine::key::{CoreKey, Kind};
 use crate::engine::piece::{Part, Piece, of_triples};
+use crate::engine::quota::Quota;
 
 /// What the suite needs of an adapter.
 trait Adapter: KnowledgeStore + WorkspaceStore {}
 
 impl<S: KnowledgeStore + WorkspaceStore> Adapter for S {}
+
+/// What a workspace may keep in these tests.
+const QUOTA: Quota = Quota {
+    cores: 5,
+    bytes: 5 << 20,
+};
 
 fn key(workspace: &str, id: &str) -> CoreKey {
     CoreKey::new(workspace, Kind::Graph, id, "id").unwrap()
@@ -47,8 +54,17 @@ async fn names_never_meet(cores: &impl Adapter) {
         let kept = cores.keep(key(workspace, id), pieces(&name), None).await;
         assert_eq!(kept, Ok(1));
     }
-    assert_eq!(cores.list("a", Kind::Graph).await.unwrap(), ["b:c", "b_c"]);
-    assert!(cores.list("a", Kind::Document).await.unwrap().is_empty());
+    assert_eq!(
+        cores.list("a", Kind::Graph, "", 9).await.unwrap(),
+        ["b:c", "b_c"]
+    );
+    assert!(
+        cores
+            .list("a", Kind::Document, "", 9)
+            .await
+            .unwrap()
+            .is_empty()
+    );
     let proof = WorkspaceTombstone {
         generation: 0,
         deleted_at: 1,
@@ -57,8 +73,33 @@ async fn names_never_meet(cores: &impl Adapter) {
     let workspace = WorkspaceKey::new("a", 0);
     cores.purge(&workspace, &proof).await.unwrap();
     assert_eq!(cores.workspaces().await.unwrap(), ["a:b", "a_b"]);
-    assert!(cores.list("a", Kind::Graph).await.unwrap().is_empty());
+    assert!(
+        cores
+            .list("a", Kind::Graph, "", 9)
+            .await
+            .unwrap()
+            .is_empty()
+    );
     assert_eq!(held(cores, &key("a_b", "c")).await, pieces("urn:a_b/c"));
+}
+
+async fn names_come_in_order_from_any_of_them_on(cores: &impl Adapter) {
+    for id in ["d", "b", "é", "B", "c"] {
+        cores
+            .keep(key("w", id), pieces("urn:a"), None)
+            .await
+            .unwrap();
+    }
+    let after = async |after: &str, most: u32| {
+        let names = cores.list("w", Kind::Graph, after, most).await;
+        names.unwrap()
+    };
+    assert_eq!(after("", 9).await, ["B", "b", "c", "d", "é"]);
+    assert_eq!(after("", 2).await, ["B", "b"]);
+    assert_eq!(after("b", 2).await, ["c", "d"]);
+    // One that is not there is as good a place to begin.
+    assert_eq!(after("bb", 1).await, ["c"]);
+    assert!(after("é", 9).await.is_empty());
 }
 
 async fn a_deleted_core_is_out_of_reach_at_once_and_purged_later(cores: &impl Adapter) {
@@ -165,17 +206,45 @@ async fn a_document_waits_for_its_content_in_its_own_workspace_and_not_for_ever(
     assert_eq!(cores.announced("w", "urn:e").await, Ok(None));
 }
 
+async fn a_workspace_keeps_its_quota_of_cores_and_of_bytes(cores: &impl Adapter) {
+    let keep = async |workspace: &str, id: &str, name: &str| {
+        let kept = cores.keep(key(workspace, id), pieces(name), None).await;
+        kept.map_err(Error::from)
+    };
+    let refused = |kept: Result<usize, Error>, by: &str| {
+        let error = kept.unwrap_err();
+        assert_eq!(error.code(), ErrorCode::TooLarge);
+        assert!(error.message.contains(by), "{error}");
+    };
+    for id in ["a", "b", "c", "d", "e"] {
+        assert_eq!(keep("w", id, "urn:a").await, Ok(1));
+    }
+    refused(keep("w", "f", "urn:a").await, "at most 5 cores");
+    assert_eq!(cores.find(&key("w", "f")).await, Ok(None));
+    assert_eq!(keep("v", "f", "urn:a").await, Ok(1));
+    let large = format!("urn:{}", "x".repeat(4 << 20));
+    assert_eq!(keep("w", "a", &large).await, Ok(1));
+    refused(keep("w", "b", &large).await, "at most 5 MiB");
+    // What is there already may come again, and what was deleted makes room.
+    assert_eq!(keep("w", "a", &large).await, Ok(0));
+    assert_eq!(cores.delete(vec![key("w", "a")]).await, Ok(true));
+    assert_eq!(keep("w", "b", &large).await, Ok(1));
+    assert_eq!(keep("w", "f", "urn:a").await, Ok(1));
+}
+
 /// Holds an adapter to all of it.
 macro_rules! conformance {
     ($adapter:ident, $make:expr) => {
         conformance!($adapter, $make;
             what_comes_again_doubles_nothing,
             names_never_meet,
+            names_come_in_order_from_any_of_them_on,
             a_deleted_core_is_out_of_reach_at_once_and_purged_later,
             pages_are_bounded_and_go_on_where_the_last_ended,
             what_a_load_brings_by_is_not_kept_again,
             loads_are_known_by_flow_and_collection,
-            a_document_waits_for_its_content_in_its_own_workspace_and_not_for_ever);
+            a_document_waits_for_its_content_in_its_own_workspace_and_not_for_ever,
+            a_workspace_keeps_its_quota_of_cores_and_of_bytes);
     };
     ($adapter:ident, $make:expr; $($promise:ident),*) => {
         mod $adapter {
@@ -189,4 +258,4 @@ macro_rules! conformance {
     };
 }
 
-conformance!(sqlite, SqliteCores::in_memory().unwrap());
+conformance!(sqlite, SqliteCores::in_memory(QUOTA).unwrap());

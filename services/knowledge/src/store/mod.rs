@@ -54,8 +54,14 @@ pub(crate) struct Pending {
 /// Cores and their pieces.
 #[async_trait]
 pub(crate) trait CoreStore: Send + Sync {
-    /// Names of the cores of a workspace, in order.
-    async fn list(&self, workspace: &str, kind: Kind) -> Result<Vec<String>, StorageError>;
+    /// Names of the cores of a workspace after another, in order; empty at the end.
+    async fn list(
+        &self,
+        workspace: &str,
+        kind: Kind,
+        after: &str,
+        most: u32,
+    ) -> Result<Vec<String>, StorageError>;
 
     /// The number of a core, if there is one.
     async fn find(&self, key: &CoreKey) -> Result<Option<i64>, StorageError>;
@@ -63,6 +69,9 @@ pub(crate) trait CoreStore: Send + Sync {
     /// Keeps pieces; those that are there already are left alone. Durable when `Ok`; the number of new ones.
     /// What comes of a load from here is there already, and of a core that was deleted meanwhile it stays
     /// away: pieces of such a `run` are not kept.
+    ///
+    /// # Errors
+    /// [`StorageError::Refused`] when the workspace may not keep so much; otherwise when the store failed.
     async fn keep(
         &self,
         key: CoreKey,

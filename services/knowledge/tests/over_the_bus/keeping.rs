@@ -8,6 +8,46 @@ use tg_testkit::place::Place;
 
 use crate::world::{World, about, entity, facts, metadata, put, put_entities};
 
+/// A run that began with the generation of a collection that has ended, and one with the present generation.
+async fn what_comes_late_for_an_ended_collection_is_in_no_core(place: Place) {
+    let world = World::start(&place).await;
+    let of = |id: &str| {
+        let mut metadata = metadata(id, "");
+        if let Some(metadata) = &mut metadata {
+            metadata.collection = "facts".into();
+        }
+        metadata
+    };
+    let triples = |id: &str| Triples {
+        metadata: of(id),
+        triples: facts("urn:e:tower"),
+    };
+    let vectors = |id: &str| GraphEmbeddings {
+        metadata: of(id),
+        entities: vec![entity("urn:e:tower", "")],
+        model: "m".into(),
+    };
+    for (generation, id) in [(2, "urn:late"), (3, "urn:present")] {
+        let run = tg_runs::JobId::new(generation, "default", id);
+        let flow = &world.flow;
+        let record = format!("{id} triples");
+        flow.write_in("triples-store", &triples(id), &run, &record)
+            .await;
+        let record = format!("{id} vectors");
+        flow.write_in("graph-embeddings-store", &vectors(id), &run, &record)
+            .await;
+    }
+    let whole = async || {
+        let kept = world.ask(about("get-kg-core", "urn:present")).await;
+        kept.is_ok_and(|parts| parts.len() == 3)
+    };
+    world.flow.until(whole).await;
+    // As long again as that took, at least.
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    let listed = world.one(about("list-kg-cores", "")).await.ids.unwrap();
+    assert_eq!(listed, ["urn:present"]);
+}
+
 async fn what_a_flow_writes_is_in_the_core_of_its_document_once(place: Place) {
     let world = World::start(&place).await;
     let record = Triples {
@@ -106,6 +146,46 @@ async fn what_is_put_comes_back_and_goes_when_it_is_deleted(place: Place) {
     }
 }
 
+async fn cores_are_listed_in_pages(place: Place) {
+    let world = World::start(&place).await;
+    for id in ["d", "a", "c", "b"] {
+        world.one(put(id, facts("urn:a"))).await;
+    }
+    let page = async |limit: i64, after: &str| {
+        let ask = KnowledgeRequest {
+            limit,
+            after: after.to_owned(),
+            ..about("list-kg-cores", "")
+        };
+        let reply = world.ask(ask).await?.remove(0);
+        Ok::<_, tg_schemas::Error>((reply.ids.unwrap_or_default(), reply.next))
+    };
+    let (first, next) = page(2, "").await.unwrap();
+    assert_eq!(first, ["a", "b"]);
+    // The last one seen goes, and one comes before it.
+    world.one(about("delete-kg-core", "b")).await;
+    world.one(put("aa", facts("urn:a"))).await;
+    let (second, end) = page(2, &next).await.unwrap();
+    assert_eq!(
+        (second, end.as_str()),
+        (vec!["c".to_owned(), "d".to_owned()], "")
+    );
+    let (all, end) = page(0, "").await.unwrap();
+    assert_eq!((all.len(), end.as_str()), (4, ""));
+    let wrong = [page(-1, "").await, page(1, "x").await];
+    let wrong = wrong.map(|refused| refused.unwrap_err().message);
+    assert!(
+        wrong[0].starts_with("limit: ") && wrong[1].starts_with("after: "),
+        "{wrong:?}"
+    );
+    let others = KnowledgeRequest {
+        after: next,
+        ..about("list-de-cores", "")
+    };
+    let refused = world.ask(others).await.unwrap_err();
+    assert!(refused.message.starts_with("after: "), "{refused}");
+}
+
 async fn what_is_wrong_with_a_question_is_named(place: Place) {
     let world = World::start(&place).await;
     let nameless = KnowledgeRequest {
@@ -132,7 +212,9 @@ async fn what_is_wrong_with_a_question_is_named(place: Place) {
 }
 
 tg_testkit::on_both_buses!(
+    what_comes_late_for_an_ended_collection_is_in_no_core,
     what_a_flow_writes_is_in_the_core_of_its_document_once,
     what_is_put_comes_back_and_goes_when_it_is_deleted,
+    cores_are_listed_in_pages,
     what_is_wrong_with_a_question_is_named,
 );

@@ -14,7 +14,7 @@ use crate::librarian::{Librarian, key};
 use crate::store::collections::Tombstone;
 
 /// How long a store may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// Deletions asked of a store in one round.
 const BATCH: u32 = 64;
 
@@ -96,7 +96,7 @@ impl Librarian {
                     let (id, generation) = (&stone.collection, stone.generation);
                     self.take_row_away(mesh, &workspace, id, generation).await?;
                 }
-                match ask(mesh, &stone, Deadline::after(PATIENCE)).await {
+                match ask(mesh, &stone, Deadline::after(TIMEOUT)).await {
                     Ok(()) => self.rows().confirm(&stone).await.map_err(wire)?,
                     Err(error) => {
                         tracing::debug!(store, %error, "a deletion is not confirmed yet");
@@ -131,7 +131,7 @@ async fn ask(mesh: &Mesh, stone: &Tombstone, deadline: Deadline) -> Result<(), E
     };
     let topic = drop_topic(&stone.store);
     let asked = mesh.ask::<_, CollectionDropped>(&topic, &question, options);
-    let answer = tokio::time::timeout(PATIENCE, asked.last()).await;
+    let answer = tokio::time::timeout(TIMEOUT, asked.last()).await;
     answer
         .unwrap_or_else(|_| Err(Error::new(ErrorCode::Timeout, "the store does not answer")))
         .map(|_| ())

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use tg_schemas::msg::CollectionMetadata;
+use tg_schemas::paging::{Asked, Page};
 use tg_schemas::{Error, ErrorCode};
 
 use crate::error::invalid;
@@ -120,16 +121,16 @@ pub(crate) fn from_row(key: &str, value: &str) -> CollectionMetadata {
     }
 }
 
-/// Those with any of the tags, up to a limit; no tags and no limit mean all.
+/// Those with any of the tags, no tags mean all: what is asked for of them. They come in the order of their ids.
 pub(crate) fn select(
-    all: impl Iterator<Item = CollectionMetadata>,
+    all: impl IntoIterator<Item = CollectionMetadata>,
     tags: &[String],
-    limit: i64,
-) -> Vec<CollectionMetadata> {
-    let limit = usize::try_from(limit).ok().filter(|limit| *limit > 0);
-    all.filter(|one| tags.is_empty() || one.tags.iter().any(|tag| tags.contains(tag)))
-        .take(limit.unwrap_or(usize::MAX))
-        .collect()
+    asked: Asked,
+) -> Result<Page<CollectionMetadata>, Error> {
+    let tagged =
+        |one: &CollectionMetadata| tags.is_empty() || one.tags.iter().any(|tag| tags.contains(tag));
+    let wanted = all.into_iter().filter(tagged);
+    Page::of(asked, wanted, |one| one.collection.clone(), |one| one)
 }
 
 #[cfg(test)]
@@ -144,14 +145,26 @@ mod tests {
             from_row("c", ""),
         ];
         assert_eq!((rows[0].name.as_str(), rows[1].name.as_str()), ("A", "b"));
-        let names = |tags: &[&str], limit| -> Vec<String> {
+        let names = |tags: &[&str], limit, after: &str| -> (Vec<String>, String) {
             let tags: Vec<String> = tags.iter().map(|tag| (*tag).to_owned()).collect();
-            let found = select(rows.iter().cloned(), &tags, limit);
-            found.into_iter().map(|one| one.collection).collect()
+            let asked = Asked::read("list-collections", limit, after).unwrap();
+            let found = select(rows.iter().cloned(), &tags, asked).unwrap();
+            let names = found.entries.into_iter().map(|one| one.collection);
+            (names.collect(), found.next)
         };
-        assert_eq!(names(&[], 0), ["a", "b", "c"]);
-        assert_eq!(names(&[], 2), ["a", "b"]);
-        assert_eq!(names(&["y", "z"], 0), ["a"]);
+        assert_eq!(names(&[], 0, "").0, ["a", "b", "c"]);
+        let (first, next) = names(&[], 2, "");
+        assert_eq!(first, ["a", "b"]);
+        let (last, end) = names(&[], 2, &next);
+        assert_eq!(
+            (last.as_slice(), end.as_str()),
+            (["c".to_owned()].as_slice(), "")
+        );
+        // What no page shows makes none.
+        assert_eq!(
+            names(&["y", "z"], 1, ""),
+            (vec!["a".to_owned()], String::new())
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Ids that the library gives: each follows from what it names, so a repeat gives the same one.
 
-use tg_runs::RunId;
+use tg_runs::JobId;
+use tg_schemas::vocabulary::made;
 use tg_storage::blob::BlobId;
 
 /// Start of every run's thread.
@@ -13,7 +14,7 @@ pub(crate) type RecordKey = [u8; 16];
 /// as a UUID, as the commands for adding documents do.
 pub(crate) fn document(content: &BlobId) -> String {
     let digits: String = content.to_string().chars().step_by(2).collect();
-    format!("https://trustgraph.ai/doc/{}", dashed(&digits))
+    format!("{}doc/{}", made::LIBRARY, dashed(&digits))
 }
 
 /// A UUID (version 8) of what a question began.
@@ -26,7 +27,7 @@ pub(crate) fn of_question(kind: &str, question: &str) -> String {
 
 /// The thread of a run's records. Each run of a processing has its own number, and so its own thread.
 pub(crate) fn thread(generation: i64, workspace: &str, processing: &str, number: i64) -> String {
-    RunId::new(generation, workspace, &format!("{number} {processing}")).to_string()
+    JobId::new(generation, workspace, &format!("{number} {processing}")).to_string()
 }
 
 /// The key of a record by its id.

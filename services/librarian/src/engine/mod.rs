@@ -5,8 +5,9 @@ pub(crate) mod collection;
 pub(crate) mod criteria;
 pub(crate) mod estimate;
 pub(crate) mod flow;
+#[cfg(test)]
+mod fuzz;
 pub(crate) mod ids;
-pub(crate) mod page;
 pub(crate) mod pdf;
 pub(crate) mod progress;
 pub(crate) mod quota;

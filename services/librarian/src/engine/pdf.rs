@@ -36,7 +36,7 @@ impl Pages {
     /// Looks at what begins before a position.
     fn look(&mut self, until: usize) {
         let text = std::mem::take(&mut self.kept);
-        let mut at = 0;
+        let (mut at, mut told) = (0, 0);
         while let Some(found) = find(&text[at..], b"/Type").map(|found| at + found) {
             if found >= until {
                 break;
@@ -45,8 +45,11 @@ impl Pages {
             let rest = &text[at..];
             let rest = &rest[rest.iter().take_while(|b| b.is_ascii_whitespace()).count()..];
             if let Some(after) = rest.strip_prefix(b"/Pages") {
-                if ends_name(after) {
-                    self.said = self.said.max(count(&text, found));
+                // A dictionary is looked at once, however often it says what it is.
+                if ends_name(after) && found >= told {
+                    let (number, end) = count(&text, found);
+                    self.said = self.said.max(number);
+                    told = end;
                 }
             } else if let Some(after) = rest.strip_prefix(b"/Page")
                 && ends_name(after)
@@ -58,8 +61,8 @@ impl Pages {
     }
 }
 
-/// `/Count` in the dictionary around a position.
-fn count(text: &[u8], at: usize) -> u64 {
+/// `/Count` in the dictionary around a position, and where that ends.
+fn count(text: &[u8], at: usize) -> (u64, usize) {
     let from = text[..at]
         .windows(3)
         .rposition(|three| three == b"obj")
@@ -67,7 +70,7 @@ fn count(text: &[u8], at: usize) -> u64 {
     let until = find(&text[at..], b"endobj").map_or(text.len(), |end| at + end);
     let dictionary = &text[from..until];
     let Some(found) = find(dictionary, b"/Count") else {
-        return 0;
+        return (0, until);
     };
     let digits = dictionary[found + 6..]
         .iter()
@@ -78,7 +81,7 @@ fn count(text: &[u8], at: usize) -> u64 {
             .saturating_mul(10)
             .saturating_add(u64::from(digit - b'0'))
     });
-    if number > MOST { 0 } else { number }
+    (if number > MOST { 0 } else { number }, until)
 }
 
 fn ends_name(after: &[u8]) -> bool {
@@ -125,6 +128,17 @@ mod tests {
         assert_eq!(pages(bare, 1000), Some(2));
         let long = format!("{bare}{}{bare}", " ".repeat(300_000));
         assert_eq!(pages(&long, 1000), Some(4));
+    }
+
+    #[test]
+    fn a_dictionary_that_repeats_itself_is_looked_at_once() {
+        let tree = format!(
+            "1 0 obj << {} /Count 3 >> endobj",
+            "/Type /Pages ".repeat(50_000)
+        );
+        let begun = std::time::Instant::now();
+        assert_eq!(pages(&tree, 1 << 20), Some(3));
+        assert!(begun.elapsed() < std::time::Duration::from_secs(20));
     }
 
     #[test]

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tg_mesh::{Cx, OwnedStore, RequestHandler, Responder};
+use tg_mesh::{Cx, LeasedStore, RequestHandler, Responder, clock};
 use tg_schemas::Error;
 use tg_schemas::msg::{CollectionManagementRequest, CollectionManagementResponse};
+use tg_schemas::paging::Asked;
 
 use crate::engine::collection as rules;
 use crate::error::invalid;
 use crate::librarian::Librarian;
 
 /// The endpoint of the collection service.
-pub(crate) struct Collections(pub(crate) Arc<OwnedStore<Librarian>>);
+pub(crate) struct Collections(pub(crate) Arc<LeasedStore<Librarian>>);
 
 #[async_trait]
 impl RequestHandler<CollectionManagementRequest, CollectionManagementResponse> for Collections {
@@ -26,10 +27,14 @@ impl RequestHandler<CollectionManagementRequest, CollectionManagementResponse> f
         let workspace = cx.scope.workspace.as_ref();
         let workspace = workspace.ok_or_else(|| invalid("workspace: is required"))?;
         let mesh = &cx.mesh;
+        let mut next = String::new();
         let collections = match ask.operation.as_str() {
             "list-collections" => {
+                let asked = Asked::read(&ask.operation, ask.limit, &ask.after)?;
                 let all = librarian.list_collections(mesh, workspace).await?;
-                rules::select(all.into_iter(), &ask.tag_filter, ask.limit)
+                let page = rules::select(all, &ask.tag_filter, asked)?;
+                next = page.next;
+                page.entries
             }
             "update-collection" => {
                 let one = rules::complete(&ask.collection, ask.name, ask.description, ask.tags)?;
@@ -47,15 +52,10 @@ impl RequestHandler<CollectionManagementRequest, CollectionManagementResponse> f
         };
         out.send(CollectionManagementResponse {
             error: None,
-            timestamp: now(),
+            timestamp: clock::rfc3339(),
             collections,
+            next,
         })
         .await
     }
-}
-
-/// UTC, and says so.
-fn now() -> String {
-    let now = chrono::Utc::now();
-    now.to_rfc3339_opts(chrono::SecondsFormat::Micros, true)
 }

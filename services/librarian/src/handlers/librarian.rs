@@ -1,22 +1,24 @@
 //! The librarian's endpoint: decodes, has it done, answers.
 
 mod base64;
+#[cfg(test)]
+mod fuzz;
 mod uploads;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tg_mesh::deadline::now_millis;
-use tg_mesh::{Cx, Mesh, OwnedStore, RequestHandler, Responder};
+use tg_mesh::clock;
+use tg_mesh::{Cx, LeasedStore, Mesh, RequestHandler, Responder};
 use tg_schemas::msg::{LibrarianRequest, LibrarianResponse};
 use tg_schemas::{Error, limits};
 
 use self::base64::{decode, encode};
 use crate::engine::asker::Asker;
-use crate::engine::page::Asked;
 use crate::error::invalid;
 use crate::librarian::Librarian;
 use crate::library::Listed;
+use tg_schemas::paging::Asked;
 
 /// Bytes of a streamed piece when the asker names none.
 const PIECE: u64 = limits::STREAM_PIECE as u64;
@@ -24,7 +26,7 @@ const PIECE: u64 = limits::STREAM_PIECE as u64;
 const LARGEST: u64 = limits::LARGEST_PIECE as u64;
 
 /// The endpoint of a workspace's library.
-pub(crate) struct Handler(pub(crate) Arc<OwnedStore<Librarian>>);
+pub(crate) struct Handler(pub(crate) Arc<LeasedStore<Librarian>>);
 
 #[async_trait]
 impl RequestHandler<LibrarianRequest, LibrarianResponse> for Handler {
@@ -39,7 +41,7 @@ impl RequestHandler<LibrarianRequest, LibrarianResponse> for Handler {
             workspace: cx.workspace_key().to_string(),
             question: cx.id.to_string(),
             thread: cx.headers.thread.clone().unwrap_or_default(),
-            now: i64::try_from(now_millis()).unwrap_or(i64::MAX),
+            now: clock::millis(),
         };
         let call = Call {
             librarian: &librarian,
@@ -73,7 +75,7 @@ impl Call<'_> {
 
     async fn document(&self, ask: LibrarianRequest) -> Result<LibrarianResponse, Error> {
         let (library, asker) = (&self.librarian.library, &self.asker);
-        let asked = Asked::read(ask.limit, &ask.after)?;
+        let asked = || Asked::read(&ask.operation, ask.limit, &ask.after);
         let mut reply = LibrarianResponse::default();
         match ask.operation.as_str() {
             "add-document" => {
@@ -138,11 +140,12 @@ impl Call<'_> {
                     criteria: ask.criteria,
                     collection: ask.collection,
                 };
-                let page = library.list(asker, listed, asked).await?;
+                let page = library.list(asker, listed, asked()?).await?;
                 (reply.document_metadatas, reply.next) = (page.entries, page.next);
             }
             "list-children" => {
-                let page = library.children(asker, document_id(&ask)?, asked).await?;
+                let id = document_id(&ask)?;
+                let page = library.children(asker, id, asked()?).await?;
                 (reply.document_metadatas, reply.next) = (page.entries, page.next);
             }
             other => return Err(unknown(other)),
@@ -183,7 +186,7 @@ impl Call<'_> {
                 reply.processing_metadatas = vec![retried.await?];
             }
             _ => {
-                let asked = Asked::read(ask.limit, &ask.after)?;
+                let asked = Asked::read(&ask.operation, ask.limit, &ask.after)?;
                 let page = librarian.list_processing(asker, asked).await?;
                 (reply.processing_metadatas, reply.next) = (page.entries, page.next);
             }

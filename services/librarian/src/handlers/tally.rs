@@ -3,16 +3,15 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tg_mesh::{ConsumeError, Cx, OwnedStore, RecordConsumer};
+use tg_mesh::{ConsumeError, Cx, LeasedStore, RecordConsumer, clock};
 use tg_schemas::Error;
 use tg_schemas::msg::RunTally;
 
 use crate::error::wire;
 use crate::librarian::Librarian;
-use crate::processing::now;
 
 /// Takes the tally in.
-pub(crate) struct Tally(pub(crate) Arc<OwnedStore<Librarian>>);
+pub(crate) struct Tally(pub(crate) Arc<LeasedStore<Librarian>>);
 
 #[async_trait]
 impl RecordConsumer<RunTally> for Tally {
@@ -31,7 +30,7 @@ impl RecordConsumer<RunTally> for Tally {
 impl Librarian {
     /// Enters what was told; runs that are over end.
     pub(crate) async fn hear(&self, told: RunTally) -> Result<(), Error> {
-        let changed = self.rows().hear(told.entries, now());
+        let changed = self.rows().hear(told.entries, clock::millis());
         let changed = changed.await.map_err(wire)?;
         if changed {
             self.wake.notify_one();

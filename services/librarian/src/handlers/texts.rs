@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tg_mesh::deadline::now_millis;
-use tg_mesh::{ConsumeError, Cx, OwnedStore, RecordConsumer};
+use tg_mesh::clock;
+use tg_mesh::{ConsumeError, Cx, LeasedStore, RecordConsumer};
 use tg_schemas::msg::{DocumentMetadata, LibraryText, LibraryTexts};
 use tg_schemas::{Error, ErrorCode, WorkspaceKey};
 
@@ -13,7 +13,7 @@ use crate::librarian::Librarian;
 
 /// Reads `library-texts` of the system. Whoever wrote a text has promised it in a trace: what stands in the way
 /// passes, and it comes again.
-pub(crate) struct Texts(pub(crate) Arc<OwnedStore<Librarian>>);
+pub(crate) struct Texts(pub(crate) Arc<LeasedStore<Librarian>>);
 
 #[async_trait]
 impl RecordConsumer<LibraryTexts> for Texts {
@@ -37,7 +37,7 @@ impl Librarian {
     async fn take_in(&self, key: &WorkspaceKey, record: LibraryTexts) -> Result<(), Error> {
         let asker = Asker {
             workspace: key.to_string(),
-            now: i64::try_from(now_millis()).unwrap_or(i64::MAX),
+            now: clock::millis(),
             ..Asker::default()
         };
         let texts = record.texts.into_iter();

@@ -9,9 +9,9 @@ use super::{Library, damaged};
 use crate::engine::asker::Asker;
 use crate::engine::criteria;
 use crate::engine::estimate::Measure;
-use crate::engine::page::{Asked, Page};
 use crate::error::{invalid, missing_document, wire};
 use crate::store::documents::{Place, Walk, Which};
+use tg_schemas::paging::{Asked, Page};
 
 /// Most bytes of content that one message carries.
 const WHOLE: u64 = limits::CONTENT as u64;
@@ -185,13 +185,13 @@ impl Library {
         asked: Asked,
         wanted: impl Fn(&DocumentMetadata) -> bool + Send,
     ) -> Result<Page<DocumentMetadata>, Error> {
-        let mut page = Page::new(asked);
         let mut walk = Walk {
             which,
             collection,
-            after: asked.after,
+            after: asked.after_as()?.unwrap_or(0),
             most: STRIDE,
         };
+        let mut page = Page::new(asked);
         loop {
             let found = self.rows.walk(&asker.workspace, walk.clone());
             let found = found.await.map_err(wire)?;
@@ -206,7 +206,7 @@ impl Library {
                 if page.is_full() {
                     return Ok(page);
                 }
-                page.push(number, document)?;
+                page.add(number, document)?;
             }
         }
     }

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::engine::asker::Asker;
-use crate::engine::page::Asked;
 use crate::engine::upload::Wanted;
 use crate::store::SqliteLibrary;
 use tempfile::{TempDir, tempdir};
+use tg_schemas::paging::Asked;
 use tg_schemas::{ErrorCode, Term, Triple};
 use tg_storage::Durability;
 

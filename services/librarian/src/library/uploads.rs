@@ -8,11 +8,11 @@ use super::tidy::PAGE;
 use super::{Library, complete, hashed};
 use crate::engine::asker::Asker;
 use crate::engine::ids;
-use crate::engine::page::{Asked, Page};
 use crate::engine::upload::{self, Session, Wanted};
 use crate::error::{existing_document, invalid, unreadable, wire};
 use crate::store::documents::Prepared;
 use crate::store::uploads::{Arrived, Listed};
+use tg_schemas::paging::{Asked, Page};
 
 /// Missing chunks named in an error.
 const NAMED: usize = 10;
@@ -191,8 +191,8 @@ impl Library {
         asker: &Asker,
         asked: Asked,
     ) -> Result<Page<UploadSession>, Error> {
+        let mut after = asked.after_as()?.unwrap_or(0);
         let mut page = Page::new(asked);
-        let mut after = asked.after;
         loop {
             let found = self.rows.sessions(&asker.workspace, after, PAGE);
             let found = found.await.map_err(wire)?;
@@ -207,7 +207,7 @@ impl Library {
                 if page.is_full() {
                     return Ok(page);
                 }
-                page.push(listed.number, shown(listed))?;
+                page.add(listed.number, shown(listed))?;
             }
         }
     }

@@ -4,12 +4,12 @@ use tg_schemas::Error;
 use tg_schemas::msg::ProcessingMetadata;
 
 use crate::engine::asker::Asker;
-use crate::engine::page::{Asked, Page};
 use crate::engine::progress::progress;
 use crate::engine::state::State;
 use crate::error::{missing_processing, wire};
 use crate::librarian::Librarian;
 use crate::store::runs::Shown;
+use tg_schemas::paging::{Asked, Page};
 
 /// Errors shown of one run.
 const ERRORS: u32 = 100;
@@ -25,8 +25,8 @@ impl Librarian {
         asker: &Asker,
         asked: Asked,
     ) -> Result<Page<ProcessingMetadata>, Error> {
+        let mut after = asked.after_as()?.unwrap_or(0);
         let mut page = Page::new(asked);
-        let mut after = asked.after;
         loop {
             let found = self
                 .rows()
@@ -40,7 +40,7 @@ impl Librarian {
                 if page.is_full() {
                     return Ok(page);
                 }
-                page.push(one.run.number, show(one))?;
+                page.add(one.run.number, show(one))?;
             }
         }
     }

@@ -7,5 +7,3 @@ mod remove;
 mod retry;
 mod start;
 mod watch;
-
-pub(crate) use start::now;

@@ -5,12 +5,11 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use serde_json::Value;
-use tg_mesh::{Ask, Deadline, Mesh};
+use tg_mesh::{Ask, Deadline, Mesh, clock};
 use tg_schemas::msg::{FlowRequest, FlowResponse, ProcessingMetadata};
 use tg_schemas::processors::flow_svc;
 use tg_schemas::{Error, ErrorCode, Headers};
 
-use super::start::now;
 use crate::config;
 use crate::engine::asker::Asker;
 use crate::engine::state::State;
@@ -20,7 +19,7 @@ use crate::librarian::Librarian;
 use crate::store::runs::{Pair, Run, Wanted};
 
 /// How long one question to the flow service may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// Records of a flow looked at, at most.
 const MOST: &str = "1000";
 /// Why records become dead letters for people.
@@ -135,7 +134,7 @@ impl Librarian {
             },
             generation,
         };
-        let new = self.rows().replace_run(run.number, wanted, now());
+        let new = self.rows().replace_run(run.number, wanted, clock::millis());
         let new = new.await.map_err(wire)?;
         self.advance(mesh, new.number).await
     }
@@ -205,7 +204,7 @@ async fn ask(
         ..FlowRequest::default()
     };
     let options = Ask {
-        deadline: Some(Deadline::after(PATIENCE)),
+        deadline: Some(Deadline::after(TIMEOUT)),
         ..Ask::default()
     };
     let topic = flow_svc::FLOW.of_workspace(&workspace::id(&run.target.workspace)?);

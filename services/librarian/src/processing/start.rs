@@ -1,7 +1,7 @@
 //! Starting runs, one after the other for each document and collection.
 
 use tg_clients::neighbours::Neighbours;
-use tg_mesh::{Ask, Mesh};
+use tg_mesh::{Ask, Mesh, clock};
 use tg_schemas::{Error, Topic};
 
 use crate::config;
@@ -45,7 +45,7 @@ impl Librarian {
             flow: snapshot.flow,
             wiring: snapshot.wiring,
             tracked,
-            now: now(),
+            now: clock::millis(),
         };
         let planned = self.rows().plan(number, start).await.map_err(wire)?;
         let Plan::Publish(run, records, labels) = planned else {
@@ -102,9 +102,4 @@ async fn publish(mesh: &Mesh, run: &Run, records: Vec<Record>) -> Result<(), Err
         }
     }
     Ok(())
-}
-
-/// Milliseconds since the Unix epoch.
-pub(crate) fn now() -> i64 {
-    i64::try_from(tg_mesh::deadline::now_millis()).unwrap_or(i64::MAX)
 }

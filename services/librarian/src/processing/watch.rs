@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 
 use tg_clients::neighbours::Neighbours;
-use tg_mesh::Mesh;
+use tg_mesh::{Mesh, clock};
 use tg_schemas::{Error, WorkspaceKey};
 
-use super::start::now;
 use crate::config::{Config, FLOW};
 use crate::engine::flow::Flow;
 use crate::engine::state::State;
@@ -49,7 +48,7 @@ impl Librarian {
                 }
                 State::Cancelled => self.forget_cancelled(run).await?,
                 _ if run.counts.is_still() => {
-                    let settled = self.rows().settle(run.number, now());
+                    let settled = self.rows().settle(run.number, clock::millis());
                     settled.await.map_err(wire)?;
                 }
                 _ => {}
@@ -97,7 +96,7 @@ impl Librarian {
     }
 
     async fn forget_cancelled(&self, run: Run) -> Result<(), Error> {
-        if !run.counts.is_still() && now() - run.touched < FORGOTTEN {
+        if !run.counts.is_still() && clock::millis() - run.touched < FORGOTTEN {
             return Ok(());
         }
         let deleted = self.rows().delete_run(run.number);

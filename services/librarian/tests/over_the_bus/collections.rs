@@ -48,7 +48,38 @@ async fn collections_are_set_listed_and_deleted(place: Place) {
         ..filter
     };
     let found = world.collection("default", &limit).await.unwrap();
-    assert_eq!(found.collections.len(), 1);
+    assert_eq!(found.collections[0].collection, "c");
+    let rest = CollectionManagementRequest {
+        after: found.next,
+        ..limit.clone()
+    };
+    let found = world.collection("default", &rest).await.unwrap();
+    assert_eq!(
+        (
+            found.collections[0].collection.as_str(),
+            found.next.as_str()
+        ),
+        ("d", "")
+    );
+    for (wrong, field) in [
+        (
+            CollectionManagementRequest {
+                limit: -1,
+                ..limit.clone()
+            },
+            "limit: ",
+        ),
+        (
+            CollectionManagementRequest {
+                after: "d".into(),
+                ..limit
+            },
+            "after: ",
+        ),
+    ] {
+        let error = world.collection("default", &wrong).await.unwrap_err();
+        assert!(error.message.starts_with(field), "{error}");
+    }
     let other = world.collections("other", "list-collections", "").await;
     assert!(other.unwrap().collections.is_empty());
     let unnamed = world.collections("default", "delete-collection", "").await;

@@ -1,3 +1,5 @@
 //! What answers without a provider: plain functions over plain values.
 
 pub mod builtin;
+#[cfg(test)]
+mod fuzz;

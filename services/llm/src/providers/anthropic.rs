@@ -181,12 +181,12 @@ struct Stop {
     stop_reason: Option<String>,
 }
 
-struct Answer {
+pub(super) struct Answer {
     completion: Completion,
 }
 
 impl Answer {
-    fn new(model: &str) -> Self {
+    pub(super) fn new(model: &str) -> Self {
         Self {
             completion: Completion {
                 model: model.to_owned(),

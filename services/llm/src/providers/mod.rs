@@ -3,6 +3,8 @@
 mod anthropic;
 mod chats;
 mod failure;
+#[cfg(test)]
+mod fuzz;
 mod ollama;
 mod openai;
 mod reading;

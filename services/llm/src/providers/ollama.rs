@@ -128,7 +128,8 @@ struct Message {
     content: Option<String>,
 }
 
-struct Answer {
+#[derive(Default)]
+pub(super) struct Answer {
     completion: Completion,
     ended: bool,
 }

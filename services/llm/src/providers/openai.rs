@@ -156,13 +156,13 @@ struct ChunkChoice {
     finish_reason: Option<String>,
 }
 
-struct Answer {
+pub(super) struct Answer {
     completion: Completion,
     finished: bool,
 }
 
 impl Answer {
-    fn new(model: &str) -> Self {
+    pub(super) fn new(model: &str) -> Self {
         Self {
             completion: Completion {
                 model: model.to_owned(),

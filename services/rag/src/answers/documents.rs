@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::json;
 use tg_clients::embeddings::embed;
 use tg_clients::traces::{Text, answer_title};
-use tg_mesh::Cx;
+use tg_mesh::{Cx, clock};
 use tg_provenance::{
     Retrieval, SelectedChunk, SessionFacts, Synthesis, asked, explored_chunks, focused_on_chunks,
     grounded, synthesised,
@@ -18,7 +18,7 @@ use tg_schemas::processors::document_rag::RERANKER;
 use super::frames::End;
 use super::stream::AnswerStream;
 use super::synthesis::{self, Task, usage};
-use super::trace::{now, trace_id};
+use super::trace::trace_id;
 use crate::ask::{self, Graph, Library, Spent};
 use crate::engine::budget::{fitting, shorten};
 use crate::engine::concepts;
@@ -49,7 +49,7 @@ pub async fn answer(
     let names = Retrieval::documents(&trace_id(cx));
     let facts = SessionFacts {
         question: &plan.question,
-        started_at: &now(),
+        started_at: &clock::rfc3339(),
         parent: Some(ask.parent_uri.as_str()).filter(|parent| !parent.is_empty()),
     };
     stream.tell(asked(&names, &facts)).await?;

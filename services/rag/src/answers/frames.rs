@@ -5,9 +5,9 @@
 //! everything, the trace included.
 
 use tg_provenance::Event;
-use tg_provenance::vocabulary::RETRIEVAL_GRAPH;
 use tg_schemas::Reply;
 use tg_schemas::msg::{DocumentRagResponse, GraphRagResponse, Source};
+use tg_schemas::vocabulary::RETRIEVAL_GRAPH;
 
 use crate::ask::Spent;
 

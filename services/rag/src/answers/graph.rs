@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 use tg_clients::embeddings::embed;
 use tg_clients::traces::{Text, answer_title};
-use tg_mesh::Cx;
+use tg_mesh::{Cx, clock};
 use tg_provenance::{
     Retrieval, SelectedEdge, SessionFacts, Synthesis, asked, explored_graph, focused_on_edges,
     grounded, synthesised,
@@ -17,7 +17,7 @@ use tg_schemas::msg::{GraphRagQuery, GraphRagResponse, SourcesRequest, SourcesRe
 use super::frames::End;
 use super::stream::AnswerStream;
 use super::synthesis::{self, Task, usage};
-use super::trace::{now, trace_id};
+use super::trace::trace_id;
 use crate::ask::{self, Graph, Spent};
 use crate::engine::concepts;
 use crate::engine::facts::Facts;
@@ -46,7 +46,7 @@ pub async fn answer(
     let names = Retrieval::graph(&trace_id(cx));
     let facts = SessionFacts {
         question: &plan.question,
-        started_at: &now(),
+        started_at: &clock::rfc3339(),
         parent: Some(ask.parent_uri.as_str()).filter(|parent| !parent.is_empty()),
     };
     stream.tell(asked(&names, &facts)).await?;

@@ -1,6 +1,5 @@
 //! How the trace of an answer is named and dated.
 
-use chrono::{SecondsFormat, Utc};
 use tg_mesh::Cx;
 use tg_provenance::retrieval_id;
 
@@ -10,9 +9,4 @@ pub fn trace_id(cx: &Cx) -> String {
         return uuid::Uuid::new_v4().to_string();
     }
     retrieval_id(cx.workspace(), cx.flow(), &cx.id)
-}
-
-/// The time as traces write it.
-pub fn now() -> String {
-    Utc::now().to_rfc3339_opts(SecondsFormat::Micros, true)
 }

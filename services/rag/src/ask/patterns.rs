@@ -7,14 +7,12 @@ use std::collections::{BTreeSet, HashMap};
 use tg_mesh::Cx;
 use tg_schemas::msg::{NeighbourhoodRequest, TriplesQueryRequest, UserContext};
 use tg_schemas::processors::shared::TRIPLES_QUERY;
+use tg_schemas::vocabulary::{rdf, rdfs};
 use tg_schemas::{Error, Term, Triple};
 
 use super::few_or_fault;
 use crate::engine::lexical::Texts;
 use crate::engine::traversal::{Edge, best_fit};
-
-const LABEL: &str = "http://www.w3.org/2000/01/rdf-schema#label";
-const TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 
 /// Questions at a time.
 const AT_ONCE: usize = 16;
@@ -140,7 +138,7 @@ impl Patterns {
             let ask = Ask {
                 collection: &request.collection,
                 s: Some(node.clone()),
-                p: Some(Term::iri(TYPE)),
+                p: Some(Term::iri(rdf::TYPE)),
                 limit: 100,
                 ..Ask::default()
             };
@@ -200,7 +198,7 @@ impl Patterns {
         let ask = Ask {
             collection,
             s: Some(Term::iri(iri)),
-            p: Some(Term::iri(LABEL)),
+            p: Some(Term::iri(rdfs::LABEL)),
             limit: 1,
             ..Ask::default()
         };

@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 
 use tg_schemas::msg::NeighbourhoodRequest;
+use tg_schemas::vocabulary::{POLICY_GRAPH, RETRIEVAL_GRAPH, SOURCE_GRAPH, owl, rdf, rdfs};
 use tg_schemas::{Term, Triple};
 
 use super::budget::shorten;
@@ -13,20 +14,10 @@ use super::plan::GraphPlan;
 use super::seeds::Seed;
 use super::words::words;
 
-const RDF: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#";
-const RDF_TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 /// Predicates that say how the graph is written, not what it says.
-pub const NOT_FOLLOWED: [&str; 3] = [
-    RDF,
-    "http://www.w3.org/2000/01/rdf-schema#",
-    "http://www.w3.org/2002/07/owl#",
-];
+pub const NOT_FOLLOWED: [&str; 3] = [rdf::NAMESPACE, rdfs::NAMESPACE, owl::NAMESPACE];
 /// Graphs that hold what is said about knowledge and questions: never searched unless named.
-pub const NOT_KNOWLEDGE: [&str; 3] = [
-    "urn:graph:retrieval",
-    "urn:graph:source",
-    "urn:graph:policy",
-];
+pub const NOT_KNOWLEDGE: [&str; 3] = [RETRIEVAL_GRAPH, SOURCE_GRAPH, POLICY_GRAPH];
 /// What an edge's node counts beside its words before edges are scored.
 const PRIOR: f64 = 0.15;
 /// λ of the choice among scored edges.
@@ -131,7 +122,7 @@ impl<'a> Traversal<'a> {
             exclude_graphs: NOT_KNOWLEDGE.map(str::to_owned).to_vec(),
             predicates: named(step.map(|step| &step.relationships)),
             exclude_predicates: NOT_FOLLOWED.map(str::to_owned).to_vec(),
-            keep_predicates: vec![RDF_TYPE.to_owned()],
+            keep_predicates: vec![rdf::TYPE.to_owned()],
             types: named(step.map(|step| &step.types)),
             languages: self.plan.languages.clone(),
             words: asked,

@@ -21,7 +21,7 @@ const LIMIT: usize = 10;
 /// Texts that are also compared by meaning; of more, words alone decide.
 const EMBEDDED: usize = 512;
 /// Longest wait for vectors: without them words decide.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// From so many bytes on, comparing leaves the runtime's threads.
 const LARGE: usize = 64 << 10;
 
@@ -110,7 +110,7 @@ async fn vectors(
         return Ok(None);
     }
     let mut soon = cx.clone();
-    soon.deadline = cx.deadline.min(Deadline::after(PATIENCE));
+    soon.deadline = cx.deadline.min(Deadline::after(TIMEOUT));
     let all: Vec<String> = queries.iter().chain(texts).cloned().collect();
     match embed(&soon, all, None).await {
         Ok(embedded) => Ok(Some(embedded.vectors)),

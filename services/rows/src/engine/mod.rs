@@ -1,4 +1,5 @@
-//! The rules: what values are, and what is asked of a table. Pure.
+//! The rules: what values are, and what is asked of a table, and how much there may be. Pure.
 
+pub mod quota;
 pub mod select;
 pub mod value;

@@ -3,64 +3,25 @@
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
-use tg_schemas::table::{Field, Kind, Table, number, truth, whole};
+use tg_schemas::table::{Field, Table};
+
+pub use tg_schemas::table::Value;
 
 use crate::error::RowsError;
 
-/// A value of a field.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Value {
-    /// There is none.
-    Null,
-    /// Text, also dates, times and UUIDs.
-    Text(String),
-    /// A whole number.
-    Integer(i64),
-    /// A number; never NaN or infinite.
-    Float(f64),
-    /// True or false.
-    Boolean(bool),
-}
-
-impl Value {
-    /// Reads a text as a field's kind. An empty text of another kind than `string` is no value.
-    ///
-    /// # Errors
-    /// What is wrong with the text.
-    pub fn read(kind: Kind, text: &str) -> Result<Self, &'static str> {
-        let bare = text.trim();
-        if bare.is_empty() && kind != Kind::String {
-            return Ok(Self::Null);
-        }
-        match kind {
-            Kind::Integer => whole(bare)
-                .map(Self::Integer)
-                .ok_or("is not a whole number"),
-            Kind::Float => number(bare).map(Self::Float).ok_or("is not a number"),
-            Kind::Boolean => truth(bare)
-                .map(Self::Boolean)
-                .ok_or("is neither true nor false"),
-            Kind::String => Ok(Self::Text(text.to_owned())),
-            Kind::Timestamp | Kind::Date | Kind::Time | Kind::Uuid => {
-                Ok(Self::Text(bare.to_owned()))
-            }
-        }
-    }
-
-    /// Bytes that differ for values that differ.
-    fn digest(&self, into: &mut Sha256) {
-        let mut part = |tag: u8, bytes: &[u8]| {
-            into.update([tag]);
-            into.update((bytes.len() as u64).to_le_bytes());
-            into.update(bytes);
-        };
-        match self {
-            Self::Null => part(0, b""),
-            Self::Text(text) => part(1, text.as_bytes()),
-            Self::Integer(number) => part(2, &number.to_le_bytes()),
-            Self::Float(number) => part(3, &number.to_le_bytes()),
-            Self::Boolean(truth) => part(4, &[u8::from(*truth)]),
-        }
+/// Bytes that differ for values that differ.
+fn digest(value: &Value, into: &mut Sha256) {
+    let mut part = |tag: u8, bytes: &[u8]| {
+        into.update([tag]);
+        into.update((bytes.len() as u64).to_le_bytes());
+        into.update(bytes);
+    };
+    match value {
+        Value::Null => part(0, b""),
+        Value::Text(text) => part(1, text.as_bytes()),
+        Value::Integer(number) => part(2, &number.to_le_bytes()),
+        Value::Float(number) => part(3, &number.to_le_bytes()),
+        Value::Boolean(truth) => part(4, &[u8::from(*truth)]),
     }
 }
 
@@ -83,11 +44,12 @@ pub fn row(table: &Table, texts: &BTreeMap<String, String>) -> Result<Row, RowsE
     let mut values = Vec::with_capacity(table.fields.len());
     let mut kept = BTreeMap::new();
     for field in &table.fields {
-        let value = value(field, texts.get(&field.name).map(String::as_str))?;
-        if let Some(text) = texts.get(&field.name) {
+        let text = texts.get(&field.name);
+        let value = field.value(text.map(String::as_str));
+        values.push(value.map_err(|why| RowsError::field(field.name.clone(), why.to_string()))?);
+        if let Some(text) = text {
             kept.insert(field.name.clone(), text.clone());
         }
-        values.push(value);
     }
     if values.iter().all(|value| *value == Value::Null) {
         return Err(RowsError::field(
@@ -118,30 +80,12 @@ pub fn reread(table: &Table, texts: BTreeMap<String, String>) -> Row {
     }
 }
 
-fn value(field: &Field, text: Option<&str>) -> Result<Value, RowsError> {
-    let fault = |why: &str| RowsError::field(field.name.clone(), why);
-    let value = match text {
-        Some(text) => Value::read(field.kind, text).map_err(fault)?,
-        None => Value::Null,
-    };
-    if value == Value::Null && (field.required || field.primary_key) {
-        return Err(fault("is required and has no value"));
-    }
-    if let Value::Text(text) = &value
-        && !field.choices.is_empty()
-        && !field.choices.contains(text)
-    {
-        return Err(fault("is not one of the allowed values"));
-    }
-    Ok(value)
-}
-
 fn key(table: &Table, values: &[Value]) -> [u8; 32] {
     let of_key = table.fields.iter().any(|field| field.primary_key);
     let mut hash = Sha256::new();
     for (field, value) in table.fields.iter().zip(values) {
         if field.primary_key || !of_key {
-            value.digest(&mut hash);
+            digest(value, &mut hash);
         }
     }
     hash.finalize().into()
@@ -158,22 +102,6 @@ mod tests {
     fn texts(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
         let own = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
         pairs.iter().map(own).collect()
-    }
-
-    #[test]
-    fn texts_become_typed_values() {
-        assert_eq!(Value::read(Kind::Integer, " 42.0 "), Ok(Value::Integer(42)));
-        assert_eq!(
-            Value::read(Kind::Integer, "4.5"),
-            Err("is not a whole number")
-        );
-        assert_eq!(Value::read(Kind::Boolean, "True"), Ok(Value::Boolean(true)));
-        assert_eq!(Value::read(Kind::Float, "NaN"), Err("is not a number"));
-        assert_eq!(Value::read(Kind::Date, ""), Ok(Value::Null));
-        assert_eq!(
-            Value::read(Kind::String, ""),
-            Ok(Value::Text(String::new()))
-        );
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tg_collections::CollectionKey;
-use tg_mesh::{Cx, OwnedStore, RequestHandler, Responder};
+use tg_mesh::{Cx, LeasedStore, RequestHandler, Responder};
 use tg_schemas::msg::{GraphQLError, RowsQueryRequest, RowsQueryResponse};
 use tg_schemas::{Error, ErrorCode};
 
@@ -22,12 +22,12 @@ const LONGEST_RUN: Duration = Duration::from_secs(30);
 
 /// See the module.
 pub(crate) struct Querier<S> {
-    store: Arc<OwnedStore<S>>,
+    store: Arc<LeasedStore<S>>,
     schemas: Schemas,
 }
 
 impl<S> Querier<S> {
-    pub(crate) fn new(store: Arc<OwnedStore<S>>) -> Self {
+    pub(crate) fn new(store: Arc<LeasedStore<S>>) -> Self {
         Self {
             store,
             schemas: Schemas::default(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tg_collections::Target;
-use tg_mesh::{ConsumeError, Cx, OwnedStore, RecordConsumer};
+use tg_mesh::{ConsumeError, Cx, LeasedStore, RecordConsumer};
 use tg_runs::RunContext;
 use tg_schemas::msg::ExtractedObject;
 use tg_schemas::table::{TABLE, Table};
@@ -15,7 +15,7 @@ use crate::error::RowsError;
 use crate::store::RowStore;
 
 /// See the module.
-pub(crate) struct Writer<S>(pub(crate) Arc<OwnedStore<S>>);
+pub(crate) struct Writer<S>(pub(crate) Arc<LeasedStore<S>>);
 
 #[async_trait]
 impl<S: RowStore> RecordConsumer<ExtractedObject> for Writer<S> {

@@ -10,6 +10,7 @@ use tg_schemas::{Error, ErrorCode, WorkspaceKey, WorkspaceTombstone};
 
 use super::RowStore;
 use super::sqlite::SqliteRows;
+use crate::engine::quota::Quota;
 use crate::engine::select::{Condition, Select, Test};
 use crate::engine::value::{Value, row};
 
@@ -18,8 +19,11 @@ trait Rows: RowStore + CollectionStore<Part = ()> {}
 
 impl<S: RowStore + CollectionStore<Part = ()>> Rows for S {}
 
-/// Rows that a workspace may keep in these tests.
-const MOST: u64 = 5;
+/// What a workspace may keep in these tests.
+const MOST: Quota = Quota {
+    rows: 5,
+    bytes: 1_000,
+};
 
 const CITIES: &str = r#"{"fields": [
     {"name": "id", "type": "integer", "primary_key": true},
@@ -223,6 +227,41 @@ async fn a_workspace_keeps_its_quota_of_rows_and_can_always_let_go(store: &impl 
     assert_eq!(retract(store, &key, &["k1"]).await, 2);
 }
 
+async fn and_its_quota_of_bytes_whatever_happens_to_its_rows(store: &impl Rows) {
+    let (key, other) = (key("c"), CollectionKey::new("other", "c"));
+    let long = "x".repeat(600);
+    let write = async |key: &CollectionKey, id: &str, name: &str, chunk: &str| {
+        let row = row(&cities(), &texts(&[("id", id), ("name", name)])).unwrap();
+        let written = store.write(key, cities(), vec![row], chunk.to_owned());
+        written.await.map_err(Error::from)
+    };
+    write(&key, "1", &long, "k1").await.unwrap();
+    let refused = write(&key, "2", &long, "k2").await.unwrap_err();
+    assert_eq!(refused.code(), ErrorCode::TooLarge);
+    assert_eq!(
+        refused.message,
+        "the tables of this workspace may hold at most 0 MiB of text"
+    );
+    assert_eq!(names(store, &key, all()).await, [long.as_str()]);
+    write(&other, "2", &long, "k2").await.unwrap();
+    // A row that becomes shorter makes room, and so do a retraction and a drop.
+    write(&key, "1", "short", "k1").await.unwrap();
+    write(&key, "2", &long, "k2").await.unwrap();
+    assert!(write(&key, "3", &long, "k3").await.is_err());
+    assert_eq!(retract(store, &key, &["k2"]).await, 1);
+    write(&key, "3", &long, "k3").await.unwrap();
+    assert!(write(&key, "4", &long, "k4").await.is_err());
+    store.drop_collection(&key).await.unwrap();
+    let next = CollectionKey::new("w", "c").in_generation(2);
+    write(&next, "4", &long, "k4").await.unwrap();
+    // What is brought into another shape is counted on.
+    let wide = Table::read("cities", &CITIES.replace("\"area\"", "\"size\"")).unwrap();
+    let one = row(&wide, &texts(&[("id", "5"), ("name", "x")])).unwrap();
+    let wrote = store.write(&next, wide, vec![one], "k5".to_owned()).await;
+    assert_eq!(wrote.unwrap(), 1);
+    assert!(write(&next, "6", &long, "k6").await.is_err());
+}
+
 /// Holds an adapter to all of it.
 macro_rules! conformance {
     ($adapter:ident, $make:expr) => {
@@ -232,7 +271,8 @@ macro_rules! conformance {
             what_only_a_chunk_said_goes_with_it,
             a_table_that_changes_keeps_its_rows,
             a_dropped_collection_is_gone_and_no_other_is,
-            a_workspace_keeps_its_quota_of_rows_and_can_always_let_go);
+            a_workspace_keeps_its_quota_of_rows_and_can_always_let_go,
+            and_its_quota_of_bytes_whatever_happens_to_its_rows);
     };
     ($adapter:ident, $make:expr; $($promise:ident),*) => {
         mod $adapter {

@@ -19,10 +19,10 @@ pub enum Fault {
     /// Nothing to work out.
     #[error("the expression is empty")]
     Empty,
-    /// Longer than [`MAX_LENGTH`].
+    /// Longer than `MAX_LENGTH`.
     #[error("the expression is too long")]
     TooLong,
-    /// Nested deeper than [`MAX_DEPTH`].
+    /// Nested deeper than `MAX_DEPTH`.
     #[error("the expression is nested too deeply")]
     TooDeep,
     /// Something that does not belong there.

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
-use tg_mesh::{Cx, RequestHandler, Responder};
+use tg_mesh::{Cx, RequestHandler, Responder, clock};
 use tg_schemas::Error;
 use tg_schemas::msg::{ToolRequest, ToolResponse};
 
@@ -25,7 +25,7 @@ impl ToolCalls {
 
     async fn call(&self, cx: &Cx, request: &ToolRequest) -> Result<ToolResponse, ToolError> {
         let parameters = parameters(&request.parameters)?;
-        if let Some(result) = engine::call(&request.name, &parameters, chrono::Utc::now()) {
+        if let Some(result) = engine::call(&request.name, &parameters, clock::now()) {
             count("builtin");
             let text = result.map_err(ToolError::Said)?;
             return Ok(ToolResponse {

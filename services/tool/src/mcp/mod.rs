@@ -1,5 +1,7 @@
 //! MCP servers of the workspaces. Only `session` knows the MCP library.
 
+#[cfg(test)]
+mod fuzz;
 mod pool;
 mod row;
 mod session;

@@ -81,7 +81,7 @@ impl Session {
 }
 
 /// Structured content if there is any, else the texts; other content is named.
-fn read(result: CallToolResult) -> Result<ToolResponse, ToolError> {
+pub(super) fn read(result: CallToolResult) -> Result<ToolResponse, ToolError> {
     let text: Vec<String> = result.content.iter().map(show).collect();
     let text = bounded(text.join("\n"));
     if result.is_error == Some(true) {

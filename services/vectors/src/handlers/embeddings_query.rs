@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 use tg_collections::CollectionKey;
-use tg_mesh::{Cx, OwnedStore, RequestHandler, Responder};
+use tg_mesh::{Cx, LeasedStore, RequestHandler, Responder};
 use tg_schemas::msg::{
     ChunkMatch, DocumentEmbeddingsRequest, DocumentEmbeddingsResponse, EntityMatch,
     GraphEmbeddingsRequest, GraphEmbeddingsResponse, RowEmbeddingsRequest, RowEmbeddingsResponse,
@@ -23,7 +23,7 @@ use crate::store::{Hit, PointStore, Search};
 const LIMIT: usize = 10;
 
 /// One service for all three kinds.
-pub(crate) struct Querier<S>(pub(crate) Arc<OwnedStore<S>>);
+pub(crate) struct Querier<S>(pub(crate) Arc<LeasedStore<S>>);
 
 /// What the three requests have in common.
 struct Asked<'a> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tg_collections::Target;
-use tg_mesh::{ConsumeError, Cx, OwnedStore, RecordConsumer};
+use tg_mesh::{ConsumeError, Cx, LeasedStore, RecordConsumer};
 use tg_runs::RunContext;
 use tg_schemas::msg::{DocumentEmbeddings, GraphEmbeddings, Metadata, RowEmbeddings};
 use tg_schemas::{Error, ErrorCode, Term};
@@ -16,7 +16,7 @@ use crate::error::VectorError;
 use crate::store::{PointStore, Write};
 
 /// One writer for all three kinds.
-pub(crate) struct Writer<S>(pub(crate) Arc<OwnedStore<S>>);
+pub(crate) struct Writer<S>(pub(crate) Arc<LeasedStore<S>>);
 
 impl<S: PointStore> Writer<S> {
     async fn keep(

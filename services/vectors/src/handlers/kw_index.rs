@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tg_collections::{CollectionKey, Target};
-use tg_mesh::{ConsumeError, Cx, OwnedStore, RecordConsumer, RequestHandler, Responder};
+use tg_mesh::{ConsumeError, Cx, LeasedStore, RecordConsumer, RequestHandler, Responder};
 use tg_runs::RunContext;
 use tg_schemas::msg::{Chunk, ChunkMatch, KeywordIndexRequest, KeywordIndexResponse};
 use tg_schemas::{Error, ErrorCode};
@@ -15,7 +15,7 @@ use crate::store::{ChunkText, KeywordStore};
 /// Chunks returned when a question does not say how many.
 const LIMIT: usize = 20;
 
-pub(crate) struct KeywordIndex<S>(pub(crate) Arc<OwnedStore<S>>);
+pub(crate) struct KeywordIndex<S>(pub(crate) Arc<LeasedStore<S>>);
 
 #[async_trait]
 impl<S: KeywordStore> RecordConsumer<Chunk> for KeywordIndex<S> {

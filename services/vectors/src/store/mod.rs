@@ -3,7 +3,6 @@
 //! Retraction and the end of collections and workspaces are [`tg_collections::CollectionStore`]'s; what is here is what
 //! only vectors and words need.
 
-mod commits;
 pub mod keywords;
 pub mod points;
 
@@ -73,7 +72,8 @@ pub trait PointStore: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`VectorError::OtherModel`] and [`VectorError::OtherDimension`] when they cannot join the ones that are kept;
-    /// otherwise when the store failed. Nothing of the write was kept then.
+    /// [`VectorError::PointQuota`] when the workspace may not keep so many; otherwise when the store failed. Nothing of
+    /// the write was kept then.
     async fn put(&self, write: Write) -> Result<usize, VectorError>;
 
     /// The nearest subjects, each once, nearest first. A collection without vectors has none; so has a query without
@@ -115,7 +115,8 @@ pub trait KeywordStore: Send + Sync + 'static {
     /// just so, and when a tracked one came too late.
     ///
     /// # Errors
-    /// When the store failed; nothing was indexed then.
+    /// [`VectorError::KeywordQuota`] when the workspace may not keep another; otherwise when the store failed. Nothing
+    /// was indexed then.
     async fn put(
         &self,
         key: &CollectionKey,

@@ -1,5 +1,7 @@
 //! No circle of files within a crate.
 
+use std::collections::BTreeSet;
+
 use tg_architecture_tests::imports::Graph;
 use tg_architecture_tests::source::shipped;
 
@@ -16,6 +18,7 @@ const FREE: &[&str] = &[
     "crates/provider-http",
     "crates/rpc",
     "crates/runs",
+    "crates/settings",
     "crates/storage",
     "services/agent",
     "services/embeddings",
@@ -55,6 +58,17 @@ fn no_file_reaches_itself() {
         report.is_empty(),
         "files that import each other in a circle:\n{report}"
     );
+}
+
+#[test]
+fn every_storey_is_looked_at() {
+    let sources = shipped();
+    let packages = sources.iter().map(|source| source.package());
+    let found: BTreeSet<&str> = packages
+        .filter(|package| *package == "schemas" || package.starts_with("crates/"))
+        .filter(|package| !FREE.contains(package))
+        .collect();
+    assert!(found.is_empty(), "storeys that nobody looks at: {found:?}");
 }
 
 /// Prints every crate's circles: `cargo test -p tg-architecture-tests -- --ignored --nocapture circles`.

@@ -118,6 +118,33 @@ const RULES: &[Rule] = &[
         but: &[],
     },
     Rule {
+        says: "the time of day is told by tg_rpc::clock",
+        words: &["Utc::now", "Local::now", "SystemTime::now"],
+        within: &[],
+        strings: false,
+        but: &[
+            ("crates/rpc/src/clock.rs", "the clock"),
+            ("cli/", "a command has no mesh"),
+        ],
+    },
+    Rule {
+        says: "IRIs of RDF stand in schemas/src/vocabulary.rs",
+        words: &[
+            "http://www.w3.org/",
+            "https://www.w3.org/",
+            "http://purl.org/",
+            "http://xmlns.com/",
+            "http://schema.org/",
+            "https://schema.org/",
+            "http://trustgraph.ai/",
+            "https://trustgraph.ai/",
+            "urn:graph:",
+        ],
+        within: &[],
+        strings: true,
+        but: &[("schemas/src/vocabulary.rs", "the vocabulary")],
+    },
+    Rule {
         says: "every channel has a bound",
         words: &[
             "unbounded_channel",

@@ -1,8 +1,10 @@
 //! What never happens, held: the list of ARCHITECTURE.md, one file per kind of rule.
 
+mod bans;
 mod circles;
 mod docs;
 mod habits;
+mod once;
 mod rings;
 mod shape;
 mod sizes;

@@ -24,7 +24,7 @@ const LADDER: &[&str] = &[
 ];
 
 /// Licences under which a package may be built in.
-const LICENCES: &[&str] = &[
+pub(crate) const LICENCES: &[&str] = &[
     "0BSD",
     "Apache-2.0",
     "Apache-2.0 WITH LLVM-exception",

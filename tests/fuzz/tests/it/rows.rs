@@ -1,7 +1,16 @@
 //! Rows of configuration that users write: schemas of tables, blueprints, tools.
 
+use std::collections::BTreeMap;
+
+use tg_agent::engine::toolset::{Rows, ToolSet};
 use tg_flow::engine::blueprint::Blueprint;
-use tg_schemas::table;
+use tg_flow::engine::catalog::Catalog;
+use tg_flow::engine::check::check;
+use tg_flow::engine::parameters::ParameterType;
+use tg_flow::engine::template::Template;
+use tg_prompt::PromptSet;
+use tg_schemas::flow_record::{FlowRecord, Names, ProcessorRow};
+use tg_schemas::{FlowId, WorkspaceId, table};
 use tg_testkit::fuzz::run;
 
 #[test]
@@ -31,7 +40,84 @@ fn blueprints() {
             "order": 1}}, "tags": ["a"]}"#,
     ];
     run("blueprints", &seeds, |bytes| {
-        let (blueprint, _) = Blueprint::parse(&String::from_utf8_lossy(bytes));
+        let text = String::from_utf8_lossy(bytes);
+        let (blueprint, _) = Blueprint::parse(&text);
         let _ = blueprint.addresses().count();
+        let catalog = Catalog::new(
+            [("agent-manager", text.as_ref()), ("x", text.as_ref())],
+            true,
+        );
+        let _ = check("b", &text, &catalog).text();
+        let _ = ParameterType::read(&text);
+        if let Ok(template) = Template::parse(&text) {
+            let _ = template.names().count();
+        }
+    });
+}
+
+/// What the flow service wrote, or a release before it; another process of the mesh reads it.
+#[test]
+fn records_of_flows() {
+    let seeds: [&[u8]; 3] = [
+        br#"{"blueprint-name": "b", "description": "d", "parameters": {"n": "3"}, "epoch": 7, "state": "running",
+            "interfaces": {"agent": {"request": "request:tg:agent:w:f", "response": "response:tg:agent:w:f"},
+            "triples-store": {"flow": "flow:tg:triples-store:w:f"}, "old": "text"}, "queues": [], "names":
+            {"rows": ["graph-rag:f"], "topics": ["request:tg:agent:w:f"], "other-queues": []}}"#,
+        br#"{"topics": {"input": "flow:tg:chunk-load:w:f", "x": "y"}, "parameters": {"n": 3, "m": " 4 "}, "epoch": 2,
+            "unread": ["output"]}"#,
+        br#"{"interfaces": [], "names": 3, "epoch": -1}"#,
+    ];
+    let workspace = WorkspaceId::new("w").expect("a workspace");
+    let flow = FlowId::new("f").expect("a flow");
+    run("records of flows", &seeds, |bytes| {
+        let text = String::from_utf8_lossy(bytes);
+        if let Some(record) = FlowRecord::read(&text) {
+            let again = FlowRecord::read(&record.text()).expect("what was written");
+            assert_eq!(again.text(), record.text());
+            let _ = (record.shown(), record.inputs().count(), record.number("n"));
+        }
+        if let Some(row) = ProcessorRow::read(&text) {
+            let _ = (row.parameter_texts(), row.number("n"));
+        }
+        let _ = Names::from_rows(&workspace, &flow, [("graph-rag", text.as_ref())]);
+    });
+}
+
+#[test]
+fn prompts() {
+    let seeds: [&[u8]; 3] = [
+        br#"{"prompt": "Say {{question}}", "response-type": "json", "schema": {"type": "object", "$ref": "y"}}"#,
+        br#"{"prompt": "{% for a in b %}{{ a }}{% endfor %}", "response-type": "jsonl", "id": "p", "system": "s"}"#,
+        br#""a text""#,
+    ];
+    run("prompts", &seeds, |bytes| {
+        // Compiled twice and rendered twice: a part is enough.
+        let text = String::from_utf8_lossy(&bytes[..bytes.len().min(16 << 10)]);
+        let set = PromptSet::read([("system", text.as_ref()), ("template.p", text.as_ref())]);
+        let terms = BTreeMap::from([("question".to_owned(), "\"q\"".to_owned())]);
+        let _ = set.render("p", terms);
+        let broken = BTreeMap::from([("question".to_owned(), text.into_owned())]);
+        let _ = set.render("p", broken);
+    });
+}
+
+#[test]
+fn tools() {
+    let seeds: [&[u8]; 3] = [
+        br#"{"type": "mcp-tool", "name": "a b", "description": "d", "mcp-tool": "m", "group": ["default"], "state": "s",
+            "arguments": [{"name": "x", "type": "integer", "description": "y"}], "applicable-states": ["*"]}"#,
+        br#"{"type": "prompt", "name": "p", "template": "t", "arguments": []}"#,
+        br#"{"type": "structured-query", "name": "q", "collection": "c", "config-params": ["a", {"name": "b"}]}"#,
+    ];
+    run("tools", &seeds, |bytes| {
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        let rows = Rows {
+            tools: &[("a", &text)],
+            native: &[("b", &text)],
+            services: &[("c", &text)],
+            workspace: "w",
+        };
+        let set = ToolSet::read(&rows);
+        assert!(set.available(&tg_schemas::msg::AgentRun::default()).len() <= 2);
     });
 }

@@ -82,6 +82,9 @@ const ROWS: &[Row] = {
             (AtMost(100.0), AtMost(100.0), None),
         ),
         row(OWN, "MB", (None, None, AtMost(10.0))),
+        row(OWN_OF_ALL, "MB", (None, None, None)),
+        row(OWN_AFTER, "MB", (None, None, None)),
+        row(FILE, "MB", both(AtMost(40.0))),
     ]
 };
 pub const RUN: &str = "agent run, p50, 1 at a time";
@@ -90,6 +93,9 @@ pub const RUNS: &str = "agent runs, 32 in flight";
 pub const OURS: &str = "processor time a run at 32";
 pub const BROKERS: &str = "the broker's, a run at 32";
 pub const OWN: &str = "own memory, the largest process";
+pub const OWN_OF_ALL: &str = "own memory of all, idle";
+pub const OWN_AFTER: &str = "own memory of all, after load";
+pub const FILE: &str = "the program's file";
 
 /// Samples by name, and what went wrong.
 #[derive(Default)]

@@ -25,7 +25,9 @@ use tokio::task::JoinSet;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
-use crate::figures::{BROKERS, Figures, OURS, OWN, RUN, RUNS, TEXT, middle, millis};
+use crate::figures::{
+    BROKERS, FILE, Figures, OURS, OWN, OWN_AFTER, OWN_OF_ALL, RUN, RUNS, TEXT, middle, millis,
+};
 use crate::system::{Shape, System};
 
 /// Questions under way in the measurements of throughput, and the sockets they share.
@@ -122,9 +124,10 @@ async fn bench(shape: Shape, rounds: usize) -> Result<bool> {
         let (system, took) = System::start(shape, &model, bus.as_deref(), &data).await?;
         figures.add("ready from nothing", took);
         tokio::time::sleep(REST).await;
+        let own = system.memory("RssAnon")?;
+        figures.add(OWN_OF_ALL, own.iter().sum());
         if shape == Shape::ProcessPerService {
-            let own = system.memory("RssAnon")?.into_iter().fold(0.0, f64::max);
-            figures.add(OWN, own);
+            figures.add(OWN, own.into_iter().fold(0.0, f64::max));
         } else {
             let resident = system.memory("VmRSS")?.iter().sum();
             figures.add("resident, idle, empty stores", resident);
@@ -132,7 +135,11 @@ async fn bench(shape: Shape, rounds: usize) -> Result<bool> {
         last = Some(system);
     }
     let system = last.context("no start")?;
+    system.print_memory(shape)?;
+    figures.add(FILE, system::size_of_program()?);
     rounds_on(&system, node.as_ref(), rounds, &mut figures).await?;
+    tokio::time::sleep(REST).await;
+    figures.add(OWN_AFTER, system.memory("RssAnon")?.iter().sum());
     system.end(&mut figures).await;
 
     // A model that writes at the pace of one, asked by a system of its own.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 use tg_testkit::model::{Options, Reply, Rule, ScriptedModel, two_step_react};
-use tg_testkit::process::{Launch, Server, client};
+use tg_testkit::process::{Launch, Server, bin_dir, client};
 use tg_testkit::rabbitmq::RabbitNode;
 
 use crate::figures::{Figures, millis};
@@ -139,6 +139,22 @@ impl System {
         self.0.iter().map(one).collect()
     }
 
+    /// Own memory of each process at rest, the largest first: which service costs what.
+    pub fn print_memory(&self, shape: Shape) -> Result<()> {
+        let own = self.memory("RssAnon")?;
+        let names = parts(shape).into_iter().map(|part| part.first().copied());
+        let mut of_each: Vec<_> = names.zip(own).collect();
+        of_each.sort_by(|one, other| other.1.total_cmp(&one.1));
+        let texts = of_each
+            .iter()
+            .map(|(name, own)| format!("{} {own:.1}", name.unwrap_or("all")));
+        println!(
+            "  own memory of each, idle, MB: {}",
+            texts.collect::<Vec<_>>().join(", ")
+        );
+        Ok(())
+    }
+
     /// Processor time of all processes so far, in milliseconds.
     pub fn processor_time(&self) -> Result<f64> {
         let one = |server: &Server| processor_time(server.pid().context("no process")?);
@@ -182,4 +198,10 @@ pub async fn model() -> Result<ScriptedModel> {
     )];
     rules.extend(two_step_react("llm_completion", asked, PIECES));
     Ok(ScriptedModel::start_with(options, rules).await?)
+}
+
+/// Size of the program's file, in MB.
+pub fn size_of_program() -> Result<f64> {
+    let file = std::fs::metadata(bin_dir()?.join("threadgraph"))?;
+    Ok(file.len() as f64 / 1e6)
 }

@@ -8,7 +8,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tg_schemas::Headers;
-use tg_schemas::msg::{LibraryTexts, Retract, Triples};
+use tg_schemas::msg::{
+    Chunk, DocumentEmbeddings, ExtractedObject, GraphEmbeddings, LibraryTexts, Retract,
+    RowEmbeddings, Triples,
+};
 use tg_testkit::outside::{Sent, config_row, publish, record};
 use tg_testkit::process::{Launch, Server, client};
 use tg_testkit::rabbitmq::RabbitNode;
@@ -18,6 +21,8 @@ use crate::world::{Bus, busy, post};
 
 const BOUND: Duration = Duration::from_secs(30);
 const TEXT: &str = "urn:text:late";
+/// A word of the chunk that came late.
+const WORD: &str = "quillfern";
 const VECTOR: [f64; 3] = [0.5, -0.25, 1.0];
 const SCHEMA: &str = r#"{"name": "lamps", "description": "Lamps", "fields": [
     {"name": "id", "type": "integer", "primary_key": true}, {"name": "maker", "type": "string"}]}"#;
@@ -29,6 +34,17 @@ struct Seen {
     entities: usize,
     chunks: usize,
     rows: usize,
+    row_vectors: usize,
+    words: usize,
+}
+
+impl Seen {
+    /// Whether there is something in every store.
+    fn is_everywhere(&self) -> bool {
+        let vectors = [self.entities, self.chunks, self.row_vectors];
+        let all = [self.literals.len(), self.rows, self.words];
+        vectors.iter().chain(&all).all(|count| *count > 0)
+    }
 }
 
 /// A collection of a workspace.
@@ -55,12 +71,18 @@ impl Place {
         let mut literals: Vec<_> = literals.map(str::to_owned).collect();
         literals.sort();
         let entities = self.ask(url, "graph-embeddings", near.clone(), "/entities");
-        let chunks = self.ask(url, "document-embeddings", near.clone(), "/chunks");
+        let chunks = self.ask(url, "document-embeddings", near, "/chunks");
+        let of_rows = json!({"vector": VECTOR, "limit": 5, "schema_name": "lamps"});
+        let row_vectors = self.ask(url, "row-embeddings", of_rows, "/matches");
+        let words = json!({"query": WORD, "limit": 5});
+        let words = self.ask(url, "keyword-index", words, "/chunks");
         Ok(Seen {
             literals,
             entities: entities.await?.len(),
             chunks: chunks.await?.len(),
             rows: self.ask(url, "rows", query, "/data/lamps").await?.len(),
+            row_vectors: row_vectors.await?.len(),
+            words: words.await?.len(),
         })
     }
 
@@ -162,23 +184,46 @@ async fn has_text(url: &str) -> Result<bool> {
     Ok(text)
 }
 
-/// A triple and a text, in a generation of the workspace.
+/// Something for every store that reads records, and a text for the library, in a generation of the workspace.
 fn writes(generation: i64) -> Result<Vec<Sent>> {
     let iri = |text: &str| json!({"type": "i", "iri": text});
     let triple = json!({"s": iri("urn:a"), "p": iri("urn:b"), "o": {"type": "l", "value": "late"}});
-    let triples: Triples = serde_json::from_value(json!({
-        "metadata": {"id": "x", "root": "", "collection": "default"}, "triples": [triple],
-    }))?;
+    let metadata = json!({"id": "urn:late", "root": "", "collection": "default"});
+    let triples: Triples =
+        serde_json::from_value(json!({"metadata": metadata, "triples": [triple]}))?;
     let texts: LibraryTexts = serde_json::from_value(json!({
         "workspace": "acme", "texts": [{"id": TEXT, "title": "t", "time": 1, "text": "x"}],
     }))?;
+    let entity = json!({"entity": iri("urn:e:late"), "vector": VECTOR, "chunk_id": "urn:late"});
+    let entities: GraphEmbeddings =
+        serde_json::from_value(json!({"metadata": metadata, "entities": [entity]}))?;
+    let vector = json!({"chunk_id": "urn:late", "vector": VECTOR});
+    let chunks: DocumentEmbeddings =
+        serde_json::from_value(json!({"metadata": metadata, "chunks": [vector]}))?;
+    let row = json!({"id": "9", "maker": "late"});
+    let rows: ExtractedObject = serde_json::from_value(
+        json!({"metadata": metadata, "schema_name": "lamps", "values": [row], "confidence": 1.0}),
+    )?;
+    let vector = json!({"index_name": "maker", "index_value": ["late"], "text": "late",
+        "vector": VECTOR});
+    let row_vectors: RowEmbeddings = serde_json::from_value(
+        json!({"metadata": metadata, "schema_name": "lamps", "embeddings": [vector]}),
+    )?;
+    let chunk: Chunk = serde_json::from_value(
+        json!({"metadata": metadata, "chunk": WORD, "document_id": "urn:late"}),
+    )?;
+    let (to, by) = (
+        |topic| format!("flow:tg:{topic}:acme:default"),
+        || of(generation),
+    );
     Ok(vec![
-        record(
-            "flow:tg:triples-store:acme:default",
-            of(generation),
-            &triples,
-        )?,
-        record("flow:tg:library-texts", of(generation), &texts)?,
+        record(&to("triples-store"), by(), &triples)?,
+        record(&to("graph-embeddings-store"), by(), &entities)?,
+        record(&to("document-embeddings-store"), by(), &chunks)?,
+        record(&to("rows-store"), by(), &rows)?,
+        record(&to("row-embeddings-store"), by(), &row_vectors)?,
+        record(&to("chunk-load"), by(), &chunk)?,
+        record("flow:tg:library-texts", by(), &texts)?,
     ])
 }
 
@@ -196,6 +241,10 @@ fn generation(data: &Path) -> Result<i64> {
     let row: Value = serde_json::from_str(&row.context("no such workspace")?)?;
     row["generation"].as_i64().with_context(|| row.to_string())
 }
+
+/// Retractions for the graph, three kinds of vectors, words and rows; then what is written to each of those, and to
+/// whoever makes vectors of rows.
+const DROPPED: u64 = 6 + 6 + 1;
 
 /// Records that were dropped because their workspace has ended.
 async fn dropped(server: &Server) -> Result<u64> {
@@ -259,6 +308,7 @@ async fn of_a_workspace(bus: Bus) -> Result<()> {
         entities: 1,
         chunks: 1,
         rows: 1,
+        ..Seen::default()
     };
     place.until(&server, &all).await?;
     server.terminate().await?;
@@ -269,9 +319,8 @@ async fn of_a_workspace(bus: Bus) -> Result<()> {
     records.push(place.retraction(1, of(old))?);
     system.publish(records).await?;
     let server = system.start().await?;
-    // The graph, three kinds of vectors, words, rows, and whoever writes triples.
     let end = Instant::now() + BOUND;
-    while dropped(&server).await? < 7 {
+    while dropped(&server).await? < DROPPED {
         ensure!(Instant::now() < end, "{}", dropped(&server).await?);
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -291,11 +340,15 @@ async fn of_a_workspace(bus: Bus) -> Result<()> {
     server.terminate().await?;
     system.publish(writes(new)?).await?;
     let server = system.start().await?;
-    let written = Seen {
-        literals: vec!["late".to_owned()],
-        ..Seen::default()
-    };
-    place.until(&server, &written).await?;
+    let end = Instant::now() + BOUND;
+    loop {
+        let seen = place.seen(&server.url()).await?;
+        if seen.is_everywhere() && seen.literals.contains(&"late".to_owned()) {
+            break;
+        }
+        ensure!(Instant::now() < end, "{seen:?}\n{}", server.log());
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
     let end = Instant::now() + BOUND;
     while !has_text(&server.url()).await? {
         ensure!(Instant::now() < end, "no text");
@@ -339,6 +392,7 @@ async fn of_a_collection(bus: Bus) -> Result<()> {
         entities: 2,
         chunks: 2,
         rows: 2,
+        ..Seen::default()
     };
     place.until(&server, &all).await?;
     server.terminate().await?;
@@ -360,6 +414,7 @@ async fn of_a_collection(bus: Bus) -> Result<()> {
         entities: 1,
         chunks: 1,
         rows: 1,
+        ..Seen::default()
     };
     place.until(&server, &left).await?;
     tokio::time::sleep(Duration::from_millis(500)).await;

@@ -1,5 +1,5 @@
-//! A workspace that gets the name of a deleted one begins empty, also where a store was down while that happened; and
-//! until its data is purged, a deleted workspace can be brought back.
+//! A workspace that gets the name of a deleted one begins empty, in every store, also where the stores were down while
+//! that happened; and until its data is purged, a deleted workspace can be brought back.
 
 use std::time::{Duration, Instant};
 
@@ -7,24 +7,22 @@ use anyhow::{Result, ensure};
 use tg_testkit::process::{Launch, tg};
 use tg_testkit::rabbitmq::RabbitNode;
 
-use crate::workspaces::{add, documents, has, iam, literals, make, put, start};
-use crate::world::{Bus, up};
+use crate::holdings::{Tenant, is_like};
+use crate::workspaces::{add, documents, has, iam, make, put, start};
+use crate::world::{Bus, busy, up};
 
 const BOUND: Duration = Duration::from_secs(30);
 /// No time to restore.
 const NO_GRACE: (&str, &str) = ("THREADGRAPH_CONFIG__RESTORE_HOURS", "0");
 
-/// Everything but the graph.
-const OTHERS: [&str; 16] = [
+/// What the stores are not.
+const OTHERS: [&str; 13] = [
     "gateway",
     "config",
     "iam",
     "flow",
     "librarian",
-    "knowledge",
     "ingest",
-    "rows",
-    "vectors",
     "embeddings",
     "llm",
     "prompt",
@@ -33,56 +31,113 @@ const OTHERS: [&str; 16] = [
     "rag",
     "tool",
 ];
+const STORES: [&str; 4] = ["graph", "vectors", "rows", "knowledge"];
+/// What those say that they purged.
+const PURGED: [&str; 5] = ["graph", "vectors", "keywords", "rows", "knowledge"];
+const OLD: &str = "Quillfern";
+const NEW: &str = "Quillmoss";
 
 #[tokio::test]
-async fn when_the_graph_was_down_over_rabbitmq() -> Result<()> {
+async fn when_the_stores_were_down_over_rabbitmq() -> Result<()> {
+    let _busy = busy().await;
     let node = RabbitNode::start().await?;
     let scratch = tempfile::tempdir()?;
-    let graph = || {
-        let launch = Launch::serve(&["graph"], &node.url());
-        launch.data(&scratch.path().join("graph")).spawn()
+    let stores = || {
+        let launch = Launch::serve(&STORES, &node.url());
+        launch.data(&scratch.path().join("stores")).spawn()
     };
-    let first = graph().await?;
+    let first = stores().await?;
     let server = Launch::serve(&OTHERS, &node.url())
         .env(NO_GRACE.0, NO_GRACE.1)
         .ready()
         .await?;
-    let url = server.url();
+    let (url, workspace) = (server.url(), "acme");
+    let acme = Tenant {
+        url: &url,
+        workspace,
+    };
     make(&url, "acme").await?;
-    put(&url, "acme", "secret-of-the-old").await?;
-    has(&url, "acme", &["secret-of-the-old"]).await?;
+    acme.prepare().await?;
+    let old = acme.fill(OLD).await?;
     first.kill9().await?;
     iam(&url, "delete-workspace", "acme").await?;
     make(&url, "acme").await?;
-    let second = graph().await?;
-    assert_eq!(literals(&url, "acme").await?, [""; 0]);
-    put(&url, "acme", "new").await?;
-    has(&url, "acme", &["new"]).await?;
+    let second = stores().await?;
+    acme.prepare().await?;
+    acme.is_empty().await?;
+    let new = acme.fill(NEW).await?;
+    is_like(&new, &old, OLD)?;
     // What the old one left is purged, though nobody told this process of the deletion.
+    let purged = |log: &str, store: &str| {
+        let mut lines = log.lines();
+        lines.any(|line| {
+            line.contains("a deleted workspace was purged")
+                && line.contains(&format!("store=\"{store}\""))
+        })
+    };
     let end = Instant::now() + BOUND;
-    while !second.log().contains("a deleted workspace was purged") {
+    while !PURGED.iter().all(|store| purged(&second.log(), store)) {
         ensure!(Instant::now() < end, "not purged:\n{}", second.log());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    has(&url, "acme", &["new"]).await
+    acme.holds(&new).await
 }
 
 #[tokio::test]
 async fn when_everything_was_killed_embedded() -> Result<()> {
+    let _busy = busy().await;
     let scratch = tempfile::tempdir()?;
     let launch = || Launch::up().data(scratch.path()).ready();
     let server = launch().await?;
-    make(&server.url(), "acme").await?;
-    put(&server.url(), "acme", "secret-of-the-old").await?;
-    has(&server.url(), "acme", &["secret-of-the-old"]).await?;
-    add(&server.url(), "acme", "urn:d").await?;
-    iam(&server.url(), "delete-workspace", "acme").await?;
+    let (url, workspace) = (server.url(), "acme");
+    let acme = Tenant {
+        url: &url,
+        workspace,
+    };
+    make(&url, "acme").await?;
+    acme.prepare().await?;
+    let old = acme.fill(OLD).await?;
+    iam(&url, "delete-workspace", "acme").await?;
     server.kill9().await?;
     let server = launch().await?;
-    make(&server.url(), "acme").await?;
-    assert_eq!(literals(&server.url(), "acme").await?, [""; 0]);
-    assert_eq!(documents(&server.url(), "acme").await?, [""; 0]);
-    Ok(())
+    let url = server.url();
+    let acme = Tenant {
+        url: &url,
+        workspace,
+    };
+    make(&url, "acme").await?;
+    acme.prepare().await?;
+    acme.is_empty().await?;
+    is_like(&acme.fill(NEW).await?, &old, OLD)
+}
+
+/// Deleted and made again in one breath, while everything runs.
+async fn at_once(bus: Bus) -> Result<()> {
+    let _busy = busy().await;
+    let (server, _node) = up(bus).await?;
+    let (url, workspace) = (server.url(), "acme");
+    let acme = Tenant {
+        url: &url,
+        workspace,
+    };
+    make(&url, "acme").await?;
+    acme.prepare().await?;
+    let old = acme.fill(OLD).await?;
+    iam(&url, "delete-workspace", "acme").await?;
+    make(&url, "acme").await?;
+    acme.prepare().await?;
+    acme.is_empty().await?;
+    is_like(&acme.fill(NEW).await?, &old, OLD)
+}
+
+#[tokio::test]
+async fn at_once_embedded() -> Result<()> {
+    at_once(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn at_once_over_rabbitmq() -> Result<()> {
+    at_once(Bus::Rabbit).await
 }
 
 async fn refused(url: &str, id: &str, why: &str) -> Result<()> {

@@ -1,10 +1,13 @@
-//! More configuration than a message holds stops nobody: new workspaces work, changes arrive, a restart is ready.
+//! More configuration than a message holds stops nobody: new workspaces work, changes arrive, a restart is ready; it is
+//! read in pages, by clients who ask so and by every command that reads the whole of it.
 
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
-use serde_json::json;
-use tg_testkit::process::{Launch, Server};
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use tg_testkit::process::{Launch, Server, tg};
 use tg_testkit::rabbitmq::RabbitNode;
 
 use crate::large_answers_are_told::fill;
@@ -35,6 +38,75 @@ async fn a_new_workspace_works(server: &Server, name: &str) -> Result<()> {
     }
 }
 
+async fn config(server: &Server, ask: Value) -> Result<Value> {
+    let (_, told) = post(&server.url(), "api/v1/config", ask).await?;
+    Ok(told)
+}
+
+/// Whoever asks by pages gets every row, and nobody gets silence.
+async fn is_read_in_pages(server: &Server) -> Result<()> {
+    let whole = config(server, json!({"operation": "config"})).await?;
+    ensure!(
+        whole["error"]["type"] == "too-large",
+        "as a whole it is answered"
+    );
+    let says = whole["error"]["message"].as_str().unwrap_or_default();
+    ensure!(says.contains("pages (limit, after)"), "{says}");
+    for (operation, most) in [("config", 2), ("getvalues", 2), ("list", 1000)] {
+        let mut ask = json!({"operation": operation, "type": WATCHED, "limit": 1000});
+        let (mut found, mut pages) = (BTreeSet::new(), 0);
+        loop {
+            let page = config(server, ask.clone()).await?;
+            let rows = page["config"][WATCHED].as_object().into_iter().flatten();
+            let mut keys: Vec<String> = rows.map(|(key, _)| key.clone()).collect();
+            let values = page["values"].as_array().into_iter().flatten();
+            keys.extend(values.map(|row| row["key"].as_str().unwrap_or_default().to_owned()));
+            let names = page["directory"].as_array().into_iter().flatten();
+            keys.extend(names.map(|key| key.as_str().unwrap_or_default().to_owned()));
+            pages += 1;
+            let large = keys.iter().filter(|key| key.starts_with("large-")).count();
+            ensure!(large <= most, "{operation}: {large} on a page");
+            for key in keys {
+                ensure!(found.insert(key.clone()), "{operation}: {key} came twice");
+            }
+            let Some(next) = page.get("next") else { break };
+            ask["after"] = next.clone();
+        }
+        let all = (0..ROWS).all(|n| found.contains(&format!("large-{n}")));
+        ensure!(all, "{operation}: {found:?} in {pages} pages");
+    }
+    Ok(())
+}
+
+/// The commands that read all of it.
+async fn is_read_by_commands(server: &Server, folder: &Path) -> Result<()> {
+    let url = server.url();
+    let run = async |args: &[&str]| -> Result<String> {
+        let ran = tg(&url, args).await?;
+        let brief: String = ran.stderr.chars().take(500).collect();
+        ensure!(ran.code == Some(0), "{args:?}: {:?} {brief}", ran.code);
+        Ok(ran.stdout)
+    };
+    let shown: Value = serde_json::from_str(&run(&["show-config", "--json"]).await?)?;
+    let rows = shown["config"][WATCHED].as_object().context("no rows")?;
+    ensure!(rows.len() >= ROWS, "{} rows", rows.len());
+    let listed = run(&["list-config-items", "--type", WATCHED]).await?;
+    ensure!(listed.lines().count() == rows.len(), "{listed}");
+    let bundle = folder.join("config.tgx");
+    let bundle = bundle.to_string_lossy();
+    run(&["export-workspace", "--config-only", "-o", &bundle]).await?;
+    let dry = run(&["import-workspace", "-i", &bundle, "--dry-run", "--json"]).await?;
+    ensure!(!dry.is_empty(), "nothing was imported");
+    // Of a flow whose record has no plan, the rows of its processors are looked for in all of it.
+    let old = json!({"blueprint-name": "everything", "description": "old", "parameters": {}, "interfaces": {}});
+    let values = json!([{"type": "flow", "key": "old", "value": old.to_string()}]);
+    config(server, json!({"operation": "put", "values": values})).await?;
+    run(&["stop-flow", "-i", "old"]).await?;
+    let left = run(&["list-config-items", "--type", "flow"]).await?;
+    ensure!(!left.lines().any(|flow| flow == "old"), "{left}");
+    Ok(())
+}
+
 async fn stops_nobody(bus: Bus) -> Result<()> {
     let _busy = crate::world::busy().await;
     let node = match bus {
@@ -52,6 +124,8 @@ async fn stops_nobody(bus: Bus) -> Result<()> {
     let server = launch().ready().await?;
     fill(&server, WATCHED, ROWS).await?;
     a_new_workspace_works(&server, "late").await?;
+    is_read_in_pages(&server).await?;
+    is_read_by_commands(&server, data.path()).await?;
     server.terminate().await?;
 
     // Who starts reads everything.

@@ -1,24 +1,35 @@
-//! A workspace that is disabled is not served, and nothing of it is lost: enabled again, it has what it had.
+//! A workspace that is disabled is not served, and nothing of it is lost, in no store: enabled again, it has what it had.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
+use serde_json::json;
 
-use crate::workspaces::{add, closed, documents, has, iam, make, put};
-use crate::world::{Bus, up};
+use crate::holdings::Tenant;
+use crate::workspaces::{closed, iam, make};
+use crate::world::{Bus, busy, post, up};
+
+/// The two ways to disable one.
+const WAYS: [&str; 2] = ["disable-workspace", "update-workspace"];
 
 async fn disabled_and_enabled(bus: Bus) -> Result<()> {
+    let _busy = busy().await;
     let (server, _node) = up(bus).await?;
     let url = server.url();
     make(&url, "acme").await?;
-    put(&url, "acme", "keep-me").await?;
-    has(&url, "acme", &["keep-me"]).await?;
-    add(&url, "acme", "urn:d").await?;
-    iam(&url, "disable-workspace", "acme").await?;
-    closed(&url, "acme").await?;
-    // Time for whoever takes absence for a deletion.
-    tokio::time::sleep(std::time::Duration::from_secs(2)).await;
-    iam(&url, "enable-workspace", "acme").await?;
-    has(&url, "acme", &["keep-me"]).await?;
-    assert_eq!(documents(&url, "acme").await?, ["urn:d"]);
+    let (url, workspace) = (url.as_str(), "acme");
+    let acme = Tenant { url, workspace };
+    acme.prepare().await?;
+    let before = acme.fill("Quillfern").await?;
+    for operation in WAYS {
+        let record = json!({"id": workspace, "enabled": false});
+        let ask = json!({"operation": operation, "workspace_record": record});
+        let (status, told) = post(url, "api/v1/iam", ask).await?;
+        ensure!(status == 200, "{operation}: {told}");
+        closed(url, workspace).await?;
+        // Time for whoever takes absence for a deletion.
+        tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+        iam(url, "enable-workspace", workspace).await?;
+        acme.holds(&before).await?;
+    }
     Ok(())
 }
 

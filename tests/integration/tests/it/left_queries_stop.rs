@@ -20,7 +20,7 @@ const NAME: usize = 40;
 /// Times that a query looks through all rows.
 const LOOKS: usize = 900;
 /// A client waits so long.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 /// A query that goes on takes at least so long: twice what a client waits.
 const HEAVY: Duration = Duration::from_secs(2);
 
@@ -90,7 +90,7 @@ async fn left(bus: Bus) -> Result<()> {
     ensure!(whole > HEAVY, "it would take {whole:?} only");
 
     let ask = async || {
-        let request = client()?.post(format!("{url}{QUERY}")).timeout(PATIENCE);
+        let request = client()?.post(format!("{url}{QUERY}")).timeout(TIMEOUT);
         // Whatever it is called: the client is gone. An answer would be none of that.
         if let Ok(answer) = request.json(&heavy(LOOKS)).send().await {
             let text = answer.text().await?;

@@ -2,11 +2,14 @@
 //! protocol, and the official clients. One file per promise to the user.
 
 mod bad_files;
+mod bulk_streams;
 mod edge;
+mod holdings;
 mod traces;
 mod workspaces;
 mod world;
 
+mod a_deleted_library_goes_when_its_grace_is_over;
 mod a_frozen_owner_consumes_nothing;
 mod a_graph_over_quota_is_refused;
 mod a_killed_process_is_survived;
@@ -24,6 +27,7 @@ mod bundles_carry_workspaces;
 mod configuration_of_any_size;
 mod connections_are_bounded;
 mod cores_move_between_systems;
+mod deep_headers_end_nobody;
 mod detached_runs_count;
 mod disabling_keeps_everything;
 mod documents_become_answers;
@@ -32,6 +36,7 @@ mod flow_stop_adds_up;
 mod ingestion_is_exact;
 mod large_answers_are_told;
 mod left_queries_stop;
+mod listings_come_in_pages;
 mod many_flows_in_one_process;
 mod many_streams_on_one_socket;
 mod names_never_meet;
@@ -41,6 +46,8 @@ mod outage_is_survived;
 mod poison_is_dead_lettered_once;
 mod python_processors_take_over;
 mod question_walks;
+mod quotas_are_per_workspace;
+mod revocation_by_every_way;
 mod revocation_ends_streams;
 mod revocation_is_immediate;
 mod revocation_is_owed;
@@ -54,5 +61,6 @@ mod starts_without_certificates;
 mod stops_when_told;
 mod strangers_get_four_kilobytes;
 mod the_library_has_bounds;
+mod the_sdk_asks_in_parallel;
 mod upgrades_lose_nothing;
 mod vectors_are_kept_in_files;

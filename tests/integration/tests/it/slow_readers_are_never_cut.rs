@@ -12,7 +12,9 @@ use tg_testkit::process::{Server, client};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use crate::bulk_streams::Reader;
 use crate::edge::{connected_from, text_frame, upgraded};
+use crate::workspaces::{make, put};
 use crate::world::{Bus, up};
 
 /// Longer than anybody may take nothing at all, and than two pings take.
@@ -20,26 +22,20 @@ const LONG: Duration = Duration::from_secs(68);
 /// 64 KB a second.
 const PIECE: (usize, Duration) = (8 << 10, Duration::from_millis(125));
 const SOON: Duration = Duration::from_secs(5);
+/// Who feeds many slow readers may be slow itself on a busy machine; whoever is cut off learns it at once.
+const STILL: Duration = Duration::from_secs(30);
+/// Pieces of the document, and megabytes of triples: more than is read and than all buffers on the way hold.
+const CHUNKS: usize = 6;
+const STORED: usize = 24;
 /// What the system counts time of connections in, a second.
 const TICKS: u64 = 100;
 
-/// An answer without an end: 27 million rows.
-fn endless() -> Value {
-    let values = |name: &str| {
-        let rows: String = (0..300).map(|n| format!("{n} ")).collect();
-        format!("VALUES ?{name} {{ {rows} }}")
-    };
-    let (a, b, c) = (values("a"), values("b"), values("c"));
-    json!({"limit": 0, "batch-size": 1_000, "streaming": true,
-        "query": format!("SELECT * {{ {a} {b} {c} }}")})
-}
-
 /// Reads slowly until the time is over; it must go on until then.
-async fn takes_its_time(mut stream: TcpStream, what: &str) -> Result<()> {
+async fn takes_its_time(mut stream: TcpStream, what: &str, least: usize) -> Result<()> {
     let start = Instant::now();
     let (mut piece, mut taken, mut last) = (vec![0; PIECE.0], 0, Vec::new());
     while start.elapsed() < LONG {
-        let read = tokio::time::timeout(SOON, stream.read(&mut piece)).await;
+        let read = tokio::time::timeout(STILL, stream.read(&mut piece)).await;
         let read = read.with_context(|| format!("{what}: nothing comes after {taken} bytes"))??;
         last.extend_from_slice(&piece[..read]);
         last.drain(..last.len().saturating_sub(500));
@@ -52,32 +48,67 @@ async fn takes_its_time(mut stream: TcpStream, what: &str) -> Result<()> {
         taken += read;
         tokio::time::sleep(PIECE.1).await;
     }
-    ensure!(taken > 2 << 20, "{what}: {taken} bytes only");
+    ensure!(taken > least, "{what}: {taken} bytes only");
     Ok(())
 }
 
-async fn slow_socket(server: &Server) -> Result<()> {
-    let mut stream = upgraded(connected_from(1, server).await?, server, "api/v1/socket").await?;
-    let ask = json!({"id": "1", "service": "sparql", "flow": "default", "workspace": "default",
-        "request": endless()});
-    stream
-        .write_all(&text_frame(ask.to_string().as_bytes()))
-        .await?;
-    takes_its_time(stream, "a socket").await
+fn reader<'a>(server: &'a Server, workspace: &'a str) -> Reader<'a> {
+    Reader {
+        server,
+        key: "",
+        workspace,
+    }
 }
 
-async fn slow_events(server: &Server) -> Result<()> {
-    let mut stream = connected_from(1, server).await?;
-    let body = endless().to_string();
-    let head = format!(
-        "POST /api/v1/flow/default/service/sparql HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAccept: text/event-stream\r\n\
-         Content-Type: application/json\r\nX-Timeout: 600\r\nContent-Length: {}\r\n\r\n",
-        server.port(),
-        body.len()
-    );
-    stream.write_all(head.as_bytes()).await?;
-    stream.write_all(body.as_bytes()).await?;
-    takes_its_time(stream, "events").await
+/// Whatever is there in large pieces, by every endpoint that has it.
+async fn slow(server: &Server) -> Result<()> {
+    let reader = reader(server, "default");
+    let streams = [
+        reader.query_socket().await?,
+        reader.query_events().await?,
+        reader.document().await?,
+        reader.core().await?,
+        reader.core_socket().await?,
+        reader.stored_socket().await?,
+        reader.stored_lines().await?,
+    ];
+    let all = streams.map(|one| takes_its_time(one.tcp, one.what, 2 << 20));
+    futures::future::try_join_all(all).await.map(|_| ())
+}
+
+/// What passes, a bit more than is read; in a workspace where nobody else listens.
+async fn slow_live(server: &Server) -> Result<()> {
+    let workspace = "live";
+    make(&server.url(), workspace).await?;
+    put(&server.url(), workspace, "v").await?;
+    let reader = reader(server, workspace);
+    let streams = [reader.live_socket().await?, reader.live_lines().await?];
+    let feed = async {
+        let text = "x".repeat(20 << 10);
+        loop {
+            let line = format!("{}\n", frame("urn:live", &text));
+            import(server, workspace, line).await?;
+            tokio::time::sleep(Duration::from_millis(250)).await;
+        }
+    };
+    let all = streams.map(|one| takes_its_time(one.tcp, one.what, 256 << 10));
+    tokio::select! {
+        fed = feed => fed,
+        read = futures::future::try_join_all(all) => read.map(|_| ()),
+    }
+}
+
+async fn import(server: &Server, workspace: &str, lines: String) -> Result<()> {
+    let path = format!("api/v1/flow/default/import/triples?workspace={workspace}");
+    let sent = client()?
+        .post(format!("{}{path}", server.url()))
+        .body(lines);
+    let response = sent.send().await?;
+    let status = response.status();
+    let text = response.text().await?;
+    let told: Value = serde_json::from_str(&text).with_context(|| format!("{status}: {text}"))?;
+    ensure!(told.get("error").is_none(), "{told}");
+    Ok(())
 }
 
 /// A socket that waits, and answers no ping.
@@ -133,9 +164,9 @@ impl Silent {
     }
 }
 
-fn frame(subject: &str) -> Value {
+fn frame(subject: &str, literal: &str) -> Value {
     let iri = |text: &str| json!({"t": "i", "i": text});
-    let triple = json!({"s": iri(subject), "p": iri("urn:p"), "o": {"t": "l", "v": "v"}});
+    let triple = json!({"s": iri(subject), "p": iri("urn:p"), "o": {"t": "l", "v": literal}});
     json!({"metadata": {"id": "x", "collection": "default"}, "triples": [triple]})
 }
 
@@ -149,7 +180,7 @@ async fn silent(server: &Server) -> Result<()> {
         let (pings, texts) = socket.heard().await?;
         ensure!(pings >= 2 && texts.is_empty(), "{pings} pings, {texts:?}");
     }
-    let late = frame("urn:late").to_string();
+    let late = frame("urn:late", "v").to_string();
     import.0.write_all(&text_frame(late.as_bytes())).await?;
     let (end, mut confirmed, mut exported) = (Instant::now() + SOON, false, false);
     while !(confirmed && exported) {
@@ -166,8 +197,10 @@ async fn silent(server: &Server) -> Result<()> {
 
 async fn on(bus: Bus) -> Result<()> {
     let (server, _node) = up(bus).await?;
-    let all =
-        async { tokio::try_join!(slow_socket(&server), slow_events(&server), silent(&server)) };
+    // Before anybody looks on.
+    reader(&server, "default").keep_big(CHUNKS).await?;
+    reader(&server, "default").keep_triples(STORED).await?;
+    let all = async { tokio::try_join!(slow(&server), slow_live(&server), silent(&server)) };
     all.await.with_context(|| format!("{bus:?}"))?;
     let live = client()?.get(format!("{}health/live", server.url()));
     ensure!(live.send().await?.status().is_success());

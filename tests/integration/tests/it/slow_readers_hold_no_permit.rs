@@ -1,72 +1,116 @@
-//! Readers that take their results slowly keep nobody else from asking: neither another workspace nor their own.
+//! Readers that take their results slowly, or not at all, keep nobody else from asking: neither another workspace nor
+//! their own, whatever they read and however it comes to them.
 
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
-use futures::StreamExt;
-use serde_json::json;
-use tg_testkit::process::client;
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use tg_testkit::process::Server;
 
-use crate::world::{Bus, post, up};
+use crate::bulk_streams::{Reader, Stream};
+use crate::workspaces::{add, iam, patiently, start};
+use crate::world::{Bus, busy, post, up};
 
-async fn slow_readers(bus: Bus) -> Result<()> {
-    let (server, _node) = up(bus).await?;
-    let url = server.url();
-    let values = |name: &str| {
-        let rows: String = (0..300).map(|n| format!("{n} ")).collect();
-        format!("VALUES ?{name} {{ {rows} }}")
-    };
-    let (a, b, c) = (values("a"), values("b"), values("c"));
-    let endless = json!({
-        "workspace": "default", "limit": 0, "batch-size": 1_000, "streaming": true,
-        "query": format!("SELECT * {{ {a} {b} {c} }}"),
-    });
-    let mut readers = Vec::new();
-    for _ in 0..8 {
-        let response = client()?
-            .post(format!("{url}api/v1/flow/default/service/sparql"))
-            .header("Accept", "text/event-stream")
-            .header("X-Timeout", "600")
-            .json(&endless)
-            .send()
-            .await?;
-        // The first bytes, and then nothing.
-        let mut stream = response.bytes_stream();
-        let first = tokio::time::timeout(Duration::from_secs(20), stream.next()).await?;
-        assert!(first.is_some_and(|first| first.is_ok()));
-        readers.push(stream);
+/// Of each of the two ways to ask the graph: more than it works at at once.
+const QUERIES: usize = 4;
+/// Pieces of what no buffer on the way holds.
+const CHUNKS: usize = 6;
+/// Megabytes of triples.
+const STORED: usize = 16;
+/// All buffers on the way are full by then.
+const FULL: Duration = Duration::from_secs(3);
+/// Who is of another workspace is answered at once.
+const SOON: Duration = Duration::from_secs(2);
+/// Their own workspace computes for them first; it would wait for readers as slow as these for ten minutes.
+const BOUND: Duration = Duration::from_secs(60);
+
+fn reader(server: &Server) -> Reader<'_> {
+    Reader {
+        server,
+        key: "",
+        workspace: "default",
     }
-    // All buffers on the way fill up.
-    tokio::time::sleep(Duration::from_secs(3)).await;
-    workspace(&url, "other").await?;
-    let asked = Instant::now();
-    let ask = json!({"workspace": "other", "query": "ASK {}"});
-    let (status, answer) = post(&url, "api/v1/flow/default/service/sparql", ask).await?;
-    assert_eq!(status, 200, "{answer}");
-    assert!(
-        asked.elapsed() < Duration::from_secs(2),
-        "{:?}",
-        asked.elapsed()
-    );
-    drop(readers);
+}
+
+/// Readers of every kind that have begun, and read no more.
+async fn slow(server: &Server) -> Result<Vec<Stream>> {
+    let (reader, mut all) = (reader(server), Vec::new());
+    for _ in 0..QUERIES {
+        all.push(reader.query_events().await?);
+        all.push(reader.query_socket().await?);
+    }
+    all.push(reader.stored_lines().await?);
+    all.push(reader.stored_socket().await?);
+    all.push(reader.document().await?);
+    all.push(reader.core().await?);
+    all.push(reader.core_socket().await?);
+    Ok(all)
+}
+
+/// What they read.
+async fn fill(server: &Server) -> Result<()> {
+    reader(server).keep_big(CHUNKS).await?;
+    reader(server).keep_triples(STORED).await
+}
+
+/// Everybody is answered, in a workspace.
+async fn answered(url: &str, workspace: &str) -> Result<()> {
+    let flow = "api/v1/flow/default/service";
+    let content = json!({"operation": "get-document-content", "document-id": "urn:small"});
+    for (path, mut ask) in [
+        (format!("{flow}/sparql"), json!({"query": "ASK {}"})),
+        (
+            format!("{flow}/triples"),
+            json!({"p": {"t": "i", "i": "urn:q"}, "limit": 1}),
+        ),
+        ("api/v1/librarian".into(), content),
+        (
+            "api/v1/knowledge".into(),
+            json!({"operation": "list-kg-cores"}),
+        ),
+    ] {
+        ask["workspace"] = json!(workspace);
+        let asked = tokio::time::timeout(BOUND, post(url, &path, ask)).await;
+        let asked = asked.with_context(|| format!("{path} in {workspace} waits"))?;
+        let (status, told) = asked?;
+        ensure!(
+            status == 200 && told.get("error").is_none_or(Value::is_null),
+            "{path}: {told}"
+        );
+    }
     Ok(())
 }
 
-/// A workspace with a running default flow.
-async fn workspace(url: &str, name: &str) -> Result<()> {
-    let make = json!({"operation": "create-workspace", "workspace_record": {"id": name}});
-    let (status, answer) = post(url, "api/v1/iam", make).await?;
-    assert_eq!(status, 200, "{answer}");
-    let end = Instant::now() + Duration::from_secs(20);
-    loop {
-        let ask = json!({"workspace": name, "query": "ASK {}"});
-        let (status, answer) = post(url, "api/v1/flow/default/service/sparql", ask).await?;
-        if status == 200 {
-            return Ok(());
-        }
-        assert!(Instant::now() < end, "{answer}");
-        tokio::time::sleep(Duration::from_millis(100)).await;
+async fn slow_readers(bus: Bus) -> Result<()> {
+    let _busy = busy().await;
+    let (server, _node) = up(bus).await?;
+    let url = server.url();
+    fill(&server).await?;
+    iam(&url, "create-workspace", "other").await?;
+    start(&url, "other").await?;
+    for workspace in ["default", "other"] {
+        add(&url, workspace, "urn:small").await?;
+        ready(&url, workspace).await?;
     }
+    let readers = slow(&server).await?;
+    tokio::time::sleep(FULL).await;
+    let asked = Instant::now();
+    ready(&url, "other").await?;
+    ensure!(asked.elapsed() < SOON, "{:?}", asked.elapsed());
+    for workspace in ["default", "other"] {
+        answered(&url, workspace).await?;
+    }
+    // Another of the same kind begins as well.
+    let another = reader(&server).query_socket().await?;
+    drop((readers, another));
+    Ok(())
+}
+
+/// The flow answers.
+async fn ready(url: &str, workspace: &str) -> Result<()> {
+    let ask = json!({"workspace": workspace, "query": "ASK {}"});
+    let path = "api/v1/flow/default/service/sparql";
+    patiently(url, path, ask).await.map(|_| ())
 }
 
 #[tokio::test]

@@ -60,7 +60,7 @@ async fn bounds(bus: Bus) -> Result<()> {
     // More than one message carries, in pages and not as a whole.
     let comments = "x".repeat(1_000_000);
     let mut ids = Vec::new();
-    for at in 0..14 {
+    for at in 0..17 {
         let id = format!("urn:doc:{at:02}");
         let add = json!({"operation": "add-document", "content": "eA==",
             "document-metadata": {"id": id, "kind": "text/plain", "title": id, "comments": comments}});

@@ -4,6 +4,8 @@
 
 mod catalogue;
 mod download;
+#[cfg(test)]
+mod fuzz;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! What an ontology says of its elements, as triples of the default graph.
 
-use tg_provenance::vocabulary::{RDF_TYPE, RDFS_COMMENT, RDFS_LABEL};
+use tg_schemas::vocabulary::{rdf, rdfs};
 use tg_schemas::{Term, Triple};
 
 use super::element::{Kind, Label};
@@ -20,15 +20,15 @@ pub fn describe(ontologies: &Ontologies) -> Vec<Triple> {
             Kind::Relation => "ObjectProperty",
             Kind::Attribute => "DatatypeProperty",
         };
-        say(RDF_TYPE, Term::iri(format!("{OWL}{class}")));
+        say(rdf::TYPE, Term::iri(format!("{OWL}{class}")));
         if element.labels.is_empty() {
-            say(RDFS_LABEL, Term::literal(element.label()));
+            say(rdfs::LABEL, Term::literal(element.label()));
         }
         for label in &element.labels {
-            say(RDFS_LABEL, text(label));
+            say(rdfs::LABEL, text(label));
         }
         for comment in &element.comments {
-            say(RDFS_COMMENT, text(comment));
+            say(rdfs::COMMENT, text(comment));
         }
         let above = match element.kind {
             Kind::Class => "subClassOf",

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::element::{Element, Kind, Label, Ontology};
 use super::turtle::{OWL, RDF, RDFS, XSD};
+use tg_schemas::vocabulary::made;
 
 /// Reads an ontology. The error names the part that is wrong.
 pub(super) fn read(key: &str, map: &Map<String, Value>) -> Result<Ontology, String> {
@@ -12,10 +13,7 @@ pub(super) fn read(key: &str, map: &Map<String, Value>) -> Result<Ontology, Stri
         .and_then(|metadata| metadata.get("namespace").or(metadata.get("uri")))
         .and_then(Value::as_str)
         .filter(|iri| is_absolute(iri))
-        .map_or_else(
-            || format!("https://trustgraph.ai/ontology/{key}"),
-            str::to_owned,
-        );
+        .map_or_else(|| format!("{}{key}", made::ONTOLOGY), str::to_owned);
     let reader = Reader { key, map };
     let mut ontology = Ontology {
         iri,
@@ -86,7 +84,7 @@ impl Reader<'_> {
     }
 
     fn own(&self, id: &str) -> String {
-        format!("https://trustgraph.ai/ontology/{}#{id}", self.key)
+        format!("{}{}#{id}", made::ONTOLOGY, self.key)
     }
 
     /// The IRI behind an id of this ontology, a common prefix, or an IRI.

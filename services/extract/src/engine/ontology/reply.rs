@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use tg_provenance::vocabulary::RDF_TYPE;
 use tg_schemas::Term;
+use tg_schemas::vocabulary::rdf;
 
 use super::datatype;
 use super::element::Kind;
@@ -213,7 +213,7 @@ impl Check<'_> {
         let element = &self.ontologies.elements()[class];
         let entity = self.checked.found.named(name);
         let class_iri = Term::iri(element.iri.as_str());
-        self.checked.found.fact(&entity, RDF_TYPE, class_iri);
+        self.checked.found.fact(&entity, rdf::TYPE, class_iri);
         self.checked.used.insert(class);
         let thing = self.thing(name);
         thing.types.insert(class);

@@ -1,7 +1,7 @@
 //! Small ontologies made up here: reading, choosing, holding replies against them.
 
 use serde_json::json;
-use tg_provenance::vocabulary::RDF_TYPE;
+use tg_schemas::vocabulary::rdf;
 use tg_schemas::{Term, Triple};
 
 use super::*;
@@ -397,6 +397,6 @@ fn elements_are_described_with_ranges() {
     assert!(
         triples
             .iter()
-            .any(|triple| triple.p == Some(Term::iri(RDF_TYPE)))
+            .any(|triple| triple.p == Some(Term::iri(rdf::TYPE)))
     );
 }

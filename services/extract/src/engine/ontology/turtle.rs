@@ -6,11 +6,12 @@ use oxigraph::io::{RdfFormat, RdfParser};
 use oxigraph::model::{NamedOrBlankNode, Term};
 
 use super::element::{Element, Kind, Label, Ontology, local};
+use tg_schemas::vocabulary::{made, owl, rdf, rdfs, xsd};
 
-pub(super) const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
-pub(super) const RDF: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#";
-pub(super) const RDFS: &str = "http://www.w3.org/2000/01/rdf-schema#";
-pub(super) const OWL: &str = "http://www.w3.org/2002/07/owl#";
+pub(super) const XSD: &str = xsd::NAMESPACE;
+pub(super) const RDF: &str = rdf::NAMESPACE;
+pub(super) const RDFS: &str = rdfs::NAMESPACE;
+pub(super) const OWL: &str = owl::NAMESPACE;
 
 /// Most triples that are read.
 const MOST: usize = 400_000;
@@ -28,7 +29,7 @@ pub(super) fn read(key: &str, text: &str) -> Result<Ontology, String> {
         .find(|(subject, values)| is_a(values, &[&format!("{OWL}Ontology")]) && !is_blank(subject))
         .map(|(subject, _)| subject.clone());
     let mut ontology = Ontology {
-        iri: iri.unwrap_or_else(|| format!("https://trustgraph.ai/ontology/{key}")),
+        iri: iri.unwrap_or_else(|| format!("{}{key}", made::ONTOLOGY)),
         ..Ontology::default()
     };
     let mut taken = BTreeSet::new();

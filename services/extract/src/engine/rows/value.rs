@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime};
 use serde_json::Value;
-use tg_schemas::table::{Field, Kind, number, truth, whole};
+use tg_schemas::table::{Field, Kind, Misfit, Value as Typed};
 
 /// The value as it is kept. `Err` says what it should be.
 pub(super) fn read(field: &Field, value: &Value) -> Result<String, String> {
@@ -21,18 +21,19 @@ pub(super) fn read(field: &Field, value: &Value) -> Result<String, String> {
     }
     let same = |choice: &&String| choice.eq_ignore_ascii_case(&text);
     let chosen = field.choices.iter().find(same);
-    chosen
-        .cloned()
-        .ok_or_else(|| "is not one of the allowed values".to_owned())
+    chosen.cloned().ok_or_else(|| Misfit::Choice.to_string())
 }
 
 fn of_kind(kind: Kind, text: &str) -> Option<String> {
     let owned = |good: bool| good.then(|| text.to_owned());
     match kind {
         Kind::String => Some(text.to_owned()),
-        Kind::Integer => whole(text).map(|number| number.to_string()),
-        Kind::Float => owned(number(text).is_some()),
-        Kind::Boolean => truth(text).map(|truth| truth.to_string()),
+        Kind::Integer | Kind::Float | Kind::Boolean => match Typed::read(kind, text).ok()? {
+            Typed::Integer(number) => Some(number.to_string()),
+            Typed::Boolean(truth) => Some(truth.to_string()),
+            Typed::Float(_) => Some(text.to_owned()),
+            Typed::Null | Typed::Text(_) => None,
+        },
         Kind::Date => owned(NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok()),
         Kind::Time => {
             let forms = ["%H:%M", "%H:%M:%S%.f"];

@@ -241,7 +241,8 @@ impl RecordStore for SqliteFlows {
         let after = after.to_owned();
         self.db
             .read(move |conn| {
-                let sql = "SELECT DISTINCT workspace FROM put_aside WHERE workspace > ?1
+                let sql = "SELECT workspace FROM put_aside WHERE workspace > ?1
+                           UNION SELECT workspace FROM stop WHERE workspace > ?1
                            ORDER BY workspace LIMIT ?2";
                 let mut statement = conn.prepare_cached(sql)?;
                 let found = statement.query_map(params![after, most], |row| row.get(0))?;
@@ -254,8 +255,13 @@ impl RecordStore for SqliteFlows {
         let workspace = workspace.to_owned();
         self.db
             .write(move |tx| {
-                tx.prepare_cached("DELETE FROM put_aside WHERE workspace = ?1 AND since <= ?2")?
-                    .execute(params![workspace, deleted])?;
+                for sql in [
+                    "DELETE FROM put_aside WHERE workspace = ?1 AND since <= ?2",
+                    "DELETE FROM stop WHERE workspace = ?1 AND started <= ?2",
+                ] {
+                    tx.prepare_cached(sql)?
+                        .execute(params![workspace, deleted])?;
+                }
                 Ok(())
             })
             .await

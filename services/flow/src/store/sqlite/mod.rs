@@ -7,7 +7,7 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use tg_collections::KnownConfig;
-use tg_schemas::Error;
+use tg_schemas::{Error, WorkspaceKey};
 use tg_storage::rusqlite::{OptionalExtension, params};
 use tg_storage::{ConfigKnown, Database, Durability, StorageError};
 
@@ -76,6 +76,12 @@ CREATE INDEX put_aside_dead ON put_aside (workspace, id) WHERE reason = 'dead';
 -- Dead letters that were taken in not long ago, so that one that is delivered again is kept once.
 CREATE TABLE letter (id TEXT PRIMARY KEY, since INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX letter_since ON letter (since);
+", "
+-- Kept under the workspace with its generation, which the headers of a record say; where they do not, it is the first.
+UPDATE put_aside SET workspace = workspace || '#' || (headers ->> '$.generation')
+WHERE CASE WHEN json_valid(headers) THEN coalesce(headers ->> '$.generation', 0) ELSE 0 END > 0;
+DELETE FROM room;
+INSERT INTO room SELECT workspace, flow, reason = 'dead', count(*), sum(length(body)) FROM put_aside GROUP BY 1, 2, 3;
 "];
 
 /// The service's file.
@@ -147,14 +153,19 @@ impl StopStore for SqliteFlows {
 
     async fn begin_stop(
         &self,
-        workspace: &str,
+        workspace: &WorkspaceKey,
         flow: &str,
         epoch: u64,
         now: i64,
     ) -> Result<(Progress, bool), StorageError> {
-        let (workspace, flow, epoch) = (workspace.to_owned(), flow.to_owned(), epoch as i64);
+        let (name, workspace) = (workspace.name().to_owned(), workspace.to_string());
+        let (flow, epoch) = (flow.to_owned(), epoch as i64);
         self.db
             .write(move |tx| {
+                let older = "UPDATE OR REPLACE stop SET workspace = ?1
+                             WHERE workspace = ?2 AND flow = ?3 AND epoch = ?4";
+                tx.prepare_cached(older)?
+                    .execute(params![workspace, name, flow, epoch])?;
                 let sql = "SELECT phase, started, counts FROM stop
                            WHERE workspace = ?1 AND flow = ?2 AND epoch = ?3";
                 let known = tx

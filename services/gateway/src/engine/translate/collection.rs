@@ -24,6 +24,7 @@ impl Translate for Collection {
             tags: body.texts("tags")?,
             tag_filter: body.texts("tag_filter")?,
             limit: body.integer_or("limit", 0)?,
+            after: body.text("after")?,
         })
     }
 
@@ -39,6 +40,7 @@ impl Translate for Collection {
         Reply::new()
             .put_truthy("timestamp", part.timestamp)
             .put("collections", collections)
+            .put_truthy("next", part.next)
             .done()
     }
 }
@@ -66,6 +68,19 @@ mod tests {
             part::<Collection>(reply, "")["collections"][0],
             json!({"collection": "c", "name": "", "description": "", "tags": []})
         );
+    }
+
+    #[test]
+    fn pages_are_asked_for_and_told() {
+        let page = json!({"limit": 7, "after": "x"});
+        let page = question::<Collection>(page, "list-collections").unwrap();
+        assert_eq!((page.limit, page.after.as_str()), (7, "x"));
+        let reply = CollectionManagementResponse {
+            next: "y".into(),
+            ..CollectionManagementResponse::default()
+        };
+        let shown = part::<Collection>(reply, "list-collections");
+        assert_eq!(shown, json!({"collections": [], "next": "y"}));
     }
 
     #[test]

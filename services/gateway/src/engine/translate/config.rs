@@ -30,6 +30,8 @@ pub struct ConfigAnswer {
     directory: Option<Vec<String>>,
     config: Option<BTreeMap<String, BTreeMap<String, String>>>,
     error: Option<Error>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
 }
 
 impl Message for ConfigAnswer {
@@ -82,7 +84,8 @@ impl Translate for Config {
             keys,
             r#type: body.text("type")?,
             values,
-            page: None,
+            limit: body.integer_or("limit", 0)?,
+            after: body.text("after")?,
         })
     }
 
@@ -95,6 +98,7 @@ impl Translate for Config {
             .put("values", values)
             .put("directory", part.directory.unwrap_or_default())
             .put("config", json!(part.config.unwrap_or_default()))
+            .put_truthy("next", part.next.unwrap_or_default())
             .done()
     }
 }
@@ -123,6 +127,22 @@ mod tests {
             part::<Config>(ConfigAnswer::default(), "put"),
             json!({"version": 0, "values": [], "directory": [], "config": {}})
         );
+    }
+
+    #[test]
+    fn pages_are_asked_for_and_told() {
+        let page = json!({"type": "t", "limit": "7", "after": "x"});
+        let page = question::<Config>(page, "list").unwrap();
+        assert_eq!((page.limit, page.after.as_str()), (7, "x"));
+        let answer = ConfigAnswer {
+            next: Some("y".to_owned()),
+            ..ConfigAnswer::default()
+        };
+        assert_eq!(part::<Config>(answer, "list")["next"], "y");
+        let wrong = question::<Config>(json!({"limit": [1]}), "config").unwrap_err();
+        assert_eq!(wrong.message, "limit: must be a whole number");
+        let wrong = question::<Config>(json!({"after": 1}), "config").unwrap_err();
+        assert_eq!(wrong.message, "after: must be text");
     }
 
     #[test]

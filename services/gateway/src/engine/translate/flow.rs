@@ -18,6 +18,9 @@ const EXTRAS: &[&str] = &[
     "after",
 ];
 
+/// Operations whose `limit` and `after` are fields of the contract type.
+const LISTINGS: [&str; 2] = ["list-blueprints", "list-flows"];
+
 /// `FlowRequest` with the operator's keys beside the contract's fields, which foreign services ignore.
 /// They are in `parameters` too, as text: these operations have no parameters of their own.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -72,14 +75,22 @@ impl Translate for Flow {
     fn question(body: &Fields<'_>, about: &About) -> Result<FlowQuestion, Error> {
         let mut parameters = body.text_map("parameters")?;
         let mut extras = Body::new();
-        if about.operation != "start-flow" {
+        let listing = LISTINGS.contains(&about.operation.as_str());
+        let (limit, after) = match listing {
+            true => (body.integer_or("limit", 0)?, body.text("after")?),
+            false => Default::default(),
+        };
+        if about.operation != "start-flow" && !listing {
             for key in EXTRAS {
                 if let Some(value) = body.value(key) {
                     let text = value
                         .as_str()
                         .map_or_else(|| value.to_string(), str::to_owned);
                     parameters.insert((*key).to_owned(), text);
-                    extras.insert(key.replace('-', "_"), value.clone());
+                    // Of these two the contract type has fields, which are of one type only.
+                    if !matches!(*key, "limit" | "after") {
+                        extras.insert(key.replace('-', "_"), value.clone());
+                    }
                 }
             }
         }
@@ -91,6 +102,8 @@ impl Translate for Flow {
                 description: body.text("description")?,
                 flow_id: body.text("flow-id")?,
                 parameters,
+                limit,
+                after,
             },
             extras,
         })
@@ -106,6 +119,7 @@ impl Translate for Flow {
             .put("flow", response.flow)
             .put("description", response.description)
             .put("parameters", json!(response.parameters))
+            .put_truthy("next", response.next)
             .done();
         for (key, value) in part.extras.into_iter().chain(said) {
             if !value.is_null() {
@@ -168,6 +182,29 @@ mod tests {
             json!({"blueprint-names": [], "flow-ids": [], "blueprint-definition": "", "flow": "",
                    "description": "", "parameters": {}})
         );
+    }
+
+    #[test]
+    fn pages_of_names_are_fields_and_those_of_dead_letters_are_options() {
+        let ask = |operation: &str| {
+            let page = json!({"limit": 7, "after": "x"});
+            let asked = question::<Flow>(page, operation).unwrap();
+            serde_json::from_value::<FlowRequest>(json!(asked)).unwrap()
+        };
+        let names = ask("list-flows");
+        assert_eq!((names.limit, names.after.as_str()), (7, "x"));
+        assert!(names.parameters.is_empty());
+        let aside = ask("list-put-aside");
+        assert_eq!((aside.limit, aside.parameters["limit"].as_str()), (0, "7"));
+        let response = FlowResponse {
+            next: "y".into(),
+            ..FlowResponse::default()
+        };
+        let answer = FlowAnswer {
+            response,
+            extras: Body::new(),
+        };
+        assert_eq!(part::<Flow>(answer, "list-flows")["next"], "y");
     }
 
     #[test]

@@ -47,6 +47,8 @@ impl Translate for Iam {
             resource_json: body.text("resource_json")?,
             parameters_json: body.text("parameters_json")?,
             authorise_checks: body.text("authorise_checks")?,
+            limit: body.integer_or("limit", 0)?,
+            after: body.text("after")?,
         })
     }
 
@@ -86,6 +88,7 @@ impl Translate for Iam {
                 "effective_permissions_json",
                 part.effective_permissions_json,
             )
+            .put_truthy("next", part.next)
             .done()
     }
 }
@@ -216,6 +219,18 @@ mod tests {
             ..IamResponse::default()
         };
         assert_eq!(part::<Iam>(reply, "whoami")["user"]["workspace"], "acme");
+    }
+
+    #[test]
+    fn pages_are_asked_for_and_told() {
+        let page = json!({"limit": 7, "after": "x"});
+        let page = question::<Iam>(page, "list-users").unwrap();
+        assert_eq!((page.limit, page.after.as_str()), (7, "x"));
+        let reply = IamResponse {
+            next: "y".into(),
+            ..IamResponse::default()
+        };
+        assert_eq!(part::<Iam>(reply, "list-users")["next"], "y");
     }
 
     #[test]

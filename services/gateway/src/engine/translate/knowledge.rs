@@ -29,6 +29,8 @@ impl Translate for Knowledge {
             document_embeddings: payload(body, "document-embeddings", bulk::document_embeddings)?,
             library_metadata: payload(body, "library-metadata", library_metadata)?,
             library_blob: payload(body, "library-blob", library_blob)?,
+            limit: body.integer_or("limit", 0)?,
+            after: body.text("after")?,
         };
         match request.operation.as_str() {
             "put-kg-core" if carries_nothing(&request) => {
@@ -47,7 +49,7 @@ impl Translate for Knowledge {
     /// The first of ids, triples, graph-embeddings, document-embeddings, library-metadata, library-blob,
     /// eos; an empty object for a plain confirmation.
     fn part(part: Self::Answer, _about: &About) -> Body {
-        let reply = Reply::new();
+        let reply = Reply::new().put_truthy("next", part.next);
         let payload = None
             .or_else(|| part.ids.map(|ids| ("ids", json!(ids))))
             .or_else(|| Some(("triples", Value::Object(show_triples(&part.triples?)))))
@@ -243,6 +245,16 @@ mod tests {
             ..Default::default()
         };
         assert_eq!(part::<Knowledge>(ids, ""), json!({"ids": []}));
+        let page = KnowledgeResponse {
+            ids: Some(vec!["a".to_owned()]),
+            next: "y".to_owned(),
+            ..Default::default()
+        };
+        let page = part::<Knowledge>(page, "list-kg-cores");
+        assert_eq!(page, json!({"ids": ["a"], "next": "y"}));
+        let asked = json!({"operation": "list-de-cores", "limit": 7, "after": "x"});
+        let asked = ask(asked).unwrap();
+        assert_eq!((asked.limit, asked.after.as_str()), (7, "x"));
         let blob = |total| KnowledgeResponse {
             library_blob: Some(LibraryBlob {
                 id: "d".into(),

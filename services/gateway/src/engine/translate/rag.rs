@@ -210,7 +210,7 @@ mod tests {
         let explain = GraphRagResponse {
             message_type: "explain".into(),
             explain_id: Some("urn:x".into()),
-            explain_graph: Some("urn:graph:retrieval".into()),
+            explain_graph: Some(tg_schemas::vocabulary::RETRIEVAL_GRAPH.into()),
             explain_triples: vec![Triple::new(
                 Term::iri("urn:a"),
                 Term::iri("urn:b"),

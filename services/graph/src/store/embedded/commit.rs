@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures::executor::block_on;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use crate::error::GraphError;
 use crate::store::embedded::batch::{self, Batch, Op, ROW_QUADS, Run};
@@ -20,20 +20,35 @@ use crate::store::embedded::shared::Shared;
 use crate::store::embedded::tally::Tally;
 use tg_collections::CollectionKey;
 
-/// Changes that share a commit.
-const GROUP: usize = 128;
-
 struct Write {
     key: CollectionKey,
     batch: Batch,
     done: Done<bool>,
 }
 
-/// The thread's body; ends with the last handle of the engine.
-pub(crate) fn run(shared: &Arc<Shared>, mut gone: Ended, mut changes: mpsc::Receiver<Change>) {
-    let mut group = Vec::with_capacity(GROUP);
-    let mut tally = Tally::default();
-    while changes.blocking_recv_many(&mut group, GROUP) > 0 {
+/// What the commit thread knows between two groups.
+pub(crate) struct Commits {
+    shared: Arc<Shared>,
+    gone: Ended,
+    tally: Tally,
+}
+
+impl Commits {
+    pub(crate) fn new(shared: Arc<Shared>, gone: Ended) -> Self {
+        Self {
+            shared,
+            gone,
+            tally: Tally::default(),
+        }
+    }
+
+    /// Makes the changes of a group.
+    pub(crate) fn group(&mut self, group: &mut Vec<Change>) {
+        let Self {
+            shared,
+            gone,
+            tally,
+        } = self;
         let mut writes = Vec::with_capacity(group.len());
         for change in group.drain(..) {
             match change {
@@ -53,20 +68,20 @@ pub(crate) fn run(shared: &Arc<Shared>, mut gone: Ended, mut changes: mpsc::Rece
                     kind,
                     done,
                 } => {
-                    commit(shared, &mut tally, std::mem::take(&mut writes));
+                    commit(shared, tally, std::mem::take(&mut writes));
                     let _ = done.send(match gone.refuses(&key, kind) {
                         true => Ok(Some(0)),
-                        false => take_back(shared, &mut tally, key, &wanted),
+                        false => take_back(shared, tally, key, &wanted),
                     });
                 }
                 Change::End { end, done } => {
-                    commit(shared, &mut tally, std::mem::take(&mut writes));
-                    let _ = done.send(ended::end(shared, &mut gone, end));
-                    tally = Tally::default();
+                    commit(shared, tally, std::mem::take(&mut writes));
+                    let _ = done.send(ended::end(shared, gone, end));
+                    *tally = Tally::default();
                 }
             }
         }
-        commit(shared, &mut tally, writes);
+        commit(shared, tally, writes);
     }
 }
 

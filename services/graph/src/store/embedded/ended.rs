@@ -12,7 +12,7 @@ use crate::store::embedded::change::{Change, End};
 use crate::store::embedded::entry::Entry;
 use crate::store::embedded::handle::EmbeddedGraph;
 use crate::store::embedded::journal;
-use crate::store::embedded::shared::Shared;
+use crate::store::embedded::shared::{CHORES, Shared};
 use tg_collections::{CollectionKey, WriteKind};
 
 /// Journal rows given back in one transaction.
@@ -96,6 +96,7 @@ pub(crate) fn purge(shared: Arc<Shared>, gone: Vec<Arc<Entry>>) {
     };
     let started = std::thread::Builder::new()
         .name("graph-purge".to_owned())
+        .stack_size(CHORES)
         .spawn(work);
     if let Err(error) = started {
         tracing::warn!(%error, "space of the graph journal was not given back");

@@ -1,11 +1,10 @@
 //! The handle of the engine: the way to its datasets and to its commit thread.
 
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use tg_collections::CollectionKey;
-use tg_storage::Durability;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tg_storage::{Durability, GroupCommitter};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::change::Change;
 use super::dataset::Dataset;
@@ -19,36 +18,16 @@ use crate::options::Limits;
 #[derive(Clone)]
 pub struct EmbeddedGraph {
     pub(crate) shared: Arc<Shared>,
-    committer: Arc<Committer>,
-}
-
-/// The way to the commit thread. The last handle lets it finish what waits, and waits for it.
-struct Committer {
-    changes: Option<mpsc::Sender<Change>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Drop for Committer {
-    fn drop(&mut self) {
-        self.changes = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
+    committer: Arc<GroupCommitter<Change>>,
 }
 
 impl EmbeddedGraph {
-    /// Over threads that were started: `thread` makes the changes that come to `changes`.
-    pub(super) fn over(
-        shared: Arc<Shared>,
-        changes: mpsc::Sender<Change>,
-        thread: JoinHandle<()>,
-    ) -> Self {
-        let committer = Arc::new(Committer {
-            changes: Some(changes),
-            thread: Some(thread),
-        });
-        Self { shared, committer }
+    /// Over a commit thread that was started.
+    pub(super) fn over(shared: Arc<Shared>, committer: GroupCommitter<Change>) -> Self {
+        Self {
+            shared,
+            committer: Arc::new(committer),
+        }
     }
 
     /// How hard a commit is.
@@ -108,8 +87,7 @@ impl EmbeddedGraph {
         change: Change,
         result: oneshot::Receiver<Result<T, GraphError>>,
     ) -> Result<T, GraphError> {
-        let changes = self.committer.changes.as_ref().ok_or(GraphError::Closed)?;
-        let sent = changes.send(change).await;
+        let sent = self.committer.push(change).await;
         sent.map_err(|_| GraphError::Closed)?;
         result.await.map_err(|_| GraphError::Closed)?
     }

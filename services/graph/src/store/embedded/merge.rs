@@ -11,7 +11,7 @@ use crate::error::GraphError;
 use crate::store::embedded::batch::{self, ROW_QUADS};
 use crate::store::embedded::entry::{Entry, Weight};
 use crate::store::embedded::journal::{self, Snapshot};
-use crate::store::embedded::shared::Shared;
+use crate::store::embedded::shared::{CHORES, Shared};
 use tg_collections::CollectionKey;
 
 /// Starts a merge unless one is running; the next change asks again.
@@ -31,6 +31,7 @@ pub(crate) fn start(shared: Arc<Shared>, key: CollectionKey, entry: Arc<Entry>) 
     };
     let started = std::thread::Builder::new()
         .name("graph-merge".to_owned())
+        .stack_size(CHORES)
         .spawn(work);
     if let Err(error) = started {
         tracing::warn!(%error, "a graph journal could not be merged");

@@ -31,11 +31,12 @@ use std::sync::Arc;
 
 use oxigraph::model::Quad;
 use tg_collections::{CollectionKey, WriteKind};
-use tg_storage::{Database, Durability, StorageError};
-use tokio::sync::{mpsc, oneshot};
+use tg_storage::{Database, Durability, GroupBounds, GroupCommitter};
+use tokio::sync::oneshot;
 
 use self::batch::Batch;
 use self::change::Change;
+use self::commit::Commits;
 use self::ended::Ended;
 pub use self::handle::EmbeddedGraph;
 use self::scan::Scan;
@@ -45,14 +46,17 @@ use crate::engine::pattern::Pattern;
 use crate::error::GraphError;
 use crate::options::Limits;
 
-/// Changes that may wait for the commit thread.
-const QUEUE: usize = 256;
+/// Changes that may wait for the commit thread, and those that share a commit: each may hold thousands of quads.
+const CHANGES: GroupBounds = GroupBounds {
+    queue: 256,
+    group: 128,
+};
 
 impl EmbeddedGraph {
     /// Opens the journal; loads nothing.
     ///
     /// # Errors
-    /// [`StorageError::InUse`] while another process owns it; otherwise what is wrong with the file.
+    /// [`tg_storage::StorageError::InUse`] while another process owns it; otherwise what is wrong with the file.
     pub fn open(path: &Path, durability: Durability, limits: Limits) -> Result<Self, GraphError> {
         let journal = Database::open(path, journal::MIGRATIONS, durability)?;
         Self::start(journal, limits)
@@ -68,16 +72,13 @@ impl EmbeddedGraph {
 
     fn start(journal: Database, limits: Limits) -> Result<Self, GraphError> {
         let shared = Arc::new(Shared::new(journal, limits));
-        let (changes, queue) = mpsc::channel(QUEUE);
-        let for_thread = shared.clone();
-        let gone = Ended::read(&shared)?;
-        let thread = std::thread::Builder::new()
-            .name("graph-commit".to_owned())
-            .spawn(move || commit::run(&for_thread, gone, queue))
-            .map_err(|error| StorageError::from_io(&error))?;
+        let mut commits = Commits::new(shared.clone(), Ended::read(&shared)?);
+        let committer = GroupCommitter::start("graph-commit", CHANGES, move |group| {
+            commits.group(group);
+        })?;
         // What an earlier process did not get to.
         ended::purge(shared.clone(), Vec::new());
-        Ok(Self::over(shared, changes, thread))
+        Ok(Self::over(shared, committer))
     }
 
     /// Makes a change durable and visible, in this order; on an error neither. Changes that wait together

@@ -16,6 +16,7 @@ use crate::store::embedded::change::{Change, Wanted};
 use crate::store::embedded::dataset::Dataset;
 use crate::store::embedded::handle::EmbeddedGraph;
 use tg_collections::{CollectionKey, WriteKind};
+use tg_schemas::vocabulary::{self, DUBLIN_CORE, SOURCE_GRAPH, owl, prov, schema, skos, tg};
 
 /// Chunks taken back in one change: others may write between two of them.
 const AT_ONCE: usize = 16;
@@ -24,24 +25,22 @@ const QUADS_AT_ONCE: usize = 10_000;
 /// Loads of a dataset that was let go of meanwhile.
 const TRIES: usize = 5;
 
-const SOURCE_GRAPH: NamedNodeRef<'_> = NamedNodeRef::new_unchecked("urn:graph:source");
-const CONTAINS: NamedNodeRef<'_> = NamedNodeRef::new_unchecked("https://trustgraph.ai/ns/contains");
-const SUBGRAPH: NamedNodeRef<'_> = NamedNodeRef::new_unchecked("https://trustgraph.ai/ns/Subgraph");
-const DERIVED: NamedNodeRef<'_> =
-    NamedNodeRef::new_unchecked("http://www.w3.org/ns/prov#wasDerivedFrom");
-const GENERATED: NamedNodeRef<'_> =
-    NamedNodeRef::new_unchecked("http://www.w3.org/ns/prov#wasGeneratedBy");
+const SOURCE: NamedNodeRef<'_> = NamedNodeRef::new_unchecked(SOURCE_GRAPH);
+const CONTAINS: NamedNodeRef<'_> = NamedNodeRef::new_unchecked(tg::CONTAINS);
+const SUBGRAPH: NamedNodeRef<'_> = NamedNodeRef::new_unchecked(tg::SUBGRAPH);
+const DERIVED: NamedNodeRef<'_> = NamedNodeRef::new_unchecked(prov::WAS_DERIVED_FROM);
+const GENERATED: NamedNodeRef<'_> = NamedNodeRef::new_unchecked(prov::WAS_GENERATED_BY);
 
 /// Namespaces whose terms keep their labels: they are vocabulary, not knowledge.
 const VOCABULARY: [&str; 8] = [
-    "https://trustgraph.ai/ns/",
-    "http://www.w3.org/ns/prov#",
-    "http://purl.org/dc/",
-    "https://schema.org/",
-    "http://www.w3.org/2004/02/skos/core#",
-    "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
-    "http://www.w3.org/2000/01/rdf-schema#",
-    "http://www.w3.org/2002/07/owl#",
+    tg::NAMESPACE,
+    prov::NAMESPACE,
+    DUBLIN_CORE,
+    schema::NAMESPACE,
+    skos::NAMESPACE,
+    vocabulary::rdf::NAMESPACE,
+    vocabulary::rdfs::NAMESPACE,
+    owl::NAMESPACE,
 ];
 
 impl EmbeddedGraph {
@@ -151,7 +150,7 @@ struct Plan<'a> {
 }
 
 fn source() -> Option<GraphName> {
-    Some(SOURCE_GRAPH.into_owned().into())
+    Some(SOURCE.into_owned().into())
 }
 
 fn exactly(quad: &Quad) -> Pattern {

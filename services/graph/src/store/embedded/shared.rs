@@ -16,6 +16,9 @@ use crate::engine::quota::Usage;
 use crate::error::GraphError;
 use crate::options::Limits;
 
+/// Stack of the threads that merge and purge, in bytes: the process may say another default.
+pub(crate) const CHORES: usize = 2 << 20;
+
 /// See the module.
 pub(crate) struct Shared {
     pub(crate) journal: Database,

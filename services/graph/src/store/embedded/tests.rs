@@ -9,6 +9,7 @@ use oxigraph::model::Quad;
 use proptest::prelude::*;
 use tempfile::{TempDir, tempdir};
 use tg_schemas::{Term, Triple};
+use tg_storage::StorageError;
 
 use crate::engine::convert;
 use crate::engine::pattern::Asked;

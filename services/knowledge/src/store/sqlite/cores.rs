@@ -8,6 +8,7 @@ use super::file::SqliteCores;
 use super::loads;
 use crate::engine::key::{CoreKey, Kind};
 use crate::engine::piece::{Part, Piece};
+use crate::engine::quota::{Quota, Usage};
 use crate::store::{CoreStore, Stored};
 
 /// Bytes of pieces read at once, unless the first has more.
@@ -17,13 +18,21 @@ const PURGED: i64 = 64;
 
 #[async_trait]
 impl CoreStore for SqliteCores {
-    async fn list(&self, workspace: &str, kind: Kind) -> Result<Vec<String>, StorageError> {
-        let workspace = workspace.to_owned();
-        let sql = "SELECT name FROM core WHERE workspace = ?1 AND kind = ?2 ORDER BY name";
+    async fn list(
+        &self,
+        workspace: &str,
+        kind: Kind,
+        after: &str,
+        most: u32,
+    ) -> Result<Vec<String>, StorageError> {
+        let (workspace, after) = (workspace.to_owned(), after.to_owned());
+        let sql = "SELECT name FROM core WHERE workspace = ?1 AND kind = ?2 AND name > ?3
+                   ORDER BY name LIMIT ?4";
         self.db
             .read(move |conn| {
                 let mut rows = conn.prepare_cached(sql)?;
-                let names = rows.query_map(params![workspace, kind.code()], |row| row.get(0))?;
+                let of = params![workspace, kind.code(), after, most];
+                let names = rows.query_map(of, |row| row.get(0))?;
                 Ok(names.collect::<Result<_, _>>()?)
             })
             .await
@@ -40,10 +49,11 @@ impl CoreStore for SqliteCores {
         pieces: Vec<Piece>,
         run: Option<String>,
     ) -> Result<usize, StorageError> {
-        let pieces: Vec<([u8; 32], Piece)> = pieces
+        let pieces: Vec<Digested> = pieces
             .into_iter()
             .map(|piece| (piece.digest(), piece))
             .collect();
+        let quota = self.quota;
         self.db
             .write(move |tx| {
                 if let Some(run) = &run
@@ -51,13 +61,14 @@ impl CoreStore for SqliteCores {
                 {
                     return Ok(0);
                 }
+                check(tx, quota, &key, &pieces)?;
                 let core = find_or_make(tx, &key)?;
                 let sql = "INSERT INTO piece (core, part, digest, model, items, body)
                            VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (core, digest) DO NOTHING";
                 let mut insert = tx.prepare_cached(sql)?;
-                let mut count = 0;
+                let (mut count, mut bytes) = (0, 0);
                 for (digest, piece) in &pieces {
-                    count += insert.execute(params![
+                    let new = insert.execute(params![
                         core,
                         piece.part.code(),
                         &digest[..],
@@ -65,7 +76,11 @@ impl CoreStore for SqliteCores {
                         piece.items as i64,
                         piece.body
                     ])?;
+                    count += new;
+                    bytes += new * piece.body.len();
                 }
+                tx.prepare_cached("UPDATE core SET bytes = bytes + ?2 WHERE id = ?1")?
+                    .execute(params![core, bytes as i64])?;
                 Ok(count)
             })
             .await
@@ -181,6 +196,45 @@ fn find_or_make(tx: &Transaction<'_>, key: &CoreKey) -> Result<i64, StorageError
     Ok(tx.last_insert_rowid())
 }
 
+/// A piece under its digest.
+type Digested = ([u8; 32], Piece);
+
+/// Refuses pieces that the workspace has no room for. What is there already needs none; it is looked for only where room
+/// is short.
+fn check(
+    tx: &Transaction<'_>,
+    quota: Quota,
+    key: &CoreKey,
+    pieces: &[Digested],
+) -> Result<(), StorageError> {
+    let sql = "SELECT count(*), coalesce(sum(bytes), 0) FROM core WHERE workspace = ?1";
+    let held = tx.prepare_cached(sql)?.query_row([&key.workspace], |row| {
+        Ok(Usage {
+            cores: row.get::<_, i64>(0)?.unsigned_abs(),
+            bytes: row.get::<_, i64>(1)?.unsigned_abs(),
+        })
+    })?;
+    let core = find(tx, key)?;
+    let bytes = |piece: &Piece| piece.body.len() as u64;
+    let mut more = Usage {
+        cores: u64::from(core.is_none()),
+        bytes: pieces.iter().map(|(_, piece)| bytes(piece)).sum(),
+    };
+    if quota.check(held, more).is_ok() {
+        return Ok(());
+    }
+    if let Some(core) = core {
+        let sql = "SELECT EXISTS (SELECT 1 FROM piece WHERE core = ?1 AND digest = ?2)";
+        let mut there = tx.prepare_cached(sql)?;
+        for (digest, piece) in pieces {
+            if there.query_row(params![core, &digest[..]], |row| row.get(0))? {
+                more.bytes -= bytes(piece);
+            }
+        }
+    }
+    quota.check(held, more).map_err(StorageError::Refused)
+}
+
 fn drop_core(tx: &Transaction<'_>, core: i64) -> Result<(), StorageError> {
     tx.prepare_cached("DELETE FROM core WHERE id = ?1")?
         .execute([core])?;
@@ -203,7 +257,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_pieces_of_a_deleted_core_are_purged() {
-        let cores = SqliteCores::in_memory().unwrap();
+        let cores = SqliteCores::in_memory(Quota::default()).unwrap();
         let core = CoreKey::new("w", Kind::Graph, "urn:doc", "id").unwrap();
         for number in 0..100 {
             let piece = Piece {

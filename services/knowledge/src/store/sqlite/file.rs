@@ -4,7 +4,10 @@ use std::path::Path;
 
 use tg_storage::{Database, Durability, StorageError};
 
-const MIGRATIONS: &[&str] = &["
+use crate::engine::quota::Quota;
+
+const MIGRATIONS: &[&str] = &[
+    "
 CREATE TABLE core (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     workspace TEXT NOT NULL,
@@ -45,11 +48,18 @@ CREATE TABLE pending (
     PRIMARY KEY (workspace, document)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX pending_at ON pending (at);
-"];
+",
+    "
+ALTER TABLE core ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+UPDATE core SET bytes = (SELECT coalesce(sum(length(body)), 0) FROM piece WHERE core = core.id);
+",
+];
 
 /// The open file.
 pub(crate) struct SqliteCores {
     pub(super) db: Database,
+    /// What a workspace may keep.
+    pub(super) quota: Quota,
 }
 
 impl SqliteCores {
@@ -57,16 +67,20 @@ impl SqliteCores {
     ///
     /// # Errors
     /// [`StorageError::InUse`] while another process has it; otherwise what is wrong with the file.
-    pub(crate) fn open(path: &Path, durability: Durability) -> Result<Self, StorageError> {
+    pub(crate) fn open(
+        path: &Path,
+        durability: Durability,
+        quota: Quota,
+    ) -> Result<Self, StorageError> {
         let db = Database::open(path, MIGRATIONS, durability)?;
-        Ok(Self { db })
+        Ok(Self { db, quota })
     }
 
     /// A file that exists only in memory.
     #[cfg(test)]
-    pub(crate) fn in_memory() -> Result<Self, StorageError> {
+    pub(crate) fn in_memory(quota: Quota) -> Result<Self, StorageError> {
         let db = Database::in_memory(MIGRATIONS)?;
-        Ok(Self { db })
+        Ok(Self { db, quota })
     }
 
     /// The file below.
@@ -85,5 +99,40 @@ impl SqliteCores {
                 Ok(rows.collect::<Result<_, _>>()?)
             })
             .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::key::{CoreKey, Kind};
+    use crate::engine::piece::of_triples;
+    use crate::store::CoreStore;
+
+    #[tokio::test]
+    async fn what_the_release_before_kept_counts() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("knowledge.sqlite");
+        let old = Database::open(&file, &MIGRATIONS[..1], Durability::Process).unwrap();
+        old.write(|tx| {
+            Ok(tx.execute_batch(
+                "INSERT INTO core (workspace, name, kind) VALUES ('w', 'urn:old', 1);
+                 INSERT INTO piece (core, part, digest, model, items, body)
+                 VALUES (1, 1, x'01', '', 1, zeroblob(1000));",
+            )?)
+        })
+        .await
+        .unwrap();
+        drop(old);
+        let quota = Quota {
+            bytes: 1_010,
+            ..Quota::default()
+        };
+        let cores = SqliteCores::open(&file, Durability::Process, quota).unwrap();
+        let key = CoreKey::new("w", Kind::Graph, "urn:new", "id").unwrap();
+        let iri = tg_schemas::Term::iri;
+        let triple = tg_schemas::Triple::new(iri("urn:a"), iri("urn:p"), iri("urn:b"));
+        let pieces = of_triples(&[triple]).unwrap();
+        assert!(cores.keep(key, pieces, None).await.is_err());
     }
 }

@@ -7,9 +7,9 @@ use tokio::sync::oneshot;
 
 use super::base64::decode;
 use super::{Call, number};
-use crate::engine::page::Asked;
 use crate::engine::upload::{Session, Wanted};
 use crate::library::Standing;
+use tg_schemas::paging::Asked;
 
 impl Call<'_> {
     pub(super) async fn upload(&self, ask: LibrarianRequest) -> Result<LibrarianResponse, Error> {
@@ -55,7 +55,7 @@ impl Call<'_> {
                 },
             },
             _ => {
-                let asked = Asked::read(ask.limit, &ask.after)?;
+                let asked = Asked::read(&ask.operation, ask.limit, &ask.after)?;
                 let page = library.list_uploads(asker, asked).await?;
                 LibrarianResponse {
                     upload_sessions: page.entries,

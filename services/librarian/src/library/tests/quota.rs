@@ -86,7 +86,7 @@ async fn listings_come_in_pages() {
     }
     let (mut found, mut after) = (Vec::new(), String::new());
     loop {
-        let asked = Asked::read(2, &after).unwrap();
+        let asked = Asked::read("list-documents", 2, &after).unwrap();
         let page = library.list(&me, Listed::default(), asked).await.unwrap();
         assert!(page.entries.len() <= 2);
         found.extend(page.entries.into_iter().map(|one| one.id));

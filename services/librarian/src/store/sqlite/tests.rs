@@ -211,7 +211,7 @@ async fn runs_of_one_document_and_collection_wait_for_each_other() {
         run::set_state(tx, first.number, State::Failed, "")?;
         assert!(!run::has_to_wait(tx, &second)?);
         assert_ne!(first.thread, second.thread);
-        assert!(tg_runs::RunId::parse(&first.thread).is_some());
+        assert!(tg_runs::JobId::parse(&first.thread).is_some());
         Ok(())
     })
     .await;

@@ -1,5 +1,8 @@
 //! Answering from running text: the sentences that share most with the question.
 
+use std::collections::HashMap;
+
+use super::question::bounded;
 use super::words;
 
 const MOST: usize = 3;
@@ -27,7 +30,7 @@ pub(super) fn answer(prompt: &str) -> String {
                 .filter(|(at, sentence)| *at != asked && !sentence.ends_with(['?', ':']))
                 .map(|(_, sentence)| *sentence)
                 .collect();
-            best(&text, &words::content(sentences[asked]))
+            best(&text, &words::content(bounded(sentences[asked])))
         }
         None => central(&sentences),
     };
@@ -69,14 +72,14 @@ pub(super) fn best<'a>(sentences: &[&'a str], asked: &[String]) -> Vec<&'a str> 
 /// The sentences that hold the words the text repeats most.
 fn central<'a>(sentences: &[&'a str]) -> Vec<&'a str> {
     let split: Vec<Vec<String>> = sentences.iter().map(|text| words::content(text)).collect();
-    let all: Vec<&String> = split.iter().flatten().collect();
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    for word in split.iter().flatten() {
+        *counts.entry(word).or_default() += 1;
+    }
     let scores: Vec<f64> = split
         .iter()
         .map(|own| {
-            let often: usize = own
-                .iter()
-                .map(|word| all.iter().filter(|other| **other == word).count())
-                .sum();
+            let often: usize = own.iter().map(|word| counts[word.as_str()]).sum();
             often as f64 / own.len().max(4) as f64
         })
         .collect();

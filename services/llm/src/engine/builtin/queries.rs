@@ -5,18 +5,27 @@ use super::question::Question;
 use super::react::Step;
 use super::tools::SPARQL;
 use super::words;
+use tg_schemas::vocabulary::{foaf, rdfs, schema, schema_http, skos};
 
 /// Most words of a question that a search looks for.
 const SEARCHED: usize = 4;
 
 /// Predicates that name things, as a path of alternatives.
-const NAMING: &str = "<http://www.w3.org/2000/01/rdf-schema#label>|\
-<http://www.w3.org/2004/02/skos/core#prefLabel>|<http://xmlns.com/foaf/0.1/name>|\
-<https://schema.org/name>|<http://schema.org/name>";
+fn naming() -> String {
+    let names = [
+        rdfs::LABEL,
+        skos::PREF_LABEL,
+        foaf::NAME,
+        schema::NAME,
+        schema_http::NAME,
+    ];
+    names.map(|name| format!("<{name}>")).join("|")
+}
 
 /// Lists or counts the things of a kind, by the kind's label or the end of its IRI; only those directly
 /// linked with a named thing, if there is one.
 pub(super) fn by_class(class: &str, near: Option<&str>, count: bool) -> Step {
+    let naming = naming();
     let name = literal(class);
     let local: String = name.chars().filter(|c| c.is_alphanumeric()).collect();
     let (head, tail) = if count {
@@ -27,13 +36,13 @@ pub(super) fn by_class(class: &str, near: Option<&str>, count: bool) -> Step {
     let linked = near.map_or(String::new(), |near| {
         let near = literal(&near.to_lowercase());
         format!(
-            "{{ ?item ?link ?near }} UNION {{ ?near ?link ?item }} ?near {NAMING} ?nearName \
+            "{{ ?item ?link ?near }} UNION {{ ?near ?link ?item }} ?near {naming} ?nearName \
              FILTER (LCASE(STR(?nearName)) = \"{near}\") "
         )
     });
     let query = format!(
-        "SELECT {head} WHERE {{ {linked}?item a ?class . OPTIONAL {{ ?class {NAMING} ?name }} \
-         OPTIONAL {{ ?item {NAMING} ?label }} FILTER (LCASE(STR(?name)) = \"{name}\" || \
+        "SELECT {head} WHERE {{ {linked}?item a ?class . OPTIONAL {{ ?class {naming} ?name }} \
+         OPTIONAL {{ ?item {naming} ?label }} FILTER (LCASE(STR(?name)) = \"{name}\" || \
          REGEX(REPLACE(STR(?class), \"[-_]\", \"\"), \"[/#:]{local}$\", \"i\")) }}{tail}"
     );
     let thought = format!("This is about things of the kind {class}; I query for them.");
@@ -56,10 +65,11 @@ pub(super) fn by_words(question: &Question<'_>) -> Step {
             format!("CONTAINS(LCASE(STR(?object)), \"{stem}\")")
         })
         .collect();
+    let naming = naming();
     let query = format!(
         "SELECT (COALESCE(?name, ?thing) AS ?subject) ?predicate ?object WHERE {{ \
          ?thing ?predicate ?object . FILTER (isLiteral(?object) && ({})) \
-         OPTIONAL {{ ?thing {NAMING} ?name }} }} LIMIT 60",
+         OPTIONAL {{ ?thing {naming} ?name }} }} LIMIT 60",
         filters.join(" || ")
     );
     let thought = "I search the texts of the graph for the words of the question.".to_owned();

@@ -34,9 +34,22 @@ const INSIDE: &[&str] = &[
     "of", "the", "de", "la", "le", "du", "von", "van", "and", "&", "der", "di", "da",
 ];
 
+/// Bytes of a question that are read: each of its words is looked for in every sentence.
+const READ: usize = 4 << 10;
+
+/// As much of a question as is read.
+pub(super) fn bounded(text: &str) -> &str {
+    let mut end = text.len().min(READ);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
 impl<'a> Question<'a> {
     /// Takes a question apart.
     pub(super) fn read(text: &'a str) -> Self {
+        let text = bounded(text);
         let mut names = quoted(text);
         add(&mut names, capitalised(text));
         if names.is_empty() {

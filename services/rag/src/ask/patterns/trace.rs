@@ -3,15 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tg_schemas::msg::{SourceDocument, SourcesRequest, SourcesResponse, TracedSource};
+use tg_schemas::vocabulary::{SOURCE_GRAPH, dc, prov, rdfs, tg};
 use tg_schemas::{Error, Term, Triple};
 
-use super::{AT_ONCE, Ask, LABEL, Patterns};
+use super::{AT_ONCE, Ask, Patterns};
 use crate::ask::few_or_fault;
-
-const DERIVED: &str = "http://www.w3.org/ns/prov#wasDerivedFrom";
-const CONTAINS: &str = "https://trustgraph.ai/ns/contains";
-const TITLE: &str = "http://purl.org/dc/elements/1.1/title";
-const SOURCE_GRAPH: &str = "urn:graph:source";
 
 /// Levels above a fact, and parents of one of them.
 const LEVELS: usize = 6;
@@ -60,7 +56,7 @@ impl Patterns {
         plain.g = None;
         let ask = Ask {
             collection,
-            p: Some(Term::iri(CONTAINS)),
+            p: Some(Term::iri(tg::CONTAINS)),
             o: Some(Term::Quoted(Box::new(plain))),
             g: Some(SOURCE_GRAPH.to_owned()),
             limit: 1,
@@ -73,7 +69,7 @@ impl Patterns {
         let ask = Ask {
             collection,
             s: Some(Term::iri(node)),
-            p: Some(Term::iri(DERIVED)),
+            p: Some(Term::iri(prov::WAS_DERIVED_FROM)),
             g: Some(SOURCE_GRAPH.to_owned()),
             limit: PARENTS,
             ..Ask::default()
@@ -98,7 +94,9 @@ impl Patterns {
             })
         };
         Ok(SourceDocument {
-            title: text(TITLE).or_else(|| text(LABEL)).unwrap_or_default(),
+            title: text(dc::TITLE)
+                .or_else(|| text(rdfs::LABEL))
+                .unwrap_or_default(),
             uri,
             properties: Vec::new(),
         })

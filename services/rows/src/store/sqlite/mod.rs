@@ -13,18 +13,21 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use quota::Quota;
+use quota::Gate;
 use tg_collections::CollectionKey;
 use tg_schemas::table::Table;
 use tg_storage::{Database, Durability, StorageError};
 
 use super::RowStore;
+use crate::engine::quota::Quota;
 use crate::engine::select::Select;
 use crate::engine::value::{Row, Value};
 use crate::error::RowsError;
 
-/// Schema of the catalogue; the tables of rows are made as they are needed.
-const MIGRATIONS: &[&str] = &["
+/// Schema of the catalogue; the tables of rows are made as they are needed. `bytes` is of the rows' texts; it is not
+/// known yet for tables of the release before.
+const MIGRATIONS: &[&str] = &[
+    "
     CREATE TABLE sets (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         workspace TEXT NOT NULL,
@@ -42,13 +45,17 @@ const MIGRATIONS: &[&str] = &["
         PRIMARY KEY (set_id, key, chunk)
     ) WITHOUT ROWID;
     CREATE INDEX sources_chunk ON sources (chunk, set_id);
-"];
+",
+    "
+    ALTER TABLE sets ADD COLUMN bytes INTEGER;
+",
+];
 
 /// The rows of this process. Clones share it.
 #[derive(Debug, Clone)]
 pub struct SqliteRows {
     database: Database,
-    quota: Arc<Quota>,
+    gate: Arc<Gate>,
 }
 
 impl SqliteRows {
@@ -59,14 +66,14 @@ impl SqliteRows {
     pub fn open(file: &Path, durability: Durability) -> Result<Self, StorageError> {
         Ok(Self {
             database: Database::open(file, MIGRATIONS, durability)?,
-            quota: Arc::default(),
+            gate: Arc::default(),
         })
     }
 
-    /// The same store, in which a workspace may keep so many rows.
-    pub fn holding(self, most: u64) -> Self {
+    /// The same store, in which a workspace may keep so much.
+    pub fn holding(self, quota: Quota) -> Self {
         Self {
-            quota: Arc::new(Quota::of(most)),
+            gate: Arc::new(Gate::of(quota)),
             ..self
         }
     }
@@ -95,7 +102,7 @@ impl SqliteRows {
     pub fn in_memory() -> Result<Self, StorageError> {
         Ok(Self {
             database: Database::in_memory(MIGRATIONS)?,
-            quota: Arc::default(),
+            gate: Arc::default(),
         })
     }
 }

@@ -1,78 +1,158 @@
-//! How many rows a workspace may keep. Looked at in the transaction that would add some.
+//! Holds workspaces to their quota. Looked at in the transaction that would add some, before anything is written.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use rusqlite::{Transaction, params};
-use tg_schemas::{Error, ErrorCode};
 use tg_storage::StorageError;
 use tokio::time::Instant;
+
+use crate::engine::quota::Quota;
 
 /// Counting goes through all rows: a workspace at its limit has that done no more often.
 const EVERY: Duration = Duration::from_secs(10);
 
 /// See the module.
-#[derive(Debug)]
-pub(super) struct Quota {
-    most: u64,
+#[derive(Debug, Default)]
+pub(super) struct Gate {
+    /// `None`: everything has room.
+    quota: Option<Quota>,
     /// Workspaces that were counted and found full, and when.
     full: Mutex<HashMap<String, Instant>>,
 }
 
-impl Default for Quota {
-    fn default() -> Self {
-        Self::of(u64::MAX)
-    }
-}
-
-impl Quota {
-    pub(super) fn of(most: u64) -> Self {
+impl Gate {
+    pub(super) fn of(quota: Quota) -> Self {
         Self {
-            most,
+            quota: Some(quota),
             full: Mutex::default(),
         }
     }
 
-    /// Refuses `more` rows for a workspace that has no room for them, taking all of them for new ones.
+    /// Refuses so many rows of so many bytes for a workspace that has no room for them, taking all of them for new
+    /// ones.
     pub(super) fn check(
         &self,
         tx: &Transaction<'_>,
         workspace: &str,
-        more: usize,
+        rows: usize,
+        bytes: usize,
     ) -> Result<(), StorageError> {
-        if self.most == u64::MAX {
+        let Some(quota) = self.quota else {
             return Ok(());
-        }
-        let more = more as u64;
+        };
+        self.check_rows(tx, quota, workspace, rows as u64)?;
+        let held = held(tx, workspace)?;
+        let outcome = quota.check_bytes(held.saturating_add(bytes as u64));
+        outcome.map_err(StorageError::Refused)
+    }
+
+    fn check_rows(
+        &self,
+        tx: &Transaction<'_>,
+        quota: Quota,
+        workspace: &str,
+        more: u64,
+    ) -> Result<(), StorageError> {
         // The greatest number is found at once, and there are no more rows than that.
-        if rows(tx, workspace, "coalesce(max(n), 0)")? + more <= self.most {
+        let most = rows(tx, workspace, "coalesce(max(n), 0)")?;
+        let Err(mut refused) = quota.check_rows(most + more) else {
             return Ok(());
-        }
+        };
         let mut full = self.full.lock();
         full.retain(|_, when| when.elapsed() < EVERY);
         if !full.contains_key(workspace) {
-            if rows(tx, workspace, "count(*)")? + more <= self.most {
-                return Ok(());
+            match quota.check_rows(rows(tx, workspace, "count(*)")? + more) {
+                Ok(()) => return Ok(()),
+                Err(error) => refused = error,
             }
             full.insert(workspace.to_owned(), Instant::now());
         }
-        let text = format!(
-            "the tables of this workspace may hold at most {} rows",
-            self.most
-        );
-        Err(StorageError::Refused(Error::new(ErrorCode::TooLarge, text)))
+        Err(StorageError::Refused(refused))
     }
 }
 
+fn live(tx: &Transaction<'_>, workspace: &str, which: &str) -> Result<Vec<i64>, StorageError> {
+    let sql = format!("SELECT id FROM sets WHERE workspace = ?1 AND dropped = 0 {which}");
+    let mut sets = tx.prepare_cached(&sql)?;
+    let ids = sets.query_map(params![workspace], |row| row.get(0))?;
+    Ok(ids.collect::<Result<_, _>>()?)
+}
+
 fn rows(tx: &Transaction<'_>, workspace: &str, what: &str) -> Result<u64, StorageError> {
-    let mut sets = tx.prepare_cached("SELECT id FROM sets WHERE workspace = ?1 AND dropped = 0")?;
-    let ids = sets.query_map(params![workspace], |row| row.get::<_, i64>(0))?;
     let mut sum: u64 = 0;
-    for id in ids {
-        let count = format!("SELECT {what} FROM r{}", id?);
+    for id in live(tx, workspace, "")? {
+        let count = format!("SELECT {what} FROM r{id}");
         let count: i64 = tx.query_row(&count, [], |row| row.get(0))?;
         sum = sum.saturating_add(count.unsigned_abs());
     }
     Ok(sum)
+}
+
+/// Bytes of a workspace's rows. Tables of the release before are measured once.
+fn held(tx: &Transaction<'_>, workspace: &str) -> Result<u64, StorageError> {
+    for id in live(tx, workspace, "AND bytes IS NULL")? {
+        measure(tx, id)?;
+    }
+    let sql = "SELECT coalesce(sum(bytes), 0) FROM sets WHERE workspace = ?1 AND dropped = 0";
+    let sum: i64 = tx
+        .prepare_cached(sql)?
+        .query_row(params![workspace], |row| row.get(0))?;
+    Ok(sum.unsigned_abs())
+}
+
+/// Notes how many bytes the rows of a table have.
+pub(super) fn measure(tx: &Transaction<'_>, id: i64) -> Result<(), StorageError> {
+    let sql = format!(
+        "UPDATE sets SET bytes = (SELECT coalesce(sum(octet_length(texts)), 0) FROM r{id}) WHERE id = {id}"
+    );
+    tx.execute(&sql, [])?;
+    Ok(())
+}
+
+/// Notes that the rows of a table have so many bytes more, or fewer. One that was not measured yet stays so.
+pub(super) fn grown(tx: &Transaction<'_>, id: i64, by: i64) -> Result<(), StorageError> {
+    if by != 0 {
+        tx.prepare_cached("UPDATE sets SET bytes = bytes + ?2 WHERE id = ?1")?
+            .execute([id, by])?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use tg_collections::CollectionKey;
+    use tg_schemas::table::Table;
+
+    use crate::engine::quota::Quota;
+    use crate::engine::value;
+    use crate::store::RowStore;
+    use crate::store::sqlite::SqliteRows;
+
+    #[tokio::test]
+    async fn tables_of_the_release_before_are_measured() {
+        let quota = Quota {
+            bytes: 1_000,
+            ..Quota::default()
+        };
+        let store = SqliteRows::in_memory().unwrap().holding(quota);
+        let table = Table::read(
+            "notes",
+            r#"{"fields": [{"name": "id", "primary_key": true}]}"#,
+        );
+        let table = table.unwrap();
+        let write = async |id: &str| {
+            let texts = [("id".to_owned(), id.repeat(600))].into();
+            let row = value::row(&table, &texts).unwrap();
+            let key = CollectionKey::new("w", "c");
+            let written = store.write(&key, table.clone(), vec![row], String::new());
+            written.await
+        };
+        write("a").await.unwrap();
+        let forget =
+            |tx: &rusqlite::Transaction<'_>| Ok(tx.execute("UPDATE sets SET bytes = NULL", [])?);
+        store.file().write(forget).await.unwrap();
+        assert!(write("b").await.is_err());
+    }
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use tg_schemas::table::Table;
 use tg_storage::StorageError;
 
-use super::sql;
+use super::{quota, sql};
 use crate::engine::value;
 use tg_collections::CollectionKey;
 
@@ -87,8 +87,15 @@ pub(super) fn retire(tx: &Transaction<'_>, id: i64) -> Result<(), StorageError> 
 fn create(tx: &Transaction<'_>, key: &CollectionKey, table: &Table) -> Result<Set, StorageError> {
     let shape = shape(table);
     tx.execute(
-        "INSERT INTO sets (workspace, collection, incarnation, name, shape) VALUES (?1, ?2, ?3, ?4, ?5)",
-        params![key.workspace(), key.collection(), key.generation(), table.key, shape],
+        "INSERT INTO sets (workspace, collection, incarnation, name, shape, bytes) \
+         VALUES (?1, ?2, ?3, ?4, ?5, 0)",
+        params![
+            key.workspace(),
+            key.collection(),
+            key.generation(),
+            table.key,
+            shape
+        ],
     )?;
     let id = tx.last_insert_rowid();
     tx.execute_batch(&sql::create(id, table))?;
@@ -107,8 +114,9 @@ fn copy(tx: &Transaction<'_>, old: &Set, new: &Set, table: &Table) -> Result<(),
         let (before, texts): (Vec<u8>, String) = (row.get(0)?, row.get(1)?);
         let texts = serde_json::from_str(&texts).unwrap_or_default();
         let row = value::reread(table, texts);
-        insert.execute(rusqlite::params_from_iter(sql::bound(&row)))?;
+        let kept = sql::texts(&row);
+        insert.execute(rusqlite::params_from_iter(sql::bound(&row, kept)))?;
         sources.execute(params![new.id, row.key.as_slice(), old.id, before])?;
     }
-    Ok(())
+    quota::measure(tx, new.id)
 }

@@ -52,9 +52,13 @@ pub(super) fn upsert(id: i64, table: &Table) -> String {
     )
 }
 
-/// Parameters of [`upsert`].
-pub(super) fn bound(row: &Row) -> Vec<Sql> {
-    let texts = serde_json::to_string(&row.texts).unwrap_or_default();
+/// The fields of a row as the text that is kept of them.
+pub(super) fn texts(row: &Row) -> String {
+    serde_json::to_string(&row.texts).unwrap_or_default()
+}
+
+/// Parameters of [`upsert`], from a row and its [`texts`].
+pub(super) fn bound(row: &Row, texts: String) -> Vec<Sql> {
     [Sql::Blob(row.key.to_vec()), Sql::Text(texts)]
         .into_iter()
         .chain(row.values.iter().map(sql))

@@ -1,10 +1,10 @@
 //! Writing rows, and taking back those that came from a chunk.
 
-use rusqlite::{Transaction, params};
+use rusqlite::{OptionalExtension, Transaction, params};
 use tg_schemas::table::Table;
 use tg_storage::StorageError;
 
-use super::{SqliteRows, shape, sql};
+use super::{SqliteRows, quota, shape, sql};
 use crate::engine::value::Row;
 use tg_collections::CollectionKey;
 
@@ -18,18 +18,26 @@ impl SqliteRows {
         rows: Vec<Row>,
         chunk: String,
     ) -> Result<usize, StorageError> {
-        let (key, quota) = (key.clone(), self.quota.clone());
+        let (key, gate) = (key.clone(), self.gate.clone());
         let write = move |tx: &Transaction<'_>| {
-            quota.check(tx, key.workspace(), rows.len())?;
+            let texts: Vec<String> = rows.iter().map(sql::texts).collect();
+            let bytes = texts.iter().map(String::len).sum();
+            gate.check(tx, key.workspace(), rows.len(), bytes)?;
             let set = shape::ensure(tx, &key, &table)?;
+            let held = format!("SELECT octet_length(texts) FROM r{} WHERE key = ?1", set.id);
+            let mut held = tx.prepare_cached(&held)?;
             let mut insert = tx.prepare_cached(&sql::upsert(set.id, &table))?;
             let mut source = tx.prepare_cached(
                 "INSERT OR IGNORE INTO sources (set_id, key, chunk) VALUES (?1, ?2, ?3)",
             )?;
-            for row in &rows {
-                insert.execute(rusqlite::params_from_iter(sql::bound(row)))?;
+            let mut more = 0;
+            for (row, texts) in rows.iter().zip(texts) {
+                let before = held.query_row([row.key.as_slice()], |row| row.get::<_, i64>(0));
+                more += texts.len() as i64 - before.optional()?.unwrap_or(0);
+                insert.execute(rusqlite::params_from_iter(sql::bound(row, texts)))?;
                 source.execute(params![set.id, row.key.as_slice(), chunk])?;
             }
+            quota::grown(tx, set.id, more)?;
             Ok(rows.len())
         };
         self.database.write(write).await
@@ -71,17 +79,22 @@ fn retract_from(tx: &Transaction<'_>, id: i64, chunks: &[String]) -> Result<usiz
         tx.prepare_cached("DELETE FROM sources WHERE set_id = ?1 AND key = ?2 AND chunk = ?3")?;
     let remove = format!(
         "DELETE FROM r{id} WHERE key = ?1 AND NOT EXISTS \
-         (SELECT 1 FROM sources WHERE set_id = {id} AND key = ?1)"
+         (SELECT 1 FROM sources WHERE set_id = {id} AND key = ?1) RETURNING octet_length(texts)"
     );
     let mut remove = tx.prepare_cached(&remove)?;
-    let mut gone = 0;
+    let (mut gone, mut bytes) = (0, 0);
     for chunk in chunks {
         let keys = of_chunk.query_map(params![chunk, id], |row| row.get(0))?;
         let keys: Vec<Vec<u8>> = keys.collect::<Result<_, _>>()?;
         for key in keys {
             forget.execute(params![id, key, chunk])?;
-            gone += remove.execute(params![key])?;
+            let removed = remove.query_row(params![key], |row| row.get::<_, i64>(0));
+            if let Some(size) = removed.optional()? {
+                gone += 1;
+                bytes += size;
+            }
         }
     }
+    quota::grown(tx, id, -bytes)?;
     Ok(gone)
 }

@@ -2,6 +2,7 @@
 
 use tg_collections::{CollectionKey, CollectionStore, WriteKind};
 
+use crate::error::VectorError;
 use crate::store::{ChunkText, KeywordStore};
 
 /// What the suite needs of an adapter.
@@ -148,4 +149,27 @@ pub(super) async fn a_dropped_generation_stays_dead(store: &impl Words) {
         ["y"],
         "a new start"
     );
+}
+
+pub(super) async fn a_workspace_keeps_its_quota_of_chunks_and_may_replace_them(store: &impl Words) {
+    let (c, d) = (key("w", "c"), key("w", "d"));
+    for n in 0..20 {
+        let of = if n % 2 == 0 { &c } else { &d };
+        put(store, of, &format!("chunk {n}"), "word").await;
+    }
+    let more = ChunkText {
+        id: "chunk 20".to_owned(),
+        text: "word".to_owned(),
+    };
+    for full in [&c, &key("w", "e")] {
+        let refused = store.put(full, WriteKind::Direct, more.clone()).await;
+        assert_eq!(refused, Err(VectorError::KeywordQuota(20)));
+    }
+    assert_eq!(put(store, &c, "chunk 0", "word").await, 0);
+    assert_eq!(put(store, &c, "chunk 0", "another").await, 1);
+    put(store, &key("other", "c"), "chunk 20", "word").await;
+    let what = super::retraction(&["chunk 0"]);
+    let gone = store.retract(&c, WriteKind::Tracked, (), what);
+    assert_eq!(gone.await.unwrap(), 1);
+    put(store, &d, "chunk 20", "word").await;
 }

@@ -9,7 +9,14 @@ use tg_schemas::{WorkspaceKey, WorkspaceTombstone};
 
 use super::keywords::SqliteKeywords;
 use super::points::SqlitePoints;
+use crate::engine::quota::Quota;
 use crate::options::Limits;
+
+/// What a workspace may keep in these tests.
+const QUOTA: Quota = Quota {
+    points: 10_000,
+    keywords: 20,
+};
 
 fn retraction(chunks: &[&str]) -> Retract {
     Retract {
@@ -57,6 +64,7 @@ macro_rules! point_store {
             equal_and_hostile_names_never_meet,
             a_dropped_generation_stays_dead,
             searches_and_writes_at_once_lose_nothing,
+            a_workspace_keeps_its_quota_of_vectors_and_may_replace_them,
         );
     };
 }
@@ -67,12 +75,17 @@ macro_rules! keyword_store {
             better_matches_come_first_and_a_chunk_is_replaced,
             hostile_words_and_names_do_no_harm,
             a_dropped_generation_stays_dead,
+            a_workspace_keeps_its_quota_of_chunks_and_may_replace_them,
         );
     };
 }
 
 point_store!(
     sqlite_points,
-    SqlitePoints::in_memory(Limits::default()).unwrap()
+    SqlitePoints::in_memory(Limits {
+        quota: QUOTA,
+        ..Limits::default()
+    })
+    .unwrap()
 );
-keyword_store!(sqlite_keywords, SqliteKeywords::in_memory().unwrap());
+keyword_store!(sqlite_keywords, SqliteKeywords::in_memory(QUOTA).unwrap());

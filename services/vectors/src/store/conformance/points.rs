@@ -388,3 +388,38 @@ pub(super) async fn searches_and_writes_at_once_lose_nothing(store: &impl Points
     let all = store.search(ask(&c, Kind::Chunk, &[1.0, 0.0], 1_000));
     assert_eq!(all.await.unwrap().len(), 400);
 }
+
+pub(super) async fn a_workspace_keeps_its_quota_of_vectors_and_may_replace_them(
+    store: &impl Points,
+) {
+    let many = |name: &str, count: usize, number: f32| -> Vec<Point> {
+        let point = |n| chunk(&format!("{name}-{n}"), &[1.0, number]);
+        (0..count).map(point).collect()
+    };
+    let (c, d) = (key("w", "c"), key("w", "d"));
+    keep(store, &c, Kind::Chunk, "m", many("a", 6_000, 1.0))
+        .await
+        .unwrap();
+    keep(store, &d, Kind::Chunk, "m", many("b", 3_999, 1.0))
+        .await
+        .unwrap();
+    let refused = keep(store, &c, Kind::Chunk, "m", many("c", 2, 1.0)).await;
+    assert_eq!(refused, Err(VectorError::PointQuota(10_000)));
+    assert_eq!(store.count(&c, Kind::Chunk).await.unwrap(), 6_000);
+    keep(store, &c, Kind::Chunk, "m", many("c", 1, 1.0))
+        .await
+        .unwrap();
+    // Full: what is there may come again, and change.
+    let again = keep(store, &d, Kind::Chunk, "m", many("b", 3_999, 1.0)).await;
+    assert_eq!(again, Ok(0));
+    let changed = keep(store, &d, Kind::Chunk, "m", many("b", 3_999, 2.0)).await;
+    assert_eq!(changed, Ok(3_999));
+    let other = key("other", "c");
+    keep(store, &other, Kind::Chunk, "m", many("c", 2, 1.0))
+        .await
+        .unwrap();
+    assert_eq!(retract(store, &c, Kind::Chunk, &["a-0", "a-1"]).await, 2);
+    keep(store, &c, Kind::Entity, "m", many("e", 2, 1.0))
+        .await
+        .unwrap();
+}

@@ -8,11 +8,11 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use futures::executor::block_on;
-use tg_storage::{Database, Durability};
+use tg_storage::{Database, Durability, GroupBounds, GroupCommitter};
 use tokio::sync::oneshot;
 
-use super::commits::Commits;
 use super::{ChunkText, KeywordHit, KeywordStore, MAX_LIMIT};
+use crate::engine::quota::Quota;
 use crate::engine::words;
 use crate::error::VectorError;
 use tg_collections::{CollectionKey, WriteKind};
@@ -29,7 +29,7 @@ enum Job {
 /// The index of one file. Dropped, it commits what waits and closes the file.
 pub struct SqliteKeywords {
     db: Database,
-    commits: Commits<(Job, Reply)>,
+    commits: GroupCommitter<(Job, Reply)>,
 }
 
 impl SqliteKeywords {
@@ -37,23 +37,24 @@ impl SqliteKeywords {
     ///
     /// # Errors
     /// [`VectorError::Storage`] while another process has it, and when the file cannot be used.
-    pub fn open(path: &Path, durability: Durability) -> Result<Self, VectorError> {
-        Self::start(schema::open(path, durability)?)
+    pub fn open(path: &Path, durability: Durability, quota: Quota) -> Result<Self, VectorError> {
+        Self::start(schema::open(path, durability)?, quota)
     }
 
     /// An index without a file.
     ///
     /// # Errors
     /// When there is no memory or no thread for it.
-    pub fn in_memory() -> Result<Self, VectorError> {
-        Self::start(schema::in_memory()?)
+    pub fn in_memory(quota: Quota) -> Result<Self, VectorError> {
+        Self::start(schema::in_memory()?, quota)
     }
 
-    fn start(db: Database) -> Result<Self, VectorError> {
+    fn start(db: Database, quota: Quota) -> Result<Self, VectorError> {
         let (writing, purging) = (db.clone(), db.clone());
-        let commits = Commits::start(
+        let commits = GroupCommitter::start_with_chores(
             "keywords-commit",
-            move |group| commit(&writing, group),
+            GroupBounds::default(),
+            move |group| commit(&writing, quota, std::mem::take(group)),
             move || block_on(purging.write(schema::purge_some)).unwrap_or(false),
         )?;
         Ok(Self { db, commits })
@@ -100,16 +101,17 @@ impl KeywordStore for SqliteKeywords {
 }
 
 /// One transaction for jobs that waited together: the full-text table then writes one segment for all.
-fn commit(db: &Database, group: Vec<(Job, Reply)>) {
+fn commit(db: &Database, quota: Quota, group: Vec<(Job, Reply)>) {
     let (jobs, replies): (Vec<Job>, Vec<_>) = group.into_iter().unzip();
     let done = block_on(db.write(move |tx| {
         let run = |job| match job {
             Job::Put(key, write_kind, chunk) => {
-                schema::put(tx, &key, write_kind, &chunk).map(usize::from)
+                let put = schema::put(tx, quota, &key, write_kind, &chunk);
+                put.map(|put| put.map(usize::from))
             }
-            Job::Retract(key, chunks) => schema::retract(tx, &key, &chunks),
-            Job::Drop(key) => schema::drop_collection(tx, &key),
-            Job::DropWorkspace(workspace) => schema::drop_workspace(tx, &workspace),
+            Job::Retract(key, chunks) => schema::retract(tx, &key, &chunks).map(Ok),
+            Job::Drop(key) => schema::drop_collection(tx, &key).map(Ok),
+            Job::DropWorkspace(workspace) => schema::drop_workspace(tx, &workspace).map(Ok),
         };
         jobs.into_iter().map(run).collect::<Result<Vec<_>, _>>()
     }));
@@ -117,7 +119,7 @@ fn commit(db: &Database, group: Vec<(Job, Reply)>) {
         Ok(counts) => {
             for (count, reply) in counts.into_iter().zip(replies) {
                 // Nobody may be waiting any more.
-                let _ = reply.send(Ok(count));
+                let _ = reply.send(count);
             }
         }
         Err(error) => {

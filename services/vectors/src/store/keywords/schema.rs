@@ -8,6 +8,8 @@ use tg_storage::rusqlite::{Connection, OptionalExtension, Transaction, params};
 use tg_storage::{Database, Durability, StorageError};
 
 use crate::engine::point::hash;
+use crate::engine::quota::Quota;
+use crate::error::VectorError;
 use crate::store::points::schema::{has_ended, note_end, number, range, row_id};
 use tg_collections::{CollectionKey, WriteKind};
 
@@ -80,15 +82,20 @@ fn created(tx: &Transaction<'_>, key: &CollectionKey) -> Result<i64, StorageErro
     Ok(id)
 }
 
-/// Indexes a chunk; one of the same id is replaced. `false` when it is there already, just so.
+/// Indexes a chunk; one of the same id is replaced. `false` when it is there already, just so. An error of the inner
+/// kind means that nothing was changed.
 pub(super) fn put(
     tx: &Transaction<'_>,
+    quota: Quota,
     key: &CollectionKey,
     write_kind: WriteKind,
     chunk: &ChunkText,
-) -> Result<bool, StorageError> {
+) -> Result<Result<bool, VectorError>, StorageError> {
     if write_kind == WriteKind::Tracked && has_ended(tx, key)? {
-        return Ok(false);
+        return Ok(Ok(false));
+    }
+    if let Err(refused) = room(tx, quota, key, &chunk.id)? {
+        return Ok(Err(refused));
     }
     let space = created(tx, key)?;
     let hash = hash(space, &chunk.id);
@@ -100,7 +107,7 @@ pub(super) fn put(
         })
         .optional()?;
     let id = match known {
-        Some((_, true)) => return Ok(false),
+        Some((_, true)) => return Ok(Ok(false)),
         Some((id, false)) => {
             forget_words(tx, space, id)?;
             tx.prepare_cached("UPDATE chunk SET digest = ?2 WHERE id = ?1")?
@@ -122,7 +129,30 @@ pub(super) fn put(
     let sql = format!("INSERT INTO words_{space} (rowid, body) VALUES (?1, ?2)");
     tx.prepare_cached(&sql)?
         .execute(params![number(id), chunk.text])?;
-    Ok(true)
+    Ok(Ok(true))
+}
+
+/// Refuses a chunk that the workspace has no room for. One that is there already needs none.
+fn room(
+    tx: &Transaction<'_>,
+    quota: Quota,
+    key: &CollectionKey,
+    chunk: &str,
+) -> Result<Result<(), VectorError>, StorageError> {
+    let sql = "SELECT coalesce(sum(chunks), 0) FROM space WHERE workspace = ?1";
+    let held: i64 = tx
+        .prepare_cached(sql)?
+        .query_row([key.workspace()], |row| row.get(0))?;
+    let Err(refused) = quota.check_keywords(held.unsigned_abs() + 1) else {
+        return Ok(Ok(()));
+    };
+    let Some((space, _)) = space(tx, key)? else {
+        return Ok(Err(refused));
+    };
+    let there: bool = tx
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM chunk WHERE hash = ?1)")?
+        .query_row([&hash(space, chunk)[..]], |row| row.get(0))?;
+    Ok(if there { Ok(()) } else { Err(refused) })
 }
 
 fn forget_words(tx: &Transaction<'_>, space: i64, id: i64) -> Result<(), StorageError> {

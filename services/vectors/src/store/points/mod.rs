@@ -16,12 +16,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::executor::block_on;
-use tg_storage::{Database, Durability};
+use tg_storage::{Database, Durability, GroupBounds, GroupCommitter};
 use tokio::sync::oneshot;
 
-use super::commits::Commits;
 use super::{Hit, MAX_LIMIT, PointStore, Search, Write};
 use crate::engine::kind::Kind;
+use crate::engine::quota::Quota;
 use crate::engine::scan::{self, Query};
 use crate::engine::top::Candidate;
 use crate::error::VectorError;
@@ -49,7 +49,7 @@ pub struct SqlitePoints {
     db: Database,
     cache: Arc<Cache>,
     scans: Scans,
-    commits: Commits<(Job, Reply<usize>)>,
+    commits: GroupCommitter<(Job, Reply<usize>)>,
 }
 
 impl SqlitePoints {
@@ -72,9 +72,11 @@ impl SqlitePoints {
     fn start(db: Database, limits: Limits) -> Result<Self, VectorError> {
         let cache = Arc::new(Cache::new(limits.memory));
         let (writing, purging, applied) = (db.clone(), db.clone(), cache.clone());
-        let commits = Commits::start(
+        let quota = limits.quota;
+        let commits = GroupCommitter::start_with_chores(
             "vectors-commit",
-            move |group| commit(&writing, &applied, group),
+            GroupBounds::default(),
+            move |group| commit(&writing, &applied, quota, std::mem::take(group)),
             move || block_on(purging.write(purge::step)).unwrap_or(false),
         )?;
         Ok(Self {
@@ -171,11 +173,11 @@ impl PointStore for SqlitePoints {
 }
 
 /// Commits jobs together, brings memory up to it and tells everybody. Runs on the commit thread.
-fn commit(db: &Database, cache: &Cache, group: Vec<(Job, Reply<usize>)>) {
+fn commit(db: &Database, cache: &Cache, quota: Quota, group: Vec<(Job, Reply<usize>)>) {
     let (jobs, replies): (Vec<Job>, Vec<_>) = group.into_iter().unzip();
     let done = block_on(db.write(move |tx| {
         let run = |job| match job {
-            Job::Put(points) => write::put(tx, points),
+            Job::Put(points) => write::put(tx, quota, points),
             Job::Retract { key, kind, chunks } => write::retract(tx, &key, kind, &chunks).map(Ok),
             Job::Drop(key) => write::drop_collection(tx, &key).map(Ok),
             Job::DropWorkspace(workspace) => write::drop_workspace(tx, &workspace).map(Ok),

@@ -221,6 +221,23 @@ impl Open {
     }
 }
 
+/// Whether a space has a point already, with this vector or another.
+pub(super) fn is_there(
+    tx: &Transaction<'_>,
+    space: i64,
+    point: &Point,
+) -> Result<bool, StorageError> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM point
+               WHERE subject = (SELECT id FROM subject WHERE hash = ?1)
+                 AND source = (SELECT id FROM source WHERE hash = ?2) AND tag = ?3)";
+    let (subject, source) = (
+        hash(space, &text(&point.subject)?),
+        hash(space, &point.chunk),
+    );
+    let named = params![&subject[..], &source[..], point.tag()];
+    Ok(tx.prepare_cached(sql)?.query_row(named, |row| row.get(0))?)
+}
+
 /// Whether vectors may join those of a space. An empty model is not compared.
 pub(super) fn check(
     held: &Space,

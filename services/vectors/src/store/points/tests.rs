@@ -96,6 +96,7 @@ async fn memory_is_bounded_and_comes_back() {
     let store = SqlitePoints::in_memory(Limits {
         memory: 600 * 1_024,
         threads: 2,
+        ..Limits::default()
     })
     .unwrap();
     let keys: Vec<_> = (0..5).map(|n| key(&n.to_string())).collect();
@@ -114,6 +115,7 @@ async fn memory_is_bounded_and_comes_back() {
     let few = SqlitePoints::in_memory(Limits {
         memory: 1,
         threads: 1,
+        ..Limits::default()
     })
     .unwrap();
     keep(&few, &keys[0], vec![chunk("a", &[1.0])]).await;

@@ -5,11 +5,12 @@ use tg_storage::StorageError;
 use tg_storage::rusqlite::{OptionalExtension, Transaction, params};
 
 use super::done::{Done, drop_where};
-use super::put::Open;
+use super::put::{Open, is_there};
 use super::schema::{has_ended, note_end, number, space};
 use crate::engine::index::Change;
 use crate::engine::kind::Kind;
-use crate::engine::point::hash;
+use crate::engine::point::{Point, hash};
+use crate::engine::quota::Quota;
 use crate::error::VectorError;
 use crate::store::Write;
 use tg_collections::{CollectionKey, WriteKind};
@@ -17,6 +18,7 @@ use tg_collections::{CollectionKey, WriteKind};
 /// Puts points. An error of the inner kind means that nothing was changed.
 pub(super) fn put(
     tx: &Transaction<'_>,
+    quota: Quota,
     write: Write,
 ) -> Result<Result<Done, VectorError>, StorageError> {
     let Write {
@@ -40,6 +42,9 @@ pub(super) fn put(
             given: other.vector.len(),
         }));
     }
+    if let Err(refused) = room(tx, quota, &key, kind, &points)? {
+        return Ok(Err(refused));
+    }
     let mut open = match Open::find(tx, &key, kind, &model, dimension, &mut done)? {
         Ok(open) => open,
         Err(refused) => return Ok(Err(refused)),
@@ -52,6 +57,36 @@ pub(super) fn put(
     }
     open.save(tx)?;
     Ok(Ok(done))
+}
+
+/// Refuses points that the workspace has no room for. What is there already needs none; it is looked for only where
+/// room is short.
+fn room(
+    tx: &Transaction<'_>,
+    quota: Quota,
+    key: &CollectionKey,
+    kind: Kind,
+    points: &[Point],
+) -> Result<Result<(), VectorError>, StorageError> {
+    let sql = "SELECT coalesce(sum(points), 0) FROM space WHERE workspace = ?1";
+    let held: i64 = tx
+        .prepare_cached(sql)?
+        .query_row([key.workspace()], |row| row.get(0))?;
+    let held = held.unsigned_abs();
+    if quota.check_points(held + points.len() as u64).is_ok() {
+        return Ok(Ok(()));
+    }
+    let mut more = points.len() as u64;
+    if let Some(space) = space(tx, key, kind)? {
+        for point in points {
+            more -= u64::from(is_there(tx, space.id, point)?);
+        }
+    }
+    // What changes nothing but vectors that are there is let through, however full it is.
+    Ok(match more {
+        0 => Ok(()),
+        more => quota.check_points(held + more),
+    })
 }
 
 /// Removes what came from chunks.

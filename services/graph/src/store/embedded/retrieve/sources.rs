@@ -8,6 +8,7 @@ use tg_schemas::Triple;
 use tg_schemas::msg::{
     LabelledTerm, SourceDocument, SourcesRequest, SourcesResponse, TracedSource,
 };
+use tg_schemas::vocabulary::{POLICY_GRAPH, RETRIEVAL_GRAPH, SOURCE_GRAPH, dc, dcterms, prov, tg};
 use tokio_util::sync::CancellationToken;
 
 use super::labels::Labels;
@@ -17,14 +18,8 @@ use crate::engine::pattern::Pattern;
 use crate::error::GraphError;
 use crate::store::embedded::dataset::Dataset;
 
-const SOURCE_GRAPH: &str = "urn:graph:source";
-const TRACE_GRAPHS: [&str; 2] = ["urn:graph:retrieval", "urn:graph:policy"];
-const NS: &str = "https://trustgraph.ai/ns/";
-const PROV: &str = "http://www.w3.org/ns/prov#";
-const TITLES: [&str; 2] = [
-    "http://purl.org/dc/elements/1.1/title",
-    "http://purl.org/dc/terms/title",
-];
+const TRACE_GRAPHS: [&str; 2] = [RETRIEVAL_GRAPH, POLICY_GRAPH];
+const TITLES: [&str; 2] = [dc::TITLE, dcterms::TITLE];
 
 /// Edges and nodes asked about at most.
 const ASKED: usize = 2_000;
@@ -94,7 +89,7 @@ impl Tracer<'_> {
         let fact = oxigraph::model::Triple::new(subject, predicate, object);
         let pattern = Pattern {
             subject: None,
-            predicate: Some(NamedNode::new_unchecked(format!("{NS}contains"))),
+            predicate: Some(NamedNode::new_unchecked(tg::CONTAINS)),
             object: Some(RdfTerm::Triple(Box::new(fact))),
             graph: Some(source_graph()),
         };
@@ -158,7 +153,7 @@ impl Tracer<'_> {
         }
         let pattern = Pattern {
             subject: Some(node.clone().into()),
-            predicate: Some(NamedNode::new_unchecked(format!("{PROV}wasDerivedFrom"))),
+            predicate: Some(NamedNode::new_unchecked(prov::WAS_DERIVED_FROM)),
             object: None,
             graph: Some(source_graph()),
         };
@@ -178,7 +173,7 @@ impl Tracer<'_> {
         let pattern = Pattern {
             subject: Some(node.clone().into()),
             predicate: Some(rdf::TYPE.into_owned()),
-            object: Some(NamedNode::new_unchecked(format!("{NS}{class}")).into()),
+            object: Some(NamedNode::new_unchecked(format!("{}{class}", tg::NAMESPACE)).into()),
             graph: None,
         };
         Ok(self.data.scan(&pattern).next().transpose()?.is_some())
@@ -210,7 +205,8 @@ impl Tracer<'_> {
         let mut said = BTreeSet::new();
         graphs.each(self.data, pattern, |quad| {
             let predicate = quad.predicate.as_str();
-            let ours = predicate.starts_with(NS) || predicate.starts_with(PROV);
+            let ours =
+                predicate.starts_with(tg::NAMESPACE) || predicate.starts_with(prov::NAMESPACE);
             if !ours && quad.predicate != rdf::TYPE {
                 said.insert((predicate.to_owned(), convert::from_term(quad.object)));
             }

@@ -1,51 +1,155 @@
-//! IRIs of graphs, classes and predicates, exactly as readers of traces expect them.
+//! IRIs of RDF: namespaces and terms that the product reads or writes, exactly as readers of graphs and traces expect
+//! them. They stand here alone, so that two readers of one term cannot differ.
 
 /// Graph of query-time traces.
 pub const RETRIEVAL_GRAPH: &str = "urn:graph:retrieval";
 /// Graph of extraction provenance.
 pub const SOURCE_GRAPH: &str = "urn:graph:source";
+/// Graph of policies; nothing here writes it, the reference's readers leave it out of knowledge.
+pub const POLICY_GRAPH: &str = "urn:graph:policy";
 
-/// `rdf:type`.
-pub const RDF_TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
-/// `rdfs:label`.
-pub const RDFS_LABEL: &str = "http://www.w3.org/2000/01/rdf-schema#label";
-/// `rdfs:comment`.
-pub const RDFS_COMMENT: &str = "http://www.w3.org/2000/01/rdf-schema#comment";
-
-/// `dc:title`.
-pub const DC_TITLE: &str = "http://purl.org/dc/elements/1.1/title";
-/// `skos:definition`.
-pub const SKOS_DEFINITION: &str = "http://www.w3.org/2004/02/skos/core#definition";
-
-/// Terms of PROV-O.
-pub mod prov {
-    /// Class of what makes entities.
-    pub const ACTIVITY: &str = "http://www.w3.org/ns/prov#Activity";
-    /// Class of who acts.
-    pub const AGENT: &str = "http://www.w3.org/ns/prov#Agent";
-    /// What made something.
-    pub const WAS_GENERATED_BY: &str = "http://www.w3.org/ns/prov#wasGeneratedBy";
-    /// What an activity read.
-    pub const USED: &str = "http://www.w3.org/ns/prov#used";
-    /// Who carried an activity out.
-    pub const WAS_ASSOCIATED_WITH: &str = "http://www.w3.org/ns/prov#wasAssociatedWith";
-    /// Class of everything in a trace except thoughts.
-    pub const ENTITY: &str = "http://www.w3.org/ns/prov#Entity";
-    /// What something was made from.
-    pub const WAS_DERIVED_FROM: &str = "http://www.w3.org/ns/prov#wasDerivedFrom";
-    /// When a session began.
-    pub const STARTED_AT_TIME: &str = "http://www.w3.org/ns/prov#startedAtTime";
+/// Beginnings of the IRIs of things that are made here.
+pub mod made {
+    /// Components that act; the name follows.
+    pub const AGENT: &str = "https://trustgraph.ai/agent/";
+    /// What an extractor found in a chunk; an id follows.
+    pub const SUBGRAPH: &str = "https://trustgraph.ai/subgraph/";
+    /// An extractor's work on a chunk; an id follows.
+    pub const ACTIVITY: &str = "https://trustgraph.ai/activity/";
+    /// Below it `doc/`, `org/` and `pubev/`, each followed by an id.
+    pub const LIBRARY: &str = "https://trustgraph.ai/";
+    /// Entities found in texts; the name follows.
+    pub const ENTITY: &str = "http://trustgraph.ai/e/";
+    /// Ontologies that give no IRI of their own; the key follows.
+    pub const ONTOLOGY: &str = "https://trustgraph.ai/ontology/";
 }
 
-/// Terms of the trace vocabulary.
-pub mod tg {
-    macro_rules! terms {
-        ($($(#[$doc:meta])* $name:ident = $local:literal;)*) => {
-            $($(#[$doc])* pub const $name: &str = concat!("https://trustgraph.ai/ns/", $local);)*
-        };
-    }
+macro_rules! namespace {
+    ($(#[$doc:meta])* $module:ident = $namespace:literal {
+        $($(#[$about:meta])* $name:ident = $local:literal;)*
+    }) => {
+        $(#[$doc])*
+        pub mod $module {
+            /// The namespace: what the IRIs of its terms begin with.
+            pub const NAMESPACE: &str = $namespace;
+            $($(#[$about])* pub const $name: &str = concat!($namespace, $local);)*
+        }
+    };
+}
 
-    terms! {
+namespace! {
+    /// RDF 1.1.
+    rdf = "http://www.w3.org/1999/02/22-rdf-syntax-ns#" {
+        /// Of which class something is.
+        TYPE = "type";
+    }
+}
+
+namespace! {
+    /// RDF Schema 1.1.
+    rdfs = "http://www.w3.org/2000/01/rdf-schema#" {
+        /// Name for readers.
+        LABEL = "label";
+        /// Description for readers.
+        COMMENT = "comment";
+    }
+}
+
+namespace! {
+    /// Datatypes of XML Schema 1.1.
+    xsd = "http://www.w3.org/2001/XMLSchema#" {
+        /// Text: the datatype of a literal that names none.
+        STRING = "string";
+        /// Whole number.
+        INTEGER = "integer";
+    }
+}
+
+namespace! {
+    /// OWL 2.
+    owl = "http://www.w3.org/2002/07/owl#" {}
+}
+
+/// Dublin Core: the fifteen elements, and the terms that came after them.
+pub const DUBLIN_CORE: &str = "http://purl.org/dc/";
+
+namespace! {
+    /// Dublin Core, the fifteen elements.
+    dc = "http://purl.org/dc/elements/1.1/" {
+        /// Title.
+        TITLE = "title";
+    }
+}
+
+namespace! {
+    /// Dublin Core terms.
+    dcterms = "http://purl.org/dc/terms/" {
+        /// Title.
+        TITLE = "title";
+    }
+}
+
+namespace! {
+    /// SKOS.
+    skos = "http://www.w3.org/2004/02/skos/core#" {
+        /// What a concept means.
+        DEFINITION = "definition";
+        /// Name that is preferred.
+        PREF_LABEL = "prefLabel";
+        /// Another name.
+        ALT_LABEL = "altLabel";
+    }
+}
+
+namespace! {
+    /// schema.org.
+    schema = "https://schema.org/" {
+        /// Name.
+        NAME = "name";
+    }
+}
+
+namespace! {
+    /// schema.org as many datasets write it.
+    schema_http = "http://schema.org/" {
+        /// Name.
+        NAME = "name";
+    }
+}
+
+namespace! {
+    /// FOAF.
+    foaf = "http://xmlns.com/foaf/0.1/" {
+        /// Name.
+        NAME = "name";
+    }
+}
+
+namespace! {
+    /// PROV-O.
+    prov = "http://www.w3.org/ns/prov#" {
+        /// Class of what makes entities.
+        ACTIVITY = "Activity";
+        /// Class of who acts.
+        AGENT = "Agent";
+        /// What made something.
+        WAS_GENERATED_BY = "wasGeneratedBy";
+        /// What an activity read.
+        USED = "used";
+        /// Who carried an activity out.
+        WAS_ASSOCIATED_WITH = "wasAssociatedWith";
+        /// Class of everything in a trace except thoughts.
+        ENTITY = "Entity";
+        /// What something was made from.
+        WAS_DERIVED_FROM = "wasDerivedFrom";
+        /// When a session began.
+        STARTED_AT_TIME = "startedAtTime";
+    }
+}
+
+namespace! {
+    /// Terms of traces and of extraction.
+    tg = "https://trustgraph.ai/ns/" {
         /// Class: any question.
         QUESTION = "Question";
         /// Class: a question to an agent.

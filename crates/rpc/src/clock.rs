@@ -1,0 +1,23 @@
+//! The time of day, for what is written down. What waits or measures uses tokio's clock, which tests can stop.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+
+/// This moment.
+pub fn now() -> DateTime<Utc> {
+    Utc::now()
+}
+
+/// Milliseconds since the Unix epoch.
+pub fn millis() -> i64 {
+    now().timestamp_millis()
+}
+
+/// Seconds since the Unix epoch.
+pub fn seconds() -> i64 {
+    now().timestamp()
+}
+
+/// RFC 3339 in UTC with six digits of a second, as provenance states times: `2026-08-01T09:00:00.120000Z`.
+pub fn rfc3339() -> String {
+    now().to_rfc3339_opts(SecondsFormat::Micros, true)
+}

@@ -1,0 +1,80 @@
+//! Documents that are taken for text: their bytes in pieces, their kind, their chunks; and what a child says of others.
+
+use tg_testkit::fuzz::run;
+
+use super::kind::{DOCX, HEAD, detect};
+use super::text::TextDecoder;
+use super::{recursive, tokens};
+use crate::decode::{HEADER, frame, header};
+
+#[test]
+fn texts_in_pieces() {
+    let seeds: [&[u8]; 4] = [
+        "\u{feff}# Grüße\r\n\r\nein 𝄞\n".as_bytes(),
+        b"\xff\xfea\0\x1e\xd8\x34\xdd",
+        b"\xfe\xff\0a\xd8",
+        b"a,b;c\n\xc3",
+    ];
+    run("texts in pieces", &seeds, |bytes| {
+        let read = |size: usize| {
+            let (mut decoder, mut out) = (TextDecoder::default(), String::new());
+            for piece in bytes.chunks(size) {
+                decoder.push(piece, &mut out).ok()?;
+            }
+            decoder.finish(&mut out).ok()?;
+            Some(out)
+        };
+        // However it is cut, it is the same text.
+        assert_eq!(read(bytes.len() % 11 + 1), read(bytes.len().max(1)));
+        for declared in ["", "text/html; charset=x", "application/pdf", DOCX] {
+            let _ = detect(&bytes[..bytes.len().min(HEAD)], declared);
+        }
+    });
+}
+
+#[test]
+fn chunks_of_texts() {
+    let seeds: [&[u8]; 4] = [
+        b"one two\n\nthree four five\nsix\n\n\n",
+        "漢字かな交じり文𝄞 e\u{301}\u{200d}".as_bytes(),
+        b"                    ",
+        b"0123456789012345678901234567890123456789",
+    ];
+    run("chunks of texts", &seeds, |bytes| {
+        let text = String::from_utf8_lossy(bytes);
+        let (size, overlap) = (bytes.len() % 97 + 1, bytes.len() % 13);
+        for slice in recursive::split(&text, size, overlap) {
+            assert_eq!(text[slice.bytes].chars().count(), slice.length);
+            assert!(slice.length <= size + overlap);
+        }
+        // Of a long run of letters each merge of tokens is looked for: a part is enough.
+        let end = (0..=text.len().min(2048)).rev();
+        let end = end.into_iter().find(|at| text.is_char_boundary(*at));
+        let part = &text[..end.unwrap_or(0)];
+        for slice in tokens::split(part, size, overlap.min(size - 1)) {
+            assert!(!part[slice.bytes].is_empty());
+        }
+    });
+}
+
+#[test]
+fn frames_of_children() {
+    let seeds: [&[u8]; 3] = [
+        b"\x01\0\0\0\x07\0\0\0\x01a",
+        b"\x03\0\0\0\0\xff\xff\xff\xff",
+        b"\x0c\0\x01\0\0\0\0\0\0",
+    ];
+    run("frames of children", &seeds, |bytes| {
+        let mut rest = bytes;
+        while let Some((head, body)) = rest.split_first_chunk::<HEADER>() {
+            let Some((tag, number, length)) = header(head) else {
+                break;
+            };
+            let Some((text, after)) = body.split_at_checked(length) else {
+                break;
+            };
+            let _ = frame(tag, number, text.to_vec());
+            rest = after;
+        }
+    });
+}

@@ -1,0 +1,71 @@
+//! Streams and failures as providers may write them, or whoever stands where they should.
+
+use bytes::Bytes;
+use futures::executor::block_on;
+use futures::{StreamExt, stream};
+use tg_provider_http::{HttpError, Refusal};
+use tg_testkit::fuzz::run;
+
+use super::failure::{Failure, in_stream};
+use super::reading::{Dialect, events_of, lines_of};
+use super::{anthropic, ollama, openai};
+use crate::model::ChatEvent;
+
+/// The answer in pieces, cut anywhere, read to its end.
+fn read<D: Dialect>(bytes: &[u8], lines: bool, dialect: D) {
+    // Few pieces of a long text: the reader of events looks at the whole of an open one again with each of them.
+    let size = (bytes.len() / 64).max(bytes.len() % 61 + 1);
+    let pieces: Vec<Result<Bytes, HttpError>> = bytes
+        .chunks(size)
+        .map(|piece| Ok(Bytes::copy_from_slice(piece)))
+        .collect();
+    let mut chat = match lines {
+        true => lines_of(stream::iter(pieces), dialect),
+        false => events_of(stream::iter(pieces), dialect),
+    };
+    let mut ended = false;
+    while let Some(event) = block_on(chat.next()) {
+        assert!(!ended, "nothing follows the end");
+        ended = !matches!(event, Ok(ChatEvent::Delta(_)));
+    }
+    assert!(ended, "an answer has an end");
+}
+
+#[test]
+fn streams_of_providers() {
+    let seeds: [&[u8]; 6] = [
+        b"data: {\"choices\": [{\"delta\": {\"content\": \"a\"}, \"finish_reason\": null}], \"model\": \"m\"}\n\ndata: [DONE]\n\n",
+        b": ping\r\nevent: x\rdata: {\"error\": {\"code\": \"rate_limit_exceeded\", \"message\": 3}}\n\n",
+        b"event: message_start\ndata: {\"type\": \"message_start\", \"message\": {\"model\": \"m\", \"usage\": {\"input_tokens\": 1}}}\n\n",
+        b"data: {\"type\": \"content_block_delta\", \"delta\": {\"text\": \"\\ud83d\\ude00\"}}\n\ndata: {\"type\": \"message_stop\"}\n\n",
+        b"{\"message\": {\"content\": \"a\"}, \"done\": false}\n{\"done\": true, \"done_reason\": \"length\", \"eval_count\": 9}\n",
+        b"\xef\xbb\xbfid: 1\nretry: 99999999999999999999\ndata:\ndata: {}\n\n\n",
+    ];
+    run("streams of providers", &seeds, |bytes| {
+        read(bytes, false, openai::Answer::new("m"));
+        read(bytes, false, anthropic::Answer::new("m"));
+        read(bytes, true, ollama::Answer::default());
+    });
+}
+
+#[test]
+fn failures_of_providers() {
+    let seeds: [&[u8]; 3] = [
+        br#"{"error": {"type": "invalid_request_error", "code": "context_length_exceeded", "message": "temperature"}}"#,
+        br#"{"error": "model not found"}"#,
+        b"<html>502</html>",
+    ];
+    run("failures of providers", &seeds, |bytes| {
+        for status in [400, 403, 429, 529] {
+            let refusal = Refusal {
+                status,
+                body: bytes.to_vec(),
+                retry_after: None,
+            };
+            let _ = Failure::from(HttpError::Refused(refusal));
+        }
+        if let Ok(value) = serde_json::from_slice(bytes) {
+            let _ = in_stream(&value);
+        }
+    });
+}

@@ -1,0 +1,274 @@
+//! What stands in one place: arguments and deletions of queues, purging, how pauses grow, caches, names of vendors.
+
+use tg_architecture_tests::source::{Source, shipped};
+use tg_architecture_tests::text::{is_word, line_of};
+use tg_architecture_tests::words::{Exception, Rule};
+
+/// The rules, each with the places where it does not hold and why.
+const RULES: &[Rule] = &[
+    Rule {
+        says: "arguments of queues and exchanges stand in crates/bus/src/rabbitmq/arguments.rs: what is shared has none",
+        words: &["FieldTable", "AMQPValue", "FieldArray"],
+        within: &[],
+        strings: false,
+        but: &[
+            ("crates/bus/src/rabbitmq/arguments.rs", "the place"),
+            (
+                "crates/bus/src/rabbitmq/wire.rs",
+                "headers of messages are such tables as well",
+            ),
+        ],
+    },
+    Rule {
+        says: "queues are declared and deleted by one file, and never emptied",
+        words: &[
+            "queue_declare",
+            "queue_delete",
+            "exchange_delete",
+            "queue_purge",
+        ],
+        within: &[],
+        strings: false,
+        but: &[("crates/bus/src/rabbitmq/topology.rs", "the file")],
+    },
+    Rule {
+        says: "data of a workspace is purged by the reaper of crates/collections alone, which holds its tombstone",
+        words: &[".purge("],
+        within: &[],
+        strings: false,
+        but: &[
+            ("crates/collections/src/reaper.rs", "the reaper"),
+            (
+                "services/librarian/src/reaped.rs",
+                "what the reaper calls, for rows and contents together",
+            ),
+            ("services/librarian/src/library/tidy.rs", "as above"),
+        ],
+    },
+    Rule {
+        says: "a tombstone is made by whoever deletes and restores workspaces, and read from the configuration by others",
+        words: &["WorkspaceTombstone {"],
+        within: &[],
+        strings: false,
+        but: &[
+            ("schemas/src/workspace_key.rs", "what it is"),
+            ("services/config/src/engine/lifecycle.rs", "who makes it"),
+        ],
+    },
+    Rule {
+        says: "pauses grow by crates/bus/src/pause.rs, between calls of other servers by crates/provider-http/src/backoff.rs",
+        words: &[
+            "saturating_mul(2)",
+            "saturating_mul(1 <<",
+            "* 2).min(",
+            "pause * 2",
+            "pause *= 2",
+            "patience * 2",
+            "1 << attempt",
+            "1 << tries",
+            "1 << failed",
+            "2u32.pow(",
+            "2_u32.pow(",
+        ],
+        within: &[],
+        strings: false,
+        but: &[
+            ("crates/bus/src/pause.rs", "the place"),
+            ("crates/provider-http/src/backoff.rs", "the other place"),
+        ],
+    },
+    Rule {
+        says: "answers of other servers are read through tg-provider-http, which bounds them",
+        words: &[
+            "reqwest::Response",
+            "bytes_stream()",
+            "axum::body::to_bytes",
+        ],
+        within: &["crates/", "services/"],
+        strings: false,
+        but: &[("crates/provider-http/", "the place")],
+    },
+];
+
+#[test]
+fn what_stands_in_one_place_stays_there() {
+    let sources = shipped();
+    let reports: Vec<String> = RULES
+        .iter()
+        .filter_map(|rule| rule.hold(&sources).report(rule))
+        .collect();
+    assert!(reports.is_empty(), "\n{}", reports.join("\n"));
+}
+
+#[test]
+fn every_rule_can_fail() {
+    for rule in RULES {
+        for word in rule.words {
+            let text = format!("fn f() {{ {word} h) }}");
+            let found = rule.hold(&[Source::new("services/a/src/lib.rs", &text)]);
+            assert!(!found.breaches.is_empty(), "{}: {word}", rule.says);
+        }
+    }
+}
+
+/// Caches that are not moka's, and why.
+const CACHES: &[Exception] = &[
+    (
+        "services/embeddings/src/cache.rs",
+        "moka holds the vectors; beside them stand the texts that are being worked out",
+    ),
+    (
+        "services/extract/src/replies/cache.rs",
+        "the ledger on disk keeps the replies; in memory is only who asks at the moment",
+    ),
+    (
+        "services/gateway/src/auth/cache.rs",
+        "expires by the caller's clock, which tests stop; moka has a clock of its own",
+    ),
+    (
+        "services/graph/src/store/embedded/label_cache.rs",
+        "a change is forgotten before anybody is told of it, in one step with the readers",
+    ),
+    (
+        "services/vectors/src/store/points/cache.rs",
+        "an index is changed in place by its writer, and loaded while changes wait",
+    ),
+];
+
+/// The caches that a file declares: its types whose names say so. One that is called `Cached…` holds all there is.
+fn caches(code: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    for (at, start) in code.match_indices("struct ") {
+        let rest = &code[at + start.len()..];
+        let end = rest.bytes().position(|byte| !is_word(byte));
+        let name = &rest[..end.unwrap_or(rest.len())];
+        let says = ["Cache", "Memo", "Lru"]
+            .iter()
+            .any(|word| name.ends_with(word));
+        if says {
+            found.push((line_of(code, at), name.to_owned()));
+        }
+    }
+    found
+}
+
+#[test]
+fn every_cache_has_a_bound() {
+    let (mut found, mut idle) = (Vec::new(), CACHES.to_vec());
+    for source in shipped() {
+        for (line, name) in caches(&source.code) {
+            match idle.iter().position(|(path, _)| *path == source.path) {
+                Some(at) => drop(idle.remove(at)),
+                None => found.push(format!("{}:{line}: {name} is not moka's", source.path)),
+            }
+        }
+        let built = source.code.contains("moka::") && source.code.contains("builder()");
+        if built && !source.code.contains(".max_capacity(") {
+            found.push(format!("{}: moka without a bound", source.path));
+        }
+    }
+    found.extend(
+        idle.iter()
+            .map(|(path, _)| format!("{path}: exception that nothing needs")),
+    );
+    assert!(found.is_empty(), "caches:\n  {}", found.join("\n  "));
+}
+
+/// Vendors of models, in small letters.
+const VENDORS: &[&str] = &[
+    "openai",
+    "anthropic",
+    "claude",
+    "ollama",
+    "cohere",
+    "jina",
+    "mistral",
+    "gemini",
+    "bedrock",
+    "azure",
+    "huggingface",
+];
+
+/// Where they may be named: adapters, what chooses among them, and texts that tell people what can be set.
+const NAMED: &[Exception] = &[
+    ("services/llm/src/providers/", "the adapters of models"),
+    (
+        "services/llm/src/options.rs",
+        "chooses one by its variables",
+    ),
+    (
+        "services/embeddings/src/provider/",
+        "the adapters of vectors",
+    ),
+    (
+        "services/embeddings/src/options.rs",
+        "chooses one by its settings and variables",
+    ),
+    ("services/rag/src/endpoint.rs", "the adapter of rerankers"),
+    ("services/rag/src/options.rs", "chooses its dialect"),
+    (
+        "crates/provider-http/src/settings.rs",
+        "OLLAMA_HOST is written as no other address is, and read by two services",
+    ),
+    ("crates/provider-http/src/lib.rs", "passes that on"),
+    (
+        "cli/src/commands/local/models/catalogue.rs",
+        "the host that files of local models are fetched from",
+    ),
+    (
+        "services/flow/src/service/doctor.rs",
+        "tells people which variables to set",
+    ),
+    ("server/src/greeting.rs", "as above"),
+    (
+        "server/src/settings/page.rs",
+        "as above, in the settings page",
+    ),
+];
+
+/// Vendors that a text names, with their places.
+fn vendors(text: &str) -> Vec<(usize, &'static str)> {
+    let text = text.to_lowercase();
+    VENDORS
+        .iter()
+        .flat_map(|vendor| text.match_indices(vendor).map(|(at, _)| (at, *vendor)))
+        .collect()
+}
+
+#[test]
+fn vendors_are_named_by_their_adapters_alone() {
+    let (mut found, mut used) = (Vec::new(), vec![false; NAMED.len()]);
+    for source in shipped() {
+        for (at, vendor) in vendors(&source.strings) {
+            let allowed = NAMED
+                .iter()
+                .position(|(path, _)| match path.ends_with('/') {
+                    true => source.path.starts_with(path),
+                    false => source.path == *path,
+                });
+            match allowed {
+                Some(which) => used[which] = true,
+                None => {
+                    let line = line_of(&source.strings, at);
+                    found.push(format!("{}:{line}: {vendor}", source.path));
+                }
+            }
+        }
+    }
+    let idle = NAMED.iter().zip(used).filter(|(_, used)| !used);
+    found.extend(idle.map(|((path, _), _)| format!("{path}: exception that nothing needs")));
+    assert!(found.is_empty(), "vendors:\n  {}", found.join("\n  "));
+}
+
+#[test]
+fn caches_and_vendors_are_found() {
+    let code =
+        "pub(crate) struct ReplyCache<K> {}\nstruct Cache;\nstruct CachedConfig {}\nenum Memory {}";
+    let found = caches(code);
+    assert_eq!(
+        found,
+        [(1, "ReplyCache".to_owned()), (2, "Cache".to_owned())]
+    );
+    let named = vendors("let a = OpenAi::new();\n\"set OLLAMA_HOST\"");
+    assert_eq!(named.len(), 2, "{named:?}");
+}

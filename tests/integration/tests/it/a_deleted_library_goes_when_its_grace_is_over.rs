@@ -1,0 +1,106 @@
+//! What a deleted workspace had in its library is off the disk once nobody can restore it, and stays there until then.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use serde_json::json;
+use tg_testkit::process::{Launch, tg};
+use tg_testkit::rabbitmq::RabbitNode;
+
+use crate::workspaces::{add, closed, documents, files, iam, make, patiently, start};
+use crate::world::Bus;
+
+const BOUND: Duration = Duration::from_secs(40);
+/// Long enough for a purge, were there one.
+const A_WHILE: Duration = Duration::from_secs(3);
+
+/// A system of every service, on a bus.
+async fn launch(bus: Bus) -> Result<(Launch, Option<RabbitNode>)> {
+    Ok(match bus {
+        Bus::Embedded => (Launch::up(), None),
+        Bus::Rabbit => {
+            let node = RabbitNode::start().await?;
+            (Launch::up().arg("--bus").arg(node.url()), Some(node))
+        }
+    })
+}
+
+async fn has_files(data: &Path, wanted: usize) -> Result<()> {
+    let end = Instant::now() + BOUND;
+    loop {
+        let count = files(data);
+        if count == wanted {
+            return Ok(());
+        }
+        ensure!(Instant::now() < end, "{count} files instead of {wanted}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+async fn at_once_without_grace(bus: Bus) -> Result<()> {
+    let (launch, _node) = launch(bus).await?;
+    let server = launch
+        .env("THREADGRAPH_CONFIG__RESTORE_HOURS", "0")
+        .ready()
+        .await?;
+    let url = server.url();
+    // Of other content: files are named by it, so equal ones may be one file.
+    let other = json!({"operation": "add-document", "workspace": "default",
+        "document-metadata": {"id": "urn:other", "kind": "text/plain", "title": "t"},
+        "content": "YmJi".repeat(100_000)});
+    patiently(&url, "api/v1/librarian", other).await?;
+    let others = files(server.data());
+    make(&url, "acme").await?;
+    add(&url, "acme", "urn:d").await?;
+    ensure!(files(server.data()) > others, "it has files of its own");
+    iam(&url, "delete-workspace", "acme").await?;
+    closed(&url, "acme").await?;
+    has_files(server.data(), others).await?;
+    ensure!(documents(&url, "default").await? == ["urn:other"]);
+    let told = tg(&url, &["restore-workspace", "-w", "acme"]).await?;
+    ensure!(told.code != Some(0), "restored: {}", told.stdout);
+    Ok(())
+}
+
+async fn and_not_before_with_it(bus: Bus) -> Result<()> {
+    let (launch, _node) = launch(bus).await?;
+    let server = launch.ready().await?;
+    let url = server.url();
+    make(&url, "acme").await?;
+    add(&url, "acme", "urn:d").await?;
+    let before = files(server.data());
+    ensure!(before > 0, "it has files");
+    iam(&url, "delete-workspace", "acme").await?;
+    closed(&url, "acme").await?;
+    tokio::time::sleep(A_WHILE).await;
+    ensure!(files(server.data()) == before, "they are gone");
+    tg(&url, &["restore-workspace", "-w", "acme"])
+        .await?
+        .expect("Workspace restored: acme")?;
+    start(&url, "acme").await?;
+    ensure!(documents(&url, "acme").await? == ["urn:d"]);
+    let content = tg(&url, &["get-document-content", "-w", "acme", "urn:d"]).await?;
+    content.expect("aaa")?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn at_once_without_grace_embedded() -> Result<()> {
+    at_once_without_grace(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn at_once_without_grace_over_rabbitmq() -> Result<()> {
+    at_once_without_grace(Bus::Rabbit).await
+}
+
+#[tokio::test]
+async fn and_not_before_with_it_embedded() -> Result<()> {
+    and_not_before_with_it(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn and_not_before_with_it_over_rabbitmq() -> Result<()> {
+    and_not_before_with_it(Bus::Rabbit).await
+}

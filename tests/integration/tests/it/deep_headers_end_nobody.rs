@@ -1,0 +1,61 @@
+//! Whoever may publish at the broker can nest headers as deep as a frame is long: that ends no process, and the message
+//! does not come again and again.
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::json;
+use tg_testkit::process::root;
+use tg_testkit::rabbitmq::RabbitNode;
+use tokio::process::Command;
+
+use crate::world::{Bus, post, up};
+
+/// Five bytes a level: the headers fit a frame of 32 KiB, which is the largest that our processes take.
+const DEPTH: &str = "6400";
+const BOUND: Duration = Duration::from_secs(60);
+
+/// Queues of requests and records, each with a reader.
+async fn read_queues(node: &RabbitNode) -> Result<Vec<(String, u64)>> {
+    let queues = node.queues().await?.into_iter();
+    let read = queues.filter(|queue| queue.consumers > 0 && !queue.exclusive);
+    Ok(read.map(|queue| (queue.name, queue.messages)).collect())
+}
+
+#[tokio::test]
+async fn on_rabbitmq() -> Result<()> {
+    let (mut server, node) = up(Bus::Rabbit).await?;
+    let node = node.context("a broker")?;
+    let queues = read_queues(&node).await?;
+    ensure!(queues.len() > 20, "{queues:?}");
+    let output = Command::new(root().join(".cache/venv/bin/python3"))
+        .arg(root().join("tests/integration/clients/deep_headers.py"))
+        .args([node.url().as_str(), DEPTH])
+        .args(queues.iter().map(|(name, _)| name))
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    let output = tokio::time::timeout(BOUND, output).await??;
+    let sent = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(sent.trim(), queues.len().to_string(), "{errors}");
+    let end = Instant::now() + BOUND;
+    loop {
+        ensure!(server.alive(), "it ended: {}", server.log());
+        let waiting = read_queues(&node).await?;
+        if waiting.iter().all(|(_, messages)| *messages == 0) {
+            break;
+        }
+        ensure!(Instant::now() < end, "still there: {waiting:?}");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    let list = json!({"operation": "list-flows", "workspace": "default"});
+    let (status, told) = post(&server.url(), "api/v1/flow", list).await?;
+    ensure!(
+        status == 200 && told["flow-ids"] == json!(["default"]),
+        "{told}"
+    );
+    ensure!(server.alive());
+    Ok(())
+}

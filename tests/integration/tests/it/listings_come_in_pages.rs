@@ -1,0 +1,304 @@
+//! Every listing comes in pages for who asks so, over REST and on a socket, and whole for who does not: each entry once,
+//! whatever comes or goes between two pages, and a last page that says so.
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use tg_testkit::process::{Server, client};
+use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::socket::Socket;
+
+use crate::edge::{first_key, with_keys};
+use crate::world::Bus;
+
+/// Names of what is made of each kind.
+const NAMES: [&str; 3] = ["na", "nb", "nc"];
+
+/// A listing: its service, its question, and where the names of its entries are in a reply.
+struct Listing {
+    service: &'static str,
+    ask: Value,
+    names: fn(&Value) -> Vec<String>,
+}
+
+impl Listing {
+    fn new(service: &'static str, ask: Value, names: fn(&Value) -> Vec<String>) -> Self {
+        Self {
+            service,
+            ask,
+            names,
+        }
+    }
+
+    fn page(&self, limit: i64, after: &str) -> Value {
+        let mut ask = self.ask.clone();
+        ask["limit"] = json!(limit);
+        ask["after"] = json!(after);
+        ask
+    }
+}
+
+fn texts(list: &Value) -> Vec<String> {
+    let texts = list
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str);
+    texts.map(str::to_owned).collect()
+}
+
+fn field(list: &Value, name: &str) -> Vec<String> {
+    let all = list.as_array().into_iter().flatten();
+    texts(&all.map(|one| one[name].clone()).collect())
+}
+
+fn rows(config: &Value) -> Vec<String> {
+    let types = config.as_object().into_iter().flatten();
+    let of_type = |(kind, rows): (&String, &Value)| {
+        let rows = rows.as_object().into_iter().flatten();
+        rows.map(|(key, _)| format!("{kind}/{key}"))
+            .collect::<Vec<_>>()
+    };
+    types.flat_map(of_type).collect()
+}
+
+/// All listings that there are; those of the library have tests of their own.
+fn listings(user: &str) -> Vec<Listing> {
+    let of = |operation: &str| about(operation, json!({}));
+    let typed = |operation: &str| about(operation, json!({"type": "paged"}));
+    let system = |operation: &str| json!({"operation": operation});
+    let keys = about("list-api-keys", json!({"user_id": user}));
+    vec![
+        Listing::new("config", typed("list"), |reply| texts(&reply["directory"])),
+        Listing::new("config", typed("getvalues"), |reply| {
+            field(&reply["values"], "key")
+        }),
+        Listing::new("config", of("config"), |reply| rows(&reply["config"])),
+        Listing::new("flow", of("list-flows"), |reply| texts(&reply["flow-ids"])),
+        Listing::new("flow", of("list-blueprints"), |reply| {
+            texts(&reply["blueprint-names"])
+        }),
+        Listing::new("collection-management", of("list-collections"), |reply| {
+            field(&reply["collections"], "collection")
+        }),
+        Listing::new("knowledge", of("list-kg-cores"), |reply| {
+            texts(&reply["ids"])
+        }),
+        Listing::new("knowledge", of("list-de-cores"), |reply| {
+            texts(&reply["ids"])
+        }),
+        Listing::new("iam", system("list-users"), |reply| {
+            field(&reply["users"], "username")
+        }),
+        Listing::new("iam", system("list-workspaces"), |reply| {
+            field(&reply["workspaces"], "id")
+        }),
+        Listing::new("iam", system("list-my-workspaces"), |reply| {
+            field(&reply["workspaces"], "id")
+        }),
+        Listing::new("iam", keys, |reply| field(&reply["api_keys"], "name")),
+    ]
+}
+
+/// A question about the workspace that all of this is in.
+fn about(operation: &str, more: Value) -> Value {
+    let mut ask = more;
+    ask["operation"] = json!(operation);
+    ask["workspace"] = json!("default");
+    ask
+}
+
+/// Puts a core of one triple.
+fn core(name: &str) -> Value {
+    let iri = |text: &str| json!({"t": "i", "i": text});
+    let triple = json!({"s": iri("urn:a"), "p": iri("urn:b"), "o": iri("urn:c")});
+    let triples = json!({"metadata": {"id": name, "collection": "default"}, "triples": [triple]});
+    about("put-kg-core", json!({"id": name, "triples": triples}))
+}
+
+/// A client with a key.
+struct Client {
+    url: String,
+    key: String,
+    socket: Socket,
+}
+
+impl Client {
+    async fn connect(server: &Server, key: String) -> Result<Self> {
+        Ok(Self {
+            url: server.url(),
+            socket: Socket::connect(&server.url(), &key).await?,
+            key,
+        })
+    }
+
+    async fn rest(&self, service: &str, ask: &Value) -> Result<Value> {
+        let url = format!("{}api/v1/{service}", self.url);
+        let sent = client()?.post(url).bearer_auth(&self.key).json(ask);
+        Ok(sent.send().await?.json().await?)
+    }
+
+    async fn good(&self, service: &str, ask: Value) -> Result<Value> {
+        let reply = self.rest(service, &ask).await?;
+        ensure!(reply.get("error").is_none(), "{ask}: {reply}");
+        Ok(reply)
+    }
+
+    async fn framed(&self, service: &str, ask: &Value) -> Result<Value> {
+        let mut envelope = json!({"service": service, "request": ask});
+        if let Some(workspace) = ask.get("workspace") {
+            envelope["workspace"] = workspace.clone();
+        }
+        let frames = self.socket.send(envelope).await?;
+        let frames = frames.all(std::time::Duration::from_secs(60)).await?;
+        let last = frames.last().context("no frame")?;
+        Ok(last.get("response").unwrap_or(last).clone())
+    }
+
+    /// Makes some of everything that is listed. Returns the user whose keys are.
+    async fn fill(&self) -> Result<String> {
+        let of = about("get-blueprint", json!({"blueprint-name": "everything"}));
+        let definition = self.good("flow", of).await?["blueprint-definition"].clone();
+        let mut user = String::new();
+        for name in NAMES {
+            self.put_rows(name).await?;
+            let blueprint = json!({"blueprint-name": name, "blueprint-definition": definition});
+            self.good("flow", about("put-blueprint", blueprint)).await?;
+            let collection = about("update-collection", json!({"collection": name}));
+            self.good("collection-management", collection).await?;
+            self.good("knowledge", core(name)).await?;
+            let chunks = json!([{"chunk_id": "c", "vector": [0.5]}]);
+            let chunks =
+                json!({"metadata": {"id": name, "collection": "default"}, "chunks": chunks});
+            let put = json!({"id": name, "document-embeddings": chunks});
+            self.good("knowledge", about("put-de-core", put)).await?;
+
+            let workspace = json!({"id": name});
+            let workspace = json!({"operation": "create-workspace", "workspace_record": workspace});
+            self.good("iam", workspace).await?;
+            let made = json!({"user": {"username": name, "roles": ["reader"]}});
+            let made = self.good("iam", about("create-user", made)).await?;
+            user = made["user"]["id"].as_str().context("no user")?.to_owned();
+        }
+        for name in NAMES {
+            let key = json!({"key": {"user_id": user, "name": name, "expires": ""}});
+            self.good("iam", about("create-api-key", key)).await?;
+        }
+        Ok(user)
+    }
+
+    async fn put_rows(&self, name: &str) -> Result<()> {
+        // A record without a plan: nothing runs for it.
+        let flow = json!({"blueprint-name": "everything", "description": "d", "parameters": {}, "interfaces": {}});
+        let values = [("paged", json!({})), ("flow", flow)];
+        let values = values
+            .map(|(kind, value)| json!({"type": kind, "key": name, "value": value.to_string()}));
+        let put = about("put", json!({"values": values}));
+        self.good("config", put).await.map(drop)
+    }
+
+    /// A listing page by page: over REST, or on the socket.
+    async fn walk(&self, listing: &Listing, limit: i64, framed: bool) -> Result<Vec<Vec<String>>> {
+        let (mut pages, mut after) = (Vec::new(), String::new());
+        loop {
+            let ask = listing.page(limit, &after);
+            let reply = match framed {
+                true => self.framed(listing.service, &ask).await?,
+                false => self.rest(listing.service, &ask).await?,
+            };
+            ensure!(reply.get("error").is_none(), "{ask}: {reply}");
+            pages.push((listing.names)(&reply));
+            match reply.get("next") {
+                Some(next) => after = next.as_str().context("a cursor is text")?.to_owned(),
+                None => return Ok(pages),
+            }
+            ensure!(pages.len() < 5000, "{ask}: has no end");
+        }
+    }
+
+    async fn is_paged(&self, listing: &Listing) -> Result<()> {
+        let ask = &listing.ask;
+        let whole = self.good(listing.service, ask.clone()).await?;
+        ensure!(whole.get("next").is_none(), "{ask}: {whole}");
+        let whole = (listing.names)(&whole);
+        for name in NAMES {
+            let found = whole.iter().any(|one| one.rsplit('/').next() == Some(name));
+            ensure!(found, "{ask}: {name} in {whole:?}");
+        }
+        for (limit, framed) in [(1, true), (2, false), (i64::MAX, false)] {
+            let pages = self.walk(listing, limit, framed).await?;
+            ensure!(
+                pages.concat() == whole,
+                "{ask}: {pages:?}, and not {whole:?}"
+            );
+            let (last, full) = pages.split_last().context("no page")?;
+            ensure!(!last.is_empty(), "{ask}: the last page is empty: {pages:?}");
+            let most = usize::try_from(limit)?.min(whole.len());
+            ensure!(
+                full.iter().all(|page| page.len() == most),
+                "{ask}: {pages:?}"
+            );
+        }
+        for (limit, after, names) in [(-1, "", "limit: "), (1, "nonsense", "after: ")] {
+            let wrong = listing.page(limit, after);
+            let refused = self.rest(listing.service, &wrong).await?;
+            let message = refused["error"]["message"].as_str().unwrap_or_default();
+            ensure!(message.starts_with(names), "{wrong}: {refused}");
+        }
+        Ok(())
+    }
+
+    /// What comes and goes between two pages moves nobody else.
+    async fn changes_meanwhile(&self) -> Result<()> {
+        let listing = Listing::new("knowledge", about("list-kg-cores", json!({})), |reply| {
+            texts(&reply["ids"])
+        });
+        let first = self.good("knowledge", listing.page(2, "")).await?;
+        ensure!((listing.names)(&first) == ["na", "nb"], "{first}");
+        let gone = about("delete-kg-core", json!({"id": "nb"}));
+        self.good("knowledge", gone).await?;
+        for name in ["a", "nbb"] {
+            self.good("knowledge", core(name)).await?;
+        }
+        let next = first["next"].as_str().context("no next")?;
+        let second = self.good("knowledge", listing.page(9, next)).await?;
+        ensure!((listing.names)(&second) == ["nbb", "nc"], "{second}");
+        // A cursor is good for its own listing.
+        let other = about("list-de-cores", json!({"after": next}));
+        let refused = self.rest("knowledge", &other).await?;
+        ensure!(
+            refused["error"]["message"]
+                .as_str()
+                .is_some_and(|text| text.starts_with("after: ")),
+            "{refused}"
+        );
+        Ok(())
+    }
+}
+
+async fn in_pages(bus: Bus) -> Result<()> {
+    let (launch, _node) = match bus {
+        Bus::Embedded => (with_keys(), None),
+        Bus::Rabbit => {
+            let node = RabbitNode::start().await?;
+            (with_keys().arg("--bus").arg(node.url()), Some(node))
+        }
+    };
+    let server = launch.ready().await?;
+    let admin = first_key(&server).await?;
+    let client = Client::connect(&server, admin).await?;
+    let user = client.fill().await?;
+    for listing in listings(&user) {
+        client.is_paged(&listing).await?;
+    }
+    client.changes_meanwhile().await
+}
+
+#[tokio::test]
+async fn on_the_embedded_bus() -> Result<()> {
+    in_pages(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn over_a_broker() -> Result<()> {
+    in_pages(Bus::Rabbit).await
+}

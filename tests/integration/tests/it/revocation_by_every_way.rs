@@ -1,0 +1,255 @@
+//! However access is taken away, whatever streams to whom had it ends within a second, at each gateway: a key is revoked,
+//! a user disabled or deleted, a role lost, a workspace disabled.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use tg_testkit::model::{Reply, Rule, ScriptedModel};
+use tg_testkit::process::{Launch, Server};
+use tg_testkit::rabbitmq::RabbitNode;
+use tokio::time::{Instant, timeout_at};
+
+use crate::bulk_streams::{End, Reader, Stream};
+use crate::edge::{first_key, iam};
+use crate::world::{Bus, alone, launch};
+
+/// From the answer of the revocation on.
+const BOUND: Duration = Duration::from_secs(1);
+const SOON: Duration = Duration::from_secs(30);
+/// Pieces of what no buffer on the way holds.
+const CHUNKS: usize = 8;
+const WHOLE: usize = CHUNKS * (4 << 20);
+/// What somebody is told whose access ended.
+const TOLD: [&str; 3] = [
+    "revoked or has expired",
+    "access was taken back while the request was under way",
+    "the workspace was closed while the request was under way",
+];
+
+/// How access ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Key,
+    Disabled,
+    Deleted,
+    Role,
+    /// Somebody whose own workspace it is.
+    Home,
+    /// Somebody from another workspace.
+    Visited,
+}
+
+const WAYS: [Way; 6] = [
+    Way::Key,
+    Way::Disabled,
+    Way::Deleted,
+    Way::Role,
+    Way::Home,
+    Way::Visited,
+];
+
+/// Somebody with a key.
+struct Person {
+    user: String,
+    key: String,
+    key_id: String,
+}
+
+struct System {
+    model: ScriptedModel,
+    server: Server,
+    /// A gateway of its own.
+    other: Option<Server>,
+    _node: Option<RabbitNode>,
+    admin: String,
+}
+
+impl System {
+    async fn start(bus: Bus) -> Result<Self> {
+        let model = ScriptedModel::start(vec![Rule::always(Reply::Silence)]).await?;
+        let node = match bus {
+            Bus::Embedded => None,
+            Bus::Rabbit => Some(RabbitNode::start().await?),
+        };
+        let server = launch(&model, node.as_ref()).arg("--auth").arg("iam");
+        let server = server.ready().await?;
+        let other = match &node {
+            None => None,
+            Some(node) => {
+                let gateway = Launch::serve(&["gateway"], &node.url());
+                Some(gateway.arg("--auth").arg("iam").ready().await?)
+            }
+        };
+        let admin = first_key(&server).await?;
+        Ok(Self {
+            model,
+            server,
+            other,
+            _node: node,
+            admin,
+        })
+    }
+
+    /// A workspace with a flow, and with what is too large to be sent at once.
+    async fn workspace(&self) -> Result<()> {
+        let record = json!({"id": "acme", "enabled": true});
+        let create = json!({"operation": "create-workspace", "workspace_record": record});
+        iam(&self.server, &self.admin, create).await?;
+        let acme = self.reader(&self.server, &self.admin);
+        let start = json!({"operation": "start-flow", "flow-id": "default",
+            "blueprint-name": "everything", "description": "d"});
+        let end = Instant::now() + SOON;
+        while let Err(told) = acme.done("flow", start.clone()).await {
+            ensure!(Instant::now() < end, "{told}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        acme.keep_big(CHUNKS).await
+    }
+
+    fn reader<'a>(&self, server: &'a Server, key: &'a str) -> Reader<'a> {
+        Reader {
+            server,
+            key,
+            workspace: "acme",
+        }
+    }
+
+    async fn person(&self, way: Way) -> Result<Person> {
+        let home = match way {
+            Way::Home => "acme",
+            _ => "default",
+        };
+        let user = json!({"operation": "create-user", "workspace": home,
+            "user": {"username": format!("{way:?}"), "roles": ["admin"]}});
+        let made = iam(&self.server, &self.admin, user).await?;
+        let user = made["user"]["id"].as_str().context("no user")?.to_owned();
+        let ask = json!({"operation": "create-api-key", "workspace": home,
+            "key": {"user_id": user, "name": "k"}});
+        let made = iam(&self.server, &self.admin, ask).await?;
+        let text = |value: &Value| value.as_str().map(str::to_owned).context("no key");
+        let key = text(&made["api_key_plaintext"])?;
+        let key_id = text(&made["api_key"]["id"])?;
+        Ok(Person { user, key, key_id })
+    }
+
+    async fn revoke(&self, way: Way, whose: &Person) -> Result<()> {
+        let of_user = |operation: &str| {
+            json!({"operation": operation, "workspace": "default",
+            "user_id": whose.user})
+        };
+        let ask = match way {
+            Way::Key => json!({"operation": "revoke-api-key", "workspace": "default",
+                "key_id": whose.key_id}),
+            Way::Disabled => of_user("disable-user"),
+            Way::Deleted => of_user("delete-user"),
+            Way::Role => json!({"operation": "update-user", "workspace": "default",
+                "user_id": whose.user, "user": {"roles": ["reader"], "enabled": true}}),
+            Way::Home | Way::Visited => json!({"operation": "disable-workspace",
+                "workspace_record": {"id": "acme"}}),
+        };
+        iam(&self.server, &self.admin, ask).await.map(|_: Value| ())
+    }
+
+    /// Streams of every kind, begun and read no further; `twice`: on every endpoint that has it. Where there is a gateway
+    /// of its own, that has the large ones.
+    async fn streams(&self, key: &str, twice: bool) -> Result<Streams> {
+        let mut all = Streams::default();
+        for server in [Some(&self.server), self.other.as_ref()]
+            .into_iter()
+            .flatten()
+        {
+            let reader = self.reader(server, key);
+            let asked = self.model.count() + 1 + usize::from(twice);
+            all.at_once.push(reader.agent_events().await?);
+            all.at_once.push(reader.live_socket().await?);
+            if twice {
+                all.at_once.push(reader.agent_socket().await?);
+                all.at_once.push(reader.live_lines().await?);
+            }
+            let asks = self.model.wait_calls(asked, SOON).await;
+            ensure!(asks, "nobody asks the model");
+        }
+        let reader = self.reader(self.other.as_ref().unwrap_or(&self.server), key);
+        all.large.push(reader.document().await?);
+        all.large.push(reader.core().await?);
+        all.large.push(reader.query_events().await?);
+        if twice {
+            all.large.push(reader.core_socket().await?);
+            all.large.push(reader.query_socket().await?);
+        }
+        Ok(all)
+    }
+}
+
+#[derive(Default)]
+struct Streams {
+    /// Which say what there is to say when it is.
+    at_once: Vec<Stream>,
+    /// Which have more on the way than is read.
+    large: Vec<Stream>,
+}
+
+impl Streams {
+    /// All end within the bound. Who is slow still gets what was on the way then, and not the rest.
+    async fn end(self) -> Result<()> {
+        let until = Instant::now() + BOUND;
+        let all = self.at_once.into_iter().map(|one| ends(one, until));
+        futures::future::try_join_all(all).await?;
+        tokio::time::sleep_until(until).await;
+        let drained = until + SOON;
+        let all = self.large.into_iter().map(|one| ends(one, drained));
+        futures::future::try_join_all(all).await.map(|_| ())
+    }
+}
+
+/// Reads on until it ends, or is told so.
+async fn ends(mut stream: Stream, until: Instant) -> Result<()> {
+    loop {
+        let read = timeout_at(until, stream.read()).await;
+        let (what, taken) = (stream.what, stream.taken);
+        ensure!(taken < WHOLE, "{what}: nothing was left out");
+        if stream.says(&TOLD) {
+            return Ok(());
+        }
+        let read = read.with_context(|| format!("{what} goes on after {taken} bytes"))?;
+        if read == 0 {
+            // A file has no place for words: it is cut off.
+            let file = matches!(what, "a document" | "a core");
+            ensure!(
+                file && stream.end() == End::Cut,
+                "{what} ends without a word after {taken} bytes: {}",
+                stream.shown()
+            );
+            return Ok(());
+        }
+    }
+}
+
+async fn by_every_way(bus: Bus) -> Result<()> {
+    let _machine = alone().await;
+    let system = System::start(bus).await?;
+    system.workspace().await?;
+    for way in WAYS {
+        let person = system.person(way).await?;
+        let streams = system.streams(&person.key, way == Way::Key).await?;
+        system.revoke(way, &person).await?;
+        streams.end().await.with_context(|| format!("{way:?}"))?;
+        if way == Way::Home {
+            let enable = json!({"operation": "enable-workspace",
+                "workspace_record": {"id": "acme", "enabled": true}});
+            iam(&system.server, &system.admin, enable).await?;
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn embedded() -> Result<()> {
+    by_every_way(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn over_rabbitmq_at_two_gateways() -> Result<()> {
+    by_every_way(Bus::Rabbit).await
+}
