@@ -17,7 +17,7 @@ use crate::config_watch::Changed;
 use crate::instance::{At, Instance};
 use crate::instance_state::InstanceState;
 use crate::mesh::Mesh;
-use crate::processor::Processor;
+use crate::processor::{Processor, row_kind};
 use crate::wiring::{Wiring, same_wiring};
 use tg_bus::BusError;
 
@@ -32,7 +32,11 @@ const PARALLEL: usize = 32;
 pub(crate) struct Hosted {
     pub(crate) id: String,
     wiring: Wiring,
+    /// Config types that its handlers look at.
+    watches: Vec<String>,
     serving: AtomicBool,
+    /// Those types have not all been read yet.
+    unread: AtomicBool,
     /// Has everything looked at again soon.
     retry: Arc<Notify>,
     instances: Mutex<BTreeMap<At, Instance>>,
@@ -42,8 +46,10 @@ impl Hosted {
     pub(crate) fn new(processor: Processor, claim: Option<Arc<str>>, retry: Arc<Notify>) -> Self {
         Self {
             id: processor.id.to_owned(),
+            watches: processor.watched_types(),
             wiring: Wiring::of(processor, claim),
             serving: AtomicBool::new(false),
+            unread: AtomicBool::new(false),
             retry,
             instances: Mutex::default(),
         }
@@ -95,16 +101,24 @@ impl Hosted {
     /// Whether a config change may change what is attached.
     pub(crate) fn concerns(&self, change: Option<&Changed>) -> bool {
         let Some(change) = change else { return true };
-        change.of(&self.row_kind()) || change.of(WORKSPACES.1) || change.of(FLOW)
+        if self.unread.load(Ordering::Acquire) {
+            return true;
+        }
+        change.of(&row_kind(&self.id)) || change.of(WORKSPACES.1) || change.of(FLOW)
     }
 
     fn has(&self, wanted: Place) -> bool {
         self.wiring.has(wanted)
     }
 
-    /// Config type of this processor's rows.
-    fn row_kind(&self) -> String {
-        format!("processor:{}", self.id)
+    /// Whether all that the handlers look at has been read. Another processor may have had the rows read that say where
+    /// this one is attached; its handlers would find what they look for missing, and refuse for good.
+    fn can_look(&self, mesh: &Mesh) -> bool {
+        // Noted before it is looked: what is read in between is heard of as a change.
+        self.unread.store(true, Ordering::Release);
+        let read = mesh.config().has_read(&self.watches);
+        self.unread.store(!read, Ordering::Release);
+        read
     }
 
     /// The flow instances that a change touches, with the rows they should have; `None` instead of a row
@@ -115,7 +129,7 @@ impl Hosted {
         change: Option<&Changed>,
         instances: &BTreeMap<At, Instance>,
     ) -> BTreeMap<At, Option<Arc<str>>> {
-        let kind = self.row_kind();
+        let kind = row_kind(&self.id);
         let concerns = |changed: &str| changed == kind || changed == FLOW;
         let whole = |workspace: &str| {
             change.is_none_or(|change| {
@@ -153,19 +167,22 @@ impl Hosted {
         if !self.serving.load(Ordering::Acquire) || mesh.stopping().is_cancelled() {
             return Ok(());
         }
+        // A change that comes while something is unread says too little of what was passed over before.
+        let change = change.filter(|_| !self.unread.load(Ordering::Acquire));
+        let reads = self.can_look(mesh);
         let mut wanted: BTreeMap<At, Option<Arc<str>>> = BTreeMap::new();
         if change.is_none_or(|change| change.of(WORKSPACES.1)) {
             if self.has(Place::System) {
                 wanted.insert(At::System, Some("".into()));
             }
-            if self.has(Place::Workspace) {
+            if reads && self.has(Place::Workspace) {
                 let attached = instances.keys().filter(|at| matches!(at, At::Workspace(_)));
                 wanted.extend(attached.map(|at| (at.clone(), None)));
                 let registered = mesh.config().workspaces().into_iter();
                 wanted.extend(registered.map(|ws| (At::Workspace(ws), Some("".into()))));
             }
         }
-        if self.has(Place::Flow) || self.has(Place::Own) {
+        if reads && (self.has(Place::Flow) || self.has(Place::Own)) {
             wanted.extend(self.flow_rows(mesh, change, &instances));
         }
         let mut gone = Vec::new();

@@ -150,6 +150,12 @@ impl ConfigView {
         self.get(WORKSPACES.0, WORKSPACES.1, name).is_some()
     }
 
+    /// Whether every one of some types has been read, so that a row which is not shown is not there.
+    pub(crate) fn has_read<'a>(&self, types: impl IntoIterator<Item = &'a String>) -> bool {
+        let rows = self.0.rows.read();
+        types.into_iter().all(|kind| rows.contains_key(kind))
+    }
+
     /// The version this view shows; -1 before the first read.
     pub fn version(&self) -> i64 {
         *self.0.version.borrow()

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::announce;
-use crate::config_view::{COLLECTION, LIFECYCLE};
+use crate::config_view::LIFECYCLE;
 use crate::config_watch::{self, Watched};
 use crate::mesh::Mesh;
 use crate::middleware::Middleware;
@@ -105,18 +105,7 @@ impl Host {
     /// Hosts a processor: subscribes its handlers wherever config says. Returns once what can be
     /// subscribed now is; an exclusive processor whose store another process owns stands by.
     pub async fn host(&self, processor: Processor) -> Result<(), Error> {
-        let types = processor.watches.iter().map(|kind| (*kind).to_owned());
-        let rows = [
-            format!("processor:{}", processor.id),
-            "flow".to_owned(),
-            COLLECTION.to_owned(),
-        ];
-        let flows = processor
-            .has_flow_handlers()
-            .then_some(rows)
-            .into_iter()
-            .flatten();
-        self.0.watched.add(types.chain(flows));
+        self.0.watched.add(processor.watched_types());
         self.0.runtime.host(self, processor).await;
         Ok(())
     }

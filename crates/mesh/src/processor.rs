@@ -2,12 +2,19 @@
 
 use std::sync::Arc;
 
+use tg_schemas::flow_record::KIND as FLOW;
 use tg_schemas::processors::{Kind, Place, ProcessorSpec, Reads, Serves, Spec, SpecRow};
 use tg_schemas::{Message, Reply};
 
+use crate::config_view::COLLECTION;
 use crate::erased::{ErasedRead, ErasedServe, ReadHandler, ServeHandler};
 use crate::handler::{RecordConsumer, RequestHandler};
 use crate::leased_store::Leased;
+
+/// Config type of a processor's rows.
+pub(crate) fn row_kind(processor: &str) -> String {
+    format!("processor:{processor}")
+}
 
 pub(crate) enum Handler {
     Serve(Arc<dyn ErasedServe>),
@@ -140,6 +147,15 @@ impl Processor {
     pub fn watches(mut self, types: &[&'static str]) -> Self {
         self.watches.extend_from_slice(types);
         self
+    }
+
+    /// All config types that are looked at for this processor: its own, and those that say where it is attached.
+    pub(crate) fn watched_types(&self) -> Vec<String> {
+        let mut types: Vec<_> = self.watches.iter().map(|kind| (*kind).to_owned()).collect();
+        if self.has_flow_handlers() {
+            types.extend([row_kind(self.id), FLOW.to_owned(), COLLECTION.to_owned()]);
+        }
+        types
     }
 
     /// Most messages in progress per subscription (default 64). Questions above it are refused as busy,

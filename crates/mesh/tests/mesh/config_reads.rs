@@ -89,4 +89,57 @@ async fn a_reading_that_fails_in_part_swallows_nothing(place: Place) {
     until(async || attached()).await;
 }
 
-on_both_buses!(a_reading_that_fails_in_part_swallows_nothing);
+/// Hears of a record what the configuration says of it at that moment.
+struct Looker(tokio::sync::mpsc::UnboundedSender<Option<String>>);
+
+#[async_trait]
+impl RecordConsumer<Triples> for Looker {
+    async fn consume(&self, cx: Cx, _: Triples) -> Result<(), ConsumeError> {
+        let found = cx.config().get("default", AILING, "a");
+        let _ = self.0.send(found.map(|text| text.to_string()));
+        Ok(())
+    }
+}
+
+/// Somebody else in the process already knows where a processor is attached; what its handlers look at is read later, and
+/// no record comes before.
+async fn nothing_is_consumed_before_all_that_is_watched_was_read(place: Place) {
+    let host = Host::start(place.connect().await, MeshOptions::default());
+    let host = host.await.unwrap();
+    let config = Arc::new(Ailing {
+        config: Config::new(),
+        fails: AtomicBool::new(true),
+        failed: AtomicUsize::new(0),
+    });
+    let to = "flow:tg:triples-store:default:default";
+    let row = json!({"epoch": 1, "topics": {"input": to}});
+    config
+        .config
+        .put("processor:reader", "default", &row.to_string());
+    config.config.put(AILING, "a", "1");
+    let serves = Processor::new(config_svc::PROCESSOR)
+        .serves(config_svc::CONFIG, config.clone())
+        .watches(&["processor:reader"]);
+    host.host(serves).await.unwrap();
+    let known = || host.config().get("default", "processor:reader", "default");
+    until(async || known().is_some()).await;
+
+    let (found, mut finds) = tokio::sync::mpsc::unbounded_channel();
+    let reads = Processor::new(ProcessorSpec::unlisted("reader"))
+        .reads(Spec::new("input"), Arc::new(Looker(found)))
+        .watches(&[AILING]);
+    host.host(reads).await.unwrap();
+    until(async || config.failed.load(Ordering::SeqCst) > 1).await;
+    let attached = || host.presence().attached("reader", "default", "default", 1);
+    assert!(!attached());
+    config.fails.store(false, Ordering::SeqCst);
+    until(async || attached()).await;
+    let to = Topic::parse(to).unwrap();
+    host.notify(&to, &Triples::default()).await.unwrap();
+    assert_eq!(finds.recv().await, Some(Some("1".to_owned())));
+}
+
+on_both_buses!(
+    a_reading_that_fails_in_part_swallows_nothing,
+    nothing_is_consumed_before_all_that_is_watched_was_read,
+);
