@@ -15,10 +15,11 @@ use tokio::sync::{Semaphore, oneshot};
 
 use crate::{StorageError, connection};
 
-/// Threads of a pool.
+/// Threads of a pool where there are as many processors. A thread more than there are makes no read faster, and keeps
+/// pages and a heap of its own.
 const READERS: usize = 4;
-/// Threads that one owner may have.
-const SHARE: usize = READERS / 2;
+/// However few processors there are, one owner leaves a thread to others.
+const LEAST: usize = 2;
 /// Steps of SQLite's machine between two looks at whether a read is called off: well below a millisecond.
 const STEPS: i32 = 10_000;
 /// Reads that may wait.
@@ -71,8 +72,9 @@ struct Shared {
     room: Semaphore,
 }
 
-#[derive(Default)]
 struct State {
+    /// Threads that one owner may have.
+    share: usize,
     /// What waits, by owner; the owner at the front is next.
     queues: VecDeque<(Arc<str>, VecDeque<Read>)>,
     /// Threads that an owner has, if it has any.
@@ -81,6 +83,15 @@ struct State {
 }
 
 impl State {
+    fn of(threads: usize) -> Self {
+        Self {
+            share: threads / 2,
+            queues: VecDeque::new(),
+            running: HashMap::new(),
+            closed: false,
+        }
+    }
+
     fn push(&mut self, owner: &str, read: Read) {
         let known = self.queues.iter_mut().find(|(of, _)| **of == *owner);
         match known {
@@ -97,7 +108,7 @@ impl State {
         let at = self
             .queues
             .iter()
-            .position(|(owner, _)| owner.is_empty() || running(owner) < SHARE)?;
+            .position(|(owner, _)| owner.is_empty() || running(owner) < self.share)?;
         let (owner, mut queue) = self.queues.remove(at)?;
         let read = queue.pop_front()?;
         if !queue.is_empty() {
@@ -126,16 +137,18 @@ pub(crate) struct Readers {
 impl Readers {
     /// Opens the connections and starts the threads.
     pub(crate) fn start(path: &Path) -> Result<Self, StorageError> {
+        let processors = std::thread::available_parallelism().map_or(LEAST, usize::from);
+        let count = processors.clamp(LEAST, READERS);
         let shared = Arc::new(Shared {
-            state: Mutex::default(),
+            state: Mutex::new(State::of(count)),
             wake: Condvar::new(),
             room: Semaphore::new(QUEUE),
         });
         let mut readers = Self {
             shared,
-            threads: Vec::with_capacity(READERS),
+            threads: Vec::with_capacity(count),
         };
-        for _ in 0..READERS {
+        for _ in 0..count {
             let mut conn = connection::reader(path)?;
             let call_off = CallOff::of(&mut conn)?;
             let shared = readers.shared.clone();
