@@ -125,13 +125,14 @@ impl Stop<'_> {
             self.detach().await?;
             self.go_on()?;
         }
+        if self.resumed && self.progress.phase >= Phase::Park {
+            let (workspace, flow) = self.ids();
+            self.service.store().await?.doubt(workspace, flow).await?;
+        }
         if self.progress.phase <= Phase::Park {
             if self.progress.phase < Phase::Park {
                 self.count_after().await;
                 self.enter(Phase::Park).await?;
-            } else if self.resumed {
-                let (workspace, flow) = self.ids();
-                self.service.store().await?.doubt(workspace, flow).await?;
             }
             self.park().await?;
         }
@@ -207,7 +208,6 @@ impl Stop<'_> {
         let (store, started) = (self.service.store().await?, self.progress.started);
         let counts = std::mem::take(&mut self.progress.counts);
         let (workspace, flow) = self.ids();
-        store.settle(workspace, flow).await?;
         self.progress.counts = store
             .end_retries(workspace, flow, started, discard, counts)
             .await?;
@@ -271,6 +271,10 @@ impl Stop<'_> {
         let _names = self.service.names.write().await;
         self.look().await?;
         self.remove_queues().await?;
+        // Only now: what a crashed process had taken may be back in its queue later than the queues were emptied.
+        let (workspace, flow) = self.ids();
+        let store = self.service.store().await?;
+        store.settle(workspace, flow).await?;
         let topics: Vec<_> = self.released.topics.iter().cloned().collect();
         let removed = self.service.remove_topics(self.mesh, &topics).await?;
         let counts: &mut Counts = &mut self.progress.counts;

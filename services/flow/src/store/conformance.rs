@@ -212,6 +212,12 @@ async fn a_stop_goes_on_where_it_was_and_parks_each_record_once(open: Open) {
     );
     store.doubt("w", "f").await.unwrap();
     let more = vec![record(Reason::Parked, "a"), record(Reason::Parked, "b")];
+    store.park("w", "f", more, begun.counts).await.unwrap();
+
+    // So does the next process, before it acknowledged either.
+    let (begun, _) = store.begin_stop(&w(), "f", 3, 65).await.unwrap();
+    store.doubt("w", "f").await.unwrap();
+    let more = vec![record(Reason::Parked, "a"), record(Reason::Parked, "b")];
     counts = store.park("w", "f", more, begun.counts).await.unwrap();
     assert_eq!(counts.parked["s"], 3);
     store.settle("w", "f").await.unwrap();
@@ -230,6 +236,19 @@ async fn a_stop_goes_on_where_it_was_and_parks_each_record_once(open: Open) {
         (Phase::Drain, Counts::default(), false)
     );
     store.end_stop("w", "f").await.unwrap();
+}
+
+async fn what_is_taken_again_needs_no_more_room(open: Open) {
+    let store = room(open, 2, 1000);
+    let two = || vec![record(Reason::Parked, "a"), record(Reason::Parked, "b")];
+    let (begun, _) = store.begin_stop(&w(), "f", 3, 50).await.unwrap();
+    store.park("w", "f", two(), begun.counts).await.unwrap();
+    let (begun, _) = store.begin_stop(&w(), "f", 3, 60).await.unwrap();
+    store.doubt("w", "f").await.unwrap();
+    let counts = store.park("w", "f", two(), begun.counts).await.unwrap();
+    assert_eq!(counts.parked["s"], 2);
+    let another = vec![record(Reason::Parked, "c")];
+    assert!(store.park("w", "f", another, counts).await.is_err());
 }
 
 async fn retries_end_with_the_flow(open: Open) {
@@ -353,6 +372,7 @@ macro_rules! suite {
                 retries_end_with_the_flow,
                 what_a_deleted_workspace_left_can_be_purged,
                 generations_of_a_name_are_apart,
+                what_is_taken_again_needs_no_more_room,
                 a_known_config_store_is_remembered,
             );
         }

@@ -127,7 +127,7 @@ pub(crate) trait RecordStore: Send + Sync + 'static {
     /// After a crash: records that were kept but perhaps not settled may be taken again.
     async fn doubt(&self, workspace: &str, flow: &str) -> Result<(), StorageError>;
 
-    /// All queues are empty: nothing can come again.
+    /// All queues are gone: nothing can come again.
     async fn settle(&self, workspace: &str, flow: &str) -> Result<(), StorageError>;
 
     /// Retries of a stopping flow become parked, or are thrown away. Adds them to the counts, and what the processors

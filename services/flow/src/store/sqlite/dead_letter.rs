@@ -47,20 +47,24 @@ impl RecordStore for SqliteFlows {
         let (workspace, flow) = (workspace.to_owned(), flow.to_owned());
         self.db
             .write(move |tx| {
-                let bytes: usize = records.iter().map(|record| record.body.len()).sum();
-                let more = Held {
-                    records: records.len() as u64,
-                    bytes: bytes as u64,
-                };
-                room::check(tx, quotas, &workspace, &flow, more)?;
                 let settle = "UPDATE put_aside SET unsettled = 0
                               WHERE workspace = ?1 AND flow = ?2 AND reason = 'parked' AND unsettled = 1";
                 tx.prepare_cached(settle)?.execute([&workspace, &flow])?;
+                let mut fresh = Vec::new();
                 for record in &records {
                     if !again(tx, record)? {
-                        insert(tx, record, true)?;
-                        *counts.parked.entry(record.subscription.clone()).or_default() += 1;
+                        fresh.push(record);
                     }
+                }
+                let bytes: usize = fresh.iter().map(|record| record.body.len()).sum();
+                let more = Held {
+                    records: fresh.len() as u64,
+                    bytes: bytes as u64,
+                };
+                room::check(tx, quotas, &workspace, &flow, more)?;
+                for record in fresh {
+                    insert(tx, record, true)?;
+                    *counts.parked.entry(record.subscription.clone()).or_default() += 1;
                 }
                 let text = serde_json::to_string(&counts).unwrap_or_default();
                 tx.prepare_cached(
@@ -362,7 +366,7 @@ fn insert(tx: &Transaction<'_>, record: &NewRecord, unsettled: bool) -> Result<i
     Ok(tx.last_insert_rowid())
 }
 
-/// Whether a process that crashed has kept this very record; then it is settled.
+/// Whether a process that crashed has kept this very record; then it is as one of this process, which may crash too.
 fn again(tx: &Transaction<'_>, record: &NewRecord) -> Result<bool, StorageError> {
     let sql = "SELECT id FROM put_aside WHERE workspace = ?1 AND flow = ?2 AND reason = 'parked'
                AND unsettled = 2 AND subscription = ?3 AND headers = ?4 AND body = ?5 LIMIT 1";
@@ -380,7 +384,7 @@ fn again(tx: &Transaction<'_>, record: &NewRecord) -> Result<bool, StorageError>
         )
         .optional()?;
     if let Some(id) = known {
-        tx.prepare_cached("UPDATE put_aside SET unsettled = 0 WHERE id = ?1")?
+        tx.prepare_cached("UPDATE put_aside SET unsettled = 1 WHERE id = ?1")?
             .execute([id])?;
     }
     Ok(known.is_some())
