@@ -8,7 +8,18 @@ kind=${1:-embedded}
 target=${CARGO_TARGET_DIR:-target}
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
-run() { printf '$ %s\n' "$*"; "$@"; }
+# Printed so that it can be pasted.
+run() {
+  local word line='$'
+  for word in "$@"; do
+    case $word in
+      *[!A-Za-z0-9_./:=+,-]*) line+=" \"$word\"" ;;
+      *) line+=" $word" ;;
+    esac
+  done
+  printf '%s\n' "$line"
+  "$@"
+}
 newest_run() {
   tg-list-explain-traces --json | sed -n 's/.*"id": *"\([^"]*:agent:[^"]*\)".*/\1/p' | head -n 1
 }

@@ -47,7 +47,7 @@ fn by_code(code: ErrorCode, error: &Error, command: &str) -> Option<String> {
             "the first administrator exists already: use its key, `tg whoami --token …`"
         }
         ErrorCode::Unauthenticated => {
-            "`tg whoami --token …` tests a token; `tg bootstrap-iam` gives the first one"
+            "`tg login`, --token or TRUSTGRAPH_TOKEN gives a token; `tg bootstrap-iam` makes the first one"
         }
         ErrorCode::Forbidden => {
             "`tg whoami` shows your roles, `tg list-my-workspaces` where they hold"
@@ -79,10 +79,15 @@ fn listing(command: &str) -> Option<&'static str> {
         "delete-mcp-tool" | "invoke-mcp-tool" => "tg show-mcp-tools",
         "invoke-prompt" | "set-prompt" => "tg show-prompts",
         "show-parameter-types" => "`tg list-config-items --type parameter-type`",
-        "get-document-content" | "remove-library-document" | "add-library-document" => {
-            "tg show-library-documents"
-        }
-        "show-explain-trace" => "tg list-explain-traces",
+        "get-document-content"
+        | "remove-library-document"
+        | "add-library-document"
+        | "start-library-processing"
+        | "show-extraction-provenance" => "tg show-library-documents",
+        "stop-library-processing" | "process-status" => "tg show-library-processing",
+        "show-explain-trace" | "verify-trace" => "tg list-explain-traces",
+        "delete-collection" | "set-collection" => "tg list-collections",
+        "login" | "logout" => "tg profiles",
         "dead-letters" | "parked" => "the same command without --show and --replay",
         "create-workspace" | "enable-workspace" | "disable-workspace" | "delete-workspace"
         | "restore-workspace" => "tg list-workspaces",

@@ -4,28 +4,26 @@ use std::time::Duration;
 
 use clap::Args;
 
+/// Where a gateway is unless somebody says otherwise.
+const USUAL_URL: &str = "http://localhost:8888/";
+
 /// Where the gateway is, who asks, and how to print.
 #[derive(Debug, Clone, Args)]
 pub struct Gateway {
-    /// Address of the gateway
+    /// Address of the gateway [env: THREADGRAPH_URL, TRUSTGRAPH_URL] [default: http://localhost:8888/]
     #[arg(
         short = 'u',
         long = "api-url",
         visible_alias = "url",
-        env = "TRUSTGRAPH_URL",
-        default_value = "http://localhost:8888/",
         value_name = "URL"
     )]
-    pub url: String,
-    /// API key or other token
-    #[arg(
-        short = 't',
-        long,
-        env = "TRUSTGRAPH_TOKEN",
-        hide_env_values = true,
-        value_name = "TOKEN"
-    )]
+    pub url: Option<String>,
+    /// API key or other token [env: THREADGRAPH_TOKEN, TRUSTGRAPH_TOKEN]
+    #[arg(short = 't', long, value_name = "TOKEN")]
     pub token: Option<String>,
+    /// Address, token and workspace that `tg login` keeps under a name [env: THREADGRAPH_PROFILE]
+    #[arg(long, value_name = "NAME")]
+    pub profile: Option<String>,
     /// Print JSON instead of text
     #[arg(long)]
     pub json: bool,
@@ -40,8 +38,8 @@ pub struct Common {
     #[command(flatten)]
     #[allow(missing_docs, reason = "a flattened group has no help of its own")]
     pub gateway: Gateway,
-    /// Workspace [default: the caller's own, usually `default`]
-    #[arg(short = 'w', long, env = "TRUSTGRAPH_WORKSPACE", value_name = "ID")]
+    /// Workspace [env: THREADGRAPH_WORKSPACE, TRUSTGRAPH_WORKSPACE] [default: the caller's own, usually `default`]
+    #[arg(short = 'w', long, value_name = "ID")]
     pub workspace: Option<String>,
 }
 
@@ -67,15 +65,52 @@ pub struct InCollection {
     pub collection: String,
 }
 
-/// What a session needs to know from the arguments.
+/// Where profiles come in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stored {
+    /// The named one, else the current one, if there is any.
+    Use(Option<String>),
+    /// Not at all.
+    Ignore,
+}
+
+/// Arguments for the one thing that a command is about, bare or by its flag.
+macro_rules! subject {
+    ($(#[$about:meta])* $name:ident, $of:literal, $($flag:tt)*) => {
+        $(#[$about])*
+        #[derive(Debug, clap::Args)]
+        pub struct $name {
+            #[doc = $of]
+            #[arg(value_name = "ID", required_unless_present = "named", conflicts_with = "named")]
+            bare: Option<String>,
+            #[doc = "The same by its flag"]
+            #[arg($($flag)*, id = "named", value_name = "ID")]
+            named: Option<String>,
+        }
+
+        impl $name {
+            /// The id, however it was said.
+            pub fn id(&self) -> &str {
+                let said = self.bare.as_deref().or(self.named.as_deref());
+                said.unwrap_or_default()
+            }
+        }
+    };
+}
+
+pub(crate) use subject;
+
+/// What a session needs to know from the arguments; what they leave open is filled in by [`crate::target::complete`].
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Address of the gateway.
-    pub url: String,
+    pub url: Option<String>,
     /// Token, if any.
     pub token: Option<String>,
     /// Workspace, if the user named one.
     pub workspace: Option<String>,
+    /// Which profile may fill in the three.
+    pub stored: Stored,
     /// Print JSON.
     pub json: bool,
     /// Longest silence of the gateway.
@@ -86,21 +121,33 @@ impl Options {
     /// Options of a command that never calls the gateway.
     pub fn local() -> Self {
         Self {
-            url: String::new(),
+            url: None,
             token: None,
             workspace: None,
+            stored: Stored::Ignore,
             json: false,
             timeout: Duration::from_secs(60),
         }
     }
+
+    /// The address asked for, or the usual one.
+    pub fn address(&self) -> &str {
+        self.url.as_deref().unwrap_or(USUAL_URL)
+    }
+}
+
+/// A text that says something.
+fn some(text: Option<&String>) -> Option<String> {
+    text.filter(|text| !text.is_empty()).cloned()
 }
 
 impl From<&Gateway> for Options {
     fn from(gateway: &Gateway) -> Self {
         Self {
-            url: gateway.url.clone(),
-            token: gateway.token.clone().filter(|token| !token.is_empty()),
+            url: some(gateway.url.as_ref()),
+            token: some(gateway.token.as_ref()),
             workspace: None,
+            stored: Stored::Use(some(gateway.profile.as_ref())),
             json: gateway.json,
             timeout: Duration::from_secs(gateway.timeout),
         }
@@ -110,7 +157,7 @@ impl From<&Gateway> for Options {
 impl From<&Common> for Options {
     fn from(common: &Common) -> Self {
         Self {
-            workspace: common.workspace.clone().filter(|id| !id.is_empty()),
+            workspace: some(common.workspace.as_ref()),
             ..Self::from(&common.gateway)
         }
     }

@@ -11,11 +11,14 @@ pub mod client;
 pub mod commands;
 pub mod fields;
 pub mod files;
+pub mod find;
 pub mod interrupt;
 pub mod layout;
 pub mod output;
+pub mod profiles;
 pub mod registry;
 pub mod run;
 pub mod session;
+pub mod target;
 
 pub use run::main;

@@ -16,16 +16,18 @@ pub struct Output {
     talk: Box<dyn Write>,
     json: bool,
     terminal: bool,
+    by_link: bool,
 }
 
 impl Output {
-    /// Stdout and stderr of the process.
-    pub fn standard(json: bool) -> Self {
+    /// Stdout and stderr of the process. `by_link`: it was called by the name of one command.
+    pub fn standard(json: bool, by_link: bool) -> Self {
         Self {
             data: Box::new(BufWriter::new(io::stdout())),
             talk: Box::new(io::stderr()),
             json,
             terminal: io::stderr().is_terminal(),
+            by_link,
         }
     }
 
@@ -36,6 +38,7 @@ impl Output {
             talk,
             json,
             terminal: false,
+            by_link: false,
         }
     }
 
@@ -92,7 +95,15 @@ impl Output {
     /// Says something that is not data. Nobody fails because nobody listens.
     pub fn talk(&mut self, text: impl AsRef<str>) {
         let _ = self.data.flush();
-        let _ = writeln!(self.talk, "{}", text.as_ref());
+        let _ = writeln!(self.talk, "{}", self.as_called(text.as_ref()));
+    }
+
+    /// A text with its commands written as this one was called.
+    pub fn as_called(&self, text: &str) -> String {
+        match self.by_link {
+            true => as_linked(text),
+            false => text.to_owned(),
+        }
     }
 
     /// Makes everything visible.
@@ -142,5 +153,36 @@ impl JsonArray {
     /// Closes the array.
     pub fn end(self, out: &mut Output) -> Result<()> {
         out.line(if self.begun { "\n]" } else { "[]" })
+    }
+}
+
+/// Commands as `tg-NAME`, where they stand as `tg NAME` at the beginning or in backticks.
+fn as_linked(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("tg ") {
+        let (before, found) = rest.split_at(at);
+        let after = &found["tg ".len()..];
+        let name =
+            after.starts_with(|c: char| c.is_ascii_lowercase()) && !after.starts_with("help");
+        let whole = shown.is_empty() && before.is_empty() || before.ends_with('`');
+        shown.push_str(before);
+        shown.push_str(if name && whole { "tg-" } else { "tg " });
+        rest = after;
+    }
+    shown + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_is_written_as_the_program_was_called() {
+        assert_eq!(
+            as_linked("`tg why -f x`, then `tg-whoami` or tg whoami; `tg --help`, `tg help ask`"),
+            "`tg-why -f x`, then `tg-whoami` or tg whoami; `tg --help`, `tg help ask`"
+        );
+        assert_eq!(as_linked("tg show-flows"), "tg-show-flows");
     }
 }

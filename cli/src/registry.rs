@@ -1,15 +1,18 @@
 //! The shape every command has, and the table that finds one by its name.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt::Write;
 use std::future::Future;
 use std::path::Path;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgMatches, Args, FromArgMatches};
 use futures::future::LocalBoxFuture;
 
 use crate::args::Options;
 use crate::client::Result;
-use crate::commands;
+use crate::commands::{self, FIRST, GROUPS};
+use crate::find::like;
 use crate::session::Session;
 
 /// A command of `tg`.
@@ -53,6 +56,8 @@ impl Prepared {
 pub struct Row {
     /// Its name.
     pub name: &'static str,
+    /// One line of help.
+    pub about: &'static str,
     build: fn() -> clap::Command,
     prepare: fn(&ArgMatches) -> Result<Prepared, clap::Error>,
 }
@@ -62,6 +67,7 @@ impl Row {
     pub const fn of<C: Command>() -> Self {
         Self {
             name: C::NAME,
+            about: C::ABOUT,
             build: build::<C>,
             prepare: prepare::<C>,
         }
@@ -96,10 +102,47 @@ pub fn tg() -> clap::Command {
     clap::Command::new("tg")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Commands for a Threadgraph or TrustGraph gateway")
-        .after_help("Every command also runs as tg-<command>; `tg links <dir>` makes those names.")
+        .help_template(template())
+        .after_help(
+            "`tg help COMMAND` says more of one. Every command also runs as tg-COMMAND; `tg links DIR` makes those \
+             names.",
+        )
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommands(commands::ALL.iter().map(|row| (row.build)()))
+}
+
+/// The help of `tg`: its commands in groups, those first that a newcomer needs.
+fn template() -> String {
+    let mut text = "{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
+    for (title, names) in std::iter::once(&FIRST).chain(GROUPS) {
+        let _ = write!(text, "\n{title}:\n");
+        for name in *names {
+            let about = commands::ALL.iter().find(|row| row.name == *name);
+            let about = about.map_or("", |row| row.about);
+            let _ = writeln!(text, "  {name:28} {about}");
+        }
+    }
+    text + "\nOptions:\n{options}\n\n{after-help}"
+}
+
+/// The error of a name that no command has: says which ones may be meant.
+fn unknown(word: &str) -> clap::Error {
+    let mut text = format!("there is no command '{word}'");
+    let all: Vec<_> = commands::ALL
+        .iter()
+        .map(|row| (row.name, row.about))
+        .collect();
+    let found = like(word, &all);
+    if found.is_empty() {
+        text.push_str("; `tg --help` lists them all");
+    } else {
+        text.push_str(". Did you mean:");
+        for (name, about) in found {
+            let _ = write!(text, "\n  {name:28} {about}");
+        }
+    }
+    clap::Error::raw(ErrorKind::InvalidSubcommand, text + "\n")
 }
 
 /// Finds the command by argument zero or by the first argument, and reads its arguments.
@@ -108,7 +151,12 @@ pub fn parse(argv: &[OsString]) -> Result<Prepared, clap::Error> {
         let matches = row.standalone().try_get_matches_from(argv)?;
         return (row.prepare)(&matches);
     }
-    let matches = tg().try_get_matches_from(argv)?;
+    let matches = tg().try_get_matches_from(argv).map_err(|error| {
+        match (error.kind(), error.get(ContextKind::InvalidSubcommand)) {
+            (ErrorKind::InvalidSubcommand, Some(ContextValue::String(word))) => unknown(word),
+            _ => error,
+        }
+    })?;
     let found = matches.subcommand().and_then(|(name, matches)| {
         let row = commands::ALL.iter().find(|row| row.name == name)?;
         Some((row, matches))
@@ -116,10 +164,16 @@ pub fn parse(argv: &[OsString]) -> Result<Prepared, clap::Error> {
     match found {
         Some((row, matches)) => (row.prepare)(matches),
         None => Err(tg().error(
-            clap::error::ErrorKind::InvalidSubcommand,
+            ErrorKind::InvalidSubcommand,
             "no such command; `tg --help` lists them",
         )),
     }
+}
+
+/// Whether the program was called by the name of one command.
+pub fn by_link(argv: &[OsString]) -> bool {
+    argv.first()
+        .is_some_and(|program| by_program(program).is_some())
 }
 
 fn by_program(program: &OsStr) -> Option<&'static Row> {

@@ -10,14 +10,17 @@ use crate::advice::advice;
 use crate::client::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
+use crate::profiles::Profiles;
 use crate::registry::{self, Prepared};
 use crate::session::Session;
+use crate::target::complete;
 
 /// How long a command may tidy up after Ctrl-C.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Runs the command that the arguments name.
 pub fn main(argv: Vec<OsString>) -> ExitCode {
+    let by_link = registry::by_link(&argv);
     let prepared = match registry::parse(&argv) {
         Ok(prepared) => prepared,
         Err(error) => {
@@ -35,15 +38,23 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let code = runtime.block_on(execute(prepared));
+    let code = runtime.block_on(execute(prepared, by_link));
     // A blocking read of a file or of stdin must not hold up the exit.
     runtime.shutdown_background();
     ExitCode::from(code)
 }
 
-async fn execute(prepared: Prepared) -> u8 {
+async fn execute(prepared: Prepared, by_link: bool) -> u8 {
     let (name, options) = (prepared.name, prepared.options.clone());
-    let out = Output::standard(options.json);
+    let mut out = Output::standard(options.json, by_link);
+    let variable = |name: &str| std::env::var(name).ok();
+    let options = match complete(options, variable, Profiles::load) {
+        Ok(options) => options,
+        Err(error) => {
+            report(&mut out, name, &error);
+            return error.exit_code();
+        }
+    };
     let interrupt = Interrupt::on_ctrl_c();
     let mut session = Session::new(options, out, interrupt.clone());
     let outcome = until_interrupted(prepared.run(&mut session), &interrupt).await;
@@ -77,7 +88,7 @@ fn report(out: &mut Output, command: &str, error: &Error) {
     if matches!(error, Error::OutputClosed) {
         return;
     }
-    let advice = advice(error, command);
+    let advice = advice(error, command).map(|text| out.as_called(&text));
     if out.is_json() {
         let body = json!({"error": {
             "type": error.kind(), "message": error.to_string(), "advice": advice,

@@ -30,7 +30,7 @@ pub struct Http {
 impl Http {
     /// A client for the gateway the options name. Opens no connection yet.
     pub fn new(options: &Options, interrupt: Interrupt) -> Result<Self> {
-        let base = base_url(&options.url)?;
+        let base = base_url(options.address())?;
         Ok(Self {
             client: of(&base, options.timeout)?,
             base,
@@ -182,7 +182,7 @@ impl Http {
         }
         Error::Unreachable {
             url: self.base.to_string(),
-            reason: root_cause(error),
+            reason: plain(self.base.scheme(), root_cause(error)),
         }
     }
 }
@@ -206,13 +206,28 @@ fn root_cause(error: &dyn std::error::Error) -> String {
     text.chars().take(MAX_ERROR_CHARS).collect()
 }
 
-/// The base address with exactly one slash at its end; `ws` schemes mean their `http` twins.
-pub(super) fn base_url(text: &str) -> Result<Url> {
+/// What a failed handshake means where the other side does not speak TLS.
+pub(super) fn plain(scheme: &str, reason: String) -> String {
+    let tls = matches!(scheme, "https" | "wss");
+    match tls && reason.contains("InvalidContentType") {
+        true => "this port speaks http, not https".to_owned(),
+        false => reason,
+    }
+}
+
+/// The base address with exactly one slash at its end. `ws` schemes mean their `http` twins, none means `http`; the path
+/// of the API may be there or not.
+///
+/// # Errors
+/// [`Error::Usage`] when it is no address of a host.
+pub fn base_url(text: &str) -> Result<Url> {
     let text = text.trim().trim_end_matches('/');
+    let text = text.strip_suffix("/api/v1").unwrap_or(text);
     let text = match text.split_once("://") {
         Some(("ws", rest)) => format!("http://{rest}/"),
         Some(("wss", rest)) => format!("https://{rest}/"),
-        _ => format!("{text}/"),
+        Some(_) => format!("{text}/"),
+        None => format!("http://{text}/"),
     };
     let url = Url::parse(&text).map_err(|error| Error::Usage(format!("--url {text}: {error}")))?;
     match url.scheme() {

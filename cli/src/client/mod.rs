@@ -12,7 +12,7 @@ mod socket;
 
 pub use error::{Error, Result};
 pub use export::{Export, Passed};
-pub use http::Http;
+pub use http::{Http, base_url};
 pub use import::Import;
 pub use socket::{Call, Replies, Socket};
 

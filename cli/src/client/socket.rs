@@ -13,7 +13,7 @@ use tokio_tungstenite::tungstenite::{Error as WsError, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
 
 use super::error::{Error, Result};
-use super::http::base_url;
+use super::http::{base_url, plain};
 use crate::args::Options;
 use crate::interrupt::Interrupt;
 
@@ -267,7 +267,7 @@ impl Reply {
 
 /// The WebSocket address of a path, with a query.
 pub(super) fn ws_url(options: &Options, path: &str, query: &[(&str, &str)]) -> Result<String> {
-    let base = base_url(&options.url)?;
+    let base = base_url(options.address())?;
     let mut url = base
         .join(path)
         .map_err(|error| Error::Usage(format!("{path}: {error}")))?;
@@ -301,9 +301,20 @@ pub(super) async fn open(url: &str, interrupt: &Interrupt) -> Result<Stream> {
                 .as_deref()
                 .map(String::from_utf8_lossy)
                 .unwrap_or_default();
-            Err(Error::from_status(status, &body))
+            let said = serde_json::from_str::<Value>(&body);
+            // A gateway refuses in JSON; a page or nothing is somebody else's.
+            if said.is_ok_and(|said| said.get("error").is_some()) {
+                return Err(Error::from_status(status, &body));
+            }
+            let address = url.split("/api/").next().unwrap_or(url);
+            Err(Error::Protocol(format!(
+                "no Threadgraph gateway at {address}: status {status} to the request for a socket"
+            )))
         }
-        Ok(Err(error)) => Err(unreachable(url, error.to_string())),
+        Ok(Err(error)) => {
+            let scheme = url.split(':').next().unwrap_or_default();
+            Err(unreachable(url, plain(scheme, error.to_string())))
+        }
         Err(_) => Err(unreachable(url, "no answer".to_owned())),
     }
 }

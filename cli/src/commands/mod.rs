@@ -21,8 +21,10 @@ pub mod structured;
 pub mod tools;
 pub mod workspace;
 
+mod groups;
 mod table;
 #[cfg(test)]
 mod tests;
 
+pub use groups::{FIRST, GROUPS, SYNONYMS};
 pub use table::ALL;

@@ -10,6 +10,9 @@ use crate::registry::Row;
 /// Every command, in the order `tg --help` lists them.
 pub static ALL: &[Row] = &[
     Row::of::<iam::bootstrap::BootstrapIam>(),
+    Row::of::<iam::login::Login>(),
+    Row::of::<iam::login::Logout>(),
+    Row::of::<iam::login::ShowProfiles>(),
     Row::of::<iam::whoami::Whoami>(),
     Row::of::<iam::workspaces::CreateWorkspace>(),
     Row::of::<iam::workspaces::ListWorkspaces>(),

@@ -42,8 +42,16 @@ fn an_unknown_command_is_an_error() {
 /// One accepted line for each command, in the spelling of the official clients.
 const LINES: &[&str] = &[
     "bootstrap-iam -u http://h:1/",
+    "login -u http://h:1/ -t tg_x -w acme --profile work",
+    "logout --profile work",
+    "profiles --use work",
     "whoami -u http://h:1/ -t tg_x --json",
     "create-workspace --workspace-id acme --name Acme",
+    "create-workspace acme",
+    "delete-workspace acme -y",
+    "restore-workspace acme",
+    "start-flow f -n everything",
+    "stop-flow f",
     "list-workspaces -t tg_x",
     "list-my-workspaces",
     "enable-workspace --workspace-id acme",

@@ -151,10 +151,13 @@ async fn status_is_verified_check_by_check() {
         "--min-processors",
         "2",
     ];
-    let skipped = [&line[..], &["--skip-ui"]].concat();
-    let ran = fake.tg(&skipped).await;
-    assert!(ran.printed().contains("Checks passed: 6/6"));
-    let ran = fake.tg(&line).await;
+    // Nobody who did not ask for a page hears that there is none.
+    let with_page = [&line[..], &["--ui-url", &fake.url]].concat();
+    for quiet in [line.to_vec(), [&with_page[..], &["--skip-ui"]].concat()] {
+        let ran = fake.tg(&quiet).await;
+        assert!(ran.printed().contains("Checks passed: 6/6"));
+    }
+    let ran = fake.tg(&with_page).await;
     assert!(ran.data.contains("Checks failed: 1/7"), "{}", ran.data);
     assert_eq!(ran.error().exit_code(), 1);
 }

@@ -136,7 +136,7 @@ impl Fake {
             .collect();
         let prepared = registry::parse(&argv).unwrap_or_else(|error| panic!("{error}"));
         let mut options = prepared.options.clone();
-        options.url.clone_from(&self.url);
+        options.url = Some(self.url.clone());
         let (data, talk) = (Buffer::default(), Buffer::default());
         let out = Output::to(Box::new(data.clone()), Box::new(talk.clone()), options.json);
         let mut session = Session::new(options, out, interrupt);
@@ -152,7 +152,7 @@ impl Fake {
 /// Options for a client of a gateway.
 pub fn options(url: &str) -> Options {
     Options {
-        url: url.to_owned(),
+        url: Some(url.to_owned()),
         token: Some("tg_key".to_owned()),
         timeout: Duration::from_secs(20),
         ..Options::local()

@@ -9,14 +9,19 @@ use crate::fake::{Fake, Heard, Say, bounded};
 
 const TG: &str = env!("CARGO_BIN_EXE_tg");
 
+/// A command whose surroundings say nothing.
+fn command(program: &str, line: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command.args(line).env("XDG_CONFIG_HOME", "/nowhere");
+    for name in ["URL", "TOKEN", "WORKSPACE", "PROFILE"] {
+        command.env_remove(format!("THREADGRAPH_{name}"));
+        command.env_remove(format!("TRUSTGRAPH_{name}"));
+    }
+    command
+}
+
 fn run(program: &str, line: &[&str]) -> Output {
-    Command::new(program)
-        .args(line)
-        .env_remove("TRUSTGRAPH_URL")
-        .env_remove("TRUSTGRAPH_TOKEN")
-        .env_remove("TRUSTGRAPH_WORKSPACE")
-        .output()
-        .expect("it runs")
+    command(program, line).output().expect("it runs")
 }
 
 fn stderr(output: &Output) -> String {
@@ -100,4 +105,107 @@ async fn ctrl_c_closes_the_socket_and_exits_with_130() {
     let status = bounded(child.wait()).await.expect("it ends");
     assert_eq!(status.code(), Some(130));
     fake.hears(|heard| *heard == Heard::Closed).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_is_kept_for_the_commands_that_follow() {
+    let fake = Fake::rest(|_, body| match body["operation"].as_str() {
+        Some("whoami") => (200, json!({"user": {"id": "u1", "username": "ann"}})),
+        _ => (200, json!({"put-aside": [], "requests": []})),
+    })
+    .await;
+    let home = tempfile::tempdir().expect("a folder");
+    let tg = |line: &[&str]| {
+        let mut command = command(TG, line);
+        let output = command.env("XDG_CONFIG_HOME", home.path()).output();
+        let output = output.expect("it runs");
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let made = tg(&[
+        "login",
+        "-u",
+        &fake.url,
+        "-t",
+        "tg_secret",
+        "--profile",
+        "work",
+    ]);
+    assert!(made.contains("as ann"), "{made}");
+    assert!(tg(&["whoami"]).contains("ann"));
+    let by_profile = Some("tg_secret".to_owned());
+    let last = fake.heard().pop();
+    assert!(
+        matches!(&last, Some(Heard::Rest(_, token, _)) if *token == by_profile),
+        "{last:?}"
+    );
+    let listed = tg(&["profiles"]);
+    assert!(
+        listed.contains("work (current)") && !listed.contains("tg_secret"),
+        "{listed}"
+    );
+
+    // What is said goes before what is kept, and another gateway gets no token of this one.
+    let other = Fake::rest(|_, _| (200, json!({"user": {"id": "u2"}}))).await;
+    tg(&["whoami", "-u", &other.url]);
+    assert!(matches!(&other.heard()[..], [Heard::Rest(_, None, _)]));
+
+    tg(&["logout"]);
+    assert!(tg(&["profiles"]).contains("No profiles."));
+}
+
+#[test]
+fn a_command_nobody_knows_is_looked_for() {
+    let output = run(TG, &["flows"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = stderr(&output);
+    assert!(
+        said.contains("there is no command 'flows'. Did you mean:"),
+        "{said}"
+    );
+    assert!(said.contains("show-flows"), "{said}");
+}
+
+#[test]
+fn addresses_are_taken_as_people_write_them() {
+    for url in [
+        "127.0.0.1:9",
+        "http://127.0.0.1:9/api/v1/",
+        "ws://127.0.0.1:9",
+    ] {
+        let said = stderr(&run(TG, &["whoami", "-u", url]));
+        assert!(
+            said.contains("cannot reach the gateway at http://127.0.0.1:9/"),
+            "{said}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_no_gateway_is_told_as_such() {
+    let pages = axum::Router::new().fallback(|| async { "a page" });
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+        .await
+        .expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    tokio::spawn(async move { axum::serve(listener, pages).await });
+    let said = stderr(&run(TG, &["show-flows", "-u", &address]));
+    assert!(said.contains("no Threadgraph gateway at"), "{said}");
+    let said = stderr(&run(TG, &["whoami", "-u", &format!("https://{address}")]));
+    assert!(said.contains("this port speaks http, not https"), "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn advice_is_written_as_the_program_was_called() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path().join("bin");
+    run(TG, &["links", dir.to_str().expect("a path")]);
+    let of = |name: &str, line: &[&str]| {
+        let program = dir.join(name);
+        stderr(&run(program.to_str().expect("a path"), line))
+    };
+    let line = ["profiles", "--use", "nobody"];
+    assert!(of("tg", &line).contains("try: tg profiles --help"));
+    assert!(of("tg-profiles", &line[1..]).contains("try: tg-profiles --help"));
 }

@@ -343,6 +343,8 @@ async fn run(program: &Path, url: &str, args: &[&str]) -> Result<Output> {
     let work = Command::new(program)
         .args(args)
         .env("TRUSTGRAPH_URL", url)
+        // What the developer keeps by `tg login` is no part of a test.
+        .env("XDG_CONFIG_HOME", "/nowhere")
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output();

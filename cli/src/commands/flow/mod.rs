@@ -18,6 +18,14 @@ use crate::client::{Call, Error, Result, Socket};
 use crate::commands::config::{get_call, item_json};
 use crate::fields::{embedded, text};
 
+crate::args::subject!(
+    /// The flow that a command is about.
+    FlowId,
+    "Id of the flow",
+    short = 'i',
+    long = "flow-id"
+);
+
 /// Where a blueprint definition comes from.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]

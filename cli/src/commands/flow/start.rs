@@ -1,10 +1,11 @@
-//! `tg start-flow`. Silent on stdout when it worked.
+//! `tg start-flow`. Silent on stdout when it worked; on stderr it says what was started.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+use super::FlowId;
 use crate::args::{Common, Options};
 use crate::client::{Error, Result};
 use crate::fields::{embedded, texts};
@@ -20,11 +21,16 @@ pub struct StartFlow {
     /// Blueprint to start from
     #[arg(short = 'n', long, value_name = "NAME")]
     blueprint_name: String,
-    /// Id of the new flow
-    #[arg(short = 'i', long, value_name = "ID")]
-    flow_id: String,
+    #[command(flatten)]
+    flow: FlowId,
     /// What the flow is for
-    #[arg(short = 'd', long, value_name = "TEXT")]
+    #[arg(
+        short = 'd',
+        long,
+        default_value = "",
+        hide_default_value = true,
+        value_name = "TEXT"
+    )]
     description: String,
     /// Parameters as a JSON object
     #[arg(short = 'p', long, value_name = "JSON", conflicts_with_all = ["parameters_file", "param"])]
@@ -48,7 +54,7 @@ impl Command for StartFlow {
     async fn run(self, session: &mut Session) -> Result<()> {
         let mut request = json!({
             "operation": "start-flow",
-            "flow-id": self.flow_id,
+            "flow-id": self.flow.id(),
             "blueprint-name": self.blueprint_name,
             "description": self.description,
         });
@@ -56,6 +62,9 @@ impl Command for StartFlow {
             request["parameters"] = Value::Object(parameters);
         }
         let reply = session.http()?.service("flow", request).await?;
+        session
+            .out
+            .talk(format!("Flow {} is started.", self.flow.id()));
         let said = embedded(&reply, "flow");
         for (key, what) in [
             ("waiting-for", "started, but these do not serve it yet"),
@@ -66,7 +75,7 @@ impl Command for StartFlow {
                 let names = names.join(", ");
                 session
                     .out
-                    .talk(format!("Flow {} {what}: {names}", self.flow_id));
+                    .talk(format!("Flow {} {what}: {names}", self.flow.id()));
             }
         }
         session.out.show(&reply, String::new)

@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
+use super::FlowId;
 use crate::args::{Common, Options};
 use crate::client::Result;
 use crate::fields::{embedded, list, text, texts};
@@ -36,9 +37,8 @@ impl Drain {
 pub struct StopFlow {
     #[command(flatten)]
     common: Common,
-    /// Flow to stop
-    #[arg(short = 'i', long, value_name = "ID")]
-    flow_id: String,
+    #[command(flatten)]
+    flow: FlowId,
     /// What happens to work in progress [default: what the flow service does by itself]
     #[arg(long, value_enum)]
     drain: Option<Drain>,
@@ -56,7 +56,7 @@ impl Command for StopFlow {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let mut request = json!({"operation": "stop-flow", "flow-id": self.flow_id});
+        let mut request = json!({"operation": "stop-flow", "flow-id": self.flow.id()});
         if let Some(drain) = self.drain {
             request["drain"] = json!(drain.wire());
         }
@@ -65,7 +65,7 @@ impl Command for StopFlow {
         }
         let progress = session
             .out
-            .progress(&format!("stopping {}", self.flow_id), None);
+            .progress(&format!("stopping {}", self.flow.id()), None);
         let outcome = session.http()?.service("flow", request).await;
         progress.finish_and_clear();
         let receipt = embedded(&outcome?, "receipt");

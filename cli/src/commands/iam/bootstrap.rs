@@ -13,16 +13,14 @@ use crate::session::Session;
 /// Arguments of `tg bootstrap-iam`.
 #[derive(Debug, Args)]
 pub struct BootstrapIam {
-    /// Address of the gateway
+    /// Address of the gateway [env: THREADGRAPH_URL, TRUSTGRAPH_URL] [default: http://localhost:8888/]
     #[arg(
         short = 'u',
         long = "api-url",
         visible_alias = "url",
-        env = "TRUSTGRAPH_URL",
-        default_value = "http://localhost:8888/",
         value_name = "URL"
     )]
-    url: String,
+    url: Option<String>,
     /// One-time code that the first start printed; needed from another machine
     #[arg(long, env = "TRUSTGRAPH_BOOTSTRAP_CODE", hide_env_values = true)]
     code: Option<String>,
@@ -66,6 +64,10 @@ impl Command for BootstrapIam {
         session
             .out
             .talk("Admin API key (shown this once, keep it now):");
-        session.out.line(key)
+        session.out.line(&key)?;
+        session
+            .out
+            .talk("`tg login` keeps it for the commands that follow; TRUSTGRAPH_TOKEN gives it to one shell.");
+        Ok(())
     }
 }

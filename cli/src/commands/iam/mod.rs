@@ -2,5 +2,6 @@
 
 pub mod api_keys;
 pub mod bootstrap;
+pub mod login;
 pub mod whoami;
 pub mod workspaces;

@@ -4,21 +4,36 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::args::{Gateway, Options};
+use crate::args::{Gateway, Options, subject};
 use crate::client::{Error, Result};
 use crate::fields::{list, text, yes_no};
 use crate::layout::table;
 use crate::registry::Command;
 use crate::session::Session;
 
+subject!(
+    /// The workspace that a command is about; a new one must not start with an underscore.
+    WorkspaceId,
+    "Id of the workspace",
+    long = "workspace-id"
+);
+
+subject!(
+    /// A workspace that is not there any more.
+    DeletedId,
+    "Id of the workspace that was deleted",
+    short = 'w',
+    long = "workspace",
+    visible_alias = "workspace-id"
+);
+
 /// Arguments of `tg create-workspace`.
 #[derive(Debug, Args)]
 pub struct CreateWorkspace {
     #[command(flatten)]
     gateway: Gateway,
-    /// Id of the new workspace; must not start with an underscore
-    #[arg(long, value_name = "ID")]
-    workspace_id: String,
+    #[command(flatten)]
+    workspace: WorkspaceId,
     /// Name for people
     #[arg(long)]
     name: Option<String>,
@@ -33,7 +48,7 @@ impl Command for CreateWorkspace {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let mut workspace = json!({"id": self.workspace_id, "enabled": true});
+        let mut workspace = json!({"id": self.workspace.id(), "enabled": true});
         if let Some(name) = self.name {
             workspace["name"] = json!(name);
         }
@@ -117,9 +132,8 @@ fn render(workspaces: &[Value]) -> String {
 struct Target {
     #[command(flatten)]
     gateway: Gateway,
-    /// Id of the workspace
-    #[arg(long, value_name = "ID")]
-    workspace_id: String,
+    #[command(flatten)]
+    workspace: WorkspaceId,
 }
 
 impl Target {
@@ -128,13 +142,13 @@ impl Target {
             .http()?
             .iam(json!({
                 "operation": operation,
-                "workspace_record": {"id": self.workspace_id, "enabled": operation == "enable-workspace"},
+                "workspace_record": {"id": self.workspace.id(), "enabled": operation == "enable-workspace"},
             }))
             .await?;
         let shown = reply.get("workspace").unwrap_or(&reply);
-        session
-            .out
-            .show(shown, || format!("Workspace {done}: {}", self.workspace_id))
+        session.out.show(shown, || {
+            format!("Workspace {done}: {}", self.workspace.id())
+        })
     }
 }
 
@@ -165,9 +179,8 @@ impl Command for EnableWorkspace {
 pub struct RestoreWorkspace {
     #[command(flatten)]
     gateway: Gateway,
-    /// Id of the workspace that was deleted
-    #[arg(short, long, visible_alias = "workspace-id", value_name = "ID")]
-    workspace: String,
+    #[command(flatten)]
+    workspace: DeletedId,
 }
 
 impl Command for RestoreWorkspace {
@@ -180,15 +193,15 @@ impl Command for RestoreWorkspace {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let record = json!({"id": self.workspace, "enabled": true});
+        let record = json!({"id": self.workspace.id(), "enabled": true});
         let reply = session
             .http()?
             .iam(json!({"operation": "restore-workspace", "workspace_record": record}))
             .await?;
         let shown = reply.get("workspace").unwrap_or(&reply);
-        session
-            .out
-            .show(shown, || format!("Workspace restored: {}", self.workspace))
+        session.out.show(shown, || {
+            format!("Workspace restored: {}", self.workspace.id())
+        })
     }
 }
 
@@ -236,7 +249,7 @@ impl Command for DeleteWorkspace {
         if !self.yes {
             return Err(Error::Usage(format!(
                 "this removes everything that workspace {} owns; add --yes to do it",
-                self.target.workspace_id
+                self.target.workspace.id()
             )));
         }
         self.target

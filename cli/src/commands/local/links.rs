@@ -32,7 +32,7 @@ pub struct Links {
 
 impl Command for Links {
     const NAME: &'static str = "links";
-    const ABOUT: &'static str = "Make the tg-* names in a directory";
+    const ABOUT: &'static str = "Make tg and the tg-* names in a directory";
 
     fn options(&self) -> Options {
         Options {
@@ -59,9 +59,11 @@ impl Command for Links {
 impl Links {
     fn make(&self, program: &Path) -> Result<Vec<PathBuf>> {
         fs::create_dir_all(&self.dir).map_err(|error| Error::file(&self.dir, error))?;
-        ALL.iter()
-            .map(|row| {
-                let link = self.dir.join(format!("tg-{}", row.name));
+        let names = ALL.iter().map(|row| format!("tg-{}", row.name));
+        std::iter::once("tg".to_owned())
+            .chain(names)
+            .map(|name| {
+                let link = self.dir.join(name);
                 self.make_one(program, &link)?;
                 Ok(link)
             })
@@ -124,7 +126,7 @@ mod tests {
         let program = folder.path().join("tg");
         fs::write(&program, "x").expect("written");
         let made = links(folder.path(), false).make(&program).expect("made");
-        assert_eq!(made.len(), ALL.len());
+        assert_eq!(made.len(), ALL.len() + 1);
         assert_eq!(fs::read_link(&made[0]).expect("a link"), program);
         links(folder.path(), false)
             .make(&program)

@@ -30,7 +30,8 @@ impl Command for Doctor {
         let checks = examine(&session.http()?).await?;
         let failed = checks.iter().filter(|check| !passed(check)).count();
         let shown = json!({"healthy": failed == 0, "checks": checks});
-        session.out.show(&shown, || render(&checks))?;
+        let text = session.out.as_called(&render(&checks));
+        session.out.show(&shown, || text)?;
         match failed {
             0 => Ok(()),
             failed => Err(Error::Check(format!(

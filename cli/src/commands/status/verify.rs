@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::args::Options;
+use crate::args::{Options, Stored};
 use crate::client::{Error, Http, Result};
 use crate::fields::{list, texts};
 use crate::registry::Command;
@@ -32,25 +32,29 @@ pub struct VerifySystemStatus {
     /// Processors that must run at least
     #[arg(long, default_value_t = 15, value_name = "COUNT")]
     min_processors: usize,
-    /// Address of the system, web pages and gateway
+    /// Address of the gateway [env: THREADGRAPH_URL, TRUSTGRAPH_URL] [default: http://localhost:8888/]
     #[arg(
-        long,
-        visible_alias = "api-url",
+        long = "api-url",
+        visible_alias = "url",
         short = 'u',
-        env = "TRUSTGRAPH_URL",
-        default_value = "http://localhost:8888/",
         value_name = "URL"
     )]
-    ui_url: String,
+    url: Option<String>,
+    /// Address of web pages and gateway; asks for a page, too
+    #[arg(long, value_name = "URL")]
+    ui_url: Option<String>,
     /// Do not ask for a web page
     #[arg(long)]
     skip_ui: bool,
-    /// API key or other token
-    #[arg(short = 't', long, env = "TRUSTGRAPH_TOKEN", hide_env_values = true)]
+    /// API key or other token [env: THREADGRAPH_TOKEN, TRUSTGRAPH_TOKEN]
+    #[arg(short = 't', long)]
     token: Option<String>,
-    /// Workspace [default: the caller's own, usually `default`]
-    #[arg(short = 'w', long, env = "TRUSTGRAPH_WORKSPACE", value_name = "ID")]
+    /// Workspace [env: THREADGRAPH_WORKSPACE, TRUSTGRAPH_WORKSPACE] [default: the caller's own, usually `default`]
+    #[arg(short = 'w', long, value_name = "ID")]
     workspace: Option<String>,
+    /// Address, token and workspace that `tg login` keeps under a name [env: THREADGRAPH_PROFILE]
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
     /// Say why a try failed
     #[arg(short = 'v', long)]
     verbose: bool,
@@ -65,9 +69,10 @@ impl Command for VerifySystemStatus {
 
     fn options(&self) -> Options {
         Options {
-            url: self.ui_url.clone(),
+            url: self.url.clone().or_else(|| self.ui_url.clone()),
             token: self.token.clone().filter(|token| !token.is_empty()),
             workspace: self.workspace.clone().filter(|id| !id.is_empty()),
+            stored: Stored::Use(self.profile.clone()),
             json: self.json,
             timeout: Duration::from_secs(self.check_timeout),
         }
@@ -78,7 +83,7 @@ impl Command for VerifySystemStatus {
         let started = Instant::now();
         let mut outcomes = Vec::new();
         for (title, checks) in PHASES {
-            if *title == UI_PHASE && self.skip_ui {
+            if *title == UI_PHASE && (self.skip_ui || self.ui_url.is_none()) {
                 continue;
             }
             say(session, format!("{title}\n{}", "-".repeat(60)))?;
@@ -170,7 +175,7 @@ impl Check {
             }
             Self::Ui => match http.get_text("index.html", &[]).await?.0 {
                 200 => Ok("a page is served".to_owned()),
-                status => Err(format!("status {status}; --skip-ui if there is to be none")),
+                status => Err(format!("status {status}")),
             },
         })
     }

@@ -1,0 +1,197 @@
+//! `tg login`, `tg logout` and `tg profiles`: address, token and workspace kept under a name.
+
+use std::io::{BufRead, IsTerminal};
+
+use clap::Args;
+use serde_json::{Value, json};
+use tg_schemas::ErrorCode;
+
+use crate::args::{Common, Options, Stored};
+use crate::client::{Error, Result};
+use crate::fields::text;
+use crate::layout::table;
+use crate::profiles::{Profile, Profiles};
+use crate::registry::Command;
+use crate::session::Session;
+
+/// The profile that is made unless another one is named.
+const USUAL: &str = "default";
+
+/// Arguments of `tg login`.
+#[derive(Debug, Args)]
+pub struct Login {
+    #[command(flatten)]
+    common: Common,
+}
+
+impl Command for Login {
+    const NAME: &'static str = "login";
+    const ABOUT: &'static str = "Keep address, token and workspace for the commands that follow";
+
+    fn options(&self) -> Options {
+        Options {
+            stored: Stored::Ignore,
+            ..Options::from(&self.common)
+        }
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        let user = match whoami(session).await {
+            Err(error)
+                if session.options.token.is_none()
+                    && error.code() == Some(ErrorCode::Unauthenticated) =>
+            {
+                session.options.token = Some(ask_token(session)?);
+                whoami(session).await?
+            }
+            user => user?,
+        };
+        let name = self.common.gateway.profile.as_deref().unwrap_or(USUAL);
+        let mut profiles = Profiles::load()?;
+        let profile = Profile {
+            url: session.http()?.base().to_string(),
+            token: session.options.token.clone(),
+            workspace: session.options.workspace.clone(),
+        };
+        let url = profile.url.clone();
+        profiles.put(name, profile);
+        profiles.make_current(name)?;
+        let path = profiles.save()?;
+        let shown = json!({"profile": name, "url": url, "user": user});
+        session.out.show(&shown, || {
+            let who = match text(&user, "username") {
+                name if name.is_empty() => text(&user, "id"),
+                name => name,
+            };
+            let who = if who.is_empty() {
+                String::new()
+            } else {
+                format!(" as {who}")
+            };
+            format!(
+                "Logged in at {url}{who}; kept as profile '{name}' in {}",
+                path.display()
+            )
+        })
+    }
+}
+
+async fn whoami(session: &Session) -> Result<Value> {
+    let mut reply = session.http()?.iam(json!({"operation": "whoami"})).await?;
+    Ok(reply.get_mut("user").map(Value::take).unwrap_or_default())
+}
+
+/// A token from standard input, so that it stays out of the shell's history.
+fn ask_token(session: &mut Session) -> Result<String> {
+    if std::io::stdin().is_terminal() {
+        session
+            .out
+            .talk("This gateway wants a token. Paste it here (it will be seen):");
+    }
+    let mut line = String::new();
+    let read = std::io::stdin().lock().read_line(&mut line);
+    read.map_err(|error| Error::file("<stdin>", error))?;
+    match line.trim() {
+        "" => Err(Error::Usage("--token: is required".to_owned())),
+        token => Ok(token.to_owned()),
+    }
+}
+
+/// Arguments of `tg logout`.
+#[derive(Debug, Args)]
+pub struct Logout {
+    /// Profile to forget [default: the current one]
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
+    /// Print JSON instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+impl Command for Logout {
+    const NAME: &'static str = "logout";
+    const ABOUT: &'static str = "Forget what tg login kept; the token itself stays valid";
+
+    fn options(&self) -> Options {
+        Options {
+            json: self.json,
+            ..Options::local()
+        }
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        let mut profiles = Profiles::load()?;
+        let name = profiles.remove(self.profile.as_deref())?;
+        if name.is_some() {
+            profiles.save()?;
+        }
+        session
+            .out
+            .show(&json!({"forgotten": name}), || match &name {
+                Some(name) => format!("Profile '{name}' is forgotten."),
+                None => "There is no current profile.".to_owned(),
+            })
+    }
+}
+
+/// Arguments of `tg profiles`.
+#[derive(Debug, Args)]
+pub struct ShowProfiles {
+    /// Have this one count from now on
+    #[arg(long = "use", value_name = "NAME")]
+    chosen: Option<String>,
+    /// Print JSON instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+impl Command for ShowProfiles {
+    const NAME: &'static str = "profiles";
+    const ABOUT: &'static str = "List what tg login kept, or choose one of them";
+
+    fn options(&self) -> Options {
+        Options {
+            json: self.json,
+            ..Options::local()
+        }
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        let mut profiles = Profiles::load()?;
+        if let Some(name) = &self.chosen {
+            profiles.make_current(name)?;
+            profiles.save()?;
+        }
+        // A token is never shown again.
+        let shown: Value = profiles
+            .all()
+            .map(|(name, profile, current)| {
+                json!({"name": name, "url": profile.url, "workspace": profile.workspace,
+                    "has-token": profile.token.is_some(), "current": current})
+            })
+            .collect();
+        session.out.show(&shown, || render(&profiles))
+    }
+}
+
+fn render(profiles: &Profiles) -> String {
+    let rows: Vec<[String; 4]> = profiles
+        .all()
+        .map(|(name, profile, current)| {
+            [
+                if current {
+                    format!("{name} (current)")
+                } else {
+                    name.to_owned()
+                },
+                profile.url.clone(),
+                profile.workspace.clone().unwrap_or_default(),
+                if profile.token.is_some() { "kept" } else { "" }.to_owned(),
+            ]
+        })
+        .collect();
+    if rows.is_empty() {
+        return "No profiles.".to_owned();
+    }
+    table(["profile", "url", "workspace", "token"], rows)
+}
