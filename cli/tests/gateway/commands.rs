@@ -180,13 +180,15 @@ async fn flow_state_is_asked_for_the_flow_and_its_blueprint() {
 
 #[tokio::test]
 async fn dead_letter_records_are_listed_and_replayed() {
-    let fake = answering(json!({"put-aside": [{"id": "7", "flow-id": "f"}]})).await;
+    let fake = answering(json!({"put-aside": [{"id": "7", "flow-id": "f"}], "next": "n"})).await;
     assert!(
         fake.tg(&["dead-letters", "-i", "f"])
             .await
             .printed()
             .contains("| 7 ")
     );
+    let told = fake.tg(&["dead-letters", "--limit", "1"]).await.talk;
+    assert!(told.contains("There are more."), "{told}");
     fake.tg(&["parked", "--replay", "7"]).await.printed();
     fake.tg(&["parked", "-i", "f", "--replay-all"])
         .await
@@ -194,7 +196,11 @@ async fn dead_letter_records_are_listed_and_replayed() {
     assert_eq!(
         asked(&fake),
         [
-            json!({"operation": "list-put-aside", "reason": "dead", "limit": 100, "flow-id": "f"}),
+            json!({"operation": "list-put-aside", "reason": "dead", "flow-id": "f", "limit": 10_000,
+                "after": ""}),
+            json!({"operation": "list-put-aside", "reason": "dead", "flow-id": "f", "limit": 10_000,
+                "after": "n"}),
+            json!({"operation": "list-put-aside", "reason": "dead", "limit": 1}),
             json!({"operation": "replay-put-aside", "put-aside-id": "7"}),
             json!({"operation": "replay-put-aside", "flow-id": "f", "reason": "parked"}),
         ]

@@ -162,8 +162,8 @@ pub struct FlowRequest {
     /// `start-flow`: values of the blueprint's parameters by name. One that is left out has its default; one without
     /// a default is required. Ours read options of other operations here, too.
     pub parameters: BTreeMap<String, String>,
-    /// `list-blueprints` and `list-flows`: most entries of a page, at most 10,000. 0: all, or an error where one answer does not hold
-    /// them; with `after` 1,000. Ours.
+    /// `list-blueprints`, `list-flows`, `list-put-aside`: most entries of a page, at most 10,000. 0: all, or an error where one
+    /// answer does not hold them; with `after` 1,000. Ours.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "is_zero")]
     pub limit: i64,
     /// The same: only what follows the page whose `next` said this. Ours.

@@ -7,16 +7,19 @@ use std::sync::Arc;
 use futures::{StreamExt, stream};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use tg_schemas::paging::{Asked, Page};
 use tg_schemas::{Error, ErrorCode};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::ask::{Part, Parts};
 use crate::auth::Identity;
+use crate::engine::translate::fields::Reply;
 use crate::engine::translate::{Body, Fields};
 use crate::error::Fault;
 use crate::inflight::{InFlight, Permit};
 
+/// By id, and so in the order they came.
 type Entries = Arc<Mutex<BTreeMap<String, Entry>>>;
 
 /// All of it.
@@ -66,7 +69,7 @@ impl Detached {
             .users
             .enter(&*identity.id)
             .ok_or_else(|| Fault::busy("that go on without their caller"))?;
-        let id = uuid::Uuid::new_v4().to_string();
+        let id = uuid::Uuid::now_v7().to_string();
         let entry = Entry {
             user: identity.id.clone(),
             about,
@@ -88,9 +91,13 @@ impl Detached {
         operation: &str,
         body: &Body,
     ) -> Result<Parts, Error> {
+        let fields = Fields::new(body);
         let reply = match operation {
-            "list-requests" => self.list(&identity.id),
-            "cancel-request" => self.cancel(&identity.id, &Fields::new(body).text("id")?)?,
+            "list-requests" => {
+                let (limit, after) = (fields.integer_or("limit", 0)?, fields.text("after")?);
+                self.list(&identity.id, Asked::read(operation, limit, &after)?)?
+            }
+            "cancel-request" => self.cancel(&identity.id, &fields.text("id")?)?,
             _ => return Err(Error::new(ErrorCode::BadOperation, "unknown operation")),
         };
         let part = Part::Body {
@@ -101,18 +108,25 @@ impl Detached {
         Ok(stream::iter([part]).boxed())
     }
 
-    fn list(&self, user: &str) -> Body {
+    fn list(&self, user: &str, asked: Asked) -> Result<Body, Error> {
         let entries = self.entries.lock();
-        let mut own: Vec<_> = entries.iter().filter(|(_, e)| &*e.user == user).collect();
-        own.sort_by_key(|(_, entry)| entry.since);
-        let shown = own.into_iter().map(|(id, entry)| {
-            let mut row = Body::new();
-            row.insert("id".to_owned(), json!(id));
-            row.extend(entry.about.clone());
-            row.insert("seconds".to_owned(), json!(entry.since.elapsed().as_secs()));
-            Value::Object(row)
-        });
-        Body::from_iter([("requests".to_owned(), shown.collect())])
+        let own = entries.iter().filter(|(_, entry)| &*entry.user == user);
+        let page = Page::of(
+            asked,
+            own,
+            |(id, _)| id.as_str(),
+            |(id, entry)| {
+                let mut row = Body::new();
+                row.insert("id".to_owned(), json!(id));
+                row.extend(entry.about.clone());
+                row.insert("seconds".to_owned(), json!(entry.since.elapsed().as_secs()));
+                Value::Object(row)
+            },
+        )?;
+        Ok(Reply::new()
+            .put("requests", page.entries)
+            .put_truthy("next", page.next)
+            .done())
     }
 
     fn cancel(&self, user: &str, id: &str) -> Result<Body, Error> {
@@ -140,18 +154,46 @@ mod tests {
         let listed = all.enter(&ann, about, token.clone()).ok().unwrap();
         let another = all.enter(&ann, Body::new(), CancellationToken::new());
         assert!(another.is_err());
-        assert_eq!(all.list("ann")["requests"][0]["service"], "agent");
-        assert_eq!(all.list("bob")["requests"], json!([]));
+        let listed_of = |user: &str| all.list(user, Asked::default()).unwrap()["requests"].clone();
+        assert_eq!(listed_of("ann")[0]["service"], "agent");
+        assert_eq!(listed_of("bob"), json!([]));
         let body = Body::from_iter([("id".to_owned(), json!(listed.id))]);
         assert!(all.answer(&bob, "cancel-request", &body).is_err());
         assert!(!token.is_cancelled());
         assert!(all.answer(&ann, "cancel-request", &body).is_ok());
         assert!(token.is_cancelled());
         drop(listed);
-        assert_eq!(all.list("ann")["requests"], json!([]));
+        assert_eq!(listed_of("ann"), json!([]));
         assert!(
             all.enter(&ann, Body::new(), CancellationToken::new())
                 .is_ok()
         );
+    }
+    #[test]
+    fn requests_are_listed_in_pages_in_the_order_they_came() {
+        let all = Detached::new(9);
+        let ann = Identity::plain("ann", "w");
+        let enter = |name: &str| {
+            let about = Body::from_iter([("request-id".to_owned(), json!(name))]);
+            all.enter(&ann, about, CancellationToken::new())
+                .ok()
+                .unwrap()
+        };
+        let page = |limit: i64, after: &str| {
+            let asked = Asked::read("list-requests", limit, after).unwrap();
+            let page = all.list("ann", asked).unwrap();
+            let names = page["requests"].as_array().unwrap().iter();
+            let names: Vec<_> = names.map(|row| row["request-id"].clone()).collect();
+            let next = page
+                .get("next")
+                .map(|next| next.as_str().unwrap().to_owned());
+            (names, next)
+        };
+        let listed: Vec<_> = ["c", "a", "b"].map(enter).into();
+        let (names, next) = page(2, "");
+        assert_eq!(names, ["c", "a"]);
+        assert_eq!(page(2, &next.unwrap()), (vec![json!("b")], None));
+        assert_eq!(page(0, "").0, ["c", "a", "b"]);
+        drop(listed);
     }
 }

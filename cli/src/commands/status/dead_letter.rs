@@ -19,9 +19,9 @@ struct Selection {
     /// Only records of this flow
     #[arg(short = 'i', long, value_name = "ID")]
     flow_id: Option<String>,
-    /// List at most so many
-    #[arg(short = 'l', long, default_value_t = 100, value_name = "COUNT")]
-    limit: u32,
+    /// List at most so many, the oldest; all of them unless given
+    #[arg(short = 'l', long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    limit: Option<u32>,
     /// Show one record whole
     #[arg(long, value_name = "RECORD", conflicts_with_all = ["replay", "replay_all"])]
     show: Option<String>,
@@ -49,14 +49,25 @@ impl Selection {
         if self.replay.is_some() || self.replay_all {
             return self.replay_some(session, reason).await;
         }
-        let mut request =
-            json!({"operation": "list-put-aside", "reason": reason, "limit": self.limit});
+        let mut request = json!({"operation": "list-put-aside", "reason": reason});
         if let Some(flow) = &self.flow_id {
             request["flow-id"] = json!(flow);
         }
-        let reply = session.http()?.service("flow", request).await?;
+        let reply = match self.limit {
+            Some(limit) => {
+                request["limit"] = json!(limit);
+                session.http()?.service("flow", request).await?
+            }
+            None => session.http()?.all("flow", request).await?,
+        };
         let records = list(&reply, "put-aside");
-        session.out.show(&Value::from(records), || render(records))
+        session
+            .out
+            .show(&Value::from(records), || render(records))?;
+        if !text(&reply, "next").is_empty() {
+            session.out.talk("There are more.");
+        }
+        Ok(())
     }
 
     async fn show_one(&self, session: &mut Session, id: &str) -> Result<()> {

@@ -27,7 +27,7 @@ impl Command for ListRequests {
 
     async fn run(self, session: &mut Session) -> Result<()> {
         let request = json!({"operation": "list-requests"});
-        let reply = session.http()?.service("requests", request).await?;
+        let reply = session.http()?.all("requests", request).await?;
         session.out.show(&reply, || render(&reply))
     }
 }

@@ -12,18 +12,20 @@ use tg_mesh::clock;
 use tg_mesh::{BusError, Envelope, Mesh};
 use tg_schemas::codec::ContentType;
 use tg_schemas::msg::{DeadLetter, FlowRequest, FlowResponse};
+use tg_schemas::paging::{Asked, Page};
 use tg_schemas::{Error, ErrorCode, Headers, Subscription, Topic, WorkspaceId, WorkspaceKey};
 
 use super::generation::{is_over, present};
 use super::{FlowKey, Service};
 use crate::error::{bad, conflict};
 use crate::handlers::reply;
-use crate::store::{Due, Kept, NewRecord, Reason, Select};
+use crate::store::{Due, Kept, NewRecord, Reason, Select, Store};
 use tg_schemas::flow_record::Status;
 
-/// Records listed or replayed by one request unless it says otherwise, and at most.
-const LIMIT: u32 = 100;
-const MAX_LIMIT: u32 = 1000;
+/// Records looked at in one step of a listing.
+const STRIDE: u32 = 512;
+/// Records replayed or discarded by one request, at most.
+const MOST: u32 = 1000;
 /// Bytes of a body shown.
 const SHOWN: usize = 64 << 10;
 /// Retries published between two looks at the store.
@@ -190,10 +192,18 @@ impl Service {
         workspace: &WorkspaceId,
         request: &FlowRequest,
     ) -> Result<FlowResponse, Error> {
-        let select = select(&present(mesh, workspace.as_str())?, request)?;
-        let records = self.store().await?.list(select).await?;
-        let shown: Vec<Value> = records.iter().map(line).collect();
-        Ok(reply::with("put-aside", &shown))
+        let asked = Asked::read(&request.operation, request.limit, &request.after)?;
+        let select = Select {
+            after: asked.after_as()?.unwrap_or(0),
+            limit: STRIDE,
+            ..select(&present(mesh, workspace.as_str())?, request)?
+        };
+        let store = self.store().await?;
+        let page = page(&store, select, asked).await?;
+        Ok(FlowResponse {
+            next: page.next,
+            ..reply::with("put-aside", &page.entries)
+        })
     }
 
     pub(crate) async fn show_dead_letter(
@@ -337,6 +347,24 @@ async fn publish(mesh: &Mesh, record: NewRecord, epoch: Option<u64>) -> Result<R
         .await
 }
 
+/// The selected records, as many as a page has room for.
+async fn page(store: &Store, mut select: Select, asked: Asked) -> Result<Page<Value>, Error> {
+    let mut page = Page::new(asked);
+    loop {
+        let found = store.list(select.clone()).await?;
+        let Some(last) = found.last() else {
+            return Ok(page);
+        };
+        select.after = last.id;
+        for kept in &found {
+            if page.is_full() {
+                return Ok(page);
+            }
+            page.add(kept.id, line(kept))?;
+        }
+    }
+}
+
 fn line(kept: &Kept) -> Value {
     let record = &kept.record;
     json!({
@@ -373,15 +401,6 @@ fn select(workspace: &WorkspaceKey, request: &FlowRequest) -> Result<Select, Err
                 .ok_or_else(|| bad("reason: must be retry, dead, stale or parked"))?,
         ),
     };
-    let limit = match argument(request, "limit") {
-        None => LIMIT,
-        Some(text) => {
-            let limit: u32 = text
-                .parse()
-                .map_err(|_| bad("limit: must be a whole number"))?;
-            limit.clamp(1, MAX_LIMIT)
-        }
-    };
     let flow = Some(request.flow_id.as_str()).filter(|flow| !flow.is_empty());
     let id = match argument(request, "put-aside-id").or_else(|| argument(request, "id")) {
         None => None,
@@ -394,13 +413,8 @@ fn select(workspace: &WorkspaceKey, request: &FlowRequest) -> Result<Select, Err
             .or_else(|| argument(request, "flow-id"))
             .map(str::to_owned),
         reason,
-        after: match argument(request, "after") {
-            None => 0,
-            Some(text) => text
-                .parse()
-                .map_err(|_| bad("after: must be the id of a record"))?,
-        },
-        limit,
+        after: 0,
+        limit: MOST,
     })
 }
 
@@ -416,8 +430,11 @@ fn chosen(workspace: &WorkspaceKey, request: &FlowRequest) -> Result<Select, Err
     if select.id.is_none() && select.flow.is_none() {
         return Err(bad("put-aside-id: is required, or a flow-id"));
     }
-    if argument(request, "limit").is_none() {
-        select.limit = MAX_LIMIT;
+    if let Some(text) = argument(request, "limit") {
+        let limit: u32 = text
+            .parse()
+            .map_err(|_| bad("limit: must be a whole number"))?;
+        select.limit = limit.clamp(1, MOST);
     }
     Ok(select)
 }

@@ -303,19 +303,32 @@ async fn records_are_listed_page_by_page(place: Place) {
         process.send("f", &n.to_string(), 1).await;
     }
     process.stop_flow("f", "park").await.unwrap();
-    let mut after = "0".to_owned();
+    let ids = |listed: &serde_json::Value| -> Vec<String> {
+        let listed = listed.as_array().unwrap().iter();
+        listed
+            .map(|one| one["id"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let whole = ids(&process.dead_letter("list-put-aside", "f", &[]).await);
+    let mut ask = request("list-put-aside", "f", &[("reason", "parked")]);
+    ask.limit = 2;
     let mut pages = Vec::new();
     loop {
-        let page = [("limit", "2"), ("after", after.as_str())];
-        let listed = process.dead_letter("list-put-aside", "f", &page).await;
-        let listed = listed.as_array().unwrap().clone();
-        pages.push(listed.len());
-        match listed.last() {
-            Some(last) => after = last["id"].as_str().unwrap().to_owned(),
-            None => break,
+        let reply = process.ask(ask.clone()).await.unwrap();
+        pages.push(ids(&json(&reply)["put-aside"]));
+        if reply.next.is_empty() {
+            break;
         }
+        ask.after = reply.next;
     }
-    assert_eq!(pages, [2, 2, 1, 0]);
+    assert_eq!(pages.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2, 1]);
+    assert_eq!(pages.concat(), whole);
+    for (limit, after, says) in [(-1, "", "limit: "), (1, "2", "after: ")] {
+        (ask.limit, ask.after) = (limit, after.to_owned());
+        let error = process.ask(ask.clone()).await.unwrap_err();
+        assert_eq!(error.code(), ErrorCode::BadRequest);
+        assert!(error.message.starts_with(says), "{error}");
+    }
     process.stop().await;
 }
 

@@ -21,7 +21,7 @@ use crate::store::runs::{Pair, Run, Wanted};
 /// How long one question to the flow service may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Records of a flow looked at, at most.
-const MOST: &str = "1000";
+const MOST: usize = 1000;
 /// Why records become dead letters for people.
 const REASONS: [&str; 3] = ["dead", "parked", "stale"];
 
@@ -156,9 +156,7 @@ impl Librarian {
             .map(|pair| pair.subscription.as_str())
             .collect();
         for reason in REASONS {
-            let options = [("reason", reason), ("limit", MOST)];
-            let listed = ask(mesh, run, "list-put-aside", &options).await?;
-            for line in listed.as_array().into_iter().flatten() {
+            for line in listed(mesh, run, reason).await? {
                 let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
                 let (id, subscription) = (text("id"), text("subscription"));
                 if !readers.contains(subscription.as_str()) {
@@ -188,13 +186,37 @@ impl Librarian {
     }
 }
 
+/// Dead letters of a run's flow with a reason.
+async fn listed(mesh: &Mesh, run: &Run, reason: &str) -> Result<Vec<Value>, Error> {
+    let mut question = FlowRequest {
+        limit: MOST as i64,
+        ..question(run, "list-put-aside", &[("reason", reason)])
+    };
+    let mut lines = Vec::new();
+    loop {
+        let (page, next) = asked(mesh, run, &question).await?;
+        if let Value::Array(page) = page {
+            lines.extend(page);
+        }
+        if next.is_empty() || lines.len() >= MOST {
+            return Ok(lines);
+        }
+        question.after = next;
+    }
+}
+
 async fn ask(
     mesh: &Mesh,
     run: &Run,
     operation: &str,
     parameters: &[(&str, &str)],
 ) -> Result<Value, Error> {
-    let question = FlowRequest {
+    let question = question(run, operation, parameters);
+    asked(mesh, run, &question).await.map(|(told, _)| told)
+}
+
+fn question(run: &Run, operation: &str, parameters: &[(&str, &str)]) -> FlowRequest {
+    FlowRequest {
         operation: operation.to_owned(),
         flow_id: run.target.flow.clone(),
         parameters: parameters
@@ -202,13 +224,17 @@ async fn ask(
             .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
             .collect(),
         ..FlowRequest::default()
-    };
+    }
+}
+
+/// What is told of dead letters, and where a listing goes on.
+async fn asked(mesh: &Mesh, run: &Run, question: &FlowRequest) -> Result<(Value, String), Error> {
     let options = Ask {
         deadline: Some(Deadline::after(TIMEOUT)),
         ..Ask::default()
     };
     let topic = flow_svc::FLOW.of_workspace(&workspace::id(&run.target.workspace)?);
-    let asked = mesh.ask::<_, FlowResponse>(&topic, &question, options);
+    let asked = mesh.ask::<_, FlowResponse>(&topic, question, options);
     let answered = asked.last().await?;
     let mut read: Value = serde_json::from_str(&answered.flow).map_err(|_| {
         Error::new(
@@ -216,5 +242,5 @@ async fn ask(
             "the flow service's reply cannot be read",
         )
     })?;
-    Ok(read["put-aside"].take())
+    Ok((read["put-aside"].take(), answered.next))
 }

@@ -1,17 +1,22 @@
 //! Every listing comes in pages for who asks so, over REST and on a socket, and whole for who does not: each entry once,
 //! whatever comes or goes between two pages, and a last page that says so.
 
+use std::time::{Duration, Instant};
+
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
+use tg_testkit::model::{Reply, Rule, ScriptedModel};
 use tg_testkit::process::{Server, client};
 use tg_testkit::rabbitmq::RabbitNode;
 use tg_testkit::socket::Socket;
 
-use crate::edge::{first_key, with_keys};
-use crate::world::Bus;
+use crate::edge::first_key;
+use crate::world::{Bus, launch};
 
 /// Names of what is made of each kind.
 const NAMES: [&str; 3] = ["na", "nb", "nc"];
+/// What is made is listed by then.
+const SOON: Duration = Duration::from_secs(60);
 
 /// A listing: its service, its question, and where the names of its entries are in a reply.
 struct Listing {
@@ -77,6 +82,8 @@ fn listings(user: &str) -> Vec<Listing> {
         Listing::new("flow", of("list-blueprints"), |reply| {
             texts(&reply["blueprint-names"])
         }),
+        dead_letters(),
+        requests(),
         Listing::new("collection-management", of("list-collections"), |reply| {
             field(&reply["collections"], "collection")
         }),
@@ -97,6 +104,20 @@ fn listings(user: &str) -> Vec<Listing> {
         }),
         Listing::new("iam", keys, |reply| field(&reply["api_keys"], "name")),
     ]
+}
+
+/// Dead letters by the flows they are of.
+fn dead_letters() -> Listing {
+    let ask = about("list-put-aside", json!({"reason": "dead"}));
+    Listing::new("flow", ask, |reply| field(&reply["put-aside"], "flow-id"))
+}
+
+/// What goes on without its caller, by the ids that it came with.
+fn requests() -> Listing {
+    let ask = json!({"operation": "list-requests"});
+    Listing::new("requests", ask, |reply| {
+        field(&reply["requests"], "request-id")
+    })
 }
 
 /// A question about the workspace that all of this is in.
@@ -149,7 +170,7 @@ impl Client {
             envelope["workspace"] = workspace.clone();
         }
         let frames = self.socket.send(envelope).await?;
-        let frames = frames.all(std::time::Duration::from_secs(60)).await?;
+        let frames = frames.all(SOON).await?;
         let last = frames.last().context("no frame")?;
         Ok(last.get("response").unwrap_or(last).clone())
     }
@@ -160,7 +181,13 @@ impl Client {
         let definition = self.good("flow", of).await?["blueprint-definition"].clone();
         let mut user = String::new();
         for name in NAMES {
-            self.put_rows(name).await?;
+            let row = json!({"type": "paged", "key": name, "value": "{}"});
+            self.good("config", about("put", json!({"values": [row]})))
+                .await?;
+            let flow = json!({"flow-id": name, "blueprint-name": "everything", "description": "d"});
+            self.good("flow", about("start-flow", flow)).await?;
+            self.poison(name).await?;
+            self.detach(name).await?;
             let blueprint = json!({"blueprint-name": name, "blueprint-definition": definition});
             self.good("flow", about("put-blueprint", blueprint)).await?;
             let collection = about("update-collection", json!({"collection": name}));
@@ -186,14 +213,40 @@ impl Client {
         Ok(user)
     }
 
-    async fn put_rows(&self, name: &str) -> Result<()> {
-        // A record without a plan: nothing runs for it.
-        let flow = json!({"blueprint-name": "everything", "description": "d", "parameters": {}, "interfaces": {}});
-        let values = [("paged", json!({})), ("flow", flow)];
-        let values = values
-            .map(|(kind, value)| json!({"type": kind, "key": name, "value": value.to_string()}));
-        let put = about("put", json!({"values": values}));
-        self.good("config", put).await.map(drop)
+    /// Brings a record into a flow that nothing in it can take.
+    async fn poison(&self, flow: &str) -> Result<()> {
+        let iri = |text: &str| json!({"t": "i", "i": text});
+        let triple = json!({"s": iri("urn:s"), "p": iri("not an iri"), "o": iri("urn:o")});
+        // Without an id no core is made of it.
+        let metadata = json!({"id": "", "collection": "default"});
+        let record = json!({"metadata": metadata, "triples": [triple]});
+        let url = format!("{}api/v1/flow/{flow}/import/triples", self.url);
+        let sent = client()?.post(url).bearer_auth(&self.key);
+        let sent = sent.body(format!("{record}\n")).send().await?;
+        ensure!(sent.status().is_success(), "{}", sent.text().await?);
+        self.until_listed(&dead_letters(), flow).await
+    }
+
+    /// Asks an agent something that goes on without its caller.
+    async fn detach(&self, id: &str) -> Result<()> {
+        let url = format!("{}api/v1/flow/default/service/agent", self.url);
+        let asked = client()?.post(url).bearer_auth(&self.key);
+        let asked = asked.header("X-Detach", "true").header("X-Request-Id", id);
+        // Its model does not answer.
+        tokio::spawn(asked.json(&json!({"question": "q"})).send());
+        self.until_listed(&requests(), id).await
+    }
+
+    async fn until_listed(&self, listing: &Listing, name: &str) -> Result<()> {
+        let end = Instant::now() + SOON;
+        loop {
+            let listed = self.good(listing.service, listing.ask.clone()).await?;
+            if (listing.names)(&listed).iter().any(|one| one == name) {
+                return Ok(());
+            }
+            ensure!(Instant::now() < end, "{name} is not in {listed}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
     }
 
     /// A listing page by page: over REST, or on the socket.
@@ -276,13 +329,13 @@ impl Client {
 }
 
 async fn in_pages(bus: Bus) -> Result<()> {
-    let (launch, _node) = match bus {
-        Bus::Embedded => (with_keys(), None),
-        Bus::Rabbit => {
-            let node = RabbitNode::start().await?;
-            (with_keys().arg("--bus").arg(node.url()), Some(node))
-        }
+    let silent = Rule::always(Reply::text("late")).delayed(Duration::from_secs(300));
+    let model = ScriptedModel::start(vec![silent]).await?;
+    let node = match bus {
+        Bus::Embedded => None,
+        Bus::Rabbit => Some(RabbitNode::start().await?),
     };
+    let launch = launch(&model, node.as_ref()).arg("--auth").arg("iam");
     let server = launch.ready().await?;
     let admin = first_key(&server).await?;
     let client = Client::connect(&server, admin).await?;

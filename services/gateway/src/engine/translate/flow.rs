@@ -9,17 +9,10 @@ use super::fields::{Body, Fields, Reply};
 use super::{About, Translate};
 
 /// Keys of the operator's operations, beyond the contract type.
-const EXTRAS: &[&str] = &[
-    "drain",
-    "dry-run",
-    "put-aside-id",
-    "reason",
-    "limit",
-    "after",
-];
+const EXTRAS: &[&str] = &["drain", "dry-run", "put-aside-id", "reason", "limit"];
 
 /// Operations whose `limit` and `after` are fields of the contract type.
-const LISTINGS: [&str; 2] = ["list-blueprints", "list-flows"];
+const LISTINGS: [&str; 3] = ["list-blueprints", "list-flows", "list-put-aside"];
 
 /// `FlowRequest` with the operator's keys beside the contract's fields, which foreign services ignore.
 /// They are in `parameters` too, as text: these operations have no parameters of their own.
@@ -80,15 +73,18 @@ impl Translate for Flow {
             true => (body.integer_or("limit", 0)?, body.text("after")?),
             false => Default::default(),
         };
-        if about.operation != "start-flow" && !listing {
+        if about.operation != "start-flow" {
             for key in EXTRAS {
+                if listing && *key == "limit" {
+                    continue;
+                }
                 if let Some(value) = body.value(key) {
                     let text = value
                         .as_str()
                         .map_or_else(|| value.to_string(), str::to_owned);
                     parameters.insert((*key).to_owned(), text);
-                    // Of these two the contract type has fields, which are of one type only.
-                    if !matches!(*key, "limit" | "after") {
+                    // The contract type has a field of the name, which is of one type only.
+                    if *key != "limit" {
                         extras.insert(key.replace('-', "_"), value.clone());
                     }
                 }
@@ -185,17 +181,23 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_names_are_fields_and_those_of_dead_letters_are_options() {
+    fn pages_of_listings_are_fields_and_the_most_to_replay_is_an_option() {
         let ask = |operation: &str| {
-            let page = json!({"limit": 7, "after": "x"});
+            let page = json!({"limit": 7, "after": "x", "reason": "dead"});
             let asked = question::<Flow>(page, operation).unwrap();
             serde_json::from_value::<FlowRequest>(json!(asked)).unwrap()
         };
-        let names = ask("list-flows");
-        assert_eq!((names.limit, names.after.as_str()), (7, "x"));
-        assert!(names.parameters.is_empty());
-        let aside = ask("list-put-aside");
-        assert_eq!((aside.limit, aside.parameters["limit"].as_str()), (0, "7"));
+        for listing in LISTINGS {
+            let listed = ask(listing);
+            assert_eq!((listed.limit, listed.after.as_str()), (7, "x"));
+            let options = [("reason".to_owned(), "dead".to_owned())];
+            assert_eq!(listed.parameters, options.into());
+        }
+        let replay = ask("replay-put-aside");
+        assert_eq!(
+            (replay.limit, replay.parameters["limit"].as_str()),
+            (0, "7")
+        );
         let response = FlowResponse {
             next: "y".into(),
             ..FlowResponse::default()
