@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+use super::put_items;
 use crate::args::{Common, Options};
 use crate::client::{Error, Result};
 use crate::fields::text;
@@ -124,8 +125,7 @@ impl Command for ImportWorkspaceConfig {
         let values = values(&chosen(config));
         let items = values.len();
         if items > 0 && !self.dry_run {
-            let request = json!({"operation": "put", "values": values});
-            session.http()?.service("config", request).await?;
+            put_items(&session.http()?, values).await?;
         }
         let done = json!({"items": items, "dry-run": self.dry_run});
         let dry = self.dry_run;

@@ -22,14 +22,11 @@ use self::said::Said;
 use super::bundle::Member;
 use crate::args::{Common, Options};
 use crate::client::{Error, Http, Result};
+use crate::commands::config::put_items;
 use crate::fields::{list, text, texts};
 use crate::registry::Command;
 use crate::session::Session;
 
-/// Most bytes of configuration in one request.
-const TOGETHER: usize = 4 << 20;
-/// Items of configuration sent together; the service takes 4,096.
-const ITEMS: usize = 1000;
 /// Documents named in a text.
 const NAMED: usize = 20;
 
@@ -196,33 +193,22 @@ impl ImportWorkspace {
                 known.extend(keys.map(|(key, _)| (kind.clone(), key.clone())));
             }
         }
-        let (mut values, mut bytes) = (Vec::new(), 0);
-        for item in said.items() {
+        let rows = said.items().filter_map(|item| {
             let (kind, key) = (text(item, "type"), text(item, "key"));
             if known.contains(&(kind.clone(), key.clone())) {
                 done.items_left += 1;
-                continue;
+                return None;
             }
             done.items += 1;
             // Stored as JSON text, as everybody does.
             let value = item["value"].to_string();
-            let size = kind.len() + key.len() + value.len();
-            if bytes + size > TOGETHER || values.len() >= ITEMS {
-                self.put(http, std::mem::take(&mut values)).await?;
-                bytes = 0;
-            }
-            bytes += size;
-            values.push(json!({"type": kind, "key": key, "value": value}));
+            Some(json!({"type": kind, "key": key, "value": value}))
+        });
+        match self.dry_run {
+            true => rows.for_each(drop),
+            false => put_items(http, rows).await?,
         }
-        self.put(http, values).await
-    }
-
-    async fn put(&self, http: &Http, values: Vec<Value>) -> Result<()> {
-        if self.dry_run || values.is_empty() {
-            return Ok(());
-        }
-        let request = json!({"operation": "put", "values": values});
-        http.service("config", request).await.map(|_| ())
+        Ok(())
     }
 
     /// Makes the collections that are not there yet.

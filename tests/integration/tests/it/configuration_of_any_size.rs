@@ -1,12 +1,12 @@
 //! More configuration than a message holds stops nobody: new workspaces work, changes arrive, a restart is ready; it is
-//! read in pages, by clients who ask so and by every command that reads the whole of it.
+//! read in pages, by clients who ask so and by every command that reads the whole of it, and a file of it is put whole.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tg_testkit::process::{Launch, Server, tg};
 use tg_testkit::rabbitmq::RabbitNode;
 
@@ -17,6 +17,8 @@ use crate::world::{Bus, post};
 const WATCHED: &str = "collection";
 /// A megabyte each: more than a message holds.
 const ROWS: usize = 18;
+/// A megabyte each: more than a frame holds, or any two messages.
+const IMPORTED: usize = 52;
 
 /// A workspace that is made now can be used soon.
 async fn a_new_workspace_works(server: &Server, name: &str) -> Result<()> {
@@ -107,6 +109,38 @@ async fn is_read_by_commands(server: &Server, folder: &Path) -> Result<()> {
     Ok(())
 }
 
+/// More than a frame or a message holds goes from a file into a workspace, and comes back as it was.
+async fn is_imported(server: &Server, folder: &Path) -> Result<()> {
+    // Nobody watches this type.
+    let row = |n: usize| {
+        let value = format!("{n} \"{}", "x".repeat(1_000_000));
+        (format!("large-{n}"), json!(value))
+    };
+    let large: Map<String, Value> = (0..IMPORTED).map(row).collect();
+    let small = |n: usize| (format!("small-{n}"), json!({"n": n}).to_string().into());
+    let small: Map<String, Value> = (0..5000).map(small).collect();
+    let config = json!({"agent-task-type": large, "token-cost": small});
+    let (saved, read) = (folder.join("saved.json"), folder.join("read.json"));
+    std::fs::write(&saved, json!({"config": config}).to_string())?;
+    let (url, saved) = (server.url(), saved.to_string_lossy());
+    let import = ["import-workspace-config", "-w", "late", "-i", &saved];
+    let imported = tg(&url, &import).await?;
+    imported.expect(&format!("Imported {} items.", IMPORTED + 5000))?;
+    let path = read.to_string_lossy();
+    let export = ["export-workspace-config", "-w", "late", "-o", &path];
+    let exported = tg(&url, &export).await?;
+    ensure!(exported.code == Some(0), "{}", exported.stderr);
+    let back: Value = serde_json::from_slice(&std::fs::read(&read)?)?;
+    for (kind, rows) in config.as_object().into_iter().flatten() {
+        let rows = rows.as_object().context("no rows")?;
+        let other = rows
+            .iter()
+            .find(|(key, row)| back["config"][kind][key] != **row);
+        ensure!(other.is_none(), "{kind}: {:?}", other.map(|(key, _)| key));
+    }
+    Ok(())
+}
+
 async fn stops_nobody(bus: Bus) -> Result<()> {
     let _busy = crate::world::busy().await;
     let node = match bus {
@@ -126,6 +160,7 @@ async fn stops_nobody(bus: Bus) -> Result<()> {
     a_new_workspace_works(&server, "late").await?;
     is_read_in_pages(&server).await?;
     is_read_by_commands(&server, data.path()).await?;
+    is_imported(&server, data.path()).await?;
     server.terminate().await?;
 
     // Who starts reads everything.
