@@ -81,6 +81,16 @@ impl PresenceView {
         })
     }
 
+    /// The live processes that serve the processor, by name.
+    pub fn serving(&self, processor: &str) -> Vec<String> {
+        let serves = |one: &HostedProcessor| one.id == processor && one.state == "serving";
+        let processes = self.snapshot().into_iter();
+        processes
+            .filter(|process| process.processors.iter().any(serves))
+            .map(|process| process.process)
+            .collect()
+    }
+
     /// Whether no live process has work in progress for the flow.
     pub fn idle(&self, workspace: &str, flow: &str) -> bool {
         let key = (workspace.to_owned(), flow.to_owned());

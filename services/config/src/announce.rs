@@ -9,10 +9,8 @@ use tg_clients::config::Config;
 use tg_mesh::Mesh;
 use tg_mesh::bus::Link;
 use tg_schemas::Error;
-use tg_schemas::msg::HostedProcessor;
+use tg_schemas::processors::config_svc;
 use tokio::sync::Notify;
-
-use crate::processors::PROCESSOR;
 
 /// The operation, on the system queue only.
 pub(crate) const OPERATION: &str = "announce";
@@ -34,7 +32,8 @@ pub(crate) async fn run(mesh: Mesh, lost: Arc<Notify>) {
             Link::Up { generation } => Some(generation),
             Link::Down | Link::Blocked => None,
         };
-        let now = (generation, serving(&mesh));
+        let serving = mesh.presence().serving(config_svc::PROCESSOR.id);
+        let now = (generation, serving);
         if now.0.is_some() && !now.1.is_empty() && announced.as_ref() != Some(&now) {
             let result = announce(&mesh).await;
             again = result.is_err();
@@ -57,18 +56,6 @@ pub(crate) async fn run(mesh: Mesh, lost: Arc<Notify>) {
             return;
         }
     }
-}
-
-/// The processes that serve configuration.
-fn serving(mesh: &Mesh) -> Vec<String> {
-    let serves =
-        |processor: &HostedProcessor| processor.id == PROCESSOR && processor.state == "serving";
-    mesh.presence()
-        .snapshot()
-        .into_iter()
-        .filter(|process| process.processors.iter().any(serves))
-        .map(|process| process.process)
-        .collect()
 }
 
 async fn announce(mesh: &Mesh) -> Result<(), Error> {

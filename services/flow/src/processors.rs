@@ -9,7 +9,7 @@ use tg_storage::StorageError;
 
 use crate::handlers::{Handler, Reading};
 use crate::options::Options;
-use crate::service::{Service, watch};
+use crate::service::{Service, take_up};
 use crate::store::{SqliteFlows, Store};
 
 /// Id of the processor.
@@ -31,7 +31,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     store.kept_in(file);
     let service = Service::new(store.clone(), options.waits);
     let handler = Arc::new(Handler(service.clone()));
-    mesh.spawn(TaskKind::Background, watch(mesh.clone()));
+    mesh.spawn(TaskKind::Background, take_up(mesh.clone()));
     let reaped = reaper::run(mesh.clone(), PROCESSOR, store.clone());
     mesh.spawn(TaskKind::Background, reaped);
     let processor = Processor::new(flow_svc::PROCESSOR)

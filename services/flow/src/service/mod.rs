@@ -30,7 +30,7 @@ use crate::options::Waits;
 use crate::store::Store;
 use tg_schemas::flow_record::FlowRecord;
 
-pub(crate) use resume::{RESUME, watch};
+pub(crate) use resume::{RESUME, take_up};
 
 /// A flow: workspace and id.
 pub(crate) type FlowKey = (WorkspaceId, FlowId);

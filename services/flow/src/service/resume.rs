@@ -7,14 +7,13 @@ use std::time::Duration;
 
 use tg_mesh::bus::Link;
 use tg_mesh::{Ask, Deadline, Mesh, TaskKind};
-use tg_schemas::msg::{FlowRequest, FlowResponse, HostedProcessor};
+use tg_schemas::msg::{FlowRequest, FlowResponse};
 use tg_schemas::processors::flow_svc;
 use tg_schemas::{Class, Error, FlowId, Topic, WorkspaceId};
 
 use super::generation::known;
 use super::{FlowKey, Service};
 use crate::config::{Config, FLOW};
-use crate::processors::PROCESSOR;
 use tg_schemas::flow_record::{Drain, FlowRecord, Status};
 
 /// Internal operation on the system queue: whoever serves takes up what was left.
@@ -25,7 +24,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// Has whoever serves take up what was left, whenever a process begins to serve and after each
 /// reconnect. The question goes over the bus, so it reaches the process that owns the store.
-pub(crate) async fn watch(mesh: Mesh) {
+pub(crate) async fn take_up(mesh: Mesh) {
     let mut link = mesh.bus().link();
     let mut presence = mesh.presence().changed();
     let mut asked = None;
@@ -35,7 +34,8 @@ pub(crate) async fn watch(mesh: Mesh) {
             Link::Up { generation } => Some(generation),
             Link::Down | Link::Blocked => None,
         };
-        let now = (generation, serving(&mesh));
+        let serving = mesh.presence().serving(flow_svc::PROCESSOR.id);
+        let now = (generation, serving);
         let mut pause = Duration::from_secs(3600);
         if now.0.is_some() && !now.1.is_empty() && asked.as_ref() != Some(&now) {
             match ask(&mesh).await {
@@ -57,17 +57,6 @@ pub(crate) async fn watch(mesh: Mesh) {
             return;
         }
     }
-}
-
-/// The processes that serve flows.
-fn serving(mesh: &Mesh) -> Vec<String> {
-    let serves =
-        |processor: &HostedProcessor| processor.id == PROCESSOR && processor.state == "serving";
-    let processes = mesh.presence().snapshot().into_iter();
-    processes
-        .filter(|process| process.processors.iter().any(serves))
-        .map(|process| process.process)
-        .collect()
 }
 
 async fn ask(mesh: &Mesh) -> Result<(), Error> {

@@ -2,9 +2,11 @@
 
 mod anonymous;
 mod authorise;
+mod call;
 mod change;
 mod check;
 mod directory;
+mod entities;
 #[cfg(test)]
 mod fuzz;
 mod keys;
@@ -18,9 +20,11 @@ mod workspaces;
 
 pub(crate) use anonymous::run as run_anonymous;
 pub(crate) use authorise::{DECISION_TTL, checks, decisions};
+pub(crate) use call::{Call, Effect, Fresh};
 pub(crate) use change::Change;
-pub(crate) use directory::{Directory, Key, User, Workspace};
-pub(crate) use operation::{Call, Effect, Fresh, revokes, run};
+pub(crate) use directory::Directory;
+pub(crate) use entities::{Key, User, Workspace};
+pub(crate) use operation::{revokes, run};
 pub(crate) use record::{key_record, stamp, user_record, workspace_record};
 pub use roles::{ROLES, Role, RoleScope};
 pub(crate) use workspaces::{end, existing, not_restored, remove, restored, settle};

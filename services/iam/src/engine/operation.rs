@@ -1,55 +1,9 @@
-//! The operations by name, with what they need from outside.
+//! The operations by name.
 
-use chrono::{DateTime, Utc};
-use tg_schemas::msg::{IamRequest, IamResponse};
+use tg_schemas::msg::IamRequest;
 use tg_schemas::{Error, ErrorCode};
 
-use super::{Change, Directory, authorise, keys, users, workspaces};
-use crate::secret::ApiKey;
-
-/// What an engine may not make itself.
-#[derive(Debug, Clone)]
-pub(crate) struct Fresh {
-    /// An id for a new user.
-    pub(crate) user_id: String,
-    /// An id for a new key.
-    pub(crate) key_id: String,
-    /// A new key.
-    pub(crate) key: ApiKey,
-}
-
-/// The circumstances of a call.
-#[derive(Debug, Clone)]
-pub(crate) struct Call {
-    /// Now.
-    pub(crate) now: DateTime<Utc>,
-    /// Id of the question; asked again under it, nothing is made twice.
-    pub(crate) question: String,
-    /// Whoever asks has the one-time code, or asks from a program on the machine itself.
-    pub(crate) vouched: bool,
-    /// Ids and a key that nobody else has.
-    pub(crate) fresh: Fresh,
-}
-
-/// What an operation does and says.
-#[derive(Debug, Default)]
-pub(crate) struct Effect {
-    /// To be stored together before anything is said.
-    pub(crate) changes: Vec<Change>,
-    /// The answer.
-    pub(crate) answer: IamResponse,
-    /// Nothing of it concerns what others remember.
-    pub(crate) quiet: bool,
-}
-
-impl From<IamResponse> for Effect {
-    fn from(answer: IamResponse) -> Self {
-        Self {
-            answer,
-            ..Self::default()
-        }
-    }
-}
+use super::{Call, Directory, Effect, authorise, keys, users, workspaces};
 
 /// Works out what an operation does.
 pub(crate) fn run(directory: &Directory, call: &Call, ask: &IamRequest) -> Result<Effect, Error> {
