@@ -8,6 +8,9 @@ use std::rc::Rc;
 use crate::client::{Error, Result};
 
 /// A whole file, or standard input for `-`.
+///
+/// # Errors
+/// [`Error::File`] where it cannot be read.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>> {
     if path == Path::new("-") {
         let mut bytes = Vec::new();
@@ -20,6 +23,9 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>> {
 }
 
 /// A whole text file, or standard input for `-`.
+///
+/// # Errors
+/// [`Error::File`] where it cannot be read or is not UTF-8.
 pub fn read_text(path: &Path) -> Result<String> {
     String::from_utf8(read_bytes(path)?).map_err(|_| Error::file(path, "is not UTF-8 text"))
 }

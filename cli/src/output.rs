@@ -48,39 +48,60 @@ impl Output {
     }
 
     /// One line of data.
+    ///
+    /// # Errors
+    /// `Error::OutputClosed` where whoever reads went away, `Error::Output` where writing fails otherwise.
     pub fn line(&mut self, text: impl AsRef<str>) -> Result<()> {
         Ok(writeln!(self.data, "{}", text.as_ref())?)
     }
 
     /// A piece of data that is to be seen at once.
+    ///
+    /// # Errors
+    /// As [`Output::line`].
     pub fn piece(&mut self, text: &str) -> Result<()> {
         self.data.write_all(text.as_bytes())?;
         Ok(self.data.flush()?)
     }
 
     /// A piece of data, unless the user asked for JSON.
+    ///
+    /// # Errors
+    /// As [`Output::line`].
     pub fn piece_if_text(&mut self, text: &str) -> Result<()> {
         if self.json { Ok(()) } else { self.piece(text) }
     }
 
     /// Raw bytes of data.
+    ///
+    /// # Errors
+    /// As [`Output::line`].
     pub fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
         Ok(self.data.write_all(bytes)?)
     }
 
     /// A JSON document over several lines.
+    ///
+    /// # Errors
+    /// As [`Output::line`].
     pub fn json(&mut self, value: &Value) -> Result<()> {
         let text = serde_json::to_string_pretty(value).unwrap_or_default();
         self.line(text)
     }
 
     /// A JSON document on one line, to be seen at once.
+    ///
+    /// # Errors
+    /// As [`Output::line`].
     pub fn json_line(&mut self, value: &Value) -> Result<()> {
         self.line(value.to_string())?;
         self.flush()
     }
 
     /// The JSON document if the user asked for JSON, else the text.
+    ///
+    /// # Errors
+    /// As [`Output::line`].
     pub fn show(&mut self, value: &Value, text: impl FnOnce() -> String) -> Result<()> {
         if self.json {
             return self.json(value);
@@ -107,6 +128,9 @@ impl Output {
     }
 
     /// Makes everything visible.
+    ///
+    /// # Errors
+    /// As [`Output::line`].
     pub fn flush(&mut self) -> Result<()> {
         Ok(self.data.flush()?)
     }
@@ -143,6 +167,9 @@ pub struct JsonArray {
 
 impl JsonArray {
     /// Writes one more element.
+    ///
+    /// # Errors
+    /// As [`Output::line`].
     pub fn push(&mut self, out: &mut Output, value: &Value) -> Result<()> {
         let start = if self.begun { ",\n  " } else { "[\n  " };
         self.begun = true;
@@ -151,6 +178,9 @@ impl JsonArray {
     }
 
     /// Closes the array.
+    ///
+    /// # Errors
+    /// As [`Output::line`].
     pub fn end(self, out: &mut Output) -> Result<()> {
         out.line(if self.begun { "\n]" } else { "[]" })
     }

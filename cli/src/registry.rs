@@ -31,6 +31,9 @@ pub trait Command: Args + FromArgMatches + 'static {
     }
 
     /// Does the work.
+    ///
+    /// # Errors
+    /// Why the command failed; the exit code follows from it.
     fn run(self, session: &mut Session) -> impl Future<Output = Result<()>>;
 }
 
@@ -47,6 +50,9 @@ pub struct Prepared {
 
 impl Prepared {
     /// Does the work.
+    ///
+    /// # Errors
+    /// As [`Command::run`].
     pub async fn run(self, session: &mut Session) -> Result<()> {
         (self.work)(session).await
     }
@@ -146,6 +152,9 @@ fn unknown(word: &str) -> clap::Error {
 }
 
 /// Finds the command by argument zero or by the first argument, and reads its arguments.
+///
+/// # Errors
+/// What clap has to say instead of running a command: wrong arguments, or help and versions that were asked for.
 pub fn parse(argv: &[OsString]) -> Result<Prepared, clap::Error> {
     if let Some(row) = argv.first().and_then(|program| by_program(program)) {
         let matches = row.standalone().try_get_matches_from(argv)?;

@@ -25,26 +25,41 @@ impl Session {
     }
 
     /// The REST endpoints.
+    ///
+    /// # Errors
+    /// As [`Http::new`].
     pub fn http(&self) -> Result<Http> {
         Http::new(&self.options, self.interrupt.clone())
     }
 
     /// A new authenticated socket.
+    ///
+    /// # Errors
+    /// As [`Socket::connect`].
     pub async fn socket(&self) -> Result<Socket> {
         Socket::connect(&self.options, self.interrupt.clone()).await
     }
 
     /// A new import into a flow.
+    ///
+    /// # Errors
+    /// As [`Import::open`].
     pub async fn import(&self, flow: &str, kind: &str) -> Result<Import> {
         Import::open(&self.options, self.interrupt.clone(), flow, kind, false).await
     }
 
     /// As [`Self::import`], with confirmations on the way.
+    ///
+    /// # Errors
+    /// As [`Import::open`].
     pub async fn import_told(&self, flow: &str, kind: &str) -> Result<Import> {
         Import::open(&self.options, self.interrupt.clone(), flow, kind, true).await
     }
 
     /// What passes through an interface of a flow from now on.
+    ///
+    /// # Errors
+    /// As [`Export::open`].
     pub async fn export(&self, flow: &str, kind: &str, collection: Option<&str>) -> Result<Export> {
         Export::open(
             &self.options,
@@ -57,6 +72,9 @@ impl Session {
     }
 
     /// What work comes to, unless the user interrupts it.
+    ///
+    /// # Errors
+    /// `Error::Interrupted`; the work is dropped where it stands.
     pub async fn until_interrupted<T>(&self, work: impl Future<Output = T>) -> Result<T> {
         tokio::select! {
             done = work => Ok(done),
@@ -65,6 +83,9 @@ impl Session {
     }
 
     /// Waits; ends early, as an error, when the user interrupts.
+    ///
+    /// # Errors
+    /// `Error::Interrupted`.
     pub async fn pause(&self, time: std::time::Duration) -> Result<()> {
         tokio::select! {
             () = tokio::time::sleep(time) => Ok(()),

@@ -37,6 +37,10 @@ pub enum Passed {
 
 impl Export {
     /// Opens `/api/v1/flow/<flow>/export/<kind>`.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] where the options name no gateway; [`Error::Unreachable`] where none answers; [`Error::Service`] where
+    /// it refuses, with its reason; [`Error::Interrupted`].
     pub async fn open(
         options: &Options,
         interrupt: Interrupt,
@@ -57,6 +61,10 @@ impl Export {
     }
 
     /// What comes next. Waits for as long as it takes: nothing may pass for hours. Safe to be dropped.
+    ///
+    /// # Errors
+    /// [`Error::Service`] where the gateway says what failed or ends the export before its end, and where the connection
+    /// breaks; [`Error::Protocol`] for a frame that is not JSON.
     pub async fn next(&mut self) -> Result<Passed> {
         loop {
             let heard = tokio::select! {

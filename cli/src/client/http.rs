@@ -29,6 +29,9 @@ pub struct Http {
 
 impl Http {
     /// A client for the gateway the options name. Opens no connection yet.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] where the address is no URL of a gateway.
     pub fn new(options: &Options, interrupt: Interrupt) -> Result<Self> {
         let base = base_url(options.address())?;
         Ok(Self {
@@ -42,12 +45,19 @@ impl Http {
     }
 
     /// `POST /api/v1/<service>` in the workspace of the session.
+    ///
+    /// # Errors
+    /// [`Error::Service`] where the gateway or the service refuses or fails; [`Error::Unreachable`] and [`Error::Timeout`]
+    /// where none answers; [`Error::Protocol`] for an answer that is not JSON; [`Error::Interrupted`].
     pub async fn service(&self, service: &str, mut request: Value) -> Result<Value> {
         self.add_workspace(&mut request);
         self.post(&format!("api/v1/{service}"), &request).await
     }
 
     /// `POST /api/v1/flow/<flow>/service/<service>`.
+    ///
+    /// # Errors
+    /// As [`Http::service`].
     pub async fn flow_service(
         &self,
         flow: &str,
@@ -60,11 +70,17 @@ impl Http {
     }
 
     /// `POST /api/v1/iam`; a workspace in the body is a parameter of the operation.
+    ///
+    /// # Errors
+    /// As [`Http::service`].
     pub async fn iam(&self, request: Value) -> Result<Value> {
         self.post("api/v1/iam", &request).await
     }
 
     /// `POST` of a JSON body to a path below the base.
+    ///
+    /// # Errors
+    /// As [`Http::service`].
     pub async fn post(&self, path: &str, body: &Value) -> Result<Value> {
         let request = self.client.post(self.url(path, &[])?).json(body);
         let response = self.send(request).await?;
@@ -82,6 +98,9 @@ impl Http {
     }
 
     /// `GET` of a path below the base: status and body text, whatever the status is.
+    ///
+    /// # Errors
+    /// [`Error::Unreachable`] and [`Error::Timeout`] where no gateway answers; [`Error::Interrupted`].
     pub async fn get_text(&self, path: &str, query: &[(&str, &str)]) -> Result<(u16, String)> {
         let url = self.url(path, query)?;
         let response = self.send(self.client.get(url)).await?;
@@ -90,6 +109,9 @@ impl Http {
     }
 
     /// `GET` of a stream of bytes; anything but 200 is an error.
+    ///
+    /// # Errors
+    /// As [`Http::get_text`], and [`Error::Service`] for another status than 200.
     pub async fn get_stream(&self, path: &str, query: &[(&str, &str)]) -> Result<Response> {
         let mut url = self.url(path, query)?;
         if let Some(workspace) = &self.workspace {
@@ -105,12 +127,19 @@ impl Http {
     }
 
     /// The next bytes of a stream.
+    ///
+    /// # Errors
+    /// As [`Http::get_text`]: the connection broke, or nothing came for as long as the session waits.
     pub async fn next_bytes(&self, response: &mut Response) -> Result<Option<Vec<u8>>> {
         let chunk = self.guarded(response.chunk()).await?;
         Ok(chunk.map(|bytes| bytes.to_vec()))
     }
 
     /// A metrics query; `url` replaces `<base>/api/metrics` when given.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] where `url` is none; [`Error::Protocol`] where the answer is no result of a query; else as
+    /// [`Http::service`].
     pub async fn metrics(&self, url: Option<&str>, query: &str) -> Result<Vec<Value>> {
         let (client, url) = match url {
             Some(url) => {

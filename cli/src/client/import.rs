@@ -40,6 +40,9 @@ pub struct Import {
 impl Import {
     /// Opens `/api/v1/flow/<flow>/import/<kind>`. `told` asks the gateway to confirm each frame, which those
     /// that do not know it pass over.
+    ///
+    /// # Errors
+    /// As [`Export::open`](super::Export::open).
     pub async fn open(
         options: &Options,
         interrupt: Interrupt,
@@ -72,6 +75,10 @@ impl Import {
     }
 
     /// Sends one frame. Fails when the gateway has ended the import.
+    ///
+    /// # Errors
+    /// [`Error::Service`] where the gateway has ended the import, with its reason, and where the connection breaks;
+    /// [`Error::Timeout`] where the gateway takes nothing; [`Error::Interrupted`].
     pub async fn send(&mut self, frame: &Value) -> Result<()> {
         let (timeout, interrupt) = (self.timeout, self.interrupt.clone());
         let outcome = tokio::select! {
@@ -146,11 +153,17 @@ impl Import {
     ///
     /// A gateway may end an import in the same words as it answers our end. So before we say the
     /// end, a ping goes behind the last frame: what answers it has read that frame.
+    ///
+    /// # Errors
+    /// As [`Self::send`]. It is not known then whether what was sent before is safe.
     pub async fn finish(mut self) -> Result<()> {
         self.end().await
     }
 
     /// As [`Self::finish`] for who wants to know what was confirmed. Nothing may be sent any more.
+    ///
+    /// # Errors
+    /// As [`Self::send`].
     pub async fn end(&mut self) -> Result<()> {
         let timeout = self.timeout;
         let interrupt = self.interrupt.clone();

@@ -69,6 +69,11 @@ pub struct Socket {
 
 impl Socket {
     /// Connects and authenticates.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] where the options name no gateway; [`Error::Unreachable`] where none answers; [`Error::Service`] where
+    /// it refuses the connection or the token; [`Error::Timeout`] and [`Error::Protocol`] where it does not say whether it
+    /// takes the token; [`Error::Interrupted`].
     pub async fn connect(options: &Options, interrupt: Interrupt) -> Result<Self> {
         let url = ws_url(options, "api/v1/socket", &[])?;
         let stream = open(&url, &interrupt).await?;
@@ -99,6 +104,9 @@ impl Socket {
     }
 
     /// Sends one call; its replies are read from what comes back.
+    ///
+    /// # Errors
+    /// [`Error::Service`] (`unavailable`) where the connection is gone.
     pub async fn start(&mut self, call: &Call) -> Result<Replies<'_>> {
         let id = self.send(call).await?;
         Ok(Replies {
@@ -109,6 +117,9 @@ impl Socket {
     }
 
     /// Sends one call and returns its last reply.
+    ///
+    /// # Errors
+    /// As [`Replies::next`], and [`Error::Protocol`] where the call ends without a reply.
     pub async fn ask(&mut self, call: &Call) -> Result<Value> {
         let mut replies = self.start(call).await?;
         let mut last = None;
@@ -120,6 +131,10 @@ impl Socket {
 
     /// Sends many calls, several at a time, and returns each one's last reply in the order asked.
     /// The outer error is the connection's, an inner one that call's own.
+    ///
+    /// # Errors
+    /// The connection's: [`Error::Service`] (`unavailable`) where it breaks, [`Error::Timeout`], [`Error::Protocol`] for a
+    /// frame that is not JSON, [`Error::Interrupted`]. Nothing is known of any call then.
     pub async fn ask_all(&mut self, calls: &[Call]) -> Result<Vec<Result<Value>>> {
         let mut outcomes = Vec::with_capacity(calls.len());
         for window in calls.chunks(WINDOW) {
@@ -220,6 +235,10 @@ pub struct Replies<'a> {
 
 impl Replies<'_> {
     /// The next reply; `None` after the last.
+    ///
+    /// # Errors
+    /// [`Error::Service`] with what the service says, or where the connection breaks; [`Error::Timeout`] where nothing came
+    /// for as long as the session waits; [`Error::Protocol`] for a frame that is not JSON; [`Error::Interrupted`].
     pub async fn next(&mut self) -> Result<Option<Value>> {
         while !self.done {
             let frame = self.socket.read().await?;

@@ -50,6 +50,9 @@ const LARGEST: usize = 1_000_000;
 impl Cutting {
     /// Reads parameters `chunker` (`recursive` or `token`), `chunk-size` and `chunk-overlap`. The error names
     /// the parameter.
+    ///
+    /// # Errors
+    /// [`CuttingError`], for the first parameter that is wrong.
     pub fn read<'a>(parameter: impl Fn(&str) -> Option<&'a str>) -> Result<Self, CuttingError> {
         let (method, size, overlap) = match parameter("chunker") {
             None | Some("recursive") => (Method::Recursive, 2000, 100),

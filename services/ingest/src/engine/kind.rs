@@ -66,6 +66,9 @@ const NOT_READ: &[(&[u8], &str)] = &[
 
 /// What the content is. `head`: its first bytes ([`HEAD`] of them if there are so many); `declared`: the MIME
 /// type it came with, which may be empty.
+///
+/// # Errors
+/// [`Refusal`]: it is empty, of a kind that is not read, not of the kind that it is declared as, or no text.
 pub fn detect(head: &[u8], declared: &str) -> Result<Kind, Refusal> {
     let declared = essence(declared);
     if head.is_empty() {

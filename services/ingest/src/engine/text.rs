@@ -33,6 +33,9 @@ pub struct TextDecoder {
 
 impl TextDecoder {
     /// Adds a piece and appends the text that is complete to `out`.
+    ///
+    /// # Errors
+    /// [`NoText`] for bytes that are no characters, and for a NUL. `out` has what came with the pieces before.
     pub fn push(&mut self, piece: &[u8], out: &mut String) -> Result<(), NoText> {
         self.rest.extend_from_slice(piece);
         let encoding = match self.encoding {
@@ -50,6 +53,9 @@ impl TextDecoder {
     }
 
     /// There are no more pieces.
+    ///
+    /// # Errors
+    /// [`NoText`] where the last character is not complete, or as [`Self::push`].
     pub fn finish(mut self, out: &mut String) -> Result<(), NoText> {
         if self.encoding.is_none() {
             self.begin();

@@ -98,6 +98,9 @@ impl PromptSet {
     }
 
     /// Renders a prompt with the values of a question, each a JSON text.
+    ///
+    /// # Errors
+    /// [`PromptError`]: there is no such prompt, its row or the system prompt is wrong, a term is not JSON, or rendering failed.
     pub fn render(
         &self,
         id: &str,

@@ -29,6 +29,9 @@ pub struct Schema {
 
 impl Schema {
     /// Reads a schema.
+    ///
+    /// # Errors
+    /// What is wrong with it as a schema, in words.
     pub fn new(source: Map<String, Value>) -> Result<Self, String> {
         let validator = jsonschema::validator_for(&Value::Object(source.clone()))
             .map_err(|error| error.masked().to_string())?;
@@ -54,6 +57,9 @@ impl Schema {
 }
 
 /// Reads one JSON value, bare or inside a fence.
+///
+/// # Errors
+/// [`Misshapen::NotJson`] with the place, or [`Misshapen::Schema`] with what does not fit.
 pub fn json(text: &str, schema: Option<&Schema>) -> Result<Value, Misshapen> {
     let value: Value =
         serde_json::from_str(unfenced(text)).map_err(|error| Misshapen::NotJson {
@@ -77,6 +83,9 @@ pub struct Lines {
 
 /// Reads one JSON value a line; an array, over one line or several, counts as its items. Lines that are not
 /// JSON, and values that are not of the schema, are dropped. `Err` when that leaves nothing of something.
+///
+/// # Errors
+/// [`Misshapen`] of the first line that was dropped, where none is left.
 pub fn json_lines(text: &str, schema: Option<&Schema>) -> Result<Lines, Misshapen> {
     let mut lines = Lines::default();
     let mut fault = None;

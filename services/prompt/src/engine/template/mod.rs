@@ -68,6 +68,9 @@ impl Default for Engine {
 
 impl Engine {
     /// Adds a template. The error names the line.
+    ///
+    /// # Errors
+    /// [`TemplateError::TooLarge`] for a source that is, [`TemplateError::Syntax`] with the line.
     pub fn add(&mut self, name: &str, source: &str) -> Result<(), TemplateError> {
         if source.len() > SOURCE {
             return Err(TemplateError::TooLarge);
@@ -83,6 +86,10 @@ impl Engine {
     }
 
     /// Renders a template with values.
+    ///
+    /// # Errors
+    /// [`TemplateError::TooLarge`] where the text or the work for it exceeds its bound, [`TemplateError::Render`] for what the template
+    /// does with these values, and where there is none of the name.
     pub fn render(
         &self,
         name: &str,
