@@ -347,6 +347,8 @@ fn without_nan(text: &str) -> Option<String> {
 }
 
 #[cfg(test)]
+mod generate;
+#[cfg(test)]
 mod held;
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,8 @@ use serde::ser::{SerializeStruct, Serializer};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::msg::lenient::nullable;
+
 /// An RDF term. Serialised in the bus form.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Term {
@@ -175,14 +177,20 @@ impl Triple {
 
 /// The bus form of a term: all fields always present.
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, rename = "Term")]
 struct Wire {
-    r#type: Option<String>,
-    iri: Option<String>,
-    id: Option<String>,
-    value: Option<String>,
-    datatype: Option<String>,
-    language: Option<String>,
+    #[serde(deserialize_with = "nullable")]
+    r#type: String,
+    #[serde(deserialize_with = "nullable")]
+    iri: String,
+    #[serde(deserialize_with = "nullable")]
+    id: String,
+    #[serde(deserialize_with = "nullable")]
+    value: String,
+    #[serde(deserialize_with = "nullable")]
+    datatype: String,
+    #[serde(deserialize_with = "nullable")]
+    language: String,
     triple: Option<Box<Triple>>,
 }
 
@@ -221,16 +229,16 @@ impl Serialize for Term {
 impl<'de> Deserialize<'de> for Term {
     fn deserialize<D: Deserializer<'de>>(de: D) -> Result<Self, D::Error> {
         let wire = Wire::deserialize(de)?;
-        Ok(match wire.r#type.as_deref().unwrap_or("") {
-            "b" => Self::Blank(wire.id.unwrap_or_default()),
+        Ok(match wire.r#type.as_str() {
+            "b" => Self::Blank(wire.id),
             "l" => Self::Literal {
-                value: wire.value.unwrap_or_default(),
-                datatype: wire.datatype.unwrap_or_default(),
-                language: wire.language.unwrap_or_default(),
+                value: wire.value,
+                datatype: wire.datatype,
+                language: wire.language,
             },
             "t" => Self::Quoted(wire.triple.unwrap_or_default()),
             // A foreign term of unknown type carries no data we know; an empty IRI matches nothing.
-            _ => Self::Iri(wire.iri.unwrap_or_default()),
+            _ => Self::Iri(wire.iri),
         })
     }
 }

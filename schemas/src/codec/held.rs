@@ -1,38 +1,65 @@
-//! Types and schema files, held together: a type says the names, the order, the kinds and the defaults of its fields,
-//! and a file says nothing else. Each record is written once, in its own file; where another one holds it, it is
-//! written out again by `UPDATE=1 cargo test -p tg-schemas schema_files`, and the test tells where that was forgotten.
+//! Types and schema files, held together: a file is what is made from the types (`UPDATE=1 cargo test -p tg-schemas
+//! schema_files` writes it), and a type reads and writes what its file says.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::ser::{PrettyFormatter, Serializer};
 use serde_json::{Map, Value, json};
 
+use super::generate::{Messages, Said, Types};
 use super::{ContentType, decode, encode};
 use crate::Message;
+use crate::msg::*;
 use crate::rdf::Term;
 
-/// Holds a type against its file: a body whose every field says something is read, says the same, and is written
-/// and read again; what the file says where nothing is said is what the type says.
-pub(super) fn holds<M: Message + Default + PartialEq + std::fmt::Debug>() {
+/// Every message: its type's name, what it says of itself, and the check of the type against its file.
+macro_rules! messages {
+    ($($name:ident)*) => {
+        fn listed() -> Vec<(&'static str, Said, fn())> {
+            vec![$((
+                stringify!($name),
+                Said {
+                    name: <$name as Message>::NAME,
+                    default: serde_json::to_value($name::default()).expect("a message is JSON"),
+                },
+                holds::<$name>,
+            )),*]
+        }
+    };
+}
+
+messages! {
+    AgentRequest AgentResponse AgentStep PlanStep ToolServiceRequest ToolServiceResponse PassthroughRequest
+    PassthroughResponse TextCompletionRequest TextCompletionResponse ModelInfo ToolRequest ToolResponse
+    PromptRequest PromptResponse EntityContext EntityContexts Triples TriplesQueryRequest TriplesQueryResponse
+    SparqlBinding SparqlQueryRequest SparqlQueryResponse Document TextDocument Chunk DocumentMetadata
+    ProcessingMetadata Criteria UploadProgress UploadSession LibrarianRequest LibrarianResponse ConfigKey
+    ConfigValue ConfigRequest ConfigResponse WorkspaceChanges ConfigPush FlowRequest FlowResponse
+    CollectionMetadata CollectionManagementRequest CollectionManagementResponse UserInput UserRecord
+    WorkspaceInput WorkspaceRecord ApiKeyInput ApiKeyRecord GroupInput GrantInput IamRequest IamResponse
+    AuditEvent Metadata UserContext Assignment Entitlement OverrideAuthority Delegation Usage DeadLetter
+    Presence HostedProcessor HostedFlow AgentRun AgentRunStep RunWritten RunTallyEntry RunTally LibraryText
+    LibraryTexts Retract CollectionDrop CollectionDropped ProcessingError NeighbourhoodRequest LabelledTerm
+    Neighbour NeighbourhoodResponse SourcesRequest TracedSource SourceDocument SourcesResponse
+    ImageToTextRequest ImageToTextResponse TraversalStep GraphRagQuery Source GraphRagResponse DocumentRagQuery
+    DocumentRagResponse EntityEmbeddings GraphEmbeddings ChunkEmbeddings DocumentEmbeddings RowIndexEmbedding
+    RowEmbeddings EmbeddingsRequest EmbeddingsResponse GraphEmbeddingsRequest EntityMatch
+    GraphEmbeddingsResponse DocumentEmbeddingsRequest ChunkMatch DocumentEmbeddingsResponse KeywordIndexRequest
+    KeywordIndexResponse RowIndexMatch RowEmbeddingsRequest RowEmbeddingsResponse RerankerQuery RerankerDocument
+    RerankerRequest RerankerResult RerankerResponse LibraryMetadata LibraryBlob KnowledgeRequest
+    KnowledgeResponse ExtractedObject StructuredDataDiagnosisRequest StructuredDataDiagnosisResponse
+    GraphQLError RowsQueryRequest RowsQueryResponse QuestionToStructuredQueryRequest
+    QuestionToStructuredQueryResponse StructuredQueryRequest StructuredQueryResponse
+}
+
+/// Holds a type against its file: a body in which every field says something is read, says the same, and is written
+/// and read again, as is one in which none does.
+fn holds<M: Message + Default + PartialEq + std::fmt::Debug>() {
     let schema: Value = serde_json::from_str(M::AVRO).expect("a schema is JSON");
     let mut records = BTreeMap::new();
     collect(&schema, &mut records);
-    let empty = serde_json::to_value(M::default()).expect("a message is JSON");
-    let mut full = sample(&schema, &records);
-    for field in schema["fields"].as_array().expect("fields") {
-        let name = field["name"].as_str().expect("a name");
-        let Some(usual) = empty.get(name) else {
-            // Left out where it says nothing.
-            continue;
-        };
-        if field["free"] == json!(true) {
-            full[name] = usual.clone();
-            assert_eq!(&free(field), usual, "{}.{name}: default", M::NAME);
-        } else if let Some(default) = field.get("default") {
-            assert_eq!(default, usual, "{}.{name}: default", M::NAME);
-        }
-    }
+    let full = sample(&schema, &records);
     let body = serde_json::to_vec(&full).expect("JSON");
     let message: M = match decode(&body, ContentType::Json) {
         Ok(message) => message,
@@ -43,11 +70,11 @@ pub(super) fn holds<M: Message + Default + PartialEq + std::fmt::Debug>() {
     };
     let said = serde_json::to_value(&message).expect("a message is JSON");
     assert_eq!(said, full, "{}: the type says something else", M::NAME);
-    let avro = encode(&message, ContentType::Avro).expect("written");
-    assert_eq!(
-        decode::<M>(&avro, ContentType::Avro).expect("read"),
-        message
-    );
+    for message in [message, M::default()] {
+        let avro = encode(&message, ContentType::Avro).expect("written");
+        let read = decode::<M>(&avro, ContentType::Avro).expect("read");
+        assert_eq!(read, message, "{}", M::NAME);
+    }
 }
 
 /// A value of this schema in which every field says something.
@@ -72,7 +99,7 @@ fn sample(schema: &Value, records: &BTreeMap<String, Value>) -> Value {
                 let mut value = Map::new();
                 for field in map["fields"].as_array().expect("fields") {
                     let inner = match field["free"] == json!(true) {
-                        true => free(field),
+                        true => json!({"key": [1, null, {"text": "x"}]}),
                         false => sample(&field["type"], records),
                     };
                     value.insert(text(&field["name"]).to_owned(), inner);
@@ -83,11 +110,6 @@ fn sample(schema: &Value, records: &BTreeMap<String, Value>) -> Value {
         },
         other => panic!("no schema: {other}"),
     }
-}
-
-/// What a field of unknown shape says where nothing is said: its default as text, which may be empty.
-fn free(field: &Value) -> Value {
-    serde_json::from_str(text(&field["default"])).unwrap_or(Value::Null)
 }
 
 /// Every record that is written out in a schema, by its name.
@@ -105,43 +127,6 @@ fn collect(schema: &Value, into: &mut BTreeMap<String, Value>) {
     }
 }
 
-/// A schema with every record written out where it first stands, from its own definition, and named afterwards.
-fn written_out(
-    schema: &Value,
-    own: &BTreeMap<String, Value>,
-    seen: &mut BTreeSet<String>,
-) -> Value {
-    let named = |text: &str| own.contains_key(local(text)) && text.starts_with("threadgraph.");
-    match schema {
-        Value::String(name) if named(name) => record(local(name), own, seen),
-        Value::Object(map) if map.get("type") == Some(&json!("record")) => {
-            record(local(text(&map["name"])), own, seen)
-        }
-        Value::Object(map) => map
-            .iter()
-            .map(|(key, value)| (key.clone(), written_out(value, own, seen)))
-            .collect(),
-        Value::Array(list) => list
-            .iter()
-            .map(|value| written_out(value, own, seen))
-            .collect(),
-        other => other.clone(),
-    }
-}
-
-fn record(name: &str, own: &BTreeMap<String, Value>, seen: &mut BTreeSet<String>) -> Value {
-    if !seen.insert(name.to_owned()) {
-        return json!(format!("threadgraph.{name}"));
-    }
-    let mut whole = own[name].clone();
-    if let Some(fields) = whole["fields"].as_array_mut() {
-        for field in fields {
-            field["type"] = written_out(&field["type"], own, seen);
-        }
-    }
-    whole
-}
-
 fn local(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
 }
@@ -157,74 +142,99 @@ fn shown(schema: &Value) -> String {
     String::from_utf8(out).expect("UTF-8") + "\n"
 }
 
-fn files() -> BTreeMap<String, (PathBuf, String)> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("avro");
-    let mut files = BTreeMap::new();
-    for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
-        let path = entry.path();
-        let name = path
-            .file_stem()
-            .expect("a name")
-            .to_string_lossy()
-            .into_owned();
-        let text = std::fs::read_to_string(&path).expect("a file");
-        files.insert(name, (path, text));
+/// What every file is to say, by the message's name. `change` is made in each source before it is read.
+fn made(change: fn(String) -> String) -> BTreeMap<String, String> {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut paths = vec![sources.join("error.rs"), sources.join("rdf.rs")];
+    for entry in std::fs::read_dir(sources.join("msg")).expect("a folder") {
+        paths.push(entry.expect("a file").path());
     }
-    files
+    let mut types = Types::default();
+    for path in paths {
+        let text = std::fs::read_to_string(&path).expect("a file");
+        if let Err(error) = types.add(&change(text)) {
+            panic!("{}: {error}", path.display());
+        }
+    }
+    let messages: Messages = listed()
+        .into_iter()
+        .map(|(of, said, _)| (of, said))
+        .collect();
+    let named: BTreeSet<String> = messages.keys().map(|&of| of.to_owned()).collect();
+    assert_eq!(types.messages(), &named, "messages, and the list above");
+    let made = messages.iter().map(|(of, said)| {
+        let schema = types.schema(of, &messages);
+        let schema = schema.unwrap_or_else(|error| panic!("{error}"));
+        (said.name.to_owned(), shown(&schema))
+    });
+    made.collect()
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("avro")
+}
+
+/// What every file says, by its name.
+fn found() -> BTreeMap<String, String> {
+    let entries = std::fs::read_dir(folder()).expect("a folder");
+    let files = entries.map(|entry| {
+        let path = entry.expect("a file").path();
+        let name = path.file_stem().expect("a name").to_string_lossy();
+        let text = std::fs::read_to_string(&path).expect("a file");
+        (name.into_owned(), text)
+    });
+    files.collect()
+}
+
+/// The names of files that are not as made, are missing, or are no message's.
+fn stale(made: &BTreeMap<String, String>, found: &BTreeMap<String, String>) -> Vec<String> {
+    let names: BTreeSet<&String> = made.keys().chain(found.keys()).collect();
+    let stale = names
+        .into_iter()
+        .filter(|name| made.get(*name) != found.get(*name));
+    stale.cloned().collect()
 }
 
 #[test]
 fn schema_files_are_what_is_generated() {
-    let files = files();
-    let mut own = BTreeMap::new();
-    let mut shared = BTreeMap::new();
-    for (name, (_, text)) in &files {
-        let schema: Value = serde_json::from_str(text).expect("a schema is JSON");
-        assert_eq!(
-            schema["name"],
-            json!(name),
-            "a file is called as its record"
+    let made = made(|source| source);
+    let stale = stale(&made, &found());
+    if std::env::var_os("UPDATE").is_none() {
+        assert!(
+            stale.is_empty(),
+            "not as the types say (UPDATE=1 writes them): {}",
+            stale.join(", ")
         );
-        collect(&schema, &mut shared);
-        own.insert(name.clone(), schema);
+        return;
     }
-    // Records that are no message of their own (terms, triples, errors) are written where they first stand.
-    for (name, schema) in shared {
-        own.entry(name).or_insert(schema);
-    }
-    let mut stale = Vec::new();
-    for (name, (path, text)) in &files {
-        let made = shown(&record(name, &own, &mut BTreeSet::new()));
-        if made.trim_end() == text.trim_end() {
-            continue;
-        }
-        match std::env::var_os("UPDATE") {
-            Some(_) => std::fs::write(path, made).expect("written"),
-            None => stale.push(name.as_str()),
+    for name in stale {
+        let path = folder().join(format!("{name}.avsc"));
+        match made.get(&name) {
+            Some(text) => std::fs::write(path, text).expect("written"),
+            None => std::fs::remove_file(path).expect("removed"),
         }
     }
-    assert!(
-        stale.is_empty(),
-        "not as generated (UPDATE=1 writes them): {}",
-        stale.join(", ")
-    );
 }
 
 #[test]
-fn what_a_type_does_not_say_is_noticed() {
-    let own = BTreeMap::from([
-        (
-            "A".to_owned(),
-            json!({"type": "record", "name": "A", "fields": [{"name": "b", "type": "threadgraph.B"},
-            {"name": "c", "type": ["null", "threadgraph.B"]}]}),
-        ),
-        (
-            "B".to_owned(),
-            json!({"type": "record", "name": "B", "fields": [{"name": "d", "type": "long"}]}),
-        ),
-    ]);
-    let made = record("A", &own, &mut BTreeSet::new());
-    assert_eq!(made["fields"][0]["type"], own["B"]);
-    assert_eq!(made["fields"][1]["type"][1], json!("threadgraph.B"));
-    assert_eq!(sample(&made, &own), json!({"b": {"d": 7}, "c": {"d": 7}}));
+fn a_type_that_its_files_do_not_follow_is_noticed() {
+    let grown = made(|source| {
+        source.replace(
+            "pub struct LibraryText {",
+            "pub struct LibraryText { pub added: Option<i64>,",
+        )
+    });
+    let mut found = made(|source| source);
+    assert_eq!(stale(&grown, &found), ["LibraryText", "LibraryTexts"]);
+    assert_eq!(stale(&found, &found), [""; 0]);
+    found.insert("Former".to_owned(), String::new());
+    found.remove("Usage");
+    assert_eq!(stale(&made(|source| source), &found), ["Former", "Usage"]);
+}
+
+#[test]
+fn every_message_agrees_with_its_file() {
+    for (_, _, holds) in listed() {
+        holds();
+    }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 /// Reads `null` as the type's default.
-pub(super) fn nullable<'de, D, T>(de: D) -> Result<T, D::Error>
+pub(crate) fn nullable<'de, D, T>(de: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
     T: Default + Deserialize<'de>,

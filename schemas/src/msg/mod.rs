@@ -9,7 +9,7 @@ pub mod graph;
 pub mod iam;
 pub mod image;
 pub mod knowledge;
-mod lenient;
+pub(crate) mod lenient;
 pub mod library;
 pub mod llm;
 pub mod metadata;
