@@ -61,7 +61,10 @@ fn by_code(code: ErrorCode, error: &Error, command: &str) -> Option<String> {
             "the same command again; `tg parked` and `tg dead-letters` show what is kept"
         }
         ErrorCode::Unavailable => "tg doctor",
-        ErrorCode::Provider => "`tg list-models` shows what the model provider offers; `tg doctor`",
+        ErrorCode::Provider if command == "list-models" => "tg doctor",
+        ErrorCode::Provider => {
+            "`tg doctor` says how it stands with the model provider, `tg list-models` what it offers"
+        }
         ErrorCode::Tool => "`tg show-tools` and `tg show-mcp-tools`",
         ErrorCode::Storage | ErrorCode::Internal => "tg doctor",
     };

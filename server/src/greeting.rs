@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use tg_provider_http::Origin;
+
 use crate::settings::Auth;
 
 /// The one-time code for the first key, while it is not used.
@@ -15,8 +17,26 @@ pub enum FirstKey {
     File(PathBuf),
 }
 
+/// Who answers, and who makes vectors.
+pub struct Models {
+    /// The language model in words.
+    pub model: String,
+    /// Where it is, and which setting or variable says so; `None`: it is the builtin reader.
+    pub at: Option<Origin>,
+    /// The embeddings in words.
+    pub vectors: String,
+    /// Models of an Ollama that answers on this machine; looked for only where the builtin reader serves.
+    pub local: Option<Vec<String>>,
+}
+
 /// The lines shown when the system is ready.
-pub fn lines(at: SocketAddr, auth: Auth, model: &str, first: bool, key: &FirstKey) -> Vec<String> {
+pub fn lines(
+    at: SocketAddr,
+    auth: Auth,
+    models: &Models,
+    first: bool,
+    key: &FirstKey,
+) -> Vec<String> {
     let mut lines = vec![format!("Threadgraph is ready at http://{at}/")];
     if first {
         lines.push(format!(
@@ -44,26 +64,103 @@ pub fn lines(at: SocketAddr, auth: Auth, model: &str, first: bool, key: &FirstKe
             file.display()
         )),
     }
-    lines.push(format!("  model:    {model}"));
-    if model.starts_with("builtin") {
-        lines.push(
-            "            plug in a real one: OPENAI_API_KEY=… (or OPENAI_BASE_URL, ANTHROPIC_API_KEY, \
-             OLLAMA_HOST) threadgraph up"
-                .to_owned(),
-        );
-    }
+    lines.extend(models.lines());
     lines
+}
+
+impl Models {
+    fn lines(&self) -> Vec<String> {
+        let mut lines = vec![format!("  model:    {}", self.model)];
+        if let Some(at) = &self.at {
+            lines.push(format!("            {}; {}", at.address(), at.told()));
+        } else {
+            if let Some(models) = &self.local {
+                lines.push(Self::offer(models));
+            }
+            lines.push(
+                "            plug in a real one: OPENAI_API_KEY=… (or OPENAI_BASE_URL, ANTHROPIC_API_KEY, \
+                 OLLAMA_HOST) threadgraph up"
+                    .to_owned(),
+            );
+            lines.push(
+                "            and which: OPENAI_MODEL, ANTHROPIC_MODEL, OLLAMA_MODEL; or llm.provider, llm.url, \
+                 llm.model, llm.key in threadgraph.toml"
+                    .to_owned(),
+            );
+        }
+        lines.push(format!("  vectors:  {}", self.vectors));
+        lines
+    }
+
+    /// What to set so that the Ollama of this machine serves.
+    fn offer(models: &[String]) -> String {
+        let Some(first) = models.first() else {
+            return "            an Ollama answers on this machine, but has no model: `ollama pull` fetches one"
+                .to_owned();
+        };
+        let more = match models.len() {
+            1 => String::new(),
+            all => format!("   ({all} models)"),
+        };
+        format!(
+            "            an Ollama answers on this machine: OLLAMA_HOST=127.0.0.1 OLLAMA_MODEL={first} threadgraph \
+             up{more}"
+        )
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn builtin(local: Option<&[&str]>) -> Models {
+        let own = |models: &[&str]| models.iter().map(|&model| model.to_owned()).collect();
+        Models {
+            model: "builtin".to_owned(),
+            at: None,
+            vectors: "lexical".to_owned(),
+            local: local.map(own),
+        }
+    }
+
+    #[test]
+    fn an_ollama_of_this_machine_is_offered_where_nobody_else_serves() {
+        let told = |local| builtin(local).lines().join("\n");
+        let offered = told(Some(&["llama3.2:latest", "qwen3:8b"]));
+        let line = "an Ollama answers on this machine: OLLAMA_HOST=127.0.0.1 OLLAMA_MODEL=llama3.2:latest \
+                    threadgraph up   (2 models)";
+        assert!(offered.contains(line), "{offered}");
+        assert!(offered.contains("OPENAI_API_KEY=…") && offered.contains("llm.url"));
+        assert!(told(Some(&[])).contains("`ollama pull`"));
+        assert!(!told(None).contains("an Ollama answers"));
+    }
+
+    #[test]
+    fn a_server_is_told_with_its_address_and_who_set_it() {
+        let models = Models {
+            model: "m (OpenAI-compatible)".to_owned(),
+            at: Some(Origin::new(
+                "http://u:hidden@h:1/v1",
+                "OPENAI_BASE_URL",
+                "m",
+            )),
+            ..builtin(Some(&["q"]))
+        };
+        assert_eq!(
+            models.lines(),
+            [
+                "  model:    m (OpenAI-compatible)",
+                "            http://h:1/v1; set by OPENAI_BASE_URL; model m",
+                "  vectors:  lexical",
+            ]
+        );
+    }
+
     #[test]
     fn the_code_is_shown_until_it_is_used_and_only_at_a_terminal() {
         let text = |auth, first, key| {
             let at = "127.0.0.1:8088".parse().unwrap();
-            lines(at, auth, "builtin", first, &key).join("\n")
+            lines(at, auth, &builtin(None), first, &key).join("\n")
         };
         let code = || FirstKey::Code("s3cret".to_owned());
         let file = || FirstKey::File("/data/bootstrap-code".into());

@@ -8,7 +8,8 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 use tg_server::compose::{SERVICES, Services};
 use tg_server::process;
-use tg_server::settings::{Flags, Settings};
+use tg_server::settings::{Flags, Settings, page};
+use tg_settings::Fault;
 
 /// Many small allocations on all threads are what this program does most: see docs/decisions/0010. What a query takes
 /// is counted: see docs/decisions/0012.
@@ -36,8 +37,14 @@ enum Command {
         #[command(flatten)]
         common: Common,
     },
-    /// Prints every setting with its default.
-    Settings,
+    /// Prints every setting with what counts, and where that comes from.
+    Settings {
+        #[command(flatten)]
+        common: Common,
+        /// As a JSON list.
+        #[arg(long)]
+        json: bool,
+    },
     /// Takes one document apart: started by this program itself.
     #[command(name = tg_server::DECODE, hide = true)]
     Decode {
@@ -136,20 +143,12 @@ fn main() -> ExitCode {
             complete_environment();
             (Flags::from(common), Services::some(services))
         }
-        Command::Settings => {
-            print!("{}", tg_server::settings::page::listing());
-            return ExitCode::SUCCESS;
-        }
+        Command::Settings { common, json } => return show(&Flags::from(common), json),
         Command::Decode { format, limits } => return decode(&format, limits.as_deref()),
     };
     let settings = match Settings::load(&flags, std::env::vars().collect()) {
         Ok(settings) => settings,
-        Err(faults) => {
-            for fault in faults {
-                eprintln!("setting {fault}");
-            }
-            return ExitCode::from(2);
-        }
+        Err(faults) => return refuse(&faults),
     };
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .thread_stack_size(STACK)
@@ -172,6 +171,27 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Prints the settings that count; where there are mistakes, all the same, as they send people here.
+fn show(flags: &Flags, json: bool) -> ExitCode {
+    let (rows, faults) = page::effective(flags, &std::env::vars().collect());
+    match json {
+        true => println!("{}", serde_json::json!(rows)),
+        false => print!("{}", page::listing(&rows)),
+    }
+    match faults.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => refuse(&faults),
+    }
+}
+
+/// Tells all mistakes in the settings.
+fn refuse(faults: &[Fault]) -> ExitCode {
+    for fault in faults {
+        eprintln!("setting {fault}");
+    }
+    ExitCode::from(2)
 }
 
 fn decode(format: &str, limits: Option<&str>) -> ExitCode {

@@ -14,7 +14,7 @@ use tg_mesh::{Bus, BusError, Host, MeshOptions, Mode, Processor, TaskKind};
 use tokio::time::Instant;
 
 use crate::compose::{self, Services};
-use crate::greeting::{self, FirstKey};
+use crate::greeting::{self, FirstKey, Models};
 use crate::settings::{AmqpUrl, Auth, BusChoice, MeshMode, Settings};
 use crate::{machine, seed, telemetry};
 
@@ -26,6 +26,9 @@ const CUT_OFF: Duration = Duration::from_secs(2);
 
 /// How long the greeting waits for the code for the first key.
 const CODE_PATIENCE: Duration = Duration::from_secs(3);
+
+/// How long an Ollama of this machine may take to say that it is there; meanwhile the system is set up.
+const LOCAL_MODELS: Duration = Duration::from_millis(500);
 
 /// How long a process waits for a broker that is not there yet.
 const BROKER_PATIENCE: Duration = Duration::from_secs(30);
@@ -131,7 +134,12 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
         let greet = gateway.as_ref().map(|gateway| Greeting {
             at: gateway.local_addr(),
             auth: settings.auth,
-            model: settings.llm.describe(),
+            models: Models {
+                model: settings.llm.describe(),
+                at: settings.llm.origin(),
+                vectors: settings.embeddings.describe(),
+                local: None,
+            },
             first,
             data_dir: settings.data_dir.clone(),
         });
@@ -162,7 +170,7 @@ async fn compose(mesh: &Host, settings: &Settings, services: &Services) -> Resul
 struct Greeting {
     at: SocketAddr,
     auth: Auth,
-    model: String,
+    models: Models,
     first: bool,
     data_dir: PathBuf,
 }
@@ -171,7 +179,7 @@ impl Greeting {
     /// The code for the first key is there a moment after the service that asks for it.
     async fn lines(self) -> Vec<String> {
         let key = self.first_key(std::io::stderr().is_terminal()).await;
-        greeting::lines(self.at, self.auth, &self.model, self.first, &key)
+        greeting::lines(self.at, self.auth, &self.models, self.first, &key)
     }
 
     /// At a later start the code, if it was never used, is there already.
@@ -204,11 +212,23 @@ async fn bootstrap(mesh: Host, greeting: Option<Greeting>) {
             return;
         }
     };
-    while let Err(error) = tg_config::bootstrap(&mesh, seed.clone()).await {
-        tracing::warn!(%error, "bootstrap waits for the other services");
-        tokio::time::sleep(BOOTSTRAP_AGAIN).await;
-    }
-    if let Some(greeting) = greeting {
+    let set_up = async {
+        while let Err(error) = tg_config::bootstrap(&mesh, seed.clone()).await {
+            tracing::warn!(%error, "bootstrap waits for the other services");
+            tokio::time::sleep(BOOTSTRAP_AGAIN).await;
+        }
+    };
+    let look = async {
+        match &greeting {
+            Some(greeting) if greeting.models.at.is_none() => {
+                tg_llm::providers::models_on_this_machine(LOCAL_MODELS).await
+            }
+            _ => None,
+        }
+    };
+    let ((), local) = tokio::join!(set_up, look);
+    if let Some(mut greeting) = greeting {
+        greeting.models.local = local;
         for line in greeting.lines().await {
             eprintln!("{line}");
         }

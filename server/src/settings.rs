@@ -4,17 +4,18 @@
 mod choices;
 pub mod page;
 mod sections;
+mod sources;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use config::{Config, Environment, File, FileFormat, Value, ValueKind};
 use tg_settings::{Fault, Texts, read, variables};
 use tg_storage::Durability;
 
 pub use choices::{AmqpUrl, Auth, BusChoice, MeshMode};
 pub use sections::{Log, LogFormat};
+pub use sources::{Given, Source};
 
 tg_settings::options! {
     /// All settings of a process.
@@ -46,6 +47,8 @@ tg_settings::options! {
         tool: tg_tool::Options,
         /// The extractors.
         extract: tg_extract::Options,
+        /// The language model that answers.
+        llm: tg_llm::Options,
         /// Who makes vectors of texts.
         embeddings: tg_embeddings::Options,
         /// How retrieval answers, and who reranks.
@@ -68,8 +71,6 @@ tg_settings::options! {
     given {
         /// Stores that serve although another of their name served before.
         adopt_stores: Vec<String>,
-        /// The model provider, by the provider's own variables (`OPENAI_API_KEY` …).
-        llm: tg_llm::Options,
     }
 }
 
@@ -92,28 +93,40 @@ pub struct Flags {
     pub adopt_stores: Vec<String>,
 }
 
-const ENV_PREFIX: &str = "THREADGRAPH";
-
 impl Settings {
     /// Reads all sources. `env` stands for the process environment.
     ///
     /// # Errors
     /// All mistakes, each with the key or the variable that it is in.
     pub fn load(flags: &Flags, env: Texts) -> Result<Self, Vec<Fault>> {
-        let given = collect(flags, env.clone()).map_err(|fault| vec![fault])?;
-        let (mut settings, mut faults) = read::<Self>(given);
-        settings.adopt_stores = flags.adopt_stores.clone();
-        if settings.data_dir.as_os_str().is_empty() {
-            settings.data_dir = usual_data_dir();
-        }
-        settings.llm = variables(&env).0;
-        settings.embeddings.variables = variables(&env).0;
-        settings.embeddings.data_dir = settings.data_dir.clone();
-        faults.extend(settings.faults());
+        let (settings, _, faults) = Self::read(flags, &env);
         match faults.is_empty() {
             true => Ok(settings),
             false => Err(faults),
         }
+    }
+
+    /// The settings with defaults in place of what is wrong, where each comes from, and all mistakes.
+    fn read(flags: &Flags, env: &Texts) -> (Self, Given, Vec<Fault>) {
+        let (given, unread) = match sources::collect(flags, env.clone()) {
+            Ok(given) => (given, None),
+            Err(fault) => (Given::default(), Some(fault)),
+        };
+        let (mut settings, mut faults) = read::<Self>(given.texts());
+        settings.adopt_stores = flags.adopt_stores.clone();
+        if settings.data_dir.as_os_str().is_empty() {
+            settings.data_dir = usual_data_dir();
+        }
+        settings.llm.variables = variables(env).0;
+        settings.llm.tells_address = settings.auth == Auth::None;
+        settings.embeddings.variables = variables(env).0;
+        settings.embeddings.data_dir = settings.data_dir.clone();
+        match unread {
+            // What follows from settings that could not be read says nothing.
+            Some(fault) => faults = vec![fault],
+            None => faults.extend(settings.faults()),
+        }
+        (settings, given, faults)
     }
 
     /// How long a stop waits for work in progress.
@@ -152,61 +165,6 @@ fn usual_data_dir() -> PathBuf {
     std::env::var_os("XDG_DATA_HOME")
         .map_or_else(|| home.join(".local/share"), PathBuf::from)
         .join("threadgraph")
-}
-
-fn collect(flags: &Flags, env: Texts) -> Result<Texts, Fault> {
-    let file = match &flags.config {
-        Some(path) if !path.exists() => {
-            let text = format!("{} does not exist", path.display());
-            return Err(Fault::new("--config", text));
-        }
-        Some(path) => Config::builder().add_source(File::from(path.as_path())),
-        None => Config::builder()
-            .add_source(File::new("threadgraph.toml", FileFormat::Toml).required(false)),
-    };
-    let environment = Environment::with_prefix(ENV_PREFIX)
-        .prefix_separator("_")
-        .separator("__")
-        .source(Some(env.into_iter().collect()));
-    let config = file.add_source(environment).build();
-    let config = config.map_err(|fault| Fault::new("threadgraph.toml", fault.to_string()))?;
-    let mut values = Texts::new();
-    flatten("", config.cache, &mut values);
-    values.retain(|key, text| !is_unset(key, text));
-    let given = [
-        ("listen", &flags.listen),
-        ("data_dir", &flags.data_dir),
-        ("bus", &flags.bus),
-        ("mode", &flags.mode),
-        ("auth", &flags.auth),
-    ];
-    let given = given.into_iter();
-    values.extend(given.filter_map(|(key, value)| Some((key.to_owned(), value.clone()?))));
-    Ok(values)
-}
-
-/// Whether a value counts as not set: an empty one, of a service. An empty one of the process is a mistake, so that a
-/// variable that turns out empty does not let everybody in.
-fn is_unset(key: &str, text: &str) -> bool {
-    text.trim().is_empty() && key.contains('.') && !key.starts_with("log.")
-}
-
-fn flatten(prefix: &str, value: Value, into: &mut Texts) {
-    match value.kind {
-        ValueKind::Table(table) => {
-            for (key, value) in table {
-                let path = match prefix {
-                    "" => key,
-                    prefix => format!("{prefix}.{key}"),
-                };
-                flatten(&path.replace('-', "_"), value, into);
-            }
-        }
-        ValueKind::Nil => {}
-        other => {
-            into.insert(prefix.to_owned(), other.to_string());
-        }
-    }
 }
 
 #[cfg(test)]

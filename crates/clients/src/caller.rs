@@ -65,7 +65,8 @@ impl<Q: Message, R: Reply> Caller<Q, R> {
         Self::of_process(mesh, spec.of_workspace(workspace))
     }
 
-    fn of_process(mesh: &Mesh, topic: Topic) -> Self {
+    /// Asks on a topic, on this process's own account.
+    pub(crate) fn of_process(mesh: &Mesh, topic: Topic) -> Self {
         Self {
             peer: Peer::clone(mesh),
             topic: Ok(topic),

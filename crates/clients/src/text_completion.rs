@@ -1,8 +1,8 @@
-//! The text completion of a flow: which model would reply now.
+//! The text completion of a flow: which model would reply now, and how it stands with its provider.
 
 use std::time::Duration;
 
-use tg_mesh::Cx;
+use tg_mesh::{Cx, Mesh};
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
 use tg_schemas::processors::shared;
 use tg_schemas::{Error, Topic};
@@ -32,6 +32,29 @@ pub async fn which_model(cx: &Cx, topic: &Topic) -> Result<String, Error> {
     };
     let answer = asking(cx, topic).patient(TIMEOUT).last(&ask).await?;
     Ok(answer.model.unwrap_or_default())
+}
+
+/// How it stands with the provider behind a text completion, in a sentence.
+///
+/// # Errors
+/// What is wrong with it, or how the question failed.
+pub async fn status(mesh: &Mesh, topic: &Topic, within: Duration) -> Result<String, Error> {
+    let asking: Caller<TextCompletionRequest, TextCompletionResponse> =
+        Caller::of_process(mesh, topic.clone()).at_most(within);
+    // A foreign service knows no such operation, and lists its models.
+    let operation = match asking.native() {
+        true => "status",
+        false => "list-models",
+    };
+    let ask = TextCompletionRequest {
+        operation: operation.to_owned(),
+        ..TextCompletionRequest::default()
+    };
+    let answer = asking.last(&ask).await?;
+    Ok(match answer.response.is_empty() {
+        true => "a model provider is configured".to_owned(),
+        false => answer.response,
+    })
 }
 
 fn asking(cx: &Cx, topic: &Topic) -> Caller<TextCompletionRequest, TextCompletionResponse> {

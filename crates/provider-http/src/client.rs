@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 
 use crate::answer::Answer;
 use crate::error::{HttpError, NoClient, Refusal};
+use crate::outage::Cause;
 use crate::retry_after::retry_after;
 
 /// Most bytes that are read of a refusal.
@@ -128,7 +129,8 @@ impl HttpClient {
     /// [`HttpError`]; a status other than success is [`HttpError::Refused`].
     pub async fn send(&self, request: RequestBuilder) -> Result<Answer, HttpError> {
         let response = request.send().await;
-        let response = response.map_err(|error| HttpError::of(&error, HttpError::Unreachable))?;
+        let response = response
+            .map_err(|error| HttpError::of(&error, HttpError::Unreachable(Cause::of(&error))))?;
         if response.status().is_success() {
             return Ok(Answer::new(response, self.answer));
         }

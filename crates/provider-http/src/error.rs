@@ -5,6 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::backoff::Again;
+use crate::outage::Cause;
 
 /// No client can be made: neither with the machine's certificates nor with those compiled in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -18,8 +19,8 @@ pub enum HttpError {
     #[error("the request is malformed")]
     Invalid,
     /// No connection, or it broke before the answer began.
-    #[error("the server cannot be reached")]
-    Unreachable,
+    #[error("the server cannot be reached ({0})")]
+    Unreachable(Cause),
     /// Nothing came for as long as the client waits.
     #[error("the server did not answer in time")]
     Timeout,
@@ -38,7 +39,7 @@ impl HttpError {
     /// Whether the same request may succeed when it is sent again.
     pub fn again(&self) -> Again {
         match self {
-            Self::Unreachable | Self::BrokenOff => Again::Soon,
+            Self::Unreachable(_) | Self::BrokenOff => Again::Soon,
             Self::Refused(refusal) => refusal.again(),
             Self::Invalid | Self::Timeout | Self::Unreadable => Again::Never,
         }

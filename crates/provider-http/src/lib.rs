@@ -4,10 +4,11 @@
 //!   that bring their own protocol. Both work on machines without certificates.
 //! * [`HttpError`] says what kind of failure it was, never in the words of the other side.
 //! * [`retry_after`] reads the pause that a refusal asks for; [`Backoff`] decides when to try again.
+//! * [`Outage`] says why a server is away, and [`Origin`] which one it is, for operators.
 //! * [`Secret`] holds a key that must never be shown.
 //! * [`address`], [`sendable`] and [`ollama_address`] are what the settings of providers have in common.
 //!
-//! Nothing here logs an address, a header or a body, and nothing names a provider's vocabulary or one of our
+//! Nothing here logs an address, a header or a body; who logs an address takes it from [`Origin`], without credentials, and nothing names a provider's vocabulary or one of our
 //! services.
 //!
 //! ```
@@ -26,6 +27,7 @@ mod answer;
 mod backoff;
 mod client;
 mod error;
+mod outage;
 mod retry_after;
 mod secret;
 mod settings;
@@ -34,6 +36,7 @@ pub use answer::Answer;
 pub use backoff::{Again, Backoff};
 pub use client::{HttpClient, Limits, client};
 pub use error::{HttpError, NoClient, Refusal};
+pub use outage::{Cause, Origin, Outage, without_credentials};
 pub use retry_after::retry_after;
 pub use secret::Secret;
 pub use settings::{address, ollama_address, sendable};

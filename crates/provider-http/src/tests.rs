@@ -82,7 +82,10 @@ async fn silence_and_absence_are_told_apart() {
     assert_eq!(silent, Err(HttpError::Timeout));
     drop(listener);
     let absent = client.json::<Value>(client.get(&url)).await;
-    assert_eq!(absent, Err(HttpError::Unreachable));
+    assert_eq!(absent, Err(HttpError::Unreachable(Cause::Refused)));
+    let nameless = "http://nobody.invalid/";
+    let unknown = client.json::<Value>(client.get(nameless)).await;
+    assert_eq!(unknown, Err(HttpError::Unreachable(Cause::Unresolved)));
     let malformed = client.get(&url).header("x", "a\nb");
     assert_eq!(
         client.json::<Value>(malformed).await,

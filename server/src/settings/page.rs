@@ -1,23 +1,100 @@
 //! The settings as people read them: what `threadgraph settings` prints, and docs/settings.md.
 
-use tg_settings::{Key, Options};
+use serde::Serialize;
+use serde_json::Value;
+use tg_provider_http::without_credentials;
+use tg_settings::{Fault, Key, Options, Texts};
 
-use super::Settings;
+use super::{Flags, Settings, Source};
+
+/// A setting or a variable as it counts now. Keys and passwords are shown as stars.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// Its name.
+    pub name: String,
+    /// What counts; empty: nothing.
+    pub value: String,
+    /// What counts where nobody says anything.
+    pub default: String,
+    /// `default`, `file`, `environment` or `flag`.
+    pub from: String,
+    /// What it means.
+    pub meaning: String,
+}
 
 /// The variables of model providers, by their names.
 fn variables() -> Vec<Key> {
-    let mut keys = tg_llm::Options::keys();
+    let mut keys = tg_llm::Variables::keys();
     for key in &mut keys {
         key.name = key.name.to_uppercase();
     }
     keys
 }
 
-/// Every setting with its meaning and default, as a file has it.
-pub fn listing() -> String {
-    let keys = Settings::keys();
-    let line = |key: &Key| format!("# {}\n{} = {:?}\n\n", key.meaning(), key.name, key.default);
-    keys.iter().map(line).collect()
+/// Every setting, and every variable of model providers, with what counts and where that comes from; and all mistakes,
+/// in place of which defaults are shown.
+pub fn effective(flags: &Flags, env: &Texts) -> (Vec<Row>, Vec<Fault>) {
+    let (settings, given, faults) = Settings::read(flags, env);
+    let all = serde_json::to_value(&settings).unwrap_or_default();
+    let own = Settings::keys().into_iter().map(|key| {
+        let value = key.name.split('.').fold(&all, |at, word| &at[word]);
+        let from = given.source(&key.name);
+        row(key, value, from)
+    });
+    let told = serde_json::to_value(&settings.llm.variables).unwrap_or_default();
+    let theirs = variables().into_iter().map(|key| {
+        let value = &told[key.name.to_lowercase()];
+        let from = match value {
+            Value::Null => Source::Default,
+            _ => Source::Environment,
+        };
+        row(key, value, from)
+    });
+    (own.chain(theirs).collect(), faults)
+}
+
+fn row(key: Key, value: &Value, from: Source) -> Row {
+    let value = match value {
+        Value::Null => String::new(),
+        Value::String(text) if text.contains("://") => without_credentials(text),
+        Value::String(text) if is_address(&key.name) => {
+            // Without a scheme, as an Ollama's may be; what is before the sign is a user and a password.
+            text.rsplit('@').next().unwrap_or_default().to_owned()
+        }
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    Row {
+        meaning: key.meaning(),
+        name: key.name,
+        value,
+        default: key.default,
+        from: from.to_string(),
+    }
+}
+
+/// Whether a setting or variable is the address of a server.
+fn is_address(name: &str) -> bool {
+    let name = name.to_lowercase();
+    name.ends_with("url") || name.ends_with("host")
+}
+
+/// The rows as people read them: each as a settings file has it, but for variables, which no file has.
+pub fn listing(rows: &[Row]) -> String {
+    let line = |row: &Row| {
+        let whence = match row.from.as_str() {
+            "default" => "default".to_owned(),
+            from => format!("from {from}; default {:?}", row.default),
+        };
+        let variable = row.name.starts_with(char::is_uppercase);
+        let mark = if variable { "# variable " } else { "" };
+        let (name, value) = (&row.name, &row.value);
+        format!(
+            "# {}\n{mark}{name} = {value:?}   # {whence}\n\n",
+            row.meaning
+        )
+    };
+    rows.iter().map(line).collect()
 }
 
 /// The page of all settings, as docs/settings.md has it.
@@ -26,15 +103,18 @@ pub fn page() -> String {
         "# Settings\n\nMade from the program's own structs by `UPDATE=1 cargo test -p tg-server settings_page`; do not edit.\n\n\
          A setting comes from its flag, else from the environment (`THREADGRAPH_` and its name in capitals, with `__` for \
          each dot), else from `threadgraph.toml`, else it has its default. All mistakes are told at once. An empty value in a \
-         section counts as not set.\n\n",
+         section counts as not set. `threadgraph settings` prints what counts and where each value comes from, keys as \
+         stars; it takes the flags of `up`, such as `--config`, and `--json`.\n\n",
     );
     page.push_str(&table("setting", &Settings::keys()));
     page.push_str(
         "\nHow retrieval uses `rag.…`: [retrieval.md](retrieval.md).\n\nFlags only: `--adopt-store NAME` (repeatable) \
-         serves with a store although another one of its name served before.\n\n## Model providers\n\nThe model that \
-         answers is chosen by the variables that providers' own tools use: the first of OpenAI, Anthropic and Ollama \
-         that is configured serves, variables of the others mean nothing. None: the extractive reader that is built \
-         in.\n\n",
+         serves with a store although another one of its name served before.\n\n## Variables of model providers\n\nWhat \
+         `llm.…` leaves open is taken from the variables that providers' own tools use; a setting wins over them. Where \
+         neither `llm.provider` nor `llm.url` is set, the first of OpenAI, Anthropic and Ollama whose variables are set \
+         serves, and variables of the others mean nothing. None: the extractive reader that is built in. At its start \
+         the process that serves `llm` looks whether the provider answers and lists the model, and logs where it does \
+         not; `tg-doctor` looks again.\n\n",
     );
     page.push_str(&table("variable", &variables()));
     page
@@ -68,5 +148,51 @@ mod tests {
             page(),
             "run UPDATE=1 cargo test -p tg-server settings_page"
         );
+    }
+
+    #[test]
+    fn what_counts_is_shown_with_where_it_comes_from_and_no_key() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("own.toml");
+        let text = "[llm]\nurl = \"http://u:hidden@h:1/v1\"\nkey = \"sk-hidden\"\n[agent]\nmax_iterations = 4\n";
+        std::fs::write(&file, text).unwrap();
+        let flags = Flags {
+            config: Some(file),
+            bus: Some("amqp://u:hidden@h/".to_owned()),
+            ..Flags::default()
+        };
+        let env = [
+            ("THREADGRAPH_AGENT__MAX_ITERATIONS", "5"),
+            ("OPENAI_MODEL", "m"),
+            ("OLLAMA_HOST", "u:hidden@gpu:1"),
+            ("OPENAI_API_KEY", "sk-hidden"),
+        ];
+        let env: Texts = env
+            .map(|(name, text)| (name.to_owned(), text.to_owned()))
+            .into();
+        let (rows, faults) = effective(&flags, &env);
+        assert!(faults.is_empty(), "{faults:?}");
+        let shown = |name: &str| {
+            let row = rows.iter().find(|row| row.name == name).unwrap();
+            (row.value.as_str(), row.from.as_str())
+        };
+        assert_eq!(shown("llm.url"), ("http://h:1/v1", "file"));
+        assert_eq!(shown("llm.key"), ("***", "file"));
+        assert_eq!(shown("llm.model"), ("", "default"));
+        assert_eq!(shown("agent.max_iterations"), ("5", "environment"));
+        assert_eq!(shown("bus").1, "flag");
+        assert_eq!(shown("auth"), ("none", "default"));
+        assert_eq!(shown("OPENAI_MODEL"), ("m", "environment"));
+        assert_eq!(shown("OPENAI_API_KEY"), ("***", "environment"));
+        assert_eq!(shown("OLLAMA_HOST"), ("gpu:1", "environment"));
+        assert_eq!(shown("OLLAMA_MODEL"), ("", "default"));
+        let text = listing(&rows);
+        assert!(text.contains("\nllm.url = \"http://h:1/v1\"   # from file; default \"\"\n"));
+        assert!(text.contains("\nauth = \"none\"   # default\n"));
+        assert!(text.contains("\n# variable OPENAI_MODEL = \"m\"   # from environment"));
+        let json = serde_json::to_string(&rows).unwrap();
+        for text in [text, json, format!("{rows:?}")] {
+            assert!(!text.contains("hidden"), "{text}");
+        }
     }
 }

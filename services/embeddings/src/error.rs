@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tg_provider_http::{Again, HttpError, Refusal};
+use tg_provider_http::{Again, Cause, HttpError, Outage, Refusal};
 use tg_schemas::{Error, ErrorCode};
 
 /// Wire type of faults that have none of their own.
@@ -39,8 +39,8 @@ pub enum EmbedError {
     #[error("the embeddings provider refused the request as invalid")]
     Refused,
     /// The provider cannot be reached or is out of order.
-    #[error("the embeddings provider cannot be reached or is out of order")]
-    Unavailable,
+    #[error("the embeddings provider cannot be reached or is out of order ({0})")]
+    Unavailable(Outage),
     /// No answer in time.
     #[error("the embeddings provider did not answer in time")]
     Timeout,
@@ -53,13 +53,29 @@ pub enum EmbedError {
 }
 
 impl EmbedError {
+    /// Why the provider is away, if it is.
+    pub fn outage(&self) -> Option<Outage> {
+        match self {
+            Self::Unavailable(outage) => Some(*outage),
+            _ => None,
+        }
+    }
+
+    /// Whether it is the provider that failed, and not the question or this machine.
+    pub fn is_the_providers(&self) -> bool {
+        !matches!(
+            self,
+            Self::Field { .. } | Self::TooLarge(_) | Self::Internal
+        )
+    }
+
     /// Whether the same request may succeed when tried again.
     pub fn again(&self) -> Again {
         match self {
             Self::RateLimited {
                 retry_after: Some(asked),
             } => Again::After(*asked),
-            Self::RateLimited { .. } | Self::Unavailable => Again::Soon,
+            Self::RateLimited { .. } | Self::Unavailable(_) => Again::Soon,
             _ => Again::Never,
         }
     }
@@ -71,7 +87,8 @@ impl From<HttpError> for EmbedError {
             HttpError::Refused(refusal) => Self::from(refusal),
             HttpError::Invalid => Self::Refused,
             HttpError::Timeout => Self::Timeout,
-            HttpError::Unreachable | HttpError::BrokenOff => Self::Unavailable,
+            HttpError::Unreachable(cause) => Self::Unavailable(Outage::Unreachable(cause)),
+            HttpError::BrokenOff => Self::Unavailable(Outage::Unreachable(Cause::Broken)),
             HttpError::Unreadable => Self::Malformed,
         }
     }
@@ -85,7 +102,7 @@ impl From<Refusal> for EmbedError {
             404 => Self::UnknownModel,
             413 => Self::TooLarge("texts: are longer than the embeddings provider reads".into()),
             _ if refusal.is_rate_limit() => Self::RateLimited { retry_after },
-            _ if refusal.is_passing() => Self::Unavailable,
+            _ if refusal.is_passing() => Self::Unavailable(Outage::Status(refusal.status)),
             _ => Self::Refused,
         }
     }
@@ -97,7 +114,7 @@ impl From<EmbedError> for Error {
             EmbedError::Field { .. } | EmbedError::UnknownModel => ErrorCode::BadRequest,
             EmbedError::TooLarge(_) => ErrorCode::TooLarge,
             EmbedError::RateLimited { .. } => ErrorCode::RateLimited,
-            EmbedError::Unavailable => ErrorCode::Unavailable,
+            EmbedError::Unavailable(_) => ErrorCode::Unavailable,
             EmbedError::Timeout => ErrorCode::Timeout,
             EmbedError::Auth
             | EmbedError::Refused

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use tg_provider_http::{Secret, address, ollama_address, sendable};
+use tg_provider_http::{Origin, Secret, address, ollama_address, sendable};
 use tg_settings::Fault;
 
 use crate::embedder::{Bounds, Embedder};
@@ -15,6 +15,8 @@ use crate::provider::statics::StaticModel;
 const OPENAI_URL: &str = "https://api.openai.com/v1";
 const OPENAI_MODEL: &str = "text-embedding-3-small";
 const OLLAMA_MODEL: &str = "mxbai-embed-large";
+/// What chose a server whose address nobody said.
+const CHOSEN_BY: &str = "embeddings.provider";
 /// Where models are below the data directory.
 const MODELS: &str = "models";
 
@@ -89,6 +91,8 @@ struct Server {
     url: String,
     key: Option<Secret>,
     model: String,
+    /// The setting or variable that chose it.
+    set_by: &'static str,
 }
 
 impl Options {
@@ -114,6 +118,14 @@ impl Options {
         }
     }
 
+    /// The server that makes vectors, for those who run the system; `None`: this process makes them.
+    pub fn origin(&self) -> Option<Origin> {
+        match self.chosen() {
+            Ok(Chosen::Endpoint(_, to)) => Some(Origin::new(&to.url, to.set_by, &to.model)),
+            _ => None,
+        }
+    }
+
     /// The embedder, ready to be asked. Reads a static model's files (blocks); opens no connection.
     ///
     /// # Errors
@@ -130,7 +142,12 @@ impl Options {
                 let model = Arc::new(model.map_err(|message| Fault::new("model", message))?);
                 Provider::Static { name, model }
             }
-            Chosen::Endpoint(dialect, Server { url, key, model }) => {
+            Chosen::Endpoint(
+                dialect,
+                Server {
+                    url, key, model, ..
+                },
+            ) => {
                 let server = Endpoint::new(dialect, &url, key, self.dimensions);
                 let server = server.map_err(|fault| Fault::new("url", fault.to_string()))?;
                 let server = Arc::new(server);
@@ -150,18 +167,21 @@ impl Options {
             ProviderKind::Lexical => self.lexical(),
             ProviderKind::Static => self.statics().map_err(|fault| vec![fault]),
             ProviderKind::OpenAi => {
-                let url = self
-                    .url
-                    .as_ref()
-                    .or(self.variables.openai_base_url.as_ref());
-                let url = url.map_or(OPENAI_URL, String::as_str);
+                let url = self.address(self.variables.openai_base_url.as_ref(), "OPENAI_BASE_URL");
+                let (url, set_by) = url.unwrap_or((OPENAI_URL, CHOSEN_BY));
                 let key = self.key.as_ref().or(self.variables.openai_api_key.as_ref());
-                self.endpoint(Dialect::OpenAi, url, key, OPENAI_MODEL)
+                self.endpoint(Dialect::OpenAi, (url, set_by), key, OPENAI_MODEL)
             }
             ProviderKind::Ollama => {
-                let host = self.url.as_ref().or(self.variables.ollama_host.as_ref());
-                let url = ollama_address(host.map_or("", String::as_str));
-                self.endpoint(Dialect::Ollama, &url, self.key.as_ref(), OLLAMA_MODEL)
+                let host = self.address(self.variables.ollama_host.as_ref(), "OLLAMA_HOST");
+                let (host, set_by) = host.unwrap_or(("", CHOSEN_BY));
+                let url = ollama_address(host);
+                self.endpoint(
+                    Dialect::Ollama,
+                    (&url, set_by),
+                    self.key.as_ref(),
+                    OLLAMA_MODEL,
+                )
             }
         }
     }
@@ -207,10 +227,23 @@ impl Options {
         Ok(Chosen::Static { name, directory })
     }
 
+    /// The address that was given, and by which setting or variable.
+    fn address<'a>(
+        &'a self,
+        variable: Option<&'a String>,
+        name: &'static str,
+    ) -> Option<(&'a str, &'static str)> {
+        match (&self.url, variable) {
+            (Some(url), _) => Some((url, "embeddings.url")),
+            (None, Some(url)) => Some((url, name)),
+            (None, None) => None,
+        }
+    }
+
     fn endpoint(
         &self,
         dialect: Dialect,
-        url: &str,
+        (url, set_by): (&str, &'static str),
         key: Option<&Secret>,
         usual: &str,
     ) -> Result<Chosen, Vec<Fault>> {
@@ -218,7 +251,13 @@ impl Options {
             (Ok(url), Ok(())) => {
                 let model = self.model.clone().unwrap_or_else(|| usual.to_owned());
                 let key = key.cloned();
-                Ok(Chosen::Endpoint(dialect, Server { url, key, model }))
+                let server = Server {
+                    url,
+                    key,
+                    model,
+                    set_by,
+                };
+                Ok(Chosen::Endpoint(dialect, server))
             }
             (url, key) => Err(url.err().into_iter().chain(key.err()).collect()),
         }

@@ -24,7 +24,7 @@ const RECORDS: usize = 256;
 /// # Errors
 /// The mistake in the options because of which the provider cannot be asked.
 pub fn processors(_: &Mesh, options: Options) -> Result<Vec<Processor>, Fault> {
-    let embedder = Arc::new(options.embedder()?);
+    let (embedder, origin) = (Arc::new(options.embedder()?), options.origin());
     let stage = |of: ProcessorSpec| Processor::new(of).concurrency(RECORDS);
     let chunks = Arc::new(chunks::Chunks(Batcher::new()));
     let entities = Arc::new(entities::Entities(Batcher::new()));
@@ -38,7 +38,7 @@ pub fn processors(_: &Mesh, options: Options) -> Result<Vec<Processor>, Fault> {
         Processor::new(processors::embeddings::PROCESSOR)
             .serves(
                 processors::embeddings::REQUEST,
-                Arc::new(embeddings::Embeddings(embedder)),
+                Arc::new(embeddings::Embeddings { embedder, origin }),
             )
             .concurrency(REQUESTS),
     ])

@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
-use tg_provider_http::Again;
+use tg_provider_http::{Again, Outage};
 use tg_schemas::{Error, ErrorCode};
 
 /// A question to a model without an answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LlmError {
     /// The question names no operation of this service.
-    #[error("operation: must be completion, list-models or which-model")]
+    #[error("operation: must be completion, list-models, which-model or status")]
     Operation,
     /// The question asks for a shape that no answer has.
     #[error("response_format: must be json or absent")]
@@ -40,8 +40,8 @@ pub enum LlmError {
     #[error("the model provider refused the request as invalid")]
     BadRequest,
     /// The provider cannot be reached or is out of order.
-    #[error("the model provider cannot be reached or is out of order")]
-    Unavailable,
+    #[error("the model provider cannot be reached or is out of order ({0})")]
+    Unavailable(Outage),
     /// No answer in time.
     #[error("the model did not answer in time")]
     Timeout,
@@ -66,9 +66,25 @@ impl LlmError {
             Self::RateLimited {
                 retry_after: Some(asked),
             } => Again::After(*asked),
-            Self::RateLimited { .. } | Self::Unavailable | Self::BrokenOff => Again::Soon,
+            Self::RateLimited { .. } | Self::Unavailable(_) | Self::BrokenOff => Again::Soon,
             _ => Again::Never,
         }
+    }
+
+    /// Why the provider is away, if it is.
+    pub fn outage(&self) -> Option<Outage> {
+        match self {
+            Self::Unavailable(outage) => Some(*outage),
+            _ => None,
+        }
+    }
+
+    /// Whether it is the provider that failed, and not the question or who asked.
+    pub fn is_the_providers(&self) -> bool {
+        !matches!(
+            self,
+            Self::Operation | Self::ResponseFormat | Self::Temperature | Self::Cancelled
+        )
     }
 
     /// The code of the failure.
@@ -85,7 +101,7 @@ impl LlmError {
             | Self::Auth
             | Self::UnknownModel
             | Self::BadRequest
-            | Self::Unavailable
+            | Self::Unavailable(_)
             | Self::Malformed
             | Self::BrokenOff => ErrorCode::Provider,
         }

@@ -1,70 +1,198 @@
-//! Which provider serves, by the variables that its own tools use.
+//! Which provider serves: by the settings, and where they leave it open by the variables of the providers' own tools.
+//! This is the one place that decides.
 
 use std::sync::Arc;
 
-use tg_provider_http::{Backoff, NoClient, Secret, address, ollama_address, sendable};
+use serde::{Deserialize, Serialize};
+use tg_provider_http::{Backoff, NoClient, Origin, Secret, address, ollama_address, sendable};
 use tg_settings::Fault;
 
-use crate::engine::builtin::Builtin;
+use crate::engine::builtin::{self, Builtin};
 use crate::model::ChatModel;
 use crate::providers::{Anthropic, Ollama, OpenAi};
 
-const OPENAI_URL: &str = "https://api.openai.com/v1";
+/// Who answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProviderKind {
+    /// The extractive reader.
+    Builtin,
+    /// Any server of the OpenAI dialect.
+    OpenAi,
+    /// Anthropic.
+    Anthropic,
+    /// An Ollama.
+    Ollama,
+}
 
 tg_settings::options! {
-    /// The provider: the first of OpenAI, Anthropic and Ollama that is configured; none means the builtin reader.
-    /// Variables of the others mean nothing.
+    /// The language model that answers.
     pub struct Options {
+        /// `openai` (any server of that dialect), `anthropic`, `ollama`, or `builtin` (the extractive reader). Empty:
+        /// `openai` if `llm.url` is set, else what the providers' variables say, else `builtin`.
+        provider: Option<ProviderKind> = None;
+        /// Base address of the server, for `openai` up to and including the version. Empty: `OPENAI_BASE_URL`,
+        /// `ANTHROPIC_BASE_URL` or `OLLAMA_HOST`, else the provider's usual one.
+        url: Option<String> = None;
+        /// The provider's name of the model, where a flow names none. Empty: `OPENAI_MODEL`, `ANTHROPIC_MODEL` or
+        /// `OLLAMA_MODEL`, else `gpt-4.1-mini`, `claude-sonnet-4-5` or `granite4:350m`.
+        model: Option<String> = None;
+        /// Key of the server; local ones often need none. Empty: `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`.
+        key: Option<Secret> = None;
+    }
+    given {
+        /// What the environment says of providers.
+        variables: Variables,
+        /// When a provider that failed is asked again.
+        backoff: Backoff,
+        /// Whether the doctor may say the provider's address: where everybody who asks runs the system.
+        tells_address: bool,
+    }
+}
+
+tg_settings::options! {
+    /// Providers as the environment names them, for what the settings leave open: the first of OpenAI, Anthropic and
+    /// Ollama that is configured serves.
+    pub struct Variables {
         /// Base address of a server that speaks OpenAI chat completions, up to and including the version. Empty, with
         /// a key: OpenAI's own.
         openai_base_url: Option<String> = None;
         /// Key of that server; local ones often need none.
         openai_api_key: Option<Secret> = None;
-        /// Its model when a flow names none.
-        openai_model: String = "gpt-4.1-mini".to_owned();
+        /// Its model when a flow names none. Empty: `gpt-4.1-mini`.
+        openai_model: Option<String> = None;
         /// Key of Anthropic.
         anthropic_api_key: Option<Secret> = None;
-        /// Base address of Anthropic, without version.
-        anthropic_base_url: String = "https://api.anthropic.com".to_owned();
-        /// Its model when a flow names none.
-        anthropic_model: String = "claude-sonnet-4-5".to_owned();
+        /// Base address of Anthropic, without version. Empty: its own.
+        anthropic_base_url: Option<String> = None;
+        /// Its model when a flow names none. Empty: `claude-sonnet-4-5`.
+        anthropic_model: Option<String> = None;
         /// Address of an Ollama; scheme and port may be left out.
         ollama_host: Option<String> = None;
-        /// Its model when a flow names none.
-        ollama_model: String = "granite4:350m".to_owned();
+        /// Its model when a flow names none. Empty: `granite4:350m`.
+        ollama_model: Option<String> = None;
         /// Context length asked of it, in tokens; empty: its own.
         ollama_context_length: Option<String> = None;
     }
-    given {
-        /// When a provider that failed is asked again.
-        backoff: Backoff,
-    }
 }
 
-/// The provider that is configured.
-enum Chosen<'a> {
-    Builtin,
-    OpenAi(&'a str),
-    Anthropic(&'a Secret),
-    Ollama(String),
+/// A provider's names in settings and environment, and what is usual with it.
+struct Vendor {
+    name: &'static str,
+    url: (&'static str, &'static str),
+    key: &'static str,
+    model: &'static str,
+}
+
+const OPENAI: Vendor = Vendor {
+    name: "OpenAI-compatible",
+    url: ("OPENAI_BASE_URL", "https://api.openai.com/v1"),
+    key: "OPENAI_API_KEY",
+    model: "gpt-4.1-mini",
+};
+const ANTHROPIC: Vendor = Vendor {
+    name: "Anthropic",
+    url: ("ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
+    key: "ANTHROPIC_API_KEY",
+    model: "claude-sonnet-4-5",
+};
+const OLLAMA: Vendor = Vendor {
+    name: "Ollama",
+    url: ("OLLAMA_HOST", ""),
+    key: "llm.key",
+    model: "granite4:350m",
+};
+
+/// A server that is to answer, with the setting or variable that each part of it comes from.
+struct Server {
+    kind: ProviderKind,
+    vendor: &'static Vendor,
+    url: String,
+    url_by: &'static str,
+    key: Option<Secret>,
+    key_by: &'static str,
+    model: String,
+    /// Who chose the server: its address if anybody said it, else what made it the provider.
+    set_by: &'static str,
 }
 
 impl Options {
-    fn chosen(&self) -> Chosen<'_> {
-        match (&self.openai_base_url, &self.openai_api_key) {
-            (Some(url), _) => return Chosen::OpenAi(url),
-            (None, Some(_)) => return Chosen::OpenAi(OPENAI_URL),
-            (None, None) => {}
+    /// Who answers, and who says so.
+    fn kind(&self) -> (ProviderKind, &'static str) {
+        let of = &self.variables;
+        if let Some(kind) = self.provider {
+            return (kind, "llm.provider");
         }
-        match (&self.anthropic_api_key, &self.ollama_host) {
-            (Some(key), _) => Chosen::Anthropic(key),
-            (None, Some(host)) => Chosen::Ollama(ollama_address(host)),
-            (None, None) => Chosen::Builtin,
-        }
+        let first = [
+            (self.url.is_some(), ProviderKind::OpenAi, "llm.url"),
+            (
+                of.openai_base_url.is_some(),
+                ProviderKind::OpenAi,
+                OPENAI.url.0,
+            ),
+            (
+                of.openai_api_key.is_some(),
+                ProviderKind::OpenAi,
+                OPENAI.key,
+            ),
+            (
+                of.anthropic_api_key.is_some(),
+                ProviderKind::Anthropic,
+                ANTHROPIC.key,
+            ),
+            (of.ollama_host.is_some(), ProviderKind::Ollama, OLLAMA.url.0),
+        ];
+        let first = first.into_iter().find(|(given, ..)| *given);
+        first.map_or((ProviderKind::Builtin, ""), |(_, kind, by)| (kind, by))
+    }
+
+    /// The server that is to answer; `None`: the builtin reader does.
+    fn server(&self) -> Option<Server> {
+        let of = &self.variables;
+        let (kind, chosen_by) = self.kind();
+        let (vendor, url, key, model) = match kind {
+            ProviderKind::Builtin => return None,
+            ProviderKind::OpenAi => (
+                &OPENAI,
+                &of.openai_base_url,
+                &of.openai_api_key,
+                &of.openai_model,
+            ),
+            ProviderKind::Anthropic => (
+                &ANTHROPIC,
+                &of.anthropic_base_url,
+                &of.anthropic_api_key,
+                &of.anthropic_model,
+            ),
+            ProviderKind::Ollama => (&OLLAMA, &of.ollama_host, &None, &of.ollama_model),
+        };
+        let (url, url_by) = match (&self.url, url) {
+            (Some(url), _) => (url.as_str(), Some("llm.url")),
+            (None, Some(url)) => (url.as_str(), Some(vendor.url.0)),
+            (None, None) => (vendor.url.1, None),
+        };
+        let url = match kind {
+            ProviderKind::Ollama => ollama_address(url),
+            _ => url.to_owned(),
+        };
+        let model = self.model.as_deref().or(model.as_deref());
+        Some(Server {
+            kind,
+            vendor,
+            url,
+            url_by: url_by.unwrap_or("llm.url"),
+            key: self.key.as_ref().or(key.as_ref()).cloned(),
+            key_by: match self.key {
+                Some(_) => "llm.key",
+                None => vendor.key,
+            },
+            model: model.unwrap_or(vendor.model).to_owned(),
+            set_by: url_by.unwrap_or(chosen_by),
+        })
     }
 
     fn context(&self) -> Result<Option<u32>, Fault> {
-        let Some(text) = &self.ollama_context_length else {
+        let Some(text) = &self.variables.ollama_context_length else {
             return Ok(None);
         };
         let length = text.parse().ok().filter(|length| *length > 0);
@@ -72,30 +200,53 @@ impl Options {
         length.map(Some).ok_or_else(fault)
     }
 
-    /// All mistakes in the variables of the provider that is configured.
+    /// All mistakes in what was chosen, each with its setting or variable.
     pub fn faults(&self) -> Vec<Fault> {
-        let (url, other) = match self.chosen() {
-            Chosen::Builtin => return Vec::new(),
-            Chosen::OpenAi(url) => (
-                address("OPENAI_BASE_URL", url),
-                sendable("OPENAI_API_KEY", self.openai_api_key.as_ref()),
-            ),
-            Chosen::Anthropic(key) => (
-                address("ANTHROPIC_BASE_URL", &self.anthropic_base_url),
-                sendable("ANTHROPIC_API_KEY", Some(key)),
-            ),
-            Chosen::Ollama(host) => (address("OLLAMA_HOST", &host), self.context().map(drop)),
+        let Some(server) = self.server() else {
+            return self.idle();
         };
-        url.err().into_iter().chain(other.err()).collect()
+        let url = address(server.url_by, &server.url).err();
+        let key = sendable(server.key_by, server.key.as_ref()).err();
+        let other = match server.kind {
+            ProviderKind::Anthropic if server.key.is_none() => Some(Fault::new(
+                "llm.key",
+                "is required by this provider, or ANTHROPIC_API_KEY is",
+            )),
+            ProviderKind::Ollama if server.key.is_some() => Some(Fault::new(
+                "llm.key",
+                "is not sent to this provider: leave it out",
+            )),
+            ProviderKind::Ollama => self.context().err(),
+            _ => None,
+        };
+        [url, key, other].into_iter().flatten().collect()
+    }
+
+    /// What is set and means nothing to the builtin reader.
+    fn idle(&self) -> Vec<Fault> {
+        let text = "means nothing to the builtin reader: set llm.provider too";
+        [
+            ("llm.url", self.url.is_some()),
+            ("llm.model", self.model.is_some()),
+            ("llm.key", self.key.is_some()),
+        ]
+        .into_iter()
+        .filter(|(_, given)| *given)
+        .map(|(key, _)| Fault::new(key, text))
+        .collect()
+    }
+
+    /// The server that is to answer, for those who run the system; `None`: the builtin reader does.
+    pub fn origin(&self) -> Option<Origin> {
+        let server = self.server()?;
+        Some(Origin::new(&server.url, server.set_by, &server.model))
     }
 
     /// The choice in words, without address or key.
     pub fn describe(&self) -> String {
-        match self.chosen() {
-            Chosen::Builtin => crate::engine::builtin::NAME.to_owned(),
-            Chosen::OpenAi(_) => format!("{} (OpenAI-compatible)", self.openai_model),
-            Chosen::Anthropic(_) => format!("{} (Anthropic)", self.anthropic_model),
-            Chosen::Ollama(_) => format!("{} (Ollama)", self.ollama_model),
+        match self.server() {
+            None => builtin::NAME.to_owned(),
+            Some(server) => format!("{} ({})", server.model, server.vendor.name),
         }
     }
 
@@ -107,95 +258,22 @@ impl Options {
         if let Some(fault) = self.faults().into_iter().next() {
             return Err(fault);
         }
-        let fault = |key| move |fault: NoClient| Fault::new(key, fault.to_string());
-        Ok(match self.chosen() {
-            Chosen::Builtin => Arc::new(Builtin),
-            Chosen::OpenAi(url) => {
-                let (key, url) = (self.openai_api_key.clone(), url.trim_end_matches('/'));
-                let model = OpenAi::new(url, key, &self.openai_model);
-                Arc::new(model.map_err(fault("OPENAI_BASE_URL"))?)
+        let Some(server) = self.server() else {
+            return Ok(Arc::new(Builtin));
+        };
+        let fault = |fault: NoClient| Fault::new(server.url_by, fault.to_string());
+        let (url, model) = (server.url.trim_end_matches('/'), server.model.as_str());
+        Ok(match (server.kind, server.key) {
+            (ProviderKind::Ollama, _) => {
+                Arc::new(Ollama::new(url, model, self.context()?).map_err(fault)?)
             }
-            Chosen::Anthropic(key) => {
-                let url = self.anthropic_base_url.trim_end_matches('/');
-                let model = Anthropic::new(url, key.clone(), &self.anthropic_model);
-                Arc::new(model.map_err(fault("ANTHROPIC_BASE_URL"))?)
+            (ProviderKind::Anthropic, Some(key)) => {
+                Arc::new(Anthropic::new(url, key, model).map_err(fault)?)
             }
-            Chosen::Ollama(host) => {
-                let host = host.trim_end_matches('/');
-                let model = Ollama::new(host, &self.ollama_model, self.context()?);
-                Arc::new(model.map_err(fault("OLLAMA_HOST"))?)
-            }
+            (_, key) => Arc::new(OpenAi::new(url, key, model).map_err(fault)?),
         })
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn from(pairs: &[(&str, &str)]) -> Options {
-        let own = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
-        let (options, faults) = tg_settings::variables(&pairs.iter().map(own).collect());
-        assert!(faults.is_empty(), "{faults:?}");
-        options
-    }
-
-    #[test]
-    fn nothing_set_means_builtin() {
-        let model = from(&[("OPENAI_API_KEY", " ")]).model().unwrap();
-        assert_eq!(
-            model.default_model(),
-            "builtin (extractive, not a language model)"
-        );
-    }
-
-    #[test]
-    fn each_provider_is_chosen_by_its_variables() {
-        let told = |pairs: &[(&str, &str)]| {
-            let options = from(pairs);
-            assert!(options.model().is_ok(), "{:?}", options.faults());
-            options.describe()
-        };
-        assert_eq!(
-            told(&[("OPENAI_BASE_URL", "http://127.0.0.1:1/v1/")]),
-            "gpt-4.1-mini (OpenAI-compatible)"
-        );
-        // What belongs to another provider is not looked at.
-        let anthropic = [
-            ("ANTHROPIC_API_KEY", "k"),
-            ("OLLAMA_HOST", "a b"),
-            ("OLLAMA_CONTEXT_LENGTH", "x"),
-        ];
-        assert_eq!(told(&anthropic), "claude-sonnet-4-5 (Anthropic)");
-        for host in ["0.0.0.0", "gpu:1234", "https://o.example/"] {
-            assert_eq!(told(&[("OLLAMA_HOST", host)]), "granite4:350m (Ollama)");
-        }
-    }
-
-    #[test]
-    fn all_mistakes_are_told_and_no_value_is_shown() {
-        let told = |pairs: &[(&str, &str)]| {
-            let options = from(pairs);
-            assert!(options.model().is_err());
-            let faults: Vec<String> = options.faults().iter().map(ToString::to_string).collect();
-            assert!(!format!("{faults:?} {options:?}").contains("sk-hidden"));
-            faults
-        };
-        let openai = [
-            ("OPENAI_BASE_URL", "ftp://hidden-host/x"),
-            ("OPENAI_API_KEY", "sk-hidden\u{7f}"),
-        ];
-        assert_eq!(
-            told(&openai),
-            [
-                "OPENAI_BASE_URL: must start with http:// or https://",
-                "OPENAI_API_KEY: contains characters that cannot occur in a key",
-            ]
-        );
-        let ollama = [("OLLAMA_HOST", "h"), ("OLLAMA_CONTEXT_LENGTH", "0")];
-        assert_eq!(
-            told(&ollama),
-            ["OLLAMA_CONTEXT_LENGTH: must be a whole number above 0"]
-        );
-    }
-}
+mod tests;

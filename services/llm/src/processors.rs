@@ -2,24 +2,37 @@
 
 use std::sync::Arc;
 
-use tg_mesh::{Mesh, Processor};
+use tg_mesh::{Mesh, Processor, TaskKind};
 use tg_schemas::processors::{text_completion, text_completion_rag};
 use tg_settings::Fault;
 
 use crate::completer::Completer;
 use crate::handlers::TextCompletion;
 use crate::options::Options;
+use crate::standing::Standing;
 
 /// Completions in progress at once per flow: they only wait for a provider.
 const CONCURRENCY: usize = 1024;
 
-/// The processors of this service, to be hosted.
+/// The processors of this service, to be hosted. Looks in the background whether the provider has the model, and logs
+/// where it does not.
 ///
 /// # Errors
 /// The mistake in the options because of which the provider cannot be asked.
-pub fn processors(_: &Mesh, options: Options) -> Result<Vec<Processor>, Fault> {
+pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Fault> {
     let completer = Completer::new(options.model()?).with_backoff(options.backoff);
-    let handler = Arc::new(TextCompletion { completer });
+    let standing = Standing {
+        completer,
+        origin: options.origin(),
+        tells_address: options.tells_address,
+    };
+    let first = standing.clone();
+    let stopping = mesh.stopping().clone();
+    // Nothing waits for it: a provider that is away holds up no start.
+    mesh.spawn(TaskKind::Background, async move {
+        first.look_at_start(&stopping).await;
+    });
+    let handler = Arc::new(TextCompletion { standing });
     let both = [
         (text_completion::PROCESSOR, text_completion::REQUEST),
         (text_completion_rag::PROCESSOR, text_completion_rag::REQUEST),

@@ -15,6 +15,7 @@ use tg_testkit::fakes::Kept;
 use tg_testkit::flow::{SOON, TestFlow, Wiring, topic};
 use tg_testkit::model::{End, Reply, Rule, ScriptedModel};
 use tg_testkit::place::Place;
+use tg_testkit::process::free_port;
 
 /// The usage records of the one flow, read from outside of it.
 const USAGE: Spec<Reads<Usage>> = Spec::new("usage:default:default").system();
@@ -32,15 +33,20 @@ struct World {
 }
 
 async fn world(place: &Place, rules: Vec<Rule>) -> World {
+    world_with(place, rules, Options::default()).await
+}
+
+/// With further options; an address that they lack is the scripted model's.
+async fn world_with(place: &Place, rules: Vec<Rule>, own: Options) -> World {
     let server = ScriptedModel::start(rules).await.unwrap();
     let backoff = Backoff {
         attempts: 1,
         ..Backoff::default()
     };
     let options = Options {
-        openai_base_url: Some(server.url()),
+        url: own.url.clone().or_else(|| Some(server.url())),
         backoff,
-        ..Options::default()
+        ..own
     };
     let usage = Kept::new();
     let meter = Processor::new(ProcessorSpec::unlisted("meter")).reads(USAGE, usage.clone());
@@ -177,6 +183,53 @@ async fn failures_are_typed_metered_and_silent_about_the_provider(place: Place) 
     }
 }
 
+async fn a_provider_that_is_away_is_told_by_cause_and_setting(place: Place) {
+    let nobody = format!("http://u:hidden@127.0.0.1:{}/v1", free_port().unwrap());
+    for tells_address in [true, false] {
+        let own = Options {
+            url: Some(nobody.clone()),
+            tells_address,
+            ..Options::default()
+        };
+        let world = world_with(&place, Vec::new(), own).await;
+        let told = "(connection refused); set by llm.url; model chosen";
+        let error = world.ask(&question("go", true)).last().await.unwrap_err();
+        assert_eq!(error.code(), ErrorCode::Provider);
+        let away = "the model provider cannot be reached or is out of order";
+        assert_eq!(error.message, format!("{away} {told}"));
+        let looked = world.ask(&status()).last().await.unwrap_err().message;
+        match tells_address {
+            true => {
+                let address = nobody.replace("u:hidden@", "");
+                assert_eq!(looked, format!("cannot reach {address} {told}"));
+            }
+            false => assert_eq!(looked, format!("{away} {told}")),
+        }
+    }
+}
+
+async fn the_model_is_held_against_the_providers_list(place: Place) {
+    // The flow asks for a model that the provider does not list.
+    let own = || Options {
+        tells_address: true,
+        ..Options::default()
+    };
+    let world = world_with(&place, Vec::new(), own()).await;
+    let error = world.ask(&status()).last().await.unwrap_err();
+    let at = format!("({}); set by llm.url; model chosen", world.server.url());
+    assert_eq!(
+        error.message,
+        format!("the model provider does not list the model; it has scripted, scripted-large {at}")
+    );
+}
+
+fn status() -> TextCompletionRequest {
+    TextCompletionRequest {
+        operation: "status".to_owned(),
+        ..Default::default()
+    }
+}
+
 async fn an_asker_that_leaves_closes_the_providers_socket(place: Place) {
     let hang = Reply::pieces(["one "]).ending(End::Hang);
     let mut world = world(&place, vec![Rule::always(hang)]).await;
@@ -191,5 +244,7 @@ tg_testkit::on_both_buses!(
     a_stream_has_pieces_and_ends_with_the_totals,
     a_whole_answer_is_one_message,
     failures_are_typed_metered_and_silent_about_the_provider,
+    a_provider_that_is_away_is_told_by_cause_and_setting,
+    the_model_is_held_against_the_providers_list,
     an_asker_that_leaves_closes_the_providers_socket,
 );

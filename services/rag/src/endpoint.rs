@@ -170,7 +170,7 @@ fn told(error: HttpError) -> RagError {
         }
         HttpError::Refused(refusal) => EndpointFault::Refused(refusal.to_string()),
         HttpError::Timeout => EndpointFault::Timeout,
-        HttpError::Invalid | HttpError::Unreachable => EndpointFault::Unreachable,
+        HttpError::Invalid | HttpError::Unreachable(_) => EndpointFault::Unreachable,
         HttpError::BrokenOff => EndpointFault::BrokenOff,
         HttpError::Unreadable => EndpointFault::Unreadable,
     })

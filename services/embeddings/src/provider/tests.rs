@@ -1,7 +1,7 @@
 //! Providers as they answer over HTTP.
 
 use serde_json::json;
-use tg_provider_http::Secret;
+use tg_provider_http::{Cause, Outage, Secret};
 
 use super::*;
 use tg_testkit::json_server::{self, Server};
@@ -80,14 +80,17 @@ async fn refusals_say_what_kind_they_are_and_nothing_else() {
     assert_eq!(refused(401, "").await, EmbedError::Auth);
     assert_eq!(refused(404, "").await, EmbedError::UnknownModel);
     assert_eq!(refused(400, "").await, EmbedError::Refused);
-    assert_eq!(refused(500, "").await, EmbedError::Unavailable);
+    assert_eq!(
+        refused(500, "").await,
+        EmbedError::Unavailable(Outage::Status(500))
+    );
     let limited = refused(429, "retry-after: 7\r\n").await;
     let text = tg_schemas::Error::from(limited).message;
     assert!(text.ends_with("try again in 7 s"), "{text}");
     let nobody = Endpoint::new(Dialect::OpenAi, "http://127.0.0.1:9", None, None).unwrap();
     assert_eq!(
         nobody.embed("m", &["a"]).await,
-        Err(EmbedError::Unavailable)
+        Err(EmbedError::Unavailable(Outage::Unreachable(Cause::Refused)))
     );
 }
 

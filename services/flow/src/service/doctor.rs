@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tg_clients::text_completion;
 use tg_collections::reaper;
+use tg_mesh::Mesh;
 use tg_mesh::bus::Link;
-use tg_mesh::{Ask, Deadline, Mesh};
-use tg_schemas::msg::{FlowResponse, TextCompletionRequest, TextCompletionResponse};
+use tg_schemas::msg::FlowResponse;
 use tg_schemas::processors::{self, flow_svc};
 use tg_schemas::{Error, Topic, WorkspaceId};
 
@@ -18,7 +19,7 @@ use crate::config::{Config, FLOW};
 use crate::handlers::reply;
 use tg_schemas::flow_record::{FlowRecord, Status};
 
-/// How long the model may take to say what it is.
+/// How long the model provider may take to answer.
 const MODEL: Duration = Duration::from_secs(2);
 /// Lines about dead letters at most.
 const LINES: u32 = 1000;
@@ -214,41 +215,11 @@ fn flow(mesh: &Mesh, workspace: &WorkspaceId, id: &str, record: &FlowRecord) -> 
 }
 
 async fn model_check(mesh: &Mesh, topic: &Topic) -> Value {
-    let request = TextCompletionRequest {
-        operation: "list-models".to_owned(),
-        ..TextCompletionRequest::default()
-    };
-    let options = Ask {
-        deadline: Some(Deadline::after(MODEL)),
-        ..Ask::default()
-    };
-    let answer = mesh
-        .ask::<_, TextCompletionResponse>(topic, &request, options)
-        .last()
-        .await;
-    match answer {
-        Ok(answer) => {
-            let builtin = answer
-                .models
-                .iter()
-                .any(|model| model.id.starts_with("builtin"));
-            let advice = "set OPENAI_API_KEY, ANTHROPIC_API_KEY or OLLAMA_HOST and start again";
-            match builtin {
-                true => check(
-                    "language model",
-                    true,
-                    "the builtin extractive reader answers",
-                    advice,
-                ),
-                false => check("language model", true, "a model provider is configured", ""),
-            }
-        }
-        Err(error) => check(
-            "language model",
-            false,
-            &error.message,
-            "look at the model provider's settings",
-        ),
+    let told = text_completion::status(mesh, topic, MODEL).await;
+    let advice = "look at the settings llm.url, llm.model and llm.key, or the provider's variables, and at the provider";
+    match told {
+        Ok(told) => check("language model", true, &told, ""),
+        Err(error) => check("language model", false, &error.message, advice),
     }
 }
 

@@ -6,14 +6,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::{FutureExt, StreamExt};
 use tg_mesh::{Cx, RequestHandler, Responder};
-use tg_schemas::Error;
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse, Usage};
 use tg_schemas::processors::shared;
+use tg_schemas::{Error, ErrorCode};
 use tokio::time::Instant;
 
-use crate::completer::Completer;
 use crate::error::LlmError;
 use crate::model::{ChatEvent, ChatRequest, ChatStream, Completion, Format};
+use crate::standing::Standing;
 
 /// Pieces that are sent together have up to this many bytes.
 const TOGETHER: usize = 256;
@@ -23,7 +23,7 @@ const PACE: Duration = Duration::from_millis(1);
 
 /// Serves `request` of both processors.
 pub(crate) struct TextCompletion {
-    pub(crate) completer: Completer,
+    pub(crate) standing: Standing,
 }
 
 #[async_trait]
@@ -38,17 +38,35 @@ impl RequestHandler<TextCompletionRequest, TextCompletionResponse> for TextCompl
             "completion" | "" => self.answer(&cx, question, &mut out).await,
             "list-models" => out.send(self.list_models(&cx).await?).await,
             "which-model" => out.send(self.which_model(&cx)).await,
+            "status" => out.send(self.status(&cx).await?).await,
             _ => Err(LlmError::Operation.into()),
         }
     }
 }
 
 impl TextCompletion {
-    /// The models of the provider.
-    async fn list_models(&self, cx: &Cx) -> Result<TextCompletionResponse, LlmError> {
-        let listing = self.completer.list_models(cx.deadline.left(), &cx.cancel);
+    /// Whether the provider answers and has the model, in a sentence for the doctor.
+    async fn status(&self, cx: &Cx) -> Result<TextCompletionResponse, Error> {
+        let model = cx.parameter("model");
+        let looked = self.standing.look(model, cx.deadline.left(), &cx.cancel);
+        let told = looked.await;
+        let told = told.map_err(|told| Error::new(ErrorCode::Provider, told))?;
         Ok(TextCompletionResponse {
-            models: listing.await?,
+            response: told,
+            end_of_stream: true,
+            ..TextCompletionResponse::default()
+        })
+    }
+
+    /// The models of the provider.
+    async fn list_models(&self, cx: &Cx) -> Result<TextCompletionResponse, Error> {
+        let standing = &self.standing;
+        let listing = standing
+            .completer
+            .list_models(cx.deadline.left(), &cx.cancel);
+        let models = listing.await.map_err(|error| standing.failed(None, error));
+        Ok(TextCompletionResponse {
+            models: models?,
             end_of_stream: true,
             ..TextCompletionResponse::default()
         })
@@ -56,7 +74,7 @@ impl TextCompletion {
 
     /// Which model would answer now: who keeps replies wants to know whose they would be.
     fn which_model(&self, cx: &Cx) -> TextCompletionResponse {
-        let model = self.completer.model();
+        let model = self.standing.completer.model();
         let name = cx.parameter("model").unwrap_or(model.default_model());
         TextCompletionResponse {
             model: Some(format!("{}/{name}", model.provider())),
@@ -94,12 +112,14 @@ impl TextCompletion {
         out: &mut Responder<TextCompletionResponse>,
     ) -> Result<Completion, Error> {
         let left = cx.deadline.left();
-        let mut events = self.completer.open(request, left, &cx.cancel).await?;
+        let failed = |error| self.standing.failed(request.model.as_deref(), error);
+        let opening = self.standing.completer.open(request, left, &cx.cancel);
+        let mut events = opening.await.map_err(failed)?;
         let mut text = String::new();
         let mut sent: Option<Instant> = None;
         while let Some(event) = events.next().await {
             let mut done = None;
-            match event? {
+            match event.map_err(failed)? {
                 ChatEvent::Delta(piece) => text += &piece,
                 ChatEvent::Done(completion) => done = Some(completion),
             }
@@ -112,7 +132,7 @@ impl TextCompletion {
                             if !text.is_empty() {
                                 out.send(piece(text)).await?;
                             }
-                            return Err(error.into());
+                            return Err(failed(error));
                         }
                     }
                 }
@@ -129,7 +149,7 @@ impl TextCompletion {
                 return Ok(completion);
             }
         }
-        Err(LlmError::BrokenOff.into())
+        Err(failed(LlmError::BrokenOff))
     }
 
     fn usage(
@@ -143,7 +163,7 @@ impl TextCompletion {
         let (completion, outcome) = match done {
             Ok(completion) => (completion.clone(), "ok".to_owned()),
             Err(error) => {
-                let model = asked.unwrap_or(self.completer.model().default_model());
+                let model = asked.unwrap_or(self.standing.completer.model().default_model());
                 let completion = Completion {
                     model: model.to_owned(),
                     ..Completion::default()

@@ -2,7 +2,7 @@
 //! leaves this file.
 
 use serde_json::Value;
-use tg_provider_http::{HttpError, Refusal};
+use tg_provider_http::{HttpError, Outage, Refusal};
 
 use crate::error::LlmError;
 
@@ -19,7 +19,7 @@ impl From<HttpError> for Failure {
         let error = match error {
             HttpError::Refused(refusal) => return classify(&refusal),
             HttpError::Invalid => LlmError::BadRequest,
-            HttpError::Unreachable => LlmError::Unavailable,
+            HttpError::Unreachable(cause) => LlmError::Unavailable(Outage::Unreachable(cause)),
             HttpError::Timeout => LlmError::Timeout,
             HttpError::BrokenOff => LlmError::BrokenOff,
             HttpError::Unreadable => LlmError::Malformed,
@@ -49,7 +49,7 @@ fn classify(refusal: &Refusal) -> Failure {
         404 => LlmError::UnknownModel,
         413 => LlmError::TooLong,
         _ if refusal.is_rate_limit() => LlmError::RateLimited { retry_after },
-        _ if refusal.is_passing() => LlmError::Unavailable,
+        _ if refusal.is_passing() => LlmError::Unavailable(Outage::Status(refusal.status)),
         _ if told.names(&["model_not_found"]) => LlmError::UnknownModel,
         _ if told.names(&["context_length_exceeded", "string_above_max_length"])
             || told.mentions("prompt is too long") =>
@@ -138,7 +138,10 @@ mod tests {
         let kind = |status, body: &str| refused(status, body).error;
         assert_eq!(kind(401, "x"), LlmError::Auth);
         assert_eq!(kind(404, ""), LlmError::UnknownModel);
-        assert_eq!(kind(500, "<html>"), LlmError::Unavailable);
+        assert_eq!(
+            kind(500, "<html>"),
+            LlmError::Unavailable(Outage::Status(500))
+        );
         assert_eq!(kind(429, "{}"), LlmError::RateLimited { retry_after: None });
         let quota = r#"{"error":{"code":"insufficient_quota","message":"m"}}"#;
         assert_eq!(kind(429, quota), LlmError::Quota);

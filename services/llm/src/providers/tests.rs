@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use serde_json::json;
-use tg_provider_http::{Backoff, Secret};
+use tg_provider_http::{Backoff, Cause, Outage, Secret};
 use tg_testkit::model::{End, Reply, Rule, ScriptedModel};
 use tokio_util::sync::CancellationToken;
 
@@ -168,7 +168,7 @@ async fn refusals_are_typed_bounded_and_tell_no_secret() {
         (401, LlmError::Auth, 1),
         (404, LlmError::UnknownModel, 1),
         (400, LlmError::BadRequest, 1),
-        (500, LlmError::Unavailable, 3),
+        (500, LlmError::Unavailable(Outage::Status(500)), 3),
         (429, LlmError::RateLimited { retry_after: None }, 3),
     ];
     for model in providers(&server) {
@@ -308,6 +308,24 @@ async fn nobody_listening_is_unavailable() {
     let gone = OpenAi::new("http://127.0.0.1:9", None, "m").unwrap();
     let gone: Arc<dyn ChatModel> = Arc::new(gone);
     let (_, error) = run(&gone, &ask(true)).await.unwrap_err();
-    assert_eq!(error, LlmError::Unavailable);
+    let cause = Outage::Unreachable(Cause::Refused);
+    assert_eq!(error, LlmError::Unavailable(cause));
     drop(model);
+}
+
+#[tokio::test]
+async fn an_ollama_is_found_where_it_answers_and_only_then() {
+    let server = ScriptedModel::start(Vec::new()).await.unwrap();
+    let found = super::ollama::models_at(&server.root(), BOUND).await;
+    assert_eq!(
+        found,
+        Some(vec!["scripted".to_owned(), "scripted-large".to_owned()])
+    );
+    let nobody = super::ollama::models_at("http://127.0.0.1:9", BOUND).await;
+    assert_eq!(nobody, None);
+    // One that takes the connection and says nothing is not waited for.
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let at = format!("http://{}", silent.local_addr().unwrap());
+    let soon = Duration::from_millis(50);
+    assert_eq!(super::ollama::models_at(&at, soon).await, None);
 }

@@ -194,7 +194,7 @@ const NAMED: &[Exception] = &[
     ("services/llm/src/providers/", "the adapters of models"),
     (
         "services/llm/src/options.rs",
-        "chooses one by its variables",
+        "chooses one by its settings and variables",
     ),
     (
         "services/embeddings/src/provider/",
@@ -216,10 +216,9 @@ const NAMED: &[Exception] = &[
         "the host that files of local models are fetched from",
     ),
     (
-        "services/flow/src/service/doctor.rs",
+        "server/src/greeting.rs",
         "tells people which variables to set",
     ),
-    ("server/src/greeting.rs", "as above"),
     (
         "server/src/settings/page.rs",
         "as above, in the settings page",

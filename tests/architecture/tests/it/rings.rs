@@ -150,6 +150,10 @@ const DOUBLE: &[(&str, &str)] = &[
     ("rand", "apache-avro asks for a newer one"),
     ("sha2", "lopdf asks for an older one"),
     (
+        "syn",
+        "derives of others ask for either; ours is for tests alone",
+    ),
+    (
         "webpki-roots",
         "tokio-tungstenite asks for the older name of the same roots",
     ),

@@ -61,6 +61,7 @@ mod starts_without_certificates;
 mod stops_when_told;
 mod strangers_get_four_kilobytes;
 mod the_library_has_bounds;
+mod the_model_is_told;
 mod the_sdk_asks_in_parallel;
 mod upgrades_lose_nothing;
 mod vectors_are_kept_in_files;

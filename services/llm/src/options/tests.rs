@@ -1,0 +1,154 @@
+//! Which provider settings and variables choose, and what of mistakes in them is told.
+
+use super::*;
+
+/// Settings in small letters, variables in capitals.
+fn from(pairs: &[(&str, &str)]) -> Options {
+    let own = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
+    let all: tg_settings::Texts = pairs.iter().map(own).collect();
+    let set = all
+        .clone()
+        .into_iter()
+        .filter(|(key, _)| key.to_lowercase() == *key);
+    let (options, faults) = tg_settings::read::<Options>(set.collect());
+    assert!(faults.is_empty(), "{faults:?}");
+    Options {
+        variables: tg_settings::variables(&all).0,
+        ..options
+    }
+}
+
+/// The choice in words, with where it is and who said so.
+fn chosen(pairs: &[(&str, &str)]) -> String {
+    let options = from(pairs);
+    assert!(options.model().is_ok(), "{:?}", options.faults());
+    match options.origin() {
+        Some(origin) => format!("{} {}", origin.address(), origin.told()),
+        None => options.describe(),
+    }
+}
+
+#[test]
+fn nothing_set_means_builtin() {
+    for pairs in [
+        &[("OPENAI_API_KEY", " ")][..],
+        &[("provider", "builtin"), ("OPENAI_API_KEY", "k")],
+    ] {
+        let model = from(pairs).model().unwrap();
+        assert_eq!(
+            model.default_model(),
+            "builtin (extractive, not a language model)"
+        );
+    }
+}
+
+#[test]
+fn each_provider_is_chosen_by_its_variables() {
+    for (pairs, told) in [
+        (
+            &[("OPENAI_BASE_URL", "http://127.0.0.1:1/v1/")][..],
+            "http://127.0.0.1:1/v1 set by OPENAI_BASE_URL; model gpt-4.1-mini",
+        ),
+        (
+            &[("OPENAI_API_KEY", "k"), ("OPENAI_MODEL", "m")],
+            "https://api.openai.com/v1 set by OPENAI_API_KEY; model m",
+        ),
+        // What belongs to another provider is not looked at.
+        (
+            &[
+                ("ANTHROPIC_API_KEY", "k"),
+                ("OLLAMA_HOST", "a b"),
+                ("OLLAMA_CONTEXT_LENGTH", "x"),
+            ],
+            "https://api.anthropic.com set by ANTHROPIC_API_KEY; model claude-sonnet-4-5",
+        ),
+        (
+            &[("OLLAMA_HOST", "gpu:1234")],
+            "http://gpu:1234 set by OLLAMA_HOST; model granite4:350m",
+        ),
+        (
+            &[("OLLAMA_HOST", "0.0.0.0"), ("OLLAMA_MODEL", "q")],
+            "http://127.0.0.1:11434 set by OLLAMA_HOST; model q",
+        ),
+    ] {
+        assert_eq!(chosen(pairs), told);
+    }
+}
+
+#[test]
+fn settings_win_over_variables_and_leave_them_what_they_do_not_say() {
+    for (pairs, told) in [
+        (
+            &[
+                ("url", "http://u:hidden@h/v1"),
+                ("model", "m"),
+                ("OPENAI_BASE_URL", "http://other/v1"),
+                ("OPENAI_MODEL", "n"),
+            ][..],
+            "http://h/v1 set by llm.url; model m",
+        ),
+        (
+            &[("provider", "ollama"), ("OPENAI_API_KEY", "k")],
+            "http://127.0.0.1:11434 set by llm.provider; model granite4:350m",
+        ),
+        (
+            &[("model", "m"), ("OPENAI_BASE_URL", "http://h/v1")],
+            "http://h/v1 set by OPENAI_BASE_URL; model m",
+        ),
+        (
+            &[("provider", "anthropic"), ("key", "k"), ("url", "http://h")],
+            "http://h set by llm.url; model claude-sonnet-4-5",
+        ),
+    ] {
+        assert_eq!(chosen(pairs), told);
+    }
+    let own = [("url", "http://h"), ("key", "a"), ("OPENAI_API_KEY", "b")];
+    assert_eq!(from(&own).server().unwrap().key, Some(Secret::new("a")));
+    let left = [("url", "http://h"), ("OPENAI_API_KEY", "b")];
+    assert_eq!(from(&left).server().unwrap().key, Some(Secret::new("b")));
+}
+
+#[test]
+fn all_mistakes_are_told_where_they_are_and_no_value_is_shown() {
+    for (pairs, wanted) in [
+        (
+            &[
+                ("OPENAI_BASE_URL", "ftp://hidden-host/x"),
+                ("OPENAI_API_KEY", "sk-hidden\u{7f}"),
+            ][..],
+            &[
+                "OPENAI_BASE_URL: must start with http:// or https://",
+                "OPENAI_API_KEY: contains characters that cannot occur in a key",
+            ][..],
+        ),
+        (
+            &[("url", "ftp://hidden-host"), ("key", "sk-hidden\u{7f}")],
+            &[
+                "llm.url: must start with http:// or https://",
+                "llm.key: contains characters that cannot occur in a key",
+            ],
+        ),
+        (
+            &[("OLLAMA_HOST", "h"), ("OLLAMA_CONTEXT_LENGTH", "0")],
+            &["OLLAMA_CONTEXT_LENGTH: must be a whole number above 0"],
+        ),
+        (
+            &[("provider", "anthropic")],
+            &["llm.key: is required by this provider, or ANTHROPIC_API_KEY is"],
+        ),
+        (
+            &[("model", "m"), ("key", "sk-hidden")],
+            &[
+                "llm.model: means nothing to the builtin reader: set llm.provider too",
+                "llm.key: means nothing to the builtin reader: set llm.provider too",
+            ],
+        ),
+    ] {
+        let options = from(pairs);
+        assert!(options.model().is_err());
+        let faults: Vec<String> = options.faults().iter().map(ToString::to_string).collect();
+        assert_eq!(faults, wanted);
+        let shown = format!("{faults:?} {options:?}");
+        assert!(!shown.contains("sk-hidden"), "{shown}");
+    }
+}

@@ -1,0 +1,173 @@
+//! Where the model is, who chose it, and what is wrong with it: in errors, the log, the doctor and the settings.
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use tg_testkit::model::{Reply, Rule, ScriptedModel};
+use tg_testkit::process::{Launch, Server, bin_dir, free_port, tg};
+use tg_testkit::rabbitmq::RabbitNode;
+
+use crate::world::{Bus, post};
+
+const QUESTION: &str = "api/v1/flow/default/service/text-completion";
+
+async fn on(bus: Bus, launch: Launch) -> Result<(Server, Option<RabbitNode>)> {
+    let node = match bus {
+        Bus::Embedded => None,
+        Bus::Rabbit => Some(RabbitNode::start().await?),
+    };
+    let launch = match &node {
+        Some(node) => launch.arg("--bus").arg(node.url()),
+        None => launch,
+    };
+    Ok((launch.ready().await?, node))
+}
+
+/// Waits until the log has a line.
+async fn logged(server: &Server, text: &str) -> Result<()> {
+    for _ in 0..200 {
+        if server.log().contains(text) {
+            return Ok(());
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    anyhow::bail!("{text:?} is not in the log:\n{}", server.log())
+}
+
+/// What the doctor says of the language model, and whether that is well.
+async fn doctor(server: &Server) -> Result<(bool, String)> {
+    let told = tg(&server.url(), &["doctor", "--json"]).await?;
+    let told: Value = serde_json::from_str(&told.stdout).with_context(|| told.stdout.clone())?;
+    let checks = told["checks"].as_array().context("checks")?;
+    let check = checks
+        .iter()
+        .find(|check| check["name"] == "language model");
+    let check = check.with_context(|| told.to_string())?;
+    let detail = check["detail"].as_str().context("detail")?;
+    Ok((check["ok"] == json!(true), detail.to_owned()))
+}
+
+async fn one_that_is_away(bus: Bus) -> Result<()> {
+    let url = format!("http://127.0.0.1:{}/v1", free_port()?);
+    let launch = Launch::up()
+        .env("OPENAI_BASE_URL", &url)
+        .env("OPENAI_API_KEY", "sk-test-secret-4711");
+    let (server, _node) = on(bus, launch).await?;
+    let cause = "(connection refused); set by OPENAI_BASE_URL; model gpt-4.1-mini";
+    let line = format!("cannot reach {url} {cause}");
+    logged(&server, &line).await?;
+    let (_, reply) = post(
+        &server.url(),
+        QUESTION,
+        json!({"system": "s", "prompt": "hi"}),
+    )
+    .await?;
+    let reply = reply.to_string();
+    assert!(reply.contains(cause), "{reply}");
+    assert!(!reply.contains("127.0.0.1"), "{reply}");
+    assert_eq!(doctor(&server).await?, (false, line.clone()));
+    let log = server.log();
+    assert!(log.matches(&line).count() >= 2, "{log}");
+    assert!(log.contains(&format!(
+        "            {url}; set by OPENAI_BASE_URL; model gpt-4.1-mini"
+    )));
+    assert!(!log.contains("sk-test"), "{log}");
+    Ok(())
+}
+
+async fn one_that_is_not_listed(bus: Bus) -> Result<()> {
+    let rules = || vec![Rule::always(Reply::text("fine"))];
+    let model = ScriptedModel::start(rules()).await?;
+    let launch = |name: &str| {
+        Launch::up()
+            // A setting wins over the variables, which lead nowhere.
+            .env("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+            .env("THREADGRAPH_LLM__URL", model.url())
+            .env("THREADGRAPH_LLM__MODEL", name)
+    };
+    let (server, _node) = on(bus, launch("absent")).await?;
+    let about = |name: &str| format!("({}); set by llm.url; model {name}", model.url());
+    let line = format!(
+        "the model provider does not list the model; it has scripted, scripted-large {}",
+        about("absent")
+    );
+    logged(&server, &line).await?;
+    // It is a warning: whoever asks is answered.
+    let (status, reply) = post(
+        &server.url(),
+        QUESTION,
+        json!({"system": "s", "prompt": "hi"}),
+    )
+    .await?;
+    assert_eq!(
+        (status, &reply["response"]),
+        (200, &json!("fine")),
+        "{reply}"
+    );
+    assert_eq!(doctor(&server).await?, (false, line));
+    drop(server);
+    let (server, _node) = on(bus, launch("scripted")).await?;
+    let line = format!(
+        "the model provider answers and has the model {}",
+        about("scripted")
+    );
+    assert_eq!(doctor(&server).await?, (true, line));
+    assert!(!server.log().contains("does not list the model"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn away_embedded() -> Result<()> {
+    one_that_is_away(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn away_over_rabbitmq() -> Result<()> {
+    one_that_is_away(Bus::Rabbit).await
+}
+
+#[tokio::test]
+async fn not_listed_embedded() -> Result<()> {
+    one_that_is_not_listed(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn not_listed_over_rabbitmq() -> Result<()> {
+    one_that_is_not_listed(Bus::Rabbit).await
+}
+
+#[tokio::test]
+async fn settings_are_shown_with_where_they_come_from() -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let file = dir.path().join("own.toml");
+    std::fs::write(&file, "[llm]\nmodel = \"m\"\nkey = \"sk-hidden\"\n")?;
+    let run = async |words: &[&str]| -> Result<std::process::Output> {
+        let mut command = tokio::process::Command::new(bin_dir()?.join("threadgraph"));
+        command
+            .args(["settings", "--config"])
+            .arg(&file)
+            .args(words);
+        command.env("THREADGRAPH_LLM__PROVIDER", "openai");
+        Ok(command.current_dir(dir.path()).output().await?)
+    };
+    let told = run(&["--json"]).await?;
+    let rows: Vec<Value> = serde_json::from_slice(&told.stdout)?;
+    let row = |name: &str| {
+        let row = rows.iter().find(|row| row["name"] == name);
+        row.map(|row| (row["value"].clone(), row["from"].clone()))
+    };
+    assert_eq!(row("llm.model"), Some((json!("m"), json!("file"))));
+    assert_eq!(row("llm.key"), Some((json!("***"), json!("file"))));
+    let provider = Some((json!("openai"), json!("environment")));
+    assert_eq!(row("llm.provider"), provider);
+    assert_eq!(row("mode"), Some((json!("native"), json!("default"))));
+    let text = String::from_utf8(run(&[]).await?.stdout)?;
+    assert!(text.contains("\nllm.model = \"m\"   # from file; default \"\"\n"));
+    assert!(!text.contains("hidden"));
+    let wrong = run(&["--mode", "odd"]).await?;
+    assert_eq!(wrong.status.code(), Some(2));
+    // A mistake sends people here for the names that there are.
+    assert!(String::from_utf8(wrong.stdout)?.contains("\nmode = \"native\""));
+    let told = String::from_utf8(wrong.stderr)?;
+    assert_eq!(told, "setting mode: must be one of native, interop\n");
+    Ok(())
+}
