@@ -1,5 +1,6 @@
 //! The `threadgraph` binary.
 
+use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -176,10 +177,12 @@ fn main() -> ExitCode {
 /// Prints the settings that count; where there are mistakes, all the same, as they send people here.
 fn show(flags: &Flags, json: bool) -> ExitCode {
     let (rows, faults) = page::effective(flags, &std::env::vars().collect());
-    match json {
-        true => println!("{}", serde_json::json!(rows)),
-        false => print!("{}", page::listing(&rows)),
-    }
+    let text = match json {
+        true => format!("{}\n", serde_json::json!(rows)),
+        false => page::listing(&rows),
+    };
+    // A reader that has seen enough, such as `head`, closes the pipe.
+    let _ = std::io::stdout().write_all(text.as_bytes());
     match faults.is_empty() {
         true => ExitCode::SUCCESS,
         false => refuse(&faults),
