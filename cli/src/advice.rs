@@ -21,7 +21,7 @@ pub fn advice(error: &Error, command: &str) -> Option<String> {
         Error::Missing(_) => return listing(command).map(str::to_owned),
         Error::Protocol(_) => "`tg doctor`; is that address a gateway?".to_owned(),
         Error::Service { .. } => return by_code(error.code()?, error, command),
-        Error::Check(_) if matches!(command, "doctor" | "verify-trace") => return None,
+        Error::Check(_) if matches!(command, "add" | "doctor" | "verify-trace") => return None,
         Error::Check(_) => "tg doctor".to_owned(),
         Error::File { .. } | Error::Output(_) | Error::OutputClosed | Error::Interrupted => {
             return None;
@@ -82,12 +82,15 @@ fn listing(command: &str) -> Option<&'static str> {
         "delete-mcp-tool" | "invoke-mcp-tool" => "tg show-mcp-tools",
         "invoke-prompt" | "set-prompt" => "tg show-prompts",
         "show-parameter-types" => "`tg list-config-items --type parameter-type`",
-        "get-document-content"
+        "add"
+        | "get-document-content"
         | "remove-library-document"
         | "add-library-document"
-        | "start-library-processing"
+        | "import-workspace"
         | "show-extraction-provenance" => "tg show-library-documents",
-        "stop-library-processing" | "process-status" => "tg show-library-processing",
+        "start-library-processing" => "`tg show-library-documents` and `tg show-flows`",
+        "stop-library-processing" => "tg show-library-processing",
+        "process-status" => "`tg process-status` lists all",
         "show-explain-trace" | "verify-trace" => "tg list-explain-traces",
         "delete-collection" | "set-collection" => "tg list-collections",
         "login" | "logout" => "tg profiles",

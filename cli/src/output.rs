@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::client::Result;
 
@@ -135,6 +136,26 @@ impl Output {
         Ok(self.data.flush()?)
     }
 
+    /// A line that says how far work is.
+    pub fn living(&self) -> Living {
+        let bar = match self.terminal {
+            true => ProgressBar::new_spinner(),
+            false => ProgressBar::hidden(),
+        };
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
+            bar.set_style(style);
+        }
+        if self.terminal {
+            bar.enable_steady_tick(Duration::from_millis(120));
+        }
+        let silent = self.terminal || self.json;
+        Living {
+            bar,
+            next: (!silent).then(|| Instant::now() + silence(0)),
+            said: 0,
+        }
+    }
+
     /// A sign of life for long work; invisible unless stderr is a terminal.
     pub fn progress(&self, message: &str, total: Option<u64>) -> ProgressBar {
         if !self.terminal {
@@ -157,6 +178,41 @@ impl Output {
         bar.enable_steady_tick(Duration::from_millis(120));
         bar
     }
+}
+
+/// Seconds of silence before each word of a [`Living`] line where nothing moves; the last holds for all later ones.
+const SILENCE: [u64; 5] = [1, 2, 5, 10, 30];
+
+/// A line that says how far work is. It lives on a terminal; elsewhere it comes again now and then, ever less often.
+/// Whoever asked for JSON is not told.
+pub struct Living {
+    bar: ProgressBar,
+    /// When it is said again; `None`: never.
+    next: Option<Instant>,
+    /// How often it was said.
+    said: usize,
+}
+
+impl Living {
+    /// How far it is now.
+    pub fn tell(&mut self, out: &mut Output, text: &str) {
+        self.bar.set_message(text.to_owned());
+        let now = Instant::now();
+        if self.next.is_some_and(|next| next <= now) {
+            out.talk(text);
+            self.said += 1;
+            self.next = Some(now + silence(self.said));
+        }
+    }
+
+    /// It is over.
+    pub fn end(self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn silence(said: usize) -> Duration {
+    Duration::from_secs(SILENCE[said.min(SILENCE.len() - 1)])
 }
 
 /// A JSON array that is written as it grows.

@@ -16,6 +16,9 @@ pub const HEADERS: usize = 64 << 10;
 /// What a broker takes as one frame of headers (AMQP's usual `frame-max`).
 pub const BROKER_FRAME: usize = 128 << 10;
 
+/// Largest document that is taken apart.
+pub const DOCUMENT: usize = 256 << 20;
+
 /// Largest record that can be dead-lettered. Its body travels as it is, what is said of it travels in headers: whatever
 /// was accepted as a record can be dead-lettered.
 pub const DEAD_LETTER: usize = RECORD;

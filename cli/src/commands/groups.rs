@@ -7,9 +7,9 @@ pub type Group = (&'static str, &'static [&'static str]);
 pub const FIRST: Group = (
     "First steps",
     &[
-        "add-library-document",
-        "start-library-processing",
+        "add",
         "invoke-agent",
+        "show-library-documents",
         "show-explain-trace",
         "doctor",
     ],
@@ -41,6 +41,7 @@ pub const GROUPS: &[Group] = &[
     (
         "Documents",
         &[
+            "add",
             "add-library-document",
             "show-library-documents",
             "get-document-content",
@@ -212,7 +213,7 @@ pub const SYNONYMS: &[(&str, &[&str])] = &[
     ("status", &["doctor", "process-status", "show-flow-state"]),
     ("tools", &["show-tools"]),
     ("traces", &["list-explain-traces"]),
-    ("upload", &["add-library-document"]),
+    ("upload", &["add", "add-library-document"]),
     ("verify", &["verify-trace", "verify-system-status"]),
     ("workspaces", &["list-my-workspaces", "list-workspaces"]),
 ];

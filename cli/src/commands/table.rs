@@ -75,6 +75,7 @@ pub static ALL: &[Row] = &[
     Row::of::<explain::show::ShowExplainTrace>(),
     Row::of::<explain::extraction::ShowExtractionProvenance>(),
     Row::of::<explain::verify::VerifyTrace>(),
+    Row::of::<library::intake::Add>(),
     Row::of::<library::add::AddLibraryDocument>(),
     Row::of::<library::samples::LoadSampleDocuments>(),
     Row::of::<library::show::ShowLibraryDocuments>(),

@@ -125,6 +125,8 @@ const LINES: &[&str] = &[
     "show-explain-trace urn:q -C c -f f --format json --show-provenance --max-answer 100",
     "show-extraction-provenance urn:d -C c -f f --show-content --max-content 99 --format json",
     "verify-trace urn:q -C c -f f --all --json",
+    "add a.pdf docs https://h.example/b.html -f f -C c --wait --watch --tags a,b -k pdf",
+    "add --id urn:d --title t -- -odd.md",
     "add-library-document -k text/plain --id d --name n --description d --tags a,b --keyword x y \
      --copyright-notice c --publication-organization o --publication-date 2020 -- file.txt",
     "load-sample-documents --url http://h:1 -t x -w acme",

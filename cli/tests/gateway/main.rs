@@ -1,5 +1,6 @@
 //! The clients and the commands against a gateway made by hand.
 
+mod added;
 mod clients;
 mod commands;
 mod embeds;

@@ -19,6 +19,12 @@ impl Answer {
         Self { response, limit }
     }
 
+    /// What the server says that the body is; empty if nothing.
+    pub fn content_type(&self) -> &str {
+        let said = self.response.headers().get("content-type");
+        said.and_then(|said| said.to_str().ok()).unwrap_or_default()
+    }
+
     /// The body as it comes. Past the bound it ends with [`HttpError::Unreadable`].
     pub fn bytes(self) -> impl Stream<Item = Result<Bytes, HttpError>> + Send + 'static {
         let mut left = Some(self.limit);

@@ -92,6 +92,9 @@ pub struct DocumentMetadata {
     #[serde(deserialize_with = "nullable")]
     /// `source` (if left out), `page`, `chunk`, `section`, `image`, `extracted` or `answer`.
     pub document_type: String,
+    #[serde(deserialize_with = "nullable")]
+    /// SHA-256 of the content in hexadecimal digits. The library tells it; who gives one is not heard. Ours.
+    pub content_hash: String,
 }
 
 impl Default for DocumentMetadata {
@@ -106,6 +109,7 @@ impl Default for DocumentMetadata {
             tags: Default::default(),
             parent_id: Default::default(),
             document_type: "source".to_owned(),
+            content_hash: Default::default(),
         }
     }
 }

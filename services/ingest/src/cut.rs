@@ -2,6 +2,7 @@
 
 use futures::{StreamExt, TryStreamExt, stream};
 use tg_clients::library::{Child, Library};
+use tg_document::text::TextDecoder;
 use tg_mesh::Cx;
 use tg_provenance::{Making, PartFacts, PartKind, part, part_alone};
 use tg_runs::RunContext;
@@ -11,7 +12,6 @@ use tg_schemas::msg::{Chunk, Triples};
 use tg_schemas::processors::chunker;
 
 use crate::engine::chunks::{Cutting, Named, Naming};
-use crate::engine::text::TextDecoder;
 use crate::engine::window::Windows;
 use crate::error::{IngestError, Unreadable};
 use crate::source::About;

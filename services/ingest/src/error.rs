@@ -3,13 +3,13 @@
 
 use std::fmt;
 
+use tg_document::kind::Refusal;
+use tg_document::text::NoText;
 use tg_mesh::ConsumeError;
 use tg_schemas::{Error, ErrorCode};
 
 use crate::decode::Fault;
 use crate::engine::chunks::CuttingError;
-use crate::engine::kind::Refusal;
-use crate::engine::text::NoText;
 
 /// Most bad pages that an error names.
 const NAMED: usize = 20;

@@ -1,11 +1,11 @@
 //! Documents of any kind to pages or sections of text.
 
 use tg_clients::library::Content;
+use tg_document::kind::{self, Kind};
+use tg_document::text::{TextDecoder, tidy};
 
 use crate::child::Children;
 use crate::decode::{Fault, Format, Frame};
-use crate::engine::kind::{self, Kind};
-use crate::engine::text::{TextDecoder, tidy};
 use crate::engine::window::Windows;
 use crate::error::{IngestError, Unreadable};
 use crate::parts::{Parts, SECTION};

@@ -1,24 +1,17 @@
-//! `tg add-library-document`: puts files into the library; large ones go in parts.
+//! `tg add-library-document`: puts files into the library, as the user says what they are.
 
 use std::path::{Path, PathBuf};
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::metadata::{Known, iri};
+use super::upload::Upload;
 use crate::args::{Common, Options};
 use crate::client::{Error, Http, Result};
-use crate::fields::text;
 use crate::files::read_bytes;
 use crate::registry::Command;
 use crate::session::Session;
-
-/// From this size on a document goes in parts.
-const WHOLE: usize = 2 << 20;
-/// The size of a part.
-const PART: usize = 3 << 20;
 
 /// Arguments of `tg add-library-document`.
 #[derive(Debug, Args)]
@@ -76,16 +69,13 @@ impl AddLibraryDocument {
             None => iri("doc", &content),
         };
         let metadata = self.metadata(&id);
-        if content.len() >= WHOLE {
-            upload(session, http, metadata, &content, file).await?;
-        } else {
-            let request = json!({
-                "operation": "add-document",
-                "document-metadata": metadata,
-                "content": STANDARD.encode(&content),
-            });
-            http.service("librarian", request).await?;
-        }
+        let upload = Upload {
+            metadata,
+            content: &content,
+            replaces: false,
+            name: &file.display().to_string(),
+        };
+        upload.put(session, http).await?;
         Ok(id)
     }
 
@@ -100,56 +90,4 @@ impl AddLibraryDocument {
             "tags": self.tags,
         })
     }
-}
-
-async fn upload(
-    session: &Session,
-    http: &Http,
-    metadata: Value,
-    content: &[u8],
-    file: &Path,
-) -> Result<()> {
-    let begin = json!({
-        "operation": "begin-upload",
-        "document-metadata": metadata,
-        "total-size": content.len(),
-        "chunk-size": PART,
-    });
-    let begun = http.service("librarian", begin).await?;
-    let upload = text(&begun, "upload-id");
-    if upload.is_empty() {
-        return Err(Error::Protocol("no upload-id".to_owned()));
-    }
-    // The library may want parts of another size than we proposed.
-    let part = begun.get("chunk-size").and_then(Value::as_u64);
-    let part = part
-        .and_then(|size| usize::try_from(size).ok())
-        .filter(|size| *size > 0)
-        .unwrap_or(PART);
-    let progress = session
-        .out
-        .progress(&file.display().to_string(), Some(content.len() as u64));
-    let outcome = async {
-        for (index, chunk) in content.chunks(part).enumerate() {
-            let request = json!({
-                "operation": "upload-chunk",
-                "upload-id": upload,
-                "chunk-index": index,
-                "content": STANDARD.encode(chunk),
-            });
-            http.service("librarian", request).await?;
-            progress.inc(chunk.len() as u64);
-        }
-        let complete = json!({"operation": "complete-upload", "upload-id": upload});
-        http.service("librarian", complete).await
-    }
-    .await;
-    progress.finish_and_clear();
-    if let Err(error) = outcome {
-        let abort = json!({"operation": "abort-upload", "upload-id": upload});
-        // What matters is why it failed; an upload left behind expires.
-        let _ = http.service("librarian", abort).await;
-        return Err(error);
-    }
-    Ok(())
 }

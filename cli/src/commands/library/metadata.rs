@@ -38,7 +38,7 @@ pub(super) struct Known {
     publication_date: Option<String>,
     /// Where the document is on the web
     #[arg(long, value_name = "URL")]
-    document_url: Option<String>,
+    pub(super) document_url: Option<String>,
     /// Keywords
     #[arg(long, num_args = 1..)]
     keyword: Vec<String>,

@@ -1,20 +1,17 @@
 //! Documents on their way through a flow: start, look, wait, try again, stop.
 
-use std::time::Duration;
-
 use clap::Args;
 use serde_json::{Value, json};
 
 use crate::args::{Common, InFlow, Options};
 use crate::client::{Error, Result};
 use crate::commands::library::listing;
+use crate::commands::library::waiting::{self, Awaited, missing};
 use crate::fields::{list, text, texts};
 use crate::layout::{cut, record, table};
 use crate::registry::Command;
 use crate::session::Session;
 
-/// Pause between two looks.
-const PAUSE: Duration = Duration::from_millis(250);
 /// Faults shown of one record.
 const FAULTS: usize = 20;
 
@@ -197,10 +194,6 @@ impl Command for ProcessStatus {
     }
 }
 
-fn missing(id: &str) -> Error {
-    Error::Missing(format!("there is no processing record '{id}'"))
-}
-
 fn unfinished() -> Error {
     Error::Check("not everything was processed".to_owned())
 }
@@ -209,19 +202,36 @@ async fn records(session: &Session) -> Result<Vec<Value>> {
     listing::processings(&session.http()?).await
 }
 
-/// The record once it has come to its end. What it says of itself is told on the way.
-async fn wait(session: &Session, id: &str) -> Result<Value> {
-    let progress = session.out.progress(id, None);
-    loop {
-        let all = records(session).await?;
-        let record = all.into_iter().find(|record| text(record, "id") == id);
-        let record = record.ok_or_else(|| missing(id))?;
-        progress.set_message(format!("{id}: {}", counts(&record)));
-        if text(&record, "status") != "processing" {
-            progress.finish_and_clear();
-            return Ok(record);
-        }
-        session.pause(PAUSE).await?;
+/// The record once it has come to its end. How far it is is told on the way.
+async fn wait(session: &mut Session, id: &str) -> Result<Value> {
+    let awaited = Awaited {
+        id: id.to_owned(),
+        name: id.to_owned(),
+    };
+    let mut records = waiting::wait(session, &[awaited]).await?;
+    records.pop().ok_or_else(|| missing(id))
+}
+
+/// What is wrong with a processing that did not come to a good end, on one line.
+pub(super) async fn troubles(session: &Session, record: &Value) -> String {
+    // A listing holds only the first faults; the record itself has more.
+    let request = json!({"operation": "processing-status", "processing-id": text(record, "id")});
+    let whole = match session.http() {
+        Ok(http) => http.service("librarian", request).await.ok(),
+        Err(_) => None,
+    };
+    let whole = whole.and_then(|reply| list(&reply, "processing-metadatas").first().cloned());
+    let record = whole.as_ref().unwrap_or(record);
+    let faults = list(record, "errors").iter();
+    let mut told: Vec<String> = faults.map(|one| text(one, "message")).collect();
+    told.dedup();
+    match told.as_slice() {
+        [] => match text(record, "error") {
+            error if error.is_empty() => text(record, "status"),
+            error => error,
+        },
+        [one] => one.clone(),
+        [first, more @ ..] => format!("{first} (and {} more)", more.len()),
     }
 }
 

@@ -5,12 +5,12 @@ use std::io::{Cursor, Read};
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
+use tg_document::text::tidy;
 use zip::ZipArchive;
 use zip::result::ZipError;
 
 use super::frames::Fault;
 use super::limits::Limits;
-use crate::engine::text::tidy;
 
 const BODY: &str = "word/document.xml";
 

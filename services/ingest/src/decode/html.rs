@@ -2,10 +2,10 @@
 
 use htmd::HtmlToMarkdown;
 use htmd::options::Options;
+use tg_document::text::{TextDecoder, tidy};
 
 use super::frames::Fault;
 use super::page;
-use crate::engine::text::{TextDecoder, tidy};
 
 const SKIPPED: &[&str] = &[
     "script", "style", "noscript", "template", "head", "iframe", "svg", "canvas", "object", "img",

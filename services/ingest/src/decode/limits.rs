@@ -32,7 +32,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            input_bytes: 256 << 20,
+            input_bytes: tg_schemas::limits::DOCUMENT as u64,
             text_bytes: 128 << 20,
             page_bytes: 4 << 20,
             pages: 5_000,

@@ -4,10 +4,10 @@ use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pdf_extract::{Document, Error, PlainTextOutput, output_doc_page};
+use tg_document::text::tidy;
 
 use super::frames::{Fault, Writer};
 use super::limits::Limits;
-use crate::engine::text::tidy;
 
 pub(super) fn decode<W: Write>(
     input: &[u8],

@@ -1,36 +1,9 @@
-//! Documents that are taken for text: their bytes in pieces, their kind, their chunks; and what a child says of others.
+//! Chunks of documents that are taken for text; and what a child says of others.
 
 use tg_testkit::fuzz::run;
 
-use super::kind::{DOCX, HEAD, detect};
-use super::text::TextDecoder;
 use super::{recursive, tokens};
 use crate::decode::{HEADER, frame, header};
-
-#[test]
-fn texts_in_pieces() {
-    let seeds: [&[u8]; 4] = [
-        "\u{feff}# Grüße\r\n\r\nein 𝄞\n".as_bytes(),
-        b"\xff\xfea\0\x1e\xd8\x34\xdd",
-        b"\xfe\xff\0a\xd8",
-        b"a,b;c\n\xc3",
-    ];
-    run("texts in pieces", &seeds, |bytes| {
-        let read = |size: usize| {
-            let (mut decoder, mut out) = (TextDecoder::default(), String::new());
-            for piece in bytes.chunks(size) {
-                decoder.push(piece, &mut out).ok()?;
-            }
-            decoder.finish(&mut out).ok()?;
-            Some(out)
-        };
-        // However it is cut, it is the same text.
-        assert_eq!(read(bytes.len() % 11 + 1), read(bytes.len().max(1)));
-        for declared in ["", "text/html; charset=x", "application/pdf", DOCX] {
-            let _ = detect(&bytes[..bytes.len().min(HEAD)], declared);
-        }
-    });
-}
 
 #[test]
 fn chunks_of_texts() {

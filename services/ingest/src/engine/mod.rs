@@ -1,12 +1,9 @@
-//! What ingest knows without bus, clock or processes: kinds of content, text out of bytes, and chunks out of
-//! text.
+//! What ingest knows without bus, clock or processes: chunks out of text.
 
 pub mod chunks;
 #[cfg(test)]
 mod fuzz;
-pub mod kind;
 pub mod recursive;
-pub mod text;
 pub mod tokens;
 pub mod turns;
 pub mod window;

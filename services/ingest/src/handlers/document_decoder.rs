@@ -5,13 +5,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use base64::Engine;
 use tg_clients::library::{BASE64, Content, Library};
+use tg_document::kind;
 use tg_mesh::{ConsumeError, Cx, RecordConsumer, clock};
 use tg_runs::RunContext;
 use tg_schemas::limits::STREAM_PIECE;
 use tg_schemas::msg::Document;
 
 use crate::child::Children;
-use crate::engine::kind::{self, Kind};
 use crate::error::{IngestError, Unreadable};
 use crate::options::Options;
 use crate::parts::Parts;
@@ -78,18 +78,15 @@ async fn brought(
     let not_base64 = |_| IngestError::unreadable(&about.id, Unreadable::NotBase64);
     let content = content.map_err(not_base64)?;
     let kind = mime(&content);
-    let about = keep(cx, about, kind, &content).await?;
-    Ok((about, kind.to_owned(), Content::here(content)))
+    let about = keep(cx, about, &kind, &content).await?;
+    Ok((about, kind, Content::here(content)))
 }
 
 /// MIME type of content that came without one.
-fn mime(content: &[u8]) -> &'static str {
+fn mime(content: &[u8]) -> String {
     let head = &content[..content.len().min(kind::HEAD)];
-    match kind::detect(head, "") {
-        Ok(Kind::Pdf) => "application/pdf",
-        Ok(Kind::Html) => "text/html",
-        Ok(Kind::Docx) => kind::DOCX,
-        Ok(Kind::Text) => "text/plain",
-        Err(_) => "application/octet-stream",
-    }
+    kind::detect(head, "").map_or_else(
+        |_| "application/octet-stream".to_owned(),
+        |kind| kind.mime(""),
+    )
 }

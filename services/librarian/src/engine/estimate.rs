@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::pdf::Pages;
+use tg_document::pages::Pages;
 
 /// Characters in a chunk, and shared with the one before, unless the flow says otherwise.
 const CHUNK: u64 = 2000;

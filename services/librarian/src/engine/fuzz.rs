@@ -1,9 +1,9 @@
-//! Names, criteria and contents as clients write them, and the page tree of a PDF.
+//! Names, criteria and contents as clients write them.
 
 use tg_schemas::msg::{Criteria, DocumentMetadata};
 use tg_testkit::fuzz::run;
 
-use super::{collection, criteria, flow, pdf, workspace};
+use super::{collection, criteria, flow, workspace};
 
 #[test]
 fn names_of_collections_and_workspaces() {
@@ -53,20 +53,5 @@ fn rows_of_collections_and_flows() {
         if let Some(flow) = flow::Flow::read(&text) {
             let _ = (flow.load("text/plain"), flow.triples());
         }
-    });
-}
-
-#[test]
-fn page_trees() {
-    let seeds: [&[u8]; 2] = [
-        b"%PDF-1.7\n1 0 obj << /Type /Pages /Kids [2 0 R] /Count 3 >> endobj 2 0 obj << /Type/Page >>",
-        b"/Type /Pages /Count 99999999999999999999 /Parent << /Count -1 >>",
-    ];
-    run("page trees", &seeds, |bytes| {
-        let mut pages = pdf::Pages::default();
-        for piece in bytes.chunks(bytes.len() % 999 + 1) {
-            pages.feed(piece);
-        }
-        let _ = pages.number();
     });
 }

@@ -8,7 +8,6 @@ pub(crate) mod flow;
 #[cfg(test)]
 mod fuzz;
 pub(crate) mod ids;
-pub(crate) mod pdf;
 pub(crate) mod progress;
 pub(crate) mod quota;
 pub(crate) mod readers;

@@ -13,6 +13,7 @@ const FREE: &[&str] = &[
     "crates/collections",
     "crates/core-file",
     "crates/counted-alloc",
+    "crates/document",
     "crates/mesh",
     "crates/provenance",
     "crates/provider-http",

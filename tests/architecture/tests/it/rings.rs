@@ -11,6 +11,7 @@ use tg_architecture_tests::words::places;
 const LADDER: &[&str] = &[
     "crates/provenance",
     "crates/core-file",
+    "crates/document",
     "crates/counted-alloc",
     "crates/settings",
     "crates/provider-http",
@@ -48,7 +49,12 @@ const SILENT: &[(&str, &str, &str)] = &[(
 )];
 
 /// What pure crates may depend on: nothing that waits, opens or connects.
-const PURE: &[&str] = &["schemas", "crates/provenance", "crates/core-file"];
+const PURE: &[&str] = &[
+    "schemas",
+    "crates/provenance",
+    "crates/core-file",
+    "crates/document",
+];
 const IMPURE: &[&str] = &[
     "tokio",
     "tokio-util",

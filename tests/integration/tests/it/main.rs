@@ -10,6 +10,7 @@ mod workspaces;
 mod world;
 
 mod a_deleted_library_goes_when_its_grace_is_over;
+mod a_file_becomes_an_answer;
 mod a_frozen_owner_consumes_nothing;
 mod a_graph_over_quota_is_refused;
 mod a_killed_process_is_survived;

@@ -137,6 +137,7 @@ fn document(fields: &Fields<'_>) -> Result<DocumentMetadata, Error> {
         tags: fields.texts("tags")?,
         parent_id: fields.text("parent-id")?,
         document_type: fields.text_or("document-type", "source")?,
+        content_hash: String::new(),
     })
 }
 
@@ -174,7 +175,8 @@ fn document_value(one: &DocumentMetadata) -> Value {
         .put("metadata", triples_to_api(&one.metadata))
         .put("tags", one.tags.clone())
         .put_truthy("parent-id", one.parent_id.as_str())
-        .put_truthy("document-type", one.document_type.as_str());
+        .put_truthy("document-type", one.document_type.as_str())
+        .put_truthy("content-hash", one.content_hash.as_str());
     Value::Object(reply.done())
 }
 

@@ -97,14 +97,14 @@ pub(super) async fn a_document_is_given_its_content(store: Store) {
 }
 
 pub(super) async fn a_change_is_whole(store: Store) {
-    let (mut one, _) = document("d", "text");
+    let (mut one, longer) = document("d", "longer");
     store
         .add_new(&asker("q"), document("d", "text"))
         .await
         .unwrap();
     one.title = "new".into();
     for _ in 0..2 {
-        let content = Some(content("longer"));
+        let content = Some(longer.clone());
         assert!(store.update("w", one.clone(), content).await.unwrap());
         assert_eq!(store.document("w", "d").await.unwrap(), Some(one.clone()));
         assert_eq!(usage(&store).await, (1, 6));

@@ -46,6 +46,7 @@ fn file(name: &str, size: u64) -> Prepared {
 }
 
 fn document(id: &str, text: &str) -> New {
+    let content = content(text);
     let document = DocumentMetadata {
         id: id.into(),
         time: 3,
@@ -53,9 +54,10 @@ fn document(id: &str, text: &str) -> New {
         title: format!("title of {id}"),
         tags: vec!["a".into()],
         document_type: "source".into(),
+        content_hash: content.hash.to_string(),
         ..DocumentMetadata::default()
     };
-    (document, content(text))
+    (document, content)
 }
 
 fn part(id: &str, parent: &str, text: &str) -> New {

@@ -9,7 +9,8 @@ use super::json::{from_json, json};
 use crate::store::documents::{Prepared, Walk, Which};
 
 const COLUMNS: &str =
-    "id, time, kind, title, comments, metadata, tags, parent, type, content, number";
+    "id, time, kind, title, comments, metadata, tags, parent, type, content, number,
+     (SELECT lower(hex(hash)) FROM content WHERE content.number = document.content)";
 
 /// Bytes of what is said of documents after which a page ends.
 const PAGE_BYTES: usize = 2 << 20;
@@ -34,6 +35,7 @@ fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Stored> {
             tags: from_json(&tags),
             parent_id: row.get(7)?,
             document_type: row.get(8)?,
+            content_hash: row.get::<_, Option<String>>(11)?.unwrap_or_default(),
         },
         content: row.get(9)?,
         number: row.get(10)?,

@@ -20,6 +20,38 @@ pub enum Kind {
     Text,
 }
 
+impl Kind {
+    /// The MIME type under which such content is kept. `declared` tells one text from another.
+    pub fn mime(self, declared: &str) -> String {
+        match self {
+            Self::Pdf => PDF.to_owned(),
+            Self::Html => HTML.to_owned(),
+            Self::Docx => DOCX.to_owned(),
+            Self::Text => match essence(declared) {
+                text if text.starts_with("text/") && text != HTML => text,
+                data if DATA.contains(&data.as_str()) => data,
+                _ => "text/plain".to_owned(),
+            },
+        }
+    }
+}
+
+/// What people call a MIME type; itself where they have no word for it.
+pub fn name(mime: &str) -> &str {
+    let known = NAMES.iter().find(|(known, _)| *known == mime);
+    known.map_or(mime, |(_, name)| name)
+}
+
+/// The MIME type that the name of a file declares; empty where it declares none.
+pub fn declared(name: &str) -> &'static str {
+    let Some((_, ending)) = name.rsplit_once('.') else {
+        return "";
+    };
+    let ending = ending.to_ascii_lowercase();
+    let known = ENDINGS.iter().find(|(known, _)| *known == ending);
+    known.map_or("", |(_, mime)| mime)
+}
+
 /// Why content cannot be turned into text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -41,6 +73,51 @@ pub enum Refusal {
 }
 
 const PDF: &str = "application/pdf";
+const HTML: &str = "text/html";
+/// MIME type of Markdown.
+pub const MARKDOWN: &str = "text/markdown";
+
+/// Text that is not called so.
+const DATA: [&str; 4] = [
+    "application/json",
+    "application/xml",
+    "application/csv",
+    "application/yaml",
+];
+
+/// What people call them.
+const NAMES: &[(&str, &str)] = &[
+    (PDF, "PDF"),
+    (DOCX, "Word"),
+    (HTML, "HTML"),
+    ("application/xhtml+xml", "HTML"),
+    (MARKDOWN, "Markdown"),
+    ("text/csv", "CSV"),
+    ("application/csv", "CSV"),
+    ("text/tab-separated-values", "TSV"),
+    ("application/json", "JSON"),
+    ("application/xml", "XML"),
+    ("application/yaml", "YAML"),
+    ("text/plain", "text"),
+];
+
+/// Endings of names of files, and what they declare.
+const ENDINGS: &[(&str, &str)] = &[
+    ("pdf", PDF),
+    ("docx", DOCX),
+    ("html", HTML),
+    ("htm", HTML),
+    ("xhtml", "application/xhtml+xml"),
+    ("md", MARKDOWN),
+    ("markdown", MARKDOWN),
+    ("csv", "text/csv"),
+    ("tsv", "text/tab-separated-values"),
+    ("json", "application/json"),
+    ("xml", "application/xml"),
+    ("yaml", "application/yaml"),
+    ("yml", "application/yaml"),
+    ("txt", "text/plain"),
+];
 
 /// First bytes of what is known and not read.
 const NOT_READ: &[(&[u8], &str)] = &[
@@ -91,7 +168,7 @@ pub fn detect(head: &[u8], declared: &str) -> Result<Kind, Refusal> {
     if !looks_like_text(head) {
         return Err(Refusal::Binary);
     }
-    if is_html(head) || matches!(declared.as_str(), "text/html" | "application/xhtml+xml") {
+    if is_html(head) || matches!(declared.as_str(), HTML | "application/xhtml+xml") {
         return Ok(Kind::Html);
     }
     Ok(Kind::Text)
@@ -180,6 +257,23 @@ mod tests {
             detect(b"PK\x03\x04....[Content_Types].xml", DOCX),
             Ok(Kind::Docx)
         );
+    }
+
+    #[test]
+    fn a_name_declares_what_content_does_not_tell() {
+        assert_eq!(declared("a.b/Notes.MD"), MARKDOWN);
+        assert_eq!(declared("README"), "");
+        assert_eq!(declared("archive.tar.gz"), "");
+        assert_eq!(Kind::Text.mime(declared("a.csv")), "text/csv");
+        assert_eq!(Kind::Text.mime("application/json; x=y"), "application/json");
+        assert_eq!(Kind::Text.mime("image/png"), "text/plain");
+        assert_eq!(Kind::Text.mime(""), "text/plain");
+        assert_eq!(Kind::Pdf.mime("text/csv"), "application/pdf");
+        assert_eq!((name("image/png"), name(DOCX)), ("image/png", "Word"));
+        for (ending, mime) in ENDINGS {
+            assert_eq!(declared(&format!("x.{ending}")), *mime);
+            assert!(!name(mime).contains('/'), "{mime}");
+        }
     }
 
     #[test]

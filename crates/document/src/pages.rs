@@ -1,5 +1,7 @@
 //! Pages of a PDF from its page tree, without reading what is on them. Only looks: a file that is damaged
-//! or packs its page tree has no number.
+//! or packs its page tree has no number, unless all of it is at hand ([`of`]).
+
+use crate::packed::{self, find};
 
 /// Bytes kept between two pieces: a dictionary is not cut by them.
 const KEPT: usize = 64 << 10;
@@ -8,7 +10,7 @@ const MOST: u64 = 10_000_000;
 
 /// Counts pages in a file that comes in pieces.
 #[derive(Debug, Default)]
-pub(crate) struct Pages {
+pub struct Pages {
     kept: Vec<u8>,
     counted: u64,
     said: u64,
@@ -16,7 +18,7 @@ pub(crate) struct Pages {
 
 impl Pages {
     /// The next piece.
-    pub(crate) fn feed(&mut self, piece: &[u8]) {
+    pub fn feed(&mut self, piece: &[u8]) {
         self.kept.extend_from_slice(piece);
         let until = self.kept.len().saturating_sub(KEPT);
         if until > 0 {
@@ -26,7 +28,7 @@ impl Pages {
     }
 
     /// The number, once all pieces came.
-    pub(crate) fn number(mut self) -> Option<u64> {
+    pub fn number(mut self) -> Option<u64> {
         let until = self.kept.len();
         self.look(until);
         let number = self.said.max(self.counted);
@@ -61,6 +63,19 @@ impl Pages {
     }
 }
 
+/// Pages of a PDF of which all is at hand; also where it packs its page tree.
+pub fn of(pdf: &[u8]) -> Option<u64> {
+    let number = |text: &[u8]| {
+        let mut pages = Pages::default();
+        pages.feed(text);
+        pages.number()
+    };
+    number(pdf).or_else(|| {
+        let packed = packed::objects(pdf).filter_map(|objects| number(&objects));
+        packed.max()
+    })
+}
+
 /// `/Count` in the dictionary around a position, and where that ends.
 fn count(text: &[u8], at: usize) -> (u64, usize) {
     let from = text[..at]
@@ -88,19 +103,6 @@ fn ends_name(after: &[u8]) -> bool {
     after
         .first()
         .is_none_or(|byte| !byte.is_ascii_alphanumeric())
-}
-
-fn find(text: &[u8], what: &[u8]) -> Option<usize> {
-    let first = what[0];
-    let mut at = 0;
-    while let Some(found) = text[at..].iter().position(|byte| *byte == first) {
-        at += found;
-        if text[at..].starts_with(what) {
-            return Some(at);
-        }
-        at += 1;
-    }
-    None
 }
 
 #[cfg(test)]

@@ -1,0 +1,288 @@
+//! One document on its way: read, looked at, put where the library wants it, and its processing begun.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use tg_schemas::ErrorCode;
+
+use super::super::metadata::{Known, iri};
+use super::super::upload::Upload;
+use super::Add;
+use super::document::Document;
+use super::fetch::fetch;
+use super::find::{Source, machine};
+use super::outcome::{Became, Outcome};
+use super::shelf::{Place, Plan, Shelf, processing_id};
+use crate::client::{Error, Http, Result};
+use crate::session::Session;
+
+/// Processings of one content into one place whose ids are tried.
+const AGAIN: u32 = 100;
+
+/// Takes documents.
+pub(super) struct Taker<'a> {
+    add: &'a Add,
+    http: Http,
+    shelf: Shelf,
+    machine: String,
+    /// What the flow says of kinds of documents: why it takes none.
+    refuses: HashMap<String, Option<String>>,
+}
+
+impl<'a> Taker<'a> {
+    /// One that knows what the library has now.
+    pub(super) async fn new(session: &Session, add: &'a Add) -> Result<Self> {
+        let http = session.http()?;
+        let shelf = Shelf::read(&http).await?;
+        Ok(Self {
+            add,
+            http,
+            shelf,
+            machine: machine(),
+            refuses: HashMap::new(),
+        })
+    }
+
+    /// Documents that are there come first: what they were may be what another is now.
+    pub(super) fn in_order(&self, mut sources: Vec<Source>) -> Vec<Source> {
+        sources.sort_by_key(|source| !self.shelf.has(&self.id(source)));
+        sources
+    }
+
+    fn id(&self, source: &Source) -> String {
+        let made = || iri("doc", source.key(&self.machine).as_bytes());
+        self.add.id.clone().unwrap_or_else(made)
+    }
+
+    fn asked(&self) -> Place {
+        Place {
+            flow: self.add.into.flow.flow_id.clone(),
+            collection: self.add.into.collection.clone(),
+        }
+    }
+
+    /// Takes one. What concerns all documents is an error.
+    pub(super) async fn take(&mut self, session: &Session, source: &Source) -> Result<Outcome> {
+        let name = source.name();
+        let (content, declared) = match fetch(session, source).await? {
+            Ok(content) => content,
+            Err(why) => return Ok(Outcome::refused(name, why)),
+        };
+        let declared = self.add.kind.clone().unwrap_or(declared);
+        let mut document = match Document::of(&source.last(), &declared, &content) {
+            Ok(document) => document,
+            Err(why) => return Ok(Outcome::refused(name, why)),
+        };
+        if let Some(title) = &self.add.title {
+            document.title.clone_from(title);
+        }
+        let id = self.id(source);
+        let plan = self.shelf.plan(&id, &document.mime, &document.hash);
+        let became = match &plan {
+            Plan::Keep(_) => Became::Unchanged,
+            Plan::Add => Became::Added,
+            Plan::Replace | Plan::Exchange => Became::Changed,
+        };
+        if became != Became::Unchanged
+            && let Some(why) = self.refusal(&document.mime).await?
+        {
+            return Ok(Outcome::refused(name, why));
+        }
+        let id = match plan {
+            Plan::Keep(id) => id,
+            plan => {
+                let new = (&document, content.as_slice());
+                match self.put(session, source, &id, &plan, new).await {
+                    Ok(()) => {}
+                    Err(error) => return Ok(Outcome::refused(name, of_one(error)?)),
+                }
+                self.shelf.hold(&id, &document.mime, &document.hash);
+                id
+            }
+        };
+        let (processings, why) = self.process(source, &id, &document, became).await?;
+        Ok(Outcome {
+            name,
+            became,
+            id,
+            document: Some(document),
+            why,
+            processings,
+        })
+    }
+
+    /// Why the flow takes no documents of a kind.
+    async fn refusal(&mut self, mime: &str) -> Result<Option<String>> {
+        if let Some(known) = self.refuses.get(mime) {
+            return Ok(known.clone());
+        }
+        let into = self.asked();
+        let request = json!({
+            "operation": "add-processing",
+            "dry-run": true,
+            "document-metadata": {"kind": mime},
+            "total-size": 1,
+            "processing-metadata": {"flow": into.flow, "collection": into.collection},
+        });
+        let refusal = match self.http.service("librarian", request).await {
+            Ok(_) => None,
+            Err(error) => Some(of_one(error)?),
+        };
+        self.refuses.insert(mime.to_owned(), refusal.clone());
+        Ok(refusal)
+    }
+
+    async fn put(
+        &self,
+        session: &Session,
+        source: &Source,
+        id: &str,
+        plan: &Plan,
+        (document, content): (&Document, &[u8]),
+    ) -> Result<()> {
+        if *plan == Plan::Exchange {
+            let request = json!({"operation": "remove-document", "document-id": id});
+            self.http.service("librarian", request).await?;
+        }
+        let upload = Upload {
+            metadata: self.metadata(source, id, document),
+            content,
+            replaces: *plan == Plan::Replace,
+            name: &document.title,
+        };
+        upload.put(session, &self.http).await
+    }
+
+    fn metadata(&self, source: &Source, id: &str, document: &Document) -> Value {
+        let mut known = Known::of(&document.title, "", &[]);
+        if let Source::Web(url) = source {
+            known.document_url = Some(without_secrets(url));
+        }
+        json!({
+            "id": id,
+            "time": chrono::Utc::now().timestamp(),
+            "kind": document.mime,
+            "title": document.title,
+            "comments": source.last(),
+            "metadata": known.triples(id),
+            "tags": self.add.tags,
+        })
+    }
+
+    /// Begins what is to be processed. Returns what is under way, and why something is not.
+    async fn process(
+        &mut self,
+        source: &Source,
+        id: &str,
+        document: &Document,
+        became: Became,
+    ) -> Result<(Vec<String>, String)> {
+        let changed = matches!(became, Became::Added | Became::Changed);
+        let asked = self.asked();
+        let (mut begun, mut why) = (Vec::new(), String::new());
+        for into in self.shelf.open(id, &document.hash, changed, &asked) {
+            match self.begin(source, id, document, &into).await {
+                Ok(processing) => begun.push(processing),
+                Err(error) => why = of_one(error)?,
+            }
+        }
+        if begun.is_empty()
+            && let Some((processing, status)) = self.shelf.standing(id, &asked)
+            && status == "processing"
+        {
+            begun.push(processing.clone());
+        }
+        Ok((begun, why))
+    }
+
+    async fn begin(
+        &mut self,
+        source: &Source,
+        id: &str,
+        document: &Document,
+        into: &Place,
+    ) -> Result<String> {
+        let key = format!("{id}\n{}\n{}", into.flow, into.collection);
+        let key = hex::encode(Sha256::digest(key));
+        let mut again = 0;
+        loop {
+            let processing = processing_id(&source.last(), &key, &document.hash, again);
+            let request = json!({
+                "operation": "add-processing",
+                "processing-metadata": {
+                    "id": processing,
+                    "document-id": id,
+                    "time": chrono::Utc::now().timestamp(),
+                    "flow": into.flow,
+                    "collection": into.collection,
+                    "tags": self.add.tags,
+                },
+            });
+            match self.http.service("librarian", request).await {
+                Ok(_) => {
+                    self.shelf.begun(id, into, &processing);
+                    return Ok(processing);
+                }
+                // It had this content before, and another one in between.
+                Err(error) if error.code() == Some(ErrorCode::Conflict) && again < AGAIN => {
+                    again += 1;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// Why one document is refused; what concerns all of them is still an error.
+fn of_one(error: Error) -> Result<String> {
+    match error.code() {
+        Some(
+            ErrorCode::BadRequest
+            | ErrorCode::NotFound
+            | ErrorCode::TooLarge
+            | ErrorCode::Conflict
+            | ErrorCode::FlowStopped,
+        ) if error.kind() != "workspace-not-found" => Ok(match error {
+            Error::Service { message, .. } if !message.is_empty() => message,
+            other => other.to_string(),
+        }),
+        _ => Err(error),
+    }
+}
+
+/// An address as others may see it: without who asks, and without what is asked.
+fn without_secrets(url: &str) -> String {
+    let bare = url.split(['?', '#']).next().unwrap_or(url);
+    match bare.split_once("://") {
+        Some((scheme, rest)) => {
+            let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+            let host = host.rsplit('@').next().unwrap_or(host);
+            format!("{scheme}://{host}/{path}")
+        }
+        None => bare.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_kept_without_what_may_be_secret() {
+        let shown = without_secrets("https://user:pass@h.example:8/a/b.pdf?token=x#y");
+        assert_eq!(shown, "https://h.example:8/a/b.pdf");
+    }
+
+    #[test]
+    fn what_concerns_one_document_ends_only_that_one() {
+        let service = |code: ErrorCode, message: &str| Error::Service {
+            kind: code.as_str().to_owned(),
+            message: message.to_owned(),
+        };
+        let quota = of_one(service(ErrorCode::TooLarge, "its quota of bytes is 1 MiB"));
+        assert_eq!(quota.expect("of one"), "its quota of bytes is 1 MiB");
+        assert!(of_one(service(ErrorCode::Forbidden, "no")).is_err());
+        assert!(of_one(Error::Interrupted).is_err());
+    }
+}

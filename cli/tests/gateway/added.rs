@@ -1,0 +1,326 @@
+//! `tg add` against a small library that keeps what it is given.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use tg_cli::interrupt::Interrupt;
+
+use crate::fake::{Fake, Heard, asked, bounded};
+
+/// Documents and processings; every look at processings brings each a step further.
+#[derive(Default)]
+struct Library {
+    documents: Vec<Value>,
+    processings: Vec<Value>,
+    /// What becomes of a processing.
+    ends: &'static str,
+    /// Looks at processings that find nobody.
+    away: usize,
+}
+
+impl Library {
+    fn ends(ends: &'static str) -> Arc<Mutex<Self>> {
+        Arc::new(Mutex::new(Self {
+            ends,
+            ..Self::default()
+        }))
+    }
+
+    fn answer(&mut self, body: &Value) -> (u16, Value) {
+        let refused =
+            |kind: &str, message: &str| (200, json!({"error": {"type": kind, "message": message}}));
+        let (given, process) = (&body["document-metadata"], &body["processing-metadata"]);
+        match body["operation"].as_str().unwrap_or_default() {
+            "list-documents" => (200, json!({"document-metadatas": self.documents})),
+            "list-processing" if self.away > 0 => {
+                self.away -= 1;
+                (
+                    503,
+                    json!({"error": {"type": "nobody-serves", "message": "nobody"}}),
+                )
+            }
+            "list-processing" => {
+                let shown = json!({"processing-metadatas": self.processings});
+                for one in &mut self.processings {
+                    one["status"] = json!(self.ends);
+                }
+                (200, shown)
+            }
+            "processing-status" => (
+                200,
+                json!({"processing-metadatas": [
+                {"status": self.ends, "errors": [{"message": "is encrypted"}]}]}),
+            ),
+            "add-processing" if process["flow"] != "default" => {
+                refused("request-error", "there is no flow")
+            }
+            "add-processing" if body["dry-run"] == true => (200, json!({"estimate": {}})),
+            "add-processing" => {
+                let known = |one: &Value| one["id"] == process["id"];
+                if self.processings.iter().any(known) {
+                    return refused("conflict", "Processing already exists");
+                }
+                let mut process = process.clone();
+                process["status"] = json!("processing");
+                process["progress"] = json!({"chunks": 1, "chunks-total": 2});
+                self.processings.push(process);
+                (200, json!({}))
+            }
+            "add-document" | "update-document" => {
+                let content = STANDARD.decode(body["content"].as_str().expect("content"));
+                let mut document = given.clone();
+                document["content-hash"] = json!(sum(&content.expect("base64")));
+                self.documents.retain(|one| one["id"] != given["id"]);
+                self.documents.push(document);
+                (200, json!({}))
+            }
+            "remove-document" => {
+                self.documents
+                    .retain(|one| one["id"] != body["document-id"]);
+                (200, json!({}))
+            }
+            _ => (404, json!({"error": "none"})),
+        }
+    }
+}
+
+fn sum(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+async fn serve(library: &Arc<Mutex<Library>>) -> Fake {
+    let library = library.clone();
+    Fake::rest(move |_, body| library.lock().expect("a library").answer(body)).await
+}
+
+fn path(at: &Path) -> &str {
+    at.to_str().expect("a path")
+}
+
+/// The operations that change something, in order.
+fn changes(fake: &Fake) -> Vec<String> {
+    let asked = asked(fake);
+    let changing = asked.iter().filter(|body| {
+        let operation = body["operation"].as_str().unwrap_or_default();
+        !operation.starts_with("list-") && body["dry-run"] != true && !operation.is_empty()
+    });
+    changing
+        .map(|body| body["operation"].as_str().unwrap_or_default().to_owned())
+        .collect()
+}
+
+#[tokio::test]
+async fn only_what_is_new_or_changed_is_sent() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let notes = folder.path().join("notes.md");
+    fs::write(&notes, "# Lamps\n\nBlue glass.").expect("written");
+    let library = Library::ends("complete");
+    let fake = serve(&library).await;
+    let line = ["add", "--tags", "a,b", path(folder.path())];
+    let printed = fake.tg(&line).await.printed();
+    assert!(
+        printed.contains("notes.md: added as https://trustgraph.ai/doc/"),
+        "{printed}"
+    );
+    assert!(
+        printed.ends_with("(\"Lamps\", Markdown)\n1 added.\n"),
+        "{printed}"
+    );
+    assert_eq!(changes(&fake), ["add-document", "add-processing"]);
+    let document = asked(&fake)
+        .into_iter()
+        .find(|body| body["operation"] == "add-document")
+        .expect("added");
+    let document = &document["document-metadata"];
+    assert_eq!(document["kind"], "text/markdown");
+    assert_eq!(document["title"], "Lamps");
+    assert_eq!(document["comments"], "notes.md");
+    assert_eq!(document["tags"], json!(["a", "b"]));
+
+    let again = fake.tg(&line).await.printed();
+    assert!(again.ends_with("1 unchanged.\n"), "{again}");
+    assert_eq!(changes(&fake).len(), 2);
+
+    fs::write(&notes, "# Lamps\n\nRed glass.").expect("written");
+    let changed = fake.tg(&line).await.printed();
+    assert!(
+        changed.contains("notes.md: changed, replaced as https://"),
+        "{changed}"
+    );
+    assert_eq!(changes(&fake)[2..], ["update-document", "add-processing"]);
+    // Back again: another processing of the same content.
+    fs::write(&notes, "# Lamps\n\nBlue glass.").expect("written");
+    fake.tg(&line).await.printed();
+    assert_eq!(
+        changes(&fake)[4..],
+        ["update-document", "add-processing", "add-processing"]
+    );
+    let library = library.lock().expect("a library");
+    assert_eq!((library.documents.len(), library.processings.len()), (1, 3));
+    assert!(
+        library
+            .processings
+            .iter()
+            .all(|one| one["document-id"] == library.documents[0]["id"])
+    );
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_not_sent_and_fails() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("a.png"), b"\x89PNG\r\n\x1a\n").expect("written");
+    fs::write(folder.path().join("b.txt"), "good").expect("written");
+    let fake = serve(&Library::ends("complete")).await;
+    let ran = fake.tg(&["add", path(folder.path()), "/no/such"]).await;
+    let wanted = "a.png: not added: is an image, which is not read; convert it to PDF or text";
+    assert!(ran.data.contains(wanted), "{}", ran.data);
+    assert!(ran.data.contains("1 added, 2 failed:"), "{}", ran.data);
+    assert_eq!(ran.error().exit_code(), 1);
+    assert_eq!(changes(&fake), ["add-document", "add-processing"]);
+
+    // Nothing is added for a flow that does not take it.
+    let other = folder.path().join("c.txt");
+    fs::write(&other, "more").expect("written");
+    let ran = fake
+        .tg(&[
+            "add",
+            "--json",
+            "-f",
+            "other",
+            path(&other),
+            "--id",
+            "urn:b",
+        ])
+        .await;
+    let told: Value = serde_json::from_str(&ran.data).expect("JSON");
+    assert_eq!(told["documents"][0]["error"], "there is no flow");
+    assert_eq!(told["failed"], 1);
+    assert_eq!(ran.error().exit_code(), 1);
+    assert_eq!(changes(&fake).len(), 2);
+
+    let line = [
+        "add",
+        "--id",
+        "urn:x",
+        path(folder.path()),
+        path(&other),
+    ];
+    assert_eq!(fake.tg(&line).await.error().exit_code(), 2);
+    let line = ["add", "--watch", "http://127.0.0.1:9/a"];
+    assert_eq!(fake.tg(&line).await.error().exit_code(), 2);
+}
+
+#[tokio::test]
+async fn waiting_goes_on_when_the_server_comes_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let notes = folder.path().join("notes.md");
+    fs::write(&notes, "# Lamps\n\nBlue glass.").expect("written");
+    let library = Library::ends("complete");
+    let looks = Arc::new(AtomicUsize::new(0));
+    let counting = (library.clone(), looks.clone());
+    // The first list is read before anything is sent; then nobody answers for a while.
+    let away = Fake::rest(move |_, body| {
+        let (library, looks) = &counting;
+        let mut library = library.lock().expect("a library");
+        if body["operation"] == "list-processing" && looks.fetch_add(1, Ordering::SeqCst) == 0 {
+            let answer = library.answer(body);
+            library.away = 7;
+            return answer;
+        }
+        library.answer(body)
+    })
+    .await;
+    let ran = away.tg(&["add", "--wait", path(&notes)]).await;
+    assert!(
+        ran.talk.contains("the server is away, waiting for it"),
+        "{}",
+        ran.talk
+    );
+    assert!(ran.printed().ends_with("1 added.\n"));
+}
+
+#[tokio::test]
+async fn a_document_that_fails_to_be_processed_fails_the_wait() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("a.txt");
+    fs::write(&file, "words").expect("written");
+    let fake = serve(&Library::ends("failed")).await;
+    let ran = fake
+        .tg(&["add", "--wait", path(&file), "--title", "Words"])
+        .await;
+    assert!(
+        ran.data
+            .ends_with("1 added, 1 failed:\n  Words: is encrypted\n"),
+        "{}",
+        ran.data
+    );
+    assert_eq!(ran.error().exit_code(), 1);
+}
+
+#[tokio::test]
+async fn an_address_is_fetched_and_kept_without_its_secrets() {
+    let place = Fake::rest(|path, _| match path {
+        "/docs/page?key=s3cret" => (200, json!("<!doctype html><title>Gauges</title><p>x")),
+        _ => (404, json!("none")),
+    })
+    .await;
+    let fake = serve(&Library::ends("complete")).await;
+    let url = format!("{}docs/page?key=s3cret", place.url);
+    let printed = fake.tg(&["add", &url]).await.printed();
+    assert!(printed.contains("(\"Gauges\", HTML)"), "{printed}");
+    let asked = asked(&fake);
+    let document = asked
+        .iter()
+        .find(|body| body["operation"] == "add-document")
+        .expect("added");
+    assert!(!document["document-metadata"].to_string().contains("s3cret"));
+    let triples = document["document-metadata"]["metadata"].to_string();
+    assert!(triples.contains("docs/page\""), "{triples}");
+
+    let gone = format!("{}gone", place.url);
+    let ran = fake.tg(&["add", &gone]).await;
+    assert!(
+        ran.data.contains("its server answers with status 404"),
+        "{}",
+        ran.data
+    );
+    assert_eq!(ran.error().exit_code(), 1);
+}
+
+#[tokio::test]
+async fn a_directory_is_followed_until_ctrl_c() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("a.txt"), "one").expect("written");
+    let library = Library::ends("complete");
+    let fake = serve(&library).await;
+    let (switch, interrupt) = Interrupt::manual();
+    let line = ["add", "--watch", path(folder.path())];
+    let watching = fake.tg_until(&line, interrupt);
+    let sees = |file: &'static str| {
+        let fake = fake.clone();
+        async move {
+            fake.hears(|heard| matches!(heard, Heard::Rest(_, _, body)
+                if body["operation"] == "add-processing" && body["dry-run"] != true
+                    && body["processing-metadata"]["id"].as_str().is_some_and(|id| id.starts_with(file))))
+            .await;
+        }
+    };
+    let user = async {
+        sees("a.txt").await;
+        fs::write(folder.path().join("b.txt"), "two").expect("written");
+        sees("b.txt").await;
+        // What is on its way comes to its end before the user goes.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        switch.send_replace(true);
+    };
+    let (ran, ()) = bounded(async { tokio::join!(watching, user) }).await;
+    assert!(ran.printed().ends_with("2 added.\n"));
+}

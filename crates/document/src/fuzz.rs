@@ -1,0 +1,75 @@
+//! Documents as nobody would write them: their kind, their text in pieces, their pages and titles.
+
+use tg_testkit::fuzz::run;
+
+use crate::kind::{DOCX, HEAD, Kind, MARKDOWN, declared, detect};
+use crate::pages;
+use crate::text::TextDecoder;
+use crate::title::title;
+
+#[test]
+fn texts_in_pieces() {
+    let seeds: [&[u8]; 4] = [
+        "\u{feff}# Grüße\r\n\r\nein 𝄞\n".as_bytes(),
+        b"\xff\xfea\0\x1e\xd8\x34\xdd",
+        b"\xfe\xff\0a\xd8",
+        b"a,b;c\n\xc3",
+    ];
+    run("texts in pieces", &seeds, |bytes| {
+        let read = |size: usize| {
+            let (mut decoder, mut out) = (TextDecoder::default(), String::new());
+            for piece in bytes.chunks(size) {
+                decoder.push(piece, &mut out).ok()?;
+            }
+            decoder.finish(&mut out).ok()?;
+            Some(out)
+        };
+        // However it is cut, it is the same text.
+        assert_eq!(read(bytes.len() % 11 + 1), read(bytes.len().max(1)));
+        for kind in ["", "text/html; charset=x", "application/pdf", DOCX] {
+            let _ = detect(&bytes[..bytes.len().min(HEAD)], kind);
+        }
+        let _ = declared(&String::from_utf8_lossy(bytes));
+    });
+}
+
+#[test]
+fn page_trees() {
+    let seeds: [&[u8]; 2] = [
+        b"%PDF-1.7\n1 0 obj << /Type /Pages /Kids [2 0 R] /Count 3 >> endobj 2 0 obj << /Type/Page >>",
+        b"/Type /Pages /Count 99999999999999999999 /Parent << /Count -1 >>",
+    ];
+    run("page trees", &seeds, |bytes| {
+        let mut pages = pages::Pages::default();
+        for piece in bytes.chunks(bytes.len() % 999 + 1) {
+            pages.feed(piece);
+        }
+        let _ = (pages.number(), pages::of(bytes));
+    });
+}
+
+#[test]
+fn titles() {
+    let packed = crate::packed::tests::packed(&[(2, "<< /Title (a\\051\\\r\n(b)) >>")]);
+    let packed = [packed.as_slice(), b"trailer << /Info 2 0 R >>"].concat();
+    let seeds: [&[u8]; 5] = [
+        b"%PDF-1.4 2 0 obj << /Title <FEFFD83400> >> endobj trailer << /Info 2 0 R >>",
+        b"<title x=y>a &amp; &#x110000; &#99999999999; b</title>",
+        b"---\ntitle: 'x'\n---\n```\n# a\n```\n# b #\nc\n==",
+        b"\xfe\xff\0<\0t\0i\0t\0l\0e\0>\0a",
+        &packed,
+    ];
+    run("titles", &seeds, |bytes| {
+        for (kind, mime) in [
+            (Kind::Pdf, ""),
+            (Kind::Html, ""),
+            (Kind::Text, MARKDOWN),
+            (Kind::Docx, DOCX),
+        ] {
+            if let Some(title) = title(kind, mime, bytes) {
+                assert!(!title.is_empty() && title.chars().count() <= 200);
+                assert!(!title.contains(['\n', '\u{fffd}']));
+            }
+        }
+    });
+}

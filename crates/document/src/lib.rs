@@ -1,0 +1,17 @@
+//! What a document is, by its bytes: for those who read documents and for those who add them, so that both say the
+//! same. Pure.
+//!
+//! * [`kind`]: what it is, or why it is not read.
+//! * [`text`]: its text, if it is text, or why it is not.
+//! * [`pages`]: how many pages a PDF has.
+//! * [`title`]: what it calls itself.
+//!
+//! Nothing here reads more than it is given, and nothing is extracted: a document may be hostile.
+
+#[cfg(test)]
+mod fuzz;
+pub mod kind;
+mod packed;
+pub mod pages;
+pub mod text;
+pub mod title;

@@ -1,0 +1,393 @@
+//! What a document calls itself: in the information of a PDF, the head of a web page, the first heading of
+//! Markdown. Only looks; what is not as expected is no title.
+
+use crate::kind::{Kind, MARKDOWN};
+use crate::packed::{self, find};
+use crate::text::TextDecoder;
+
+/// Longest title in characters; the rest is cut off.
+const LONGEST: usize = 200;
+/// Bytes in which the title of a page or a text stands, if it has one.
+const HEAD: usize = 64 << 10;
+/// Bytes of an object of a PDF that are looked at.
+const OBJECT: usize = 16 << 10;
+
+/// The title of a document, if it says one. `mime`: what it is kept as.
+pub fn title(kind: Kind, mime: &str, content: &[u8]) -> Option<String> {
+    let found = match kind {
+        Kind::Pdf => of_pdf(content),
+        Kind::Html => of_html(&head(content)),
+        Kind::Text if mime == MARKDOWN => of_markdown(&head(content)),
+        Kind::Text | Kind::Docx => None,
+    };
+    found.and_then(|text| tidy(&text))
+}
+
+/// On one line and not too long; `None` for what names nothing.
+fn tidy(text: &str) -> Option<String> {
+    let words: Vec<&str> = text
+        .split(|c: char| c.is_whitespace() || c.is_control())
+        .filter(|word| !word.is_empty())
+        .collect();
+    let whole = words.join(" ");
+    let whole = whole.strip_prefix("Microsoft Word - ").unwrap_or(&whole);
+    let names = whole.chars().any(char::is_alphanumeric)
+        && !whole.contains('\u{fffd}')
+        && !["untitled", "untitled document"].contains(&whole.to_lowercase().as_str());
+    names.then(|| whole.chars().take(LONGEST).collect())
+}
+
+/// The beginning as text; what cannot be read stays away or shows as a sign for it.
+fn head(content: &[u8]) -> String {
+    let head = &content[..content.len().min(HEAD)];
+    let (mut decoder, mut text) = (TextDecoder::default(), String::new());
+    let read = decoder.push(head, &mut text);
+    // A character may be cut at the end of the head.
+    match read.and_then(|()| decoder.finish(&mut text)) {
+        Err(_) if text.is_empty() => String::from_utf8_lossy(head).into_owned(),
+        _ => text,
+    }
+}
+
+fn of_html(text: &str) -> Option<String> {
+    // Of the same length, so that places agree.
+    let lower = text.to_ascii_lowercase();
+    let open = lower.find("<title")?;
+    let begin = open + lower[open..].find('>')? + 1;
+    let end = begin + lower[begin..].find("</title")?;
+    Some(unescape(&text[begin..end]))
+}
+
+/// The entities that stand in titles.
+fn unescape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('&') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let entity = rest[1..]
+            .split_once(';')
+            .filter(|(name, _)| name.len() < 12);
+        match entity.and_then(|(name, after)| Some((character(name)?, after))) {
+            Some((character, after)) => {
+                out.push(character);
+                rest = after;
+            }
+            None => {
+                out.push('&');
+                rest = &rest[1..];
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+fn character(entity: &str) -> Option<char> {
+    if let Some(number) = entity.strip_prefix('#') {
+        let code = match number.strip_prefix(['x', 'X']) {
+            Some(hex) => u32::from_str_radix(hex, 16).ok()?,
+            None => number.parse().ok()?,
+        };
+        return char::from_u32(code);
+    }
+    Some(match entity {
+        "amp" => '&',
+        "lt" => '<',
+        "gt" => '>',
+        "quot" => '"',
+        "apos" => '\'',
+        "nbsp" => ' ',
+        "ndash" => '–',
+        "mdash" => '—',
+        "hellip" => '…',
+        "copy" => '©',
+        _ => return None,
+    })
+}
+
+/// The title of the front matter, else the first heading.
+fn of_markdown(text: &str) -> Option<String> {
+    let mut lines = text.lines().peekable();
+    if lines.peek().is_some_and(|line| line.trim_end() == "---") {
+        lines.next();
+        let mut title = None;
+        for line in lines.by_ref() {
+            if matches!(line.trim_end(), "---" | "...") {
+                break;
+            }
+            if let Some(value) = line.strip_prefix("title:") {
+                title = Some(value.trim().trim_matches(['"', '\'']).to_owned());
+            }
+        }
+        if title.is_some() {
+            return title;
+        }
+    }
+    let (mut fenced, mut before) = (false, "");
+    for line in lines {
+        let bare = line.trim();
+        if bare.starts_with("```") || bare.starts_with("~~~") {
+            fenced = !fenced;
+        } else if fenced {
+            continue;
+        } else if let Some(heading) = heading(bare) {
+            return Some(heading.to_owned());
+        } else if !before.is_empty() && underlines(bare) {
+            return Some(before.to_owned());
+        }
+        before = bare;
+    }
+    None
+}
+
+fn heading(line: &str) -> Option<&str> {
+    let text = line.trim_start_matches('#');
+    let marks = line.len() - text.len();
+    let is_heading = (1..=6).contains(&marks) && text.starts_with([' ', '\t']);
+    is_heading.then(|| text.trim().trim_end_matches('#').trim_end())
+}
+
+/// `====` below a line makes it a heading.
+fn underlines(line: &str) -> bool {
+    line.len() >= 2 && line.bytes().all(|byte| byte == b'=')
+}
+
+/// `/Title` of the information that the last trailer names. Of an encrypted file nothing can be told.
+fn of_pdf(pdf: &[u8]) -> Option<String> {
+    if find(pdf, b"/Encrypt").is_some() {
+        return None;
+    }
+    let at = pdf.windows(5).rposition(|five| five == b"/Info")?;
+    let (number, rest) = number(&pdf[at + 5..])?;
+    let (generation, rest) = self::number(rest)?;
+    skip(rest).strip_prefix(b"R")?;
+    let object = format!("{number} {generation} obj").into_bytes();
+    of_object(pdf, &object).or_else(|| {
+        packed::objects(pdf).find_map(|objects| title_in(packed_object(&objects, number)?))
+    })
+}
+
+/// The title in the last object of that name.
+fn of_object(pdf: &[u8], name: &[u8]) -> Option<String> {
+    let mut until = pdf.len();
+    while let Some(at) = pdf[..until]
+        .windows(name.len())
+        .rposition(|here| here == name)
+    {
+        // `12 0 obj` is not `2 0 obj`.
+        let whole = at == 0 || !pdf[at - 1].is_ascii_digit();
+        if whole {
+            return title_in(&pdf[at + name.len()..]);
+        }
+        until = at;
+    }
+    None
+}
+
+/// An object of an unpacked stream, by its number.
+fn packed_object(objects: &[u8], wanted: u64) -> Option<&[u8]> {
+    let (mut rest, mut found, mut last) = (objects, None, 0);
+    // Pairs of numbers come first; where they end, the objects begin.
+    while let Some((object, after)) = number(rest) {
+        let Some((place, after)) = number(after) else {
+            break;
+        };
+        if place < last {
+            break;
+        }
+        last = place;
+        if object == wanted {
+            found = usize::try_from(place).ok();
+        }
+        rest = after;
+    }
+    let first = objects.len() - skip(rest).len();
+    objects.get(first.checked_add(found?)?..)
+}
+
+fn title_in(object: &[u8]) -> Option<String> {
+    let object = &object[..object.len().min(OBJECT)];
+    let end = find(object, b"endobj").unwrap_or(object.len());
+    let dictionary = &object[..end];
+    let at = find(dictionary, b"/Title")?;
+    let value = skip(&dictionary[at + 6..]);
+    match value.first()? {
+        b'(' => Some(decoded(&literal(&value[1..]))),
+        b'<' if value.get(1) != Some(&b'<') => Some(decoded(&hex(&value[1..]))),
+        _ => None,
+    }
+}
+
+fn skip(text: &[u8]) -> &[u8] {
+    let blank = |byte: &&u8| byte.is_ascii_whitespace() || **byte == 0;
+    &text[text.iter().take_while(blank).count()..]
+}
+
+fn number(text: &[u8]) -> Option<(u64, &[u8])> {
+    let text = skip(text);
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let number = std::str::from_utf8(&text[..digits]).ok()?.parse().ok()?;
+    Some((number, &text[digits..]))
+}
+
+/// A string in brackets, which may nest and escape.
+fn literal(text: &[u8]) -> Vec<u8> {
+    let (mut out, mut depth) = (Vec::new(), 1);
+    let mut bytes = text.iter().copied().peekable();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'\\' => match bytes.next() {
+                Some(b'n' | b'r' | b't' | b'b' | b'f') => out.push(b' '),
+                Some(b'\r') => {
+                    bytes.next_if_eq(&b'\n');
+                }
+                Some(b'\n') | None => {}
+                Some(digit @ b'0'..=b'7') => {
+                    let mut code = u32::from(digit - b'0');
+                    for _ in 0..2 {
+                        let next = bytes.next_if(|next| matches!(next, b'0'..=b'7'));
+                        let Some(next) = next else { break };
+                        code = code * 8 + u32::from(next - b'0');
+                    }
+                    out.push((code & 0xff) as u8);
+                }
+                Some(other) => out.push(other),
+            },
+            b'(' => {
+                depth += 1;
+                out.push(byte);
+            }
+            b')' => {
+                depth -= 1;
+                if depth == 0 {
+                    break;
+                }
+                out.push(byte);
+            }
+            byte => out.push(byte),
+        }
+    }
+    out
+}
+
+/// A string in hexadecimal digits.
+fn hex(text: &[u8]) -> Vec<u8> {
+    let digits: Vec<u8> = text
+        .iter()
+        .take_while(|byte| **byte != b'>')
+        .filter_map(|byte| char::from(*byte).to_digit(16))
+        .map(|digit| digit as u8)
+        .collect();
+    let pair = |pair: &[u8]| pair[0] << 4 | pair.get(1).copied().unwrap_or(0);
+    digits.chunks(2).map(pair).collect()
+}
+
+/// UTF-16 or UTF-8 with their marks; else the encoding of PDF, which is Latin-1 but for signs that titles rarely have.
+fn decoded(bytes: &[u8]) -> String {
+    match bytes {
+        [0xfe, 0xff, rest @ ..] => {
+            let units: Vec<u16> = rest
+                .chunks_exact(2)
+                .map(|pair| u16::from_be_bytes([pair[0], pair[1]]))
+                .collect();
+            String::from_utf16_lossy(&units)
+        }
+        [0xef, 0xbb, 0xbf, rest @ ..] => String::from_utf8_lossy(rest).into_owned(),
+        _ => bytes.iter().map(|byte| latin(*byte)).collect(),
+    }
+}
+
+fn latin(byte: u8) -> char {
+    match byte {
+        0x84 => '—',
+        0x85 => '–',
+        0x8d => '“',
+        0x8e => '”',
+        0x8f => '‘',
+        0x90 => '’',
+        0x93 => 'ﬁ',
+        0x94 => 'ﬂ',
+        byte => char::from(byte),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packed::tests::packed;
+
+    fn pdf(info: &str) -> Option<String> {
+        let text = format!(
+            "%PDF-1.4\n12 0 obj << /Title (not this) >> endobj\n2 0 obj << {info} >> endobj\n\
+             trailer << /Root 1 0 R /Info 2 0 R >>\n%%EOF"
+        );
+        title(Kind::Pdf, "application/pdf", text.as_bytes())
+    }
+
+    #[test]
+    fn a_pdf_says_its_title_in_its_information() {
+        let said = |info: &str| pdf(info).unwrap_or_default();
+        assert_eq!(
+            said("/Author (x) /Title (Clocks \\(of\\) all (kinds))"),
+            "Clocks (of) all (kinds)"
+        );
+        assert_eq!(said("/Title <FEFF00DC0062006500720020>"), "Über");
+        assert_eq!(said("/Title (caf\\351 \\\n au\\nlait)"), "café au lait");
+        assert_eq!(said("/Title (Microsoft Word - plan.doc)"), "plan.doc");
+        for none in [
+            "/Title ()",
+            "/Title (Untitled)",
+            "/Title 3 0 R",
+            "/Author (x)",
+            "/Title (- -)",
+        ] {
+            assert_eq!(pdf(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn packed_information_is_found_and_encrypted_is_not_told() {
+        let mut file = packed(&[
+            (3, "<< /X 1 >>"),
+            (7, "<< /Title (FHS 3.0) >>"),
+            (8, "<< /Title (z) >>"),
+        ]);
+        file.extend_from_slice(b"10 0 obj << /Type /XRef /Info 7 0 R >> stream");
+        let said = title(Kind::Pdf, "application/pdf", &file);
+        assert_eq!(said.as_deref(), Some("FHS 3.0"));
+        file.extend_from_slice(b"/Encrypt 5 0 R");
+        assert_eq!(title(Kind::Pdf, "application/pdf", &file), None);
+    }
+
+    #[test]
+    fn a_page_says_its_title_in_its_head() {
+        let said = |page: &str| title(Kind::Html, "text/html", page.as_bytes());
+        let page = "<html><HEAD><Title lang=en>\n A &amp; B &#8212; C &x; &copy;\n</TITLE>";
+        assert_eq!(said(page).as_deref(), Some("A & B — C &x; ©"));
+        assert_eq!(said("<html><p>no title</p>"), None);
+        assert_eq!(said("<title>never closed"), None);
+        // What is neither UTF-8 nor marked has no title that could be shown.
+        let latin = b"<title>caf\xe9</title>";
+        assert_eq!(title(Kind::Html, "text/html", latin), None);
+    }
+
+    #[test]
+    fn markdown_says_its_title_in_its_first_heading() {
+        let said = |text: &str| title(Kind::Text, MARKDOWN, text.as_bytes()).unwrap_or_default();
+        assert_eq!(
+            said("text\n\n## How it is kept ##\n# Later"),
+            "How it is kept"
+        );
+        assert_eq!(
+            said("---\nauthor: x\ntitle: \"Plans\"\n---\n# Other"),
+            "Plans"
+        );
+        assert_eq!(said("---\nauthor: x\n---\n# Other"), "Other");
+        assert_eq!(said("```\n# comment\n```\nReal\n====\n"), "Real");
+        assert_eq!(said("#hashtag\n\nno heading"), "");
+        assert_eq!(title(Kind::Text, "text/plain", b"# a comment"), None);
+        let long = format!("# {}", "word ".repeat(100));
+        assert_eq!(said(&long).chars().count(), LONGEST);
+    }
+}
