@@ -206,13 +206,7 @@ async fn what_cannot_be_read_is_not_sent_and_fails() {
     assert_eq!(ran.error().exit_code(), 1);
     assert_eq!(changes(&fake).len(), 2);
 
-    let line = [
-        "add",
-        "--id",
-        "urn:x",
-        path(folder.path()),
-        path(&other),
-    ];
+    let line = ["add", "--id", "urn:x", path(folder.path()), path(&other)];
     assert_eq!(fake.tg(&line).await.error().exit_code(), 2);
     let line = ["add", "--watch", "http://127.0.0.1:9/a"];
     assert_eq!(fake.tg(&line).await.error().exit_code(), 2);
@@ -323,4 +317,116 @@ async fn a_directory_is_followed_until_ctrl_c() {
     };
     let (ran, ()) = bounded(async { tokio::join!(watching, user) }).await;
     assert!(ran.printed().ends_with("2 added.\n"));
+}
+
+#[tokio::test]
+async fn the_commands_one_by_one_find_as_much() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let notes = folder.path().join("notes.md");
+    fs::write(&notes, "# Lamps\n\nBlue glass.").expect("written");
+    let library = Library::ends("complete");
+    let fake = serve(&library).await;
+    let line = ["add-library-document", "--id", "urn:lamps", path(&notes)];
+    let printed = fake.tg(&line).await.printed();
+    let wanted = "notes.md: Loaded successfully. It is urn:lamps (\"Lamps\").\n";
+    assert!(printed.ends_with(wanted), "{printed}");
+    assert_eq!(
+        library.lock().expect("a library").documents[0]["kind"],
+        "text/markdown"
+    );
+
+    let printed = fake
+        .tg(&["start-library-processing", "urn:lamps"])
+        .await
+        .printed();
+    assert!(
+        printed.starts_with("Processing urn:lamps as lamps-"),
+        "{printed}"
+    );
+    let line = [
+        "start-library-processing",
+        "-d",
+        "urn:lamps",
+        "--id",
+        "p",
+        "--wait",
+    ];
+    let printed = fake.tg(&line).await.printed();
+    assert!(printed.contains("| complete"), "{printed}");
+    let line = ["start-library-processing", "-d", "urn:lamps", "--id", "q"];
+    assert_eq!(fake.tg(&line).await.printed(), "");
+
+    let shown = fake.tg(&["show-library-documents"]).await.printed();
+    assert!(
+        shown
+            .lines()
+            .nth(1)
+            .is_some_and(|row| row.starts_with("Lamps  Markdown  2")),
+        "{shown}"
+    );
+    let shown = fake
+        .tg(&["show-library-documents", "--long"])
+        .await
+        .printed();
+    assert!(shown.contains("| kind  | text/markdown"), "{shown}");
+    let shown = fake.tg(&["process-status"]).await.printed();
+    let first: Vec<_> = shown
+        .lines()
+        .map(|line| line.split_whitespace().next())
+        .collect();
+    assert_eq!(
+        first,
+        [
+            Some("document"),
+            Some("Lamps"),
+            Some("Lamps"),
+            Some("Lamps")
+        ]
+    );
+    assert!(
+        shown.lines().nth(1).is_some_and(|row| row.ends_with("  q")),
+        "the newest first: {shown}"
+    );
+
+    // What it is not is told, and not taken without somebody's word.
+    let image = folder.path().join("a.png");
+    fs::write(&image, b"\x89PNG\r\n\x1a\n").expect("written");
+    let line = ["add-library-document", path(&image)];
+    let error = fake.tg(&line).await.error().to_string();
+    assert!(
+        error.ends_with("a.png: is an image, which is not read; convert it to PDF or text"),
+        "{error}"
+    );
+    let line = [
+        "add-library-document",
+        "-k",
+        "image/png",
+        "--name",
+        "A",
+        path(&image),
+    ];
+    let ran = fake.tg(&line).await;
+    assert!(
+        ran.talk.contains("it will not be processed"),
+        "{}",
+        ran.talk
+    );
+    assert!(ran.printed().contains("Loaded successfully."));
+
+    let there = Fake::rest(|_, _| {
+        (
+            200,
+            json!({"error": {"type": "request-error", "message": "Document already exists"}}),
+        )
+    })
+    .await;
+    let line = ["add-library-document", "--id", "urn:lamps", path(&notes)];
+    let error = there.tg(&line).await.error();
+    assert!(
+        error
+            .to_string()
+            .ends_with("Document already exists: urn:lamps"),
+        "{error}"
+    );
+    assert_eq!(error.exit_code(), 4);
 }

@@ -1,14 +1,15 @@
-//! `tg add-library-document`: puts files into the library, as the user says what they are.
+//! `tg add-library-document`: puts files into the library, as what the user says or the content tells that they are.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::intake::document::Document;
 use super::metadata::{Known, iri};
 use super::upload::Upload;
 use crate::args::{Common, Options};
-use crate::client::{Error, Http, Result};
+use crate::client::{Error, Result};
 use crate::files::read_bytes;
 use crate::registry::Command;
 use crate::session::Session;
@@ -18,9 +19,9 @@ use crate::session::Session;
 pub struct AddLibraryDocument {
     #[command(flatten)]
     common: Common,
-    /// MIME type of the documents, e.g. text/plain
+    /// MIME type of the documents, e.g. text/plain [default: by content and name]
     #[arg(short = 'k', long, value_name = "MIME")]
-    kind: String,
+    kind: Option<String>,
     /// Id of the document [default: made from its content]
     #[arg(long, visible_alias = "id", value_name = "IRI")]
     identifier: Option<String>,
@@ -49,42 +50,71 @@ impl Command for AddLibraryDocument {
         let http = session.http()?;
         let mut added = Vec::new();
         for file in &self.files {
-            let id = self.add(session, &http, file).await?;
-            added.push(json!({"file": file.display().to_string(), "id": id}));
-            if !session.out.is_json() {
+            let content = read_bytes(file)?;
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            let declared = self.kind.as_deref().unwrap_or_default();
+            let looked = Document::of(&name, declared, &content);
+            let path = file.display();
+            if let Err(why) = &looked {
+                // Who says what it is may know better.
+                if self.kind.is_none() {
+                    return Err(Error::file(file, why));
+                }
                 session
                     .out
-                    .line(format!("{}: Loaded successfully.", file.display()))?;
+                    .talk(format!("{path}: {why}: it will not be processed"));
+            }
+            let title = match (&self.known.name, &looked) {
+                (Some(name), _) => name.clone(),
+                (None, Ok(document)) => document.title.clone(),
+                (None, Err(_)) => name.to_string(),
+            };
+            let kind = match (&self.kind, &looked) {
+                (Some(kind), _) => kind.clone(),
+                (None, Ok(document)) => document.mime.clone(),
+                (None, Err(_)) => String::new(),
+            };
+            let id = match &self.identifier {
+                Some(id) => id.clone(),
+                None => iri("doc", &content),
+            };
+            let metadata = self.metadata(&id, kind, title.clone());
+            let upload = Upload {
+                metadata,
+                content: &content,
+                replaces: false,
+                name: &path.to_string(),
+            };
+            let put = upload.put(session, &http).await;
+            put.map_err(|error| named(error, &id))?;
+            added.push(json!({"file": path.to_string(), "id": id, "title": title}));
+            if !session.out.is_json() {
+                let line = format!("{path}: Loaded successfully. It is {id} (\"{title}\").");
+                session.out.line(line)?;
             }
         }
         session.out.show(&Value::from(added), String::new)
     }
 }
 
-impl AddLibraryDocument {
-    async fn add(&self, session: &Session, http: &Http, file: &Path) -> Result<String> {
-        let content = read_bytes(file)?;
-        let id = match &self.identifier {
-            Some(id) => id.clone(),
-            None => iri("doc", &content),
-        };
-        let metadata = self.metadata(&id);
-        let upload = Upload {
-            metadata,
-            content: &content,
-            replaces: false,
-            name: &file.display().to_string(),
-        };
-        upload.put(session, http).await?;
-        Ok(id)
+/// A conflict names the document that is there.
+fn named(error: Error, id: &str) -> Error {
+    match error {
+        Error::Service { kind, message } if message.starts_with("Document already exists") => {
+            let message = format!("{message}: {id}");
+            Error::Service { kind, message }
+        }
+        other => other,
     }
+}
 
-    fn metadata(&self, id: &str) -> Value {
+impl AddLibraryDocument {
+    fn metadata(&self, id: &str, kind: String, title: String) -> Value {
         json!({
             "id": id,
             "time": chrono::Utc::now().timestamp(),
-            "kind": self.kind,
-            "title": self.known.name.clone().unwrap_or_default(),
+            "kind": kind,
+            "title": title,
             "comments": self.known.description.clone().unwrap_or_default(),
             "metadata": self.known.triples(id),
             "tags": self.tags,

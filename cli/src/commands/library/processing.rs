@@ -1,14 +1,16 @@
 //! Documents on their way through a flow: start, look, wait, try again, stop.
 
+use std::collections::HashMap;
+
 use clap::Args;
 use serde_json::{Value, json};
 
 use crate::args::{Common, InFlow, Options};
 use crate::client::{Error, Result};
 use crate::commands::library::listing;
-use crate::commands::library::waiting::{self, Awaited, missing};
+use crate::commands::library::waiting::{self, Awaited, Far, is_open, missing};
 use crate::fields::{list, text, texts};
-use crate::layout::{cut, record, table};
+use crate::layout::{self, cut, listing as listing_of, record};
 use crate::registry::Command;
 use crate::session::Session;
 
@@ -24,11 +26,19 @@ pub struct StartLibraryProcessing {
     #[arg(short = 'i', long, default_value = "default", value_name = "ID")]
     flow_id: String,
     /// Document of the library
-    #[arg(short = 'd', long, value_name = "IRI")]
-    document_id: String,
-    /// Id of the processing record
+    #[arg(
+        short = 'd',
+        long,
+        value_name = "IRI",
+        required_unless_present = "document"
+    )]
+    document_id: Option<String>,
+    /// Document of the library
+    #[arg(value_name = "DOCUMENT-ID", conflicts_with = "document_id")]
+    document: Option<String>,
+    /// Id of the processing record [default: made from the document's, and told]
     #[arg(long, visible_alias = "processing-id", value_name = "ID")]
-    id: String,
+    id: Option<String>,
     /// Collection the results go to
     #[arg(long, default_value = "default", value_name = "ID")]
     collection: String,
@@ -52,13 +62,17 @@ impl Command for StartLibraryProcessing {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
+        let now = chrono::Utc::now();
+        let document = self.document.or(self.document_id).unwrap_or_default();
+        let made = self.id.is_none();
+        let id = self.id.unwrap_or_else(|| made_id(&document, &now));
         let request = json!({
             "operation": "add-processing",
             "dry-run": self.dry_run,
             "processing-metadata": {
-                "id": self.id,
-                "document-id": self.document_id,
-                "time": chrono::Utc::now().timestamp(),
+                "id": id,
+                "document-id": document,
+                "time": now.timestamp(),
                 "flow": self.flow_id,
                 "collection": self.collection,
                 "tags": self.tags,
@@ -70,12 +84,27 @@ impl Command for StartLibraryProcessing {
             return session.out.show(&estimate, || estimated(&estimate));
         }
         if self.wait {
-            let ended = wait(session, &self.id).await?;
+            let ended = wait(session, &id).await?;
             return finish(session, &ended);
         }
-        let started = json!({"id": self.id, "status": "processing"});
-        session.out.show(&started, String::new)
+        let started = json!({"id": id, "status": "processing"});
+        session.out.show(&started, || match made {
+            true => format!("Processing {document} as {id}."),
+            // Who named it knows it.
+            false => String::new(),
+        })
     }
+}
+
+/// An id that nobody has used: the last part of the document's, and the time.
+fn made_id(document: &str, now: &chrono::DateTime<chrono::Utc>) -> String {
+    let last = document.rsplit(['/', ':', '#']).next().unwrap_or_default();
+    let last: String = last
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || "._-".contains(*c))
+        .take(40)
+        .collect();
+    format!("{last}-{}", now.format("%Y%m%d-%H%M%S%3f"))
 }
 
 fn estimated(estimate: &Value) -> String {
@@ -152,6 +181,9 @@ pub struct ProcessStatus {
     /// Try what failed once more, and nothing else
     #[arg(long, requires = "id")]
     retry: bool,
+    /// Only what is under way
+    #[arg(long, conflicts_with = "id")]
+    active: bool,
 }
 
 impl Command for ProcessStatus {
@@ -172,9 +204,12 @@ impl Command for ProcessStatus {
             return finish(session, &ended);
         }
         if self.wait {
-            for record in records(session).await? {
-                wait(session, &text(&record, "id")).await?;
-            }
+            let open = records(session).await?;
+            let open = open.iter().filter(|record| is_open(record));
+            let awaited: Vec<Awaited> = open
+                .map(|record| Awaited::by_id(&text(record, "id")))
+                .collect();
+            waiting::wait(session, &awaited).await?;
         }
         let mut all = records(session).await?;
         if let Some(id) = &self.id {
@@ -187,9 +222,16 @@ impl Command for ProcessStatus {
             && all
                 .iter()
                 .any(|record| text(record, "status") != "complete");
-        session
-            .out
-            .show(&Value::from(all.clone()), || overview(&all))?;
+        if self.active {
+            all.retain(is_open);
+        }
+        let documents = match session.out.is_json() || all.is_empty() {
+            true => Vec::new(),
+            false => listing::documents(&session.http()?, false).await?,
+        };
+        session.out.show(&Value::from(all.clone()), || {
+            overview(&all, &documents, layout::terminal())
+        })?;
         if failed { Err(unfinished()) } else { Ok(()) }
     }
 }
@@ -204,11 +246,7 @@ async fn records(session: &Session) -> Result<Vec<Value>> {
 
 /// The record once it has come to its end. How far it is is told on the way.
 async fn wait(session: &mut Session, id: &str) -> Result<Value> {
-    let awaited = Awaited {
-        id: id.to_owned(),
-        name: id.to_owned(),
-    };
-    let mut records = waiting::wait(session, &[awaited]).await?;
+    let mut records = waiting::wait(session, &[Awaited::by_id(id)]).await?;
     records.pop().ok_or_else(|| missing(id))
 }
 
@@ -243,31 +281,26 @@ fn finish(session: &mut Session, ended: &Value) -> Result<()> {
     }
 }
 
-fn overview(records: &[Value]) -> String {
+/// A row for each, the newest first, with the titles of the documents that are there.
+fn overview(records: &[Value], documents: &[Value], width: Option<usize>) -> String {
     if records.is_empty() {
         return "No processing objects.".to_owned();
     }
-    let rows = records.iter().map(|record| {
+    let titles: HashMap<String, String> = documents
+        .iter()
+        .map(|document| (text(document, "id"), text(document, "title")))
+        .collect();
+    let rows = records.iter().rev().map(|record| {
+        let document = text(record, "document-id");
+        let title = titles.get(&document).filter(|title| !title.is_empty());
         [
-            text(record, "id"),
-            text(record, "document-id"),
-            text(record, "collection"),
+            title.unwrap_or(&document).clone(),
             text(record, "status"),
-            counts(record),
-            list(record, "errors").len().to_string(),
+            Far::of(std::slice::from_ref(record)).text(),
+            text(record, "id"),
         ]
     });
-    table(
-        [
-            "id",
-            "document",
-            "collection",
-            "status",
-            "progress",
-            "errors",
-        ],
-        rows,
-    )
+    listing_of(["document", "status", "progress", "id"], rows, width)
 }
 
 fn shown(record_: &Value) -> String {
@@ -349,6 +382,17 @@ mod tests {
         let foreign =
             shown(&json!({"id": "p", "document-id": "d", "flow": "f", "collection": "c"}));
         assert!(!foreign.contains("status"), "{foreign}");
-        assert!(overview(&[one]).contains("chunks 3/7"));
+        let titles = [json!({"id": "d", "title": "A title"})];
+        let newer = json!({"id": "q", "document-id": "gone", "status": "complete"});
+        let shown = overview(&[one, newer], &titles, None);
+        let lines: Vec<&str> = shown.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "document  status      progress    id",
+                "gone      complete                q",
+                "A title   processing  3/7 chunks  p"
+            ]
+        );
     }
 }

@@ -2,12 +2,13 @@
 
 use clap::Args;
 use serde_json::Value;
+use tg_document::kind;
 
 use crate::args::{Common, Options};
 use crate::client::Result;
 use crate::commands::library::listing;
 use crate::fields::{text, texts};
-use crate::layout::record;
+use crate::layout::{self, listing, record};
 use crate::registry::Command;
 use crate::session::Session;
 
@@ -16,6 +17,9 @@ use crate::session::Session;
 pub struct ShowLibraryDocuments {
     #[command(flatten)]
     common: Common,
+    /// Show all that is known of each
+    #[arg(long)]
+    long: bool,
 }
 
 impl Command for ShowLibraryDocuments {
@@ -28,16 +32,36 @@ impl Command for ShowLibraryDocuments {
 
     async fn run(self, session: &mut Session) -> Result<()> {
         let documents = listing::documents(&session.http()?, false).await?;
-        session
-            .out
-            .show(&Value::from(documents.as_slice()), || render(&documents))
+        session.out.show(&Value::from(documents.as_slice()), || {
+            match (documents.is_empty(), self.long) {
+                (true, _) => "No documents.".to_owned(),
+                (false, true) => boxes(&documents),
+                (false, false) => rows(&documents, layout::terminal()),
+            }
+        })
     }
 }
 
-fn render(documents: &[Value]) -> String {
-    if documents.is_empty() {
-        return "No documents.".to_owned();
-    }
+/// A row for each, the title first.
+fn rows(documents: &[Value], width: Option<usize>) -> String {
+    let rows = documents.iter().map(|document| {
+        let title = match text(document, "title") {
+            title if title.is_empty() => text(document, "comments"),
+            title => title,
+        };
+        let day = time(document).chars().take(10).collect();
+        let kind = text(document, "kind");
+        [
+            title,
+            kind::name(&kind).to_owned(),
+            day,
+            text(document, "id"),
+        ]
+    });
+    listing(["title", "kind", "added", "id"], rows, width)
+}
+
+fn boxes(documents: &[Value]) -> String {
     let shown: Vec<String> = documents
         .iter()
         .map(|document| {
@@ -70,12 +94,22 @@ mod tests {
 
     #[test]
     fn a_document_without_time_or_title_is_shown_all_the_same() {
-        let shown = render(&[
+        let documents = [
             json!({"id": "d1", "kind": "text/plain", "metadata": [], "tags": ["a", "b"]}),
-            json!({"id": "d2", "kind": "text/plain", "time": 1_700_000_000}),
-        ]);
+            json!({"id": "d2", "kind": "application/pdf", "title": "FHS 3.0", "time": 1_700_000_000}),
+        ];
+        let shown = boxes(&documents);
         assert!(shown.contains("a, b"));
         assert!(shown.contains("2023-11-14 22:13:20"));
-        assert_eq!(render(&[]), "No documents.");
+        let shown = rows(&documents, None);
+        let lines: Vec<&str> = shown.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "title    kind  added       id",
+                "         text              d1",
+                "FHS 3.0  PDF   2023-11-14  d2"
+            ]
+        );
     }
 }

@@ -32,6 +32,16 @@ pub(super) struct Awaited {
     pub(super) name: String,
 }
 
+impl Awaited {
+    /// One of which only the id is known.
+    pub(super) fn by_id(id: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            name: id.to_owned(),
+        }
+    }
+}
+
 /// The records of processings once all have come to their end, in the order of what is awaited. A server that goes
 /// away is waited for, as long as the session waits for anything.
 pub(super) async fn wait(session: &mut Session, awaited: &[Awaited]) -> Result<Vec<Value>> {
@@ -176,6 +186,22 @@ impl Far {
                 total => share(done, total) * cut,
             },
         }
+    }
+}
+
+impl Far {
+    /// `71/363 chunks, 3 failed`; empty where nothing is known.
+    pub(super) fn text(&self) -> String {
+        let failed = match self.failed {
+            0 => String::new(),
+            failed => format!("{failed} failed"),
+        };
+        let far = match self.total {
+            0 => String::new(),
+            total => format!("{}/{total} {}", self.done, self.unit),
+        };
+        let parts = [far, failed].into_iter().filter(|part| !part.is_empty());
+        parts.collect::<Vec<_>>().join(", ")
     }
 }
 
