@@ -92,6 +92,8 @@ const LINES: &[&str] = &[
     "bootstrap-iam --code 0123",
     "dead-letters -i f -l 5",
     "dead-letters --replay 7",
+    "dead-letters --discard-all",
+    "parked -i f --discard-all",
     "parked --show 7",
     "parked -i f --replay-all",
     "invoke-agent --url http://h:1 -q why? -f f -C c -v -p react -g a b -s st --show-usage",

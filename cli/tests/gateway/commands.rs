@@ -242,3 +242,39 @@ async fn flows_are_shown_from_many_calls_on_one_socket() {
     let flows: Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(flows["default"]["description"], "Main");
 }
+
+#[tokio::test]
+async fn all_dead_letters_are_discarded_flow_by_flow() {
+    let letters = std::sync::Mutex::new(vec![("1", "f"), ("2", "g"), ("3", "f")]);
+    let fake = Fake::rest(move |_, body| {
+        let mut letters = letters.lock().expect("letters");
+        let of = |flow: &str| body.get("flow-id").is_none_or(|wanted| *wanted == flow);
+        let (found, left): (Vec<_>, Vec<_>) =
+            letters.iter().copied().partition(|(_, flow)| of(flow));
+        if body["operation"] == "discard-put-aside" {
+            *letters = left;
+        }
+        let shown: Vec<_> = found
+            .iter()
+            .map(|(id, flow)| json!({"id": id, "flow-id": flow}))
+            .collect();
+        (200, json!({"put-aside": shown}))
+    })
+    .await;
+    let line = ["dead-letters", "--discard-all"];
+    assert_eq!(
+        fake.tg(&["dead-letters", "-i", "g", "--discard-all"])
+            .await
+            .printed(),
+        "Discarded 1.\n"
+    );
+    assert_eq!(fake.tg(&line).await.printed(), "Discarded 2.\n");
+    assert_eq!(fake.tg(&line).await.printed(), "None.\n");
+    let asked = asked(&fake);
+    let discards = asked
+        .iter()
+        .filter(|body| body["operation"] == "discard-put-aside");
+    let discards: Vec<_> = discards.collect();
+    assert_eq!(discards.len(), 2);
+    assert!(discards.iter().all(|body| body["reason"] == "dead"));
+}

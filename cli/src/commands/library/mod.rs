@@ -1,6 +1,7 @@
 //! The library of documents.
 
 pub mod add;
+mod again;
 pub mod content;
 pub mod intake;
 pub mod listing;
@@ -9,5 +10,6 @@ pub mod processing;
 pub mod remove;
 pub mod samples;
 pub mod show;
+mod standing;
 mod upload;
 mod waiting;

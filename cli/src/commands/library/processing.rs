@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use crate::args::{Common, InFlow, Options};
 use crate::client::{Error, Result};
 use crate::commands::library::listing;
-use crate::commands::library::waiting::{self, Awaited, Far, is_open, missing};
+use crate::commands::library::standing::{self, is_good, is_open, retry, standing};
+use crate::commands::library::waiting::{self, Awaited, Far, missing, tried_again};
 use crate::fields::{list, text, texts};
 use crate::layout::{self, cut, listing as listing_of, record};
 use crate::registry::Command;
@@ -218,10 +219,7 @@ impl Command for ProcessStatus {
                 return Err(missing(id));
             }
         }
-        let failed = self.wait
-            && all
-                .iter()
-                .any(|record| text(record, "status") != "complete");
+        let failed = self.wait && !all.iter().all(is_good);
         if self.active {
             all.retain(is_open);
         }
@@ -232,6 +230,12 @@ impl Command for ProcessStatus {
         session.out.show(&Value::from(all.clone()), || {
             overview(&all, &documents, layout::terminal())
         })?;
+        if !session.out.is_json()
+            && let Some(again) = tried_again(&session.http()?, &all).await
+        {
+            let now = chrono::Utc::now().timestamp_millis();
+            session.out.line(again.text(now))?;
+        }
         if failed { Err(unfinished()) } else { Ok(()) }
     }
 }
@@ -259,25 +263,14 @@ pub(super) async fn troubles(session: &Session, record: &Value) -> String {
         Err(_) => None,
     };
     let whole = whole.and_then(|reply| list(&reply, "processing-metadatas").first().cloned());
-    let record = whole.as_ref().unwrap_or(record);
-    let faults = list(record, "errors").iter();
-    let mut told: Vec<String> = faults.map(|one| text(one, "message")).collect();
-    told.dedup();
-    match told.as_slice() {
-        [] => match text(record, "error") {
-            error if error.is_empty() => text(record, "status"),
-            error => error,
-        },
-        [one] => one.clone(),
-        [first, more @ ..] => format!("{first} (and {} more)", more.len()),
-    }
+    standing::troubles(whole.as_ref().unwrap_or(record))
 }
 
 fn finish(session: &mut Session, ended: &Value) -> Result<()> {
     session.out.show(ended, || shown(ended))?;
-    match text(ended, "status").as_str() {
-        "complete" | "submitted" => Ok(()),
-        _ => Err(unfinished()),
+    match is_good(ended) {
+        true => Ok(()),
+        false => Err(unfinished()),
     }
 }
 
@@ -295,7 +288,7 @@ fn overview(records: &[Value], documents: &[Value], width: Option<usize>) -> Str
         let title = titles.get(&document).filter(|title| !title.is_empty());
         [
             title.unwrap_or(&document).clone(),
-            text(record, "status"),
+            standing(record),
             Far::of(std::slice::from_ref(record)).text(),
             text(record, "id"),
         ]
@@ -322,10 +315,11 @@ fn shown(record_: &Value) -> String {
             rows.push((name, value));
         }
     };
-    add("status", text(record_, "status"));
+    add("status", standing(record_));
     add("progress", counts(record_));
     add("error", text(record_, "error"));
     add("errors", faults.join("\n"));
+    add("try", retry(record_).unwrap_or_default());
     record(&rows)
 }
 

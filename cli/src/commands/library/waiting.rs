@@ -1,21 +1,26 @@
 //! Waiting for documents on their way: one line that says how far they are, and goes on when the server comes back.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use serde_json::Value;
 use tg_schemas::ErrorCode;
 use tokio::time::Instant;
 
+use super::again::Again;
 use super::listing;
-use crate::client::{Error, Result};
+use super::standing::is_open;
+use crate::client::{Error, Http, Result};
 use crate::fields::text;
 use crate::layout::cut;
 use crate::session::Session;
 
-/// Pauses between two looks: they grow.
-const PAUSE: Duration = Duration::from_millis(200);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// Pause between two looks.
+const PAUSE: Duration = Duration::from_millis(300);
+/// Between two looks at what is tried again.
+const AGAIN: Duration = Duration::from_secs(2);
+/// Flows of which that is looked at.
+const FLOWS: usize = 4;
 /// Characters of the line: with the sign of life before it, it fits a terminal of 80.
 const WIDTH: usize = 77;
 /// The name of a document takes at most so many of them.
@@ -47,8 +52,9 @@ impl Awaited {
 pub(super) async fn wait(session: &mut Session, awaited: &[Awaited]) -> Result<Vec<Value>> {
     let http = session.http()?;
     let mut line = session.out.living();
-    let (mut pace, mut pause) = (Pace::default(), PAUSE);
+    let mut pace = Pace::default();
     let (mut away, mut shown) = (None, String::new());
+    let (mut again, mut looked) = (None, Instant::now());
     let outcome = loop {
         match listing::processings(&http).await {
             Ok(all) => {
@@ -57,12 +63,12 @@ pub(super) async fn wait(session: &mut Session, awaited: &[Awaited]) -> Result<V
                     Ok(records) => records,
                     Err(error) => break Err(error),
                 };
+                if looked.elapsed() >= AGAIN {
+                    (again, looked) = (tried_again(&http, &records).await, Instant::now());
+                }
                 let far = Far::of(&records);
-                shown = told(
-                    &name(awaited, &records),
-                    &far,
-                    pace.left(&far, Instant::now()),
-                );
+                let left = pace.left(&far, Instant::now());
+                shown = told(&name(awaited, &records), &far, left, again.as_ref());
                 line.tell(&mut session.out, &shown);
                 if records.iter().all(|record| !is_open(record)) {
                     break Ok(records);
@@ -78,18 +84,12 @@ pub(super) async fn wait(session: &mut Session, awaited: &[Awaited]) -> Result<V
             }
             Err(error) => break Err(error),
         }
-        if let Err(interrupted) = session.pause(pause).await {
+        if let Err(interrupted) = session.pause(PAUSE).await {
             break Err(interrupted);
         }
-        pause = (pause * 5 / 4).min(LONGEST_PAUSE);
     };
     line.end();
     outcome
-}
-
-/// Whether something still happens to it.
-pub(super) fn is_open(record: &Value) -> bool {
-    text(record, "status") == "processing"
 }
 
 /// Whether the same question will be answered later.
@@ -108,6 +108,19 @@ pub(super) fn passes(error: &Error) -> bool {
         ),
         _ => false,
     }
+}
+
+/// What the flows of open records try again: the first that does.
+pub(super) async fn tried_again(http: &Http, records: &[Value]) -> Option<Again> {
+    let open = records.iter().filter(|record| is_open(record));
+    let flows: BTreeSet<String> = open.map(|record| text(record, "flow")).collect();
+    for flow in flows.into_iter().take(FLOWS) {
+        // Of a gateway that does not tell nothing is said.
+        if let Ok(Some(again)) = Again::of(http, &flow).await {
+            return Some(again);
+        }
+    }
+    None
 }
 
 /// The error of a processing that is not there.
@@ -222,7 +235,7 @@ impl Pace {
 }
 
 /// `Policy 71/363 chunks, 20 %, 3 failed, 142 model calls, ~25 s`.
-fn told(name: &str, far: &Far, left: Option<Duration>) -> String {
+fn told(name: &str, far: &Far, left: Option<Duration>, again: Option<&Again>) -> String {
     let mut parts = Vec::new();
     if far.total > 0 {
         parts.push(format!("{}/{} {}", far.done, far.total, far.unit));
@@ -232,6 +245,11 @@ fn told(name: &str, far: &Far, left: Option<Duration>) -> String {
     }
     if far.failed > 0 {
         parts.push(format!("{} failed", far.failed));
+    }
+    if let Some(again) = again {
+        // The reason is worth more than what stands still.
+        let again = again.short(chrono::Utc::now().timestamp_millis());
+        return cut(&format!("{name} {}; {again}", parts.join(", ")), WIDTH);
     }
     match far.calls {
         0 => {}
@@ -268,17 +286,17 @@ mod tests {
             json!({"chunks": 71, "chunks-total": 363, "records-failed": 3, "records": 9,
             "records-total": 10, "model-calls": 142, "pages": 5, "pages-total": 5}),
         );
-        let line = told("Policy", &policy, Some(Duration::from_secs(25)));
+        let line = told("Policy", &policy, Some(Duration::from_secs(25)), None);
         assert_eq!(
             line,
             "Policy 71/363 chunks, 19 %, 3 failed, 142 model calls, ~25 s"
         );
-        assert_eq!(told("p", &far(json!({})), None), "p begins");
+        assert_eq!(told("p", &far(json!({})), None, None), "p begins");
         let pages = far(json!({"pages": 1, "pages-total": 4}));
-        assert_eq!(told("p", &pages, None), "p 1/4 pages, 25 %");
+        assert_eq!(told("p", &pages, None, None), "p 1/4 pages, 25 %");
         // Half of the pages are cut, and all of their chunks are done.
         let half = far(json!({"pages": 2, "pages-total": 4, "chunks": 9, "chunks-total": 9}));
-        assert_eq!(told("p", &half, None), "p 9/9 chunks, 50 %");
+        assert_eq!(told("p", &half, None, None), "p 9/9 chunks, 50 %");
         let name = name(
             &[awaited("p", &"long ".repeat(30))],
             &[json!({"status": "processing"})],
@@ -287,7 +305,7 @@ mod tests {
             json!({"chunks": 1_000_000, "chunks-total": 9_999_999, "records-failed": 100_000,
             "model-calls": 9_999_999}),
         );
-        let line = told(&name, &huge, Some(Duration::from_secs(86_400)));
+        let line = told(&name, &huge, Some(Duration::from_secs(86_400)), None);
         assert!(line.chars().count() <= WIDTH, "{line}");
     }
 

@@ -1,6 +1,8 @@
 //! `tg dead-letters` and `tg parked`: records that could not be handled, or were left by a stop.
 //! Both list, show and replay; they differ in the reason they look for.
 
+use std::collections::BTreeSet;
+
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -10,6 +12,9 @@ use crate::fields::{list, text};
 use crate::layout::{cut, table};
 use crate::registry::Command;
 use crate::session::Session;
+
+/// Records listed at once.
+const MOST: u32 = 1000;
 
 /// What both commands take.
 #[derive(Debug, Args)]
@@ -34,6 +39,9 @@ struct Selection {
     /// Throw one record away
     #[arg(long, value_name = "RECORD", conflicts_with_all = ["show", "replay", "replay_all"])]
     discard: Option<String>,
+    /// Throw all of them away; with --flow-id those of one flow
+    #[arg(long, conflicts_with_all = ["show", "replay", "replay_all", "discard"])]
+    discard_all: bool,
 }
 
 impl Selection {
@@ -45,6 +53,9 @@ impl Selection {
             let request = json!({"operation": "discard-put-aside", "put-aside-id": id});
             let reply = session.http()?.service("flow", request).await?;
             return session.out.show(&reply, || format!("Discarded {id}."));
+        }
+        if self.discard_all {
+            return self.discard_all(session, reason).await;
         }
         if self.replay.is_some() || self.replay_all {
             return self.replay_some(session, reason).await;
@@ -68,6 +79,37 @@ impl Selection {
             session.out.talk("There are more.");
         }
         Ok(())
+    }
+
+    /// Flow by flow, as the flow service takes it, until there are none.
+    async fn discard_all(&self, session: &mut Session, reason: &str) -> Result<()> {
+        let http = session.http()?;
+        let mut discarded = 0;
+        loop {
+            let mut request =
+                json!({"operation": "list-put-aside", "reason": reason, "limit": MOST});
+            if let Some(flow) = &self.flow_id {
+                request["flow-id"] = json!(flow);
+            }
+            let reply = http.service("flow", request).await?;
+            let records = list(&reply, "put-aside").iter();
+            let flows: BTreeSet<String> = records.map(|record| text(record, "flow-id")).collect();
+            let before = discarded;
+            for flow in flows {
+                let request =
+                    json!({"operation": "discard-put-aside", "flow-id": flow, "reason": reason});
+                let reply = http.service("flow", request).await?;
+                discarded += list(&reply, "put-aside").len();
+            }
+            if discarded == before {
+                break;
+            }
+        }
+        let done = json!({"discarded": discarded});
+        session.out.show(&done, || match discarded {
+            0 => "None.".to_owned(),
+            count => format!("Discarded {count}."),
+        })
     }
 
     async fn show_one(&self, session: &mut Session, id: &str) -> Result<()> {

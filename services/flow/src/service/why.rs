@@ -2,20 +2,22 @@
 
 use serde_json::{Value, json};
 use tg_clients::neighbours::Neighbours;
-use tg_mesh::Mesh;
+use tg_mesh::{Mesh, clock};
 use tg_schemas::msg::{FlowRequest, FlowResponse};
-use tg_schemas::{Error, WorkspaceId, processors};
+use tg_schemas::{Error, FlowId, WorkspaceId, WorkspaceKey, processors};
 
 use super::Service;
 use super::generation::present;
 use super::start::flow_id;
 use crate::error::known;
 use crate::handlers::reply;
-use crate::store::Tally;
+use crate::store::{Reason, Select, Tally};
 use tg_schemas::flow_record::{FlowRecord, Status};
 
 /// Reasons told of at most.
 const REASONS: u32 = 16;
+/// Records among which the next one that is tried again is looked for.
+const RETRIED: u32 = 1000;
 
 impl Service {
     pub(crate) async fn why(
@@ -68,8 +70,17 @@ impl Service {
             reason, records, ..
         } in tally
         {
-            let detail =
-                format!("{records} records; list them with `tg dead-letters` or `tg parked`");
+            let detail = match reason.as_str() {
+                "retry" => match self.next_try(&kept_under, &key.1).await? {
+                    Some(next) if records == 1 => format!("1 record is tried again, {next}"),
+                    Some(next) => format!("{records} records are tried again, {next}"),
+                    // They were, meanwhile.
+                    None => continue,
+                },
+                "dead" => format!("{records} records; `tg dead-letters` lists them"),
+                "parked" => format!("{records} records; `tg parked` lists them"),
+                _ => format!("{records} records; replay or discard them"),
+            };
             said.push(json!({ "subject": "put-aside", "state": reason, "detail": detail }));
         }
         if self.waits_for_room(mesh, workspace, key.1.as_str()).await {
@@ -78,6 +89,29 @@ impl Service {
             said.push(json!({ "subject": "put-aside", "state": "full", "detail": detail }));
         }
         Ok(reply::with("why", &said))
+    }
+
+    /// When the next record of a flow is tried again, and why it was not handled.
+    async fn next_try(
+        &self,
+        workspace: &WorkspaceKey,
+        flow: &FlowId,
+    ) -> Result<Option<String>, Error> {
+        let select = Select {
+            workspace: workspace.to_string(),
+            id: None,
+            flow: Some(flow.to_string()),
+            reason: Some(Reason::Retry),
+            after: 0,
+            limit: RETRIED,
+        };
+        let records = self.store().await?.list(select).await?;
+        let next = records.iter().min_by_key(|kept| kept.record.due);
+        Ok(next.map(|kept| {
+            let left = kept.record.due.saturating_sub(clock::millis()).max(0);
+            let seconds = (left + 999) / 1000;
+            format!("the next in {seconds} s: {}", kept.record.detail)
+        }))
     }
 }
 

@@ -16,6 +16,7 @@ mod a_graph_over_quota_is_refused;
 mod a_killed_process_is_survived;
 mod a_late_retraction_changes_nothing;
 mod a_lost_config_purges_nothing;
+mod a_model_away_is_told;
 mod a_new_workspace_of_an_old_name_is_empty;
 mod a_restore_never_empties;
 mod a_torn_blob_is_mended;

@@ -20,6 +20,7 @@ use self::outcome::{Outcome, Summary};
 use self::take::Taker;
 use self::watch::Seen;
 use super::processing::troubles;
+use super::standing::{is_good, retry, standing};
 use super::waiting::{Awaited, passes, wait};
 use crate::args::{InCollection, Options};
 use crate::client::{Error, Result};
@@ -190,9 +191,16 @@ impl Round<'_> {
                 told["status"] = record["status"].clone();
                 told["progress"] = record["progress"].clone();
             }
-            if !matches!(text(record, "status").as_str(), "complete" | "submitted") {
-                self.summary
-                    .fail(&one.name, &troubles(session, record).await);
+            let how = standing(record);
+            if !is_good(record) {
+                let mut why = troubles(session, record).await;
+                if let Some(command) = retry(record) {
+                    why.push_str(&format!("; `{command}` tries again what failed"));
+                }
+                self.summary.fail(&one.name, &why);
+            } else if how != text(record, "status") {
+                let why = troubles(session, record).await;
+                self.summary.warn(&one.name, &format!("{how}: {why}"));
             }
         }
         Ok(())

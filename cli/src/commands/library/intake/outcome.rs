@@ -106,6 +106,8 @@ pub(super) struct Summary {
     /// Names, and what is wrong: they are not there, or not processed.
     failed: Vec<(String, String)>,
     more_failed: usize,
+    /// Names, and what is to be said of them: they are processed all the same.
+    warned: Vec<(String, String)>,
 }
 
 impl Summary {
@@ -131,6 +133,13 @@ impl Summary {
         }
     }
 
+    /// Something is to be said of one that is well on the whole. Beyond a bound nobody reads it.
+    pub(super) fn warn(&mut self, name: &str, what: &str) {
+        if self.warned.len() < NAMED {
+            self.warned.push((name.to_owned(), what.to_owned()));
+        }
+    }
+
     /// How many failed.
     pub(super) fn failures(&self) -> usize {
         self.failed.len() + self.more_failed
@@ -152,8 +161,12 @@ impl Summary {
             return "There is nothing to add.".to_owned();
         }
         let mut text = counts.join(", ");
-        text.push(if self.failed.is_empty() { '.' } else { ':' });
-        for (name, why) in &self.failed {
+        let named = self.failed.iter().chain(&self.warned);
+        text.push(match named.clone().next() {
+            None => '.',
+            Some(_) => ':',
+        });
+        for (name, why) in named {
             text.push_str(&format!("\n  {name}: {why}"));
         }
         if self.more_failed > 0 {
@@ -169,6 +182,7 @@ impl Summary {
             "changed": self.changed,
             "unchanged": self.unchanged,
             "failed": self.failures(),
+            "warnings": self.warned.len(),
         })
     }
 }
@@ -223,6 +237,11 @@ mod tests {
             summary.text(),
             "1 added, 1 unchanged, 2 failed:\n  x: is empty\n  a.md: 2 records failed"
         );
+        let mut warned = Summary::default();
+        warned.count(&outcome(Became::Added, ""));
+        warned.warn("a.md", "complete with 1 warning: no");
+        let wanted = "1 added:\n  a.md: complete with 1 warning: no";
+        assert_eq!((warned.text().as_str(), warned.failures()), (wanted, 0));
         for _ in 0..NAMED {
             summary.fail("y", "z");
         }
