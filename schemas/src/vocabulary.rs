@@ -270,8 +270,16 @@ namespace! {
         EDGE = "edge";
         /// How well the chosen fits.
         SCORE = "score";
-        /// Link from an answer to a selection that it cites.
+        /// Link from an answer, or from a citation, to a selection that it cites.
         CITES = "cites";
+        /// Class: a number in an answer, with what it names.
+        CITATION_CLASS = "Citation";
+        /// Link from an answer to one of its citations.
+        CITATION = "citation";
+        /// Number by which an answer cites, from 1.
+        CITATION_NUMBER = "citationNumber";
+        /// Literal `true` of an answer that says that there is none.
+        REFUSED = "refused";
         /// Version of the prompt behind an extraction.
         PROMPT_VERSION = "promptVersion";
     }

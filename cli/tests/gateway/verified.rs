@@ -201,7 +201,7 @@ async fn an_agents_answer_is_followed_through_the_answer_of_its_tool() {
     for part in [
         "✓ step -> step before: urn:trustgraph:question:7 -> urn:trustgraph:agent:7/i1",
         "✓ answer -> its text: urn:trustgraph:agent:7/final -> urn:said",
-        "✓ number -> citation: [1] -> urn:trustgraph:prov:synthesis:7",
+        "✓ number -> citation: [1] -> urn:trustgraph:prov:edge:7:0",
         "✓ chunk -> what it is part of: urn:chunk -> urn:page",
         "✓ document -> graph",
     ] {

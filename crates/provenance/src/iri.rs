@@ -37,6 +37,11 @@ impl Session {
         format!("{}/final", self.0)
     }
 
+    /// One of the answer's citations, by its number.
+    pub fn citation(&self, number: usize) -> String {
+        format!("{}/citation/{number}", self.0)
+    }
+
     /// Id of the stored answer.
     pub fn answer_document(&self) -> String {
         format!("{}/answer", self.0)

@@ -29,6 +29,7 @@
 //! ```
 
 mod build;
+mod citation;
 mod iri;
 mod labels;
 mod react;
@@ -37,6 +38,7 @@ mod source;
 mod stable;
 
 pub use build::Event;
+pub use citation::Numbered;
 pub use iri::Session;
 pub use labels::vocabulary_labels;
 pub use react::{

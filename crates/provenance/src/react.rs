@@ -5,6 +5,7 @@
 
 pub use crate::build::Usage;
 use crate::build::{Description, Event};
+use crate::citation::{Numbered, with_citations};
 use crate::iri::Session;
 use tg_schemas::vocabulary::{prov, rdfs, tg};
 
@@ -94,6 +95,10 @@ pub struct Conclusion<'a> {
     pub thought_of: Option<u32>,
     /// What went wrong.
     pub error: Option<&'a str>,
+    /// What the answer cites, the first by number 1.
+    pub cites: &'a [Numbered],
+    /// The answer is that there is none.
+    pub refused: bool,
 }
 
 /// A run begins.
@@ -174,14 +179,14 @@ pub fn conclusion(session: &Session, facts: &Conclusion<'_>) -> Event {
             (answered && facts.stored).then_some(document.as_str()),
         )
         .text(tg::TERMINATION_REASON, facts.reason.as_str());
-    about = about.used(&facts.usage);
     if let Some(step) = facts.thought_of {
         about = about.link(tg::THOUGHT, &session.thought(step));
     }
     if let Some(error) = facts.error {
         about = about.text(rdfs::COMMENT, error);
     }
-    about.done()
+    let name = |number| session.citation(number);
+    with_citations(about, name, facts.cites, facts.refused, &facts.usage)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 use tg_schemas::{Term, Triple};
 
 use crate::build::{Description, Event};
+use crate::citation::{Numbered, with_citations};
 use crate::react::{SessionFacts, Usage};
 use crate::stable::{Kind, stable_id};
 use tg_schemas::vocabulary::{prov, tg};
@@ -85,6 +86,11 @@ impl Retrieval {
         format!("urn:trustgraph:prov:{what}:{}:{index}", self.id)
     }
 
+    /// One of the answer's citations, by its number.
+    pub fn citation(&self, number: usize) -> String {
+        format!("urn:trustgraph:prov:citation:{}:{number}", self.id)
+    }
+
     /// Id of the stored answer.
     pub fn answer_document(&self) -> String {
         match self.from {
@@ -126,8 +132,10 @@ pub struct Synthesis<'a> {
     pub focused: bool,
     /// Whether the answer is stored.
     pub stored: bool,
-    /// Numbers of the selections that the answer cites, from 0.
-    pub cites: &'a [usize],
+    /// What the answer cites, the first by number 1.
+    pub cites: &'a [Numbered],
+    /// The answer is that there is none.
+    pub refused: bool,
     /// What writing the answer took.
     pub usage: Usage<'a>,
 }
@@ -240,10 +248,8 @@ pub fn synthesised(names: &Retrieval, facts: &Synthesis<'_>) -> Event {
         about = about.derived_from(&names.exploration());
     }
     about = about.link_if(tg::DOCUMENT, facts.stored.then_some(document.as_str()));
-    for index in facts.cites {
-        about = about.link(tg::CITES, &names.selection(*index));
-    }
-    about.used(&facts.usage).done()
+    let name = |number| names.citation(number);
+    with_citations(about, name, facts.cites, facts.refused, &facts.usage)
 }
 
 fn with(about: Description, selections: Vec<Triple>) -> Event {

@@ -42,7 +42,7 @@ messages! {
     Presence HostedProcessor HostedFlow AgentRun AgentRunStep RunWritten RunTallyEntry RunTally LibraryText
     LibraryTexts Retract CollectionDrop CollectionDropped ProcessingError NeighbourhoodRequest LabelledTerm
     Neighbour NeighbourhoodResponse SourcesRequest TracedSource SourceDocument SourcesResponse
-    ImageToTextRequest ImageToTextResponse TraversalStep GraphRagQuery Source GraphRagResponse DocumentRagQuery
+    ImageToTextRequest ImageToTextResponse TraversalStep GraphRagQuery Source Citation GraphRagResponse DocumentRagQuery
     DocumentRagResponse EntityEmbeddings GraphEmbeddings ChunkEmbeddings DocumentEmbeddings RowIndexEmbedding
     RowEmbeddings EmbeddingsRequest EmbeddingsResponse GraphEmbeddingsRequest EntityMatch
     GraphEmbeddingsResponse DocumentEmbeddingsRequest ChunkMatch DocumentEmbeddingsResponse KeywordIndexRequest

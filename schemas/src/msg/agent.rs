@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::lenient::{nullable, string_map};
 use super::message;
+use super::rag::Citation;
 use crate::error::Error;
 use crate::rdf::Triple;
 
@@ -183,6 +184,15 @@ pub struct AgentResponse {
     pub out_token: Option<i64>,
     /// The model that answered; `None` where it did not say.
     pub model: Option<String>,
+    #[serde(deserialize_with = "nullable")]
+    /// What the numbers in the answer name, in the last part. Ours, as all that follows.
+    pub citations: Vec<Citation>,
+    #[serde(deserialize_with = "nullable")]
+    /// Whether the answer is that there is none, in the last part.
+    pub refused: bool,
+    #[serde(deserialize_with = "nullable")]
+    /// IRI that names the run's trace, in the last part.
+    pub trace: String,
 }
 
 message!(AgentResponse);

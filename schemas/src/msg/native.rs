@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::lenient::nullable;
 use super::message;
+use super::rag::Citation;
 use crate::Headers;
 use crate::codec::{self, CodecError, ContentType};
 
@@ -256,6 +257,9 @@ pub struct AgentRun {
     /// How many questions deep the question was that began it.
     #[serde(deserialize_with = "nullable")]
     pub depth: i64,
+    /// What the numbers in observations name so far.
+    #[serde(deserialize_with = "nullable")]
+    pub citations: Vec<Citation>,
 }
 
 impl Default for AgentRun {
@@ -277,6 +281,7 @@ impl Default for AgentRun {
             out_token: 0,
             model: String::default(),
             depth: 0,
+            citations: Vec::new(),
         }
     }
 }

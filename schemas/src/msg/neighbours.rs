@@ -133,6 +133,9 @@ pub struct TracedSource {
     /// Documents, as places in the list of documents.
     #[serde(deserialize_with = "nullable")]
     pub documents: Vec<i64>,
+    /// Number of the page nearest above, from 1; 0: none.
+    #[serde(deserialize_with = "nullable")]
+    pub page: i64,
 }
 
 message!(TracedSource);

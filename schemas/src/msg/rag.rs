@@ -96,6 +96,35 @@ pub struct Source {
 
 message!(Source);
 
+/// A number in an answer, with what it names. Ours.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct Citation {
+    #[serde(deserialize_with = "nullable")]
+    /// The number, as it stands in brackets: from 1 in the order of first use.
+    pub n: i64,
+    #[serde(deserialize_with = "nullable")]
+    /// IRI of the document; empty where nothing says where it comes from.
+    pub document: String,
+    #[serde(deserialize_with = "nullable")]
+    /// The document's title, else its IRI.
+    pub title: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Number of the page, from 1; 0: the document has none.
+    pub page: i64,
+    #[serde(deserialize_with = "nullable")]
+    /// IRI of the chunk; empty where nothing says where it comes from.
+    pub chunk: String,
+    #[serde(deserialize_with = "nullable")]
+    /// The passage's words that say it, or the fact.
+    pub text: String,
+    #[serde(deserialize_with = "nullable")]
+    /// IRI of the selection in the trace; empty where nothing was selected.
+    pub cites: String,
+}
+
+message!(Citation);
+
 /// One part of an answer from the graph.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
@@ -132,6 +161,15 @@ pub struct GraphRagResponse {
     pub sources: Vec<Source>,
     /// Model whose vectors were searched; nothing if none were. Ours.
     pub embeddings_model: Option<String>,
+    #[serde(deserialize_with = "nullable")]
+    /// What the numbers in the answer name, in the last part. Ours, as all that follows.
+    pub citations: Vec<Citation>,
+    #[serde(deserialize_with = "nullable")]
+    /// Whether the answer is that there is none, in the last part.
+    pub refused: bool,
+    #[serde(deserialize_with = "nullable")]
+    /// IRI that names the answer's trace, in the last part.
+    pub trace: String,
 }
 
 message!(GraphRagResponse);
@@ -212,6 +250,15 @@ pub struct DocumentRagResponse {
     pub sources: Vec<Source>,
     /// Model whose vectors were searched; nothing if none were. Ours.
     pub embeddings_model: Option<String>,
+    #[serde(deserialize_with = "nullable")]
+    /// What the numbers in the answer name, in the last part. Ours, as all that follows.
+    pub citations: Vec<Citation>,
+    #[serde(deserialize_with = "nullable")]
+    /// Whether the answer is that there is none, in the last part.
+    pub refused: bool,
+    #[serde(deserialize_with = "nullable")]
+    /// IRI that names the answer's trace, in the last part.
+    pub trace: String,
 }
 
 message!(DocumentRagResponse);

@@ -124,9 +124,12 @@ impl Call {
     /// Whether the caller wants one reply: because of the endpoint, or as it asks a flow for neither pieces nor
     /// explanations. Official clients that do not stream take the first frame for the answer.
     fn is_whole(&self) -> bool {
-        let asked = |key: &str| self.body.get(key) == Some(&Value::Bool(true));
         let of_flow = matches!(self.target, Target::Kind { .. });
-        self.whole || (of_flow && !asked("streaming") && !asked("explainable"))
+        self.whole || (of_flow && !self.asks("streaming") && !self.asks("explainable"))
+    }
+
+    fn asks(&self, key: &str) -> bool {
+        self.body.get(key) == Some(&Value::Bool(true))
     }
 }
 
@@ -170,6 +173,7 @@ impl App {
                 Target::Service { .. } => String::new(),
             },
             whole: call.is_whole(),
+            explained: call.asks("streaming") || call.asks("explainable"),
         };
         let ask = self.ask_options(identity, &call, &way, cancel.clone());
         let detached = match ask.detach {

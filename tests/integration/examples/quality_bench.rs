@@ -337,7 +337,7 @@ struct Found {
     retrieved: HashSet<String>,
     /// The answer, where one was asked for.
     answer: Option<String>,
-    /// Chunks that the trace says are cited.
+    /// Chunks that the answer's numbers name, the first by 1.
     cited: Vec<String>,
 }
 
@@ -399,7 +399,8 @@ fn traced(reply: &Value) -> Result<Found> {
     // A selection is named by its number; the exploration links to chunks themselves.
     let mut selections: Vec<(usize, &str, &str)> = Vec::new();
     for (s, _, o) in of("document") {
-        if let Some(number) = s.rsplit(':').next().and_then(|end| end.parse().ok()) {
+        let number = s.rsplit(':').next().and_then(|end| end.parse().ok());
+        if let Some(number) = number.filter(|_| s.contains(":prov:chunk:")) {
             selections.push((number, s, o));
         }
     }
@@ -410,14 +411,9 @@ fn traced(reply: &Value) -> Result<Found> {
         .filter(|(_, _, o)| !names.contains(o))
         .map(|(_, _, o)| (*o).to_owned())
         .collect();
-    let chunk_of = |selection: &str| {
-        let found = selections.iter().find(|known| known.1 == selection);
-        found.map_or(selection.to_owned(), |known| known.2.to_owned())
-    };
-    let cited = of("cites")
-        .into_iter()
-        .map(|(_, _, o)| chunk_of(o))
-        .collect();
+    let cited = reply["citations"].as_array().into_iter().flatten();
+    let chunk = |citation: &Value| citation["chunk"].as_str().unwrap_or_default().to_owned();
+    let cited = cited.map(chunk).collect();
     Ok(Found {
         chosen: selections
             .iter()
@@ -484,7 +480,7 @@ impl Figures {
         for (sentence, numbers) in cited_sentences(answer) {
             let known: Vec<&String> = numbers
                 .iter()
-                .filter_map(|number| found.chosen.get(number.wrapping_sub(1)))
+                .filter_map(|number| found.cited.get(number.wrapping_sub(1)))
                 .collect();
             self.foreign += numbers.len() - known.len();
             self.sentences += 1;

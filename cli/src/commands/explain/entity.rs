@@ -36,6 +36,8 @@ pub(crate) enum Kind {
     EdgeSelection,
     /// One selected chunk.
     ChunkSelection,
+    /// A number in an answer, with what it names.
+    Citation,
     /// What a tool gave.
     Observation,
     /// The result of a planned step.
@@ -63,6 +65,7 @@ const KINDS: &[(&str, Kind)] = &[
     ("Focus", Kind::Focus),
     ("EdgeSelection", Kind::EdgeSelection),
     ("ChunkSelection", Kind::ChunkSelection),
+    ("Citation", Kind::Citation),
     ("Observation", Kind::Observation),
     ("StepResult", Kind::StepResult),
     ("Finding", Kind::Finding),

@@ -99,6 +99,7 @@ pub(super) async fn trace(
                 Kind::Focus => {
                     [entity.texts("selectedEdge"), entity.texts("selectedChunk")].concat()
                 }
+                Kind::Synthesis | Kind::Conclusion => entity.texts("citation"),
                 _ => Vec::new(),
             };
             let new = below.iter().chain(&linked);

@@ -162,36 +162,80 @@ pub(super) fn followed(trace: &Trace, all: bool) -> Vec<&Entity> {
         .collect()
 }
 
-/// The answers that cite something.
-pub(super) fn citing(trace: &Trace) -> Vec<&Entity> {
-    let mut answers = answers(trace);
-    answers.retain(|answer| !answer.objects("cites").is_empty());
-    answers
+/// The answer that a trace leads to: of the run, or of the question itself.
+pub(super) fn last_answer(trace: &Trace) -> Option<&Entity> {
+    let steps = trace.steps();
+    let of = |kind| {
+        steps
+            .iter()
+            .rev()
+            .find(|step| step.entity.kind == kind && step.depth == 0)
+    };
+    let found = of(Kind::Conclusion).or_else(|| of(Kind::Synthesis));
+    found.map(|step| step.entity)
 }
 
-/// Whether an answer cites something by this number.
-pub(super) fn cites(answer: &Entity, number: usize) -> bool {
-    let cited = answer.texts("cites");
-    cited.iter().any(|iri| number_of(iri) == Some(number))
-}
-
-/// Numbers in brackets in an answer's text.
-pub(super) fn numbers(text: &str) -> BTreeSet<usize> {
-    let mut found = BTreeSet::new();
-    for part in text.split('[').skip(1) {
-        let Some((inside, _)) = part.split_once(']') else {
-            continue;
-        };
-        let numbers: Option<Vec<usize>> = inside
-            .split([',', ';'])
-            .map(|number| number.trim().parse().ok())
-            .collect();
-        found.extend(numbers.unwrap_or_default());
+/// What an answer's number names in the trace: its selection, or the chunk where nothing was selected.
+pub(super) fn named_by(trace: &Trace, answer: &Entity, number: usize) -> Option<String> {
+    let citations = answer.texts("citation");
+    let is_it = |entity: &&Entity| {
+        entity
+            .text("citationNumber")
+            .and_then(|text| text.parse().ok())
+            == Some(number)
+    };
+    let known = citations.iter().filter_map(|iri| trace.entity(iri));
+    if let Some(citation) = known.into_iter().find(is_it) {
+        return citation.text("cites").or_else(|| citation.text("document"));
     }
-    found
+    if !citations.is_empty() {
+        return None;
+    }
+    // In traces of earlier releases the number is the place of the selection, and an agent's answer repeats the
+    // numbers of the answers that its tools gave.
+    let answers = match answer.kind {
+        Kind::Synthesis => vec![answer],
+        _ => answers(trace),
+    };
+    let cited = answers.iter().flat_map(|answer| answer.texts("cites"));
+    cited.into_iter().find(|iri| number_of(iri) == Some(number))
 }
 
-/// The number that an answer cites a selection by: selections are counted from 0, citations from 1.
+/// The chunk that a number names, if the trace says it.
+pub(super) fn chunk_of(trace: &Trace, answer: &Entity, number: usize) -> Option<String> {
+    let citations = answer.texts("citation");
+    let known = citations.iter().filter_map(|iri| trace.entity(iri));
+    let mut of_number = known.filter(|entity| {
+        entity
+            .text("citationNumber")
+            .and_then(|text| text.parse().ok())
+            == Some(number)
+    });
+    of_number
+        .next()
+        .and_then(|citation| citation.text("document"))
+}
+
+/// Chunks that are cited without having been selected.
+pub(super) fn chunks_alone(trace: &Trace) -> Vec<String> {
+    let alone =
+        |entity: &&Entity| entity.kind == Kind::Citation && entity.objects("cites").is_empty();
+    let alone = trace.entities().filter(alone);
+    alone.filter_map(|entity| entity.text("document")).collect()
+}
+
+/// The numbers by which an answer cites.
+pub(super) fn cited_numbers(answer: &Entity) -> BTreeSet<usize> {
+    let citations = answer.texts("citation");
+    if citations.is_empty() {
+        let cited = answer.texts("cites");
+        return cited.iter().filter_map(|iri| number_of(iri)).collect();
+    }
+    let tail = |iri: &String| iri.rsplit(['/', ':']).next()?.parse().ok();
+    citations.iter().filter_map(tail).collect()
+}
+
+/// The number by which an answer of an earlier release cites a selection: selections are counted from 0, citations from 1.
 pub(super) fn number_of(selection: &str) -> Option<usize> {
     let index: usize = selection.rsplit(':').next()?.parse().ok()?;
     index.checked_add(1)
@@ -203,8 +247,6 @@ mod tests {
 
     #[test]
     fn numbers_of_citations_are_found() {
-        let text = "One [1]. Two [2, 3] and [x] or [4;5] but not 6 [";
-        assert_eq!(numbers(text), BTreeSet::from([1, 2, 3, 4, 5]));
         assert_eq!(number_of("urn:trustgraph:prov:edge:abc:0"), Some(1));
         assert_eq!(number_of("urn:x"), None);
     }

@@ -6,6 +6,7 @@ pub(crate) mod fetch;
 mod links;
 pub mod list;
 mod render;
+mod sentences;
 pub mod show;
 mod trace;
 pub mod verify;

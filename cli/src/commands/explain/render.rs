@@ -1,12 +1,12 @@
 //! A trace as text and as JSON. Pure: everything needed was fetched before.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use tg_schemas::Term;
 
 use super::entity::{Entity, Kind, Session};
-use super::links::number_of;
+use super::links::{cited_numbers, number_of};
 use super::trace::{Step, Trace};
 use crate::commands::graph::display;
 use crate::layout::cut;
@@ -111,10 +111,11 @@ impl View<'_> {
                 {
                     lines.extend(named(entity, &[("Ended by", "terminationReason")]));
                 }
+                lines.extend(cites(entity));
                 ("Conclusion".to_owned(), lines)
             }
             // Told as part of the focus.
-            Kind::EdgeSelection | Kind::ChunkSelection => return Vec::new(),
+            Kind::EdgeSelection | Kind::ChunkSelection | Kind::Citation => return Vec::new(),
             Kind::Other => ("Step".to_owned(), vec![entity.iri.clone()]),
         };
         lines.insert(0, format!("--- {title} ---"));
@@ -277,8 +278,10 @@ impl View<'_> {
 
 /// The numbers that an answer cites.
 fn cites(answer: &Entity) -> Option<String> {
-    let cited = answer.texts("cites");
-    let numbers: BTreeSet<usize> = cited.iter().filter_map(|iri| number_of(iri)).collect();
+    if answer.text("refused").is_some() {
+        return Some("Refused: it says that there is no answer".to_owned());
+    }
+    let numbers = cited_numbers(answer);
     let shown: Vec<String> = numbers.iter().map(|number| format!("[{number}]")).collect();
     (!shown.is_empty()).then(|| format!("Cites: {}", shown.join(", ")))
 }
@@ -376,6 +379,7 @@ fn type_name(kind: Kind) -> &'static str {
         Kind::Finding => "finding",
         Kind::Synthesis => "synthesis",
         Kind::Conclusion => "conclusion",
+        Kind::Citation => "citation",
         Kind::Other => "other",
     }
 }

@@ -2,19 +2,23 @@
 //! what it cites, the fact in the graph, where the fact was found, chunk, page, document, and the library's
 //! own record of each.
 //!
-//! Exit code 0 only if every link holds.
+//! Exit code 0 only if the answer cites something, quotes it rightly, and every link holds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use clap::Args;
 use serde_json::{Value, json};
+use tg_citations::sentences;
 use tg_schemas::vocabulary::rdf;
 use tg_schemas::{Term, Triple};
 
 use super::entity::{Entity, Kind, PROV, TG};
 use super::fetch::{Place, SOURCE, texts, trace};
-use super::links::{Links, answers, chosen, cites, citing, followed, numbers, within};
+use super::links::{
+    Links, answers, chunk_of, chunks_alone, followed, last_answer, named_by, within,
+};
 use super::render::edge;
+use super::sentences::Judged;
 use super::trace::Trace;
 use crate::args::{InCollection, Options};
 use crate::client::{Call, Error, Result, Socket};
@@ -62,30 +66,58 @@ impl Command for VerifyTrace {
             links: &mut links,
             climbed: BTreeSet::new(),
         };
-        way.answers(&trace).await?;
+        let judged = way.answers(&trace).await?;
         for selection in followed(&trace, self.all) {
             way.selection(selection).await?;
         }
+        for chunk in chunks_alone(&trace) {
+            way.climb(chunk).await?;
+        }
         socket.close().await;
-        let faults = links.faults();
+        let refused = last_answer(&trace).is_some_and(|answer| answer.text("refused").is_some());
+        let verdict = verdict(&links, &judged, refused);
         let shown = json!({
             "trace": self.question_id,
-            "verified": faults == 0,
+            "verified": verdict.is_ok(),
+            "refused": refused,
+            "sentences": judged.json(),
             "links": links.json(),
         });
-        session.out.show(&shown, || links.text())?;
-        match faults {
-            0 => {
-                let count = links.count();
-                session.out.talk(format!("All {count} links hold."));
-                Ok(())
-            }
-            faults => Err(Error::Check(format!(
-                "{faults} of {} links do not hold",
-                links.count()
-            ))),
-        }
+        session
+            .out
+            .show(&shown, || format!("{}\n\n{}", links.text(), judged.text()))?;
+        session.out.talk(verdict?);
+        Ok(())
     }
+}
+
+/// Whether the answer is verified, in words.
+fn verdict(links: &Links, judged: &Judged, refused: bool) -> Result<String> {
+    let count = links.count();
+    let fault = match (links.faults(), judged.misquoting()) {
+        (0, _) if refused => {
+            "The answer says that there is none: there is nothing to verify.".to_owned()
+        }
+        (_, _) if !judged.cite() => {
+            "The answer cites nothing: there is nothing to verify.".to_owned()
+        }
+        (0, 0) => {
+            let more = match judged.unsupported() {
+                0 => String::new(),
+                some => {
+                    let all = judged.count();
+                    format!(" {some} of {all} sentences rest on nothing.")
+                }
+            };
+            return Ok(format!("All {count} links hold.{more}"));
+        }
+        (0, wrong) => {
+            let all = judged.count();
+            format!("{wrong} of {all} sentences quote what does not stand in their passages")
+        }
+        (faults, _) => format!("{faults} of {count} links do not hold"),
+    };
+    Err(Error::Check(fault))
 }
 
 /// The way out of the trace: through the graph and the library.
@@ -99,7 +131,9 @@ struct Way<'a> {
 
 impl Way<'_> {
     /// The answers' texts are kept, and cite by the numbers that the trace knows.
-    async fn answers(&mut self, trace: &Trace) -> Result<()> {
+    async fn answers(&mut self, trace: &Trace) -> Result<Judged> {
+        let mut judged = Judged::default();
+        let last = last_answer(trace);
         let answers = answers(trace);
         let named = answers.iter().filter_map(|answer| answer.text("document"));
         let kept = texts(self.socket, named.collect()).await?;
@@ -116,26 +150,33 @@ impl Way<'_> {
                 .then(|| "the library does not have it".to_owned());
             self.links
                 .note("answer -> its text", &answer.iri, &document, fault);
-            // Without choices the numbers name what was looked at, which has none.
-            let Some(text) = text.filter(|_| !chosen(trace).is_empty()) else {
+            let Some(text) = text else {
                 continue;
             };
-            let citing = match answer.kind {
-                Kind::Synthesis => vec![answer],
-                // An agent's answer repeats the numbers of the answers that its tools gave.
-                _ => citing(trace),
-            };
-            for number in numbers(text) {
-                let by = citing.iter().find(|answer| cites(answer, number));
-                let fault = by
+            let mut known: BTreeMap<usize, Option<String>> = BTreeMap::new();
+            for number in sentences(text).into_iter().flat_map(|one| one.numbers) {
+                let to = named_by(trace, answer, number);
+                let fault = to
                     .is_none()
                     .then(|| "the trace does not say what is cited".to_owned());
+                let named = to.is_some();
+                let to = to.unwrap_or_else(|| answer.iri.clone());
                 let from = format!("[{number}]");
-                let to = by.map_or(&answer.iri, |by| &by.iri);
-                self.links.note("number -> citation", &from, to, fault);
+                self.links.note("number -> citation", &from, &to, fault);
+                if named {
+                    known.insert(number, chunk_of(trace, answer, number));
+                }
+            }
+            if last == Some(answer) {
+                let chunks = known.values().flatten().cloned().collect();
+                let kept = texts(self.socket, chunks).await?;
+                for chunk in known.values_mut() {
+                    *chunk = chunk.take().and_then(|chunk| kept.get(&chunk).cloned());
+                }
+                judged = Judged::new(text, &known);
             }
         }
-        Ok(())
+        Ok(judged)
     }
 
     /// What was chosen leads to chunks.

@@ -3,6 +3,7 @@
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::answered::{Answered, missing_collection};
 use crate::args::InCollection;
 use crate::client::{Call, Result};
 use crate::commands::explain::entity::Entity;
@@ -70,23 +71,31 @@ impl Ask {
             answer.push_str(&piece);
             last = reply;
         }
-        socket.close().await;
+        let answered = Answered::read(&last);
         let sources = list(&last, "sources");
         if session.out.is_json() {
-            session.out.json(&json!({
+            let mut shown = json!({
                 "response": answer,
                 "sources": sources,
                 "in_token": last.get("in_token"),
                 "out_token": last.get("out_token"),
                 "model": last.get("model"),
                 "embeddings_model": last.get("embeddings_model"),
-            }))?;
+            });
+            answered.add_to(&mut shown);
+            session.out.json(&shown)?;
         } else {
             session.out.line("")?;
-            if let Some(told) = cited(sources) {
+            if let Some(told) = answered.below().or_else(|| cited(sources)) {
                 session.out.line(told)?;
             }
         }
+        answered.talk(&mut session.out, &self.place);
+        let collection = &self.place.collection;
+        if !answered.cites() && collection != "default" {
+            missing_collection(&mut session.out, &mut socket, collection).await?;
+        }
+        socket.close().await;
         if is_lexical(&text(&last, "embeddings_model")) {
             session.out.talk(LEXICAL);
         }

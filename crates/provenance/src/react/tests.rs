@@ -155,6 +155,8 @@ fn every_outcome_has_a_conclusion() {
         stored: true,
         thought_of: Some(2),
         error: None,
+        cites: &[],
+        refused: false,
     };
     let answered = conclusion(&Session::new("7d0c"), &facts);
     one_subject(&answered);

@@ -69,7 +69,11 @@ fn each_step_follows_from_the_one_before() {
             &Synthesis {
                 focused: true,
                 stored: true,
-                cites: &[1],
+                cites: &[Numbered {
+                    selection: Some(names.selection(1)),
+                    chunk: Some("urn:chunk:7".into()),
+                }],
+                refused: false,
                 usage: Usage::default(),
             },
         ),
@@ -96,6 +100,18 @@ fn each_step_follows_from_the_one_before() {
         objects(&events[4], &events[4].id, tg::CITES),
         [names.selection(1)]
     );
+    let cited = objects(&events[4], &events[4].id, tg::CITATION);
+    assert_eq!(cited, ["urn:trustgraph:prov:citation:1:1"]);
+    assert_eq!(objects(&events[4], &cited[0], tg::CITATION_NUMBER), ["1"]);
+    assert_eq!(
+        objects(&events[4], &cited[0], tg::CITES),
+        [names.selection(1)]
+    );
+    assert_eq!(
+        objects(&events[4], &cited[0], tg::DOCUMENT),
+        ["urn:chunk:7"]
+    );
+    assert!(objects(&events[4], &events[4].id, tg::REFUSED).is_empty());
 }
 
 #[test]
@@ -116,9 +132,11 @@ fn the_answer_from_documents_is_found_below_the_exploration() {
             focused,
             stored: false,
             cites: &[],
+            refused: true,
             usage: Usage::default(),
         };
         let event = synthesised(&names, &facts);
+        assert_eq!(objects(&event, &event.id, tg::REFUSED), ["true"]);
         objects(&event, &event.id, prov::WAS_DERIVED_FROM)
     };
     assert_eq!(end(true), [names.focus(), names.exploration()]);

@@ -53,7 +53,7 @@ pub fn answer(session: &Session, piece: &str) -> AgentResponse {
 }
 
 /// The end of the dialog, with what the whole run used. `text` is the answer unless it was streamed.
-pub fn last(session: &Session, text: &str, total: &Usage) -> AgentResponse {
+pub fn last(session: &Session, text: &str, total: &Usage, decision: &Decision) -> AgentResponse {
     let known = |count: i64| (count > 0).then_some(count);
     AgentResponse {
         end_of_message: true,
@@ -61,6 +61,9 @@ pub fn last(session: &Session, text: &str, total: &Usage) -> AgentResponse {
         in_token: known(total.in_token),
         out_token: known(total.out_token),
         model: (!total.model.is_empty()).then(|| total.model.clone()),
+        citations: decision.citations.clone(),
+        refused: decision.refused,
+        trace: session.iri().to_owned(),
         ..answer(session, text)
     }
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tg_provenance::Reason;
+use tg_schemas::msg::Citation;
 use tg_schemas::{Error, ErrorCode, Triple};
 
 /// Name under which a reply that cannot be read appears as an action.
@@ -70,6 +71,12 @@ pub struct Decision {
     pub usage: Usage,
     /// Tools that could be chosen.
     pub candidates: Vec<String>,
+    /// What the numbers of the answer name.
+    #[serde(default)]
+    pub citations: Vec<Citation>,
+    /// The answer is that there is none.
+    #[serde(default)]
+    pub refused: bool,
 }
 
 impl Decision {
@@ -108,6 +115,8 @@ pub struct Observation {
     pub usage: Usage,
     /// The trace that the tool itself left, in order: what a later repeat passes on again.
     pub trace: Vec<Explained>,
+    /// What numbers in the text name that no step before named.
+    pub citations: Vec<Citation>,
 }
 
 /// An entry of a trace that somebody else keeps.

@@ -8,6 +8,7 @@
 pub mod arguments;
 pub mod bounds;
 pub mod chunks;
+pub mod citing;
 pub mod decision;
 pub mod parser;
 pub mod prompt;

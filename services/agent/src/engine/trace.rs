@@ -1,7 +1,7 @@
 //! The entries of a run's trace, as functions of the run and its rows.
 
 use tg_provenance::{
-    Analysis, Conclusion, Event, Reason, Session, SessionFacts, Usage as Used, analysis,
+    Analysis, Conclusion, Event, Numbered, Reason, Session, SessionFacts, Usage as Used, analysis,
     conclusion, observation, session, thought,
 };
 use tg_schemas::msg::AgentRun;
@@ -94,6 +94,12 @@ pub fn answered(id: &Session, step: u32, decision: &Decision, stored: Stored) ->
             stored: stored.text,
             thought_of: has_thought.then_some(step),
             error: None,
+            cites: &decision
+                .citations
+                .iter()
+                .map(Numbered::from)
+                .collect::<Vec<_>>(),
+            refused: decision.refused,
         },
     )];
     if has_thought {
@@ -125,6 +131,8 @@ pub fn ended(
             stored: false,
             thought_of: None,
             error: Some(&ending.message),
+            cites: &[],
+            refused: false,
         },
     )
 }

@@ -3,12 +3,13 @@
 
 use tg_mesh::Answer;
 use tg_schemas::msg::{
-    DocumentRagQuery, DocumentRagResponse, GraphRagQuery, GraphRagResponse, Source,
+    Citation, DocumentRagQuery, DocumentRagResponse, GraphRagQuery, GraphRagResponse, Source,
 };
 use tg_schemas::processors::agent_manager::{DOCUMENT_RAG, GRAPH_RAG};
 use tg_schemas::{Error, Reply, Triple};
 
 use super::tool_call::{Arguments, Call, Output, text};
+use crate::engine::citing;
 use crate::engine::decision::{Explained, Usage};
 
 /// Triples of sub-traces that are passed on; the store has the rest.
@@ -25,7 +26,7 @@ pub(super) async fn graph(call: &Call<'_>, arguments: &Arguments) -> Result<Outp
     };
     let mut ask = call.cx.ask_options();
     ask.id = Some(call.key.clone());
-    collect(call.cx.ask_with(GRAPH_RAG, &question, ask)?).await
+    collect(call, call.cx.ask_with(GRAPH_RAG, &question, ask)?).await
 }
 
 pub(super) async fn documents(call: &Call<'_>, arguments: &Arguments) -> Result<Output, Error> {
@@ -38,7 +39,7 @@ pub(super) async fn documents(call: &Call<'_>, arguments: &Arguments) -> Result<
     };
     let mut ask = call.cx.ask_options();
     ask.id = Some(call.key.clone());
-    collect(call.cx.ask_with(DOCUMENT_RAG, &question, ask)?).await
+    collect(call, call.cx.ask_with(DOCUMENT_RAG, &question, ask)?).await
 }
 
 /// What parts of both kinds have.
@@ -47,57 +48,58 @@ struct Part {
     text: String,
     usage: Usage,
     sources: Vec<Source>,
+    citations: Vec<Citation>,
 }
 
-fn part(
-    id: Option<String>,
-    triples: Vec<Triple>,
-    text: String,
-    tokens: (Option<i64>, Option<i64>),
-    sources: Vec<Source>,
-) -> Part {
-    Part {
-        explained: id.map(|id| Explained { id, triples }),
-        text,
-        usage: Usage {
-            in_token: tokens.0.unwrap_or(0),
-            out_token: tokens.1.unwrap_or(0),
-            // The run's model is the one that decides.
-            ..Usage::default()
-        },
-        sources,
+impl Part {
+    fn explaining(id: Option<String>, triples: Vec<Triple>) -> Self {
+        Self {
+            explained: id.map(|id| Explained { id, triples }),
+            text: String::new(),
+            usage: Usage::default(),
+            sources: Vec::new(),
+            citations: Vec::new(),
+        }
+    }
+
+    fn took(mut self, in_token: Option<i64>, out_token: Option<i64>) -> Self {
+        // The run's model is the one that decides.
+        self.usage.in_token = in_token.unwrap_or(0);
+        self.usage.out_token = out_token.unwrap_or(0);
+        self
     }
 }
 
 impl From<GraphRagResponse> for Part {
     fn from(from: GraphRagResponse) -> Self {
-        let tokens = (from.in_token, from.out_token);
-        part(
-            from.explain_id,
-            from.explain_triples,
-            from.response,
-            tokens,
-            from.sources,
-        )
+        Self {
+            text: from.response,
+            sources: from.sources,
+            citations: from.citations,
+            ..Self::explaining(from.explain_id, from.explain_triples)
+        }
+        .took(from.in_token, from.out_token)
     }
 }
 
 impl From<DocumentRagResponse> for Part {
     fn from(from: DocumentRagResponse) -> Self {
-        let tokens = (from.in_token, from.out_token);
-        part(
-            from.explain_id,
-            from.explain_triples,
-            from.response.unwrap_or_default(),
-            tokens,
-            from.sources,
-        )
+        Self {
+            text: from.response.unwrap_or_default(),
+            sources: from.sources,
+            citations: from.citations,
+            ..Self::explaining(from.explain_id, from.explain_triples)
+        }
+        .took(from.in_token, from.out_token)
     }
 }
 
-async fn collect<R: Reply + Into<Part>>(mut answer: Answer<R>) -> Result<Output, Error> {
+async fn collect<R: Reply + Into<Part>>(
+    call: &Call<'_>,
+    mut answer: Answer<R>,
+) -> Result<Output, Error> {
     let mut output = Output::default();
-    let mut sources = Vec::new();
+    let (mut sources, mut citations) = (Vec::new(), Vec::new());
     let mut left = TRIPLES;
     while let Some(part) = answer.next().await {
         let part = part?;
@@ -108,6 +110,7 @@ async fn collect<R: Reply + Into<Part>>(mut answer: Answer<R>) -> Result<Output,
         output.text.push_str(&part.text);
         output.usage.add(&part.usage);
         sources.extend(part.sources);
+        citations.extend(part.citations);
         if let Some(explained) = part.explained
             && explained.triples.len() <= left
         {
@@ -115,7 +118,13 @@ async fn collect<R: Reply + Into<Part>>(mut answer: Answer<R>) -> Result<Output,
             output.trace.push(explained);
         }
     }
-    output.text = with_sources(output.text.trim(), &sources);
+    // A foreign service does not say what its numbers name; they stay as they are.
+    let (text, new) = match citations.is_empty() {
+        true => (output.text, Vec::new()),
+        false => citing::of_run(&output.text, &citations, call.known),
+    };
+    output.citations = new;
+    output.text = with_sources(text.trim(), &sources);
     Ok(output)
 }
 

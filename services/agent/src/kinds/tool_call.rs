@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 use tg_mesh::Cx;
+use tg_schemas::msg::Citation;
 
 use crate::engine::decision::{Explained, Usage};
 
@@ -18,6 +19,8 @@ pub struct Call<'a> {
     pub key: String,
     /// IRI of the decision that led here.
     pub iteration: String,
+    /// What numbers of the run name already.
+    pub known: &'a [Citation],
 }
 
 /// What a tool returned.
@@ -29,6 +32,8 @@ pub struct Output {
     pub usage: Usage,
     /// The trace that the tool itself left, in order.
     pub trace: Vec<Explained>,
+    /// What numbers in the text name that the run did not know.
+    pub citations: Vec<Citation>,
 }
 
 impl From<String> for Output {

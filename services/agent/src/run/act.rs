@@ -134,6 +134,7 @@ impl StepExecution {
             model: total.model,
             ..self.run.clone()
         };
+        next.citations.extend(seen.citations.iter().cloned());
         next.history.push(AgentRunStep {
             thought: decision.thought_text(),
             action: action.to_owned(),
@@ -229,6 +230,7 @@ impl StepExecution {
             collection: tool.collection.as_deref().unwrap_or(&self.run.collection),
             key: format!("{}/{}", self.run.run, self.step),
             iteration: self.id.iteration(self.step),
+            known: &self.run.citations,
         };
         let started = Instant::now();
         let result = kinds::call(&call, tool, arguments).await;
@@ -242,6 +244,7 @@ impl StepExecution {
                 state: tool.next_state(&self.run.state),
                 usage: output.usage,
                 trace: output.trace,
+                citations: output.citations,
                 ..Observation::default()
             }),
             Err(error) if self.cx.cancel.is_cancelled() || self.cx.deadline.passed() => {

@@ -205,7 +205,7 @@ impl StepExecution {
         let mut total = self.used_before();
         total.add(&decision.usage);
         let rest = if decision.answer.is_empty() { text } else { "" };
-        self.send_if_wanted(chunks::last(&self.id, rest, &total))
+        self.send_if_wanted(chunks::last(&self.id, rest, &total, decision))
             .await;
         self.over("answered").await
     }

@@ -8,6 +8,7 @@ use tg_schemas::{Error, ErrorCode};
 use tokio::time::Instant;
 
 use super::execution::StepExecution;
+use crate::engine::citing::{Answer, Cited};
 use crate::engine::decision::{Decision, Taken, Usage};
 use crate::engine::parser::{Choice, Fault, Parsed, Progress, ReplyParser};
 use crate::engine::prompt::{self, PROMPT};
@@ -151,11 +152,21 @@ impl StepExecution {
         if shown.thought.is_empty() && !thought.is_empty() {
             shown.thought.push(thought.to_owned());
         }
-        let taken = match choice {
-            Choice::Action { name, arguments } => Taken::Action { name, arguments },
-            Choice::Answer(text) => Taken::Answer { text },
+        let (taken, cited) = match choice {
+            Choice::Action { name, arguments } => {
+                (Taken::Action { name, arguments }, Cited::default())
+            }
+            Choice::Answer(text) => {
+                let mut cited = Answer::whole(&self.run.citations, &text);
+                let text = std::mem::take(&mut cited.text);
+                (Taken::Answer { text }, cited)
+            }
         };
-        Ok(decided(taken, shown, usage, available))
+        Ok(Decision {
+            citations: cited.citations,
+            refused: cited.refused,
+            ..decided(taken, shown, usage, available)
+        })
     }
 
     async fn unreadable(
@@ -220,6 +231,8 @@ impl StepExecution {
         let prompts = Prompts::of_flow(&self.cx);
         let mut answer = prompts.stream(PROMPT, terms.clone(), self.run.streaming)?;
         let mut parser = ReplyParser::default();
+        let known = self.run.citations.clone();
+        let mut cited = Answer::new(&known);
         let (mut kept, mut beyond) = (String::new(), 0);
         if !shown.is_empty() && !shown.thought_ended && shown.said_thought.is_over() {
             // A second reply goes on in the same thought, on a new line.
@@ -240,6 +253,7 @@ impl StepExecution {
                 join(&mut progress, parser.push(&next.text));
                 piece = answer.next().now_or_never().transpose()?.flatten();
             }
+            progress.answer = cited.push(&progress.answer);
             self.show(progress, shown).await?;
             if beyond > PATIENCE_BYTES {
                 // The model writes on what is never read; dropping the question stops it.
@@ -248,7 +262,9 @@ impl StepExecution {
         }
         let spent = answer.spent();
         drop(answer);
-        let (rest, parsed) = parser.finish();
+        let (mut rest, parsed) = parser.finish();
+        rest.answer = cited.push(&rest.answer);
+        rest.answer.push_str(&cited.finish().0);
         self.show(rest, shown).await?;
         usage.add(&used(spent, started));
         Ok((kept, parsed))
@@ -339,6 +355,8 @@ fn decided(taken: Taken, shown: Shown, usage: Usage, available: &[&Tool]) -> Dec
         taken,
         usage,
         candidates: available.iter().map(|tool| tool.name.clone()).collect(),
+        citations: Vec::new(),
+        refused: false,
     }
 }
 

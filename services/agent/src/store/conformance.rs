@@ -16,6 +16,8 @@ fn decision(text: &str) -> Decision {
         taken: Taken::Answer { text: text.into() },
         usage: Usage::default(),
         candidates: vec!["a".into()],
+        citations: Vec::new(),
+        refused: false,
     }
 }
 

@@ -1,25 +1,26 @@
 //! `document-rag`: what the question is about → chunks by meaning and by words → their texts → the best of
 //! them → an answer that cites them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::json;
 use tg_clients::embeddings::embed;
 use tg_clients::traces::{Text, answer_title};
 use tg_mesh::{Cx, clock};
 use tg_provenance::{
-    Retrieval, SelectedChunk, SessionFacts, Synthesis, asked, explored_chunks, focused_on_chunks,
-    grounded, synthesised,
+    Numbered, Retrieval, SelectedChunk, SessionFacts, Synthesis, asked, explored_chunks,
+    focused_on_chunks, grounded, synthesised,
 };
 use tg_schemas::Error;
-use tg_schemas::msg::{DocumentRagQuery, DocumentRagResponse, Source, SourcesRequest};
+use tg_schemas::msg::{Citation, DocumentRagQuery, DocumentRagResponse};
 use tg_schemas::processors::document_rag::RERANKER;
 
+use super::citations::{self, Named};
 use super::frames::End;
 use super::stream::AnswerStream;
 use super::synthesis::{self, Task, usage};
 use super::trace::trace_id;
-use crate::ask::{self, Graph, Library, Spent};
+use crate::ask::{self, Library, Spent};
 use crate::engine::budget::{fitting, shorten};
 use crate::engine::concepts;
 use crate::engine::documents::{Chosen, Passage, choose, in_order, pool};
@@ -105,26 +106,43 @@ pub async fn answer(
         title: answer_title("DocumentRAG", &plan.question),
         text: &written.text,
     };
-    let cited: Vec<usize> = written.cited.iter().copied().collect();
-    let chunks: Vec<String> = cited
+    let chunks: Vec<String> = written
+        .cited
         .iter()
-        .filter_map(|at| chosen.get(*at))
-        .map(|chosen| passages[chosen.passage].chunk.clone())
+        .map(|cited| passages[chosen[cited.passage].passage].chunk.clone())
         .collect();
-    let (stored, sources) = tokio::join!(stream.traces.save(&answer), sources(cx, plan, &chunks));
+    let (stored, origins) = tokio::join!(
+        stream.traces.save(&answer),
+        citations::origins(cx, &plan.collection, &chunks)
+    );
+    let named = written.cited.iter().zip(origins?).enumerate();
+    let citations: Vec<Citation> = named
+        .map(|(at, (cited, origin))| {
+            let named = Named {
+                cited,
+                chunk: &chunks[at],
+                text: &texts[cited.passage],
+                selection: focused.then(|| names.selection(cited.passage)),
+            };
+            citations::citation(at, named, &origin)
+        })
+        .collect();
     let end = Synthesis {
         focused,
         stored,
-        cites: if focused { &cited } else { &[] },
+        cites: &citations.iter().map(Numbered::from).collect::<Vec<_>>(),
+        refused: written.refused,
         usage: usage(&written.spent),
     };
     stream.tell(synthesised(&names, &end)).await?;
     spent.add(&written.spent);
-    let sources = sources?;
     let end = End {
         spent,
-        sources,
+        sources: citations::sources(&citations),
         embeddings,
+        citations,
+        refused: written.refused,
+        trace: names.question(),
     };
     stream.end(written.text, end).await
 }
@@ -206,43 +224,4 @@ async fn select(
         })
         .collect();
     Ok((choose(plan, passages, scored), true))
-}
-
-/// The documents of the cited chunks: as the graph traces them, else as the library does.
-async fn sources(cx: &Cx, plan: &DocumentPlan, chunks: &[String]) -> Result<Vec<Source>, Error> {
-    if chunks.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut found: BTreeMap<String, String> = BTreeMap::new();
-    let mut missing: BTreeSet<String> = chunks.iter().cloned().collect();
-    let request = SourcesRequest {
-        collection: plan.collection.clone(),
-        nodes: chunks.to_vec(),
-        ..SourcesRequest::default()
-    };
-    match Graph::of(cx, None).sources(&request).await {
-        Ok(traced) => {
-            for (chunk, entry) in chunks.iter().zip(&traced.traced) {
-                for place in &entry.documents {
-                    let place = usize::try_from(*place).unwrap_or(usize::MAX);
-                    if let Some(document) = traced.documents.get(place) {
-                        found.insert(document.uri.clone(), document.title.clone());
-                        missing.remove(chunk);
-                    }
-                }
-            }
-        }
-        Err(error) if error.code().is_over() => return Err(error),
-        Err(error) => tracing::warn!(%error, "sources of chunks could not be traced"),
-    }
-    if !missing.is_empty() {
-        let missing: Vec<String> = missing.into_iter().collect();
-        let known = Library::of(cx).documents(&missing).await;
-        found.extend(known.into_iter().map(|source| (source.uri, source.title)));
-    }
-    let named = |(uri, title): (String, String)| Source {
-        title: if title.is_empty() { uri.clone() } else { title },
-        uri,
-    };
-    Ok(found.into_iter().map(named).collect())
 }

@@ -6,7 +6,7 @@
 
 use tg_provenance::Event;
 use tg_schemas::Reply;
-use tg_schemas::msg::{DocumentRagResponse, GraphRagResponse, Source};
+use tg_schemas::msg::{Citation, DocumentRagResponse, GraphRagResponse, Source};
 use tg_schemas::vocabulary::RETRIEVAL_GRAPH;
 
 use crate::ask::Spent;
@@ -20,6 +20,12 @@ pub struct End {
     pub sources: Vec<Source>,
     /// Model whose vectors were searched, if any were.
     pub embeddings: Option<String>,
+    /// What the numbers in the answer name.
+    pub citations: Vec<Citation>,
+    /// The answer is that there is none.
+    pub refused: bool,
+    /// What the trace is named by.
+    pub trace: String,
 }
 
 /// Makes frames.
@@ -63,6 +69,9 @@ impl Frames for GraphRagResponse {
             model: end.spent.model,
             sources: end.sources,
             embeddings_model: end.embeddings,
+            citations: end.citations,
+            refused: end.refused,
+            trace: end.trace,
             ..Self::default()
         }
     }
@@ -108,6 +117,9 @@ impl Frames for DocumentRagResponse {
             model: end.spent.model,
             sources: end.sources,
             embeddings_model: end.embeddings,
+            citations: end.citations,
+            refused: end.refused,
+            trace: end.trace,
             ..Self::default()
         }
     }

@@ -4,23 +4,25 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
+use tg_citations::Cited;
 use tg_clients::embeddings::embed;
 use tg_clients::traces::{Text, answer_title};
 use tg_mesh::{Cx, clock};
 use tg_provenance::{
-    Retrieval, SelectedEdge, SessionFacts, Synthesis, asked, explored_graph, focused_on_edges,
-    grounded, synthesised,
+    Numbered, Retrieval, SelectedEdge, SessionFacts, Synthesis, asked, explored_graph,
+    focused_on_edges, grounded, synthesised,
 };
 use tg_schemas::Error;
-use tg_schemas::msg::{GraphRagQuery, GraphRagResponse, SourcesRequest, SourcesResponse};
+use tg_schemas::msg::{Citation, GraphRagQuery, GraphRagResponse, SourcesRequest, SourcesResponse};
 
+use super::citations::{self, Named};
 use super::frames::End;
 use super::stream::AnswerStream;
 use super::synthesis::{self, Task, usage};
 use super::trace::trace_id;
-use crate::ask::{self, Graph, Spent};
+use crate::ask::{self, Graph, Library, Spent};
 use crate::engine::concepts;
-use crate::engine::facts::Facts;
+use crate::engine::facts::{Facts, Origin};
 use crate::engine::plan::GraphPlan;
 use crate::engine::seeds::{self, Seed};
 use crate::engine::traversal::{Kept, Scored, Traversal};
@@ -94,28 +96,87 @@ pub async fn answer(
         title: answer_title("GraphRAG", &plan.question),
         text: &written.text,
     };
-    let stored = stream.traces.save(&answer).await;
-    let cites: Vec<usize> = written
-        .cited
-        .iter()
-        .copied()
-        .filter(|at| *at < kept.len())
-        .collect();
+    let (stored, citations) = tokio::join!(
+        stream.traces.save(&answer),
+        cited(cx, plan, &names, &known, &written.cited)
+    );
+    let citations = citations?;
     let end = Synthesis {
         focused: true,
         stored,
-        cites: &cites,
+        cites: &citations.iter().map(Numbered::from).collect::<Vec<_>>(),
+        refused: written.refused,
         usage: usage(&written.spent),
     };
     stream.tell(synthesised(&names, &end)).await?;
     spent.add(&written.spent);
-    let sources = known.sources(&written.text, &written.cited);
     let end = End {
         spent,
-        sources,
+        sources: match written.refused {
+            true => Vec::new(),
+            false => known.sources(&written.text, &written.cited),
+        },
         embeddings,
+        citations,
+        refused: written.refused,
+        trace: names.question(),
     };
     stream.end(written.text, end).await
+}
+
+/// What the cited facts are: the words that say them where they were found in a text, else they themselves.
+async fn cited(
+    cx: &Cx,
+    plan: &GraphPlan,
+    names: &Retrieval,
+    known: &Facts<'_>,
+    cited: &[Cited],
+) -> Result<Vec<Citation>, Error> {
+    let chunks: Vec<String> = cited.iter().map(|one| known.chunk(one.passage)).collect();
+    let mut origins: Vec<Option<Origin>> =
+        cited.iter().map(|one| known.origin(one.passage)).collect();
+    // Where a fact was found more than once, its first chunk is looked up alone.
+    let open: Vec<usize> = (0..origins.len())
+        .filter(|at| origins[*at].is_none())
+        .collect();
+    let asked: Vec<String> = open.iter().map(|at| chunks[*at].clone()).collect();
+    let found: Vec<String> = chunks.iter().filter(|c| !c.is_empty()).cloned().collect();
+    let library = Library::of(cx);
+    let (texts, looked_up) = tokio::join!(
+        library.texts(&found),
+        citations::origins(cx, &plan.collection, &asked)
+    );
+    for (at, origin) in open.into_iter().zip(looked_up?) {
+        origins[at] = Some(origin);
+    }
+    let texts = match texts {
+        Ok(texts) => texts,
+        Err(error) if error.code().is_over() => return Err(error),
+        Err(error) => {
+            tracing::warn!(%error, "texts of facts could not be read");
+            Vec::new()
+        }
+    };
+    let named = cited.iter().zip(origins).enumerate();
+    let one = |(at, (cited, origin)): (usize, (&Cited, Option<Origin>))| {
+        let passage = texts.iter().find(|passage| passage.chunk == chunks[at]);
+        let fact = known.texts[cited.passage].as_str();
+        // What is said of the fact's subject tells the sentence better than the answer, and than a name that many have.
+        let cited = &Cited {
+            said: known.said(cited.passage),
+            ..cited.clone()
+        };
+        let named = Named {
+            cited,
+            chunk: &chunks[at],
+            text: passage.map_or(fact, |passage| passage.text.as_str()),
+            selection: known
+                .is_chosen(cited.passage)
+                .then(|| names.selection(cited.passage)),
+        };
+        citations::citation(at, named, &origin.unwrap_or_default())
+    };
+    Ok(named.map(one).collect())
 }
 
 /// What the question is about: as given, or as the model says.

@@ -1,6 +1,7 @@
-//! Answers from graph and documents: how one is looked for (`graph`, `documents`), written (`synthesis`), told as it
-//! comes (`stream`, `frames`) and traced (`trace`).
+//! Answers from graph and documents: how one is looked for (`graph`, `documents`), written (`synthesis`), what its
+//! numbers name (`citations`), told as it comes (`stream`, `frames`) and traced (`trace`).
 
+mod citations;
 pub mod documents;
 mod frames;
 pub mod graph;

@@ -1,7 +1,8 @@
 //! Writing the answer: the model's text with its citations checked, passed on as it comes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use tg_citations::{Cited, Citer};
 use tg_mesh::Cx;
 use tg_provenance::Usage;
 use tg_schemas::Error;
@@ -10,7 +11,6 @@ use tokio::time::Instant;
 use super::frames::Frames;
 use super::stream::AnswerStream;
 use crate::ask::{Prompts, Spent};
-use crate::engine::citations::Citer;
 
 /// What the model is given.
 pub struct Task<'a> {
@@ -29,8 +29,10 @@ pub struct Task<'a> {
 pub struct Written {
     /// Its text.
     pub text: String,
-    /// Passages that it cites, counted from 0.
-    pub cited: BTreeSet<usize>,
+    /// What it cites, the first by number 1.
+    pub cited: Vec<Cited>,
+    /// It is that there is no answer.
+    pub refused: bool,
     /// What it took.
     pub spent: Spent,
 }
@@ -45,6 +47,7 @@ pub async fn write<R: Frames>(
         stream.piece(task.nothing.to_owned(), true).await?;
         return Ok(Written {
             text: task.nothing.to_owned(),
+            refused: true,
             ..Written::default()
         });
     }
@@ -66,7 +69,8 @@ pub async fn write<R: Frames>(
     spent.duration_ms = u64::try_from(started.elapsed().as_millis()).ok();
     Ok(Written {
         text,
-        cited: citer.cited().clone(),
+        cited: citer.cited().to_vec(),
+        refused: citer.refused(),
         spent,
     })
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tg_clients::library;
 use tg_mesh::Cx;
 use tg_schemas::Error;
-use tg_schemas::msg::Source;
+use tg_schemas::msg::{DocumentMetadata, Source};
 
 use super::few;
 use crate::engine::documents::Passage;
@@ -40,14 +40,15 @@ impl Library {
         Ok(passages)
     }
 
-    /// The documents that chunks are parts of, by the library's own records: for where no graph knows them.
-    pub async fn documents(&self, chunks: &[String]) -> Vec<Source> {
+    /// The documents that chunks are parts of, in order, by the library's own records: for where no graph knows them.
+    pub async fn documents(&self, chunks: &[String]) -> Vec<Option<Source>> {
         let asks = chunks.iter().map(|chunk| self.0.document_of(chunk));
         let found = few(asks.collect(), AT_ONCE).await;
-        let named = found.into_iter().flatten().map(|document| Source {
+        let named = |document: DocumentMetadata| Source {
             uri: document.id,
             title: document.title,
-        });
-        named.collect()
+        };
+        let found = found.into_iter();
+        found.map(|document| document.map(named)).collect()
     }
 }

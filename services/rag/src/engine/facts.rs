@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use tg_citations::{Cited, leans_on};
 use tg_schemas::Term;
-use tg_schemas::msg::{LabelledTerm, Source, SourceDocument, SourcesResponse};
+use tg_schemas::msg::{LabelledTerm, Source, SourceDocument, SourcesResponse, TracedSource};
 
 use super::budget::{fitting, shorten};
-use super::citations::leans_on;
 use super::traversal::Kept;
 
 /// Properties of all documents together that are told to the model.
@@ -25,6 +25,9 @@ pub struct Facts<'a> {
     /// Documents behind each fact, as places.
     behind: Vec<Vec<usize>>,
     documents: &'a [SourceDocument],
+    /// Where each of the kept edges was found.
+    traced: &'a [TracedSource],
+    kept: usize,
 }
 
 impl<'a> Facts<'a> {
@@ -42,7 +45,7 @@ impl<'a> Facts<'a> {
         }
         let mut left = if kept.is_empty() { 0 } else { ALL_PROPERTIES };
         for (at, document) in sources.documents.iter().enumerate() {
-            let subject = named(document);
+            let subject = named(&document.uri, &document.title).title;
             for pair in document.properties.chunks_exact(2).take(left) {
                 let text = |term: &LabelledTerm| match &term.term {
                     Some(Term::Literal { value, .. }) => value.clone(),
@@ -61,6 +64,8 @@ impl<'a> Facts<'a> {
             texts: texts.into_iter().take(count).collect(),
             behind: Vec::with_capacity(count),
             documents: &sources.documents,
+            traced: &sources.traced,
+            kept: kept.len(),
         };
         for ([s, p, o], behind) in all {
             known.facts.push(json!({"s": s, "p": p, "o": o}));
@@ -69,31 +74,77 @@ impl<'a> Facts<'a> {
         known
     }
 
+    /// Whether a fact is a kept edge; the others are said of documents.
+    pub fn is_chosen(&self, fact: usize) -> bool {
+        fact < self.kept
+    }
+
+    /// What a fact says of its subject.
+    pub fn said(&self, fact: usize) -> String {
+        let part = |name: &str| self.facts.get(fact).and_then(|fact| fact[name].as_str());
+        [part("p"), part("o")]
+            .map(Option::unwrap_or_default)
+            .join(" ")
+    }
+
+    /// The first chunk that says a fact; empty where none is known.
+    pub fn chunk(&self, fact: usize) -> String {
+        let traced = self.traced_of(fact);
+        traced
+            .and_then(|traced| traced.chunks.first().cloned())
+            .unwrap_or_default()
+    }
+
+    /// Where a fact comes from, unless it is told for its chunk alone.
+    pub fn origin(&self, fact: usize) -> Option<Origin> {
+        let traced = self.traced_of(fact);
+        if traced.is_some_and(|traced| traced.chunks.len() > 1) {
+            return None;
+        }
+        let place = self.behind.get(fact).and_then(|behind| behind.first());
+        let document = place.and_then(|place| self.documents.get(*place));
+        Some(Origin {
+            document: document.map(|document| named(&document.uri, &document.title)),
+            page: traced.map_or(0, |traced| traced.page),
+        })
+    }
+
+    fn traced_of(&self, fact: usize) -> Option<&TracedSource> {
+        self.traced.get(fact).filter(|_| self.is_chosen(fact))
+    }
+
     /// Documents behind the facts that an answer cites, or leans on if it cites none.
-    pub fn sources(&self, answer: &str, cited: &BTreeSet<usize>) -> Vec<Source> {
+    pub fn sources(&self, answer: &str, cited: &[Cited]) -> Vec<Source> {
         let of = |at: &usize| self.behind.get(*at).cloned().unwrap_or_default();
         let places: BTreeSet<usize> = if cited.is_empty() {
             let facts = leans_on(answer, &self.texts);
             facts.iter().flat_map(of).collect()
         } else {
-            cited.iter().flat_map(of).collect()
+            cited.iter().flat_map(|one| of(&one.passage)).collect()
         };
         let documents = places.iter().filter_map(|at| self.documents.get(*at));
         let mut sources: Vec<Source> = documents
-            .map(|document| Source {
-                uri: document.uri.clone(),
-                title: named(document),
-            })
+            .map(|document| named(&document.uri, &document.title))
             .collect();
         sources.sort_by(|a, b| a.uri.cmp(&b.uri));
         sources
     }
 }
 
-fn named(document: &SourceDocument) -> String {
-    if document.title.is_empty() {
-        document.uri.clone()
-    } else {
-        document.title.clone()
+/// Where a chunk or a fact comes from.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Origin {
+    /// Its document, if anybody knows it.
+    pub document: Option<Source>,
+    /// Its page; 0: none.
+    pub page: i64,
+}
+
+/// A document, by its title or else its IRI.
+pub fn named(uri: &str, title: &str) -> Source {
+    let title = if title.is_empty() { uri } else { title };
+    Source {
+        uri: uri.to_owned(),
+        title: title.to_owned(),
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::words::words;
+use tg_citations::words::words;
 
 /// How quickly repeats of a word stop counting (Robertson's k1).
 const K1: f64 = 1.2;

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use super::words::plain_set;
+use tg_citations::words::plain_set;
 
 /// Places of the chosen, in the order of choice; of equal ones the earlier is chosen.
 pub fn select<T: AsRef<str>>(

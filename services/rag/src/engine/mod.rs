@@ -1,7 +1,6 @@
 //! What retrieval works out: plain functions over plain values. No bus, no clock, nothing random.
 
 pub mod budget;
-pub mod citations;
 pub mod concepts;
 pub mod detect;
 pub mod documents;
@@ -16,4 +15,3 @@ pub mod rank;
 pub mod schemas;
 pub mod seeds;
 pub mod traversal;
-pub mod words;

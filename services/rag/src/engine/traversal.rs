@@ -12,7 +12,7 @@ use super::lexical::Texts;
 use super::mmr;
 use super::plan::GraphPlan;
 use super::seeds::Seed;
-use super::words::words;
+use tg_citations::words::words;
 
 /// Predicates that say how the graph is written, not what it says.
 pub const NOT_FOLLOWED: [&str; 3] = [rdf::NAMESPACE, rdfs::NAMESPACE, owl::NAMESPACE];

@@ -1,6 +1,6 @@
 //! DocumentRAG over fakes of the searches and of the library.
 
-use tg_schemas::msg::{DocumentRagQuery, DocumentRagResponse};
+use tg_schemas::msg::{Citation, DocumentRagQuery, DocumentRagResponse};
 use tg_schemas::{Term, Triple};
 use tg_testkit::place::Place;
 
@@ -103,6 +103,18 @@ async fn a_streamed_answer_cites_what_was_retrieved_and_names_its_documents(plac
         (count("document-embeddings"), count("keyword-index")),
         (2, 1)
     );
+    let trace = frames[0].explain_id.clone().unwrap();
+    let cited = Citation {
+        n: 1,
+        document: "urn:doc:1".into(),
+        title: "Bridges of Ham".into(),
+        page: 0,
+        chunk: "urn:chunk:1".into(),
+        text: CHUNKS[0].1.into(),
+        cites: trace.replace("docrag:", "prov:chunk:") + ":0",
+    };
+    assert_eq!(end.citations, [cited]);
+    assert_eq!((end.trace.as_str(), end.refused), (trace.as_str(), false));
     assert_eq!(
         (count("librarian"), count("embeddings"), count("prompt")),
         (1, 2, 2)
@@ -179,7 +191,36 @@ async fn without_chunks_the_answer_says_so_and_cites_nothing(place: Place) {
         "The documents of this collection hold nothing that answers this question."
     );
     assert!(frames.last().unwrap().sources.is_empty());
+    assert!(frames.last().unwrap().refused);
     assert_eq!(world.counts.of("prompt"), 1);
+}
+
+async fn a_refusal_has_no_number_and_no_source_whatever_the_passages_say(place: Place) {
+    for said in [
+        "The passages do not answer this question.",
+        "The passages do not answer this question [1].",
+        "Das steht nirgends [0].",
+    ] {
+        let mut script = script(said);
+        script.chunks = vec![(
+            "urn:chunk:1",
+            "These passages do not answer the question when the Old Bridge was built.",
+        )];
+        script.graph = provenance();
+        let world = World::start(&place.another().await, true, script).await;
+        let frames: Vec<DocumentRagResponse> = world.ask("document-rag", &question(false)).await;
+        let whole = &frames[0];
+        let text = whole.response.as_deref().unwrap();
+        assert!(!text.contains('['), "{text}");
+        assert!(whole.refused && whole.citations.is_empty() && whole.sources.is_empty());
+        let refused = Term::iri(tg_schemas::vocabulary::tg::REFUSED);
+        let flags = whole.explain_triples.iter();
+        let flags: Vec<_> = flags
+            .filter(|triple| triple.p.as_ref() == Some(&refused))
+            .collect();
+        assert_eq!(flags.len(), 1, "the synthesis says so: {said}");
+        assert_eq!(flags[0].o, Some(Term::literal("true")));
+    }
 }
 
 tg_testkit::on_both_buses!(
@@ -187,4 +228,5 @@ tg_testkit::on_both_buses!(
     both_searches_count_and_each_alone_when_asked,
     a_library_that_answers_one_by_one_and_knows_the_documents_is_enough,
     without_chunks_the_answer_says_so_and_cites_nothing,
+    a_refusal_has_no_number_and_no_source_whatever_the_passages_say,
 );

@@ -140,7 +140,19 @@ async fn a_streamed_answer_has_its_frames_in_order_and_a_bounded_number_of_quest
         (world.counts.of("neighbours"), world.counts.of("sources")),
         (2, 1)
     );
-    assert_eq!(world.counts.of("librarian"), 0);
+    // The words behind what is cited.
+    assert_eq!(world.counts.of("librarian"), 1);
+    let [cited] = end.citations.as_slice() else {
+        panic!("one citation, not {:?}", end.citations);
+    };
+    assert_eq!((cited.n, cited.page), (1, 0));
+    assert_eq!(
+        (cited.document.as_str(), cited.chunk.as_str()),
+        ("urn:doc:1", "urn:chunk:1")
+    );
+    // Its text is not in the library.
+    assert_eq!(cited.text, "Old Bridge built 1429");
+    assert!(end.trace.starts_with("urn:trustgraph:question:") && !end.refused);
     // The last record is confirmed before the last frame; it may be read a moment later.
     let synthesis = frames
         .iter()
@@ -170,9 +182,9 @@ async fn the_number_of_questions_is_bounded_whatever_the_size_of_the_graph(place
         world
             .stored(|triple| triple.o == Some(Term::iri(synthesis.as_str())))
             .await;
-        // 2 prompts, 1 look-up text and 3 look-ups, 2 hops with vectors for the scores, sources, library, trace.
+        // 2 prompts, 1 look-up text and 3 look-ups, 2 hops with vectors for the scores, sources, words, library, trace.
         assert!(
-            world.counts.all() <= 2 + 4 + 2 * 2 + 1 + 1 + 2,
+            world.counts.all() <= 2 + 4 + 2 * 2 + 1 + 1 + 1 + 2,
             "{size}: {}",
             world.counts.all()
         );
@@ -198,7 +210,8 @@ async fn an_unstreamed_answer_is_one_frame_with_its_trace(place: Place) {
     assert_eq!(whole.sources.len(), 1);
     let cites = ns("cites");
     let is_cite = |triple: &&Triple| triple.p == Some(Term::iri(cites.as_str()));
-    assert_eq!(whole.explain_triples.iter().filter(is_cite).count(), 1);
+    // The answer does, and its citation.
+    assert_eq!(whole.explain_triples.iter().filter(is_cite).count(), 2);
 
     // The same question under its id has the same trace, as far as the same things happened.
     let to = tg_testkit::flow::topic(tg_schemas::Class::Request, "graph-rag");

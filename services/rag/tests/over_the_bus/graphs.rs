@@ -138,13 +138,16 @@ impl RequestHandler<SourcesRequest, SourcesResponse> for Fake {
             .collect();
         for start in starts {
             let mut node = start.clone();
+            let mut traced = TracedSource::default();
             while let Some(up) = graph
                 .iter()
                 .find(|triple| triple.p == derived && iri(&triple.s) == node)
             {
+                if node.starts_with("urn:chunk:") {
+                    traced.chunks.push(node);
+                }
                 node = iri(&up.o);
             }
-            let mut traced = TracedSource::default();
             if node != start {
                 let known = reply
                     .documents

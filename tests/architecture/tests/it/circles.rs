@@ -9,6 +9,7 @@ use tg_architecture_tests::source::shipped;
 const FREE: &[&str] = &[
     "schemas",
     "crates/bus",
+    "crates/citations",
     "crates/clients",
     "crates/collections",
     "crates/core-file",

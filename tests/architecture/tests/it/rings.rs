@@ -9,6 +9,7 @@ use tg_architecture_tests::words::places;
 
 /// The storeys of `crates/`: each may use those before it. A crate that is not named here may use none of them.
 const LADDER: &[&str] = &[
+    "crates/citations",
     "crates/provenance",
     "crates/core-file",
     "crates/document",
@@ -51,6 +52,7 @@ const SILENT: &[(&str, &str, &str)] = &[(
 /// What pure crates may depend on: nothing that waits, opens or connects.
 const PURE: &[&str] = &[
     "schemas",
+    "crates/citations",
     "crates/provenance",
     "crates/core-file",
     "crates/document",

@@ -34,7 +34,7 @@ async fn start(bus: Bus) -> Result<System> {
 }
 
 /// The processing record once it has come to its end.
-async fn processed(url: &str, id: &str) -> Result<Value> {
+pub(crate) async fn processed(url: &str, id: &str) -> Result<Value> {
     let end = Instant::now() + BOUND;
     loop {
         let ask = json!({"operation": "list-processing", "workspace": "default"});
@@ -109,9 +109,13 @@ async fn the_agent_asks_the_documents(url: &str) -> Result<()> {
     let socket = Socket::connect(url, "").await?;
     let frames = socket.ask("agent", "default", ask).await?;
     let answer = text_of(&frames, "answer");
-    for part in ["first Sunday of May [1]", "urn:doc:lantern"] {
-        ensure!(answer.contains(part), "{part} in {answer}\n{frames:#?}");
-    }
+    ensure!(
+        answer.contains("first Sunday of May [1]"),
+        "{answer}\n{frames:#?}"
+    );
+    let last = frames.last().context("frames")?;
+    let cited = &last["response"]["citations"][0];
+    ensure!(cited["document"] == "urn:doc:lantern", "{last}");
     let session = frames
         .iter()
         .find_map(|frame| frame["response"]["explain_id"].as_str())
@@ -124,7 +128,7 @@ async fn the_agent_asks_the_documents(url: &str) -> Result<()> {
 
     let verified = tg(url, &["verify-trace", session, "-C", "docs"]).await?;
     for link in [
-        "✓ number -> citation: [1] -> urn:trustgraph:docrag:",
+        "✓ number -> citation: [1] -> urn:trustgraph:prov:chunk:",
         "✓ chunk -> what it is part of",
         "✓ document -> library: urn:doc:lantern",
     ] {

@@ -77,6 +77,8 @@ fn decision(taken: Taken) -> Decision {
             duration_ms: 5,
         },
         candidates: vec!["calculator".into()],
+        citations: Vec::new(),
+        refused: false,
     }
 }
 

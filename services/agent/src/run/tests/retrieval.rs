@@ -14,6 +14,18 @@ use super::world::{Say, World, ask_for, question, rows, topic, values};
 
 struct Services;
 
+fn bridge() -> Citation {
+    Citation {
+        n: 1,
+        document: "urn:doc".into(),
+        title: "Bridges".into(),
+        page: 3,
+        chunk: "urn:chunk".into(),
+        text: "The oldest is the Old Bridge.".into(),
+        cites: "urn:edge".into(),
+    }
+}
+
 fn entry(id: &str) -> Vec<Triple> {
     let triple = Triple::new(Term::iri(id), Term::iri("urn:p"), Term::literal("x"));
     vec![triple.in_graph("urn:graph:retrieval")]
@@ -51,6 +63,7 @@ impl RequestHandler<GraphRagQuery, GraphRagResponse> for Services {
         }
         out.send(GraphRagResponse {
             end_of_session: true,
+            citations: vec![bridge()],
             in_token: Some(7),
             sources: vec![Source {
                 uri: "urn:doc".into(),
@@ -135,7 +148,16 @@ impl RequestHandler<RowEmbeddingsRequest, RowEmbeddingsResponse> for Services {
 
 /// The chunks of a run that uses one tool, and the run's surroundings.
 async fn used(place: &Place, tool: Value, call: &'static str) -> (World, Vec<AgentResponse>) {
-    let script = [Say::Text(call), Say::Text("Final Answer: done")];
+    used_saying(place, tool, call, "Final Answer: done").await
+}
+
+async fn used_saying(
+    place: &Place,
+    tool: Value,
+    call: &'static str,
+    answer: &'static str,
+) -> (World, Vec<AgentResponse>) {
+    let script = [Say::Text(call), Say::Text(answer)];
     let services = [
         ("graph-rag", "graph-rag"),
         ("document-rag", "document-rag"),
@@ -225,6 +247,39 @@ async fn knowledge_is_asked_for_and_its_trace_stands_before_the_observation(plac
     assert_eq!(end.in_token, Some(207), "the tool's own calls count");
 }
 
+async fn an_answer_names_what_its_tools_cite_and_a_refusal_nothing(place: Place) {
+    let tool = || json!({"name": "know", "type": "knowledge-query", "collection": "bridges"});
+    let call = "Action: know\nArgs: {\"question\": \"Which?\"}";
+    let said = |chunks: &[AgentResponse]| {
+        let pieces = chunks.iter().filter(|chunk| chunk.message_type == "answer");
+        pieces
+            .map(|chunk| chunk.content.clone())
+            .collect::<String>()
+    };
+    let answer = "Final Answer: It is the Old Bridge [1]. So they say [4].";
+    let (world, chunks) = used_saying(&place.another().await, tool(), call, answer).await;
+    assert_eq!(said(&chunks), "It is the Old Bridge [1]. So they say.");
+    let end = chunks.last().unwrap();
+    assert_eq!(end.citations, [bridge()]);
+    assert!(end.trace.starts_with("urn:trustgraph:agent:") && !end.refused);
+    world.ended().await;
+    let cites = tg_schemas::vocabulary::tg::CITES;
+    let stored = world
+        .trace(|all| values(all, cites).contains(&"urn:edge".to_owned()))
+        .await;
+    let chunk = values(&stored, tg_schemas::vocabulary::tg::DOCUMENT);
+    assert!(chunk.contains(&"urn:chunk".to_owned()), "{chunk:?}");
+
+    let answer = "Final Answer: The passages do not say which bridge is the oldest [1].";
+    let (_, chunks) = used_saying(&place.another().await, tool(), call, answer).await;
+    assert_eq!(
+        said(&chunks),
+        "The passages do not say which bridge is the oldest."
+    );
+    let end = chunks.last().unwrap();
+    assert!(end.refused && end.citations.is_empty());
+}
+
 async fn documents_and_rows_are_asked_too(place: Place) {
     let ask = "Action: t\nArgs: {\"question\": \"Which?\"}";
     let tool = |kind: &str| json!({"name": "t", "type": kind});
@@ -250,4 +305,5 @@ async fn documents_and_rows_are_asked_too(place: Place) {
 tg_testkit::on_both_buses!(
     knowledge_is_asked_for_and_its_trace_stands_before_the_observation,
     documents_and_rows_are_asked_too,
+    an_answer_names_what_its_tools_cite_and_a_refusal_nothing,
 );

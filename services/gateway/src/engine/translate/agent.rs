@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use tg_schemas::msg::{AgentRequest, AgentResponse};
 use tg_schemas::{Error, Triple};
 
+use super::answered::Answered;
 use super::fields::{Body, Fields, Reply};
 use super::{About, Translate, error_value};
 
@@ -49,7 +50,7 @@ impl Translate for Agent {
 /// `chunk_type` is how the npm client spells `message_type`.
 fn chunk(part: AgentResponse) -> Reply {
     let triples: Vec<Value> = part.explain_triples.iter().map(Triple::to_api).collect();
-    Reply::new()
+    let reply = Reply::new()
         .put_truthy("message_type", part.message_type.as_str())
         .put_truthy("chunk_type", part.message_type)
         .put_truthy("content", part.content)
@@ -61,7 +62,13 @@ fn chunk(part: AgentResponse) -> Reply {
         .put_truthy("explain_triples", triples)
         .put_some("in_token", part.in_token)
         .put_some("out_token", part.out_token)
-        .put_some("model", part.model)
+        .put_some("model", part.model);
+    let answered = Answered {
+        citations: part.citations,
+        refused: part.refused,
+        trace: part.trace,
+    };
+    answered.add_to(reply)
 }
 
 /// Most text kept of one kind while a dialog is summed up.

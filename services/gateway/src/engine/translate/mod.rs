@@ -4,6 +4,7 @@
 //! is not about a field of the request.
 
 pub mod agent;
+pub mod answered;
 pub mod bulk;
 pub mod collection;
 pub mod completion;
@@ -50,6 +51,8 @@ pub struct About {
     pub kind: &'static str,
     /// The caller wants one whole answer: neither pieces nor what is said on the way.
     pub whole: bool,
+    /// The caller wants what explains an answer: it streams, or says so.
+    pub explained: bool,
 }
 
 /// The two directions of one service.

@@ -6,6 +6,7 @@ use tg_schemas::msg::{
 };
 use tg_schemas::{Error, Reply as _, Triple};
 
+use super::answered::Answered;
 use super::fields::{Body, Fields, Reply};
 use super::{About, Translate, error_value};
 
@@ -43,8 +44,8 @@ impl Translate for GraphRag {
         Ok(query)
     }
 
-    fn part(part: Self::Answer, _about: &About) -> Body {
-        frame(part.into())
+    fn part(part: Self::Answer, about: &About) -> Body {
+        frame(Frame::from(part).for_caller(about))
     }
 
     fn failure(error: &Error, part: Self::Answer) -> Body {
@@ -79,8 +80,8 @@ impl Translate for DocumentRag {
         })
     }
 
-    fn part(part: Self::Answer, _about: &About) -> Body {
-        frame(part.into())
+    fn part(part: Self::Answer, about: &About) -> Body {
+        frame(Frame::from(part).for_caller(about))
     }
 
     fn failure(error: &Error, part: Self::Answer) -> Body {
@@ -101,6 +102,17 @@ struct Frame {
     usage: (Option<i64>, Option<i64>, Option<String>),
     sources: Vec<Source>,
     embeddings: Option<String>,
+    answered: Answered,
+}
+
+impl Frame {
+    /// An answer in one part carries its whole trace, many times its own size: for those who want it.
+    fn for_caller(mut self, about: &About) -> Self {
+        if !about.explained {
+            self.explain = (None, None, Vec::new());
+        }
+        self
+    }
 }
 
 impl From<GraphRagResponse> for Frame {
@@ -113,6 +125,11 @@ impl From<GraphRagResponse> for Frame {
             usage: (part.in_token, part.out_token, part.model),
             sources: part.sources,
             embeddings: part.embeddings_model,
+            answered: Answered {
+                citations: part.citations,
+                refused: part.refused,
+                trace: part.trace,
+            },
         }
     }
 }
@@ -127,6 +144,11 @@ impl From<DocumentRagResponse> for Frame {
             usage: (part.in_token, part.out_token, part.model),
             sources: part.sources,
             embeddings: part.embeddings_model,
+            answered: Answered {
+                citations: part.citations,
+                refused: part.refused,
+                trace: part.trace,
+            },
         }
     }
 }
@@ -140,7 +162,7 @@ fn frame(part: Frame) -> Body {
         .into_iter()
         .map(|source| json!({"uri": source.uri, "title": source.title}))
         .collect();
-    Reply::new()
+    let reply = Reply::new()
         .put_truthy("message_type", part.message_type)
         .put_some("response", part.response)
         .put_truthy("explain_id", id.unwrap_or_default())
@@ -152,8 +174,8 @@ fn frame(part: Frame) -> Body {
         .put_some("out_token", out_token)
         .put_some("model", model)
         .put_truthy("sources", sources)
-        .put_some("embeddings_model", part.embeddings)
-        .done()
+        .put_some("embeddings_model", part.embeddings);
+    part.answered.add_to(reply).done()
 }
 
 /// A failure ends stream and session, whatever the service set.
@@ -218,7 +240,7 @@ mod tests {
             )],
             ..Default::default()
         };
-        let body = part::<GraphRag>(explain, "");
+        let body = Value::Object(GraphRag::part(explain.clone(), &explained()));
         assert_eq!(body["explain_triples"][0]["s"]["i"], "urn:a");
         assert_eq!(
             (&body["end_of_stream"], &body["end_of_session"]),
@@ -251,6 +273,34 @@ mod tests {
             json!({"message_type": "end", "end_of_stream": false, "end_of_session": true,
                    "embeddings_model": "lexical/1024"})
         );
+    }
+
+    fn explained() -> About {
+        About {
+            explained: true,
+            ..About::default()
+        }
+    }
+
+    #[test]
+    fn who_does_not_ask_for_the_trace_gets_its_name_alone() {
+        let whole = DocumentRagResponse {
+            response: Some("It is [1].".into()),
+            explain_id: Some("urn:x".into()),
+            explain_graph: Some(tg_schemas::vocabulary::RETRIEVAL_GRAPH.into()),
+            explain_triples: vec![Triple::default()],
+            end_of_stream: true,
+            end_of_session: true,
+            trace: "urn:x".into(),
+            ..Default::default()
+        };
+        assert_eq!(
+            part::<DocumentRag>(whole.clone(), ""),
+            json!({"response": "It is [1].", "end_of_stream": true, "end_of_session": true,
+                   "trace": "urn:x"})
+        );
+        let body = DocumentRag::part(whole, &explained());
+        assert!(body.contains_key("explain_triples") && body.contains_key("explain_id"));
     }
 
     #[test]

@@ -71,9 +71,13 @@ pub(super) fn answers(prompt: &Prompt, past: &Past) -> bool {
     tool.is_some_and(|tool| tool.source != Source::Other)
 }
 
-/// What such a tool said, word for word with its citations and sources; none if it does not know.
+/// What such a tool said, word for word with its citations; none if it does not know. The documents behind it are told
+/// by what the citations name.
 pub(super) fn told(past: &Past) -> Option<Found> {
     let text = past.observation.trim();
+    let text = text
+        .split_once("\n\nSources:\n")
+        .map_or(text, |(text, _)| text);
     if observation::read(text).is_empty() {
         return None;
     }

@@ -175,7 +175,8 @@ fn with_documents((name, argument, description): (&str, &str, &str)) -> String {
 
 #[test]
 fn what_the_graph_does_not_know_is_asked_of_the_documents() {
-    let told = "The Gilded Eel was weighed in brass [2].\nIt was heavy [1].\n\nSources:\n- Eels (urn:eels)";
+    let said = "The Gilded Eel was weighed in brass [2].\nIt was heavy [1].";
+    let told = &format!("{said}\n\nSources:\n- Eels (urn:eels)");
     for tool in DOCUMENTS {
         let tools = with_documents(tool);
         for question in [
@@ -184,7 +185,7 @@ fn what_the_graph_does_not_know_is_asked_of_the_documents() {
             "What colour is the Old Bridge?",
         ] {
             let (made, answer) = play_with(&tools, told, CITY, question);
-            assert_eq!(answer, told, "{question}: {made:?}");
+            assert_eq!(answer, said, "{question}: {made:?}");
             let (last, before) = made.split_last().unwrap();
             assert_eq!(last, &(tool.0.to_owned(), json!({tool.1: question})));
             assert!(before.iter().all(|(name, _)| name.starts_with("graph_")));

@@ -36,10 +36,17 @@ impl Patterns {
                 break;
             }
         }
+        let pages = parents.keys().filter(|node| node.starts_with("urn:page:"));
+        let asks = pages.map(|page| async move {
+            let number = self.page_number(&request.collection, page).await?;
+            Ok::<_, Error>((page.clone(), number))
+        });
+        let pages = few_or_fault(asks.collect(), AT_ONCE).await?;
+        let pages: BTreeMap<String, i64> = pages.into_iter().collect();
         let mut documents: Vec<String> = Vec::new();
         let mut traced = Vec::with_capacity(starts.len());
         for start in starts {
-            traced.push(follow(&start, &parents, &mut documents));
+            traced.push(follow(&start, &parents, &pages, &mut documents));
         }
         let asks = documents.into_iter();
         let asks = asks.map(|uri| self.document(&request.collection, uri));
@@ -77,6 +84,23 @@ impl Patterns {
         Ok(iris(self.find(ask).await?.into_iter().map(|t| t.o)))
     }
 
+    /// The number of a page; 0 where nobody says it.
+    async fn page_number(&self, collection: &str, page: &str) -> Result<i64, Error> {
+        let ask = Ask {
+            collection,
+            s: Some(Term::iri(page)),
+            p: Some(Term::iri(tg::PAGE_NUMBER)),
+            g: Some(SOURCE_GRAPH.to_owned()),
+            limit: 1,
+            ..Ask::default()
+        };
+        let said = self.find(ask).await?.into_iter().next();
+        Ok(match said.and_then(|triple| triple.o) {
+            Some(Term::Literal { value, .. }) => value.parse().unwrap_or(0),
+            _ => 0,
+        })
+    }
+
     async fn document(&self, collection: &str, uri: String) -> Result<SourceDocument, Error> {
         let ask = Ask {
             collection,
@@ -107,8 +131,10 @@ impl Patterns {
 fn follow(
     start: &[String],
     parents: &BTreeMap<String, Vec<String>>,
+    pages: &BTreeMap<String, i64>,
     documents: &mut Vec<String>,
 ) -> TracedSource {
+    let mut page = 0;
     let mut found = BTreeSet::new();
     let mut chunks = BTreeSet::new();
     let mut seen: BTreeSet<&String> = start.iter().collect();
@@ -118,6 +144,9 @@ fn follow(
         for node in level {
             if node.starts_with("urn:chunk:") {
                 chunks.insert(node.clone());
+            }
+            if page == 0 {
+                page = pages.get(node).copied().unwrap_or(0);
             }
             match parents.get(node).filter(|above| !above.is_empty()) {
                 Some(above) => next.extend(above.iter().filter(|parent| seen.insert(parent))),
@@ -137,6 +166,7 @@ fn follow(
     TracedSource {
         chunks: chunks.into_iter().collect(),
         documents: found.into_iter().collect(),
+        page,
     }
 }
 

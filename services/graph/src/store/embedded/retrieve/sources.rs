@@ -108,6 +108,7 @@ impl Tracer<'_> {
     fn follow(&mut self, start: &[NamedNode]) -> Result<TracedSource, GraphError> {
         let mut chunks = BTreeSet::new();
         let mut documents = BTreeSet::new();
+        let mut page = 0;
         let mut seen: BTreeSet<NamedNode> = start.iter().cloned().collect();
         let mut level: Vec<NamedNode> = start.to_vec();
         for depth in 0..LEVELS {
@@ -115,6 +116,9 @@ impl Tracer<'_> {
             for node in level {
                 if self.has_type(&node, "Chunk")? {
                     chunks.insert(node.as_str().to_owned());
+                }
+                if page == 0 {
+                    page = self.page_number(&node)?;
                 }
                 let parents = self.parents(&node)?;
                 if parents.is_empty() && (depth > 0 || self.has_type(&node, "Document")?) {
@@ -134,6 +138,7 @@ impl Tracer<'_> {
         Ok(TracedSource {
             chunks: chunks.into_iter().collect(),
             documents: documents.into_iter().collect(),
+            page,
         })
     }
 
@@ -166,6 +171,21 @@ impl Tracer<'_> {
         found.sort();
         self.parents.insert(node.clone(), found.clone());
         Ok(found)
+    }
+
+    /// The number that a page has, 0 for what is none.
+    fn page_number(&self, node: &NamedNode) -> Result<i64, GraphError> {
+        let pattern = Pattern {
+            subject: Some(node.clone().into()),
+            predicate: Some(NamedNode::new_unchecked(tg::PAGE_NUMBER)),
+            object: None,
+            graph: Some(source_graph()),
+        };
+        let said = self.data.scan(&pattern).next().transpose()?;
+        Ok(match said.map(|quad| quad.object) {
+            Some(RdfTerm::Literal(number)) => number.value().parse().unwrap_or(0),
+            _ => 0,
+        })
     }
 
     /// Whether a node is of a class of ours, in whatever graph.

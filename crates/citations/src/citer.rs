@@ -1,15 +1,16 @@
 //! Citations in an answer while it is written: numbers in brackets that name a passage.
 //!
-//! A number that names no passage is taken out, with its bracket if nothing is left in it. A sentence that
-//! cites nothing but plainly says what passages say gets their numbers. Everything else passes as it is.
-//! How the text is cut into pieces changes nothing in the result.
+//! Passages are numbered anew, from 1 in the order in which the answer first uses them. A number that names no passage
+//! is taken out, with its bracket if nothing is left in it. A sentence that cites nothing but plainly says what
+//! passages say gets their numbers. One that only says that there is no answer bears none. Everything else passes as
+//! it is. How the text is cut into pieces changes nothing in the result.
 
 use std::collections::{BTreeSet, HashSet};
 
+use super::refusal::is_refusal;
+use super::sentences::{BRACKET, is_closing, is_end, numbers};
 use super::words::{word_set, words};
 
-/// Longest bracket that may be a citation, in characters.
-const BRACKET: usize = 40;
 /// Share of a sentence's telling words that its passages must have.
 const SUPPORT: f64 = 0.75;
 /// Telling words that a sentence must have, and that one more passage must add.
@@ -19,6 +20,20 @@ const GAIN: usize = 2;
 const LEANS: f64 = 0.6;
 /// Passages cited for one sentence.
 const PASSAGES: usize = 3;
+/// Bytes of a sentence that wait behind its first citation until it is known what the sentence says.
+const WAITING: usize = 2_000;
+const WAITING_PARTS: usize = 64;
+/// What a model is asked to write behind a sentence that says that there is no answer.
+const NO_PASSAGE: usize = 0;
+
+/// A passage that an answer cites.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cited {
+    /// Which of the passages, from 0.
+    pub passage: usize,
+    /// The sentence that cites it first.
+    pub said: String,
+}
 
 /// Reads an answer piece by piece.
 pub struct Citer {
@@ -28,8 +43,21 @@ pub struct Citer {
     state: State,
     /// The sentence so far, without citations.
     sentence: String,
-    cites: bool,
-    cited: BTreeSet<usize>,
+    /// The sentence from its first citation on: it bears numbers only if it says something.
+    waiting: Vec<Waiting>,
+    /// The sentence was said to have no passage.
+    nothing: bool,
+    cited: Vec<Cited>,
+    refusals: bool,
+    /// A sentence says something else.
+    says: bool,
+}
+
+/// A part of a sentence that is not passed on yet.
+enum Waiting {
+    Text(String),
+    /// A citation: the blanks before it, and what it names.
+    Mark(String, Vec<usize>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,8 +88,11 @@ impl Citer {
             held: String::new(),
             state: State::Text,
             sentence: String::new(),
-            cites: false,
-            cited: BTreeSet::new(),
+            waiting: Vec::new(),
+            nothing: false,
+            cited: Vec::new(),
+            refusals: false,
+            says: false,
         }
     }
 
@@ -84,9 +115,14 @@ impl Citer {
         out
     }
 
-    /// Passages that were cited, counted from 0.
-    pub fn cited(&self) -> &BTreeSet<usize> {
+    /// What was cited, by number: the first has number 1.
+    pub fn cited(&self) -> &[Cited] {
         &self.cited
+    }
+
+    /// Whether the answer is that there is none: it says so, and nothing else.
+    pub fn refused(&self) -> bool {
+        self.refusals && !self.says
     }
 
     fn take(&mut self, c: char, out: &mut String) {
@@ -97,7 +133,7 @@ impl Citer {
                 self.held.push(c);
                 self.state = State::After;
             }
-            State::Stop if is_end(c) || matches!(c, '"' | '\'' | ')' | '”' | '’') => {
+            State::Stop if is_end(c) || is_closing(c) => {
                 self.held.push(c);
             }
             State::Stop if c == '[' => self.open(true),
@@ -132,8 +168,8 @@ impl Citer {
         } else {
             self.sentence.push_str(&self.held);
             self.sentence.push(c);
+            self.held.push(c);
             self.pass(out);
-            out.push(c);
         }
     }
 
@@ -172,49 +208,84 @@ impl Citer {
             self.pass(out);
         }
         self.sentence.push_str(&bracket);
-        out.push_str(&bracket);
+        self.put(&bracket, out);
         self.state = State::Text;
     }
 
     /// The bracket is a citation: what it names is noted, what it cannot name taken out.
     fn cite(&mut self, numbers: &[usize], from: usize, ended: bool, out: &mut String) {
+        self.nothing |= numbers.contains(&NO_PASSAGE);
         let known: Vec<usize> = numbers
             .iter()
-            .copied()
             .filter(|number| (1..=self.passages.len()).contains(number))
+            .map(|number| number - 1)
             .collect();
-        if known.is_empty() {
-            // The blank before it goes too.
-            self.held.truncate(from);
-            let kept = self.held.trim_end_matches(' ').len();
-            self.held.truncate(kept);
-        } else {
-            self.cites = true;
-            self.cited.extend(known.iter().map(|number| number - 1));
-            if known.len() < numbers.len() {
-                self.held.truncate(from);
-                self.held.push_str(&bracket(&known));
-            }
+        // The blank before it goes with it.
+        self.held.truncate(from);
+        let text = self.held.trim_end_matches(' ').len();
+        let blanks = self.held.split_off(text);
+        if !known.is_empty() {
             self.pass(out);
+            self.waiting.push(Waiting::Mark(blanks, known));
+            if self.waiting.len() > WAITING_PARTS {
+                self.settle(false, out);
+            }
         }
         self.state = if ended { State::After } else { State::Text };
     }
 
     /// The sentence is over: gives it citations if it has none and deserves them.
     fn close(&mut self, out: &mut String) {
-        if !self.cites {
+        let refusal = self.nothing || is_refusal(&self.sentence);
+        self.refusals |= refusal;
+        self.says |= !refusal && self.sentence.contains(char::is_alphanumeric);
+        if !refusal && !self.cites() {
             let found = self.support();
             if !found.is_empty() {
-                let numbers: Vec<usize> = found.iter().map(|at| at + 1).collect();
-                out.push(' ');
-                out.push_str(&bracket(&numbers));
-                self.cited.extend(found);
+                self.waiting.push(Waiting::Mark(" ".to_owned(), found));
             }
         }
+        self.settle(refusal, out);
         self.pass(out);
         self.sentence.clear();
-        self.cites = false;
+        self.nothing = false;
         self.state = State::Text;
+    }
+
+    fn cites(&self) -> bool {
+        let is_mark = |part: &Waiting| matches!(part, Waiting::Mark(..));
+        self.waiting.iter().any(is_mark)
+    }
+
+    /// Passes on what waited, with numbers unless the sentence only says that there is no answer.
+    fn settle(&mut self, refusal: bool, out: &mut String) {
+        for part in std::mem::take(&mut self.waiting) {
+            match part {
+                Waiting::Text(text) => out.push_str(&text),
+                Waiting::Mark(..) if refusal => {}
+                Waiting::Mark(blanks, passages) => {
+                    let mut numbers: Vec<usize> =
+                        passages.into_iter().map(|at| self.number(at)).collect();
+                    numbers.sort_unstable();
+                    numbers.dedup();
+                    out.push_str(&blanks);
+                    out.push_str(&bracket(&numbers));
+                }
+            }
+        }
+    }
+
+    /// The number of a passage: the next one, when it is used first.
+    fn number(&mut self, passage: usize) -> usize {
+        let known = self.cited.iter().position(|cited| cited.passage == passage);
+        let at = known.unwrap_or_else(|| {
+            self.cited.push(Cited {
+                passage,
+                said: self.sentence.trim().to_owned(),
+            });
+            self.cited.len() - 1
+        });
+        at + 1
     }
 
     /// The fewest passages that together say what the sentence says, if there are such.
@@ -249,8 +320,27 @@ impl Citer {
     }
 
     fn pass(&mut self, out: &mut String) {
-        out.push_str(&self.held);
-        self.held.clear();
+        let held = std::mem::take(&mut self.held);
+        self.put(&held, out);
+    }
+
+    /// Text of the sentence: passed on, unless a citation before it waits.
+    fn put(&mut self, text: &str, out: &mut String) {
+        match self.waiting.last_mut() {
+            None => {
+                out.push_str(text);
+                return;
+            }
+            Some(Waiting::Text(last)) => last.push_str(text),
+            Some(Waiting::Mark(..)) if text.is_empty() => {}
+            Some(Waiting::Mark(..)) => self.waiting.push(Waiting::Text(text.to_owned())),
+        }
+        if let Some(Waiting::Text(last)) = self.waiting.last()
+            && last.len() > WAITING
+        {
+            // Nothing that says so little is so long.
+            self.settle(false, out);
+        }
     }
 }
 
@@ -268,34 +358,38 @@ pub fn leans_on<T: AsRef<str>>(answer: &str, passages: &[T]) -> BTreeSet<usize> 
         .collect()
 }
 
-fn is_end(c: char) -> bool {
-    matches!(c, '.' | '!' | '?' | '。')
-}
-
-/// The numbers of a bracket such as `1`, `1, 3` or `2-4`; nothing if it is something else.
-fn numbers(inside: &str) -> Option<Vec<usize>> {
-    let mut found = Vec::new();
-    for part in inside.split([',', ';']) {
-        let ends: Vec<&str> = part.split(['-', '–']).map(str::trim).collect();
-        let number = |text: &str| text.parse::<usize>().ok();
-        match ends.as_slice() {
-            [one] => found.push(number(one)?),
-            [first, last] => {
-                let (first, last) = (number(first)?, number(last)?);
-                if first > last || last - first > BRACKET {
-                    return None;
-                }
-                found.extend(first..=last);
-            }
-            _ => return None,
-        }
-    }
-    Some(found)
-}
-
 fn bracket(numbers: &[usize]) -> String {
     let all: Vec<String> = numbers.iter().map(usize::to_string).collect();
     format!("[{}]", all.join(", "))
+}
+
+/// A text whose numbers are others: `number` gives the new one, or none where the old one names nothing.
+pub fn renumbered(text: &str, number: impl Fn(usize) -> Option<usize>) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('[') {
+        out.push_str(&rest[..at]);
+        let inside = rest[at + 1..].split_once(']');
+        match inside.and_then(|(inside, after)| Some((numbers(inside)?, after))) {
+            Some((numbers, after)) => {
+                let mut known: Vec<usize> = numbers.into_iter().filter_map(&number).collect();
+                known.sort_unstable();
+                known.dedup();
+                if known.is_empty() {
+                    out.truncate(out.trim_end_matches(' ').len());
+                } else {
+                    out.push_str(&bracket(&known));
+                }
+                rest = after;
+            }
+            None => {
+                out.push('[');
+                rest = &rest[at + 1..];
+            }
+        }
+    }
+    out.push_str(rest);
+    out
 }
 
 #[cfg(test)]

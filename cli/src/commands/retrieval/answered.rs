@@ -1,0 +1,148 @@
+//! What stands below an answer: its citations, and on stderr whether it rests on anything and where its trace is.
+
+use serde_json::{Value, json};
+
+use crate::args::InCollection;
+use crate::client::{Call, Result, Socket};
+use crate::fields::{list, text};
+use crate::output::Output;
+
+/// Said of an answer that cites nothing.
+const UNSUPPORTED: &str = "No sentence of this answer is supported by a passage";
+
+/// What the last part of an answer says of it.
+#[derive(Debug, Default)]
+pub(crate) struct Answered {
+    citations: Vec<Value>,
+    refused: bool,
+    trace: String,
+}
+
+impl Answered {
+    /// Reads the last part.
+    pub(crate) fn read(last: &Value) -> Self {
+        Self {
+            citations: list(last, "citations").to_vec(),
+            refused: last.get("refused").and_then(Value::as_bool) == Some(true),
+            trace: text(last, "trace"),
+        }
+    }
+
+    /// Whether the answer is that there is none.
+    pub(crate) fn refused(&self) -> bool {
+        self.refused
+    }
+
+    /// Whether it cites something.
+    pub(crate) fn cites(&self) -> bool {
+        !self.citations.is_empty()
+    }
+
+    /// Adds it to what `--json` shows.
+    pub(crate) fn add_to(&self, shown: &mut Value) {
+        shown["citations"] = json!(self.citations);
+        shown["refused"] = json!(self.refused);
+        shown["trace"] = match self.trace.as_str() {
+            "" => Value::Null,
+            trace => json!(trace),
+        };
+    }
+
+    /// The citations for people, if there are any.
+    pub(crate) fn below(&self) -> Option<String> {
+        let lines: Vec<String> = self.citations.iter().map(line).collect();
+        self.cites().then(|| format!("\n{}", lines.join("\n")))
+    }
+
+    /// Says what is no part of the answer. Gateways of others do not name the trace, and know nothing of citations.
+    pub(crate) fn talk(&self, out: &mut Output, place: &InCollection) {
+        if self.trace.is_empty() {
+            return;
+        }
+        if !self.cites() && !self.refused {
+            out.talk(UNSUPPORTED);
+        }
+        let option = |flag: &str, value: &str| match value {
+            "default" => String::new(),
+            value => format!(" {flag} {value}"),
+        };
+        let flow = option("-f", &place.flow.flow_id);
+        let collection = option("-C", &place.collection);
+        let trace = &self.trace;
+        out.talk(format!(
+            "trace: tg show-explain-trace {trace}{flow}{collection}"
+        ));
+    }
+}
+
+/// `[1] Title, page 23: "the passage's words"`.
+fn line(citation: &Value) -> String {
+    let number = citation.get("n").and_then(Value::as_i64).unwrap_or(0);
+    let title = match (text(citation, "title"), text(citation, "document")) {
+        (title, document) if title.is_empty() && document.is_empty() => {
+            "a fact without a source".to_owned()
+        }
+        (title, document) if title.is_empty() => document,
+        (title, _) => title,
+    };
+    let page = match citation.get("page").and_then(Value::as_i64) {
+        Some(page) => format!(", page {page}"),
+        None => String::new(),
+    };
+    let words = text(citation, "text");
+    format!("[{number}] {title}{page}: \"{words}\"")
+}
+
+/// Says that there is no such collection where an answer found nothing in it, with those that there are.
+pub(crate) async fn missing_collection(
+    out: &mut Output,
+    socket: &mut Socket,
+    name: &str,
+) -> Result<()> {
+    let request = json!({"operation": "list-collections"});
+    let call = Call::global("collection-management", request);
+    // Who may ask need not be allowed to list.
+    let Ok(reply) = socket.ask(&call).await else {
+        return Ok(());
+    };
+    let known = list(&reply, "collections").iter();
+    let known: Vec<String> = known.map(|one| text(one, "collection")).collect();
+    if !known.iter().any(|known| known == name) {
+        let there = match known.is_empty() {
+            true => "there is none yet".to_owned(),
+            false => format!("there are: {}", known.join(", ")),
+        };
+        out.talk(format!("There is no collection {name}; {there}"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_citation_can_be_read() {
+        let last = json!({"trace": "urn:t", "citations": [
+            {"n": 1, "document": "urn:d", "title": "FHS 3.0", "page": 23, "chunk": "urn:c", "text": "It is so."},
+            {"n": 2, "document": "urn:e", "title": "", "page": null, "chunk": "", "text": "a b c"},
+            {"n": 3, "document": "", "title": "", "page": null, "chunk": "", "text": "x y z"},
+        ]});
+        let answered = Answered::read(&last);
+        assert_eq!(
+            answered.below().as_deref(),
+            Some(
+                "\n[1] FHS 3.0, page 23: \"It is so.\"\n[2] urn:e: \"a b c\"\n\
+                 [3] a fact without a source: \"x y z\""
+            )
+        );
+        let mut shown = json!({});
+        answered.add_to(&mut shown);
+        assert_eq!(
+            (&shown["trace"], &shown["refused"]),
+            (&json!("urn:t"), &json!(false))
+        );
+        assert_eq!(shown["citations"][0]["page"], 23);
+        assert_eq!(Answered::read(&json!({})).below(), None);
+    }
+}
