@@ -18,6 +18,9 @@ pub fn advice(error: &Error, command: &str) -> Option<String> {
                 .to_owned()
         }
         Error::Timeout(_) => "`tg why` says what does not move; --timeout waits longer".to_owned(),
+        Error::Missing(text) if text.contains("does not run") => {
+            "`tg show-flows`; `tg start-flow` starts one".to_owned()
+        }
         Error::Missing(_) => return listing(command).map(str::to_owned),
         Error::Protocol(_) => "`tg doctor`; is that address a gateway?".to_owned(),
         Error::Service { .. } => return by_code(error.code()?, error, command),

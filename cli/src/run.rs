@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::advice::advice;
 use crate::client::{Error, Result};
+use crate::fields::texts;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::profiles::Profiles;
@@ -58,7 +59,10 @@ async fn execute(prepared: Prepared, by_link: bool) -> u8 {
     let interrupt = Interrupt::on_ctrl_c();
     let mut session = Session::new(options, out, interrupt.clone());
     let outcome = until_interrupted(prepared.run(&mut session), &interrupt).await;
-    let outcome = outcome.and_then(|()| session.out.flush());
+    let outcome = match outcome {
+        Err(error) => Err(with_what_there_is(&session, error).await),
+        Ok(()) => session.out.flush(),
+    };
     match outcome {
         Ok(()) => 0,
         Err(error) => {
@@ -81,6 +85,27 @@ async fn until_interrupted(
     match tokio::time::timeout(GRACE, work).await {
         Ok(Ok(())) => Ok(()),
         _ => Err(Error::Interrupted),
+    }
+}
+
+/// A flow that does not run is told with those that do, where that can be asked.
+async fn with_what_there_is(session: &Session, error: Error) -> Error {
+    let Some(flow) = error.missing_flow() else {
+        return error;
+    };
+    let request = json!({"operation": "list-flows"});
+    let Ok(http) = session.http() else {
+        return error;
+    };
+    match tokio::time::timeout(GRACE, http.service("flow", request)).await {
+        Ok(Ok(reply)) if reply.get("flow-ids").is_some() => {
+            let running = texts(&reply, "flow-ids");
+            Error::Missing(match running.is_empty() {
+                true => format!("flow {flow} does not run, nor does any other"),
+                false => format!("flow {flow} does not run; running: {}", running.join(", ")),
+            })
+        }
+        _ => error,
     }
 }
 

@@ -152,6 +152,15 @@ impl Error {
         Some(known.map_or_else(|| ErrorCode::from_wire(kind), |(_, _, code)| *code))
     }
 
+    /// The flow that the gateway says does not run: `Invalid flow workspace/flow`.
+    pub fn missing_flow(&self) -> Option<String> {
+        let Self::Service { message, .. } = self else {
+            return None;
+        };
+        let (_, flow) = message.strip_prefix("Invalid flow ")?.split_once('/')?;
+        Some(flow.to_owned())
+    }
+
     /// The exit code of the process.
     pub fn exit_code(&self) -> u8 {
         let code = match self {

@@ -8,7 +8,7 @@ pub const FIRST: Group = (
     "First steps",
     &[
         "add",
-        "invoke-agent",
+        "ask",
         "show-library-documents",
         "show-explain-trace",
         "doctor",
@@ -20,6 +20,7 @@ pub const GROUPS: &[Group] = &[
     (
         "Ask",
         &[
+            "ask",
             "invoke-agent",
             "invoke-document-rag",
             "invoke-graph-rag",
@@ -188,7 +189,7 @@ pub const SYNONYMS: &[(&str, &[&str])] = &[
     ("agent", &["invoke-agent"]),
     ("backup", &["export-workspace"]),
     ("blueprints", &["show-flow-blueprints"]),
-    ("chat", &["invoke-agent", "invoke-llm"]),
+    ("chat", &["ask", "invoke-llm"]),
     ("collections", &["list-collections"]),
     ("config", &["show-config", "put-config-item"]),
     ("documents", &["show-library-documents"]),
@@ -203,11 +204,12 @@ pub const SYNONYMS: &[(&str, &[&str])] = &[
     ("logs", &["why", "dead-letters"]),
     ("ls", &["show-library-documents", "show-flows"]),
     ("ps", &["show-processor-state", "process-status"]),
+    ("question", &["ask"]),
     ("rag", &["invoke-document-rag", "invoke-graph-rag"]),
     ("restore", &["import-workspace", "restore-workspace"]),
     (
         "search",
-        &["invoke-document-rag", "invoke-graph-rag", "query-graph"],
+        &["ask", "invoke-document-rag", "query-graph"],
     ),
     ("sparql", &["invoke-sparql-query"]),
     ("status", &["doctor", "process-status", "show-flow-state"]),

@@ -50,6 +50,7 @@ pub static ALL: &[Row] = &[
     Row::of::<status::requests::CancelRequest>(),
     Row::of::<status::dead_letter::DeadLetters>(),
     Row::of::<status::dead_letter::Parked>(),
+    Row::of::<retrieval::question::AskQuestion>(),
     Row::of::<agent::invoke::InvokeAgent>(),
     Row::of::<llm::invoke_llm::InvokeLlm>(),
     Row::of::<llm::list_models::ListModels>(),

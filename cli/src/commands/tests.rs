@@ -167,6 +167,7 @@ const LINES: &[&str] = &[
      --max-reranker-input 5 --edge-score-limit 1 --graph-seeds [] -g urn:g -x --debug --show-usage",
     "invoke-graph-rag -q why? --no-streaming",
     "invoke-document-rag -q why? -C c -f f -d 5 --fetch-limit 9 -x",
+    "ask why? -C c -f f --with document-rag --show-usage --json",
     "invoke-embeddings one two -f f",
     "invoke-graph-embeddings word -c c -l 5 --rdf-type urn:t -a k=v -f f",
     "invoke-document-embeddings word -c c -l 5 -a k=v",

@@ -21,6 +21,7 @@ mod a_new_workspace_of_an_old_name_is_empty;
 mod a_restore_never_empties;
 mod a_torn_blob_is_mended;
 mod an_upload_survives;
+mod answers_cite_what_they_say;
 mod answers_hide_topology;
 mod bad_documents_are_told;
 mod bootstrap_needs_a_code;
