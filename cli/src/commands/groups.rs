@@ -207,10 +207,7 @@ pub const SYNONYMS: &[(&str, &[&str])] = &[
     ("question", &["ask"]),
     ("rag", &["invoke-document-rag", "invoke-graph-rag"]),
     ("restore", &["import-workspace", "restore-workspace"]),
-    (
-        "search",
-        &["ask", "invoke-document-rag", "query-graph"],
-    ),
+    ("search", &["ask", "invoke-document-rag", "query-graph"]),
     ("sparql", &["invoke-sparql-query"]),
     ("status", &["doctor", "process-status", "show-flow-state"]),
     ("tools", &["show-tools"]),

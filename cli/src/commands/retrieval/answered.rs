@@ -28,11 +28,6 @@ impl Answered {
         }
     }
 
-    /// Whether the answer is that there is none.
-    pub(crate) fn refused(&self) -> bool {
-        self.refused
-    }
-
     /// Whether it cites something.
     pub(crate) fn cites(&self) -> bool {
         !self.citations.is_empty()
