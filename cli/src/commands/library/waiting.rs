@@ -25,6 +25,8 @@ const FLOWS: usize = 4;
 const WIDTH: usize = 77;
 /// The name of a document takes at most so many of them.
 const NAME: usize = 30;
+/// The same where there is a reason to be told.
+const SHORT_NAME: usize = 16;
 /// Nothing is said of the time left before so much was seen.
 const SEEN: Duration = Duration::from_secs(1);
 
@@ -249,7 +251,8 @@ fn told(name: &str, far: &Far, left: Option<Duration>, again: Option<&Again>) ->
     if let Some(again) = again {
         // The reason is worth more than what stands still.
         let again = again.short(chrono::Utc::now().timestamp_millis());
-        return cut(&format!("{name} {}; {again}", parts.join(", ")), WIDTH);
+        let text = format!("{} {}; {again}", cut(name, SHORT_NAME), parts[0]);
+        return cut(&text, WIDTH);
     }
     match far.calls {
         0 => {}

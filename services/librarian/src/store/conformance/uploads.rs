@@ -118,7 +118,8 @@ pub(super) async fn a_completion_is_noted_before_it_is_done(store: Store) {
     let unknown = store.unknown(vec![whole.hash]).await.unwrap();
     assert!(unknown.is_empty());
     let noted = store.session("u").await.unwrap().unwrap();
-    let (new, _) = document("d", "");
+    let (mut new, _) = document("d", "");
+    new.content_hash = whole.hash.to_string();
     let done = store.complete_upload(noted, (new.clone(), whole.clone()));
     let done = done.await.unwrap().unwrap();
     assert_eq!(done.object, whole.hash.to_string());
