@@ -8,7 +8,7 @@ use crate::profiles::Profiles;
 /// workspace go with its address only.
 ///
 /// # Errors
-/// [`Error::Usage`] when a profile is named that does not exist, [`Error::File`] when profiles cannot be read.
+/// [`crate::client::Error::Usage`] when a profile is named that does not exist, [`crate::client::Error::File`] when profiles cannot be read.
 pub fn complete(
     mut options: Options,
     variable: impl Fn(&str) -> Option<String>,

@@ -10,7 +10,7 @@ use tg_schemas::{Term, Triple};
 use super::entity::{PROV, Session as Sort, TG};
 use super::fetch::{Place, RETRIEVAL};
 use crate::args::{InCollection, Options};
-use crate::client::{Call, Result, Socket};
+use crate::client::{Call, Error, Result, Socket};
 use crate::commands::graph::{Pattern, triples};
 use crate::layout::{cut, table};
 use crate::registry::Command;
@@ -83,6 +83,23 @@ impl Question {
             "time": self.time,
         })
     }
+}
+
+/// The session that is meant: the named one, else the newest that no other one asked.
+pub(super) async fn meant(
+    socket: &mut Socket,
+    place: &Place<'_>,
+    named: Option<String>,
+) -> Result<String> {
+    if let Some(named) = named {
+        return Ok(named);
+    }
+    let questions = questions(socket, place).await?;
+    let newest = first_ones(socket, place, questions, 1).await?;
+    let newest = newest.into_iter().next();
+    newest
+        .map(|question| question.iri)
+        .ok_or_else(|| Error::Missing("no session left a trace yet".to_owned()))
 }
 
 /// All questions, newest first.

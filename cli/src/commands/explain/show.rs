@@ -7,6 +7,7 @@ use tg_schemas::{Term, Triple};
 
 use super::entity::{Kind, PROV, TG};
 use super::fetch::{Place, SOURCE, texts, trace};
+use super::list::meant;
 use super::render::{View, edge};
 use super::trace::Trace;
 use crate::args::{InCollection, Options};
@@ -30,9 +31,9 @@ enum Format {
 pub struct ShowExplainTrace {
     #[command(flatten)]
     place: InCollection,
-    /// IRI of the question or session
+    /// IRI of the question or session [default: the newest]
     #[arg(value_name = "SESSION")]
-    question_id: String,
+    question_id: Option<String>,
     /// Characters of each text to show
     #[arg(long, default_value_t = 10_000, value_name = "COUNT")]
     max_answer: usize,
@@ -58,7 +59,8 @@ impl Command for ShowExplainTrace {
             collection: &self.place.collection,
         };
         let mut socket = session.socket().await?;
-        let trace = trace(session, &mut socket, &place, &self.question_id).await?;
+        let question = meant(&mut socket, &place, self.question_id.clone()).await?;
+        let trace = trace(session, &mut socket, &place, &question).await?;
         let documents = trace
             .entities()
             .filter(|entity| entity.kind != Kind::ChunkSelection)

@@ -17,6 +17,7 @@ use super::fetch::{Place, SOURCE, texts, trace};
 use super::links::{
     Links, answers, chunk_of, chunks_alone, followed, last_answer, named_by, within,
 };
+use super::list::meant;
 use super::render::edge;
 use super::sentences::Judged;
 use super::trace::Trace;
@@ -35,9 +36,9 @@ const MAX_HOPS: usize = 10;
 pub struct VerifyTrace {
     #[command(flatten)]
     place: InCollection,
-    /// IRI of the question or session
+    /// IRI of the question or session [default: the newest]
     #[arg(value_name = "SESSION")]
-    question_id: String,
+    question_id: Option<String>,
     /// Follow everything that was chosen, not only what is cited
     #[arg(long)]
     all: bool,
@@ -57,9 +58,10 @@ impl Command for VerifyTrace {
             collection: &self.place.collection,
         };
         let mut socket = session.socket().await?;
-        let trace = trace(session, &mut socket, &place, &self.question_id).await?;
+        let question = meant(&mut socket, &place, self.question_id.clone()).await?;
+        let trace = trace(session, &mut socket, &place, &question).await?;
         let mut links = Links::default();
-        within(&trace, &self.question_id, &mut links);
+        within(&trace, &question, &mut links);
         let mut way = Way {
             socket: &mut socket,
             place: &place,
@@ -77,7 +79,7 @@ impl Command for VerifyTrace {
         let refused = last_answer(&trace).is_some_and(|answer| answer.text("refused").is_some());
         let verdict = verdict(&links, &judged, refused);
         let shown = json!({
-            "trace": self.question_id,
+            "trace": question,
             "verified": verdict.is_ok(),
             "refused": refused,
             "sentences": judged.json(),

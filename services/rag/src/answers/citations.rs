@@ -71,6 +71,13 @@ pub fn citation(at: usize, named: Named<'_>, origin: &Origin) -> Citation {
     }
 }
 
+/// The citations of an answer, with where each comes from in the same order.
+pub fn all<'a>(named: impl Iterator<Item = Named<'a>>, origins: &[Origin]) -> Vec<Citation> {
+    let each = named.zip(origins).enumerate();
+    each.map(|(at, (named, origin))| citation(at, named, origin))
+        .collect()
+}
+
 /// The documents of citations, each once.
 pub fn sources(citations: &[Citation]) -> Vec<Source> {
     let known = citations.iter().filter(|one| !one.document.is_empty());

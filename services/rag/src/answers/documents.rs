@@ -12,7 +12,7 @@ use tg_provenance::{
     focused_on_chunks, grounded, synthesised,
 };
 use tg_schemas::Error;
-use tg_schemas::msg::{Citation, DocumentRagQuery, DocumentRagResponse};
+use tg_schemas::msg::{DocumentRagQuery, DocumentRagResponse};
 use tg_schemas::processors::document_rag::RERANKER;
 
 use super::citations::{self, Named};
@@ -115,18 +115,13 @@ pub async fn answer(
         stream.traces.save(&answer),
         citations::origins(cx, &plan.collection, &chunks)
     );
-    let named = written.cited.iter().zip(origins?).enumerate();
-    let citations: Vec<Citation> = named
-        .map(|(at, (cited, origin))| {
-            let named = Named {
-                cited,
-                chunk: &chunks[at],
-                text: &texts[cited.passage],
-                selection: focused.then(|| names.selection(cited.passage)),
-            };
-            citations::citation(at, named, &origin)
-        })
-        .collect();
+    let named = written.cited.iter().enumerate().map(|(at, cited)| Named {
+        cited,
+        chunk: &chunks[at],
+        text: &texts[cited.passage],
+        selection: focused.then(|| names.selection(cited.passage)),
+    });
+    let citations = citations::all(named, &origins?);
     let end = Synthesis {
         focused,
         stored,

@@ -1,11 +1,11 @@
 //! Replies of models that are read for what they hold: items, facts, rows, citations, queries, samples.
 
 use serde_json::{Value, json};
+use tg_citations::{Citer, is_refusal, leans_on, quotations, sentences, stands_in};
 use tg_extract::engine::knowledge::{self, Content};
 use tg_extract::engine::ontology::{Ontologies, check};
 use tg_extract::engine::{items, rows};
 use tg_prompt::engine::shape::{Schema, json as one_value, json_lines};
-use tg_rag::engine::citations::{Citer, leans_on};
 use tg_rag::engine::{detect, graphql, schemas};
 use tg_schemas::table::Table;
 use tg_testkit::fuzz::run;
@@ -75,8 +75,14 @@ fn citations_of_answers() {
         }
         let _ = citer.finish();
         let cited = citer.cited();
-        assert!(cited.iter().all(|number| *number <= passages.len()));
+        assert!(cited.iter().all(|cited| cited.passage < passages.len()));
         let _ = leans_on(&text, &passages);
+        for sentence in sentences(&text) {
+            let _ = is_refusal(&sentence.text);
+            for quotation in quotations(&sentence.text) {
+                let _ = stands_in(quotation, passages[0]);
+            }
+        }
     });
 }
 

@@ -50,6 +50,7 @@ mod poison_is_dead_lettered_once;
 mod python_processors_take_over;
 mod question_walks;
 mod quotas_are_per_workspace;
+mod readme_is_true;
 mod revocation_by_every_way;
 mod revocation_ends_streams;
 mod revocation_is_immediate;
