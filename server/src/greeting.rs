@@ -39,14 +39,12 @@ pub fn lines(
 ) -> Vec<String> {
     let mut lines = vec![format!("Threadgraph is ready at http://{at}/")];
     if first {
+        lines.push(format!("  add:      tg add -u http://{at}/ --wait FILE…"));
         lines.push(format!(
-            "  ask:      tg-invoke-agent -u http://{at}/ -q \"What is 6 * 7?\""
+            "  ask:      tg ask -u http://{at}/ \"What is 6 * 7?\""
         ));
         lines.push(format!(
-            "  load:     tg-load-turtle -u http://{at}/ -i my-data my-data.ttl"
-        ));
-        lines.push(format!(
-            "  look:     tg-show-flows -u http://{at}/   ·   tg-doctor -u http://{at}/"
+            "  look:     tg doctor -u http://{at}/   ·   tg --help"
         ));
     }
     let waits = !matches!(key, FirstKey::None);

@@ -87,6 +87,7 @@ const LINES: &[&str] = &[
     "show-token-rate -m http://h:1/api/metrics -p 2 -n 5 -t x",
     "doctor",
     "why -f default",
+    "why default --all",
     "list-requests",
     "cancel-request --id r1",
     "bootstrap-iam --code 0123",

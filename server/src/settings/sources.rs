@@ -9,6 +9,8 @@ use tg_settings::{Fault, Texts};
 use super::Flags;
 
 const PREFIX: &str = "THREADGRAPH";
+/// What the `tg` commands read under the same prefix: no settings of the server.
+const OF_COMMANDS: [&str; 5] = ["URL", "TOKEN", "WORKSPACE", "PROFILE", "MODELS_FROM"];
 /// The file that is read where none is named.
 const FILE: &str = "threadgraph.toml";
 
@@ -73,10 +75,16 @@ pub fn collect(flags: &Flags, env: Texts) -> Result<Given, Fault> {
         Some(path) => Config::builder().add_source(File::from(path.as_path())),
         None => Config::builder().add_source(File::new(FILE, FileFormat::Toml).required(false)),
     };
+    let ours = env.into_iter().filter(|(name, _)| {
+        let name = name
+            .strip_prefix(PREFIX)
+            .and_then(|name| name.strip_prefix('_'));
+        name.is_none_or(|name| !OF_COMMANDS.contains(&name))
+    });
     let environment = Environment::with_prefix(PREFIX)
         .prefix_separator("_")
         .separator("__")
-        .source(Some(env.into_iter().collect()));
+        .source(Some(ours.collect()));
     let environment = Config::builder().add_source(environment);
     let mut given = Given::default();
     for (source, from) in [(file, Source::File), (environment, Source::Environment)] {

@@ -31,6 +31,9 @@ fn flags_win_over_environment_over_file_over_defaults() {
         ("THREADGRAPH_RAG__EDGE_LIMIT", ""),
         ("THREADGRAPH_EMBEDDINGS__PROVIDER", "ollama"),
         ("OLLAMA_HOST", "h"),
+        // Read by the commands, and passed by.
+        ("THREADGRAPH_URL", "http://h:1/"),
+        ("THREADGRAPH_TOKEN", "t"),
     ]);
     let settings = Settings::load(&flags, vars).unwrap();
     assert_eq!(settings.listen.port(), 9999);

@@ -330,7 +330,7 @@ mod tests {
             "2 of 2 documents"
         );
         assert_eq!(name(&both, &[done.clone(), done.clone()]), "2 documents");
-        assert_eq!(name(&both[..1], &[done.clone()]), "A");
+        assert_eq!(name(&both[..1], std::slice::from_ref(&done)), "A");
         let picked = pick(vec![open.clone(), done.clone()], &both).expect("both");
         assert_eq!(picked, [done, open]);
         assert!(pick(Vec::new(), &both).is_err());

@@ -15,6 +15,12 @@ use crate::session::Session;
 pub struct Why {
     #[command(flatten)]
     flow: InFlow,
+    /// The flow [default: that of --flow-id]
+    #[arg(value_name = "FLOW")]
+    named: Option<String>,
+    /// Show what serves and what is not part of this release, too
+    #[arg(long)]
+    all: bool,
 }
 
 impl Command for Why {
@@ -26,19 +32,26 @@ impl Command for Why {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let request = json!({"operation": "why", "flow-id": self.flow.flow_id});
+        let flow = self.named.as_ref().unwrap_or(&self.flow.flow_id);
+        let request = json!({"operation": "why", "flow-id": flow});
         let reply = session.http()?.service("flow", request).await?;
         let reasons = embedded(&reply, "why");
-        session.out.show(&reasons, || render(&reasons))
+        session.out.show(&reasons, || render(&reasons, self.all))
     }
 }
 
-fn render(reasons: &Value) -> String {
+/// What is as it should be, or is nobody's fault.
+const CALM: [&str; 3] = ["attached", "absent", "running"];
+
+fn render(reasons: &Value, all: bool) -> String {
     let reasons = reasons.as_array().map(Vec::as_slice).unwrap_or_default();
+    let told = |reason: &&Value| all || !CALM.contains(&text(reason, "state").as_str());
+    let reasons: Vec<&Value> = reasons.iter().filter(told).collect();
     if reasons.is_empty() {
-        return "Nothing to report.".to_owned();
+        return "Nothing waits, and everything of this release is served; `--all` lists it."
+            .to_owned();
     }
-    let rows = reasons.iter().map(|reason| {
+    let rows = reasons.into_iter().map(|reason| {
         [
             text(reason, "subject"),
             text(reason, "state"),
@@ -54,9 +67,13 @@ mod tests {
 
     #[test]
     fn reasons_are_rows() {
-        let shown = render(&json!([{"subject": "agent-manager", "state": "detached",
-            "detail": "no process hosts it"}]));
+        let reasons = json!([{"subject": "default", "state": "running"},
+            {"subject": "prompt", "state": "attached"},
+            {"subject": "agent-manager", "state": "detached", "detail": "no process hosts it"}]);
+        let shown = render(&reasons, false);
         assert!(shown.contains("| agent-manager | detached | no process hosts it |"));
-        assert_eq!(render(&Value::Null), "Nothing to report.");
+        assert!(!shown.contains("prompt"));
+        assert!(render(&reasons, true).contains("| prompt "));
+        assert!(render(&Value::Null, false).starts_with("Nothing waits"));
     }
 }

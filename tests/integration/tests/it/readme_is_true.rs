@@ -55,8 +55,9 @@ async fn the_first_session_works_when_pasted() -> Result<()> {
         "The system is healthy.",
         "added as ",
         "Gaurishankar [1].",
-        "[1] Uncommon clocks, page 1:",
+        "[1] uncommon-clocks.pdf, page 1:",
         "supported by [1]",
+        "Nothing waits",
     ] {
         ensure!(
             told.contains(wanted),
