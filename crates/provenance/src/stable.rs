@@ -46,7 +46,7 @@ impl Kind {
 /// use tg_provenance::{Kind, stable_id};
 ///
 /// let id = stable_id(Kind::Subgraph, &["urn:chunk:1", "kg-extract-definitions"]);
-/// assert!(id.starts_with(made::SUBGRAPH));
+/// assert!(id.starts_with(tg_schemas::vocabulary::made::SUBGRAPH));
 /// assert_eq!(id, stable_id(Kind::Subgraph, &["urn:chunk:1", "kg-extract-definitions"]));
 /// ```
 pub fn stable_id(kind: Kind, parts: &[&str]) -> String {

@@ -191,7 +191,8 @@ async fn a_provider_that_is_away_is_told_by_cause_and_setting(place: Place) {
             tells_address,
             ..Options::default()
         };
-        let world = world_with(&place, Vec::new(), own).await;
+        // On a bus of its own: who served the one before may still listen on its.
+        let world = world_with(&place.another().await, Vec::new(), own).await;
         let told = "(connection refused); set by llm.url; model chosen";
         let error = world.ask(&question("go", true)).last().await.unwrap_err();
         assert_eq!(error.code(), ErrorCode::Provider);
