@@ -20,6 +20,7 @@ use crate::engine::translate::{About, Body, Fields};
 use crate::error::Fault;
 use crate::flows::Flow;
 use crate::inflight::Permit;
+use crate::opened;
 use crate::options::OnDisconnect;
 use crate::registry::{self, Gate, Home, Kind, Service, THRU};
 pub(crate) use crate::running::Running;
@@ -196,6 +197,10 @@ impl App {
         };
         let parts = asks(&self.mesh, &way.topic, &call.body, &about, ask)
             .map_err(|error| Fault::Service(scrub(error)))?;
+        let parts = match name == "iam" && opened::opens(call.target.operation()) {
+            true => opened::awaited(parts, self.mesh.config().clone(), &call.body),
+            false => parts,
+        };
         let (gate, resource) = way.admitted;
         Ok(Running {
             parts,

@@ -23,6 +23,7 @@ mod flows;
 mod handlers;
 mod inflight;
 mod listener;
+mod opened;
 mod options;
 mod processors;
 mod registry;

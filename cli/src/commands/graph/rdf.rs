@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
-use oxigraph::io::{RdfFormat, RdfParser, RdfSerializer};
+use oxigraph::io::{RdfFormat, RdfParseError, RdfParser, RdfSerializer};
 use oxigraph::model::{
     BlankNode, GraphName, Literal, NamedNode, NamedOrBlankNode, Quad, Term as OxTerm,
     Triple as OxTriple,
@@ -104,19 +104,25 @@ pub(crate) fn quad_line(triple: &Triple, graph: &str) -> Option<Vec<u8>> {
     writer.finish().ok()
 }
 
-/// Hands over each quad of N-Quads until they end or `take` says that it is enough. `name` keeps blank nodes
-/// apart from those of others; `file` is named in errors.
+/// Hands over each quad of N-Quads until they end or `take` says that it is enough; of a line that is none, why.
+/// `name` keeps blank nodes apart from those of others; `file` is named in errors.
 pub(crate) fn each_quad(
     quads: impl Read,
     name: &str,
     file: &Path,
-    mut take: impl FnMut(Triple) -> bool,
+    mut take: impl FnMut(std::result::Result<Triple, String>) -> bool,
 ) -> Result<()> {
     let mut labels = Labels::new(name, "");
     let parser = RdfParser::from_format(RdfFormat::NQuads);
     for quad in parser.for_reader(BufReader::new(quads)) {
-        let quad = quad.map_err(|error| Error::file(file, format!("{name}: {error}")))?;
-        if !take(from_quad(quad, &mut labels)) {
+        let quad = match quad {
+            Ok(quad) => Ok(from_quad(quad, &mut labels)),
+            Err(RdfParseError::Syntax(error)) => Err(error.to_string()),
+            Err(RdfParseError::Io(error)) => {
+                return Err(Error::file(file, format!("{name}: {error}")));
+            }
+        };
+        if !take(quad) {
             break;
         }
     }

@@ -40,8 +40,8 @@ fn unescaped(name: &str) -> String {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Member {
     Manifest,
-    /// One configuration item; its content says which.
-    Config,
+    /// One configuration item, by its path; its content says which.
+    Config(String),
     /// Triples of a collection; the flag says whether they hold quoted ones.
     Triples(String, bool),
     /// What is said of a document.
@@ -57,7 +57,7 @@ impl Member {
             return Some(Self::Manifest);
         }
         if path.starts_with("config/") && path.ends_with(".json") {
-            return Some(Self::Config);
+            return Some(Self::Config(path.to_owned()));
         }
         if let Some(name) = path.strip_prefix(LIBRARY) {
             if let Some(id) = name.strip_suffix(".meta.json") {
@@ -78,7 +78,7 @@ impl Member {
     pub(super) fn path(&self) -> String {
         match self {
             Self::Manifest => MANIFEST.to_owned(),
-            Self::Config => "config/".to_owned(),
+            Self::Config(path) => path.clone(),
             Self::Triples(collection, quoted) => {
                 let end = if *quoted { QUOTED } else { TRIPLES };
                 format!("knowledge/{}{end}", escaped(collection))
@@ -220,7 +220,8 @@ mod tests {
             config_path("prompt", "a/b"),
             "config/prompt/a%2Fb.json".to_owned()
         );
-        assert_eq!(Member::read("config/a/b.json"), Some(Member::Config));
+        let config = "config/a/b.json".to_owned();
+        assert_eq!(Member::read(&config), Some(Member::Config(config)));
         for other in ["../x", "knowledge/x", "README"] {
             assert_eq!(Member::read(other), None);
         }

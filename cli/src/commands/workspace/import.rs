@@ -1,62 +1,35 @@
 //! `tg import-workspace`: a bundle into a workspace. The bundle is read several times from its start and
-//! never held: for what is said in it, for the triples, and for the documents of each level, parents first.
+//! never held: first in whole, before anything is written, for what is said in it and what is wrong with it; then
+//! for the triples, and for the documents of each level, parents first.
 //!
-//! Nothing that is there is removed, also with `--overwrite`: what is in the bundle takes its place. So a
-//! command that was interrupted leaves nothing emptier than it was, and goes on when it is repeated.
+//! Nothing that is there is removed, also with `--overwrite`: what is in the bundle takes its place, each document in
+//! one step. So a command that was interrupted leaves nothing emptier than it was, and goes on when it is repeated.
+//! What is bad or refused is told at the end, and holds up nothing else.
 
+mod asked;
 mod documents;
+mod done;
 #[cfg(test)]
 mod fuzz;
 mod reading;
 mod said;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 
-use clap::Args;
 use serde_json::{Value, json};
 
+pub use self::asked::ImportWorkspace;
 use self::documents::Documents;
+use self::done::{Done, Failed, concerns_one};
 use self::reading::{Item, Items};
 use self::said::Said;
 use super::bundle::Member;
-use crate::args::{Common, Options};
-use crate::client::{Error, Http, Result};
+use crate::args::Options;
+use crate::client::{Error, Http, Import, Result};
 use crate::commands::config::put_items;
 use crate::fields::{list, text, texts};
 use crate::registry::Command;
 use crate::session::Session;
-
-/// Documents named in a text.
-const NAMED: usize = 20;
-
-/// Arguments of `tg import-workspace`.
-#[derive(Debug, Args)]
-pub struct ImportWorkspace {
-    #[command(flatten)]
-    common: Common,
-    /// Bundle to read
-    #[arg(short = 'i', long, value_name = "FILE")]
-    input: PathBuf,
-    /// Flow to import and process with
-    #[arg(short = 'f', long, default_value = "default", value_name = "ID")]
-    flow_id: String,
-    /// Replace items and documents that are there already; nothing is removed
-    #[arg(long)]
-    overwrite: bool,
-    /// Only the configuration
-    #[arg(long)]
-    config_only: bool,
-    /// Process the documents of the bundle, except those that this command had processed before
-    #[arg(long)]
-    process: bool,
-    /// Collection to process them to
-    #[arg(long, default_value = "default", value_name = "ID")]
-    process_collection: String,
-    /// Only say what would be imported
-    #[arg(long)]
-    dry_run: bool,
-}
 
 impl Command for ImportWorkspace {
     const NAME: &'static str = "import-workspace";
@@ -68,16 +41,18 @@ impl Command for ImportWorkspace {
 
     async fn run(self, session: &mut Session) -> Result<()> {
         let said = Said::read(&self.input).await?;
-        said.check(&self.input)?;
         if session.options.workspace.is_none() {
             let from = text(&said.manifest, "workspace");
             session.options.workspace = Some(from).filter(|from| !from.is_empty());
         }
         let http = session.http()?;
         let mut done = Done::default();
+        if !self.config_only {
+            self.flow_runs(&http, &said).await?;
+        }
         self.config(&http, &said, &mut done).await?;
         if !self.config_only {
-            self.collections(&http, &said).await?;
+            self.collections(&http, &said, &mut done).await?;
             self.triples(session, &mut done).await?;
             let documents = Documents {
                 what: &self,
@@ -86,103 +61,40 @@ impl Command for ImportWorkspace {
             };
             documents.import(session, &mut done).await?;
         }
+        done.failed.extend(said.bad);
+        if !self.config_only {
+            done.not_imported.extend(said.bad_documents);
+        }
         done.tell(session, &self)
     }
 }
 
-/// A document of the bundle that something could not be done with.
-#[derive(Debug)]
-struct Failed {
-    document: String,
-    why: String,
-}
-
-/// What was imported, what was there already, and what could not be done.
-#[derive(Debug, Default)]
-struct Done {
-    items: usize,
-    items_left: usize,
-    triples: u64,
-    documents: usize,
-    documents_left: usize,
-    not_imported: Vec<Failed>,
-    started: usize,
-    started_before: usize,
-    not_started: Vec<Failed>,
-}
-
-impl Done {
-    /// Says what was done. Whatever could not be done makes the command fail, at its end.
-    fn tell(&self, session: &mut Session, asked: &ImportWorkspace) -> Result<()> {
-        let mut shown = json!({
-            "config": self.items, "config-skipped": self.items_left, "triples": self.triples,
-            "documents": self.documents, "documents-skipped": self.documents_left,
-            "documents-failed": named(&self.not_imported),
-            "dry-run": asked.dry_run,
-        });
-        if asked.process && !asked.dry_run {
-            shown["processing"] = json!({
-                "started": self.started, "started-before": self.started_before,
-                "not-started": named(&self.not_started),
-            });
-        }
-        session.out.show(&shown, || self.sentence(asked))?;
-        if !session.out.is_json() {
-            for (what, failed) in [
-                ("was not imported", &self.not_imported),
-                ("is not processed", &self.not_started),
-            ] {
-                for one in failed.iter().take(NAMED) {
-                    let text = format!("  {} {what}: {}", one.document, one.why);
-                    session.out.talk(text);
-                }
-                if failed.len() > NAMED {
-                    let more = failed.len() - NAMED;
-                    session.out.talk(format!("  and {more} more"));
-                }
-            }
-        }
-        match (self.not_imported.len(), self.not_started.len()) {
-            (0, 0) => Ok(()),
-            (documents, 0) => Err(Error::Check(format!(
-                "{documents} documents of the bundle were not imported"
-            ))),
-            (0, runs) => Err(Error::Check(format!(
-                "{runs} documents of the bundle are not processed"
-            ))),
-            (documents, runs) => Err(Error::Check(format!(
-                "{documents} documents of the bundle were not imported, and {runs} are not processed"
-            ))),
-        }
-    }
-
-    fn sentence(&self, asked: &ImportWorkspace) -> String {
-        let verb = match asked.dry_run {
-            true => "Would import",
-            false => "Imported",
-        };
-        let mut text = format!(
-            "{verb} {} config items ({} skipped), {} triples, {} documents ({} skipped).",
-            self.items, self.items_left, self.triples, self.documents, self.documents_left
-        );
-        if asked.process && !asked.dry_run {
-            text.push_str(&format!(
-                "\nProcessing of {} documents started ({} before, {} not started).",
-                self.started,
-                self.started_before,
-                self.not_started.len()
-            ));
-        }
-        text
-    }
-}
-
-fn named(failed: &[Failed]) -> Value {
-    let one = |one: &Failed| json!({"document": one.document, "message": one.why});
-    failed.iter().map(one).collect()
-}
-
 impl ImportWorkspace {
+    /// What goes through a flow needs one that runs, which is better known before anything is written.
+    async fn flow_runs(&self, http: &Http, said: &Said) -> Result<()> {
+        if said.collections.is_empty() && !self.process {
+            return Ok(());
+        }
+        let reply = http.all("flow", json!({"operation": "list-flows"})).await;
+        let flows = match reply {
+            Ok(reply) => texts(&reply, "flow-ids"),
+            // Who may import need not be allowed to look.
+            Err(Error::Service { .. }) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        if flows.contains(&self.flow_id) {
+            return Ok(());
+        }
+        let running = match flows.is_empty() {
+            true => "none runs in this workspace".to_owned(),
+            false => format!("running: {}", flows.join(", ")),
+        };
+        Err(Error::Missing(format!(
+            "flow {} does not run ({running}); nothing was imported",
+            self.flow_id
+        )))
+    }
+
     async fn config(&self, http: &Http, said: &Said, done: &mut Done) -> Result<()> {
         let mut known = BTreeSet::new();
         if !self.overwrite {
@@ -193,26 +105,28 @@ impl ImportWorkspace {
                 known.extend(keys.map(|(key, _)| (kind.clone(), key.clone())));
             }
         }
-        let rows = said.items().filter_map(|item| {
+        let mut rows = Vec::new();
+        for item in said.items() {
             let (kind, key) = (text(item, "type"), text(item, "key"));
             if known.contains(&(kind.clone(), key.clone())) {
                 done.items_left += 1;
-                return None;
+                continue;
             }
-            done.items += 1;
             // Stored as JSON text, as everybody does.
             let value = item["value"].to_string();
-            Some(json!({"type": kind, "key": key, "value": value}))
-        });
-        match self.dry_run {
-            true => rows.for_each(drop),
-            false => put_items(http, rows).await?,
+            rows.push(json!({"type": kind, "key": key, "value": value}));
         }
+        let refused = match self.dry_run {
+            true => Vec::new(),
+            false => put_acceptable(http, &rows).await?,
+        };
+        done.items = rows.len() - refused.len();
+        done.failed.extend(refused);
         Ok(())
     }
 
     /// Makes the collections that are not there yet.
-    async fn collections(&self, http: &Http, said: &Said) -> Result<()> {
+    async fn collections(&self, http: &Http, said: &Said, done: &mut Done) -> Result<()> {
         let request = json!({"operation": "list-collections"});
         let reply = http.all("collection-management", request).await?;
         let known: BTreeSet<String> = list(&reply, "collections")
@@ -240,7 +154,14 @@ impl ImportWorkspace {
                 "description": text(&row, "description"),
                 "tags": texts(&row, "tags"),
             });
-            http.service("collection-management", request).await?;
+            match http.service("collection-management", request).await {
+                Ok(_) => {}
+                Err(error) if concerns_one(&error) => {
+                    let what = format!("collection {id}");
+                    done.failed.push(Failed::new(what, error));
+                }
+                Err(error) => return Err(error),
+            }
         }
         Ok(())
     }
@@ -250,34 +171,77 @@ impl ImportWorkspace {
         let progress = session.out.progress("triples", None);
         let mut import = None;
         let mut collection = String::new();
+        let mut count = 0;
         while let Some(item) = items.next().await? {
-            match item {
+            let outcome = match item {
                 Item::Begin(Member::Triples(of, _), _) => {
-                    collection = of;
+                    (collection, count) = (of, 0);
                     if !self.dry_run {
                         import = Some(session.import(&self.flow_id, "triples").await?);
                     }
+                    Ok(())
                 }
                 Item::Triples(triples) => {
-                    done.triples += triples.len() as u64;
+                    count += triples.len() as u64;
                     progress.inc(triples.len() as u64);
                     let frame = json!({
                         "metadata": {"id": "workspace-import", "metadata": [], "collection": collection},
                         "triples": triples,
                     });
-                    if let Some(import) = &mut import {
-                        import.send(&frame).await?;
+                    match &mut import {
+                        Some(import) => import.send(&frame).await,
+                        None => Ok(()),
                     }
                 }
                 Item::End => {
-                    if let Some(import) = import.take() {
-                        import.finish().await?;
+                    let outcome = finish(import.take()).await;
+                    if self.dry_run || outcome.is_ok() {
+                        done.triples += count;
                     }
+                    outcome
                 }
-                Item::Begin(..) | Item::Bytes(_) | Item::Skipped(_) => {}
+                // What cannot be read was told when the bundle was checked.
+                Item::Begin(..) | Item::Bytes(_) | Item::Bad(_) => Ok(()),
+            };
+            match outcome {
+                Ok(()) => {}
+                Err(error) if concerns_one(&error) => {
+                    import = None;
+                    let what = format!("triples of collection {collection}");
+                    done.failed.push(Failed::new(what, error));
+                }
+                Err(error) => return Err(error),
             }
         }
         progress.finish_and_clear();
         Ok(())
     }
+}
+
+async fn finish(import: Option<Import>) -> Result<()> {
+    match import {
+        Some(import) => import.finish().await,
+        None => Ok(()),
+    }
+}
+
+/// Puts items; those that are refused are returned with the reason.
+async fn put_acceptable(http: &Http, rows: &[Value]) -> Result<Vec<Failed>> {
+    match put_items(http, rows.to_vec()).await {
+        Ok(()) => return Ok(Vec::new()),
+        Err(error) if concerns_one(&error) => {}
+        Err(error) => return Err(error),
+    }
+    let mut refused = Vec::new();
+    for row in rows {
+        match put_items(http, [row.clone()]).await {
+            Ok(()) => {}
+            Err(error) if concerns_one(&error) => {
+                let what = format!("config {}/{}", text(row, "type"), text(row, "key"));
+                refused.push(Failed::new(what, error));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(refused)
 }

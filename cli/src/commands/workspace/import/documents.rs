@@ -2,17 +2,17 @@
 //! they are and that is asked for, and handed to a flow. What cannot be done with one document is noted and
 //! does not hold up the others.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use tg_schemas::ErrorCode;
 
+use super::asked::ImportWorkspace;
+use super::done::{Done, Failed, concerns_one};
 use super::reading::{Item, Items};
-use super::said::Said;
-use super::{Done, Failed, ImportWorkspace};
+use super::said::{Said, level};
 use crate::client::{Error, Http, Result};
 use crate::commands::library::listing;
 use crate::commands::workspace::bundle::{self, Member};
@@ -54,7 +54,7 @@ impl Documents<'_> {
             done.documents_left = before - left.len();
         }
         while !left.is_empty() {
-            let now = self.level(&left)?;
+            let now = level(&self.said.documents, &left);
             left.retain(|id| !now.contains(id));
             if self.what.dry_run {
                 done.documents += now.len();
@@ -68,22 +68,6 @@ impl Documents<'_> {
         Ok(())
     }
 
-    /// Those of the documents whose parents are not among them.
-    fn level(&self, left: &BTreeSet<String>) -> Result<BTreeSet<String>> {
-        let parent = |id: &String| text(&self.said.documents[id], "parent_id");
-        let now: BTreeSet<String> = left
-            .iter()
-            .filter(|id| !left.contains(&parent(id)))
-            .cloned()
-            .collect();
-        if now.is_empty() {
-            let id = left.first().cloned().unwrap_or_default();
-            let why = format!("document {id} is its own ancestor");
-            return Err(Error::file(&self.what.input, why));
-        }
-        Ok(now)
-    }
-
     async fn add(
         &self,
         session: &Session,
@@ -92,7 +76,6 @@ impl Documents<'_> {
         done: &mut Done,
     ) -> Result<()> {
         let progress = session.out.progress("documents", Some(wanted.len() as u64));
-        let mut missing = wanted.clone();
         let mut items = Items::open(
             &self.what.input,
             move |member| matches!(member, Member::Content(id) if wanted.contains(id)),
@@ -101,7 +84,6 @@ impl Documents<'_> {
         while let Some(item) = items.next().await? {
             match item {
                 Item::Begin(Member::Content(id), length) => {
-                    missing.remove(&id);
                     taking = Some(self.begin(&id, length, existing.contains(&id)).await?);
                 }
                 Item::Bytes(bytes) => {
@@ -117,15 +99,10 @@ impl Documents<'_> {
                         taking.count(done);
                     }
                 }
-                Item::Begin(..) | Item::Triples(_) | Item::Skipped(_) => {}
+                Item::Begin(..) | Item::Triples(_) | Item::Bad(_) => {}
             }
         }
         progress.finish_and_clear();
-        done.not_imported
-            .extend(missing.into_iter().map(|document| Failed {
-                document,
-                why: "the bundle does not hold its content".to_owned(),
-            }));
         Ok(())
     }
 
@@ -200,16 +177,15 @@ impl Documents<'_> {
         let failed: BTreeSet<&str> = done
             .not_imported
             .iter()
-            .map(|failed| failed.document.as_str())
+            .map(|failed| failed.what.as_str())
             .collect();
         let wanted = self.said.documents.iter().filter(|(id, document)| {
             text(document, "parent_id").is_empty()
                 && text(document, "document_type") != "answer"
                 && !failed.contains(id.as_str())
         });
-        let wanted: BTreeSet<String> = wanted.map(|(id, _)| id.clone()).collect();
-        let contents = self.contents(wanted).await?;
-        for (id, content) in contents {
+        for (id, document) in wanted {
+            let content = &self.said.contents[id];
             let request = json!({
                 "operation": "add-processing",
                 "processing-metadata": {
@@ -218,43 +194,16 @@ impl Documents<'_> {
                     "time": chrono::Utc::now().timestamp(),
                     "flow": self.what.flow_id,
                     "collection": self.what.process_collection,
-                    "tags": texts(&self.said.documents[&id], "tags"),
+                    "tags": texts(document, "tags"),
                 },
             });
             match self.ask(request).await? {
                 Outcome::Done(_) => done.started += 1,
                 Outcome::Known => done.started_before += 1,
-                Outcome::Refused(why) => done.not_started.push(Failed { document: id, why }),
+                Outcome::Refused(why) => done.not_started.push(Failed::new(id, why)),
             }
         }
         Ok(())
-    }
-
-    /// The wanted documents of the bundle, each with a short name of its content.
-    async fn contents(&self, wanted: BTreeSet<String>) -> Result<BTreeMap<String, String>> {
-        let mut items = Items::open(
-            &self.what.input,
-            move |member| matches!(member, Member::Content(id) if wanted.contains(id)),
-        );
-        let (mut found, mut now) = (BTreeMap::new(), None);
-        while let Some(item) = items.next().await? {
-            match item {
-                Item::Begin(Member::Content(id), _) => now = Some((id, Sha256::new())),
-                Item::Bytes(bytes) => {
-                    if let Some((_, hash)) = &mut now {
-                        hash.update(&bytes);
-                    }
-                }
-                Item::End => {
-                    if let Some((id, hash)) = now.take() {
-                        let hash: [u8; 32] = hash.finalize().into();
-                        found.insert(id, hex::encode(&hash[..6]));
-                    }
-                }
-                Item::Begin(..) | Item::Triples(_) | Item::Skipped(_) => {}
-            }
-        }
-        Ok(found)
     }
 
     /// Asks the library about one document. What concerns every document is an error.
@@ -265,11 +214,7 @@ impl Documents<'_> {
         };
         match error.code() {
             Some(ErrorCode::Conflict) => Ok(Outcome::Known),
-            Some(ErrorCode::BadRequest | ErrorCode::NotFound | ErrorCode::TooLarge)
-                if error.kind() != "workspace-not-found" =>
-            {
-                Ok(Outcome::Refused(error.to_string()))
-            }
+            _ if concerns_one(&error) => Ok(Outcome::Refused(error.to_string())),
             _ => Err(error),
         }
     }
@@ -308,10 +253,10 @@ impl Taking {
         match self.ended {
             Some(Outcome::Done(_)) => done.documents += 1,
             Some(Outcome::Known) => done.documents_left += 1,
-            Some(Outcome::Refused(why)) => done.not_imported.push(Failed {
-                document: text(&self.document, "id"),
-                why,
-            }),
+            Some(Outcome::Refused(why)) => {
+                let failed = Failed::new(text(&self.document, "id"), why);
+                done.not_imported.push(failed);
+            }
             None => {}
         }
     }

@@ -24,9 +24,9 @@ pub(super) enum Item {
     Begin(Member, u64),
     Bytes(Vec<u8>),
     Triples(Vec<Value>),
+    /// A line of triples that is none, and why.
+    Bad(String),
     End,
-    /// A member that was not wanted.
-    Skipped(Member),
 }
 
 /// One pass over a bundle, read on a thread of its own.
@@ -80,9 +80,6 @@ impl Pass<'_> {
                 continue;
             };
             if !wanted(&member) {
-                if !self.send(Item::Skipped(member)) {
-                    return Ok(());
-                }
                 continue;
             }
             let is_triples = matches!(member, Member::Triples(..));
@@ -97,6 +94,9 @@ impl Pass<'_> {
                 return Ok(());
             }
         }
+        // An archive says its end before the compressed stream's: that one says whether all of it is here.
+        let mut rest = tar.into_inner();
+        std::io::copy(&mut rest, &mut std::io::sink()).map_err(failed)?;
         Ok(())
     }
 
@@ -118,7 +118,10 @@ impl Pass<'_> {
         let mut batch = Vec::with_capacity(FRAME);
         let mut goes_on = true;
         each_quad(entry, name, self.path, |triple| {
-            batch.push(back(triple).to_api());
+            match triple {
+                Ok(triple) => batch.push(back(triple).to_api()),
+                Err(why) => goes_on = self.send(Item::Bad(why)),
+            }
             if batch.len() == FRAME {
                 let full = std::mem::replace(&mut batch, Vec::with_capacity(FRAME));
                 goes_on = self.send(Item::Triples(full));

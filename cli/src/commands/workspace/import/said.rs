@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
+use super::done::Failed;
 use super::reading::{Item, Items};
 use crate::client::{Error, Result};
 use crate::commands::workspace::bundle::{self, Member, is_records};
@@ -13,58 +15,96 @@ use crate::fields::text;
 /// Most bytes of a member that says something.
 const SAID: u64 = 64 << 20;
 
-/// What a bundle says, without triples and contents.
+/// What a bundle says, without triples and contents, and what of it cannot be imported.
 #[derive(Debug, Default)]
 pub(super) struct Said {
     pub(super) manifest: Value,
     pub(super) config: Vec<Value>,
     pub(super) documents: BTreeMap<String, Value>,
+    /// A short name of each document's content.
+    pub(super) contents: BTreeMap<String, String>,
     /// Collections with triples.
     pub(super) collections: BTreeSet<String>,
+    /// Configuration and triples that cannot be imported.
+    pub(super) bad: Vec<Failed>,
+    /// Documents that cannot be imported.
+    pub(super) bad_documents: Vec<Failed>,
 }
 
 impl Said {
+    /// Reads a bundle to its end. What is wrong with a part of it is noted.
+    ///
+    /// # Errors
+    /// [`Error::File`] where it is no bundle or ends early.
     pub(super) async fn read(path: &Path) -> Result<Self> {
         let mut said = Self::default();
-        let mut items = Items::open(path, |member| {
-            !matches!(member, Member::Content(_) | Member::Triples(..))
-        });
-        let mut member = None;
-        let mut body = Vec::new();
-        while let Some(item) = items.next().await? {
+        let mut items = Items::open(path, |_| true);
+        let mut part = Part::default();
+        while let Some(item) = items.next().await.map_err(|error| untouched(path, error))? {
             match item {
-                Item::Begin(_, length) if length > SAID => {
-                    return Err(Error::file(
-                        path,
-                        "is not a workspace bundle: a member is too large",
-                    ));
-                }
-                Item::Begin(begun, _) => member = Some(begun),
-                Item::Bytes(bytes) => body.extend(bytes),
+                Item::Begin(member, length) => part = Part::begin(member, length),
+                Item::Bytes(bytes) => part.take(bytes),
+                Item::Bad(why) => part.bad(why),
+                Item::End => said.add(std::mem::take(&mut part)),
                 Item::Triples(_) => {}
-                Item::Skipped(Member::Triples(collection, _)) => {
-                    said.collections.insert(collection);
-                }
-                Item::Skipped(_) => {}
-                Item::End => {
-                    let value: Value =
-                        serde_json::from_slice(&body).map_err(|error| Error::file(path, error))?;
-                    body.clear();
-                    match member.take() {
-                        Some(Member::Manifest) => said.manifest = value,
-                        Some(Member::Config) => said.config.push(value),
-                        Some(Member::Metadata(id)) => {
-                            said.documents.insert(id, value);
-                        }
-                        _ => {}
-                    }
-                }
             }
         }
+        said.check(path)?;
+        said.sort_out();
         Ok(said)
     }
 
-    pub(super) fn check(&self, path: &Path) -> Result<()> {
+    /// A part that is read to its end.
+    fn add(&mut self, part: Part) {
+        let Some(member) = part.member else {
+            return;
+        };
+        match member {
+            Member::Content(id) => {
+                let hash: [u8; 32] = part.hash.finalize().into();
+                self.contents.insert(id, hex::encode(&hash[..6]));
+            }
+            Member::Triples(collection, _) => {
+                if let Some(first) = part.first_bad {
+                    let what = format!("triples of collection {collection}");
+                    let why = format!("{} lines cannot be read, the first: {first}", part.bad);
+                    self.bad.push(Failed::new(what, why));
+                }
+                self.collections.insert(collection);
+            }
+            Member::Manifest | Member::Config(_) | Member::Metadata(_) => {
+                self.add_said(member, part.length, &part.body);
+            }
+        }
+    }
+
+    /// A part that says something.
+    fn add_said(&mut self, member: Member, length: u64, body: &[u8]) {
+        let read = match length > SAID {
+            true => Err(format!("has {length} bytes, more than {SAID}")),
+            false => serde_json::from_slice::<Value>(body).map_err(|error| error.to_string()),
+        };
+        let read = read.and_then(|value| match value.is_object() {
+            true => Ok(value),
+            false => Err("is no JSON object".to_owned()),
+        });
+        match (member, read) {
+            (Member::Manifest, Ok(value)) => self.manifest = value,
+            (Member::Config(_), Ok(value)) => self.config.push(value),
+            (Member::Metadata(id), Ok(value)) if text(&value, "id") == id => {
+                self.documents.insert(id, value);
+            }
+            (Member::Metadata(id), Ok(_)) => {
+                let why = "what is said of it is of another document";
+                self.bad_documents.push(Failed::new(id, why));
+            }
+            (Member::Metadata(id), Err(why)) => self.bad_documents.push(Failed::new(id, why)),
+            (member, Err(why)) => self.bad.push(Failed::new(member.path(), why)),
+            (Member::Content(_) | Member::Triples(..), Ok(_)) => {}
+        }
+    }
+
+    fn check(&self, path: &Path) -> Result<()> {
         let wrong = |why: String| Err(Error::file(path, why));
         if self.manifest.is_null() {
             return wrong("is not a workspace bundle: it has no manifest.json".to_owned());
@@ -83,11 +123,90 @@ impl Said {
         Ok(())
     }
 
+    /// Leaves documents that can be imported: those with a content, and none that is its own ancestor.
+    fn sort_out(&mut self) {
+        let mut bad = Vec::new();
+        for id in self.documents.keys() {
+            if !self.contents.contains_key(id) {
+                bad.push(Failed::new(id, "the bundle does not hold its content"));
+            }
+        }
+        let mut left: BTreeSet<String> = self.documents.keys().cloned().collect();
+        loop {
+            let now = level(&self.documents, &left);
+            if now.is_empty() {
+                break;
+            }
+            left.retain(|id| !now.contains(id));
+        }
+        bad.extend(
+            left.into_iter()
+                .map(|id| Failed::new(id, "is its own ancestor")),
+        );
+        for failed in bad {
+            if self.documents.remove(&failed.what).is_some() {
+                self.bad_documents.push(failed);
+            }
+        }
+    }
+
     /// Config items that may go to another workspace.
     pub(super) fn items(&self) -> impl Iterator<Item = &Value> {
         self.config
             .iter()
             .filter(|item| !is_records(&text(item, "type")))
+    }
+}
+
+/// Those of the documents that are left whose parents are not among them.
+pub(super) fn level(
+    documents: &BTreeMap<String, Value>,
+    left: &BTreeSet<String>,
+) -> BTreeSet<String> {
+    let is_first = |id: &&String| !left.contains(&text(&documents[*id], "parent_id"));
+    left.iter().filter(is_first).cloned().collect()
+}
+
+/// The bundle is read in whole before anything else happens.
+fn untouched(path: &Path, error: Error) -> Error {
+    match error {
+        Error::File { reason, .. } => Error::file(path, format!("{reason}; nothing was imported")),
+        other => other,
+    }
+}
+
+/// A part of the bundle on its way.
+#[derive(Default)]
+struct Part {
+    member: Option<Member>,
+    length: u64,
+    /// What it says, if it says something.
+    body: Vec<u8>,
+    hash: Sha256,
+    bad: u64,
+    first_bad: Option<String>,
+}
+
+impl Part {
+    fn begin(member: Member, length: u64) -> Self {
+        Self {
+            member: Some(member),
+            length,
+            ..Self::default()
+        }
+    }
+
+    fn take(&mut self, bytes: Vec<u8>) {
+        match self.member {
+            Some(Member::Content(_)) => self.hash.update(&bytes),
+            _ if self.length > SAID => {}
+            _ => self.body.extend(bytes),
+        }
+    }
+
+    fn bad(&mut self, why: String) {
+        self.bad += 1;
+        self.first_bad.get_or_insert(why);
     }
 }
 
@@ -121,7 +240,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_bundle_is_read_without_its_contents() {
-        let long = format!("knowledge/library/{}.meta.json", "d".repeat(150));
+        let id = "d".repeat(150);
+        let long = format!("knowledge/library/{id}.meta.json");
+        let content = format!("knowledge/library/{id}.content");
+        let metadata = json!({"id": id}).to_string();
         let (_folder, path) = bundle(&[
             (
                 "manifest.json",
@@ -135,18 +257,18 @@ mod tests {
                 "config/flow/f.json",
                 r#"{"type":"flow","key":"f","value":{}}"#,
             ),
-            (&long, r#"{"id":"d"}"#),
-            ("knowledge/library/x.content", "content"),
+            (&long, &metadata),
+            (&content, "content"),
             (
                 "knowledge/c/triples.nq",
                 "<urn:s> <urn:p> \"o\"@en <urn:trustgraph:collection:c> .\n",
             ),
         ]);
         let said = Said::read(&path).await.expect("read");
-        said.check(&path).expect("a bundle");
         let items: Vec<String> = said.items().map(|item| text(item, "type")).collect();
         assert_eq!(items, ["prompt"]);
-        assert!(said.documents.contains_key(&"d".repeat(150)));
+        assert!(said.documents.contains_key(&id));
+        assert!(said.bad.is_empty() && said.bad_documents.is_empty());
         assert!(said.collections.contains("c"));
 
         let mut items = Items::open(&path, |member| matches!(member, Member::Triples(..)));
@@ -166,13 +288,80 @@ mod tests {
     async fn what_is_no_bundle_is_refused() {
         let (_folder, path) =
             bundle(&[("manifest.json", r#"{"format":"tgx","format_version":9}"#)]);
-        let said = Said::read(&path).await.expect("read");
-        let error = said.check(&path).expect_err("refused").to_string();
+        let error = Said::read(&path).await.expect_err("refused").to_string();
         assert!(error.contains("version 9"), "{error}");
         let (_folder, path) = bundle(&[("other", "x")]);
-        let said = Said::read(&path).await.expect("read");
-        assert!(said.check(&path).is_err());
+        assert!(Said::read(&path).await.is_err());
         std::fs::write(&path, "no gzip").expect("written");
         assert!(Said::read(&path).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn what_is_wrong_with_a_part_is_noted() {
+        let (_folder, path) = bundle(&[
+            ("manifest.json", r#"{"format":"tgx","format_version":1}"#),
+            (
+                "config/prompt/good.json",
+                r#"{"type":"prompt","key":"good","value":1}"#,
+            ),
+            ("config/prompt/bad.json", "{"),
+            (
+                "knowledge/c/triples.nq",
+                "<urn:s> <urn:p> \"1\" .\n<urn:s> nonsense\n<urn:s> <urn:p> \"2\" .\n",
+            ),
+            ("knowledge/library/good.meta.json", r#"{"id":"good"}"#),
+            ("knowledge/library/good.content", "x"),
+            ("knowledge/library/empty.meta.json", r#"{"id":"empty"}"#),
+            ("knowledge/library/torn.meta.json", r#"{"id":"#),
+            (
+                "knowledge/library/one.meta.json",
+                r#"{"id":"one","parent_id":"two"}"#,
+            ),
+            ("knowledge/library/one.content", "x"),
+            (
+                "knowledge/library/two.meta.json",
+                r#"{"id":"two","parent_id":"one"}"#,
+            ),
+            ("knowledge/library/two.content", "x"),
+        ]);
+        let said = Said::read(&path).await.expect("read");
+        assert_eq!(said.items().count(), 1);
+        assert_eq!(said.documents.keys().collect::<Vec<_>>(), ["good"]);
+        let bad: Vec<&str> = said.bad.iter().map(|bad| bad.what.as_str()).collect();
+        assert_eq!(bad, ["config/prompt/bad.json", "triples of collection c"]);
+        assert!(
+            said.bad[1].why.starts_with("1 lines cannot be read"),
+            "{:?}",
+            said.bad
+        );
+        let bad = said.bad_documents.iter().map(|bad| bad.what.as_str());
+        assert_eq!(bad.collect::<Vec<_>>(), ["torn", "empty", "one", "two"]);
+
+        let mut items = Items::open(&path, |member| matches!(member, Member::Triples(..)));
+        let mut triples = 0;
+        while let Some(item) = items.next().await.expect("read") {
+            if let Item::Triples(more) = item {
+                triples += more.len();
+            }
+        }
+        assert_eq!(triples, 2);
+    }
+
+    #[tokio::test]
+    async fn a_bundle_that_is_cut_off_is_refused_as_a_whole() {
+        let (_folder, path) = bundle(&[
+            ("manifest.json", r#"{"format":"tgx","format_version":1}"#),
+            ("knowledge/library/d.meta.json", r#"{"id":"d"}"#),
+            ("knowledge/library/d.content", "some content"),
+        ]);
+        let whole = std::fs::read(&path).expect("read");
+        for length in 1..whole.len() {
+            std::fs::write(&path, &whole[..length]).expect("written");
+            assert!(
+                Said::read(&path).await.is_err(),
+                "{length} of {}",
+                whole.len()
+            );
+        }
     }
 }

@@ -1,0 +1,35 @@
+//! What `tg import-workspace` is asked for.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::args::Common;
+
+/// Arguments of `tg import-workspace`.
+#[derive(Debug, Args)]
+pub struct ImportWorkspace {
+    #[command(flatten)]
+    pub(super) common: Common,
+    /// Bundle to read
+    #[arg(short = 'i', long, value_name = "FILE")]
+    pub(super) input: PathBuf,
+    /// Flow to import and process with
+    #[arg(short = 'f', long, default_value = "default", value_name = "ID")]
+    pub(super) flow_id: String,
+    /// Replace items and documents that are there already; nothing is removed
+    #[arg(long)]
+    pub(super) overwrite: bool,
+    /// Only the configuration
+    #[arg(long)]
+    pub(super) config_only: bool,
+    /// Process the documents of the bundle, except those that this command had processed before
+    #[arg(long)]
+    pub(super) process: bool,
+    /// Collection to process them to
+    #[arg(long, default_value = "default", value_name = "ID")]
+    pub(super) process_collection: String,
+    /// Only check the bundle and say what would be imported
+    #[arg(long)]
+    pub(super) dry_run: bool,
+}
