@@ -22,11 +22,14 @@ impl Interrupt {
     pub fn on_ctrl_c() -> Self {
         let (switch, interrupt) = Self::manual();
         tokio::spawn(async move {
-            if tokio::signal::ctrl_c().await.is_ok() {
-                switch.send_replace(true);
-            }
             // The switch lives as long as somebody watches.
-            switch.closed().await;
+            tokio::select! {
+                Ok(()) = tokio::signal::ctrl_c() => {
+                    switch.send_replace(true);
+                    switch.closed().await;
+                }
+                () = switch.closed() => {}
+            }
         });
         interrupt
     }

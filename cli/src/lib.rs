@@ -14,6 +14,7 @@ pub mod files;
 pub mod find;
 pub mod interrupt;
 pub mod layout;
+pub mod lines;
 pub mod output;
 pub mod profiles;
 pub mod registry;

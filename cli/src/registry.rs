@@ -30,6 +30,11 @@ pub trait Command: Args + FromArgMatches + 'static {
         command
     }
 
+    /// Whether the command sees to Ctrl-C itself: it does not end it.
+    fn outlives_ctrl_c(&self) -> bool {
+        false
+    }
+
     /// Does the work.
     ///
     /// # Errors
@@ -45,6 +50,8 @@ pub struct Prepared {
     pub name: &'static str,
     /// The options of its session.
     pub options: Options,
+    /// Whether it sees to Ctrl-C itself.
+    pub outlives_ctrl_c: bool,
     work: Box<Work>,
 }
 
@@ -99,6 +106,7 @@ fn prepare<C: Command>(matches: &ArgMatches) -> Result<Prepared, clap::Error> {
     Ok(Prepared {
         name: C::NAME,
         options: command.options(),
+        outlives_ctrl_c: command.outlives_ctrl_c(),
         work: Box::new(|session| Box::pin(command.run(session))),
     })
 }

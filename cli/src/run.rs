@@ -56,7 +56,10 @@ async fn execute(prepared: Prepared, by_link: bool) -> u8 {
             return error.exit_code();
         }
     };
-    let interrupt = Interrupt::on_ctrl_c();
+    let interrupt = match prepared.outlives_ctrl_c {
+        true => Interrupt::never(),
+        false => Interrupt::on_ctrl_c(),
+    };
     let mut session = Session::new(options, out, interrupt.clone());
     let outcome = until_interrupted(prepared.run(&mut session), &interrupt).await;
     let outcome = match outcome {

@@ -24,6 +24,17 @@ impl Session {
         }
     }
 
+    /// Watches Ctrl-C anew: one that came before ends nothing any more. Sockets that are open watch by
+    /// [`Socket::watching`].
+    pub fn renew_interrupt(&mut self) {
+        self.interrupt = Interrupt::on_ctrl_c();
+    }
+
+    /// What tells of Ctrl-C.
+    pub fn interrupt(&self) -> Interrupt {
+        self.interrupt.clone()
+    }
+
     /// The REST endpoints.
     ///
     /// # Errors

@@ -90,6 +90,11 @@ impl Socket {
         Ok(socket)
     }
 
+    /// The same connection, ended by another interrupt.
+    pub fn watching(self, interrupt: Interrupt) -> Self {
+        Self { interrupt, ..self }
+    }
+
     async fn authenticate(&mut self, token: &str) -> Result<()> {
         self.write(&json!({"type": "auth", "token": token})).await?;
         let reply = self.read().await?;

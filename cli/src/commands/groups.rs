@@ -21,6 +21,7 @@ pub const GROUPS: &[Group] = &[
         "Ask",
         &[
             "ask",
+            "chat",
             "invoke-agent",
             "invoke-document-rag",
             "invoke-graph-rag",
@@ -189,7 +190,7 @@ pub const SYNONYMS: &[(&str, &[&str])] = &[
     ("agent", &["invoke-agent"]),
     ("backup", &["export-workspace"]),
     ("blueprints", &["show-flow-blueprints"]),
-    ("chat", &["ask", "invoke-llm"]),
+    ("console", &["chat"]),
     ("collections", &["list-collections"]),
     ("config", &["show-config", "put-config-item"]),
     ("documents", &["show-library-documents"]),

@@ -51,6 +51,7 @@ pub static ALL: &[Row] = &[
     Row::of::<status::dead_letter::DeadLetters>(),
     Row::of::<status::dead_letter::Parked>(),
     Row::of::<retrieval::question::AskQuestion>(),
+    Row::of::<retrieval::chat::Chat>(),
     Row::of::<agent::invoke::InvokeAgent>(),
     Row::of::<llm::invoke_llm::InvokeLlm>(),
     Row::of::<llm::list_models::ListModels>(),

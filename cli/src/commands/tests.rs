@@ -169,6 +169,7 @@ const LINES: &[&str] = &[
     "invoke-graph-rag -q why? --no-streaming",
     "invoke-document-rag -q why? -C c -f f -d 5 --fetch-limit 9 -x",
     "ask why? -C c -f f --with document-rag --show-usage --json",
+    "chat -C c -f f --with agent --show-usage --json",
     "invoke-embeddings one two -f f",
     "invoke-graph-embeddings word -c c -l 5 --rdf-type urn:t -a k=v -f f",
     "invoke-document-embeddings word -c c -l 5 -a k=v",

@@ -10,7 +10,7 @@ use crate::client::{Call, Result, Socket};
 use crate::commands::explain::entity::Entity;
 use crate::commands::explain::fetch::entity_call;
 use crate::commands::llm::usage;
-use crate::commands::retrieval::answered::{Answered, missing_collection};
+use crate::commands::retrieval::answered::Answered;
 use crate::output::Output;
 use crate::registry::Command;
 use crate::session::Session;
@@ -107,11 +107,9 @@ impl Command for InvokeAgent {
         session.out.piece_if_text(&below(&answered))?;
         self.explain_rest(session, &mut socket, &unexplained)
             .await?;
-        answered.talk(&mut session.out, &self.place);
-        let collection = &self.place.collection;
-        if !answered.cites() && collection != "default" {
-            missing_collection(&mut session.out, &mut socket, collection).await?;
-        }
+        answered
+            .end(&mut session.out, &mut socket, &self.place)
+            .await?;
         socket.close().await;
         if self.show_usage {
             session.out.talk(usage(&last_answer));

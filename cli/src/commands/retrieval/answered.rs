@@ -29,7 +29,7 @@ impl Answered {
     }
 
     /// Whether it cites something.
-    pub(crate) fn cites(&self) -> bool {
+    fn cites(&self) -> bool {
         !self.citations.is_empty()
     }
 
@@ -49,8 +49,26 @@ impl Answered {
         self.cites().then(|| format!("\n{}", lines.join("\n")))
     }
 
+    /// Ends an answer: says whether it rests on anything, and whether there is such a collection at all.
+    ///
+    /// # Errors
+    /// As [`Socket::ask`] where the connection breaks.
+    pub(crate) async fn end(
+        &self,
+        out: &mut Output,
+        socket: &mut Socket,
+        place: &InCollection,
+    ) -> Result<()> {
+        self.talk(out, place);
+        match place.collection.as_str() {
+            "default" => Ok(()),
+            _ if self.cites() => Ok(()),
+            name => missing_collection(out, socket, name).await,
+        }
+    }
+
     /// Says what is no part of the answer. Gateways of others do not name the trace, and know nothing of citations.
-    pub(crate) fn talk(&self, out: &mut Output, place: &InCollection) {
+    fn talk(&self, out: &mut Output, place: &InCollection) {
         if self.trace.is_empty() {
             return;
         }
@@ -89,11 +107,7 @@ fn line(citation: &Value) -> String {
 }
 
 /// Says that there is no such collection where an answer found nothing in it, with those that there are.
-pub(crate) async fn missing_collection(
-    out: &mut Output,
-    socket: &mut Socket,
-    name: &str,
-) -> Result<()> {
+async fn missing_collection(out: &mut Output, socket: &mut Socket, name: &str) -> Result<()> {
     let request = json!({"operation": "list-collections"});
     let call = Call::global("collection-management", request);
     // Who may ask need not be allowed to list.

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::answered::{Answered, missing_collection};
+use super::answered::Answered;
 use crate::args::InCollection;
 use crate::client::{Call, Result};
 use crate::commands::explain::entity::Entity;
@@ -90,11 +90,9 @@ impl Ask {
                 session.out.line(told)?;
             }
         }
-        answered.talk(&mut session.out, &self.place);
-        let collection = &self.place.collection;
-        if !answered.cites() && collection != "default" {
-            missing_collection(&mut session.out, &mut socket, collection).await?;
-        }
+        answered
+            .end(&mut session.out, &mut socket, &self.place)
+            .await?;
         socket.close().await;
         if is_lexical(&text(&last, "embeddings_model")) {
             session.out.talk(LEXICAL);

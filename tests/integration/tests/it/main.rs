@@ -9,6 +9,7 @@ mod traces;
 mod workspaces;
 mod world;
 
+mod a_conversation_goes_on;
 mod a_deleted_library_goes_when_its_grace_is_over;
 mod a_file_becomes_an_answer;
 mod a_frozen_owner_consumes_nothing;

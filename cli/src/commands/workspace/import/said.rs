@@ -86,7 +86,7 @@ impl Said {
         };
         let read = read.and_then(|value| match value.is_object() {
             true => Ok(value),
-            false => Err("is no JSON object".to_owned()),
+            false => Err("is not a JSON object".to_owned()),
         });
         match (member, read) {
             (Member::Manifest, Ok(value)) => self.manifest = value,
