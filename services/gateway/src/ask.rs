@@ -2,11 +2,12 @@
 
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
+use serde_json::Value;
 use tg_mesh::{Answer, Ask, Mesh};
 use tg_schemas::{Error, ErrorCode, Reply, Topic};
 
 use crate::engine::scrub::scrub;
-use crate::engine::translate::{About, Body, Fields, Translate};
+use crate::engine::translate::{About, Body, Fields, Looked, Translate};
 
 /// A part of an answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,18 +39,20 @@ pub(crate) fn ask<T: Translate>(
     about: &About,
     options: Ask,
 ) -> Result<Parts, Error> {
-    let question = T::question(&Fields::new(body), about)?;
+    let looked = Looked::default();
+    let question = T::question(&Fields::watched(body, &looked), about)?;
+    let warnings = looked.warnings(body);
     let answer: Answer<T::Answer> = mesh.ask(topic, &question, options);
-    let state = (answer, about.clone(), false);
+    let state = (answer, about.clone(), warnings, false);
     Ok(
-        stream::unfold(state, |(mut answer, about, over)| async move {
+        stream::unfold(state, |(mut answer, about, warnings, over)| async move {
             if over {
                 return None;
             }
             let part = loop {
                 match answer.next().await {
                     Some(Ok(part)) if part.error().is_none() && T::is_aside(&part, &about) => {}
-                    Some(Ok(part)) => break translated::<T>(part, &about),
+                    Some(Ok(part)) => break warned(translated::<T>(part, &about), &warnings),
                     Some(Err(error)) => break Part::Fault(scrub(error)),
                     None => {
                         break Part::Fault(Error::new(
@@ -63,10 +66,29 @@ pub(crate) fn ask<T: Translate>(
                 Part::Body { last, .. } => *last,
                 Part::Fault(_) => true,
             };
-            Some((part, (answer, about, over)))
+            Some((part, (answer, about, warnings, over)))
         })
         .boxed(),
     )
+}
+
+/// The last part says what of the request was not read.
+fn warned(part: Part, warnings: &[Value]) -> Part {
+    match part {
+        Part::Body {
+            mut body,
+            last: true,
+            failed: false,
+        } if !warnings.is_empty() => {
+            body.insert("warnings".to_owned(), warnings.into());
+            Part::Body {
+                body,
+                last: true,
+                failed: false,
+            }
+        }
+        part => part,
+    }
 }
 
 fn translated<T: Translate>(part: T::Answer, about: &About) -> Part {

@@ -22,7 +22,7 @@ use crate::flows::Flow;
 use crate::inflight::Permit;
 use crate::opened;
 use crate::options::OnDisconnect;
-use crate::registry::{self, Gate, Home, Kind, Service, THRU};
+use crate::registry::{self, Gate, Home, Kind, Service, THRU, Unknown};
 pub(crate) use crate::running::Running;
 use crate::running::count;
 use crate::state::App;
@@ -54,8 +54,9 @@ impl Target {
             Some(Value::String(operation)) if !operation.is_empty() => operation.clone(),
             _ => return Err(Fault::MissingOperation),
         };
-        let service = registry::service(name).ok_or(Fault::UnknownOperation)?;
-        let gate = service.gate(&operation).ok_or(Fault::UnknownOperation)?;
+        let service = registry::service(name).ok_or(Fault::Unknown(Unknown::Service))?;
+        let gate = service.gate(&operation);
+        let gate = gate.ok_or(Fault::Unknown(Unknown::Operation(service.name)))?;
         Ok(Self::Service {
             service,
             operation,
@@ -67,7 +68,10 @@ impl Target {
     pub(crate) fn kind(name: &str, flow: &str) -> Result<Self, Fault> {
         let (kind, interface) = match name.strip_prefix("thru/") {
             Some(interface) if !interface.is_empty() => (&THRU, interface),
-            _ => (registry::flow_kind(name).ok_or(Fault::UnknownKind)?, name),
+            _ => (
+                registry::flow_kind(name).ok_or(Fault::Unknown(Unknown::Kind))?,
+                name,
+            ),
         };
         Ok(Self::Kind {
             kind,
@@ -283,7 +287,7 @@ impl App {
                 })
             }
             // What the gateway answers itself was answered.
-            Target::Service { .. } => Err(Fault::UnknownOperation),
+            Target::Service { .. } => Err(Fault::Unknown(Unknown::Service)),
             Target::Kind {
                 kind,
                 interface,
@@ -493,17 +497,20 @@ mod tests {
         );
         assert_eq!(
             fault("config", json!({"operation": "getkeys-all-ws"})),
-            Some(Fault::UnknownOperation)
+            Some(Fault::Unknown(Unknown::Operation("config")))
         );
         assert_eq!(
             fault("nothing", json!({"operation": "get"})),
-            Some(Fault::UnknownOperation)
+            Some(Fault::Unknown(Unknown::Service))
         );
         assert_eq!(
             Target::kind("keyword-inde", "f").err(),
-            Some(Fault::UnknownKind)
+            Some(Fault::Unknown(Unknown::Kind))
         );
-        assert_eq!(Target::kind("thru/", "f").err(), Some(Fault::UnknownKind));
+        assert_eq!(
+            Target::kind("thru/", "f").err(),
+            Some(Fault::Unknown(Unknown::Kind))
+        );
         assert_eq!(Target::kind("thru/agent", "f").unwrap().name(), "thru");
     }
 

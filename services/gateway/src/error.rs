@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tg_schemas::{Error, ErrorCode};
 
 use crate::engine::translate::{error_body, error_value};
+use crate::registry::Unknown;
 
 /// The credential may be good; it cannot be said now.
 const UNCHECKED: &str = "credentials cannot be checked at the moment; try again";
@@ -22,10 +23,8 @@ pub(crate) enum Fault {
     NotAnObject,
     /// No `operation`.
     MissingOperation,
-    /// No such operation or service.
-    UnknownOperation,
-    /// No such kind.
-    UnknownKind,
+    /// No such service, operation or kind.
+    Unknown(Unknown),
     /// Whoever asks is not known; the reason stays inside.
     AuthFailure,
     /// Whoever asks may be known: the iam service cannot say at the moment.
@@ -74,8 +73,10 @@ impl Fault {
         let (kind, message) = match self {
             Self::InvalidJson(detail) => ("error", format!("invalid JSON: {detail}")),
             Self::NotAnObject => ("error", "Bad message: must be an object".into()),
-            Self::MissingOperation | Self::UnknownOperation | Self::UnknownKind => {
-                ("unknown-service", "unknown service".into())
+            Self::MissingOperation => ("unknown-service", "unknown service".into()),
+            Self::Unknown(what) => {
+                let known = what.known();
+                ("unknown-service", format!("unknown service{known}"))
             }
             Self::AuthFailure => ("auth-required", "auth failure".into()),
             Self::Unchecked => ("unavailable", UNCHECKED.into()),
@@ -103,7 +104,8 @@ impl Fault {
             Self::AuthFailure => ErrorCode::Unauthenticated.as_str(),
             Self::Unchecked => ErrorCode::Unavailable.as_str(),
             Self::AccessDenied => ErrorCode::Forbidden.as_str(),
-            Self::WorkspaceNotFound | Self::InvalidFlow { .. } | Self::UnknownKind => {
+            Self::WorkspaceNotFound | Self::InvalidFlow { .. } => ErrorCode::NotFound.as_str(),
+            Self::Unknown(Unknown::Kind | Unknown::Import | Unknown::Export) => {
                 ErrorCode::NotFound.as_str()
             }
             Self::TooLarge { .. } => ErrorCode::TooLarge.as_str(),
@@ -150,6 +152,23 @@ pub(crate) fn refusal(status: StatusCode, text: &str) -> Response {
     json_response(status, &json!({"error": text}))
 }
 
+/// What a response with status 200 reports, for who asked for a status that says so.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Failed(ErrorCode);
+
+impl Failed {
+    /// The status.
+    pub(crate) fn status(self) -> StatusCode {
+        StatusCode::from_u16(self.0.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+}
+
+/// A response of status 200 that reports an error.
+pub(crate) fn failed(mut response: Response, code: ErrorCode) -> Response {
+    response.extensions_mut().insert(Failed(code));
+    response
+}
+
 /// A JSON response with the content type of the contract.
 pub(crate) fn json_response<T: serde::Serialize>(status: StatusCode, body: &T) -> Response {
     let mut response = (status, Json(body)).into_response();
@@ -167,20 +186,30 @@ impl IntoResponse for Fault {
             Self::InvalidJson(_) => refusal(StatusCode::BAD_REQUEST, "invalid json"),
             Self::NotAnObject => refusal(StatusCode::BAD_REQUEST, "body must be an object"),
             Self::MissingOperation => refusal(StatusCode::BAD_REQUEST, "missing operation"),
-            Self::UnknownOperation => refusal(StatusCode::BAD_REQUEST, "unknown operation"),
+            Self::Unknown(what @ (Unknown::Service | Unknown::Operation(_))) => {
+                let text = format!("unknown operation{}", what.known());
+                refusal(StatusCode::BAD_REQUEST, &text)
+            }
+            Self::Unknown(what) => {
+                let text = format!("unknown kind{}", what.known());
+                refusal(StatusCode::NOT_FOUND, &text)
+            }
             Self::BadMessage(why) => refusal(StatusCode::BAD_REQUEST, why),
-            Self::UnknownKind => refusal(StatusCode::NOT_FOUND, "unknown kind"),
             Self::AuthFailure => refusal(StatusCode::UNAUTHORIZED, "auth failure"),
             Self::Unchecked => refusal(StatusCode::SERVICE_UNAVAILABLE, UNCHECKED),
             Self::AccessDenied => refusal(StatusCode::FORBIDDEN, "access denied"),
             Self::WorkspaceNotFound => refusal(StatusCode::NOT_FOUND, "workspace not found"),
             Self::InvalidFlow { .. } | Self::KindNotInFlow => {
-                refusal(StatusCode::OK, &self.error().message)
+                let response = refusal(StatusCode::OK, &self.error().message);
+                failed(response, ErrorCode::NotFound)
             }
             Self::TooLarge { .. } => {
                 json_response(StatusCode::PAYLOAD_TOO_LARGE, &error_body(&self.error()))
             }
-            Self::Service(error) => json_response(StatusCode::OK, &error_body(error)),
+            Self::Service(error) => {
+                let response = json_response(StatusCode::OK, &error_body(error));
+                failed(response, error.code())
+            }
         }
     }
 }
@@ -193,8 +222,8 @@ mod tests {
     fn statuses_follow_the_contract() {
         let status = |fault: Fault| fault.into_response().status().as_u16();
         assert_eq!(status(Fault::InvalidJson("x".into())), 400);
-        assert_eq!(status(Fault::UnknownOperation), 400);
-        assert_eq!(status(Fault::UnknownKind), 404);
+        assert_eq!(status(Fault::Unknown(Unknown::Service)), 400);
+        assert_eq!(status(Fault::Unknown(Unknown::Kind)), 404);
         assert_eq!(status(Fault::AuthFailure), 401);
         assert_eq!(status(Fault::Unchecked), 503);
         assert_eq!(status(Fault::AccessDenied), 403);

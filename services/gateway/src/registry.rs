@@ -423,6 +423,44 @@ pub(crate) fn bulk(
         .map(|(_, capability)| *capability)
 }
 
+/// What there is nothing of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unknown {
+    /// A service outside flows.
+    Service,
+    /// An operation of this one.
+    Operation(&'static str),
+    /// A kind of flow service.
+    Kind,
+    /// A kind of import.
+    Import,
+    /// A kind of export.
+    Export,
+}
+
+impl Unknown {
+    /// What there is instead.
+    pub(crate) fn known(self) -> String {
+        let bulk = |table: &[(&'static str, _)]| table.iter().map(|row| row.0).collect();
+        let names: Vec<&str> = match self {
+            Self::Service => SERVICES.iter().map(|service| service.name).collect(),
+            Self::Operation(name) => service(name)
+                .into_iter()
+                .flat_map(|service| service.operations.iter().flat_map(|row| row.1))
+                .copied()
+                .collect(),
+            Self::Kind => KINDS.iter().map(|kind| kind.name).collect(),
+            Self::Import => bulk(IMPORTS),
+            Self::Export => bulk(EXPORTS),
+        };
+        match self {
+            Self::Service => format!("; the services are {}", names.join(", ")),
+            Self::Operation(of) => format!("; those of {of} are {}", names.join(", ")),
+            _ => format!("; the kinds are {}", names.join(", ")),
+        }
+    }
+}
+
 /// Every operation of every service, with what it needs.
 #[cfg(test)]
 pub(crate) fn all_operations() -> impl Iterator<Item = (&'static str, &'static str, Gate)> {
@@ -431,6 +469,12 @@ pub(crate) fn all_operations() -> impl Iterator<Item = (&'static str, &'static s
             names.iter().map(move |name| (service.name, *name, *gate))
         })
     })
+}
+
+/// Every service outside flows.
+#[cfg(test)]
+pub(crate) fn all_services() -> impl Iterator<Item = &'static str> {
+    SERVICES.iter().map(|service| service.name)
 }
 
 /// Every kind of flow service.

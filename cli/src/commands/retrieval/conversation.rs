@@ -42,7 +42,10 @@ impl Conversation {
 
 /// The beginning of a text, on one line.
 fn short(text: &str) -> String {
-    let end = text.floor_char_boundary(TURN);
+    let end = (0..=TURN.min(text.len()))
+        .rev()
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(0);
     let mut short = text[..end].split_whitespace().collect::<Vec<_>>().join(" ");
     if end < text.len() {
         short.push('…');

@@ -24,7 +24,7 @@ use crate::engine::translate::error_body;
 use crate::engine::translate::fields::fault;
 use crate::error::{Fault, json_response, refusal};
 use crate::flows::Flow;
-use crate::registry::{EXPORTS, Gate, IMPORTS, bulk};
+use crate::registry::{EXPORTS, Gate, IMPORTS, Unknown, bulk};
 use crate::state::{App, Shared};
 
 /// The query string.
@@ -108,8 +108,9 @@ pub(crate) async fn export(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
     let opened = async {
-        let capability = bulk(EXPORTS, &kind).ok_or(Fault::UnknownKind)?;
-        let kind = BulkKind::named(&kind).ok_or(Fault::UnknownKind)?;
+        let unknown = Fault::Unknown(Unknown::Export);
+        let capability = bulk(EXPORTS, &kind).ok_or_else(|| unknown.clone())?;
+        let kind = BulkKind::named(&kind).ok_or(unknown)?;
         let Admitted {
             identity,
             flow,
@@ -158,8 +159,9 @@ async fn way(
     meta: Meta,
     headers: &HeaderMap,
 ) -> Result<Way, Fault> {
-    let capability = bulk(IMPORTS, kind).ok_or(Fault::UnknownKind)?;
-    let kind = BulkKind::named(kind).ok_or(Fault::UnknownKind)?;
+    let unknown = Fault::Unknown(Unknown::Import);
+    let capability = bulk(IMPORTS, kind).ok_or_else(|| unknown.clone())?;
+    let kind = BulkKind::named(kind).ok_or(unknown)?;
     let admitted = admit(app, capability, flow, wanted, headers).await?;
     let skips = match wanted.errors.as_deref() {
         None | Some("") => None,

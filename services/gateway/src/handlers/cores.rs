@@ -25,7 +25,7 @@ use crate::dispatch::{Call, Meta, Running, Target};
 use crate::engine::translate::fields::fault;
 use crate::engine::translate::{Body, error_value};
 use crate::error::{Fault, json_response};
-use crate::registry::{self, Gate};
+use crate::registry::{self, Gate, Unknown};
 use crate::state::{App, Shared};
 
 /// Whoever may do this may do everything.
@@ -347,7 +347,7 @@ async fn ask(
     let operation = body.get("operation").and_then(Value::as_str);
     let call = Call {
         target: Target::Service {
-            service: registry::service("knowledge").ok_or(Fault::UnknownOperation)?,
+            service: registry::service("knowledge").ok_or(Fault::Unknown(Unknown::Service))?,
             operation: operation.unwrap_or_default().to_owned(),
             gate: GATE,
         },

@@ -13,10 +13,12 @@ use uuid::Uuid;
 use crate::auth::guard;
 use crate::connection::Peer;
 use crate::dispatch::Meta;
-use crate::error::refusal;
+use crate::error::{Failed, refusal};
 use crate::state::Shared;
 
 const REQUEST_ID: &str = "x-request-id";
+/// `true`: errors of services have the status of their kind, too, not 200 as official clients expect.
+const ERROR_STATUS: &str = "x-error-status";
 
 /// Gives the request its id and span, and the response the id.
 pub(crate) async fn trace(mut request: Request, next: Next) -> Response {
@@ -28,8 +30,19 @@ pub(crate) async fn trace(mut request: Request, next: Next) -> Response {
         path = %request.uri().path(),
     );
     let id = HeaderValue::from_str(&meta.request_id).ok();
+    let says_status = request
+        .headers()
+        .get(ERROR_STATUS)
+        .is_some_and(|value| value == "true");
     request.extensions_mut().insert(meta);
     let mut response = next.run(request).instrument(span.clone()).await;
+    if let Some(failed) = response
+        .extensions()
+        .get::<Failed>()
+        .filter(|_| says_status)
+    {
+        *response.status_mut() = failed.status();
+    }
     tracing::debug!(parent: &span, status = response.status().as_u16(), "answered");
     if let Some(id) = id {
         response.headers_mut().insert(REQUEST_ID, id);

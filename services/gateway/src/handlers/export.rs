@@ -30,6 +30,7 @@ use crate::engine::translate::bulk::{
 use crate::engine::translate::fields::fault;
 use crate::error::Fault;
 use crate::flows::{self, Flow};
+use crate::registry::Unknown;
 use crate::state::App;
 
 /// How long a client may take to answer a goodbye.
@@ -97,7 +98,7 @@ pub(super) async fn open(
         BulkKind::EntityContexts => {
             live::<EntityContexts>(mesh, &topic, wanted, show_entity_contexts).await
         }
-        BulkKind::Rows => return Err(Fault::UnknownKind),
+        BulkKind::Rows => return Err(Fault::Unknown(Unknown::Export)),
     };
     frames.map_err(|error| Fault::Service(scrub(error)))
 }

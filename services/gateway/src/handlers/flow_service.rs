@@ -5,12 +5,13 @@ use axum::extract::{Extension, Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
+use tg_schemas::ErrorCode;
 use tokio_util::sync::CancellationToken;
 
 use super::{read, sse, whole::Whole};
 use crate::dispatch::{Call, Meta, Target};
 use crate::engine::translate::{Body, Fields};
-use crate::error::{Fault, refusal};
+use crate::error::{Fault, failed, refusal};
 use crate::state::{App, Shared};
 
 /// A kind of service.
@@ -73,7 +74,8 @@ async fn answer(
         Ok(response) => response,
         // This endpoint answers with status 200 where others say 400, as clients of it expect.
         Err(fault @ (Fault::InvalidJson(_) | Fault::NotAnObject)) => {
-            refusal(StatusCode::OK, &fault.error().message)
+            let response = refusal(StatusCode::OK, &fault.error().message);
+            failed(response, ErrorCode::BadRequest)
         }
         Err(fault) => fault.into_response(),
     }

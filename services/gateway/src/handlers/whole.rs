@@ -3,12 +3,13 @@
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
+use tg_schemas::ErrorCode;
 
 use crate::ask::Part;
 use crate::dispatch::Running;
 use crate::engine::translate::Body;
 use crate::engine::translate::agent::Summary;
-use crate::error::{Fault, json_response};
+use crate::error::{Fault, failed, json_response};
 
 /// What to make of the parts.
 pub(super) enum Whole {
@@ -61,7 +62,13 @@ impl Whole {
     /// The reply as a response.
     pub(super) async fn respond(self, running: Running) -> Response {
         match self.collect(running).await {
-            Ok(body) => json_response(StatusCode::OK, &body),
+            Ok(body) => {
+                let response = json_response(StatusCode::OK, &body);
+                match body.get("error").and_then(|error| error["type"].as_str()) {
+                    Some(kind) => failed(response, ErrorCode::from_wire(kind)),
+                    None => response,
+                }
+            }
             Err(fault) => fault.into_response(),
         }
     }

@@ -28,13 +28,14 @@ async fn statuses_and_bodies_follow_the_contract(place: Place) {
             "/api/v1/config",
             r#"{"operation": "x"}"#,
             400,
-            "unknown operation",
+            "unknown operation; those of config are get, list, getvalues, getvalues-all-ws, config, put, delete",
         ),
         (
             "/api/v1/nothing",
             r#"{"operation": "x"}"#,
             400,
-            "unknown operation",
+            "unknown operation; the services are iam, requests, config, flow, librarian, collection-management, \
+             knowledge",
         ),
         (
             "/api/v1/config",
@@ -46,7 +47,10 @@ async fn statuses_and_bodies_follow_the_contract(place: Place) {
             "/api/v1/flow/default/service/nope",
             "{}",
             404,
-            "unknown kind",
+            "unknown kind; the kinds are agent, text-completion, prompt, mcp-tool, triples, sparql, text-load, \
+             document-load, graph-rag, document-rag, embeddings, graph-embeddings, document-embeddings, \
+             row-embeddings, keyword-index, rows, nlp-query, structured-query, structured-diag, reranker, \
+             image-to-text, cloze, decision-scoring, field-extraction",
         ),
         (
             "/api/v1/flow/nope/service/agent",
@@ -76,6 +80,51 @@ async fn statuses_and_bodies_follow_the_contract(place: Place) {
     assert_eq!((status, body), (404, json!("404: Not Found")));
     let (status, _) = world.get("/api/v1/config", "").await;
     assert_eq!(status, 405);
+}
+
+async fn a_status_says_what_failed_for_who_asks(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    for (path, sent, status) in [
+        ("/api/v1/flow/default/service/agent", "{}", 400),
+        ("/api/v1/flow/default/service/agent", "{", 400),
+        (
+            "/api/v1/flow/nope/service/agent",
+            r#"{"question": "q"}"#,
+            404,
+        ),
+        ("/api/v1/flow/default/service/prompt", r#"{"id": "q"}"#, 404),
+        (
+            "/api/v1/config",
+            r#"{"operation": "list", "limit": -1}"#,
+            200,
+        ),
+    ] {
+        for (told, wanted) in [("true", status), ("false", 200)] {
+            let request = world.http.post(world.url(path)).body(sent);
+            let response = request.header("x-error-status", told).send().await.unwrap();
+            assert_eq!(response.status().as_u16(), wanted, "{path} {sent}");
+            let body: serde_json::Value = response.json().await.unwrap();
+            assert_eq!(body.get("error").is_some(), status != 200, "{path}: {body}");
+        }
+    }
+}
+
+async fn what_is_not_read_is_told_in_the_last_message(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let body = json!({"operation": "list", "limits": 3, "typ": "prompt", "nothing": 1});
+    let (_, reply) = world.post("/api/v1/config", "", body).await;
+    assert_eq!(
+        reply["warnings"],
+        json!([
+            "limits: is not read here; limit is",
+            "typ: is not read here; type is",
+            "nothing: is not read here",
+        ])
+    );
+    let read =
+        json!({"operation": "list", "limit": 3, "user": "u", "workspace": "default", "type": null});
+    let (_, reply) = world.post("/api/v1/config", "", read).await;
+    assert_eq!(reply.get("warnings"), None, "{reply}");
 }
 
 async fn faults_of_the_request_name_the_field_with_status_200(place: Place) {
@@ -282,6 +331,8 @@ async fn what_nobody_serves_says_so_quickly(place: Place) {
 tg_testkit::on_both_buses!(
     statuses_and_bodies_follow_the_contract,
     faults_of_the_request_name_the_field_with_status_200,
+    a_status_says_what_failed_for_who_asks,
+    what_is_not_read_is_told_in_the_last_message,
     a_dialog_over_http_is_one_reply_with_whole_texts,
     events_come_one_per_part_and_end_with_an_end_event,
     leaving_cancels_the_question,

@@ -4,6 +4,7 @@
 mod bad_files;
 mod bulk_streams;
 mod edge;
+mod generated_clients_have_types;
 mod holdings;
 mod traces;
 mod workspaces;

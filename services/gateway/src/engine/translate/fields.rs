@@ -8,6 +8,8 @@ use serde_json::{Map, Value};
 use tg_schemas::rdf::{Term, Triple};
 use tg_schemas::{Error, ErrorCode};
 
+use super::looked::Looked;
+
 /// A JSON object as bodies carry it.
 pub type Body = Map<String, Value>;
 
@@ -21,6 +23,7 @@ pub fn fault(field: &str, why: &str) -> Error {
 pub struct Fields<'a> {
     map: &'a Body,
     path: String,
+    looked: Option<&'a Looked>,
 }
 
 impl<'a> Fields<'a> {
@@ -29,16 +32,35 @@ impl<'a> Fields<'a> {
         Self {
             map,
             path: String::new(),
+            looked: None,
         }
     }
 
-    fn inner(map: &'a Body, path: String) -> Self {
-        Self { map, path }
+    /// The body itself; which of its keys are looked at is noted.
+    pub fn watched(map: &'a Body, looked: &'a Looked) -> Self {
+        Self {
+            looked: Some(looked),
+            ..Self::new(map)
+        }
     }
 
     /// The whole object.
     pub fn whole(&self) -> &'a Body {
+        self.note("*");
         self.map
+    }
+
+    fn note(&self, key: &str) {
+        if let Some(looked) = self.looked {
+            looked.note(&self.name(key));
+        }
+    }
+
+    /// Keys that clients send and nobody needs.
+    pub fn pass_over(&self, keys: &[&str]) {
+        for key in keys {
+            self.note(key);
+        }
     }
 
     fn name(&self, key: &str) -> String {
@@ -56,6 +78,7 @@ impl<'a> Fields<'a> {
 
     /// The value, unless absent or `null`.
     pub fn value(&self, key: &str) -> Option<&'a Value> {
+        self.note(key);
         self.map.get(key).filter(|value| !value.is_null())
     }
 
@@ -173,14 +196,18 @@ impl<'a> Fields<'a> {
     pub fn object(&self, key: &str) -> Result<Option<Fields<'a>>, Error> {
         match self.value(key) {
             None => Ok(None),
-            Some(Value::Object(map)) => Ok(Some(Self::inner(map, self.name(key)))),
+            Some(Value::Object(map)) => Ok(Some(Self {
+                map,
+                path: self.name(key),
+                looked: self.looked,
+            })),
             Some(_) => Err(self.fault(key, "must be an object")),
         }
     }
 
     /// A raw object, if present.
     pub fn map(&self, key: &str) -> Result<Option<&'a Body>, Error> {
-        Ok(self.object(key)?.map(|fields| fields.map))
+        Ok(self.object(key)?.map(|fields| fields.whole()))
     }
 
     /// A list of objects, empty when absent.
@@ -190,7 +217,12 @@ impl<'a> Fields<'a> {
         for (at, item) in items.iter().enumerate() {
             let name = self.name(&format!("{key}[{at}]"));
             match item {
-                Value::Object(map) => objects.push(Self::inner(map, name)),
+                Value::Object(map) => objects.push(Self {
+                    map,
+                    path: name,
+                    // All items are read alike.
+                    looked: self.looked.filter(|_| at == 0),
+                }),
                 _ => return Err(fault(&name, "must be an object")),
             }
         }
@@ -249,7 +281,7 @@ impl<'a> Fields<'a> {
 
     /// This object as a map of texts, by the same rule.
     pub fn texts_of(&self) -> BTreeMap<String, String> {
-        self.map
+        self.whole()
             .iter()
             .filter_map(|(name, value)| match value {
                 Value::Null => None,

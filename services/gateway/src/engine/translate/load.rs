@@ -64,6 +64,7 @@ fn request(
     kind: &str,
     content: String,
 ) -> Result<LibrarianRequest, Error> {
+    body.pass_over(&["root", "metadata"]);
     // Older clients send a list of triples under this name.
     let kind = match body.value("kind") {
         Some(Value::String(kind)) if !kind.is_empty() => kind.as_str(),

@@ -18,6 +18,7 @@ pub mod image;
 pub mod knowledge;
 pub mod librarian;
 pub mod load;
+pub mod looked;
 pub mod passthrough;
 pub mod prompt;
 pub mod rag;
@@ -33,6 +34,7 @@ use serde_json::json;
 use tg_schemas::{Error, Message, Reply};
 
 pub use fields::{Body, Fields};
+pub use looked::Looked;
 
 /// What a translator may know beside the body.
 #[derive(Debug, Clone, Default)]

@@ -7,18 +7,21 @@ use serde_json::{Map, Value};
 use tg_schemas::Error;
 
 use crate::dispatch::Target;
+use crate::engine::translate::Body;
 use crate::engine::translate::bulk::{BulkKind, Record};
-use crate::engine::translate::{
-    About, Body, Fields, Translate, agent, collection, completion, config, embeddings, flow,
-    generic, iam, image, knowledge, librarian, load, passthrough, prompt, rag, reranker, rows,
-    sparql, structured, tool, triples, vectors,
-};
 use crate::handlers::socket_frame;
 use crate::registry::{self, Gate};
 use crate::routes::ROUTES;
 
-const OPENAPI: &str = include_str!("../../../specs/api/openapi.yaml");
-const ASYNCAPI: &str = include_str!("../../../specs/api/asyncapi.yaml");
+mod fields;
+mod schema;
+mod translators;
+
+const OPENAPI: &str = include_str!("../../../../specs/api/openapi.yaml");
+const ASYNCAPI: &str = include_str!("../../../../specs/api/asyncapi.yaml");
+
+/// Path of a kind of flow service.
+const FLOW_SERVICE: &str = "/api/v1/flow/{flow}/service/{kind}";
 
 fn document(text: &str) -> Value {
     serde_yaml_ng::from_str(text).unwrap()
@@ -42,9 +45,26 @@ fn every_route_is_described_and_nothing_else() {
     }
     let served: BTreeSet<_> = ROUTES
         .iter()
-        .map(|route| (route.method.to_owned(), route.path.replace("{*", "{")))
+        .flat_map(|route| {
+            let paths = named(&route.path.replace("{*", "{"));
+            paths.map(|path| (route.method.to_owned(), path))
+        })
         .collect();
     assert_eq!(served, described);
+}
+
+/// The paths of a route: where it has a service or kind of a table, one for each, so that each has types of its own.
+fn named(path: &str) -> impl Iterator<Item = String> + use<> {
+    let names: Vec<&str> = match path {
+        "/api/v1/{kind}" => registry::all_services().collect(),
+        FLOW_SERVICE => registry::all_kinds().map(|kind| kind.name).collect(),
+        _ => vec![""],
+    };
+    let path = path.to_owned();
+    names.into_iter().map(move |name| match name {
+        "" => path.clone(),
+        name => path.replace("{kind}", name),
+    })
 }
 
 #[test]
@@ -65,7 +85,7 @@ fn every_socket_is_described() {
 #[test]
 fn every_close_code_is_described() {
     let asyncapi = document(ASYNCAPI);
-    let common = include_str!("handlers/socket.rs");
+    let common = include_str!("../handlers/socket.rs");
     let shared = common
         .split("/// The same for sockets of bulk data.")
         .last();
@@ -73,9 +93,9 @@ fn every_close_code_is_described() {
         ("socket", common.replace(shared.unwrap_or_default(), "")),
         (
             "import",
-            include_str!("handlers/import.rs").replace("too_big(", "close_code::SIZE"),
+            include_str!("../handlers/import.rs").replace("too_big(", "close_code::SIZE"),
         ),
-        ("export", include_str!("handlers/export.rs").to_owned()),
+        ("export", include_str!("../handlers/export.rs").to_owned()),
     ];
     for (endpoint, code) in endpoints {
         let named = [
@@ -98,50 +118,10 @@ fn every_close_code_is_described() {
     }
 }
 
-fn reads<T: Translate>(body: &Body, about: &About) -> Result<(), Error> {
-    T::question(&Fields::new(body), about).map(drop)
-}
-
 /// Reads a body as the service would.
 fn translate(service: &str, body: &Body) -> Result<(), Error> {
     let operation = body.get("operation").and_then(Value::as_str);
-    let about = About {
-        operation: operation.unwrap_or_default().to_owned(),
-        kind: registry::flow_kind(service).map_or("", |kind| kind.name),
-        ..About::default()
-    };
-    let read = match service {
-        "iam" => reads::<iam::Iam>,
-        "config" => reads::<config::Config>,
-        "flow" => reads::<flow::Flow>,
-        "librarian" => reads::<librarian::Librarian>,
-        "collection-management" => reads::<collection::Collection>,
-        "agent" => reads::<agent::Agent>,
-        "text-completion" => reads::<completion::Completion>,
-        "prompt" => reads::<prompt::Prompt>,
-        "mcp-tool" => reads::<tool::Tool>,
-        "triples" => reads::<triples::TriplesQuery>,
-        "sparql" => reads::<sparql::Sparql>,
-        "thru" => reads::<passthrough::Passthrough>,
-        "knowledge" => reads::<knowledge::Knowledge>,
-        "graph-rag" => reads::<rag::GraphRag>,
-        "document-rag" => reads::<rag::DocumentRag>,
-        "embeddings" => reads::<embeddings::Embeddings>,
-        "graph-embeddings" => reads::<vectors::GraphEmbeddings>,
-        "document-embeddings" => reads::<vectors::DocumentEmbeddings>,
-        "row-embeddings" => reads::<vectors::RowEmbeddings>,
-        "keyword-index" => reads::<vectors::KeywordIndex>,
-        "rows" => reads::<rows::Rows>,
-        "nlp-query" => reads::<structured::NlpQuery>,
-        "structured-query" => reads::<structured::StructuredQuery>,
-        "structured-diag" => reads::<structured::StructuredDiag>,
-        "reranker" => reads::<reranker::Reranker>,
-        "image-to-text" => reads::<image::ImageToText>,
-        "text-load" => reads::<load::TextLoad>,
-        "document-load" => reads::<load::DocumentLoad>,
-        _ => reads::<generic::Generic>,
-    };
-    read(body, &about)
+    translators::of(service).reads(body, operation.unwrap_or_default())
 }
 
 #[test]
@@ -224,26 +204,22 @@ fn every_line_of_an_import_is_accepted_and_every_kind_has_one() {
     assert_eq!(served, described);
 }
 
-/// A table of capabilities in the description.
-fn table(openapi: &Value, path: &str, key: &str) -> BTreeSet<(String, String, String)> {
-    let services = object(openapi, &format!("/paths/{path}/post/{key}"));
-    let mut rows = BTreeSet::new();
-    for (service, gates) in services {
-        for (gate, operations) in gates.as_object().unwrap() {
-            for operation in operations.as_array().unwrap() {
-                let operation = operation.as_str().unwrap().to_owned();
-                rows.insert((service.clone(), operation, gate.clone()));
-            }
-        }
-    }
-    rows
-}
-
 #[test]
 fn every_operation_is_described_with_its_capability_and_nothing_else() {
     let openapi = document(OPENAPI);
-    let mut described = table(&openapi, "~1api~1v1~1{kind}", "x-operations");
-    described.extend(table(&openapi, "~1api~1v1~1iam", "x-operations"));
+    let mut described = BTreeSet::new();
+    for (path, methods) in object(&openapi, "/paths") {
+        let Some(gates) = methods.pointer("/post/x-operations") else {
+            continue;
+        };
+        let service = path.trim_start_matches("/api/v1/").to_owned();
+        for (gate, operations) in gates.as_object().unwrap() {
+            for operation in operations.as_array().unwrap() {
+                let operation = operation.as_str().unwrap().to_owned();
+                described.insert((service.clone(), operation, gate.clone()));
+            }
+        }
+    }
     let served: BTreeSet<_> = registry::all_operations()
         .map(|(service, operation, gate)| {
             (
@@ -259,19 +235,15 @@ fn every_operation_is_described_with_its_capability_and_nothing_else() {
 #[test]
 fn every_kind_is_described_with_its_capability_and_has_an_example() {
     let openapi = document(OPENAPI);
-    let path = "/paths/~1api~1v1~1flow~1{flow}~1service~1{kind}/post";
-    let described: BTreeSet<_> = object(&openapi, &format!("{path}/x-kinds"))
-        .iter()
-        .map(|(kind, gate)| (kind.as_str(), gate.as_str().unwrap()))
-        .collect();
-    let served: BTreeSet<_> = registry::all_kinds()
-        .map(|kind| (kind.name, text(kind.gate)))
-        .collect();
-    assert_eq!(served, described);
-    let pointer = format!("{path}/requestBody/content/application~1json/examples");
-    let examples = object(&openapi, &pointer);
-    for (kind, _) in served {
-        assert!(examples.contains_key(kind), "{kind} has no example");
+    for kind in registry::all_kinds() {
+        let path = FLOW_SERVICE.replace("{kind}", kind.name);
+        let described = object(&openapi, "/paths")[&path]["post"]
+            .as_object()
+            .unwrap();
+        assert_eq!(described["x-capability"], text(kind.gate), "{path}");
+        let examples = described["requestBody"].pointer("/content/application~1json/examples");
+        let examples = examples.and_then(Value::as_object).unwrap();
+        assert!(examples.contains_key(kind.name), "{path}");
     }
 }
 
