@@ -30,6 +30,8 @@ need curl curl
 
 scripts/install-rabbitmq.sh
 need python3 python3
+# What words of PDFs are held against.
+need pdftotext poppler-utils
 python3 -c 'import venv, ensurepip' 2>/dev/null || apt_install python3-venv
 # The clients and two processors of the reference, unmodified, and the engine that SPARQL answers are held against;
 # versions fixed.

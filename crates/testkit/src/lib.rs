@@ -1,4 +1,4 @@
-//! For tests only: a private RabbitMQ node, a scripted model server, the built binaries as processes, a bus
+//! For tests only: a private RabbitMQ node, a scripted model server, the built binaries as processes, PDFs, a bus
 //! that misbehaves on purpose, and a flow on either bus for one service.
 
 pub mod bus;
@@ -10,6 +10,7 @@ pub mod fuzz;
 pub mod json_server;
 pub mod model;
 pub mod outside;
+pub mod pdf;
 pub mod place;
 pub mod process;
 pub mod rabbitmq;

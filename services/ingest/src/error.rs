@@ -67,8 +67,13 @@ pub enum Unreadable {
     Decode(Fault),
     /// It took too long, or too much memory, after this page.
     After(u32),
-    /// These pages could not be read; the others were.
-    Pages(Vec<u32>),
+    /// These pages could not be read, or not all that is on them; the others were.
+    Pages {
+        /// Not at all.
+        bad: Vec<u32>,
+        /// In part.
+        partly: Vec<u32>,
+    },
 }
 
 impl fmt::Display for Unreadable {
@@ -81,15 +86,30 @@ impl fmt::Display for Unreadable {
             Self::Text(why) => why.fmt(f),
             Self::Decode(why) => why.fmt(f),
             Self::After(page) => write!(f, "could be read only up to page {page}"),
-            Self::Pages(bad) => {
-                let named: Vec<String> = bad.iter().take(NAMED).map(u32::to_string).collect();
-                write!(f, "has pages that cannot be read: {}", named.join(", "))?;
-                if let more @ 1.. = bad.len().saturating_sub(NAMED) {
-                    write!(f, " and {more} more")?;
+            Self::Pages { bad, partly } => {
+                let mut told = Vec::new();
+                if !bad.is_empty() {
+                    told.push(format!("has pages that cannot be read: {}", named(bad)));
                 }
-                f.write_str("; the others were processed")
+                if !partly.is_empty() {
+                    told.push(format!(
+                        "has text that cannot be read on these pages: {}",
+                        named(partly)
+                    ));
+                }
+                write!(f, "{}; all else was processed", told.join("; "))
             }
         }
+    }
+}
+
+/// Numbers of pages, up to a bound.
+fn named(pages: &[u32]) -> String {
+    let named: Vec<String> = pages.iter().take(NAMED).map(u32::to_string).collect();
+    let named = named.join(", ");
+    match pages.len().saturating_sub(NAMED) {
+        0 => named,
+        more => format!("{named} and {more} more"),
     }
 }
 
@@ -158,10 +178,17 @@ mod tests {
 
     #[test]
     fn bad_pages_are_named_up_to_a_bound() {
-        let told = |pages| Unreadable::Pages(pages).to_string();
-        assert!(told(vec![3, 7]).contains(": 3, 7;"));
+        let told = |bad, partly| Unreadable::Pages { bad, partly }.to_string();
+        assert_eq!(
+            told(vec![3, 7], vec![]),
+            "has pages that cannot be read: 3, 7; all else was processed"
+        );
         let many: Vec<u32> = (1..=50).collect();
-        assert!(told(many).contains("19, 20 and 30 more;"));
+        assert!(told(many, vec![]).contains("19, 20 and 30 more;"));
+        assert_eq!(
+            told(vec![], vec![34]),
+            "has text that cannot be read on these pages: 34; all else was processed"
+        );
     }
 
     #[test]

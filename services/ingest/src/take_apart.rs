@@ -94,11 +94,12 @@ impl TakeApart<'_> {
         }
         let mut telling = feeding.fed();
         let mut windows = Windows::new(SECTION);
-        let mut bad = Vec::new();
+        let (mut bad, mut partly) = (Vec::new(), Vec::new());
         let fault = loop {
             match telling.next().await {
                 Frame::Page(number, text) => parts.page(number, text).await?,
                 Frame::BadPage(number) => bad.push(number),
+                Frame::PartlyPage(number) => partly.push(number),
                 Frame::Text(text) => {
                     windows.text().push_str(&text);
                     while let Some(window) = windows.full() {
@@ -120,8 +121,8 @@ impl TakeApart<'_> {
                 Unreadable::After(parts.last_page())
             }
             Some(fault) => fault.into(),
-            None if bad.is_empty() => return Ok(()),
-            None => Unreadable::Pages(bad),
+            None if bad.is_empty() && partly.is_empty() => return Ok(()),
+            None => Unreadable::Pages { bad, partly },
         };
         Err(IngestError::unreadable(&self.about.id, why))
     }

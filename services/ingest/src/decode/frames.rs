@@ -19,6 +19,8 @@ pub enum Frame {
     Page(u32, String),
     /// A page that could not be read.
     BadPage(u32),
+    /// A page of which a part could not be read; the rest of it comes, too.
+    PartlyPage(u32),
     /// The next piece of a document without pages.
     Text(String),
     /// That was all.
@@ -95,6 +97,7 @@ pub(crate) fn frame(tag: u8, number: u32, text: Vec<u8>) -> Option<Frame> {
         2 => Frame::BadPage(number),
         3 => Frame::Text(text()?),
         4 => Frame::End,
+        5 => Frame::PartlyPage(number),
         code => Frame::Fault(Fault::from_code(code, number)?),
     })
 }
@@ -120,6 +123,11 @@ impl<W: Write> Writer<W> {
     /// A page that could not be read.
     pub(crate) fn bad_page(&mut self, number: u32) -> Result<(), Fault> {
         self.put(2, number, b"")
+    }
+
+    /// A page of which a part could not be read.
+    pub(crate) fn partly(&mut self, number: u32) -> Result<(), Fault> {
+        self.put(5, number, b"")
     }
 
     /// A text without pages, in pieces.

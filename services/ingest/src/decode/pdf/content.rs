@@ -1,0 +1,287 @@
+//! What a page draws as text: its operators are followed as far as they place glyphs, everything else is passed over.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use pdf_extract::content::{Content, Operation};
+use pdf_extract::{Dictionary, Document, Object, ObjectId};
+
+use super::fonts::{Font, Shown};
+use super::objects::{Matrix, content, dictionary, get, inherited, number, numbers};
+use super::words::{Glyph, Words};
+
+/// How deep forms may stand in forms.
+const DEEPEST: usize = 12;
+/// Operators of one page, forms included.
+const MOST: usize = 4_000_000;
+/// How deep states may be kept.
+const STATES: usize = 512;
+
+const IDENTITY: Matrix = [1.0, 0.0, 0.0, 1.0, 0.0, 0.0];
+
+/// `first`, then `then`.
+fn times(first: Matrix, then: Matrix) -> Matrix {
+    let [a, b, c, d, e, f] = first;
+    let [ta, tb, tc, td, te, tf] = then;
+    [
+        a * ta + b * tc,
+        a * tb + b * td,
+        c * ta + d * tc,
+        c * tb + d * td,
+        e * ta + f * tc + te,
+        e * tb + f * td + tf,
+    ]
+}
+
+fn shifted(matrix: Matrix, x: f64, y: f64) -> Matrix {
+    times([1.0, 0.0, 0.0, 1.0, x, y], matrix)
+}
+
+/// Fonts that were read, by where they are kept.
+pub(super) type Fonts = HashMap<ObjectId, Rc<Font>>;
+
+/// Reads the pages of one document.
+pub(super) struct Reader<'a> {
+    pub(super) document: &'a mut Document,
+    pub(super) probe: ObjectId,
+    pub(super) fonts: Fonts,
+    /// Most bytes of text of one page.
+    pub(super) most: usize,
+}
+
+/// The text of a page.
+#[derive(Debug, Default)]
+pub(super) struct Drawn {
+    pub(super) words: Words,
+    /// Something on it could not be read.
+    pub(super) partly: bool,
+}
+
+#[derive(Clone)]
+struct State {
+    ctm: Matrix,
+    font: Option<Rc<Font>>,
+    size: f64,
+    character: f64,
+    word: f64,
+    /// 1 is as wide as drawn.
+    scale: f64,
+    leading: f64,
+    rise: f64,
+}
+
+struct Run<'d> {
+    state: State,
+    kept: Vec<State>,
+    text: Matrix,
+    line: Matrix,
+    drawn: &'d mut Drawn,
+}
+
+impl Reader<'_> {
+    /// What a page draws. `None` where that cannot be read at all.
+    pub(super) fn page(&mut self, page: ObjectId) -> Option<Drawn> {
+        let dictionary = self.document.get_dictionary(page).ok()?;
+        let resources = inherited(self.document, dictionary, b"Resources");
+        let resources = resources.and_then(|found| found.as_dict().ok());
+        let resources = resources.cloned().unwrap_or_default();
+        let bytes = self.document.get_page_content(page).ok()?;
+        let operations = Content::decode(&bytes).ok()?.operations;
+        let mut drawn = Drawn::default();
+        let mut left = MOST;
+        let state = State {
+            ctm: IDENTITY,
+            font: None,
+            size: 0.0,
+            character: 0.0,
+            word: 0.0,
+            scale: 1.0,
+            leading: 0.0,
+            rise: 0.0,
+        };
+        self.follow(&operations, &resources, state, 0, &mut left, &mut drawn);
+        Some(drawn)
+    }
+
+    fn follow(
+        &mut self,
+        operations: &[Operation],
+        resources: &Dictionary,
+        state: State,
+        depth: usize,
+        left: &mut usize,
+        drawn: &mut Drawn,
+    ) {
+        let mut run = Run {
+            state,
+            kept: Vec::new(),
+            text: IDENTITY,
+            line: IDENTITY,
+            drawn,
+        };
+        let mut named: HashMap<Vec<u8>, Option<Rc<Font>>> = HashMap::new();
+        for operation in operations {
+            if *left == 0 || run.drawn.words.bytes() > self.most {
+                run.drawn.partly = true;
+                return;
+            }
+            *left -= 1;
+            let operands = &operation.operands;
+            match operation.operator.as_str() {
+                "Tf" => {
+                    let Some(name) = operands.first().and_then(|name| name.as_name().ok()) else {
+                        continue;
+                    };
+                    let known = named.get(name).cloned();
+                    let font = known.unwrap_or_else(|| self.font(resources, name));
+                    named.insert(name.to_vec(), font.clone());
+                    run.state.font = font;
+                    run.state.size = operands.get(1).and_then(number).unwrap_or(0.0);
+                }
+                "Do" => {
+                    let name = operands.first().and_then(|name| name.as_name().ok());
+                    let Some((form, within, matrix)) =
+                        name.and_then(|name| self.form(resources, name))
+                    else {
+                        continue;
+                    };
+                    if depth >= DEEPEST {
+                        run.drawn.partly = true;
+                        continue;
+                    }
+                    let mut state = run.state.clone();
+                    state.ctm = times(matrix, state.ctm);
+                    self.follow(&form, &within, state, depth + 1, left, run.drawn);
+                }
+                operator => run.operate(operator, operands),
+            }
+        }
+    }
+
+    fn font(&mut self, resources: &Dictionary, name: &[u8]) -> Option<Rc<Font>> {
+        let fonts = dictionary(self.document, resources, b"Font")?;
+        let id = fonts.get(name).ok()?.as_reference().ok();
+        if let Some(known) = id.and_then(|id| self.fonts.get(&id)) {
+            return Some(known.clone());
+        }
+        let found = dictionary(self.document, fonts, name)?.clone();
+        let font = Rc::new(Font::read(self.document, self.probe, &found));
+        if let Some(id) = id {
+            self.fonts.insert(id, font.clone());
+        }
+        Some(font)
+    }
+
+    /// A form of the page: what it draws, its resources and its place.
+    fn form(
+        &self,
+        resources: &Dictionary,
+        name: &[u8],
+    ) -> Option<(Vec<Operation>, Dictionary, Matrix)> {
+        let objects = dictionary(self.document, resources, b"XObject")?;
+        let form = get(self.document, objects, name)?.as_stream().ok()?;
+        if get(self.document, &form.dict, b"Subtype")?.as_name().ok()? != b"Form" {
+            return None;
+        }
+        let within = dictionary(self.document, &form.dict, b"Resources");
+        let matrix = numbers(self.document, &form.dict, b"Matrix");
+        let matrix = matrix.and_then(|matrix| matrix.try_into().ok());
+        let operations = Content::decode(&content(form)).ok()?.operations;
+        Some((
+            operations,
+            within.unwrap_or(resources).clone(),
+            matrix.unwrap_or(IDENTITY),
+        ))
+    }
+}
+
+impl Run<'_> {
+    fn operate(&mut self, operator: &str, operands: &[Object]) {
+        let value = |at: usize| operands.get(at).and_then(number).unwrap_or(0.0);
+        let matrix = || [0, 1, 2, 3, 4, 5].map(value);
+        match operator {
+            "q" if self.kept.len() < STATES => self.kept.push(self.state.clone()),
+            "Q" => {
+                if let Some(state) = self.kept.pop() {
+                    self.state = state;
+                }
+            }
+            "cm" if operands.len() == 6 => self.state.ctm = times(matrix(), self.state.ctm),
+            "BT" => self.place(IDENTITY),
+            "Tm" if operands.len() == 6 => self.place(matrix()),
+            "Td" => self.place(shifted(self.line, value(0), value(1))),
+            "TD" => {
+                self.state.leading = -value(1);
+                self.place(shifted(self.line, value(0), value(1)));
+            }
+            "T*" => self.next_line(),
+            "Tc" => self.state.character = value(0),
+            "Tw" => self.state.word = value(0),
+            "Tz" => self.state.scale = value(0) / 100.0,
+            "TL" => self.state.leading = value(0),
+            "Ts" => self.state.rise = value(0),
+            "Tj" => self.show(operands.first()),
+            "'" => {
+                self.next_line();
+                self.show(operands.first());
+            }
+            "\"" => {
+                self.state.word = value(0);
+                self.state.character = value(1);
+                self.next_line();
+                self.show(operands.get(2));
+            }
+            "TJ" => {
+                let parts = operands.first().and_then(|parts| parts.as_array().ok());
+                for part in parts.into_iter().flatten() {
+                    match number(part) {
+                        Some(back) => {
+                            let back = back / 1000.0 * self.state.size * self.state.scale;
+                            self.text = shifted(self.text, -back, 0.0);
+                        }
+                        None => self.show(Some(part)),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn place(&mut self, matrix: Matrix) {
+        self.text = matrix;
+        self.line = matrix;
+    }
+
+    fn next_line(&mut self) {
+        self.place(shifted(self.line, 0.0, -self.state.leading));
+    }
+
+    fn show(&mut self, string: Option<&Object>) {
+        let Some(Object::String(string, _)) = string else {
+            return;
+        };
+        let Some(font) = self.state.font.clone() else {
+            self.drawn.partly |= !string.is_empty();
+            return;
+        };
+        font.shows(string, |shown| self.glyph(&shown));
+    }
+
+    fn glyph(&mut self, shown: &Shown) {
+        let state = &self.state;
+        let placed = [state.scale, 0.0, 0.0, 1.0, 0.0, state.rise];
+        let drawn = times(placed, times(self.text, state.ctm));
+        let advance = shown.width / 1000.0 * state.size;
+        let spacing = state.character + if shown.space { state.word } else { 0.0 };
+        let along = drawn[0].hypot(drawn[1]);
+        self.drawn.partly |= shown.unknown;
+        self.drawn.words.add(&Glyph {
+            text: &shown.text,
+            matrix: drawn,
+            width: advance * along,
+            size: (state.size * drawn[2].hypot(drawn[3])).abs(),
+            spacing: spacing.max(0.0) * along,
+        });
+        self.text = shifted(self.text, (advance + spacing) * state.scale, 0.0);
+    }
+}

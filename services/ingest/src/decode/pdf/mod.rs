@@ -1,0 +1,124 @@
+//! The text of a PDF, page by page: what is drawn ([`content`]) with which characters ([`fonts`]), to words with their places
+//! ([`words`]), without what runs along the edges ([`margins`]), in the order of reading ([`layout`]). What cannot be
+//! read costs itself: a font, else a page.
+
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use pdf_extract::{Document, Error, ObjectId};
+use tg_document::text::tidy;
+
+use super::frames::{Fault, Writer};
+use super::limits::Limits;
+use content::{Drawn, Fonts, Reader};
+use margins::{Bare, Margins};
+
+mod cmap;
+mod content;
+mod fonts;
+mod layout;
+mod margins;
+mod objects;
+mod words;
+
+pub(super) fn decode<W: Write>(
+    input: &[u8],
+    limits: &Limits,
+    output: &mut Writer<W>,
+) -> Result<(), Fault> {
+    let mut document = open(input)?;
+    let pages: Vec<(u32, ObjectId)> = document.get_pages().into_iter().collect();
+    if pages.len() > limits.pages as usize {
+        return Err(Fault::TooManyPages(
+            u32::try_from(pages.len()).unwrap_or(u32::MAX),
+        ));
+    }
+    if pages.is_empty() {
+        return Err(Fault::Damaged);
+    }
+    let probe = fonts::probe(&mut document);
+    let mut reader = Reader {
+        document: &mut document,
+        probe,
+        fonts: Fonts::new(),
+        most: limits.page_bytes,
+    };
+    let mut said = Said {
+        limits,
+        output,
+        some: false,
+        bad: 0,
+    };
+    let mut margins = Margins::default();
+    let count = pages.len();
+    for (number, page) in pages {
+        let drawn = catch_unwind(AssertUnwindSafe(|| reader.page(page)));
+        match drawn {
+            Ok(Some(Drawn { words, partly })) => {
+                if let Some(bare) = margins.put(number, partly, words.done()) {
+                    said.page(bare)?;
+                }
+            }
+            _ => said.bad(number)?,
+        }
+    }
+    while let Some(bare) = margins.go() {
+        said.page(bare)?;
+    }
+    match said.some {
+        true => Ok(()),
+        false if said.bad == count => Err(Fault::Damaged),
+        false => Err(Fault::NoText),
+    }
+}
+
+fn open(input: &[u8]) -> Result<Document, Fault> {
+    let document = Document::load_mem(input).map_err(|error| match error {
+        Error::InvalidPassword | Error::Decryption(_) => Fault::Encrypted,
+        _ => Fault::Damaged,
+    })?;
+    // Loading has tried the empty password.
+    if document.trailer.has(b"Encrypt") && !document.was_encrypted() {
+        return Err(Fault::Encrypted);
+    }
+    Ok(document)
+}
+
+/// What is told of the pages.
+struct Said<'a, W> {
+    limits: &'a Limits,
+    output: &'a mut Writer<W>,
+    some: bool,
+    bad: usize,
+}
+
+impl<W: Write> Said<'_, W> {
+    fn page(&mut self, page: Bare) -> Result<(), Fault> {
+        let laid = catch_unwind(AssertUnwindSafe(|| layout::text(page.words)));
+        let Ok(text) = laid else {
+            return self.bad(page.number);
+        };
+        let text = clip(tidy(&text), self.limits.page_bytes);
+        self.some |= !text.is_empty();
+        if page.partly {
+            self.output.partly(page.number)?;
+        }
+        self.output.page(page.number, &text, self.limits)
+    }
+
+    fn bad(&mut self, number: u32) -> Result<(), Fault> {
+        self.bad += 1;
+        self.output.bad_page(number)
+    }
+}
+
+fn clip(mut text: String, most: usize) -> String {
+    if text.len() > most {
+        let mut at = most;
+        while !text.is_char_boundary(at) {
+            at -= 1;
+        }
+        text.truncate(at);
+    }
+    text
+}
