@@ -397,3 +397,56 @@ mod tests {
         assert_eq!(error.message, "triples[1].o: is required");
     }
 }
+
+#[cfg(test)]
+mod looked_tests {
+    use crate::engine::translate::looked::{KEY, MOST};
+    use super::*;
+    use serde_json::json;
+
+    fn told(body: Value) -> Vec<Value> {
+        let body = body.as_object().cloned().unwrap();
+        let looked = Looked::default();
+        let fields = Fields::watched(&body, &looked);
+        fields.text("doc-limit").ok();
+        fields.text_map("options").ok();
+        for key in fields.objects("keys").unwrap() {
+            key.text("type").ok();
+        }
+        if let Some(user) = fields.object("inner").unwrap() {
+            user.text("name").ok();
+        }
+        looked.warnings(&body)
+    }
+
+    #[test]
+    fn what_nobody_reads_is_told_with_what_is_meant() {
+        assert_eq!(
+            told(json!({"doc-limits": 3, "doc_limit": 1, "what": null, "nonsense": 1})),
+            [
+                "doc-limits: is not read here; doc-limit is",
+                "doc_limit: is not read here; doc-limit is",
+                "nonsense: is not read here",
+            ]
+        );
+        let deep = json!({"keys": [{"type": "a", "typ": "b"}, {"x": 1}], "inner": {"names": 1},
+                          "options": {"any": 1}, "workspace": "w", "user": "u"});
+        assert_eq!(
+            told(deep),
+            [
+                "keys[].typ: is not read here; type is",
+                "inner.names: is not read here; name is",
+            ]
+        );
+    }
+
+    #[test]
+    fn warnings_are_few_and_short() {
+        let many: Body = (0..50)
+            .map(|n| (format!("{n}{}", "x".repeat(500)), json!(1)))
+            .collect();
+        let told = told(Value::Object(many));
+        assert_eq!(told.len(), MOST);
+        assert!(told[0].as_str().unwrap().len() < 2 * KEY);
+    }
+}
