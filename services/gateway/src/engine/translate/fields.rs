@@ -400,8 +400,8 @@ mod tests {
 
 #[cfg(test)]
 mod looked_tests {
-    use crate::engine::translate::looked::{KEY, MOST};
     use super::*;
+    use crate::engine::translate::looked::{KEY, MOST};
     use serde_json::json;
 
     fn told(body: Value) -> Vec<Value> {
