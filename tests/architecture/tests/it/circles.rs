@@ -12,6 +12,7 @@ const FREE: &[&str] = &[
     "crates/citations",
     "crates/clients",
     "crates/collections",
+    "crates/console",
     "crates/core-file",
     "crates/counted-alloc",
     "crates/document",
@@ -71,6 +72,8 @@ fn every_storey_is_looked_at() {
     let packages = sources.iter().map(|source| source.package());
     let found: BTreeSet<&str> = packages
         .filter(|package| *package == "schemas" || package.starts_with("crates/"))
+        // A build script is a file by itself.
+        .filter(|package| !package.ends_with("/build.rs"))
         .filter(|package| !FREE.contains(package))
         .collect();
     assert!(found.is_empty(), "storeys that nobody looks at: {found:?}");

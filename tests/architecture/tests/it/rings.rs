@@ -12,6 +12,7 @@ const LADDER: &[&str] = &[
     "crates/citations",
     "crates/provenance",
     "crates/core-file",
+    "crates/console",
     "crates/document",
     "crates/counted-alloc",
     "crates/settings",

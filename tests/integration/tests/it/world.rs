@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 use tg_testkit::model::{Rule, ScriptedModel, two_step_react};
 use tg_testkit::process::{Launch, Server};
 use tg_testkit::rabbitmq::RabbitNode;
@@ -38,6 +39,35 @@ pub async fn up(bus: Bus) -> Result<(Server, Option<RabbitNode>)> {
         }
     };
     Ok((launch.ready().await?, node))
+}
+
+/// A data directory and a broker that servers come and go over, without any setting of a model.
+pub struct Installation {
+    data: TempDir,
+    node: Option<RabbitNode>,
+}
+
+impl Installation {
+    pub async fn new(bus: Bus) -> Result<Self> {
+        let node = match bus {
+            Bus::Embedded => None,
+            Bus::Rabbit => Some(RabbitNode::start().await?),
+        };
+        let data = tempfile::tempdir()?;
+        Ok(Self { data, node })
+    }
+
+    /// Starts the server, at a port if it is to be the same again.
+    pub async fn up(&self, port: Option<u16>) -> Result<Server> {
+        let mut launch = Launch::up().data(self.data.path());
+        if let Some(node) = &self.node {
+            launch = launch.arg("--bus").arg(node.url());
+        }
+        if let Some(port) = port {
+            launch = launch.port(port);
+        }
+        launch.ready().await
+    }
 }
 
 /// A system with every service in one process.

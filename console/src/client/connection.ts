@@ -1,0 +1,128 @@
+// One WebSocket for everything the page asks: each question has an id, its parts come back under it in order. The token
+// is said in the first frame and kept in memory only, to say it again when the connection was lost.
+import { Failure, failure, type Json } from "./wire.js";
+
+/** How the connection stands. `refused`: the token is not known. */
+export type Standing = "connecting" | "open" | "refused" | "lost";
+
+/** A question. `flow`: it is for a service of that flow. */
+export interface Question {
+  service: string;
+  request: Json;
+  flow?: string;
+  /** Each part as it comes, the last one too. */
+  part?: (part: Json) => void;
+  /** Ends the question down to the model. */
+  signal?: AbortSignal;
+}
+
+interface Open {
+  part: ((part: Json) => void) | undefined;
+  done: (last: Json) => void;
+  failed: (why: Failure) => void;
+}
+
+const PAUSES = [300, 1_000, 2_000, 5_000, 10_000];
+
+export class Connection {
+  /** Called whenever the standing changes. */
+  onStanding: (standing: Standing) => void = () => {};
+  standing: Standing = "connecting";
+  private readonly url: string;
+  private socket: WebSocket | undefined;
+  private token = "";
+  private next = 1;
+  private lost = 0;
+  private readonly open = new Map<number, Open>();
+  private readonly waiting: string[] = [];
+
+  constructor(url: string) {
+    this.url = url;
+  }
+
+  /** Connects, as whom the token says; the empty one is nobody in particular. */
+  connect(token: string): void {
+    this.token = token;
+    this.stand("connecting");
+    const before = this.socket;
+    this.socket = undefined;
+    before?.close();
+    const socket = new WebSocket(this.url);
+    this.socket = socket;
+    socket.onopen = () => socket.send(JSON.stringify({ type: "auth", token }));
+    socket.onmessage = (event) => this.socket === socket && this.hear(JSON.parse(String(event.data)) as Json);
+    socket.onclose = () => this.socket === socket && this.closed();
+  }
+
+  /** Asks, and returns the last part of the answer. */
+  ask(question: Question): Promise<Json> {
+    const { service, request, flow, part, signal } = question;
+    const id = this.next++;
+    return new Promise<Json>((done, failed) => {
+      if (signal?.aborted) return failed(new Failure("cancelled", "stopped"));
+      this.open.set(id, { part, done, failed });
+      const frame: Json = { id, service, request };
+      if (flow) frame.flow = flow;
+      this.send(JSON.stringify(frame));
+      signal?.addEventListener("abort", () => {
+        if (!this.open.delete(id)) return;
+        this.send(JSON.stringify({ type: "cancel", id }));
+        failed(new Failure("cancelled", "stopped"));
+      });
+    });
+  }
+
+  /** What is asked before the connection stands waits for it. */
+  private send(frame: string): void {
+    if (this.standing === "open") this.socket?.send(frame);
+    else this.waiting.push(frame);
+  }
+
+  private hear(frame: Json): void {
+    if (frame.type === "auth-ok") {
+      this.lost = 0;
+      this.stand("open");
+      for (const waits of this.waiting.splice(0)) this.socket?.send(waits);
+      return;
+    }
+    if (frame.type === "auth-failed") {
+      const socket = this.socket;
+      this.socket = undefined;
+      socket?.close();
+      this.forget(new Failure("auth-failure", "The token is not accepted."));
+      return this.stand("refused");
+    }
+    const asked = this.open.get(frame.id as number);
+    if (!asked) return;
+    const response = (frame.response ?? {}) as Json;
+    const error = frame.error ?? response.error;
+    if (error) {
+      this.open.delete(frame.id as number);
+      return asked.failed(failure(error));
+    }
+    asked.part?.(response);
+    if (frame.complete === true) {
+      this.open.delete(frame.id as number);
+      asked.done(response);
+    }
+  }
+
+  private closed(): void {
+    this.forget(new Failure("lost", "The connection was lost."));
+    this.stand("lost");
+    const pause = PAUSES[Math.min(this.lost++, PAUSES.length - 1)];
+    setTimeout(() => this.standing === "lost" && this.connect(this.token), pause);
+  }
+
+  private forget(why: Failure): void {
+    this.waiting.length = 0;
+    const open = [...this.open.values()];
+    this.open.clear();
+    for (const asked of open) asked.failed(why);
+  }
+
+  private stand(standing: Standing): void {
+    this.standing = standing;
+    this.onStanding(standing);
+  }
+}

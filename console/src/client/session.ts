@@ -1,0 +1,42 @@
+// The one connection of the page, and what every view may see of it.
+import { signal } from "@preact/signals";
+import { Connection, type Standing } from "./connection.js";
+
+const scheme = location.protocol === "https:" ? "wss" : "ws";
+
+export const connection = new Connection(`${scheme}://${location.host}/api/v1/socket`);
+
+/** How the connection stands. */
+export const standing = signal<Standing>("connecting");
+
+/** Counts connections: what is shown is asked for again when a new one stands. */
+export const round = signal(0);
+
+/** Whether a token was said that is not accepted; the first try is without one. */
+export const wrong = signal(false);
+
+/** Whether a token was said at all, so that it can be forgotten. */
+export const named = signal(false);
+
+/** The flow and the collection that questions and documents go to. */
+export const flow = signal("default");
+export const collection = signal("default");
+
+connection.onStanding = (now) => {
+  standing.value = now;
+  if (now === "open") round.value += 1;
+  if (now === "refused") {
+    wrong.value = named.value;
+    named.value = false;
+  }
+};
+
+/** Connects as whom the token says. */
+export const signIn = (token: string): void => {
+  named.value = token !== "";
+  wrong.value = false;
+  connection.connect(token);
+};
+
+/** Forgets the token. */
+export const signOut = (): void => signIn("");

@@ -1,0 +1,4 @@
+declare module "spec:*" {
+  const data: Record<string, unknown>;
+  export default data;
+}

@@ -1,0 +1,29 @@
+// How a processing stands, in words: what is mostly done is complete, with warnings.
+import { object, text, type Json } from "../../client/wire.js";
+
+export interface Standing {
+  mood: "good" | "warn" | "bad" | "wait";
+  word: string;
+  part: number;
+  of: number;
+}
+
+export const standing = (run: Json): Standing => {
+  const count = (key: string): number => Number(object(run, "progress")[key] ?? 0);
+  const [part, of] = [count("records"), count("records-total")];
+  const status = text(run, "status");
+  const mostly = count("chunks") > count("chunks-total") / 2;
+  const chunks = count("chunks-total") > 0 ? `, ${count("chunks")} of ${count("chunks-total")} chunks` : "";
+  switch (status) {
+    case "complete":
+    case "submitted":
+      return { mood: "good", word: status, part, of };
+    case "processing":
+      return { mood: "wait", word: `processing${chunks}`, part, of };
+    case "failed":
+      if (!mostly) return { mood: "bad", word: "failed", part, of };
+      return { mood: "warn", word: `complete with ${Math.max(count("records-failed"), 1)} warnings`, part, of };
+    default:
+      return { mood: "warn", word: status || "unknown", part, of };
+  }
+};

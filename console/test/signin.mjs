@@ -1,0 +1,41 @@
+// A gateway that wants a key: a wrong one is told, the right one opens the page, and neither is kept anywhere.
+// Usage: node signin.mjs <url> <key>
+import { ask, tell, violations, withBrowser } from "./browser.mjs";
+
+const [url, key] = process.argv.slice(2);
+
+tell(
+  await withBrowser(async (open) => {
+    const page = await open(url);
+    const told = {};
+    // While it is empty it is not shown.
+    const alert = page.locator("#token-wrong");
+    const field = page.getByLabel("API key or token");
+    await field.waitFor();
+    told.first = await alert.textContent();
+    told.hidden = await field.getAttribute("type");
+    await field.fill("tg_wrong");
+    await page.keyboard.press("Enter");
+    await page.getByText("That token is not accepted").waitFor();
+    told.wrong = await alert.textContent();
+    await page.getByLabel("API key or token").fill(key);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.locator(".state .pill.good").waitFor();
+    told.state = await page.locator(".state").innerText();
+    const turn = await ask(page, "What? nonce-page-x", "agent");
+    told.answer = await turn.locator(".answer").innerText();
+    told.kept = await page.evaluate(async (secret) => {
+      const stores = [JSON.stringify(localStorage), JSON.stringify(sessionStorage), document.cookie, location.href];
+      const bases = (await indexedDB.databases?.())?.length ?? 0;
+      const urls = performance.getEntriesByType("resource").map((one) => one.name);
+      return { found: [...stores, ...urls].filter((one) => one.includes(secret)).length, bases, html: document.documentElement.outerHTML.includes(secret) };
+    }, key);
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel("API key or token").waitFor();
+    told.signedOut = await alert.textContent();
+    await page.reload();
+    await page.getByLabel("API key or token").waitFor();
+    told.violations = await violations(page);
+    return told;
+  }),
+);
