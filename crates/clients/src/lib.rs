@@ -8,6 +8,7 @@
 //! * [`embeddings`]: texts as vectors.
 //! * [`flow_records`]: what a flow is, and what its processors have in it.
 //! * [`flows`]: which flows there are, starting and stopping them.
+//! * [`graph`]: whether the graph is a store of ours.
 //! * [`library`]: documents, their content, what is made of them, uploads.
 //! * [`neighbours`]: what may be counted on of others at all.
 //! * [`prompt`]: texts that a model writes by a template.
@@ -20,6 +21,7 @@ pub mod config;
 pub mod embeddings;
 pub mod flow_records;
 pub mod flows;
+pub mod graph;
 pub mod library;
 pub mod neighbours;
 pub mod prompt;

@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use futures::future::try_join_all;
-use tg_schemas::{Error, Term};
+use tg_schemas::{Error, Term, Triple};
 
+use super::origins::{self, Fact};
 use super::sparql::{
     as_iri, iri, literal, naming, no_traces, run, show, show_predicate, with_name,
 };
@@ -46,8 +47,9 @@ pub(super) async fn call(call: &Call<'_>, arguments: &Arguments) -> Result<Outpu
     }
     let (told, others) = found.split_at(found.len().min(THINGS));
     let each = (limit / told.len()).max(1);
-    let facts = try_join_all(told.iter().map(|thing| facts(call, thing, each))).await?;
-    let mut lines = facts.join("\n\n");
+    let told = try_join_all(told.iter().map(|thing| facts(call, thing, each))).await?;
+    let texts: Vec<_> = told.iter().map(|told| told.lines.join("\n")).collect();
+    let mut lines = texts.join("\n\n");
     if !others.is_empty() {
         let names: Vec<_> = others
             .iter()
@@ -56,7 +58,11 @@ pub(super) async fn call(call: &Call<'_>, arguments: &Arguments) -> Result<Outpu
             .collect();
         lines.push_str(&format!("\n\nOther names that match: {}", names.join("; ")));
     }
-    Ok(lines.into())
+    let facts: Vec<Fact> = told.into_iter().flat_map(|told| told.facts).collect();
+    Ok(Output {
+        citations: origins::citations(call, facts).await?,
+        ..lines.into()
+    })
 }
 
 /// Things with a name that contains the text, best first.
@@ -98,8 +104,14 @@ fn ranked(mut found: Vec<Found>, wanted: &str) -> Vec<Found> {
     found
 }
 
+/// What is told of a thing: the lines, the first of which names it, and the facts behind the others.
+struct Told {
+    lines: Vec<String>,
+    facts: Vec<Fact>,
+}
+
 /// `subject | predicate | object` lines: first what the thing says, then what is said of it.
-async fn facts(call: &Call<'_>, thing: &Found, limit: usize) -> Result<String, Error> {
+async fn facts(call: &Call<'_>, thing: &Found, limit: usize) -> Result<Told, Error> {
     let term = iri(&thing.iri)?;
     let names = format!("{} {}", with_name("p"), with_name("o"));
     let out =
@@ -110,6 +122,7 @@ async fn facts(call: &Call<'_>, thing: &Found, limit: usize) -> Result<String, E
     );
     let (out, back) = futures::try_join!(run(call, out, limit), run(call, back, limit))?;
     let mut lines = vec![format!("{} <{}>", thing.name, thing.iri)];
+    let mut facts = Vec::new();
     let own = out.rows.iter().map(|row| (row, true));
     for (row, outward) in own.chain(back.rows.iter().map(|row| (row, false))) {
         let [p, o, p_name, o_name] = row.as_slice() else {
@@ -117,22 +130,35 @@ async fn facts(call: &Call<'_>, thing: &Found, limit: usize) -> Result<String, E
         };
         let predicate = show_predicate(p.as_ref(), p_name.as_ref());
         let other = show(o.as_ref(), o_name.as_ref());
-        let line = if outward {
-            format!("{} | {predicate} | {other}", thing.name)
+        let (line, ends) = if outward {
+            let line = format!("{} | {predicate} | {other}", thing.name);
+            (line, [Some(Term::iri(&thing.iri)), o.clone()])
         } else {
-            format!("{other} | {predicate} | {}", thing.name)
+            let line = format!("{other} | {predicate} | {}", thing.name);
+            (line, [o.clone(), Some(Term::iri(&thing.iri))])
         };
         if lines.len() > limit {
             break;
         }
         if !lines.contains(&line) {
             lines.push(line);
+            let [subject, object] = ends;
+            facts.push(Fact {
+                triple: Triple {
+                    s: subject,
+                    p: p.clone(),
+                    o: object,
+                    g: None,
+                },
+                // The name of the thing stands in many sentences.
+                said: format!("{predicate} {other}"),
+            });
         }
     }
     if lines.len() == 1 {
         lines.push("(the graph says nothing more about it)".to_owned());
     }
-    Ok(lines.join("\n"))
+    Ok(Told { lines, facts })
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod graph_pattern;
 mod graph_sparql;
 mod mcp;
 mod model;
+mod origins;
 mod retrieval;
 mod rows;
 mod service;

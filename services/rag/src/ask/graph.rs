@@ -1,20 +1,14 @@
 //! The graph, asked for a whole frontier at once where the store is ours, by patterns where it is not.
 
-use std::collections::BTreeMap;
-
-use serde::Deserialize;
 use tg_mesh::Cx;
 use tg_schemas::msg::{
     NeighbourhoodRequest, NeighbourhoodResponse, SourcesRequest, SourcesResponse, UserContext,
 };
 use tg_schemas::processors::graph_rag::{NEIGHBOURS, SOURCES, TRIPLES_QUERY};
-use tg_schemas::processors::triples_query;
 use tg_schemas::{Error, Term, Topic};
 
 use super::patterns::Patterns;
 use crate::engine::traversal::Edge;
-
-const STORE: &str = triples_query::PROCESSOR.id;
 
 /// The graph of a flow.
 pub enum Graph {
@@ -31,13 +25,6 @@ pub enum Graph {
     Patterns(Patterns),
     /// The flow has none.
     None,
-}
-
-/// Value of a processor's row.
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Row {
-    topics: BTreeMap<String, String>,
 }
 
 impl Graph {
@@ -84,20 +71,9 @@ impl Graph {
     }
 }
 
-/// Topics of our store, if it serves this flow and is what the flow's patterns go to.
+/// Topics of our store, if it is what the flow has.
 fn own(cx: &Cx) -> Option<(Topic, Topic)> {
-    let (workspace, flow) = (cx.scope.workspace.as_ref()?, cx.scope.flow.as_ref()?);
-    let (ws, id) = (workspace.as_str(), flow.as_str());
-    if !cx.mesh.presence().attached(STORE, ws, id, cx.scope.epoch) {
-        return None;
-    }
-    let row = cx.config().get(ws, "processor:triples-query", id)?;
-    let row: Row = serde_json::from_str(&row).ok()?;
-    // Who answers from documents has no patterns to ask.
-    if cx.has(TRIPLES_QUERY)
-        && let Ok(asked) = cx.topic(TRIPLES_QUERY)
-        && row.topics.get(triples_query::REQUEST.name) != Some(&asked.to_string())
-    {
+    if !tg_clients::graph::is_ours(cx) {
         return None;
     }
     Some((cx.topic(NEIGHBOURS).ok()?, cx.topic(SOURCES).ok()?))

@@ -14,7 +14,7 @@ use crate::world::{Bus, Installation, busy};
 const LETTER: &str = "# Letters from Aldmere\n\n## Spring\n\nThe Quillon bridge was opened by Marguerite Alder in 1911. \
     Its towers are made of grey basalt.\n\n## Autumn\n\nThe ferry to Tarn Isle leaves at nine.\n";
 const PAGE: &str = "<!doctype html><html><head><title>Pumps of Brackmoor</title></head><body><nav>Home</nav>\
-    <p>The Ostrava pump was installed by Tobias Wren in 1902. It lifts 40 litres a second.</p></body></html>";
+    <p>The Ostrava pump lifts 40 litres a second. It was installed by Tobias Wren.</p></body></html>";
 const REPORT: [&str; 2] = [
     "The Selwick mill was bought by Henrietta Moss in 1866.",
     "The Selwick wheel has a diameter of 12 metres.",
