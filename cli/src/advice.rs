@@ -4,8 +4,12 @@ use tg_schemas::ErrorCode;
 
 use crate::client::Error;
 
-/// The next step, if one is known to help.
+/// The next step, if one is known to help. What has just failed is none.
 pub fn advice(error: &Error, command: &str) -> Option<String> {
+    next_step(error, command).filter(|step| *step != format!("tg {command}"))
+}
+
+fn next_step(error: &Error, command: &str) -> Option<String> {
     let text = match error {
         Error::Usage(_) => format!("tg {command} --help"),
         Error::Unreachable { .. } => {
@@ -25,6 +29,9 @@ pub fn advice(error: &Error, command: &str) -> Option<String> {
         Error::Protocol(_) => "`tg doctor`; is that address a gateway?".to_owned(),
         Error::Service { .. } => return by_code(error.code()?, error, command),
         Error::Check(_) if matches!(command, "add" | "doctor" | "verify-trace") => return None,
+        Error::Check(_) if matches!(command, "invoke-rows-query" | "invoke-structured-query") => {
+            "`tg list-config-items --type schema` names the tables".to_owned()
+        }
         Error::Check(_) => "tg doctor".to_owned(),
         Error::File { .. } | Error::Output(_) | Error::OutputClosed | Error::Interrupted => {
             return None;
@@ -101,6 +108,8 @@ fn listing(command: &str) -> Option<&'static str> {
         "create-workspace" | "enable-workspace" | "disable-workspace" | "delete-workspace"
         | "restore-workspace" => "tg list-workspaces",
         "load-structured-data" => "`tg list-config-items --type schema` and `tg show-flows`",
+        "load-kg-core" | "get-kg-core" | "delete-kg-core" | "unload-kg-core" => "tg show-kg-cores",
+        "load-de-core" | "get-de-core" | "delete-de-core" | "unload-de-core" => "tg show-de-cores",
         "revoke-api-key" | "list-api-keys" | "create-api-key" => {
             "`tg whoami` and `tg list-api-keys`"
         }
@@ -123,8 +132,28 @@ mod tests {
     fn every_code_has_advice_for_every_command() {
         for row in crate::commands::ALL {
             for code in ErrorCode::all() {
-                assert!(advice(&service(code.as_str()), row.name).is_some());
+                let error = service(code.as_str());
+                assert!(next_step(&error, row.name).is_some());
+                let itself = format!("tg {}", row.name);
+                assert_ne!(advice(&error, row.name), Some(itself));
             }
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_is_looked_for_in_the_list_of_its_kind() {
+        for (command, list) in [
+            ("start-library-processing", "tg show-library-documents"),
+            ("stop-library-processing", "tg show-library-processing"),
+            ("verify-trace", "tg list-explain-traces"),
+            ("import-workspace", "tg show-library-documents"),
+            ("delete-collection", "tg list-collections"),
+            ("load-kg-core", "tg show-kg-cores"),
+            ("load-de-core", "tg show-de-cores"),
+            ("start-flow", "tg show-flow-blueprints"),
+        ] {
+            let told = advice(&service("not-found"), command).unwrap_or_default();
+            assert!(told.contains(list), "{command}: {told}");
         }
     }
 

@@ -76,29 +76,41 @@ pub enum Stored {
 
 /// Arguments for the one thing that a command is about, bare or by its flag.
 macro_rules! subject {
-    ($(#[$about:meta])* $name:ident, $of:literal, $($flag:tt)*) => {
+    ($(#[$about:meta])* $name:ident, $of:literal as $value:literal, $($flag:tt)*) => {
         $(#[$about])*
         #[derive(Debug, clap::Args)]
         pub struct $name {
             #[doc = $of]
-            #[arg(value_name = "ID", required_unless_present = "named", conflicts_with = "named")]
+            #[arg(value_name = $value, required_unless_present = "named", conflicts_with = "named")]
             bare: Option<String>,
             #[doc = "The same by its flag"]
-            #[arg($($flag)*, id = "named", value_name = "ID")]
+            #[arg($($flag)*, id = "named", value_name = $value)]
             named: Option<String>,
         }
 
         impl $name {
-            /// The id, however it was said.
+            /// It, however it was said.
             pub fn id(&self) -> &str {
                 let said = self.bare.as_deref().or(self.named.as_deref());
                 said.unwrap_or_default()
             }
         }
     };
+    ($(#[$about:meta])* $name:ident, $of:literal, $($flag:tt)*) => {
+        $crate::args::subject!($(#[$about])* $name, $of as "ID", $($flag)*);
+    };
 }
 
 pub(crate) use subject;
+
+subject!(
+    /// A question in words.
+    Asked,
+    "The question" as "QUESTION",
+    short = 'q',
+    long = "question",
+    visible_alias = "query"
+);
 
 /// What a session needs to know from the arguments; what they leave open is filled in by [`crate::target::complete`].
 #[derive(Debug, Clone)]

@@ -13,6 +13,7 @@ use crate::args::Options;
 use crate::client::Result;
 use crate::commands::{self, FIRST, GROUPS};
 use crate::find::like;
+use crate::names::unified;
 use crate::session::Session;
 
 /// A command of `tg`.
@@ -98,7 +99,7 @@ impl Row {
 
 fn build<C: Command>() -> clap::Command {
     let command = C::augment_args(clap::Command::new(C::NAME));
-    C::adjust(command.about(C::ABOUT).long_about(None))
+    unified(C::adjust(command.about(C::ABOUT).long_about(None)))
 }
 
 fn prepare<C: Command>(matches: &ArgMatches) -> Result<Prepared, clap::Error> {
@@ -143,6 +144,10 @@ fn template() -> String {
 /// The error of a name that no command has: says which ones may be meant.
 fn unknown(word: &str) -> clap::Error {
     let mut text = format!("there is no command '{word}'");
+    if word == "version" {
+        text.push_str("; `tg --version` says it\n");
+        return clap::Error::raw(ErrorKind::InvalidSubcommand, text);
+    }
     let all: Vec<_> = commands::ALL
         .iter()
         .map(|row| (row.name, row.about))
@@ -185,6 +190,11 @@ pub fn parse(argv: &[OsString]) -> Result<Prepared, clap::Error> {
             "no such command; `tg --help` lists them",
         )),
     }
+}
+
+/// The command that a first word calls: one of the `tg-` names, else `tg`.
+pub fn called(word: Option<&OsStr>) -> clap::Command {
+    word.and_then(by_program).map_or_else(tg, Row::standalone)
 }
 
 /// Whether the program was called by the name of one command.

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::advice::advice;
 use crate::client::{Error, Result};
+use crate::completing::{self, ASKED_BY};
 use crate::fields::texts;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
@@ -21,6 +22,9 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// Runs the command that the arguments name.
 pub fn main(argv: Vec<OsString>) -> ExitCode {
+    if let Some(shell) = std::env::var_os(ASKED_BY).filter(|shell| !shell.is_empty()) {
+        return completing::answer(&shell, &argv);
+    }
     let by_link = registry::by_link(&argv);
     let prepared = match registry::parse(&argv) {
         Ok(prepared) => prepared,

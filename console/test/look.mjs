@@ -21,7 +21,11 @@ const broken = async (page) => {
 };
 
 const settle = async (page, view) => {
-  if (view === "docs") return page.locator(".entry").first().waitFor();
+  if (view === "docs") {
+    // Both descriptions: endpoints, and messages of sockets.
+    for (const part of ["REST", "WebSocket"]) await page.getByRole("region", { name: part, exact: true }).locator(".entry").first().waitFor();
+    return;
+  }
   await page.locator(".state .pill.good").waitFor();
   const wants = { "#/library": ".documents li", "#/traces": ".rows li", "#/flows": ".cards li", "#/health": ".checks li" }[view];
   if (wants) await page.locator(wants).first().waitFor();

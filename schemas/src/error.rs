@@ -152,9 +152,8 @@ impl ErrorCode {
             return row.0;
         }
         match kind {
-            "invalid-argument" | "request-error" | "flow-error" | "sparql-parse-error" => {
-                Self::BadRequest
-            }
+            "invalid-argument" | "request-error" | "flow-error" | "sparql-parse-error"
+            | BAD_CONTENT => Self::BadRequest,
             "config-error" => Self::Storage,
             "duplicate" => Self::Conflict,
             "auth-failed" => Self::Unauthenticated,
@@ -163,6 +162,10 @@ impl ErrorCode {
         }
     }
 }
+
+/// Wire type of what a document, or a row that people load, lacks: no fault of the system, and the same again never
+/// succeeds.
+pub const BAD_CONTENT: &str = "bad-content";
 
 /// An error as every response body carries it: `{"type", "message"}`.
 ///

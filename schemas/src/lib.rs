@@ -26,7 +26,7 @@ pub mod topic;
 pub mod vocabulary;
 pub mod workspace_key;
 
-pub use error::{Error, ErrorCode, Retry};
+pub use error::{BAD_CONTENT, Error, ErrorCode, Retry};
 pub use headers::{Frame, Headers};
 pub use ids::{FlowId, WorkspaceId};
 pub use message::Message;

@@ -25,6 +25,8 @@ pub const DEAD_LETTER: usize = RECORD;
 
 /// Longest reason of a dead letter; longer ones are cut.
 pub const DEAD_LETTER_DETAIL: usize = 2 << 10;
+/// Longest wire type of an error that is kept with a dead letter, in bytes.
+pub const DEAD_LETTER_KIND: usize = 64;
 
 /// Headers of a record that are kept with it; of longer ones only those that replaying needs.
 pub const DEAD_LETTER_HEADERS: usize = 8 << 10;
@@ -110,7 +112,10 @@ const _: () = {
     assert!(PART <= MESSAGE && RECORD <= MESSAGE);
     // A record becomes a dead letter with its body as it is; the headers it came with are a text within a text there.
     assert!(RECORD <= DEAD_LETTER && DEAD_LETTER <= MESSAGE);
-    assert!(2 * DEAD_LETTER_HEADERS + JSON_GROWTH * DEAD_LETTER_DETAIL + (8 << 10) <= HEADERS);
+    assert!(
+        2 * DEAD_LETTER_HEADERS + JSON_GROWTH * (DEAD_LETTER_DETAIL + DEAD_LETTER_KIND) + (8 << 10)
+            <= HEADERS
+    );
     assert!(HEADERS <= BROKER_FRAME / 2);
     assert!(DEAD_LETTER_CUT < DEAD_LETTER);
     // Content travels as base64 within a message.

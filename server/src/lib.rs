@@ -5,11 +5,13 @@
 
 pub mod compose;
 pub mod greeting;
+pub mod logs;
 pub mod machine;
+pub mod metrics;
 pub mod process;
 pub mod seed;
 pub mod settings;
-pub mod telemetry;
+mod signals;
 
 /// Subcommand under which this program takes one document apart, in a process of its own.
 pub const DECODE: &str = "decode-document";

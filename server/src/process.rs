@@ -2,21 +2,24 @@
 
 use std::io::IsTerminal;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use tg_gateway::{GatewayHandle, GatewayOptions};
 use tg_mesh::embedded::EmbeddedBus;
 use tg_mesh::rabbitmq::{RabbitBus, RabbitOptions};
 use tg_mesh::{Bus, BusError, Host, MeshOptions, Mode, Processor, TaskKind};
+use tg_storage::StorageError;
 use tokio::time::Instant;
 
 use crate::compose::{self, Services};
 use crate::greeting::{self, FirstKey, Models};
+use crate::metrics::Recorder;
 use crate::settings::{AmqpUrl, Auth, BusChoice, MeshMode, Settings};
-use crate::{machine, seed, telemetry};
+use crate::signals::Signals;
+use crate::{logs, machine, seed};
 
 /// Pause before a bootstrap that failed is tried again.
 const BOOTSTRAP_AGAIN: Duration = Duration::from_secs(2);
@@ -43,6 +46,19 @@ pub struct Running {
 }
 
 impl Running {
+    /// What a stop waits for, in words.
+    fn waits_for(&self) -> String {
+        let answers = self.gateway.as_ref().map_or(0, GatewayHandle::answering);
+        let work = self.mesh.port().tasks().handlers();
+        let what = match (answers, work) {
+            (0, 0) => return String::new(),
+            (0, _) => "work in progress".to_owned(),
+            (1, _) => "1 answer".to_owned(),
+            (answers, _) => format!("{answers} answers"),
+        };
+        format!(": waiting for {what}, Ctrl-C again to stop at once")
+    }
+
     /// Stops: no new work, what is in progress ends, stores are left whole. Clients and the work behind
     /// them share one drain time; leaving the mesh takes a few seconds more at most.
     pub async fn stop(self) {
@@ -59,12 +75,12 @@ impl Running {
     }
 }
 
-/// Runs until SIGTERM or Ctrl-C.
+/// Runs until SIGTERM, Ctrl-C or the end of its terminal.
 ///
 /// # Errors
 /// What [`start`] refuses, or signals that cannot be heard.
 pub async fn run(settings: Settings, services: Services) -> Result<()> {
-    telemetry::init_logs(&settings);
+    logs::init(&settings);
     let mut signals = Signals::new()?;
     let running = tokio::select! {
         running = start(&settings, &services) => running?,
@@ -75,7 +91,7 @@ pub async fn run(settings: Settings, services: Services) -> Result<()> {
         }
     };
     signals.next().await;
-    tracing::info!("stopping");
+    tracing::info!("stopping{}", running.waits_for());
     tokio::select! {
         () = running.stop() => {}
         () = signals.next() => tracing::warn!("asked twice: stopping at once"),
@@ -88,7 +104,7 @@ pub async fn run(settings: Settings, services: Services) -> Result<()> {
 /// # Errors
 /// The directory, the bus, a service or the listener cannot be set up; the text names the setting where one is at fault.
 pub async fn start(settings: &Settings, services: &Services) -> Result<Running> {
-    let metrics = telemetry::init_metrics();
+    let recorder = Recorder::install();
     let files = machine::raise();
     std::fs::create_dir_all(&settings.data_dir)
         .with_context(|| format!("data_dir: cannot create {}", settings.data_dir.display()))?;
@@ -103,6 +119,14 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
         },
     )
     .await?;
+    if let Some(recorder) = &recorder {
+        recorder.keep_small(&mesh);
+        if let Some(listen) = settings.metrics.listen {
+            tg_gateway::serve_metrics(mesh.mesh(), listen, recorder.exposition())
+                .await
+                .context("metrics.listen")?;
+        }
+    }
     for processor in compose(&mesh, settings, services).await? {
         mesh.host(processor).await?;
     }
@@ -112,7 +136,7 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
             Auth::Iam => tg_gateway::AuthMode::Iam,
         };
         let mut options = GatewayOptions {
-            metrics,
+            metrics: recorder.as_ref().map(Recorder::exposition),
             drain: settings.drain(),
             limits: settings.gateway.clone(),
             ..GatewayOptions::new(settings.listen, auth_mode)
@@ -243,10 +267,26 @@ async fn open_bus(settings: &Settings) -> Result<Arc<dyn Bus>> {
     Ok(match &settings.bus {
         BusChoice::Embedded => {
             let dir = settings.data_dir.join("bus");
-            Arc::new(EmbeddedBus::open(&dir, settings.durability).context("bus: embedded")?)
+            let bus = match EmbeddedBus::open(&dir, settings.durability) {
+                Err(StorageError::InUse) => bail!("{}", taken(settings, &dir)),
+                bus => bus.context("bus: embedded")?,
+            };
+            Arc::new(bus)
         }
         BusChoice::Amqp(url) => Arc::new(connect(url, mode).await?),
     })
+}
+
+/// Why a data directory cannot be used that another process has.
+fn taken(settings: &Settings, bus: &Path) -> String {
+    let by = match EmbeddedBus::taken_by(bus) {
+        Some(process) => format!("another threadgraph (process {process})"),
+        None => "another threadgraph".to_owned(),
+    };
+    format!(
+        "data_dir: {} is in use by {by}; stop that one, or choose another directory with --data-dir",
+        settings.data_dir.display()
+    )
 }
 
 /// Connects to the broker; one that is still starting is waited for.
@@ -261,29 +301,6 @@ async fn connect(url: &AmqpUrl, mode: Mode) -> Result<RabbitBus> {
             bus => {
                 return bus.context("bus: the broker cannot be reached; check the setting `bus`");
             }
-        }
-    }
-}
-
-/// SIGTERM and Ctrl-C, from the start of the process on.
-struct Signals {
-    terminate: tokio::signal::unix::Signal,
-    interrupt: tokio::signal::unix::Signal,
-}
-
-impl Signals {
-    fn new() -> Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-        })
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
         }
     }
 }

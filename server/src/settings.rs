@@ -14,7 +14,7 @@ use tg_settings::{Fault, Texts, read, variables};
 use tg_storage::Durability;
 
 pub use choices::{AmqpUrl, Auth, BusChoice, MeshMode};
-pub use sections::{Log, LogFormat};
+pub use sections::{Log, LogFormat, Metrics};
 pub use sources::{Given, Source};
 
 tg_settings::options! {
@@ -39,6 +39,8 @@ tg_settings::options! {
     sections {
         /// How the process logs.
         log: Log,
+        /// The metrics of the process.
+        metrics: Metrics,
         /// The gateway's bounds.
         gateway: tg_gateway::Limits,
         /// The agent.
@@ -119,6 +121,7 @@ impl Settings {
         }
         settings.llm.variables = variables(env).0;
         settings.llm.tells_address = settings.auth == Auth::None;
+        settings.embeddings.tells_address = settings.auth == Auth::None;
         settings.embeddings.variables = variables(env).0;
         settings.embeddings.data_dir = settings.data_dir.clone();
         match unread {

@@ -16,6 +16,9 @@ async fn the_first_key_alone_is_data() {
     .await;
     let ran = fake.tg(&["bootstrap-iam"]).await;
     assert!(ran.talk.contains("u1"));
+    for next in ["tg login", "TRUSTGRAPH_TOKEN"] {
+        assert!(ran.talk.contains(next), "{next} in {}", ran.talk);
+    }
     assert_eq!(ran.printed(), "tg_secret\n");
 
     let fake = answering(json!({"bootstrap_available": false})).await;
@@ -75,20 +78,12 @@ async fn stopping_a_flow_prints_its_receipt() {
 }
 
 #[tokio::test]
-async fn starting_a_flow_is_silent_and_sends_text() {
+async fn starting_a_flow_is_told_needs_no_description_and_sends_text() {
     let fake = answering(json!({"flow-ids": []})).await;
-    let line = [
-        "start-flow",
-        "-n",
-        "b",
-        "-i",
-        "f",
-        "-d",
-        "text",
-        "-p",
-        "{\"t\": 0.3}",
-    ];
-    assert_eq!(fake.tg(&line).await.printed(), "");
+    let line = ["start-flow", "-n", "b", "-i", "f", "-p", "{\"t\": 0.3}"];
+    let ran = fake.tg(&line).await;
+    assert!(ran.talk.contains("Flow f is started."), "{}", ran.talk);
+    assert_eq!(ran.printed(), "");
     assert_eq!(asked(&fake)[0]["parameters"], json!({"t": "0.3"}));
 }
 
@@ -277,4 +272,33 @@ async fn all_dead_letters_are_discarded_flow_by_flow() {
     let discards: Vec<_> = discards.collect();
     assert_eq!(discards.len(), 2);
     assert!(discards.iter().all(|body| body["reason"] == "dead"));
+}
+
+#[tokio::test]
+async fn a_table_that_is_not_there_is_told_once_with_those_that_are() {
+    let schema = json!({"name": "lamps", "fields": [{"name": "id"}, {"name": "maker"}]});
+    let fake = Fake::rest(move |path, body| match body["operation"].as_str() {
+        Some("getvalues") => (
+            200,
+            json!({"values": [{"type": "schema", "key": "lamps", "value": schema.to_string()}],
+                "version": 1}),
+        ),
+        Some("list") => (200, json!({"directory": [], "version": 1})),
+        _ => {
+            assert!(path.ends_with("/rows"), "{path}");
+            let text = "Unknown field \"lambs\" on type \"Query\"";
+            (200, json!({"data": null, "errors": [{"message": text}]}))
+        }
+    })
+    .await;
+    let ran = fake
+        .tg(&["invoke-rows-query", "-q", "{ lambs { id } }"])
+        .await;
+    assert!(!ran.talk.contains("lambs"), "{}", ran.talk);
+    let error = ran.error().to_string();
+    assert_eq!(error.matches("lambs").count(), 1, "{error}");
+    assert!(error.contains("known: lamps(id, maker)"), "{error}");
+    let ran = fake.tg(&["list-config-items", "--type", "schema"]).await;
+    assert_eq!(ran.talk.trim(), "None.");
+    assert_eq!(ran.printed(), "");
 }

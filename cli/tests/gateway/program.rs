@@ -48,7 +48,33 @@ fn wrong_arguments_are_exit_code_2_and_help_is_0() {
     assert_eq!(run(TG, &["no-such-command"]).status.code(), Some(2));
     let output = run(TG, &["--help"]);
     assert_eq!(output.status.code(), Some(0));
-    assert!(String::from_utf8_lossy(&output.stdout).contains("show-explain-trace"));
+    let help = String::from_utf8_lossy(&output.stdout).into_owned();
+    for part in [
+        "First steps:\n  add ",
+        "\nDocuments:\n",
+        "show-explain-trace",
+    ] {
+        assert!(help.contains(part), "{part} in {help}");
+    }
+    let output = run(TG, &["help", "ask"]);
+    assert_eq!(output.status.code(), Some(0));
+    let help = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(help.contains("Usage: tg ask"), "{help}");
+    let output = run(TG, &["version"]);
+    assert!(stderr(&output).contains("`tg --version`"), "{output:?}");
+}
+
+#[test]
+fn what_the_environment_says_is_not_told_as_required() {
+    let mut command = command(TG, &["start-flow"]);
+    command.env("TRUSTGRAPH_URL", "http://127.0.0.1:9");
+    let output = command.env("TRUSTGRAPH_TOKEN", "t").output().expect("runs");
+    assert_eq!(output.status.code(), Some(2));
+    let said = stderr(&output);
+    assert!(said.contains("Usage: tg start-flow"), "{said}");
+    for known in ["--api-url", "--token"] {
+        assert!(!said.contains(known), "{said}");
+    }
 }
 
 #[cfg(unix)]

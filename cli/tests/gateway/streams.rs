@@ -149,8 +149,8 @@ async fn graph_batches_become_lines_or_one_json_list() {
 }
 
 #[tokio::test]
-async fn an_answer_says_whose_vectors_were_searched_when_they_know_no_meaning() {
-    for (model, told) in [("lexical/1024", true), ("static/potion-base-8M/256", false)] {
+async fn whose_vectors_were_searched_is_in_the_json_and_no_note_below_each_answer() {
+    for model in ["lexical/1024", "static/potion-base-8M/256"] {
         let fake = Fake::socket(move |_| {
             let end =
                 json!({"message_type": "end", "end_of_session": true, "embeddings_model": model});
@@ -161,7 +161,7 @@ async fn an_answer_says_whose_vectors_were_searched_when_they_know_no_meaning() 
         })
         .await;
         let ran = fake.tg(&["invoke-document-rag", "-q", "So?"]).await;
-        assert_eq!(ran.talk.contains("not meaning"), told, "{}", ran.talk);
+        assert!(!ran.talk.contains("meaning"), "{}", ran.talk);
         assert_eq!(ran.printed(), "Yes.\n");
         let ran = fake.tg(&["invoke-graph-rag", "-q", "So?", "--json"]).await;
         assert!(ran.printed().contains(model));

@@ -30,6 +30,7 @@ async fn gateway() -> Fake {
                 json!({"values": [{"type": "schema", "key": "people", "value": value}]}),
             )
         }
+        Some("list") => (200, json!({"directory": ["people", "others"]})),
         Some("schema-selection") if path.ends_with("/service/structured-diag") => {
             let fits = body["sample"]
                 .as_str()
@@ -237,6 +238,9 @@ async fn schema_and_descriptor_are_found_and_loaded() {
         .await
         .error();
     assert_eq!(error.exit_code(), 3);
+    // What to type instead is said.
+    let told = error.to_string();
+    assert!(told.contains("--auto --make-schema a`"), "{told}");
 }
 
 #[tokio::test]

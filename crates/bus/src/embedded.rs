@@ -27,7 +27,7 @@ use async_trait::async_trait;
 use parking_lot::{Mutex, RwLock};
 use tg_schemas::topic::Class;
 use tg_schemas::{Subscription, Topic};
-use tg_storage::{Durability, StorageError};
+use tg_storage::{Durability, OwnerLock, StorageError};
 use tokio::sync::watch;
 
 use self::consumer::{EmbeddedClaim, EmbeddedConsumer, Source};
@@ -67,6 +67,11 @@ impl EmbeddedBus {
             ..EmbeddedOptions::default()
         };
         Self::open_with(dir, options)
+    }
+
+    /// The process that took a directory last, as it said.
+    pub fn taken_by(dir: &Path) -> Option<u32> {
+        OwnerLock::taken_by(&log::owner(dir))
     }
 
     /// The same with options.

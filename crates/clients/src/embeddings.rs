@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use tg_mesh::Cx;
-use tg_schemas::msg::EmbeddingsRequest;
+use tg_mesh::{Cx, Mesh};
+use tg_schemas::msg::{EmbeddingsRequest, EmbeddingsResponse};
 use tg_schemas::processors::shared;
-use tg_schemas::{Error, ErrorCode};
+use tg_schemas::{Error, ErrorCode, Topic};
 
 use crate::caller::Caller;
 
@@ -25,6 +25,25 @@ impl Embedded {
     }
 }
 
+/// How it stands with the server that makes vectors behind a topic, in a sentence; `None` where there is none, or a foreign
+/// service does not say.
+///
+/// # Errors
+/// What is wrong with it, or how the question failed.
+pub async fn status(mesh: &Mesh, topic: &Topic, within: Duration) -> Result<Option<String>, Error> {
+    let asking: Caller<EmbeddingsRequest, EmbeddingsResponse> =
+        Caller::of_process(mesh, topic.clone()).at_most(within);
+    if !asking.native() {
+        return Ok(None);
+    }
+    let ask = EmbeddingsRequest {
+        operation: "status".to_owned(),
+        ..EmbeddingsRequest::default()
+    };
+    let told = asking.last(&ask).await?.status;
+    Ok(Some(told).filter(|told| !told.is_empty()))
+}
+
 /// Turns texts into vectors, all at once; no texts are not asked for. With `patience` the answer may take as long,
 /// whatever is left of the message's own deadline.
 ///
@@ -42,6 +61,7 @@ pub async fn embed(
     let request = EmbeddingsRequest {
         texts,
         packed: true,
+        ..EmbeddingsRequest::default()
     };
     let mut caller = Caller::of_flow(cx, shared::EMBEDDINGS);
     if let Some(patience) = patience {

@@ -1,7 +1,7 @@
 //! The library: documents, their content, what is made of them, and uploads. The only file that knows the librarian's
 //! operations.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use base64::Engine;
@@ -37,8 +37,28 @@ pub struct Child {
     pub id: String,
     /// Its title.
     pub title: String,
+    /// Where it stands, to be read with it; may be empty.
+    pub context: String,
     /// Its text.
     pub text: String,
+}
+
+/// A part of a document as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Passage {
+    /// Its text.
+    pub text: String,
+    /// Where it stands; empty if that is not known.
+    pub context: String,
+}
+
+impl Passage {
+    fn alone(text: String) -> Self {
+        Self {
+            text,
+            context: String::new(),
+        }
+    }
 }
 
 /// The library, as the work on one message sees it.
@@ -150,12 +170,12 @@ impl Library {
         Ok(Content(Source::Library(self.caller.ask(&question)?)))
     }
 
-    /// The texts of documents, in order and in one question where the librarian can do that; `None` where there is
-    /// none.
+    /// The texts of parts of documents with where they stand, in order and in one question where the librarian can do
+    /// that; `None` where there is none.
     ///
     /// # Errors
     /// When the question is over or the library cannot be asked now. One document that cannot be read fails nothing.
-    pub async fn texts(&self, ids: &[String]) -> Result<Vec<Option<String>>, Error> {
+    pub async fn texts(&self, ids: &[String]) -> Result<Vec<Option<Passage>>, Error> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
@@ -167,7 +187,7 @@ impl Library {
         }
     }
 
-    async fn at_once(&self, ids: &[String]) -> Result<Vec<Option<String>>, Error> {
+    async fn at_once(&self, ids: &[String]) -> Result<Vec<Option<Passage>>, Error> {
         let question = LibrarianRequest {
             operation: "get-contents".to_owned(),
             document_ids: ids.to_vec(),
@@ -176,24 +196,32 @@ impl Library {
         // A large answer may come in parts.
         let mut answer = self.caller.ask(&question)?;
         let mut texts = Vec::with_capacity(ids.len());
+        let mut contexts = HashMap::new();
         while let Some(part) = answer.next().await {
             let part = part?;
             if let Some(error) = part.error {
                 return Err(error);
             }
             texts.extend(part.contents.iter().map(|content| text(content)));
+            let parts = part.document_metadatas.into_iter();
+            let parts = parts.filter(|one| !one.parent_id.is_empty());
+            contexts.extend(parts.map(|one| (one.id, one.comments)));
         }
         if texts.len() != ids.len() {
             let text = "the library answered for another number of documents";
             return Err(Error::new(ErrorCode::BadOperation, text));
         }
-        Ok(texts)
+        let passages = ids.iter().zip(texts).map(|(id, text)| {
+            let context = contexts.remove(id).unwrap_or_default();
+            text.map(|text| Passage { text, context })
+        });
+        Ok(passages.collect())
     }
 
-    async fn one_by_one(&self, ids: &[String]) -> Result<Vec<Option<String>>, Error> {
+    async fn one_by_one(&self, ids: &[String]) -> Result<Vec<Option<Passage>>, Error> {
         let asks = ids.iter().map(|id| async move {
             match self.ask(&about("get-document-content", id)).await {
-                Ok(answer) => Ok(text(&answer.content)),
+                Ok(answer) => Ok(text(&answer.content).map(Passage::alone)),
                 Err(error) if error.code().is_over() => Err(error),
                 Err(_) => Ok(None),
             }
@@ -257,6 +285,7 @@ impl Library {
             id: child.id.clone(),
             kind: "text/plain".to_owned(),
             title: child.title.clone(),
+            comments: child.context.clone(),
             parent_id: parent.to_owned(),
             document_type: kind.to_owned(),
             ..DocumentMetadata::default()

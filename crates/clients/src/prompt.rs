@@ -38,6 +38,8 @@ pub struct Piece {
     pub json: bool,
     /// Items of a JSON array that could not be used.
     pub dropped: usize,
+    /// Where none could be used: how the model's reply begins.
+    pub unusable: String,
     /// What it took.
     pub spent: Spent,
 }
@@ -99,6 +101,7 @@ impl Prompts {
             whole.text.push_str(&piece.text);
             whole.json |= piece.json;
             whole.dropped += piece.dropped;
+            whole.unusable.push_str(&piece.unusable);
         }
         whole.spent = pieces.spent();
         if !whole.json && whole.text.trim().is_empty() {
@@ -145,6 +148,7 @@ impl Piece {
             text: if json { part.object } else { part.text },
             json,
             dropped: usize::try_from(part.dropped).unwrap_or_default(),
+            unusable: part.unusable,
             spent: Spent {
                 in_token: part.in_token,
                 out_token: part.out_token,

@@ -76,6 +76,14 @@ mod tests {
     }
 
     #[test]
+    fn a_build_without_the_console_says_how_to_make_it() {
+        for name in ["index.html", "docs.html"] {
+            let page = plain(name).map_or("", |page| str::from_utf8(page.plain).unwrap_or(""));
+            assert!(page.contains("make console"), "{name}: {page}");
+        }
+    }
+
+    #[test]
     fn both_pages_and_both_descriptions_are_always_there() {
         for name in ["index.html", "docs.html", "openapi.yaml", "asyncapi.yaml"] {
             for asset in [find(name), plain(name)] {

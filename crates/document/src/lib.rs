@@ -2,12 +2,14 @@
 //! same. Pure.
 //!
 //! * [`kind`]: what it is, or why it is not read.
+//! * [`charset`]: which characters its bytes are.
 //! * [`text`]: its text, if it is text, or why it is not.
 //! * [`pages`]: how many pages a PDF has.
 //! * [`title`]: what it calls itself.
 //!
 //! Nothing here reads more than it is given, and nothing is extracted: a document may be hostile.
 
+pub mod charset;
 #[cfg(test)]
 mod fuzz;
 pub mod kind;

@@ -1,9 +1,10 @@
 //! What a document calls itself: in the information of a PDF, the head of a web page, the first heading of
 //! Markdown. Only looks; what is not as expected is no title.
 
+use crate::charset;
 use crate::kind::{Kind, MARKDOWN};
 use crate::packed::{self, find};
-use crate::text::TextDecoder;
+use crate::text::leniently;
 
 /// Longest title in characters; the rest is cut off.
 const LONGEST: usize = 200;
@@ -16,8 +17,8 @@ const OBJECT: usize = 16 << 10;
 pub fn title(kind: Kind, mime: &str, content: &[u8]) -> Option<String> {
     let found = match kind {
         Kind::Pdf => of_pdf(content),
-        Kind::Html => of_html(&head(content)),
-        Kind::Text if mime == MARKDOWN => of_markdown(&head(content)),
+        Kind::Html => of_html(&head(kind, content)),
+        Kind::Text if mime == MARKDOWN => of_markdown(&head(kind, content)),
         Kind::Text | Kind::Docx => None,
     };
     found.and_then(|text| tidy(&text))
@@ -37,16 +38,14 @@ fn tidy(text: &str) -> Option<String> {
     names.then(|| whole.chars().take(LONGEST).collect())
 }
 
-/// The beginning as text; what cannot be read stays away or shows as a sign for it.
-fn head(content: &[u8]) -> String {
+/// The beginning as text; what cannot be read shows as a sign for it.
+fn head(kind: Kind, content: &[u8]) -> String {
     let head = &content[..content.len().min(HEAD)];
-    let (mut decoder, mut text) = (TextDecoder::default(), String::new());
-    let read = decoder.push(head, &mut text);
-    // A character may be cut at the end of the head.
-    match read.and_then(|()| decoder.finish(&mut text)) {
-        Err(_) if text.is_empty() => String::from_utf8_lossy(head).into_owned(),
-        _ => text,
-    }
+    let declared = match kind {
+        Kind::Html => charset::of_html(head),
+        _ => None,
+    };
+    leniently(head, declared).0
 }
 
 fn of_html(text: &str) -> Option<String> {
@@ -367,9 +366,10 @@ mod tests {
         assert_eq!(said(page).as_deref(), Some("A & B — C &x; ©"));
         assert_eq!(said("<html><p>no title</p>"), None);
         assert_eq!(said("<title>never closed"), None);
-        // What is neither UTF-8 nor marked has no title that could be shown.
-        let latin = b"<title>caf\xe9</title>";
-        assert_eq!(title(Kind::Html, "text/html", latin), None);
+        let old = |page: &[u8]| title(Kind::Html, "text/html", page).unwrap_or_default();
+        assert_eq!(old(b"<title>caf\xe9</title>"), "café");
+        let declared = b"<meta charset=shift_jis><title>\x93\x8c\x8b\x9e</title>";
+        assert_eq!(old(declared), "東京");
     }
 
     #[test]

@@ -6,15 +6,16 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use parking_lot::Mutex;
-use tg_schemas::{ErrorCode, Headers, Subscription, WorkspaceKey};
+use tg_schemas::{Error, ErrorCode, Headers, Subscription, WorkspaceKey};
 
 use crate::dead_letter::{self, Reason};
 use crate::erased::{ErasedRead, Outcome};
 use crate::handler::ConsumeError;
 use crate::instance_state::{Done, InstanceState, note};
 use crate::middleware::Follow;
+use crate::scope::Scope;
 use tg_bus::TaskKind;
-use tg_bus::{Delivery, Sink};
+use tg_bus::{Delivery, Envelope, Sink};
 use tg_rpc::deadline::{Deadline, STREAM};
 
 /// Feeds a [`crate::Read`] handler.
@@ -108,12 +109,7 @@ async fn read(
         }
     };
     note(scope.processor.clone(), Outcome::Failed, started);
-    match &reason {
-        Reason::Retry(error, _) if error.code() == ErrorCode::Busy => {
-            tracing::debug!(processor = %scope.processor, %error, "a record comes again later");
-        }
-        _ => tracing::warn!(processor = %scope.processor, ?reason, "a record was not handled"),
-    }
+    tell(&scope, of, handler, &delivery.envelope, &reason);
     let aside = if of.topic == dead_letter::topic() {
         Err(None)
     } else {
@@ -138,6 +134,39 @@ async fn read(
         wait(slot, stuck.pause(), full).await;
         drop(delivery);
     }
+}
+
+/// Writes a line about a record that was not handled: what will be done with it, and by which ids people know it.
+fn tell(
+    scope: &Scope,
+    of: &Subscription,
+    handler: &dyn ErasedRead,
+    record: &Envelope,
+    reason: &Reason,
+) {
+    let (outcome, error) = match reason {
+        Reason::Retry(error, _) if error.code() == ErrorCode::Busy => {
+            tracing::debug!(processor = %scope.processor, %error, "a record comes again later");
+            return;
+        }
+        Reason::Retry(error, _) => ("it is tried again", Some(error)),
+        Reason::Dead(error) => ("it is kept as a dead letter", Some(error)),
+        Reason::Stale => (
+            "it is of another start of its flow and kept as a dead letter",
+            None,
+        ),
+    };
+    tracing::warn!(
+        processor = %scope.processor,
+        workspace = scope.workspace.as_ref().map(tracing::field::display),
+        flow = scope.flow.as_ref().map(tracing::field::display),
+        document = handler.document(record),
+        record = record.headers.id,
+        run = record.headers.thread,
+        queue = of.name,
+        error = error.map(tracing::field::display),
+        "a record was not handled; {outcome}"
+    );
 }
 
 /// Pauses before a record goes back; ends early when its flow or the process stops, or where it waits for room.
@@ -173,7 +202,7 @@ pub(crate) fn has_ended(slot: &InstanceState, headers: &Headers) -> bool {
 async fn told(
     slot: &InstanceState,
     follow: Option<&dyn Follow>,
-    outcome: Result<(), &str>,
+    outcome: Result<(), &Error>,
 ) -> bool {
     match follow {
         Some(follow) => follow.ended(&slot.mesh, outcome).await,

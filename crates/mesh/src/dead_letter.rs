@@ -55,7 +55,7 @@ pub(crate) async fn dead_letter(
     scope: &Scope,
     envelope: &Envelope,
     reason: Reason,
-) -> Result<Option<String>, Error> {
+) -> Result<Option<Error>, Error> {
     let text = |id: Option<String>| id.unwrap_or_default();
     let workspace = text(scope.workspace.as_ref().map(ToString::to_string));
     let flow = text(scope.flow.as_ref().map(ToString::to_string));
@@ -65,18 +65,16 @@ pub(crate) async fn dead_letter(
         return Err(Error::new(ErrorCode::Busy, FULL));
     }
     let attempt = envelope.headers.attempt.unwrap_or(0);
-    let (kind, detail, due) = match reason {
-        Reason::Retry(error, after) if attempt < MAX_ATTEMPTS => (
-            "retry",
-            error.message,
-            after.unwrap_or_default().max(pause(attempt)),
-        ),
-        Reason::Retry(error, _) | Reason::Dead(error) => ("dead", error.message, Duration::ZERO),
-        Reason::Stale => (
-            "stale",
-            "of another start of the flow".to_owned(),
-            Duration::ZERO,
-        ),
+    let (kind, error, due) = match reason {
+        Reason::Retry(error, after) if attempt < MAX_ATTEMPTS => {
+            let due = after.unwrap_or_default().max(pause(attempt));
+            ("retry", error, due)
+        }
+        Reason::Retry(error, _) | Reason::Dead(error) => ("dead", error, Duration::ZERO),
+        Reason::Stale => {
+            let error = Error::typed("", "of another start of the flow");
+            ("stale", error, Duration::ZERO)
+        }
     };
     let mut headers = envelope.headers.clone();
     headers.attempt = Some(attempt + 1);
@@ -84,7 +82,8 @@ pub(crate) async fn dead_letter(
         topic: of.topic.to_string(),
         subscription: of.name.clone(),
         reason: kind.to_owned(),
-        detail: cut(&detail, limits::DEAD_LETTER_DETAIL).to_owned(),
+        detail: cut(&error.message, limits::DEAD_LETTER_DETAIL).to_owned(),
+        kind: cut(&error.kind, limits::DEAD_LETTER_KIND).to_owned(),
         due_ms: clock::millis().saturating_add(i64::try_from(due.as_millis()).unwrap_or(i64::MAX)),
         headers: kept_headers(headers),
         content_type: envelope.content_type.as_str().to_owned(),
@@ -93,28 +92,28 @@ pub(crate) async fn dead_letter(
         ..DeadLetter::default()
     };
     let published = publish(mesh, &record, envelope.body.clone()).await;
-    let Err(error) = published else {
+    let Err(fault) = published else {
         metrics::counter!("tg_records_dead_lettered_total", "reason" => kind).increment(1);
-        return Ok((kind == "dead").then_some(detail));
+        return Ok((kind == "dead").then_some(error));
     };
-    if !is_final(&error) {
-        return Err(error);
+    if !is_final(&fault) {
+        return Err(fault);
     }
     let size = envelope.body.len();
     tracing::error!(
-        subscription = %of.name, workspace = %record.workspace, size, %error,
+        subscription = %of.name, workspace = %record.workspace, size, error = %fault,
         "a record cannot be dead-lettered as it is; its beginning is kept as a dead letter"
     );
     "dead".clone_into(&mut record.reason);
     record.detail = format!(
         "{}; only the beginning of the record's {size} bytes could be kept",
-        cut(&detail, limits::DEAD_LETTER_DETAIL / 2)
+        cut(&error.message, limits::DEAD_LETTER_DETAIL / 2)
     );
     let beginning = envelope.body.slice(..size.min(limits::DEAD_LETTER_CUT));
     publish(mesh, &record, beginning).await?;
     metrics::counter!("tg_records_cut_total").increment(1);
     metrics::counter!("tg_records_dead_lettered_total", "reason" => "dead").increment(1);
-    Ok(Some(record.detail))
+    Ok(Some(Error::typed(&error.kind, record.detail)))
 }
 
 /// Why a record stays where it is.

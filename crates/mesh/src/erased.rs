@@ -46,6 +46,18 @@ impl Outcome {
 #[async_trait]
 pub(crate) trait ErasedRead: Send + Sync {
     async fn run(&self, cx: Cx, record: &Envelope) -> Result<(), ConsumeError>;
+    /// The document that a record is of, where it says so and is not large: for the log.
+    fn document(&self, record: &Envelope) -> Option<String>;
+}
+
+/// Largest record that is read again for the log, in bytes.
+const READ_AGAIN: usize = 1 << 20;
+
+/// The document that a message names: the one at the root of what it is of, else that itself.
+fn document_of(message: &serde_json::Value) -> Option<String> {
+    let names = ["/metadata/root", "/metadata/id", "/document_id"];
+    let mut named = names.iter().filter_map(|at| message.pointer(at)?.as_str());
+    named.find(|id| !id.is_empty()).map(str::to_owned)
 }
 
 pub(crate) struct ServeHandler<Q, R> {
@@ -64,12 +76,14 @@ impl<Q: Message, R: Reply> ErasedServe for ServeHandler<Q, R> {
         let mesh = cx.mesh.clone();
         let cancel = cx.cancel.clone();
         let deadline = cx.deadline;
+        let (scope, request) = (cx.scope.clone(), cx.id.clone());
         let result = match question.read::<Q>() {
             Ok(question) => {
                 let out = Responder::new(mesh.server().clone(), held.clone());
                 let work = AssertUnwindSafe(self.inner.serve(cx, question, out)).catch_unwind();
                 work.await.unwrap_or_else(|_| {
-                    tracing::error!(message = Q::NAME, "a handler panicked");
+                    let processor = &scope.processor;
+                    tracing::error!(message = Q::NAME, %processor, %request, "a handler panicked");
                     Err(Error::new(ErrorCode::Internal, "internal fault"))
                 })
             }
@@ -126,16 +140,25 @@ impl<M: Message> ErasedRead for ReadHandler<M> {
             }
             read => read.map_err(|fault| ConsumeError::Dead(fault.into()))?,
         };
+        let (scope, headers) = (cx.scope.clone(), cx.headers.clone());
         AssertUnwindSafe(self.inner.consume(cx, record))
             .catch_unwind()
             .await
             .unwrap_or_else(|_| {
-                tracing::error!(message = M::NAME, "a handler panicked");
+                let (processor, record) = (&scope.processor, &headers.id);
+                tracing::error!(message = M::NAME, %processor, record, "a handler panicked");
                 Err(ConsumeError::Dead(Error::new(
                     ErrorCode::Internal,
                     "internal fault",
                 )))
             })
+    }
+
+    fn document(&self, record: &Envelope) -> Option<String> {
+        if record.body.len() > READ_AGAIN {
+            return None;
+        }
+        document_of(&serde_json::to_value(record.read::<M>().ok()?).ok()?)
     }
 }
 

@@ -1,5 +1,6 @@
 //! One attached instance of a processor, and where it runs.
 
+use std::fmt;
 use std::sync::Arc;
 
 use tg_bus::Consumer;
@@ -12,6 +13,16 @@ pub(crate) enum At {
     System,
     Workspace(String),
     Flow(String, String),
+}
+
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::System => f.write_str("the system"),
+            Self::Workspace(workspace) => f.write_str(workspace),
+            Self::Flow(workspace, flow) => write!(f, "{workspace}/{flow}"),
+        }
+    }
 }
 
 /// What is attached at one place.

@@ -29,5 +29,5 @@ pub trait Follow: Any + Send + Sync {
 
     /// How the handling of a record ended for good: `Err` says why it will never be handled. `false`: that could not be
     /// noted, the record must come again.
-    async fn ended(&self, peer: &Peer, outcome: Result<(), &str>) -> bool;
+    async fn ended(&self, peer: &Peer, outcome: Result<(), &Error>) -> bool;
 }

@@ -49,7 +49,7 @@ impl Wiring {
         row: &str,
     ) -> Result<Option<(Arc<InstanceState>, Vec<Box<dyn Consumer>>)>, BusError> {
         let Some(scope) = self.scope(at, row) else {
-            tracing::warn!(processor = %self.id, ?at, "a processor row cannot be read");
+            tracing::warn!(processor = %self.id, %at, "a processor row cannot be read");
             return Ok(None);
         };
         let slot = InstanceState::new(mesh.clone(), scope.clone());

@@ -5,6 +5,7 @@
 //! * [`HttpError`] says what kind of failure it was, never in the words of the other side.
 //! * [`retry_after`] reads the pause that a refusal asks for; [`Backoff`] decides when to try again.
 //! * [`Outage`] says why a server is away, and [`Origin`] which one it is, for operators.
+//! * [`Look`] holds the list of a server's models against the one that is asked for.
 //! * [`Secret`] holds a key that must never be shown.
 //! * [`address`], [`sendable`] and [`ollama_address`] are what the settings of providers have in common.
 //!
@@ -27,6 +28,7 @@ mod answer;
 mod backoff;
 mod client;
 mod error;
+mod listing;
 mod outage;
 mod retry_after;
 mod secret;
@@ -36,6 +38,7 @@ pub use answer::Answer;
 pub use backoff::{Again, Backoff};
 pub use client::{HttpClient, Limits, client};
 pub use error::{HttpError, NoClient, Refusal};
+pub use listing::{Listed, Look};
 pub use outage::{Cause, Origin, Outage, without_credentials};
 pub use retry_after::retry_after;
 pub use secret::Secret;

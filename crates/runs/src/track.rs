@@ -15,6 +15,8 @@ use crate::run_id::{JobId, hash};
 
 /// Longest detail of a failure in a report, in characters.
 const DETAIL: usize = 512;
+/// The same of its wire type.
+const KIND: usize = 64;
 /// Records written while one is handled, of which is reported before it is over.
 const PART: usize = 4096;
 
@@ -77,10 +79,13 @@ impl Track {
     }
 
     /// What is reported: `Err` with why the record will never be handled.
-    pub(crate) fn entry(&self, outcome: Result<(), &str>) -> Option<RunTallyEntry> {
+    pub(crate) fn entry(&self, outcome: Result<(), &Error>) -> Option<RunTallyEntry> {
         let record = self.record.as_ref()?;
         let did = std::mem::take(&mut *record.did.lock());
-        let detail = outcome.err().unwrap_or(&did.remark);
+        let (detail, kind) = match outcome {
+            Ok(()) => (&did.remark, ""),
+            Err(error) => (&error.message, error.kind.as_str()),
+        };
         Some(RunTallyEntry {
             run: self.run.to_string(),
             record: record.id.clone(),
@@ -88,6 +93,7 @@ impl Track {
             subject: did.subject,
             outcome: if outcome.is_ok() { "ok" } else { "failed" }.to_owned(),
             detail: detail.chars().take(DETAIL).collect(),
+            kind: kind.chars().take(KIND).collect(),
             written: did.written,
             effects: did.effects,
         })
@@ -141,7 +147,7 @@ impl Follow for Track {
         Ok(())
     }
 
-    async fn ended(&self, peer: &Peer, outcome: Result<(), &str>) -> bool {
+    async fn ended(&self, peer: &Peer, outcome: Result<(), &Error>) -> bool {
         match self.entry(outcome) {
             Some(entry) => self.reports.add(peer, entry).await,
             None => true,
@@ -205,14 +211,18 @@ mod tests {
         assert!(of(&record(Some(run.as_str()), None)).is_none());
         assert!(of(&record(Some(run.as_str()), Some(""))).is_none());
         let tracked = of(&record(Some(run.as_str()), Some("r"))).unwrap();
-        let entry = tracked.entry(Err("no good")).unwrap();
+        let entry = tracked.entry(Err(&Error::typed("odd", "no good"))).unwrap();
         assert_eq!(
             (entry.run.as_str(), entry.record.as_str()),
             (run.as_str(), "r")
         );
         assert_eq!(
-            (entry.outcome.as_str(), entry.detail.as_str()),
-            ("failed", "no good")
+            (
+                entry.outcome.as_str(),
+                entry.detail.as_str(),
+                entry.kind.as_str()
+            ),
+            ("failed", "no good", "odd")
         );
         let asked = Track::of(
             &Arc::default(),
@@ -275,7 +285,8 @@ mod tests {
         let run = JobId::new(0, "w", "p");
         let headers = record(Some(run.as_str()), Some("r"));
         let track = Track::of(&Arc::default(), &headers, Some(&reader("a"))).unwrap();
-        let detail = track.entry(Err(&"ü".repeat(900))).unwrap().detail;
+        let long = Error::typed("", "ü".repeat(900));
+        let detail = track.entry(Err(&long)).unwrap().detail;
         assert_eq!(detail, "ü".repeat(512));
     }
 }

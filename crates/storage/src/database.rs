@@ -39,7 +39,7 @@ impl Database {
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent).map_err(|error| StorageError::from_io(&error))?;
         }
-        let lock = OwnerLock::take(path)?;
+        let lock = OwnerLock::take_beside(path)?;
         let conn = connection::writer(path, migrations, durability)?;
         identity::ensure(&conn)?;
         let readers = Readers::start(path)?;

@@ -41,6 +41,7 @@ pub use database::Database;
 pub use error::StorageError;
 pub use group::{GroupBounds, GroupCommitter};
 pub use identity::identity_of;
+pub use lock::OwnerLock;
 pub use rusqlite;
 use serde::{Deserialize, Serialize};
 

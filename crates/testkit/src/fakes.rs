@@ -146,6 +146,13 @@ impl Library {
         documents.get(id).map(|(metadata, _)| metadata.clone())
     }
 
+    /// Gives a document a title.
+    pub fn entitle(&self, id: &str, title: &str) {
+        if let Some((document, _)) = self.documents.lock().get_mut(id) {
+            document.title = title.to_owned();
+        }
+    }
+
     /// From now on every child counts as stored by a complete processing.
     pub fn complete(&self) {
         let documents = self.documents.lock();

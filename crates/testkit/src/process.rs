@@ -55,6 +55,8 @@ pub struct Launch {
     pub address_space: Option<u64>,
     /// Most file descriptors that the process may have.
     pub descriptors: Option<u64>,
+    /// Starts it with SIGHUP ignored, as `nohup` does.
+    pub ignores_hang_up: bool,
 }
 
 impl Launch {
@@ -87,6 +89,12 @@ impl Launch {
     /// Bounds the file descriptors of the process, as `ulimit -n` does.
     pub fn descriptors(mut self, count: u64) -> Self {
         self.descriptors = Some(count);
+        self
+    }
+
+    /// Starts the process as `nohup` does: SIGHUP is ignored.
+    pub fn hang_up_ignored(mut self) -> Self {
+        self.ignores_hang_up = true;
         self
     }
 
@@ -126,7 +134,10 @@ impl Launch {
             .map(|bytes| format!("-v {}", bytes / 1_024));
         let files = self.descriptors.map(|count| format!("-n {count}"));
         let limits = space.into_iter().chain(files);
-        let limits: String = limits.map(|one| format!("ulimit {one}; ")).collect();
+        let mut limits: String = limits.map(|one| format!("ulimit {one}; ")).collect();
+        if self.ignores_hang_up {
+            limits.push_str("trap '' HUP; ");
+        }
         let mut command = match limits.as_str() {
             "" => Command::new(&program),
             limits => {
@@ -259,7 +270,8 @@ impl Server {
         self.signal("-CONT")
     }
 
-    fn signal(&self, which: &str) -> Result<()> {
+    /// Any signal, as `kill` takes it: `-HUP`, `-INT`.
+    pub fn signal(&self, which: &str) -> Result<()> {
         let pid = self.child.id().context("already gone")?;
         let mut kill = std::process::Command::new("kill");
         let sent = kill.arg(which).arg(pid.to_string()).status()?;
@@ -268,15 +280,16 @@ impl Server {
     }
 
     /// SIGTERM; waits for an orderly end. Returns the exit code.
-    pub async fn terminate(mut self) -> Result<Option<i32>> {
-        let pid = self.child.id().context("already gone")?;
-        Command::new("kill")
-            .arg("-TERM")
-            .arg(pid.to_string())
-            .status()
-            .await?;
+    pub async fn terminate(self) -> Result<Option<i32>> {
+        self.signal("-TERM")?;
+        let (code, _) = self.ended().await?;
+        Ok(code)
+    }
+
+    /// Waits for its end. Returns the exit code and the log.
+    pub async fn ended(mut self) -> Result<(Option<i32>, String)> {
         let status = tokio::time::timeout(Duration::from_secs(40), self.child.wait()).await;
-        Ok(status.context("did not end")??.code())
+        Ok((status.context("did not end")??.code(), self.log()))
     }
 
     /// Whether it still runs.

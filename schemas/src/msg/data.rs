@@ -47,6 +47,9 @@ pub struct RunTallyEntry {
     /// Why it failed, or what was left out of one that is `ok`; fit for clients.
     #[serde(deserialize_with = "nullable")]
     pub detail: String,
+    /// Wire type of the error of what failed; empty from processors that do not say it.
+    #[serde(deserialize_with = "nullable")]
+    pub kind: String,
     /// What it wrote.
     #[serde(deserialize_with = "nullable")]
     pub written: Vec<RunWritten>,

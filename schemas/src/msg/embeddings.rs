@@ -133,6 +133,9 @@ pub struct EmbeddingsRequest {
     /// The asker reads [`EmbeddingsResponse::packed`]. Ours: foreign peers ignore it and answer with `vectors`.
     #[serde(deserialize_with = "nullable")]
     pub packed: bool,
+    /// `status`: how it stands with the server that makes vectors, instead of vectors. Empty: vectors. Ours, too.
+    #[serde(deserialize_with = "nullable")]
+    pub operation: String,
 }
 
 message!(EmbeddingsRequest);
@@ -153,6 +156,9 @@ pub struct EmbeddingsResponse {
     /// (RFC 4648). Numbers written out cost more than the making of many vectors.
     #[serde(deserialize_with = "nullable")]
     pub packed: String,
+    /// The answer to `status`: a sentence; empty where no server makes vectors.
+    #[serde(deserialize_with = "nullable")]
+    pub status: String,
 }
 
 message!(EmbeddingsResponse);

@@ -1,5 +1,6 @@
 //! Documents and the librarian. Field names, order and defaults are the wire contract.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -38,6 +39,18 @@ pub struct TextDocument {
     #[serde(deserialize_with = "nullable")]
     /// Id of the text in the library; empty where `text` has the content.
     pub document_id: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Title of the document; may be empty.
+    pub title: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Media type by which the text is cut, such as `text/markdown`; empty: plain text.
+    pub kind: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Headings above the beginning of the text, the outermost first.
+    pub headings: Vec<String>,
+    #[serde(deserialize_with = "nullable")]
+    /// Row of the names of columns of the table that goes on at the beginning of the text.
+    pub table: String,
 }
 
 message!(TextDocument);
@@ -57,9 +70,36 @@ pub struct Chunk {
     #[serde(deserialize_with = "nullable")]
     /// What searches may filter by; it goes with the chunk's vector.
     pub attributes: serde_json::Map<String, serde_json::Value>,
+    #[serde(deserialize_with = "nullable")]
+    /// Where the chunk stands: title and headings, then the names of columns of a table. Read with the chunk, no part of it.
+    pub context: String,
 }
 
 message!(Chunk);
+
+/// A text as a model, an embedding and an index read it: below one line, in brackets, that says where it stands.
+pub fn in_context<'a>(context: &str, text: &'a str) -> Cow<'a, str> {
+    let (place, table) = context.split_once('\n').unwrap_or((context, ""));
+    match (place, table) {
+        ("", "") => Cow::Borrowed(text),
+        ("", table) => Cow::Owned(format!("(columns: {table})\n{text}")),
+        (place, "") => Cow::Owned(format!("({place})\n{text}")),
+        (place, table) => Cow::Owned(format!("({place}; columns: {table})\n{text}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_context;
+
+    #[test]
+    fn a_text_is_read_below_where_it_stands() {
+        assert_eq!(in_context("", "x"), "x");
+        assert_eq!(in_context("A > B", "x\ny"), "(A > B)\nx\ny");
+        assert_eq!(in_context("A\n| a |", "x"), "(A; columns: | a |)\nx");
+        assert_eq!(in_context("\na;b", "x"), "(columns: a;b)\nx");
+    }
+}
 
 /// A document of the library.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -129,6 +169,9 @@ pub struct ProcessingError {
     /// The fault, fit for clients.
     #[serde(deserialize_with = "nullable")]
     pub message: String,
+    /// Its wire type: `bad-content` is what the document lacks. Empty from processors that do not say it.
+    #[serde(deserialize_with = "nullable")]
+    pub kind: String,
 }
 
 message!(ProcessingError);
@@ -155,7 +198,8 @@ pub struct ProcessingMetadata {
     #[serde(deserialize_with = "nullable")]
     /// Tags, in the order given.
     pub tags: Vec<String>,
-    /// `processing`, `complete`, `failed` or `stopped`. Ours, as all that follows.
+    /// `processing`, `complete` (also if less than half of the chunks failed: see `warnings`), `failed` or `stopped`.
+    /// Ours, as all that follows.
     #[serde(deserialize_with = "nullable")]
     pub status: String,
     /// Why it failed or waits.
@@ -164,9 +208,18 @@ pub struct ProcessingMetadata {
     /// What is done and known so far by kind: `records`, `pages`, `chunks`, `triples`, `vectors`, …, each with a `-total` beside it where one is known.
     #[serde(deserialize_with = "nullable")]
     pub progress: BTreeMap<String, i64>,
-    /// What went wrong, by chunk or page.
+    /// What went wrong, by chunk or page: up to 100 of one processing, up to 5 of each in a listing.
     #[serde(deserialize_with = "nullable")]
     pub errors: Vec<ProcessingError>,
+    /// How many there are.
+    #[serde(deserialize_with = "nullable")]
+    pub errors_total: i64,
+    /// What went wrong of one that is `complete`.
+    #[serde(deserialize_with = "nullable")]
+    pub warnings: i64,
+    /// The operation that tries again what failed (`retry-processing`), where that can help.
+    #[serde(deserialize_with = "nullable")]
+    pub retry: String,
 }
 
 message!(ProcessingMetadata);

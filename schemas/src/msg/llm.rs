@@ -186,6 +186,9 @@ pub struct PromptResponse {
     /// Lines of a JSONL reply that could not be used. Ours: foreign peers ignore it.
     #[serde(deserialize_with = "nullable")]
     pub dropped: i64,
+    /// Where no line could be used: how the model's reply begins. Ours: foreign peers ignore it.
+    #[serde(deserialize_with = "nullable")]
+    pub unusable: String,
 }
 
 message!(PromptResponse);

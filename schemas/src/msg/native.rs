@@ -60,6 +60,9 @@ pub struct DeadLetter {
     /// What went wrong, safe to show to an operator of the workspace.
     #[serde(deserialize_with = "nullable")]
     pub detail: String,
+    /// Wire type of the error; empty where there was none.
+    #[serde(deserialize_with = "nullable")]
+    pub kind: String,
     /// When a `retry` is due, milliseconds since the Unix epoch.
     #[serde(deserialize_with = "nullable")]
     pub due_ms: i64,

@@ -80,3 +80,28 @@ pub(super) fn listen<'de, D: Deserializer<'de>>(from: D) -> Result<SocketAddr, D
     let fault = |_| D::Error::custom("must be an address and port, e.g. 127.0.0.1:8888");
     String::deserialize(from)?.parse().map_err(fault)
 }
+
+/// A loopback address to listen on, or none.
+pub(super) fn listen_or_not<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<SocketAddr>, D::Error> {
+    let text = String::deserialize(from)?;
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let address = text.parse().ok();
+    let address = address.filter(|at: &SocketAddr| at.ip().is_loopback());
+    let fault = || D::Error::custom("must be a loopback address and port, e.g. 127.0.0.1:9100");
+    address.map(Some).ok_or_else(fault)
+}
+
+/// A filter of log lines.
+pub(super) fn log_filter<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let text = String::deserialize(from)?;
+    match tracing_subscriber::EnvFilter::try_new(&text) {
+        Ok(_) => Ok(text),
+        Err(_) => Err(D::Error::custom(
+            "must be levels (error, warn, info, debug, trace, off), also by module, e.g. info,tg_mesh=debug",
+        )),
+    }
+}

@@ -154,7 +154,11 @@ impl From<Stop> for ConsumeError {
                 after: Some(MOMENT),
             },
             Stop::End(ending) => {
-                tracing::error!(?ending, "a run's end was not handled");
+                tracing::error!(
+                    reason = ending.reason,
+                    error = ending.message,
+                    "a run's end was not handled"
+                );
                 AgentError::EndNotHandled.into()
             }
         }

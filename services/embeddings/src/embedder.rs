@@ -69,6 +69,17 @@ pub struct Embedder {
 }
 
 impl Embedder {
+    /// Names of the models that the provider's server has; `None` where no server makes vectors.
+    ///
+    /// # Errors
+    /// As [`crate::provider::endpoint::Endpoint::models`].
+    pub async fn models(&self) -> Result<Option<Vec<String>>, EmbedError> {
+        match &self.provider {
+            Provider::Endpoint { server, .. } => server.models().await.map(Some),
+            Provider::Lexical | Provider::Static { .. } => Ok(None),
+        }
+    }
+
     /// An embedder over a provider.
     pub fn new(provider: Provider, bounds: Bounds) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);

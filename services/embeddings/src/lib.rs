@@ -7,7 +7,7 @@
 //!   `document-embeddings`, `graph-embeddings` and `row-embeddings`, which ask it over the bus, many records
 //!   at a time.
 //!
-//! The crate never shows a provider's body, address or key to anybody, in errors or in logs.
+//! The crate never shows a provider's body or key to anybody, and its address only to those who run the system.
 
 mod cache;
 mod embedder;
@@ -17,6 +17,7 @@ mod handlers;
 mod options;
 mod processors;
 pub mod provider;
+mod standing;
 #[cfg(test)]
 mod testing;
 

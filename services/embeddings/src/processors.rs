@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tg_mesh::{Mesh, Processor};
+use tg_mesh::{Mesh, Processor, TaskKind};
 use tg_schemas::processors::{
     self, ProcessorSpec, document_embeddings, graph_embeddings, row_embeddings,
 };
@@ -12,19 +12,29 @@ use crate::engine::schema;
 use crate::handlers::batch::Batcher;
 use crate::handlers::{chunks, embeddings, entities, rows};
 use crate::options::Options;
+use crate::standing::Standing;
 
 /// Requests in progress per flow.
 const REQUESTS: usize = 256;
 /// Records in progress; most of them wait to share a question.
 const RECORDS: usize = 256;
 
-/// The processors of this service, to be hosted; the last one is `embeddings`. Reads a static model's files (blocks);
-/// opens no connection.
+/// The processors of this service, to be hosted; the last one is `embeddings`. Reads a static model's files (blocks).
+/// Looks in the background whether a server that makes vectors has the model, and logs where it does not.
 ///
 /// # Errors
 /// The mistake in the options because of which the provider cannot be asked.
-pub fn processors(_: &Mesh, options: Options) -> Result<Vec<Processor>, Fault> {
-    let (embedder, origin) = (Arc::new(options.embedder()?), options.origin());
+pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Fault> {
+    let standing = Standing {
+        embedder: Arc::new(options.embedder()?),
+        origin: options.origin(),
+        tells_address: options.tells_address,
+    };
+    let (first, stopping) = (standing.clone(), mesh.stopping().clone());
+    // Nothing waits for it: a server that is away holds up no start.
+    mesh.spawn(TaskKind::Background, async move {
+        first.look_at_start(&stopping).await;
+    });
     let stage = |of: ProcessorSpec| Processor::new(of).concurrency(RECORDS);
     let chunks = Arc::new(chunks::Chunks(Batcher::new()));
     let entities = Arc::new(entities::Entities(Batcher::new()));
@@ -38,7 +48,7 @@ pub fn processors(_: &Mesh, options: Options) -> Result<Vec<Processor>, Fault> {
         Processor::new(processors::embeddings::PROCESSOR)
             .serves(
                 processors::embeddings::REQUEST,
-                Arc::new(embeddings::Embeddings { embedder, origin }),
+                Arc::new(embeddings::Embeddings { standing }),
             )
             .concurrency(REQUESTS),
     ])

@@ -113,7 +113,7 @@ impl System {
     async fn embed(&self, texts: &[&str]) -> Result<EmbeddingsResponse, Error> {
         let question = EmbeddingsRequest {
             texts: texts.iter().map(|text| (*text).to_owned()).collect(),
-            packed: false,
+            ..EmbeddingsRequest::default()
         };
         self.flow.ask("embeddings", &question).await
     }
@@ -328,7 +328,24 @@ async fn rows_are_embedded_by_the_indexes_of_their_schema(place: Place) {
     );
 }
 
+async fn a_chunk_is_embedded_below_where_it_stands(place: Place) {
+    let played = lengths();
+    let system = System::start(&place, Some(played.clone()), json!({})).await;
+    let record = Chunk {
+        context: "Guide > Lamps\nname;price".to_owned(),
+        ..chunk("k", "text")
+    };
+    system.flow.write("chunk-load", &record).await;
+    system
+        .chunks
+        .until(|records| pairs(records).len() == 1)
+        .await;
+    let asked = played.texts.lock().concat();
+    assert_eq!(asked, ["(Guide > Lamps; columns: name;price)\ntext"]);
+}
+
 tg_testkit::on_both_buses!(
+    a_chunk_is_embedded_below_where_it_stands,
     questions_are_answered_with_the_model,
     many_chunks_share_questions_and_records,
     a_failure_is_tried_again_and_never_an_empty_vector,

@@ -2,7 +2,7 @@
 
 use tg_mesh::Cx;
 use tg_runs::RunContext;
-use tg_schemas::msg::{Chunk, Metadata};
+use tg_schemas::msg::{Chunk, Metadata, in_context};
 
 use crate::engine::Source;
 use crate::error::ExtractError;
@@ -11,6 +11,8 @@ use crate::error::ExtractError;
 pub(crate) struct Piece {
     pub(crate) source: Source,
     pub(crate) text: String,
+    /// The text below where it stands, for models.
+    pub(crate) read: String,
 }
 
 /// Takes a record apart. `None` when there is nothing to do: no text, or its collection is no more.
@@ -38,6 +40,7 @@ pub(crate) fn piece(cx: &Cx, chunk: Chunk) -> Result<Option<Piece>, ExtractError
             chunk: id,
             metadata,
         },
+        read: in_context(&chunk.context, &chunk.chunk).into_owned(),
         text: chunk.chunk,
     }))
 }

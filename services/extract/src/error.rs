@@ -31,12 +31,16 @@ pub enum ExtractError {
     #[error("the ontologies were not read")]
     NotRead,
     /// No line of a model's reply is of the promised form.
-    #[error("{extractor}: the model's reply could not be read ({lines} lines)")]
+    #[error("{extractor}: the reply of {model} could not be read ({lines} lines): {begins}")]
     Unreadable {
         /// Who asked.
         extractor: &'static str,
+        /// Which model replied, if it says so.
+        model: String,
         /// How long the reply is.
         lines: usize,
+        /// Its first characters.
+        begins: String,
     },
     /// A model, or what leads to it, did not reply.
     #[error("{}", .error.message)]

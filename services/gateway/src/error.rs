@@ -128,14 +128,44 @@ pub enum GatewayError {
         /// The address asked for.
         listen: SocketAddr,
     },
+    /// A listener that asks for no credentials on an address that others can reach.
+    #[error(
+        "refusing to tell metrics on {listen}: this listener asks for no credentials; set metrics.listen to a loopback \
+         address such as 127.0.0.1:{port}", port = listen.port()
+    )]
+    Exposed {
+        /// The address asked for.
+        listen: SocketAddr,
+    },
+    /// Somebody else listens there.
+    #[error(
+        "another program listens on {listen} already; is another threadgraph running? Another address is chosen with \
+         {setting}"
+    )]
+    Taken {
+        /// The address asked for.
+        listen: SocketAddr,
+        /// What says it.
+        setting: &'static str,
+    },
     /// The address cannot be used.
-    #[error("cannot listen on {listen}: {source}")]
+    #[error("cannot listen on {listen}")]
     Bind {
         /// The address asked for.
         listen: SocketAddr,
         /// Why.
         source: std::io::Error,
     },
+}
+
+impl GatewayError {
+    /// From a listener that cannot be opened at an address; `setting` says which one it is.
+    pub(crate) fn bind(listen: SocketAddr, setting: &'static str, source: std::io::Error) -> Self {
+        match source.kind() {
+            std::io::ErrorKind::AddrInUse => Self::Taken { listen, setting },
+            _ => Self::Bind { listen, source },
+        }
+    }
 }
 
 /// A frame that carries only an error.

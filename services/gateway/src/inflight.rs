@@ -32,6 +32,11 @@ impl<K: Eq + Hash + Clone> InFlight<K> {
         }
     }
 
+    /// What is in progress, of all keys.
+    pub(crate) fn all(&self) -> usize {
+        self.counts.lock().values().sum()
+    }
+
     /// Starts a piece of work, unless the key is at its limit.
     pub(crate) fn enter(&self, key: impl Into<K>) -> Option<Permit<K>> {
         let key = key.into();
@@ -70,7 +75,10 @@ mod tests {
         let first = all.enter("a");
         assert!(first.is_some() && all.enter("a").is_none() && all.enter("b").is_some());
         drop(first);
-        assert!(all.enter("a").is_some());
+        assert_eq!(all.all(), 0);
+        let again = all.enter("a");
+        assert!(again.is_some() && all.all() == 1);
+        drop(again);
         assert!(all.counts.lock().is_empty());
     }
 }

@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use metrics_exporter_prometheus::PrometheusHandle;
 use tg_schemas::limits;
 
 use crate::error::GatewayError;
+use crate::exposition::Exposition;
 
 /// Who may come in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -111,7 +111,7 @@ pub struct GatewayOptions {
     /// Workspace of the anonymous caller in mode `none`.
     pub default_workspace: String,
     /// Source of `/metrics`; absent: an empty page.
-    pub metrics: Option<PrometheusHandle>,
+    pub metrics: Option<Exposition>,
 }
 
 impl GatewayOptions {

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::connection;
 use crate::error::GatewayError;
+use crate::inflight::InFlight;
 use crate::listener::Listener;
 use crate::options::GatewayOptions;
 use crate::routes;
@@ -18,6 +19,7 @@ use crate::state::App;
 #[derive(Debug, Clone)]
 pub struct GatewayHandle {
     local_addr: SocketAddr,
+    in_flight: InFlight,
     closing: CancellationToken,
     closed: CancellationToken,
 }
@@ -26,6 +28,11 @@ impl GatewayHandle {
     /// Where it listens.
     pub fn local_addr(&self) -> SocketAddr {
         self.local_addr
+    }
+
+    /// Questions that clients wait for at the moment.
+    pub fn answering(&self) -> usize {
+        self.in_flight.all()
     }
 
     /// Closes the endpoints: no new requests, running ones may end within the drain time. Returns when all
@@ -39,17 +46,18 @@ impl GatewayHandle {
 /// Opens the endpoints. The mesh must host [`crate::processors`].
 ///
 /// # Errors
-/// [`GatewayError::Open`] or [`GatewayError::Bind`].
+/// [`GatewayError::Open`], [`GatewayError::Taken`] or [`GatewayError::Bind`].
 pub async fn serve(mesh: Mesh, options: GatewayOptions) -> Result<GatewayHandle, GatewayError> {
     options.check()?;
     let listen = options.listen;
-    let bind = |source| GatewayError::Bind { listen, source };
+    let bind = |source| GatewayError::bind(listen, "--listen", source);
     let listener = TcpListener::bind(listen).await.map_err(bind)?;
     let local_addr = listener.local_addr().map_err(bind)?;
     let listener = Listener::new(listener, &options.limits);
     let app = Arc::new(App::new(mesh.clone(), options));
     let handle = GatewayHandle {
         local_addr,
+        in_flight: app.in_flight.clone(),
         closing: app.closing.clone(),
         closed: CancellationToken::new(),
     };

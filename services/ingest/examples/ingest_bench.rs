@@ -140,6 +140,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         }),
         text: String::new(),
         document_id: "urn:doc".to_owned(),
+        ..TextDocument::default()
     };
     let started = Instant::now();
     let ask = Ask {

@@ -12,15 +12,20 @@ use tg_schemas::msg::{Chunk, Triples};
 use tg_schemas::processors::chunker;
 
 use crate::engine::chunks::{Cutting, Named, Naming};
+use crate::engine::outline::Outline;
+use crate::engine::recursive::Slice;
+use crate::engine::structure::Structure;
 use crate::engine::window::Windows;
 use crate::error::{IngestError, Unreadable};
-use crate::source::About;
+use crate::source::{About, Place};
 
 /// Name in provenance, and the version of what it does.
 const COMPONENT: &str = "chunker";
 const VERSION: &str = "1.0.0";
 /// Text that is cut at once: longer documents are cut window by window.
 const WINDOW: usize = 4 << 20;
+/// Text that is cut without leaving the thread.
+const SHORT: usize = 16 << 10;
 /// Chunks of one batch: one question to the library, one record of provenance.
 const BATCH: usize = 100;
 /// Characters of one batch.
@@ -33,9 +38,11 @@ pub(crate) struct Cut<'a> {
     cx: &'a Cx,
     about: &'a About,
     cutting: Cutting,
+    structure: Structure,
+    outline: Outline,
     naming: Naming,
     started_at: &'a str,
-    batch: Vec<Named>,
+    batch: Vec<(Named, String)>,
     /// Characters in the batch.
     length: u64,
     /// Whether there was a chunk at all.
@@ -43,11 +50,21 @@ pub(crate) struct Cut<'a> {
 }
 
 impl<'a> Cut<'a> {
-    pub(crate) fn new(cx: &'a Cx, about: &'a About, cutting: Cutting, started_at: &'a str) -> Self {
+    /// `place`: where the text begins, and its kind.
+    pub(crate) fn new(
+        cx: &'a Cx,
+        about: &'a About,
+        cutting: Cutting,
+        place: Place,
+        started_at: &'a str,
+    ) -> Self {
+        let structure = Structure::of(&place.kind);
         Self {
             cx,
             about,
             cutting,
+            structure,
+            outline: Outline::new(structure, place.start),
             naming: Naming::of(&about.id),
             started_at,
             batch: Vec::new(),
@@ -101,14 +118,14 @@ impl<'a> Cut<'a> {
 
     /// A piece of text that ends where it may be cut.
     pub(crate) async fn window(&mut self, text: &str) -> Result<(), IngestError> {
-        let slices = self.cutting.split(text);
-        for slices in slices.chunks(BATCH) {
+        let (slices, contexts) = self.slices(text).await?;
+        for (slices, contexts) in slices.chunks(BATCH).zip(contexts.chunks(BATCH)) {
             // Batches go on over windows, and end where they are full.
             let named: Vec<Named> = self.naming.window(text, slices).collect();
-            for chunk in named {
+            for (chunk, context) in named.into_iter().zip(contexts) {
                 self.some = true;
                 self.length += chunk.length;
-                self.batch.push(chunk);
+                self.batch.push((chunk, context.clone()));
                 if self.batch.len() >= BATCH || self.length >= BATCH_LENGTH {
                     self.flush().await?;
                 }
@@ -116,6 +133,25 @@ impl<'a> Cut<'a> {
         }
         self.naming.passed(text);
         Ok(())
+    }
+
+    /// Cuts a text, and says where each slice stands. What takes long does not stop others.
+    async fn slices(&mut self, text: &str) -> Result<(Vec<Slice>, Vec<String>), IngestError> {
+        let (cutting, structure) = (self.cutting, self.structure);
+        if text.len() <= SHORT {
+            let slices = cutting.split(text, structure);
+            let contexts = self.outline.contexts(text, &slices);
+            return Ok((slices, contexts));
+        }
+        let (text, mut outline) = (text.to_owned(), self.outline.clone());
+        let cut = tokio::task::spawn_blocking(move || {
+            let slices = cutting.split(&text, structure);
+            let contexts = outline.contexts(&text, &slices);
+            (slices, contexts, outline)
+        });
+        let (slices, contexts, outline) = cut.await.map_err(|_| IngestError::Stopping)?;
+        self.outline = outline;
+        Ok((slices, contexts))
     }
 
     /// Keeps, describes and hands on what is in the batch.
@@ -127,9 +163,10 @@ impl<'a> Cut<'a> {
         }
         let children: Vec<Child> = batch
             .iter()
-            .map(|chunk| Child {
+            .map(|(chunk, context)| Child {
                 id: chunk.id.clone(),
                 title: format!("Chunk {}", chunk.index),
+                context: context.clone(),
                 text: chunk.text.clone(),
             })
             .collect();
@@ -143,21 +180,21 @@ impl<'a> Cut<'a> {
         self.cx.effect("chunks", count(batch.len()));
         let records = batch
             .into_iter()
-            .filter(|chunk| !unchanged.contains(&chunk.id));
+            .filter(|(chunk, _)| !unchanged.contains(&chunk.id));
         let (cx, about) = (self.cx, self.about);
         let sent = stream::iter(records.map(|chunk| hand_on(cx, about, chunk)));
         let sent = sent.buffered(AT_ONCE).try_collect::<()>().await;
         sent.map_err(|error| self.fault(error))
     }
 
-    fn describe(&self, batch: &[Named]) -> Triples {
+    fn describe(&self, batch: &[(Named, String)]) -> Triples {
         let making = Making {
             component: COMPONENT,
             version: VERSION,
             started_at: self.started_at,
         };
         let mut triples = Vec::with_capacity(batch.len() * 8 + 12);
-        for chunk in batch {
+        for (chunk, _) in batch {
             let facts = PartFacts {
                 chunk_index: Some(chunk.index),
                 char_offset: Some(chunk.offset),
@@ -178,11 +215,12 @@ impl<'a> Cut<'a> {
     }
 }
 
-async fn hand_on(cx: &Cx, about: &About, chunk: Named) -> Result<(), Error> {
+async fn hand_on(cx: &Cx, about: &About, (chunk, context): (Named, String)) -> Result<(), Error> {
     let record = Chunk {
         metadata: Some(about.part(&chunk.id)),
         chunk: chunk.text,
         document_id: chunk.id,
+        context,
         ..Chunk::default()
     };
     cx.record(chunker::OUTPUT, &record).await

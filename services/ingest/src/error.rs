@@ -6,7 +6,7 @@ use std::fmt;
 use tg_document::kind::Refusal;
 use tg_document::text::NoText;
 use tg_mesh::ConsumeError;
-use tg_schemas::{Error, ErrorCode};
+use tg_schemas::{BAD_CONTENT, Error, ErrorCode};
 
 use crate::decode::Fault;
 use crate::engine::chunks::CuttingError;
@@ -162,9 +162,8 @@ impl From<IngestError> for ConsumeError {
                     retry => retry,
                 };
             }
-            IngestError::Cutting(_) | IngestError::Unnamed(_) | IngestError::Unreadable { .. } => {
-                ErrorCode::BadRequest
-            }
+            IngestError::Unreadable { .. } => return Self::from(Error::typed(BAD_CONTENT, text)),
+            IngestError::Cutting(_) | IngestError::Unnamed(_) => ErrorCode::BadRequest,
             IngestError::NoReader | IngestError::Stopping => ErrorCode::Unavailable,
             IngestError::NoPipes => ErrorCode::Internal,
         };
@@ -205,7 +204,7 @@ mod tests {
         let dead = ConsumeError::from(IngestError::unreadable("d", Unreadable::Empty));
         assert!(
             matches!(&dead, ConsumeError::Dead(error) if error.message == "document 'd' is empty"
-                && error.code() == ErrorCode::BadRequest)
+                && error.code() == ErrorCode::BadRequest && error.kind == BAD_CONTENT)
         );
     }
 }

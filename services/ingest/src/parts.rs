@@ -12,8 +12,9 @@ use tg_runs::RunContext;
 use tg_schemas::msg::{TextDocument, Triples};
 use tg_schemas::processors::document_decoder;
 
+use crate::engine::outline::Start;
 use crate::error::IngestError;
-use crate::source::About;
+use crate::source::{About, Place};
 
 /// Longest section in bytes.
 pub(crate) const SECTION: usize = 1 << 20;
@@ -32,6 +33,7 @@ struct Part {
     child: Child,
     /// 0 for a section.
     page: u32,
+    place: Place,
 }
 
 /// Collects parts and lets them go in batches.
@@ -39,6 +41,8 @@ pub(crate) struct Parts<'a> {
     cx: &'a Cx,
     about: &'a About,
     started_at: &'a str,
+    /// Title of the document.
+    title: &'a str,
     batch: Vec<Part>,
     bytes: usize,
     /// Parts so far.
@@ -49,16 +53,25 @@ pub(crate) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    pub(crate) fn new(cx: &'a Cx, about: &'a About, started_at: &'a str) -> Self {
+    pub(crate) fn new(cx: &'a Cx, about: &'a About, title: &'a str, started_at: &'a str) -> Self {
         Self {
             cx,
             about,
             started_at,
+            title,
             batch: Vec::new(),
             bytes: 0,
             count: 0,
             seen: HashMap::new(),
             last_page: 0,
+        }
+    }
+
+    /// Where the document begins.
+    pub(crate) fn start(&self) -> Start {
+        Start {
+            title: self.title.to_owned(),
+            ..Start::default()
         }
     }
 
@@ -83,17 +96,23 @@ impl<'a> Parts<'a> {
         let parts = [&self.about.metadata.root, &hash, &seen.to_string()];
         let id = stable_id(Kind::Page, &parts.map(String::as_str));
         *seen += 1;
-        self.push(id, format!("Page {number}"), text, number).await
+        let place = Place {
+            kind: String::new(),
+            start: self.start(),
+        };
+        let title = format!("Page {number}");
+        self.push(id, title, text, number, place).await
     }
 
-    /// A section. One without text is passed over.
-    pub(crate) async fn section(&mut self, text: String) -> Result<(), IngestError> {
+    /// A section, and where it begins. One without text is passed over.
+    pub(crate) async fn section(&mut self, text: String, place: Place) -> Result<(), IngestError> {
         if text.trim().is_empty() {
             return Ok(());
         }
         let number = self.count + 1;
         let id = section_id(&self.about.metadata.root, number);
-        self.push(id, format!("Section {number}"), text, 0).await
+        let title = format!("Section {number}");
+        self.push(id, title, text, 0, place).await
     }
 
     async fn push(
@@ -102,11 +121,17 @@ impl<'a> Parts<'a> {
         title: String,
         text: String,
         page: u32,
+        place: Place,
     ) -> Result<(), IngestError> {
         self.count += 1;
         self.bytes += text.len();
-        let child = Child { id, title, text };
-        self.batch.push(Part { child, page });
+        let child = Child {
+            id,
+            title,
+            text,
+            context: String::new(),
+        };
+        self.batch.push(Part { child, page, place });
         if self.batch.len() >= BATCH || self.bytes >= BATCH_BYTES {
             self.finish().await?;
         }
@@ -148,7 +173,12 @@ impl<'a> Parts<'a> {
         };
         self.cx
             .effect(effect, i64::try_from(children.len()).unwrap_or(i64::MAX));
-        for child in children {
+        for (child, part) in children.into_iter().zip(parts) {
+            let Start {
+                title,
+                headings,
+                table,
+            } = part.place.start.clone();
             let record = TextDocument {
                 metadata: Some(self.about.part(&child.id)),
                 text: match child.text.len() <= INLINE {
@@ -156,6 +186,10 @@ impl<'a> Parts<'a> {
                     false => String::new(),
                 },
                 document_id: child.id,
+                title,
+                kind: part.place.kind.clone(),
+                headings,
+                table,
             };
             let written = self.cx.record(document_decoder::OUTPUT, &record).await;
             written.map_err(fault)?;
@@ -170,7 +204,7 @@ impl<'a> Parts<'a> {
             started_at: self.started_at,
         };
         let mut triples = Vec::with_capacity(parts.len() * 8 + 10);
-        for Part { child, page } in parts {
+        for Part { child, page, .. } in parts {
             let facts = PartFacts {
                 label: Some(&child.title),
                 page_number: (*page > 0).then_some(u64::from(*page)),

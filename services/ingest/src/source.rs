@@ -4,9 +4,10 @@
 use tg_clients::library::Library;
 use tg_mesh::Cx;
 use tg_provenance::{DocumentFacts, document};
-use tg_schemas::msg::{Metadata, Triples};
+use tg_schemas::msg::{Metadata, TextDocument, Triples};
 use tg_schemas::processors::shared;
 
+use crate::engine::outline::Start;
 use crate::error::{IngestError, Unreadable};
 
 /// What a record is about.
@@ -49,6 +50,29 @@ impl About {
         Metadata {
             id: id.to_owned(),
             ..self.metadata.clone()
+        }
+    }
+}
+
+/// Where a text begins, and what it is.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Place {
+    /// Its media type; empty for plain text.
+    pub(crate) kind: String,
+    /// Below what it begins.
+    pub(crate) start: Start,
+}
+
+impl Place {
+    /// As its record tells.
+    pub(crate) fn of(record: &TextDocument) -> Self {
+        Self {
+            kind: record.kind.clone(),
+            start: Start {
+                title: record.title.clone(),
+                headings: record.headings.clone(),
+                table: record.table.clone(),
+            },
         }
     }
 }

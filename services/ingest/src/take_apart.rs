@@ -1,15 +1,17 @@
 //! Documents of any kind to pages or sections of text.
 
 use tg_clients::library::Content;
-use tg_document::kind::{self, Kind};
+use tg_document::kind::{self, Kind, MARKDOWN};
 use tg_document::text::{TextDecoder, tidy};
 
 use crate::child::Children;
 use crate::decode::{Fault, Format, Frame};
+use crate::engine::outline::{Outline, Start};
+use crate::engine::structure::Structure;
 use crate::engine::window::Windows;
 use crate::error::{IngestError, Unreadable};
 use crate::parts::{Parts, SECTION};
-use crate::source::About;
+use crate::source::{About, Place};
 
 /// One document on its way.
 pub(crate) struct TakeApart<'a> {
@@ -34,7 +36,7 @@ impl TakeApart<'_> {
             Kind::Pdf => self.child(Format::Pdf, parts).await,
             Kind::Html => self.child(Format::Html, parts).await,
             Kind::Docx => self.child(Format::Docx, parts).await,
-            Kind::Text => self.text(parts).await,
+            kind @ Kind::Text => self.text(kind.mime(declared), parts).await,
         }
     }
 
@@ -56,9 +58,10 @@ impl TakeApart<'_> {
     }
 
     /// Text as it is, window by window.
-    async fn text(&mut self, parts: &mut Parts<'_>) -> Result<(), IngestError> {
+    async fn text(&mut self, kind: String, parts: &mut Parts<'_>) -> Result<(), IngestError> {
         let refuse = |why| IngestError::unreadable(&self.about.id, why);
         let mut windows = Windows::new(SECTION);
+        let mut following = Following::new(kind, parts.start());
         let mut decoder = TextDecoder::default();
         let mut piece = Some(std::mem::take(&mut self.head));
         let mut text = String::new();
@@ -67,7 +70,7 @@ impl TakeApart<'_> {
             windows.text().push_str(&text);
             text.clear();
             while let Some(window) = windows.full() {
-                parts.section(tidy(&window)).await?;
+                following.section(parts, tidy(&window)).await?;
             }
             piece = self
                 .pieces
@@ -76,7 +79,8 @@ impl TakeApart<'_> {
                 .map_err(|error| IngestError::asked(&self.about.id, error))?;
         }
         decoder.finish(windows.text()).map_err(refuse)?;
-        parts.section(tidy(&windows.last())).await?;
+        let last = tidy(&windows.last());
+        following.section(parts, last).await?;
         if parts.is_empty() {
             return Err(IngestError::unreadable(&self.about.id, Unreadable::NoText));
         }
@@ -94,6 +98,8 @@ impl TakeApart<'_> {
         }
         let mut telling = feeding.fed();
         let mut windows = Windows::new(SECTION);
+        // What a child says of a document without pages is Markdown.
+        let mut following = Following::new(MARKDOWN.to_owned(), parts.start());
         let (mut bad, mut partly) = (Vec::new(), Vec::new());
         let fault = loop {
             match telling.next().await {
@@ -103,7 +109,7 @@ impl TakeApart<'_> {
                 Frame::Text(text) => {
                     windows.text().push_str(&text);
                     while let Some(window) = windows.full() {
-                        parts.section(window).await?;
+                        following.section(parts, window).await?;
                     }
                 }
                 Frame::End => break None,
@@ -112,7 +118,7 @@ impl TakeApart<'_> {
         };
         drop(telling);
         if fault.is_none() {
-            parts.section(windows.last()).await?;
+            following.section(parts, windows.last()).await?;
         }
         // What could be read goes on, also of a document that is refused in the end.
         parts.finish().await?;
@@ -125,5 +131,27 @@ impl TakeApart<'_> {
             None => Unreadable::Pages { bad, partly },
         };
         Err(IngestError::unreadable(&self.about.id, why))
+    }
+}
+
+/// Follows a text from section to section, so that each knows below what it begins.
+struct Following {
+    kind: String,
+    outline: Outline,
+}
+
+impl Following {
+    fn new(kind: String, start: Start) -> Self {
+        let outline = Outline::new(Structure::of(&kind), start);
+        Self { kind, outline }
+    }
+
+    async fn section(&mut self, parts: &mut Parts<'_>, text: String) -> Result<(), IngestError> {
+        let place = Place {
+            kind: self.kind.clone(),
+            start: self.outline.here(),
+        };
+        self.outline.pass(&text);
+        parts.section(text, place).await
     }
 }

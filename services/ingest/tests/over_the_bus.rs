@@ -1,10 +1,13 @@
 //! The processors as others meet them: documents in, chunks with provenance out, bad documents dead-lettered.
 
+mod kinds;
 mod system;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use system::System;
+use tg_document::kind;
+use tg_document::title::title;
 use tg_schemas::Term;
 use tg_testkit::place::Place;
 
@@ -102,6 +105,59 @@ async fn a_markdown_document_goes_through_a_section(place: Place) {
     assert_eq!(chunk.metadata.unwrap().root, "urn:doc:m");
 }
 
+/// What the graph's chunks are read with: title, headings, the names of a table's columns; the chunks stay slices.
+async fn chunks_know_where_they_stand(place: Place) {
+    let system = System::start(&place, &[("chunk-size", "60"), ("chunk-overlap", "0")]).await;
+    let text = "# Blue\n\nThey are made of glass, all of them, and shine.\n\n## Prices\n\n| lamp | price |\n|---|---|\n\
+                | of the first kind | 10 |\n| of the second kind | 20 |\n| of the third kind | 30 |\n";
+    system.put_titled("urn:doc:m", "text/markdown", "Lamps", text.as_bytes());
+    system.load_document("urn:doc:m", "").await;
+    let chunks = system.chunks(4).await;
+    for (word, context) in [
+        ("glass", "Lamps > Blue"),
+        ("lamp | price", "Lamps > Blue > Prices"),
+        ("third kind", "Lamps > Blue > Prices\n| lamp | price |"),
+    ] {
+        let chunk = chunks.iter().find(|chunk| chunk.chunk.contains(word));
+        let chunk = chunk.unwrap_or_else(|| panic!("no chunk has {word}: {chunks:?}"));
+        assert_eq!(chunk.context, context);
+        assert!(text.contains(&chunk.chunk));
+        let kept = system.child(&chunk.document_id).unwrap();
+        assert_eq!(kept.comments, context, "the library has it, too");
+    }
+    let page = b"<meta charset=iso-8859-1><h1>Caf\xe9s</h1><p>In M\xfcnchen.<table><tr><th>a<th>b<tr><td>1<td>2</table>";
+    system.put_titled("urn:doc:h", "text/html", "Guide", page);
+    system.load_document("urn:doc:h", "").await;
+    let chunks = system.chunks(5).await;
+    assert!(chunks[4].chunk.contains("In München."), "{chunks:?}");
+    assert_eq!(chunks[4].context, "Guide > Cafés");
+    system.put("urn:doc:l", "text/plain", b"caf\xe9 au lait");
+    system.load_text("urn:doc:l", "").await;
+    assert_eq!(system.chunks(6).await[5].chunk, "café au lait");
+}
+
+/// Kind and title as whoever adds a document finds them; words, headings and tables as it has them.
+async fn documents_as_people_have_them_are_read(place: Place) {
+    let system = System::start(&place, &[("chunk-size", "160"), ("chunk-overlap", "0")]).await;
+    for fixture in kinds::all() {
+        let (name, content) = (fixture.name, fixture.content.as_slice());
+        let head = &content[..content.len().min(kind::HEAD)];
+        let found = kind::detect(head, kind::declared(name));
+        let found = found.unwrap_or_else(|why| panic!("{name} {why}"));
+        let mime = found.mime(kind::declared(name));
+        let title = title(found, &mime, content).unwrap_or_else(|| name.to_owned());
+        assert_eq!(title, fixture.title, "{name}");
+        let id = format!("urn:doc:{name}");
+        system.put_titled(&id, &mime, &title, content);
+        system.load_document(&id, "").await;
+        for (words, context) in fixture.expected {
+            let chunk = system.chunk_of(&id, words).await;
+            assert_eq!(chunk.context, *context, "{name}: {words}");
+            assert!(!chunk.chunk.contains("Impressum"), "menus are left out");
+        }
+    }
+}
+
 async fn a_pdf_goes_through_its_pages(place: Place) {
     let system = System::start(&place, &[]).await;
     system.put(
@@ -152,7 +208,12 @@ async fn bad_documents_are_dead_letter_by_name_and_others_go_on(place: Place) {
         ("urn:empty", "text/plain", &b""[..], "is empty"),
         ("urn:blank", "text/markdown", b" \n\t\n", "has no text"),
         ("urn:binary", "text/plain", b"ab\0\x01\x02", "is binary"),
-        ("urn:latin", "text/plain", b"caf\xe9", "is not UTF-8"),
+        (
+            "urn:fault",
+            "text/plain",
+            b"\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9 caf\xe9",
+            "is not UTF-8",
+        ),
         (
             "urn:wrong",
             "application/pdf",
@@ -229,6 +290,8 @@ tg_testkit::on_both_buses!(
     plain_text_becomes_chunks_that_can_be_traced,
     doing_it_again_makes_the_same_things_and_leaves_unchanged_ones_alone,
     a_markdown_document_goes_through_a_section,
+    chunks_know_where_they_stand,
+    documents_as_people_have_them_are_read,
     a_pdf_goes_through_its_pages,
     content_that_came_by_itself_gets_a_document,
     bad_documents_are_dead_letter_by_name_and_others_go_on,

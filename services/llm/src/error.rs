@@ -87,6 +87,20 @@ impl LlmError {
         )
     }
 
+    /// Whether it says that no question can be answered: the provider is away, or is not asked as it wants to be.
+    pub fn is_outage(&self) -> bool {
+        matches!(
+            self,
+            Self::Timeout
+                | Self::Quota
+                | Self::Auth
+                | Self::UnknownModel
+                | Self::Unavailable(_)
+                | Self::Malformed
+                | Self::BrokenOff
+        )
+    }
+
     /// The code of the failure.
     pub fn code(&self) -> ErrorCode {
         match self {

@@ -238,6 +238,15 @@ async fn chunks_are_found_by_vector_and_by_word_until_they_are_retracted(place: 
         .until(async || words(&system, "c", "boiler").await.len() == 2)
         .await;
     assert!(words(&system, "other", "boiler").await.is_empty());
+    // What stands above a chunk finds it, too.
+    let below = Chunk {
+        context: "Guide > Harrowgate".to_owned(),
+        ..text("urn:chunk:3", "c", "It was built of stone.")
+    };
+    system.write("chunk-load", &below).await;
+    system
+        .until(async || words(&system, "c", "Harrowgate").await == ["urn:chunk:3"])
+        .await;
     assert!(words(&system, "c", "?!").await.is_empty());
 
     let retract = Retract {

@@ -5,7 +5,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::render::{Chunk, Renderer, Shown};
-use crate::args::{InCollection, Options};
+use crate::args::{Asked, InCollection, Options};
 use crate::client::{Call, Result, Socket};
 use crate::commands::explain::entity::Entity;
 use crate::commands::explain::fetch::entity_call;
@@ -20,9 +20,8 @@ use crate::session::Session;
 pub struct InvokeAgent {
     #[command(flatten)]
     place: InCollection,
-    /// The question
-    #[arg(short = 'q', long)]
-    question: String,
+    #[command(flatten)]
+    question: Asked,
     /// Has no effect any more; kept for old scripts
     #[arg(short = 'l', long, hide = true)]
     plan: Option<String>,
@@ -72,7 +71,9 @@ impl Command for InvokeAgent {
         let mut socket = session.socket().await?;
         let mut replies = socket.start(&call).await?;
         let mut view = Renderer::new(self.verbose, !self.no_streaming);
-        session.out.piece_if_text(&view.opening(&self.question))?;
+        session
+            .out
+            .piece_if_text(&view.opening(self.question.id()))?;
         let mut unexplained = Vec::new();
         let mut last_answer = Value::Null;
         loop {
@@ -127,7 +128,7 @@ fn below(answered: &Answered) -> String {
 impl InvokeAgent {
     fn request(&self) -> Value {
         let mut request = json!({
-            "question": self.question,
+            "question": self.question.id(),
             "collection": self.place.collection,
             "streaming": !self.no_streaming,
         });

@@ -3,6 +3,7 @@
 use std::io::Read;
 
 use clap::{ArgGroup, Args, ValueEnum};
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::{delete_item, get_item, put_item};
@@ -54,11 +55,34 @@ impl Command for PutConfigItem {
         };
         let http = session.http()?;
         put_item(&http, &self.kind, &self.key, &value).await?;
+        if let Some(why) = unreadable(&self.kind, &value) {
+            session.out.talk(why);
+        }
         let done = json!({"type": self.kind, "key": self.key, "value": value});
         session.out.show(&done, || {
             format!("Configuration item set: {}/{}", self.kind, self.key)
         })
     }
+}
+
+/// Types of items that services read as JSON.
+const JSON: [&str; 9] = [
+    "collection",
+    "flow",
+    "flow-blueprint",
+    "mcp",
+    "parameter-type",
+    "prompt",
+    "schema",
+    "token-cost",
+    "tool",
+];
+
+/// Why no service will understand a value, which is stored all the same: other software may.
+fn unreadable(kind: &str, value: &str) -> Option<String> {
+    let fault = serde_json::from_str::<IgnoredAny>(value).err()?;
+    JSON.contains(&kind)
+        .then(|| format!("Note: items of type {kind} are JSON, and this value is not ({fault})."))
 }
 
 fn read_stdin() -> Result<String> {
@@ -137,6 +161,9 @@ impl Command for ListConfigItems {
         if self.format == Format::Json || session.out.is_json() {
             return session.out.line(Value::from(keys).to_string());
         }
+        if keys.is_empty() {
+            session.out.talk("None.");
+        }
         for key in keys {
             session.out.line(key)?;
         }
@@ -171,5 +198,18 @@ impl Command for DeleteConfigItem {
         session.out.show(&done, || {
             format!("Configuration item deleted: {}/{}", self.kind, self.key)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_to_be_json_and_is_not_is_told() {
+        let told = unreadable("prompt", "{bad").expect("told");
+        assert!(told.contains("type prompt are JSON"), "{told}");
+        assert_eq!(unreadable("prompt", "\"You are kind.\""), None);
+        assert_eq!(unreadable("ontology", "@prefix ex: <urn:x:> ."), None);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::args::{Common, InFlow, Options};
+use crate::args::{Common, InFlow, Options, subject};
 use crate::client::{Error, Result};
 use crate::commands::library::listing;
 use crate::commands::library::standing::{self, is_good, is_open, retry, standing};
@@ -147,10 +147,17 @@ impl Command for ShowLibraryProcessing {
 pub struct StopLibraryProcessing {
     #[command(flatten)]
     flow: InFlow,
-    /// Id of the processing record
-    #[arg(long, visible_alias = "processing-id", value_name = "ID")]
-    id: String,
+    #[command(flatten)]
+    processing: ProcessingId,
 }
+
+subject!(
+    /// The processing that a command is about.
+    ProcessingId,
+    "Id of the processing record",
+    long = "id",
+    visible_alias = "processing-id"
+);
 
 impl Command for StopLibraryProcessing {
     const NAME: &'static str = "stop-library-processing";
@@ -161,9 +168,10 @@ impl Command for StopLibraryProcessing {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let request = json!({"operation": "remove-processing", "processing-id": self.id});
+        let id = self.processing.id();
+        let request = json!({"operation": "remove-processing", "processing-id": id});
         session.http()?.service("librarian", request).await?;
-        let done = json!({"id": self.id, "removed": true});
+        let done = json!({"id": id, "removed": true});
         session.out.show(&done, String::new)
     }
 }
@@ -297,11 +305,14 @@ fn overview(records: &[Value], documents: &[Value], width: Option<usize>) -> Str
 }
 
 fn shown(record_: &Value) -> String {
-    let faults: Vec<_> = list(record_, "errors")
-        .iter()
-        .take(FAULTS)
-        .map(fault)
-        .collect();
+    let kept = list(record_, "errors");
+    let mut faults: Vec<_> = kept.iter().take(FAULTS).map(fault).collect();
+    let total = record_.get("errors-total").and_then(Value::as_u64);
+    let total = total.unwrap_or(kept.len() as u64);
+    match total.saturating_sub(faults.len() as u64) {
+        0 => {}
+        more => faults.push(format!("and {more} more")),
+    }
     let mut rows = vec![
         ("id", text(record_, "id")),
         ("document-id", text(record_, "document-id")),
@@ -376,6 +387,10 @@ mod tests {
         let foreign =
             shown(&json!({"id": "p", "document-id": "d", "flow": "f", "collection": "c"}));
         assert!(!foreign.contains("status"), "{foreign}");
+        let listed = self::shown(
+            &json!({"id": "p", "errors": [{"processor": "x", "message": "no"}], "errors-total": 7}),
+        );
+        assert!(listed.contains("and 6 more"), "{listed}");
         let titles = [json!({"id": "d", "title": "A title"})];
         let newer = json!({"id": "q", "document-id": "gone", "status": "complete"});
         let shown = overview(&[one, newer], &titles, None);

@@ -3,19 +3,26 @@
 use clap::Args;
 use serde_json::json;
 
-use crate::args::{Common, Options};
+use crate::args::{Common, Options, subject};
 use crate::client::Result;
 use crate::registry::Command;
 use crate::session::Session;
+
+subject!(
+    /// The document that goes.
+    DocumentId,
+    "Id of the document" as "IRI",
+    long = "identifier",
+    visible_alias = "id"
+);
 
 /// Arguments of `tg remove-library-document`.
 #[derive(Debug, Args)]
 pub struct RemoveLibraryDocument {
     #[command(flatten)]
     common: Common,
-    /// Id of the document
-    #[arg(long, visible_alias = "id", value_name = "IRI")]
-    identifier: String,
+    #[command(flatten)]
+    document: DocumentId,
 }
 
 impl Command for RemoveLibraryDocument {
@@ -27,9 +34,9 @@ impl Command for RemoveLibraryDocument {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let request = json!({"operation": "remove-document", "document-id": self.identifier});
+        let request = json!({"operation": "remove-document", "document-id": self.document.id()});
         session.http()?.service("librarian", request).await?;
-        let done = json!({"id": self.identifier, "removed": true});
+        let done = json!({"id": self.document.id(), "removed": true});
         session.out.show(&done, String::new)
     }
 }

@@ -4,9 +4,6 @@ use serde_json::Value;
 
 use crate::fields::{list, text};
 
-/// Processors that take documents apart: what they cannot read they will not read the next time.
-const CUTTERS: [&str; 2] = ["document-decoder", "chunker"];
-
 /// Whether something still happens to it.
 pub(super) fn is_open(record: &Value) -> bool {
     text(record, "status") == "processing"
@@ -14,8 +11,7 @@ pub(super) fn is_open(record: &Value) -> bool {
 
 /// Whether it has come to a good end. `submitted`: those who process it tell nothing more.
 pub(super) fn is_good(record: &Value) -> bool {
-    let status = text(record, "status");
-    matches!(status.as_str(), "complete" | "submitted") || warnings(record) > 0
+    matches!(text(record, "status").as_str(), "complete" | "submitted")
 }
 
 /// `processing`, `complete`, `complete with 1 warning`, …
@@ -27,17 +23,9 @@ pub(super) fn standing(record: &Value) -> String {
     }
 }
 
-/// The command that tries again what failed, where that can help.
+/// The command that tries again what failed, where the library says that it can help.
 pub(super) fn retry(record: &Value) -> Option<String> {
-    let status = text(record, "status");
-    let helps = match status.as_str() {
-        "failed" => list(record, "errors").iter().any(|error| {
-            let processor = text(error, "processor");
-            !CUTTERS.contains(&processor.as_str())
-        }),
-        "stopped" => true,
-        _ => false,
-    };
+    let helps = !text(record, "retry").is_empty();
     helps.then(|| format!("tg process-status {} --retry", text(record, "id")))
 }
 
@@ -50,27 +38,25 @@ pub(super) fn troubles(record: &Value) -> String {
             told.push(message);
         }
     }
-    match told.as_slice() {
-        [] => match text(record, "error") {
+    let kept = list(record, "errors").len() as u64;
+    let total = record.get("errors-total").and_then(Value::as_u64);
+    // A listing has the first of them only; what the others say is not known.
+    let unseen = total.unwrap_or(0).saturating_sub(kept);
+    match (told.as_slice(), unseen) {
+        ([], _) => match text(record, "error") {
             error if error.is_empty() => text(record, "status"),
             error => error,
         },
-        [one] => one.clone(),
-        [first, more @ ..] => format!("{first} (and {} more)", more.len()),
+        ([one], 0) => one.clone(),
+        ([first, more @ ..], unseen) => {
+            format!("{first} (and {} more)", more.len() as u64 + unseen)
+        }
     }
 }
 
-/// What failed of a document that is mostly done: more than half of its chunks went through all who read them.
+/// What went wrong of one that is complete.
 fn warnings(record: &Value) -> u64 {
-    let count = |key: &str| {
-        let told = record.get("progress").and_then(|told| told.get(key));
-        told.and_then(Value::as_u64).unwrap_or(0)
-    };
-    let mostly = count("chunks") > count("chunks-total") / 2;
-    match text(record, "status").as_str() {
-        "failed" if mostly => count("records-failed").max(1),
-        _ => 0,
-    }
+    record.get("warnings").and_then(Value::as_u64).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -78,37 +64,32 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn failed(chunks: u64, processor: &str) -> Value {
-        json!({"id": "p", "status": "failed", "error": "2 of 9 records failed",
-            "progress": {"chunks": chunks, "chunks-total": 4, "records-failed": 2},
-            "errors": [{"processor": processor, "message": "no"}, {"processor": processor, "message": "no"}]})
-    }
-
     #[test]
     fn what_is_mostly_done_is_complete_with_warnings() {
-        assert_eq!(standing(&failed(3, "x")), "complete with 2 warnings");
-        assert!(is_good(&failed(3, "x")));
-        assert_eq!(standing(&failed(2, "x")), "failed");
-        assert!(!is_good(&failed(0, "x")));
-        let complete = json!({"status": "complete", "progress": {"chunks": 4, "chunks-total": 4}});
-        assert_eq!(standing(&complete), "complete");
-        assert!(is_good(&complete) && !is_good(&json!({"status": "stopped"})));
+        let complete = |warnings: u64| json!({"status": "complete", "warnings": warnings});
+        assert_eq!(standing(&complete(2)), "complete with 2 warnings");
+        assert_eq!(standing(&complete(1)), "complete with 1 warning");
+        assert_eq!(standing(&json!({"status": "complete"})), "complete");
+        assert!(is_good(&complete(2)) && is_good(&json!({"status": "submitted"})));
+        assert!(!is_good(&json!({"status": "failed"})) && !is_good(&json!({"status": "stopped"})));
     }
 
     #[test]
     fn a_retry_is_offered_where_it_can_help() {
+        let record = |retry: &str| json!({"id": "p", "status": "failed", "retry": retry});
         let command = Some("tg process-status p --retry".to_owned());
-        assert_eq!(retry(&failed(0, "kg-extract-definitions")), command);
-        assert_eq!(retry(&failed(3, "document-decoder")), None);
-        assert_eq!(retry(&json!({"id": "p", "status": "stopped"})), command);
-        assert_eq!(retry(&json!({"id": "p", "status": "complete"})), None);
+        assert_eq!(retry(&record("retry-processing")), command);
+        assert_eq!(retry(&record("")), None);
     }
 
     #[test]
     fn troubles_are_told_once() {
-        assert_eq!(troubles(&failed(0, "x")), "no");
+        let same = json!([{"message": "no"}, {"message": "no"}]);
+        assert_eq!(troubles(&json!({"status": "failed", "errors": same})), "no");
         assert_eq!(troubles(&json!({"status": "stopped"})), "stopped");
         let two = json!({"errors": [{"message": "a"}, {"message": "b"}, {"message": "a"}]});
         assert_eq!(troubles(&two), "a (and 1 more)");
+        let more = json!({"errors": [{"message": "a"}], "errors-total": 7});
+        assert_eq!(troubles(&more), "a (and 6 more)");
     }
 }

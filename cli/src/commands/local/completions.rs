@@ -1,12 +1,13 @@
 //! `tg completions`: what a shell needs to complete `tg` and, on request, the `tg-*` names.
 
 use clap::Args;
-use clap_complete::{Shell, generate};
+use clap_complete::Shell;
 
 use crate::args::Options;
 use crate::client::Result;
 use crate::commands::ALL;
-use crate::registry::{self, Command};
+use crate::completing::script;
+use crate::registry::Command;
 use crate::session::Session;
 
 /// Arguments of `tg completions`.
@@ -21,42 +22,47 @@ pub struct Completions {
 
 impl Command for Completions {
     const NAME: &'static str = "completions";
-    const ABOUT: &'static str = "Print completions for a shell";
+    const ABOUT: &'static str = "Print what makes a shell complete commands, flags and ids";
 
     fn options(&self) -> Options {
         Options::local()
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        session.out.bytes(&self.script())
+        let program = std::env::current_exe();
+        let program = program.map_or_else(|_| "tg".to_owned(), |path| path.display().to_string());
+        session.out.bytes(&self.script(&program)?)
     }
 }
 
 impl Completions {
-    fn script(&self) -> Vec<u8> {
-        let mut script = Vec::new();
-        generate(self.shell, &mut registry::tg(), "tg", &mut script);
+    fn script(&self, program: &str) -> Result<Vec<u8>> {
+        let mut names = vec!["tg".to_owned()];
         if self.links {
-            for row in ALL {
-                let name = format!("tg-{}", row.name);
-                generate(self.shell, &mut row.standalone(), name, &mut script);
-            }
+            names.extend(ALL.iter().map(|row| format!("tg-{}", row.name)));
         }
-        script
+        script(&self.shell.to_string(), program, &names)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::ValueEnum;
 
     #[test]
-    fn every_command_is_completed() {
-        let shell = Shell::Bash;
-        let script = Completions { shell, links: true }.script();
-        let script = String::from_utf8(script).expect("text");
-        for row in ALL {
-            assert!(script.contains(&format!("tg-{}", row.name)), "{}", row.name);
+    fn every_command_is_completed_in_every_shell() {
+        for shell in Shell::value_variants() {
+            let script = Completions {
+                shell: *shell,
+                links: true,
+            };
+            let script = script.script("/opt/tg").expect("a script");
+            let script = String::from_utf8(script).expect("text");
+            assert!(script.contains("/opt/tg"), "{shell}");
+            for row in ALL {
+                assert!(script.contains(&format!("tg-{}", row.name)), "{}", row.name);
+            }
         }
     }
 }

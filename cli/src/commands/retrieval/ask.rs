@@ -4,27 +4,21 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::answered::Answered;
-use crate::args::InCollection;
+use crate::args::{Asked, InCollection};
 use crate::client::{Call, Result};
 use crate::commands::explain::entity::Entity;
 use crate::commands::graph::triples_of;
 use crate::commands::llm::usage;
-use crate::commands::status::doctor::is_lexical;
 use crate::fields::{list, text};
 use crate::session::Session;
-
-/// Said of an answer whose passages or facts were not looked for by meaning.
-const LEXICAL: &str = "Note: the lexical default serves: it finds shared words, not meaning. `tg models pull` \
-                       fetches a model that does.";
 
 /// Options of both.
 #[derive(Debug, Args)]
 pub(super) struct Ask {
     #[command(flatten)]
     pub(super) place: InCollection,
-    /// The question
-    #[arg(short = 'q', long, visible_alias = "query")]
-    pub(super) question: String,
+    #[command(flatten)]
+    pub(super) question: Asked,
     /// Print the answer as a whole
     #[arg(long)]
     no_streaming: bool,
@@ -48,7 +42,7 @@ impl Ask {
         options: Vec<(&'static str, Value)>,
     ) -> Result<()> {
         let mut request = json!({
-            "query": self.question,
+            "query": self.question.id(),
             "collection": self.place.collection,
             "streaming": !self.no_streaming,
         });
@@ -94,9 +88,6 @@ impl Ask {
             .end(&mut session.out, &mut socket, &self.place)
             .await?;
         socket.close().await;
-        if is_lexical(&text(&last, "embeddings_model")) {
-            session.out.talk(LEXICAL);
-        }
         if self.show_usage {
             session.out.talk(usage(&last));
         }

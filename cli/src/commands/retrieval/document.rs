@@ -14,9 +14,9 @@ use crate::session::Session;
 pub struct InvokeDocumentRag {
     #[command(flatten)]
     ask: Ask,
-    /// Passages the answer may rest on
-    #[arg(short = 'd', long, default_value_t = 10, value_name = "COUNT")]
-    doc_limit: u64,
+    /// Passages the answer may rest on [default: 20]
+    #[arg(short = 'd', long, value_name = "COUNT")]
+    doc_limit: Option<u64>,
     /// Passages to choose them from [default: three times as many]
     #[arg(long, value_name = "COUNT")]
     fetch_limit: Option<u64>,
@@ -31,8 +31,14 @@ impl Command for InvokeDocumentRag {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let mut options = vec![("doc-limit", json!(self.doc_limit))];
-        options.extend(self.fetch_limit.map(|limit| ("fetch-limit", json!(limit))));
+        let given = [
+            ("doc-limit", self.doc_limit),
+            ("fetch-limit", self.fetch_limit),
+        ];
+        let given = given.into_iter();
+        let options = given
+            .filter_map(|(name, limit)| Some((name, json!(limit?))))
+            .collect();
         self.ask.run(session, "document-rag", options).await
     }
 }

@@ -1,7 +1,7 @@
 //! `tg invoke-graph-rag`: a question that is answered from the facts of the graph.
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::ask::Ask;
 use crate::args::Options;
@@ -14,26 +14,26 @@ use crate::session::Session;
 pub struct InvokeGraphRag {
     #[command(flatten)]
     ask: Ask,
-    /// Entities to begin with
-    #[arg(short = 'e', long, default_value_t = 50, value_name = "COUNT")]
-    entity_limit: u64,
-    /// Facts to look at around an entity
-    #[arg(long, default_value_t = 30, value_name = "COUNT")]
-    triple_limit: u64,
-    /// Most facts altogether
-    #[arg(short = 's', long, default_value_t = 150, value_name = "COUNT")]
-    max_subgraph_size: u64,
-    /// Steps away from the entities
-    #[arg(short = 'p', long, default_value_t = 2, value_name = "COUNT")]
-    max_path_length: u64,
-    /// Facts to keep at each step
-    #[arg(long, default_value_t = 25, value_name = "COUNT")]
-    edge_limit: u64,
-    /// Facts that are compared with the question at each step
-    #[arg(long, default_value_t = 350, value_name = "COUNT")]
-    max_reranker_input: u64,
-    /// Least score of a fact that is kept [default: none]
-    #[arg(long, value_name = "SCORE")]
+    /// Entities to begin with [default: 50]
+    #[arg(short = 'e', long, value_name = "COUNT")]
+    entity_limit: Option<u64>,
+    /// Facts to look at around an entity [default: 30]
+    #[arg(long, value_name = "COUNT")]
+    triple_limit: Option<u64>,
+    /// Most facts altogether [default: 1000]
+    #[arg(short = 's', long, value_name = "COUNT")]
+    max_subgraph_size: Option<u64>,
+    /// Steps away from the entities [default: 2]
+    #[arg(short = 'p', long, value_name = "COUNT")]
+    max_path_length: Option<u64>,
+    /// Facts to keep at each step [default: 25]
+    #[arg(long, value_name = "COUNT")]
+    edge_limit: Option<u64>,
+    /// Facts that are compared with the question at each step [default: 350]
+    #[arg(long, value_name = "COUNT")]
+    max_reranker_input: Option<u64>,
+    /// Best of the compared facts that those to keep are chosen from [default: 30]
+    #[arg(long, value_name = "COUNT")]
     edge_score_limit: Option<u64>,
     /// Concepts to begin with instead of those found in the question: a JSON list of texts
     #[arg(long, value_name = "JSON", value_parser = list)]
@@ -70,15 +70,17 @@ impl Command for InvokeGraphRag {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let mut options = vec![
-            ("entity-limit", json!(self.entity_limit)),
-            ("triple-limit", json!(self.triple_limit)),
-            ("max-subgraph-size", json!(self.max_subgraph_size)),
-            ("max-path-length", json!(self.max_path_length)),
-            ("edge-limit", json!(self.edge_limit)),
-            ("max-reranker-input", json!(self.max_reranker_input)),
-        ];
+        // What is not given is the server's to choose.
         let given = [
+            ("entity-limit", self.entity_limit.map(Value::from)),
+            ("triple-limit", self.triple_limit.map(Value::from)),
+            ("max-subgraph-size", self.max_subgraph_size.map(Value::from)),
+            ("max-path-length", self.max_path_length.map(Value::from)),
+            ("edge-limit", self.edge_limit.map(Value::from)),
+            (
+                "max-reranker-input",
+                self.max_reranker_input.map(Value::from),
+            ),
             ("edge-score-limit", self.edge_score_limit.map(Value::from)),
             ("grounding-seeds", self.grounding_seeds),
             ("graph-seeds", self.graph_seeds),
@@ -86,11 +88,10 @@ impl Command for InvokeGraphRag {
             ("traversal-instructions", self.traversal_instructions),
             ("graph", self.graph.map(Value::from)),
         ];
-        options.extend(
-            given
-                .into_iter()
-                .filter_map(|(name, value)| Some((name, value?))),
-        );
+        let given = given.into_iter();
+        let options = given
+            .filter_map(|(name, value)| Some((name, value?)))
+            .collect();
         self.ask.run(session, "graph-rag", options).await
     }
 }

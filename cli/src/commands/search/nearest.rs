@@ -22,9 +22,9 @@ struct Near {
     text: String,
     /// Collection to look in
     #[arg(
-        short = 'c',
+        short = 'C',
         long,
-        visible_short_alias = 'C',
+        visible_short_alias = 'c',
         default_value = "default",
         value_name = "ID"
     )]

@@ -4,12 +4,15 @@
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
-use crate::args::{InCollection, InFlow, Options};
+use crate::args::{Asked, InCollection, InFlow, Options};
 use crate::client::{Error, Result};
 use crate::fields::{embedded, list, text, texts};
 use crate::layout::record;
 use crate::registry::Command;
 use crate::session::Session;
+
+/// Tables named in an error.
+const TABLES: usize = 10;
 
 /// How data is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -60,7 +63,7 @@ impl Command for InvokeRowsQuery {
         let reply = http
             .flow_service(&self.place.flow.flow_id, "rows", request)
             .await?;
-        answer(session, &reply, self.format)
+        answer(session, &reply, self.format).await
     }
 }
 
@@ -69,9 +72,8 @@ impl Command for InvokeRowsQuery {
 pub struct InvokeStructuredQuery {
     #[command(flatten)]
     place: InCollection,
-    /// The question
-    #[arg(short = 'q', long)]
-    question: String,
+    #[command(flatten)]
+    question: Asked,
     /// How to print the rows
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
@@ -86,12 +88,12 @@ impl Command for InvokeStructuredQuery {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let request = json!({"question": self.question, "collection": self.place.collection});
+        let request = json!({"question": self.question.id(), "collection": self.place.collection});
         let http = session.http()?;
         let reply = http
             .flow_service(&self.place.flow.flow_id, "structured-query", request)
             .await?;
-        answer(session, &reply, self.format)
+        answer(session, &reply, self.format).await
     }
 }
 
@@ -100,9 +102,8 @@ impl Command for InvokeStructuredQuery {
 pub struct InvokeNlpQuery {
     #[command(flatten)]
     flow: InFlow,
-    /// The question
-    #[arg(short = 'q', long)]
-    question: String,
+    #[command(flatten)]
+    question: Asked,
     /// Most rows the query should ask for
     #[arg(short = 'm', long, default_value_t = 100, value_name = "COUNT")]
     max_results: u64,
@@ -128,7 +129,7 @@ impl Command for InvokeNlpQuery {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let request = json!({"question": self.question, "max_results": self.max_results});
+        let request = json!({"question": self.question.id(), "max_results": self.max_results});
         let http = session.http()?;
         let reply = http
             .flow_service(&self.flow.flow_id, "nlp-query", request)
@@ -152,7 +153,7 @@ impl Command for InvokeNlpQuery {
 }
 
 /// Prints data; errors go to stderr, and fail the command when there is no data at all.
-fn answer(session: &mut Session, reply: &Value, format: Format) -> Result<()> {
+async fn answer(session: &mut Session, reply: &Value, format: Format) -> Result<()> {
     let data = embedded(reply, "data");
     let faults: Vec<String> = list(reply, "errors").iter().map(fault).collect();
     if session.out.is_json() || format == Format::Json {
@@ -163,12 +164,40 @@ fn answer(session: &mut Session, reply: &Value, format: Format) -> Result<()> {
             _ => tables(&data),
         })?;
     }
+    // Without data the faults are the error, which is told once, with what could have been asked for.
+    if data.is_null() && !faults.is_empty() {
+        let known = known(session).await;
+        return Err(Error::Check(format!("{}{known}", faults.join("; "))));
+    }
     for fault in &faults {
         session.out.talk(fault);
     }
-    match faults.first() {
-        Some(first) if data.is_null() => Err(Error::Check(first.clone())),
-        _ => Ok(()),
+    Ok(())
+}
+
+/// The tables that there are, with their columns; nothing where that cannot be known.
+async fn known(session: &Session) -> String {
+    let tables = async {
+        let http = session.http()?;
+        let request = json!({"operation": "getvalues", "type": "schema"});
+        http.all("config", request).await
+    };
+    let Ok(reply) = tables.await else {
+        return String::new();
+    };
+    let table = |row: &Value| {
+        let schema: Value = serde_json::from_str(&text(row, "value")).unwrap_or_default();
+        let columns: Vec<String> = list(&schema, "fields")
+            .iter()
+            .map(|field| text(field, "name"))
+            .collect();
+        format!("{}({})", text(row, "key"), columns.join(", "))
+    };
+    let mut tables: Vec<String> = list(&reply, "values").iter().map(table).collect();
+    tables.truncate(TABLES);
+    match tables.is_empty() {
+        true => "; there are no tables".to_owned(),
+        false => format!("; known: {}", tables.join(", ")),
     }
 }
 

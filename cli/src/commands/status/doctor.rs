@@ -129,7 +129,7 @@ fn vectors_by(model: &str) -> String {
 }
 
 /// Whether vectors of this model come from letters alone.
-pub(crate) fn is_lexical(model: &str) -> bool {
+fn is_lexical(model: &str) -> bool {
     model.split('/').next() == Some("lexical")
 }
 

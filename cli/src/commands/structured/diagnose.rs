@@ -68,8 +68,15 @@ pub(super) async fn describe(
     Ok(descriptor)
 }
 
+/// Keys of the schemas that there are.
+pub(super) async fn schemas(http: &Http) -> Result<Vec<String>> {
+    let request = json!({"operation": "list", "type": TABLE});
+    let reply = http.service("config", request).await?;
+    Ok(texts(&reply, "directory"))
+}
+
 /// What the name of a file says of its kind.
-fn kind(path: &Path) -> Option<&'static str> {
+pub(super) fn kind(path: &Path) -> Option<&'static str> {
     let extension = path.extension()?.to_str()?.to_ascii_lowercase();
     match extension.as_str() {
         "csv" | "tsv" => Some("csv"),

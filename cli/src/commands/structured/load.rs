@@ -11,7 +11,8 @@ use tg_schemas::table::Table;
 use tokio::sync::mpsc;
 
 use super::descriptor::{Descriptor, LARGEST_BATCH};
-use super::diagnose::{describe, matches, sample, table};
+use super::diagnose::{describe, matches, sample, schemas, table};
+use super::make::{Made, Order};
 use super::rows::{Counts, Plan, Step};
 use crate::args::{Common, Options};
 use crate::client::{Error, Import, Result};
@@ -67,9 +68,17 @@ pub struct LoadStructuredData {
     /// Load the rows
     #[arg(long, requires = "descriptor")]
     load: bool,
-    /// Find the schema, make a descriptor and load the rows
+    /// Find the schema, or propose one, make a descriptor and load the rows
     #[arg(long, conflicts_with = "descriptor")]
     auto: bool,
+    /// With --auto: make a schema of that name from the file, without asking
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "auto",
+        conflicts_with = "schema_name"
+    )]
+    make_schema: Option<String>,
     /// File for the descriptor or the parsed rows
     #[arg(short = 'o', long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -123,7 +132,7 @@ impl Command for LoadStructuredData {
             let descriptor = descriptor.map_err(|why| Error::file(&path, why))?;
             match self.parse_only {
                 true => self.parse(session, descriptor).await,
-                false => self.fill(session, descriptor, &path).await,
+                false => self.fill(session, descriptor, &path, None).await,
             }
         }
     }
@@ -179,19 +188,50 @@ impl LoadStructuredData {
         let (http, sample) = (session.http()?, self.sample()?);
         let schema = match &self.schema_name {
             Some(name) => name.clone(),
-            None => {
-                let found = matches(&http, &self.flow, &sample).await?;
-                let best = found.into_iter().next().ok_or_else(none_fits)?;
-                session.out.talk(format!("Schema: {best}"));
-                best
-            }
+            None => self.best(session, &sample).await?.ok_or_else(none_fits)?,
         };
         let descriptor = describe(&http, &self.flow, &self.input, &sample, &schema).await?;
         Ok((descriptor, schema))
     }
 
+    /// The schema that the flow thinks fits best.
+    async fn best(&self, session: &mut Session, sample: &str) -> Result<Option<String>> {
+        let found = matches(&session.http()?, &self.flow, sample).await?;
+        let best = found.into_iter().next();
+        if let Some(best) = &best {
+            session.out.talk(format!("Schema: {best}"));
+        }
+        Ok(best)
+    }
+
+    /// A descriptor, and the schema where it was made here; `None` when the user wants neither.
+    async fn found(&self, session: &mut Session) -> Result<Option<(Value, Option<Table>)>> {
+        let (http, sample) = (session.http()?, self.sample()?);
+        let schema = match &self.schema_name {
+            Some(name) => Some(name.clone()),
+            None if self.make_schema.is_some() => None,
+            // Where there are none nobody needs to be asked which one fits.
+            None if schemas(&http).await?.is_empty() => None,
+            None => self.best(session, &sample).await?,
+        };
+        if let Some(schema) = schema {
+            let descriptor = describe(&http, &self.flow, &self.input, &sample, &schema).await?;
+            return Ok(Some((descriptor, None)));
+        }
+        let order = Order {
+            file: &self.input,
+            name: self.make_schema.as_deref(),
+            flow: &self.flow,
+            dry_run: self.dry_run,
+        };
+        let made = order.fill(session).await?;
+        Ok(made.map(|Made { descriptor, table }| (descriptor, Some(table))))
+    }
+
     async fn all(&self, session: &mut Session) -> Result<()> {
-        let (value, _) = self.described(session).await?;
+        let Some((value, made)) = self.found(session).await? else {
+            return Ok(());
+        };
         if let Some(path) = &self.output {
             self.save(session, path, &value)?;
         }
@@ -210,7 +250,7 @@ impl LoadStructuredData {
         for (at, row) in rows.iter().enumerate() {
             session.out.talk(format!("Record {}: {row}", at + 1));
         }
-        self.fill(session, descriptor, Path::new("the descriptor"))
+        self.fill(session, descriptor, Path::new("the descriptor"), made)
             .await
     }
 
@@ -290,14 +330,23 @@ impl LoadStructuredData {
     }
 
     /// Loads the rows, or only looks whether they could be.
-    async fn fill(&self, session: &mut Session, descriptor: Descriptor, from: &Path) -> Result<()> {
+    async fn fill(
+        &self,
+        session: &mut Session,
+        descriptor: Descriptor,
+        from: &Path,
+        made: Option<Table>,
+    ) -> Result<()> {
         let schema = self.schema(&descriptor).ok_or_else(|| {
             Error::file(
                 from,
                 "output.schema_name: is required, here or as --schema-name",
             )
         })?;
-        let table = table(&session.http()?, &schema).await?;
+        let table = match made {
+            Some(made) => made,
+            None => table(&session.http()?, &schema).await?,
+        };
         suits(&descriptor, &table).map_err(|why| Error::file(from, why))?;
         let confidence = descriptor.confidence;
         let plan = self.plan(descriptor, Some(table));

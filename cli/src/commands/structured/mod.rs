@@ -6,6 +6,7 @@
 //! * `transform` and `validate` change and check single values. Pure.
 //! * `rows` makes rows of records, counts what is refused and says why.
 //! * `diagnose` asks the flow which schema a sample fits and how it is read.
+//! * `propose` makes a schema and a descriptor of the file alone; `make` asks the user and stores it.
 //! * `load` is the command.
 
 pub mod load;
@@ -14,6 +15,8 @@ mod descriptor;
 mod diagnose;
 #[cfg(test)]
 mod fuzz;
+mod make;
+mod propose;
 mod records;
 mod rows;
 mod transform;

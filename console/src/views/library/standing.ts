@@ -1,4 +1,4 @@
-// How a processing stands, in words: what is mostly done is complete, with warnings.
+// How a processing stands, in words.
 import { object, text, type Json } from "../../client/wire.js";
 
 export interface Standing {
@@ -12,17 +12,18 @@ export const standing = (run: Json): Standing => {
   const count = (key: string): number => Number(object(run, "progress")[key] ?? 0);
   const [part, of] = [count("records"), count("records-total")];
   const status = text(run, "status");
-  const mostly = count("chunks") > count("chunks-total") / 2;
+  const warnings = Number(run["warnings"] ?? 0);
   const chunks = count("chunks-total") > 0 ? `, ${count("chunks")} of ${count("chunks-total")} chunks` : "";
   switch (status) {
     case "complete":
+      if (warnings > 0) return { mood: "warn", word: `complete with ${warnings} ${warnings === 1 ? "warning" : "warnings"}`, part, of };
+      return { mood: "good", word: status, part, of };
     case "submitted":
       return { mood: "good", word: status, part, of };
     case "processing":
       return { mood: "wait", word: `processing${chunks}`, part, of };
     case "failed":
-      if (!mostly) return { mood: "bad", word: "failed", part, of };
-      return { mood: "warn", word: `complete with ${Math.max(count("records-failed"), 1)} warnings`, part, of };
+      return { mood: "bad", word: "failed", part, of };
     default:
       return { mood: "warn", word: status || "unknown", part, of };
   }

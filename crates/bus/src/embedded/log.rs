@@ -5,14 +5,14 @@
 //! topics, so older ones are never needed for it. Nothing here knows consumers.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
-use tg_storage::{Durability, StorageError};
+use tg_storage::{Durability, OwnerLock, StorageError};
 use tokio::sync::watch;
 
 use super::frame::{self, Entry};
@@ -36,7 +36,7 @@ pub(super) struct Log {
     /// The first segment of this process is safe in the directory.
     listed: AtomicBool,
     copying: AtomicBool,
-    lock: File,
+    lock: OwnerLock,
 }
 
 /// What has reached the disk for good.
@@ -77,7 +77,7 @@ impl Log {
         max_bytes: u64,
     ) -> Result<(Self, Found), StorageError> {
         fs::create_dir_all(dir).map_err(|e| StorageError::from_io(&e))?;
-        let lock = take_lock(dir)?;
+        let lock = OwnerLock::take(&owner(dir))?;
         let mut segments = BTreeMap::new();
         let mut found = Found::default();
         for (number, path) in segment_files(dir).map_err(|e| StorageError::from_io(&e))? {
@@ -439,18 +439,9 @@ fn reopen(number: u32, path: &Path, found: &mut Found) -> io::Result<Segment> {
     Ok(Segment::new(file, bytes))
 }
 
-fn take_lock(dir: &Path) -> Result<File, StorageError> {
-    let file = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(dir.join("owner.lock"))
-        .map_err(|e| StorageError::from_io(&e))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(StorageError::InUse),
-        Err(TryLockError::Error(error)) => Err(StorageError::from_io(&error)),
-    }
+/// The file that says which process has a directory.
+pub(super) fn owner(dir: &Path) -> PathBuf {
+    dir.join("owner.lock")
 }
 
 fn failed(error: &io::Error) -> BusError {

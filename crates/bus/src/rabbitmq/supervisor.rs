@@ -97,7 +97,7 @@ async fn reconnect(core: &Arc<Core>) -> Arc<Connected> {
                 return session;
             }
             Err(fault) => {
-                tracing::warn!(?fault, "the connection broke while it was set up again");
+                tracing::warn!(%fault, "the connection broke while it was set up again");
                 session.end().await;
             }
         }
@@ -123,7 +123,7 @@ async fn restore(core: &Core, session: &Session) -> Result<(), Fault> {
             Ok(()) => {}
             Err(Fault::Down) if !session.connected() => return Err(Fault::Down),
             Err(fault) => {
-                tracing::warn!(?fault, "a consumer could not be set up again yet");
+                tracing::warn!(%fault, "a consumer could not be set up again yet");
                 core.consumers.retry(session, &entry);
             }
         }
@@ -157,7 +157,7 @@ async fn mend(core: Arc<Core>, session: Arc<Connected>) {
                 continue;
             }
             if let Err(fault) = repair(&core, &session, &entry).await {
-                tracing::warn!(?fault, "a consumer could not be set up again yet");
+                tracing::warn!(%fault, "a consumer could not be set up again yet");
                 core.consumers.retry(&session, &entry);
             }
         }

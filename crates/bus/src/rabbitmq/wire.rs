@@ -65,15 +65,19 @@ pub(super) fn short(name: String) -> Result<ShortString, BusError> {
 }
 
 /// What a broker's error means for the caller.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Fault {
     /// No such queue or exchange.
+    #[error("there is no such queue or exchange")]
     Missing,
     /// Exclusively held by another connection.
+    #[error("another connection has it for itself")]
     Locked,
     /// Exists with other properties, is in use, or is forbidden.
+    #[error("it has other properties, is in use, or is forbidden")]
     Refused,
     /// The connection or channel is gone.
+    #[error("the connection is gone")]
     Down,
 }
 

@@ -77,7 +77,7 @@ async fn cited(call: &Call<'_>, mut facts: Vec<Fact>) -> Result<Vec<Citation>, E
         .texts(&chunks)
         .await?;
     let cites = read.into_iter().filter_map(|(traced, said, chunk)| {
-        let text = texts.get(chunks.binary_search(chunk).ok()?)?.as_deref()?;
+        let passage = texts.get(chunks.binary_search(chunk).ok()?)?.as_ref()?;
         let place = usize::try_from(*traced.documents.first()?).ok()?;
         let document = found.documents.get(place)?;
         let title = match document.title.is_empty() {
@@ -93,7 +93,7 @@ async fn cited(call: &Call<'_>, mut facts: Vec<Fact>) -> Result<Vec<Citation>, E
                 _ => 0,
             },
             chunk: chunk.clone(),
-            text: excerpt(text, &said),
+            text: excerpt(&passage.text, &said),
             ..Citation::default()
         })
     });

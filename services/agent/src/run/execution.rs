@@ -306,7 +306,7 @@ impl StepExecution {
 
     async fn over(&mut self, outcome: &'static str) -> Result<(), Stop> {
         metrics::counter!("tg_agent_session_total", "outcome" => outcome).increment(1);
-        metrics::histogram!("tg_agent_iteration_count").record(f64::from(self.step));
+        metrics::histogram!("tg_agent_run_iterations").record(f64::from(self.step));
         let ledger = self.ledger().await?;
         Ok(ledger.finish_run(&self.run.run, self.step).await?)
     }

@@ -64,8 +64,8 @@ pub(crate) fn begin_at_once(
     let work = take(agent.clone(), own, run.clone(), address, (claim, recorded));
     let work: BoxFuture<'static, _> = work.boxed();
     cx.mesh.spawn(TaskKind::Handler, async move {
-        if let Err(fault) = work.await {
-            tracing::debug!(?fault, "a step waits for its record");
+        if let Err(ConsumeError::Retry { error, .. } | ConsumeError::Dead(error)) = work.await {
+            tracing::debug!(%error, "a step waits for its record");
         }
         drop(room);
     });

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use serde_json::{Map, Value};
 use tg_mesh::{ConsumeError, Cx, RecordConsumer};
 use tg_runs::RunContext;
-use tg_schemas::msg::{Chunk, ChunkEmbeddings, DocumentEmbeddings, Metadata};
+use tg_schemas::msg::{Chunk, ChunkEmbeddings, DocumentEmbeddings, Metadata, in_context};
 use tg_schemas::processors::document_embeddings;
 use tg_schemas::{Error, ErrorCode};
 
@@ -48,7 +48,7 @@ impl RecordConsumer<Chunk> for Chunks {
         let piece = Piece {
             metadata,
             id,
-            text: record.chunk,
+            text: in_context(&record.context, &record.chunk).into_owned(),
             attributes: record.attributes,
         };
         self.0.handle(&cx, group, vec![piece], &Output).await

@@ -1,36 +1,31 @@
 //! `embeddings`: answers requests for vectors.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 use tg_mesh::{Cx, RequestHandler, Responder};
-use tg_provider_http::Origin;
-use tg_schemas::Error;
 use tg_schemas::msg::{EmbeddingsRequest, EmbeddingsResponse};
+use tg_schemas::{Error, ErrorCode};
 
-use crate::embedder::Embedder;
 use crate::error::EmbedError;
+use crate::standing::Standing;
+
+/// The operation that asks how it stands with the provider.
+const STATUS: &str = "status";
 
 pub(crate) struct Embeddings {
-    pub(crate) embedder: Arc<Embedder>,
-    /// The server that makes vectors, if one does.
-    pub(crate) origin: Option<Origin>,
+    pub(crate) standing: Standing,
 }
 
 impl Embeddings {
-    /// A failure as whoever asked reads it; where the server is at fault the log has its address, too.
-    fn failed(&self, model: Option<&str>, error: EmbedError) -> Error {
-        let told = Error::from(error.clone());
-        let Some(origin) = self.origin.as_ref().filter(|_| error.is_the_providers()) else {
-            return told;
-        };
-        let origin = origin.asked_for(model.filter(|model| !model.is_empty()));
-        let text = origin.for_operators(error.outage(), &error.to_string());
-        tracing::warn!("{text}");
-        Error {
-            message: origin.for_clients(&told.message),
-            ..told
-        }
+    /// Whether the provider answers and has the model, in a sentence for the doctor.
+    async fn status(&self, cx: &Cx) -> Result<EmbeddingsResponse, Error> {
+        let model = cx.parameter("model");
+        let looked = self.standing.look(model, cx.deadline.left(), &cx.cancel);
+        let told = looked.await;
+        let status = told.map_err(|told| Error::new(ErrorCode::Provider, told))?;
+        Ok(EmbeddingsResponse {
+            status,
+            ..EmbeddingsResponse::default()
+        })
     }
 }
 
@@ -42,14 +37,19 @@ impl RequestHandler<EmbeddingsRequest, EmbeddingsResponse> for Embeddings {
         ask: EmbeddingsRequest,
         mut out: Responder<EmbeddingsResponse>,
     ) -> Result<(), Error> {
-        let work = self
-            .embedder
-            .embed(cx.parameter("model"), &ask.texts, cx.deadline.left());
+        if ask.operation == STATUS {
+            return out.send(self.status(&cx).await?).await;
+        }
+        let work =
+            self.standing
+                .embedder
+                .embed(cx.parameter("model"), &ask.texts, cx.deadline.left());
         let embedded = tokio::select! {
             embedded = work => embedded,
             () = cx.cancel.cancelled() => return Err(EmbedError::Timeout.into()),
         };
-        let embedded = embedded.map_err(|error| self.failed(cx.parameter("model"), error))?;
+        let embedded =
+            embedded.map_err(|error| self.standing.failed(cx.parameter("model"), error))?;
         let answer = EmbeddingsResponse::new(&embedded.vectors, embedded.model, ask.packed);
         out.send(answer).await
     }

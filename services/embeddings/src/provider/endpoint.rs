@@ -24,6 +24,8 @@ pub struct Endpoint {
     http: HttpClient,
     dialect: Dialect,
     url: String,
+    /// Where its models are listed.
+    list: String,
     key: Option<Secret>,
     dimensions: Option<usize>,
 }
@@ -44,14 +46,15 @@ impl Endpoint {
             ..Limits::default()
         };
         let base = base_url.trim_end_matches('/');
-        let url = match dialect {
-            Dialect::OpenAi => format!("{base}/embeddings"),
-            Dialect::Ollama => format!("{base}/api/embed"),
+        let (url, list) = match dialect {
+            Dialect::OpenAi => (format!("{base}/embeddings"), format!("{base}/models")),
+            Dialect::Ollama => (format!("{base}/api/embed"), format!("{base}/api/tags")),
         };
         Ok(Self {
             http: HttpClient::new(base_url, limits)?,
             dialect,
             url,
+            list,
             key,
             dimensions,
         })
@@ -60,6 +63,27 @@ impl Endpoint {
     /// How it is spoken to.
     pub fn dialect(&self) -> Dialect {
         self.dialect
+    }
+
+    /// Names of the models that the server has.
+    ///
+    /// # Errors
+    /// What the server refused ([`EmbedError::UnknownModel`] where it has no such list), or that it cannot be reached.
+    pub async fn models(&self) -> Result<Vec<String>, EmbedError> {
+        let mut request = self.http.get(&self.list);
+        if let Some(key) = &self.key {
+            request = request.bearer_auth(key.expose());
+        }
+        Ok(match self.dialect {
+            Dialect::OpenAi => {
+                let listed: OpenAiModels = self.http.json(request).await?;
+                listed.data.into_iter().map(|model| model.id).collect()
+            }
+            Dialect::Ollama => {
+                let listed: OllamaModels = self.http.json(request).await?;
+                listed.models.into_iter().map(|model| model.name).collect()
+            }
+        })
     }
 
     /// One vector per text, in order, all of one length.
@@ -98,6 +122,26 @@ impl std::fmt::Debug for Endpoint {
             .field("dialect", &self.dialect)
             .finish_non_exhaustive()
     }
+}
+
+#[derive(Deserialize)]
+struct OpenAiModels {
+    data: Vec<OpenAiModel>,
+}
+
+#[derive(Deserialize)]
+struct OpenAiModel {
+    id: String,
+}
+
+#[derive(Deserialize)]
+struct OllamaModels {
+    models: Vec<OllamaModel>,
+}
+
+#[derive(Deserialize)]
+struct OllamaModel {
+    name: String,
 }
 
 #[derive(Deserialize)]

@@ -16,7 +16,7 @@ use crate::engine::items::{self, Items};
 use crate::engine::knowledge::{Content, read, usable};
 use crate::error::ExtractError;
 use crate::replies::keys::PROMPTS;
-use crate::replies::{Paid, Question, ReplyCache, TIMEOUT};
+use crate::replies::{BEGINS, Paid, Question, ReplyCache, TIMEOUT};
 use crate::write::write;
 
 const EXTRACTOR: &str = "kg-extract-agent";
@@ -45,21 +45,30 @@ impl Agent {
             // The agent's own prompt has its part in what it answers.
             prompts: &[PROMPT, "agent-react"],
             renderer: "prompt-rag",
-            text: &piece.text,
+            text: &piece.read,
             terms: Map::new(),
         };
         let collection = piece.source.metadata.collection.as_str();
         let usable = usable(Content::Mixed);
         let pay = async {
-            let asked = render(cx, &piece.text)?;
+            let asked = render(cx, &piece.read)?;
             let (answer, model) = ask(cx, asked.clone(), collection).await?;
             let items = items::of_text(&answer);
             if items.values.iter().any(usable) || !is_unreadable(&items) {
-                return Ok(Paid { items, model });
+                return Ok(Paid {
+                    items,
+                    model,
+                    unusable: String::new(),
+                });
             }
             let (answer, model) = ask(cx, repair(&asked, &answer), collection).await?;
             let items = items::of_text(&answer);
-            Ok(Paid { items, model })
+            let unusable = answer.trim().chars().take(BEGINS).collect();
+            Ok(Paid {
+                items,
+                model,
+                unusable,
+            })
         };
         let reply = self.cache.reply(cx, question, usable, pay).await?;
         let found = read(Content::Mixed, &reply.items);

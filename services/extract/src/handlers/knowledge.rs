@@ -30,7 +30,7 @@ impl Knowledge {
             extractor: self.extractor,
             prompts: self.prompts,
             renderer: "prompt",
-            text: &piece.text,
+            text: &piece.read,
             terms: Map::new(),
         };
         let reply = self

@@ -55,7 +55,7 @@ impl OntologyExtractor {
                 faults => Err(ExtractError::Declared(faults.to_vec())),
             };
         }
-        let chosen = self.ready.choose(cx, &ontologies, &piece.text).await;
+        let chosen = self.ready.choose(cx, &ontologies, &piece.read).await;
         let chosen = chosen.map_err(|error| ExtractError::asked(cx, error))?;
         if !chosen.is_empty() {
             self.extract(cx, &piece, &ontologies, &chosen).await?;
@@ -74,7 +74,7 @@ impl OntologyExtractor {
             extractor: EXTRACTOR,
             prompts: &["extract-with-ontologies"],
             renderer: "prompt",
-            text: &piece.text,
+            text: &piece.read,
             terms: terms(ontologies, chosen),
         };
         let reply = self.cache.prompt(cx, question, says_something).await?;

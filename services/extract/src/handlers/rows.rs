@@ -65,7 +65,7 @@ impl RowsOf {
             extractor: EXTRACTOR,
             prompts: &["extract-rows"],
             renderer: "prompt",
-            text: &piece.text,
+            text: &piece.read,
             terms: Map::from_iter([("schema".to_owned(), term(table))]),
         };
         // An object of unknown fields is still a reply; whether it is a row is looked at later.

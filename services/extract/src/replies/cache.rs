@@ -64,7 +64,30 @@ pub(crate) struct Paid {
     /// Items, a JSON array.
     pub(crate) items: Items,
     pub(crate) model: String,
+    /// How a reply begins that has no items.
+    pub(crate) unusable: String,
 }
+
+impl Paid {
+    fn unreadable(self, extractor: &'static str, lines: usize) -> ExtractError {
+        let begins = match self.items.values.is_empty() {
+            true => self.unusable,
+            false => Value::Array(self.items.values).to_string(),
+        };
+        ExtractError::Unreadable {
+            extractor,
+            model: match self.model.is_empty() {
+                true => "the model".to_owned(),
+                false => self.model,
+            },
+            lines,
+            begins: begins.chars().take(BEGINS).collect(),
+        }
+    }
+}
+
+/// Characters told of a reply that could not be read.
+pub(crate) const BEGINS: usize = 200;
 
 /// Whether an item of a reply can be used at all.
 pub(crate) type Usable = fn(&Value) -> bool;
@@ -115,6 +138,7 @@ impl ReplyCache {
             items.bad += answer.dropped;
             Ok(Paid {
                 items,
+                unusable: answer.unusable,
                 model: answer.spent.model.unwrap_or_default(),
             })
         };
@@ -169,8 +193,7 @@ impl ReplyCache {
         let lines = paid.items.values.len() + paid.items.bad;
         if good == 0 && lines > 0 {
             // Not kept: whoever tries again wants another reply.
-            let extractor = question.extractor;
-            return Err(ExtractError::Unreadable { extractor, lines });
+            return Err(paid.unreadable(question.extractor, lines));
         }
         let kept = Kept {
             reply: serde_json::to_string(&paid.items.values).unwrap_or_default(),

@@ -74,6 +74,16 @@ async fn a_chunk_becomes_facts_with_their_source(place: Place) {
     assert_eq!(asked[0].terms["text"], json!(TEXT).to_string());
 }
 
+async fn a_chunk_is_read_below_where_it_stands(place: Place) {
+    let world = World::start(&place, DEFINITIONS, Config::new(), [items(old_bridge())]).await;
+    let mut below = chunk("urn:chunk:1", TEXT);
+    below.context = "Guide > Bridges".to_owned();
+    world.process(&below, "r1").await;
+    let asked = world.script.asked.lock();
+    let read = format!("(Guide > Bridges)\n{TEXT}");
+    assert_eq!(asked[0].terms["text"], json!(read).to_string());
+}
+
 async fn a_reply_is_paid_for_once(place: Place) {
     let world = World::start(&place, DEFINITIONS, Config::new(), [items(old_bridge())]).await;
     // At the same time, in other places: one call.
@@ -133,7 +143,8 @@ async fn an_unreadable_reply_fails_its_chunk_and_is_not_kept(place: Place) {
     let world = World::start(&place, DEFINITIONS, Config::new(), replies).await;
     let entry = world.process(&chunk("urn:chunk:1", TEXT), "r1").await;
     assert_eq!(entry.outcome, "failed");
-    let told = "kg-extract-definitions: the model's reply could not be read (4 lines)";
+    let told =
+        "kg-extract-definitions: the reply of m-1 could not be read (4 lines): [{\"mood\":\"la\"}]";
     assert_eq!(entry.detail, told);
     assert_eq!(world.flow.dead_letter_reason().await, told);
     let entry = world.process(&chunk("urn:chunk:1", TEXT), "r2").await;
@@ -225,6 +236,7 @@ async fn relationships_tell_the_index_of_their_entities(place: Place) {
 
 tg_testkit::on_both_buses!(
     a_chunk_becomes_facts_with_their_source,
+    a_chunk_is_read_below_where_it_stands,
     a_reply_is_paid_for_once,
     a_failed_call_loses_nothing,
     an_unreadable_reply_fails_its_chunk_and_is_not_kept,

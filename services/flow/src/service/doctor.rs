@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tg_clients::text_completion;
+use tg_clients::{embeddings, text_completion};
 use tg_collections::reaper;
 use tg_mesh::Mesh;
 use tg_mesh::bus::Link;
@@ -17,6 +17,7 @@ use super::generation::present;
 use super::why::processor_state;
 use crate::config::{Config, FLOW};
 use crate::handlers::reply;
+use crate::store::Tally;
 use tg_schemas::flow_record::{FlowRecord, Status};
 
 /// How long the model provider may take to answer.
@@ -40,7 +41,7 @@ impl Service {
                 "`tg start-flow` starts one",
             ));
         }
-        let mut model = None;
+        let (mut model, mut vectors) = (None, None);
         for (id, text) in &records {
             let Some(record) = FlowRecord::read(text) else {
                 let advice = "remove the row with `tg delete-config-item`";
@@ -53,15 +54,19 @@ impl Service {
                 continue;
             };
             checks.push(flow(mesh, workspace, id, &record));
-            let request = record
-                .interfaces
-                .get("text-completion")
-                .and_then(|i| i.get("request"));
-            model = model.or_else(|| request.and_then(|text| Topic::parse(text).ok()));
+            let topic = |interface: &str| {
+                let request = record.interfaces.get(interface)?.get("request")?;
+                Topic::parse(request).ok()
+            };
+            model = model.or_else(|| topic("text-completion"));
+            vectors = vectors.or_else(|| topic("embeddings"));
         }
         checks.push(self.dead_letter_check(mesh, workspace).await?);
         if let Some(topic) = model {
             checks.push(model_check(mesh, &topic).await);
+        }
+        if let Some(topic) = vectors {
+            checks.extend(vectors_check(mesh, &topic).await);
         }
         Ok(reply::with("doctor", &json!({ "checks": checks })))
     }
@@ -74,19 +79,31 @@ impl Service {
         let store = self.store().await?;
         let kept_under = present(mesh, workspace.as_str())?;
         let tally = store.tally(kept_under.as_str(), None, LINES).await?;
-        let lines: Vec<String> = tally
-            .iter()
-            .map(|one| format!("{} {} of {}", one.records, one.reason, one.flow))
-            .collect();
-        let dead = tally.iter().any(|one| one.reason != "retry");
-        let detail = if lines.is_empty() {
-            "none".to_owned()
-        } else {
-            lines.join(", ")
-        };
-        let advice = "`tg dead-letters` and `tg parked` list, show and replay them";
-        Ok(check("dead letters", !dead, &detail, advice))
+        Ok(dead_letters(&tally))
     }
+}
+
+/// Records that wait for people fail the check, unless what is in a document, or in rows that somebody loaded, is why:
+/// that is no fault of the system, and only told.
+fn dead_letters(tally: &[Tally]) -> Value {
+    let told = |one: &Tally| {
+        let why = if one.content {
+            ", for what documents or rows lack"
+        } else {
+            ""
+        };
+        format!("{} {} of {}{why}", one.records, one.reason, one.flow)
+    };
+    let lines: Vec<String> = tally.iter().map(told).collect();
+    let faults = tally
+        .iter()
+        .any(|one| one.reason != "retry" && !one.content);
+    let detail = match lines.is_empty() {
+        true => "none".to_owned(),
+        false => lines.join("; "),
+    };
+    let advice = "`tg dead-letters` and `tg parked` list, show, replay and discard them";
+    check("dead letters", !faults, &detail, advice)
 }
 
 impl Service {
@@ -223,9 +240,41 @@ async fn model_check(mesh: &Mesh, topic: &Topic) -> Value {
     }
 }
 
+/// The server that makes vectors, where one does.
+async fn vectors_check(mesh: &Mesh, topic: &Topic) -> Option<Value> {
+    let told = embeddings::status(mesh, topic, MODEL).await;
+    let advice = "look at the settings embeddings.url, embeddings.model and embeddings.key, or the provider's variables, \
+                  and at the provider";
+    match told {
+        Ok(told) => told.map(|told| check("embeddings provider", true, &told, "")),
+        Err(error) => Some(check("embeddings provider", false, &error.message, advice)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_document_lacks_is_no_fault_of_the_system() {
+        let of = |reason: &str, content: bool| Tally {
+            flow: "f".to_owned(),
+            reason: reason.to_owned(),
+            content,
+            records: 2,
+        };
+        let only = dead_letters(&[of("dead", true), of("retry", false)]);
+        assert_eq!(only["ok"], true);
+        assert_eq!(
+            only["detail"],
+            "2 dead of f, for what documents or rows lack; 2 retry of f"
+        );
+        assert_eq!(
+            dead_letters(&[of("dead", true), of("dead", false)])["ok"],
+            false
+        );
+        assert_eq!(dead_letters(&[of("parked", false)])["ok"], false);
+    }
 
     #[test]
     fn stores_that_purge_nothing_are_named_with_the_reason() {

@@ -5,6 +5,7 @@ mod blueprints;
 mod dead_letter;
 mod doctor;
 mod flows;
+mod gauges;
 mod generation;
 mod presence;
 mod resume;

@@ -93,6 +93,11 @@ impl Service {
             mesh.spawn(TaskKind::Background, async move {
                 service.retry_due(&inner).await
             });
+            let (service, inner) = (self.clone(), mesh.clone());
+            mesh.spawn(
+                TaskKind::Background,
+                async move { service.gauge(&inner).await },
+            );
         }
         let (service, inner) = (self.clone(), mesh.clone());
         mesh.spawn(TaskKind::Background, async move {

@@ -273,7 +273,7 @@ impl Service {
             .until_attached(mesh, key, &planned.plan, planned.record.epoch)
             .await;
         if !waiting.is_empty() {
-            tracing::warn!(workspace = %key.0, flow = %key.1, ?waiting, "processors are not attached yet");
+            tracing::warn!(workspace = %key.0, flow = %key.1, waiting = waiting.join(", "), "processors are not attached yet");
         }
         let mut said = json!({ "status": "running", "waiting-for": waiting });
         if !planned.unused.is_empty() {

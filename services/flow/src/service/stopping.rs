@@ -164,7 +164,7 @@ impl Stop<'_> {
             .until_gone(self.mesh, self.key, &rows, &queues)
             .await;
         if !still.is_empty() {
-            tracing::warn!(workspace = %self.key.0, flow = %self.key.1, ?still, "processors did not leave");
+            tracing::warn!(workspace = %self.key.0, flow = %self.key.1, still = still.join(", "), "processors did not leave");
         }
         self.progress.counts.still_attached = still;
         // They counted for themselves, and told with their departure.
@@ -249,6 +249,7 @@ impl Stop<'_> {
                     subscription: queue.name.clone(),
                     reason: Reason::Parked,
                     detail: "left when the flow was stopped".to_owned(),
+                    kind: String::new(),
                     due: 0,
                     attempt: delivery.envelope.headers.attempt.unwrap_or(0),
                     since,
@@ -290,7 +291,8 @@ impl Stop<'_> {
             .write_record(self.mesh, self.key, None, Vec::new())
             .await?;
         store.end_stop(workspace, flow).await?;
-        tracing::info!(workspace = %self.key.0, flow, ?receipt, "flow stopped");
+        let told = serde_json::to_string(&receipt).unwrap_or_default();
+        tracing::info!(workspace = %self.key.0, flow, receipt = told, "flow stopped");
         Ok(receipt)
     }
 

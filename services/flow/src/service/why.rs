@@ -67,7 +67,10 @@ impl Service {
         let kept_under = present(mesh, workspace.as_str())?;
         let tally = store.tally(kept_under.as_str(), flow, REASONS).await?;
         for Tally {
-            reason, records, ..
+            reason,
+            content,
+            records,
+            ..
         } in tally
         {
             let detail = match reason.as_str() {
@@ -77,6 +80,10 @@ impl Service {
                     // They were, meanwhile.
                     None => continue,
                 },
+                "dead" if content => format!(
+                    "{records} records, for what documents or rows lack; `tg dead-letters` lists them, \
+                     --discard-all throws them away"
+                ),
                 "dead" => format!("{records} records; `tg dead-letters` lists them"),
                 "parked" => format!("{records} records; `tg parked` lists them"),
                 _ => format!("{records} records; replay or discard them"),

@@ -26,6 +26,7 @@ fn record(reason: Reason, body: &str) -> NewRecord {
         subscription: "s".into(),
         reason,
         detail: "why".into(),
+        kind: String::new(),
         due: 10,
         attempt: 1,
         since: 100,
@@ -279,11 +280,23 @@ async fn retries_end_with_the_flow(open: Open) {
     let row = |flow: &str, reason: &str, records| Tally {
         flow: flow.into(),
         reason: reason.into(),
+        content: false,
         records,
     };
     let of_one = store.tally("w", Some("g"), 9).await.unwrap();
     assert_eq!(of_one, [row("g", "retry", 1)]);
     assert_eq!(store.tally("w", None, 2).await.unwrap().len(), 2);
+    let standing = store.standing(2).await.unwrap();
+    let line = |flow: &str, reason, records, since| Standing {
+        workspace: "w".into(),
+        flow: flow.into(),
+        reason,
+        records,
+        since,
+    };
+    let most = line("f", Reason::Parked, 2, 10);
+    assert_eq!(standing[0], most, "since the oldest came");
+    assert_eq!(standing.len(), 2);
     assert_eq!(
         tally,
         [

@@ -18,7 +18,7 @@ use tg_collections::KnownConfig;
 use tg_schemas::WorkspaceKey;
 use tg_storage::StorageError;
 
-pub(crate) use records::{Due, Kept, NewRecord, Reason, RecordStore, Select, Tally};
+pub(crate) use records::{Due, Kept, NewRecord, Reason, RecordStore, Select, Standing, Tally};
 pub(crate) use sqlite::SqliteFlows;
 
 use crate::engine::receipt::Counts;

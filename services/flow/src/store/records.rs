@@ -50,6 +50,8 @@ pub(crate) struct NewRecord {
     pub(crate) subscription: String,
     pub(crate) reason: Reason,
     pub(crate) detail: String,
+    /// Wire type of the error; empty where there was none, or nobody said.
+    pub(crate) kind: String,
     pub(crate) due: i64,
     pub(crate) attempt: u32,
     pub(crate) since: i64,
@@ -94,7 +96,20 @@ pub(crate) struct Select {
 pub(crate) struct Tally {
     pub(crate) flow: String,
     pub(crate) reason: String,
+    /// What documents or loaded rows lack is why.
+    pub(crate) content: bool,
     pub(crate) records: u64,
+}
+
+/// How many records of a flow are here for a reason, and since when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Standing {
+    pub(crate) workspace: String,
+    pub(crate) flow: String,
+    pub(crate) reason: Reason,
+    pub(crate) records: u64,
+    /// When the oldest came, in milliseconds since the Unix epoch.
+    pub(crate) since: i64,
 }
 
 /// Retries that are due, and when the next one is.
@@ -173,6 +188,9 @@ pub(crate) trait RecordStore: Send + Sync + 'static {
         flow: Option<&str>,
         most: u32,
     ) -> Result<Vec<Tally>, StorageError>;
+
+    /// The records of all workspaces by flow and reason; at most so many lines, those with most records first.
+    async fn standing(&self, most: u32) -> Result<Vec<Standing>, StorageError>;
 
     /// At most `most` rooms that are full of records that must stay: each `workspace:flow`, then each `workspace`.
     async fn full_rooms(&self, most: u32) -> Result<Vec<String>, StorageError>;

@@ -2,7 +2,7 @@
 //! queries of the official commands answered from the live state of the mesh. There is no Prometheus
 //! behind this endpoint.
 use axum::extract::{Path, Query, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -13,6 +13,7 @@ use super::read;
 use crate::auth::Resource;
 use crate::engine::promql::{Sample, Selector, parse_text};
 use crate::error::{Fault, json_response};
+use crate::exposition::Exposition;
 use crate::registry::Gate;
 use crate::state::{App, Shared};
 
@@ -27,11 +28,7 @@ pub(crate) async fn text(State(app): State<Shared>, headers: HeaderMap) -> Respo
     if let Err(fault) = admit(&app, &headers).await {
         return fault.into_response();
     }
-    let kind = [(
-        header::CONTENT_TYPE,
-        "text/plain; version=0.0.4; charset=utf-8",
-    )];
-    (kind, own(&app)).into_response()
+    Exposition::response(own(&app).await)
 }
 
 /// Instant queries.
@@ -49,7 +46,7 @@ pub(crate) async fn query(
     }
     let query = wanted.query.unwrap_or_default();
     match Selector::parse(&query) {
-        Some(selector) => json_response(StatusCode::OK, &vector(&app, &selector)),
+        Some(selector) => json_response(StatusCode::OK, &vector(&app, &selector).await),
         None => refused(
             StatusCode::BAD_REQUEST,
             "query: must be a metric name, with label matchers or without",
@@ -65,12 +62,11 @@ async fn admit(app: &App, headers: &HeaderMap) -> Result<(), Fault> {
         .await
 }
 
-fn own(app: &App) -> String {
-    app.options
-        .metrics
-        .as_ref()
-        .map(|handle| handle.render())
-        .unwrap_or_default()
+async fn own(app: &App) -> String {
+    match &app.options.metrics {
+        Some(metrics) => metrics.text().await,
+        None => String::new(),
+    }
 }
 
 fn refused(status: StatusCode, why: &str) -> Response {
@@ -80,13 +76,13 @@ fn refused(status: StatusCode, why: &str) -> Response {
     )
 }
 
-fn vector(app: &App, selector: &Selector) -> Value {
+async fn vector(app: &App, selector: &Selector) -> Value {
     let now = clock::millis() as f64 / 1_000.0;
     let processes = app.mesh.presence().snapshot();
     let mut samples = match selector.name() {
         "processor_info" => processor_info(&processes),
         "consumer_state" => consumer_state(&processes),
-        name => parse_text(&own(app), name),
+        name => parse_text(&own(app).await, name),
     };
     samples.retain(|sample| selector.matches(sample));
     let result: Vec<Value> = samples

@@ -218,9 +218,8 @@ async fn without_authentication_web_pages_stay_out(place: Place) {
 async fn an_open_listener_without_authentication_is_refused(place: Place) {
     let world = World::start(&place, AuthMode::None).await;
     let options = GatewayOptions::new("0.0.0.0:0".parse().unwrap(), AuthMode::None);
-    let error = tg_gateway::serve(world.mesh.mesh().clone(), options)
-        .await
-        .unwrap_err();
+    let served = tg_gateway::serve(world.mesh.mesh().clone(), options).await;
+    let error = served.err().unwrap();
     assert!(error.to_string().contains("--auth iam"));
 }
 

@@ -82,6 +82,36 @@ async fn statuses_and_bodies_follow_the_contract(place: Place) {
     assert_eq!(status, 405);
 }
 
+async fn the_pages_and_the_descriptions_are_there_for_everybody(place: Place) {
+    for mode in [AuthMode::None, AuthMode::Iam] {
+        let world = World::start(&place.another().await, mode).await;
+        for (path, kind) in [
+            ("/", "text/html; charset=utf-8"),
+            ("/docs", "text/html; charset=utf-8"),
+            ("/openapi.yaml", "application/yaml"),
+            ("/asyncapi.yaml", "application/yaml"),
+        ] {
+            let response = world.http.get(world.url(path)).send().await.unwrap();
+            assert_eq!(response.status(), 200, "{path}");
+            let header = |name: &str| {
+                let value = response.headers().get(name);
+                value.map_or("", |value| value.to_str().unwrap()).to_owned()
+            };
+            assert_eq!(header("content-type"), kind, "{path}");
+            let policy = header("content-security-policy");
+            for part in [
+                "default-src 'none'",
+                "script-src 'self'",
+                "connect-src 'self'",
+                "frame-ancestors 'none'",
+            ] {
+                assert!(policy.contains(part), "{path}: {policy}");
+            }
+            assert_eq!(header("x-content-type-options"), "nosniff", "{path}");
+        }
+    }
+}
+
 async fn a_status_says_what_failed_for_who_asks(place: Place) {
     let world = World::start(&place, AuthMode::None).await;
     for (path, sent, status) in [
@@ -332,6 +362,7 @@ tg_testkit::on_both_buses!(
     statuses_and_bodies_follow_the_contract,
     faults_of_the_request_name_the_field_with_status_200,
     a_status_says_what_failed_for_who_asks,
+    the_pages_and_the_descriptions_are_there_for_everybody,
     what_is_not_read_is_told_in_the_last_message,
     a_dialog_over_http_is_one_reply_with_whole_texts,
     events_come_one_per_part_and_end_with_an_end_event,

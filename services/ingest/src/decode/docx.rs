@@ -1,4 +1,4 @@
-//! The text of a Word document: paragraphs, headings as Markdown, tables as rows. Pictures, notes and
+//! The text of a Word document: paragraphs, headings and tables as Markdown. Pictures, notes and
 //! comments are left out. Reads one entry of the archive, and no more of it than the limit.
 
 use std::io::{Cursor, Read};
@@ -44,6 +44,9 @@ struct Body {
     in_text: bool,
     /// Depth of tables.
     tables: usize,
+    /// Rows of the outermost table, and cells of its row.
+    rows: usize,
+    cells: usize,
 }
 
 impl Body {
@@ -51,10 +54,18 @@ impl Body {
         match tag.local_name().as_ref() {
             b"t" => self.in_text = true,
             b"tab" => self.text.push('\t'),
+            b"br" | b"cr" if self.tables > 0 => self.text.push(' '),
             b"br" | b"cr" => self.text.push('\n'),
             b"noBreakHyphen" => self.text.push('-'),
-            b"tbl" => self.tables += 1,
-            b"pStyle" => self.style(tag),
+            b"tbl" => {
+                self.tables += 1;
+                self.rows = if self.tables == 1 { 0 } else { self.rows };
+            }
+            b"tr" if self.tables == 1 => {
+                self.cells = 0;
+                self.text.push_str("| ");
+            }
+            b"pStyle" if self.tables == 0 => self.style(tag),
             _ => {}
         }
     }
@@ -77,14 +88,31 @@ impl Body {
         }
     }
 
+    /// Ends a row; the first has the names of the columns.
+    fn row(&mut self) {
+        self.text.truncate(self.text.trim_end().len());
+        self.text.push('\n');
+        self.rows += 1;
+        if self.rows == 1 {
+            self.text.push('|');
+            self.text.push_str(&" --- |".repeat(self.cells));
+            self.text.push('\n');
+        }
+    }
+
     fn close(&mut self, name: &[u8]) {
         let in_table = self.tables > 0;
         match name {
             b"t" => self.in_text = false,
             b"p" if in_table => self.text.push(' '),
             b"p" => self.text.push_str("\n\n"),
-            b"tc" => self.text.push_str("| "),
-            b"tr" => self.text.push('\n'),
+            // A table within a cell is a part of its text.
+            b"tc" | b"tr" if self.tables > 1 => self.text.push(' '),
+            b"tc" => {
+                self.cells += 1;
+                self.text.push_str("| ");
+            }
+            b"tr" => self.row(),
             b"tbl" => {
                 self.tables = self.tables.saturating_sub(1);
                 self.text.push('\n');

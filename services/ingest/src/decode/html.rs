@@ -1,25 +1,20 @@
-//! HTML to Markdown. Scripts, styles and what is not shown are left out.
+//! HTML to Markdown. Scripts, styles, menus and what is not shown are left out.
 
 use htmd::HtmlToMarkdown;
 use htmd::options::Options;
-use tg_document::text::{TextDecoder, tidy};
+use tg_document::charset;
+use tg_document::text::{leniently, tidy};
 
 use super::frames::Fault;
 use super::page;
 
 const SKIPPED: &[&str] = &[
-    "script", "style", "noscript", "template", "head", "iframe", "svg", "canvas", "object", "img",
-    "video", "audio", "input", "select", "button",
+    "nav", "script", "style", "noscript", "template", "head", "iframe", "svg", "canvas", "object",
+    "img", "video", "audio", "input", "select", "button",
 ];
 
 pub(super) fn decode(input: &[u8]) -> Result<String, Fault> {
-    let mut text = String::new();
-    let mut decoder = TextDecoder::default();
-    let decoded = decoder.push(input, &mut text);
-    if decoded.and_then(|()| decoder.finish(&mut text)).is_err() {
-        // Old pages say their encoding in a tag or not at all; the web reads them like this.
-        text = input.iter().map(|byte| char::from(*byte)).collect();
-    }
+    let (text, _) = leniently(input, charset::of_html(input));
     let tree = page::parse(&text).ok_or(Fault::Damaged)?;
     let converter = HtmlToMarkdown::builder()
         .skip_tags(SKIPPED.to_vec())

@@ -155,7 +155,10 @@ fn a_word_document_has_its_paragraphs_headings_and_tables() {
         <w:tbl><w:tr><w:tc><w:p><w:r><w:t>a</w:t></w:r></w:p></w:tc><w:tc><w:p><w:r><w:t>b</w:t></w:r></w:p></w:tc></w:tr></w:tbl>
         </w:body></w:document>"#;
     let text = the_text(Format::Docx, &docx("word/document.xml", body.as_bytes()));
-    assert_eq!(text, "## Bridges\n\nStone & wood.\nNext\n\na | b |");
+    assert_eq!(
+        text,
+        "## Bridges\n\nStone & wood.\nNext\n\n| a | b |\n| --- | --- |"
+    );
 }
 
 #[test]

@@ -4,13 +4,14 @@ use std::collections::HashMap;
 
 use tg_provenance::{Kind, stable_id, text_hash};
 
-use super::recursive::{self, Slice};
+use super::recursive::Slice;
+use super::structure::Structure;
 use super::tokens;
 
 /// How text is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// At paragraphs, lines and words; sizes in characters.
+    /// By structure, else at paragraphs, lines and words; sizes in characters.
     Recursive,
     /// By tokens of `cl100k_base`.
     Token,
@@ -77,10 +78,10 @@ impl Cutting {
         Ok(cutting)
     }
 
-    /// Cuts a text.
-    pub fn split(&self, text: &str) -> Vec<Slice> {
+    /// Cuts a text by its structure; by tokens without regard to it.
+    pub fn split(&self, text: &str, structure: Structure) -> Vec<Slice> {
         match self.method {
-            Method::Recursive => recursive::split(text, self.size, self.overlap),
+            Method::Recursive => structure.split(text, self.size, self.overlap),
             Method::Token => tokens::split(text, self.size, self.overlap),
         }
     }
@@ -200,7 +201,9 @@ mod tests {
         };
         let named = |text: &str| {
             let mut naming = Naming::of("urn:section:1");
-            let all: Vec<Named> = naming.window(text, &cutting.split(text)).collect();
+            let all: Vec<Named> = naming
+                .window(text, &cutting.split(text, Structure::Plain))
+                .collect();
             all
         };
         let first = chunk_id("urn:section:1", "aaaa", 0);
@@ -233,7 +236,7 @@ mod tests {
         for window in ["éé éé\n\n", "zz"] {
             offsets.extend(
                 naming
-                    .window(window, &cutting.split(window))
+                    .window(window, &cutting.split(window, Structure::Plain))
                     .map(|chunk| chunk.offset),
             );
             naming.passed(window);

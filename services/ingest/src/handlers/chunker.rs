@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use crate::cut::Cut;
 use crate::engine::chunks::Cutting;
 use crate::error::IngestError;
-use crate::source::{About, keep};
+use crate::source::{About, Place, keep};
 
 /// Reads `input` of the chunker.
 pub(crate) struct Chunker {
@@ -36,11 +36,12 @@ impl Chunker {
         };
         cx.subject(&about.id);
         let started_at = clock::rfc3339();
-        let mut work = Cut::new(cx, &about, cutting, &started_at);
-        let _place;
+        let place = Place::of(&record);
+        let mut work = Cut::new(cx, &about, cutting, place, &started_at);
+        let _turn;
         if record.text.is_empty() {
-            let place = self.long.acquire().await;
-            _place = place.map_err(|_| IngestError::Stopping)?;
+            let turn = self.long.acquire().await;
+            _turn = turn.map_err(|_| IngestError::Stopping)?;
             work.library().await?;
         } else {
             work.window(&record.text).await?;

@@ -9,7 +9,7 @@ use tg_document::kind;
 use tg_mesh::{ConsumeError, Cx, RecordConsumer, clock};
 use tg_runs::RunContext;
 use tg_schemas::limits::STREAM_PIECE;
-use tg_schemas::msg::Document;
+use tg_schemas::msg::{Document, DocumentMetadata};
 
 use crate::child::Children;
 use crate::error::{IngestError, Unreadable};
@@ -38,13 +38,13 @@ impl RecordConsumer<Document> for Decoder {
         if !cx.is_current(&about.metadata.collection) {
             return Ok(());
         }
-        let (about, declared, pieces) = match record.data.is_empty() {
+        let (about, known, pieces) = match record.data.is_empty() {
             true => named(&cx, about).await?,
             false => brought(&cx, about, &record.data).await?,
         };
         cx.subject(&about.id);
         let started_at = clock::rfc3339();
-        let mut parts = Parts::new(&cx, &about, &started_at);
+        let mut parts = Parts::new(&cx, &about, &known.title, &started_at);
         let document = TakeApart {
             children: &self.children,
             workspace: cx.workspace(),
@@ -52,12 +52,12 @@ impl RecordConsumer<Document> for Decoder {
             pieces,
             head: Vec::new(),
         };
-        Ok(document.run(&declared, &mut parts).await?)
+        Ok(document.run(&known.kind, &mut parts).await?)
     }
 }
 
-/// The document that a record names, its declared kind and its content in the library.
-async fn named(cx: &Cx, about: About) -> Result<(About, String, Content), IngestError> {
+/// The document that a record names, what is known of it, and its content in the library.
+async fn named(cx: &Cx, about: About) -> Result<(About, DocumentMetadata, Content), IngestError> {
     if about.id.is_empty() {
         return Err(IngestError::Unnamed("data"));
     }
@@ -65,7 +65,7 @@ async fn named(cx: &Cx, about: About) -> Result<(About, String, Content), Ingest
     let fault = |error| IngestError::asked(&about.id, error);
     let known = library.describe(&about.id).await.map_err(fault)?;
     let pieces = library.stream(&about.id, STREAM_PIECE).map_err(fault)?;
-    Ok((about, known.kind, pieces))
+    Ok((about, known, pieces))
 }
 
 /// The document that a record brings, kept in the library.
@@ -73,13 +73,17 @@ async fn brought(
     cx: &Cx,
     about: About,
     data: &str,
-) -> Result<(About, String, Content), IngestError> {
+) -> Result<(About, DocumentMetadata, Content), IngestError> {
     let content = BASE64.decode(data);
     let not_base64 = |_| IngestError::unreadable(&about.id, Unreadable::NotBase64);
     let content = content.map_err(not_base64)?;
     let kind = mime(&content);
     let about = keep(cx, about, &kind, &content).await?;
-    Ok((about, kind, Content::here(content)))
+    let known = DocumentMetadata {
+        kind,
+        ..DocumentMetadata::default()
+    };
+    Ok((about, known, Content::here(content)))
 }
 
 /// MIME type of content that came without one.

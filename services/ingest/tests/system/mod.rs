@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -88,6 +89,12 @@ impl System {
         self.library.put(id, kind, STANDARD.encode(content));
     }
 
+    /// Puts a document with a title into the library.
+    pub fn put_titled(&self, id: &str, kind: &str, title: &str, content: &[u8]) {
+        self.put(id, kind, content);
+        self.library.entitle(id, title);
+    }
+
     /// From now on every child counts as stored by a complete processing.
     pub fn complete(&self) {
         self.library.complete();
@@ -115,6 +122,7 @@ impl System {
             } else {
                 id.to_owned()
             },
+            ..TextDocument::default()
         };
         self.flow.write("text-document-load", &record).await;
     }
@@ -137,6 +145,25 @@ impl System {
         let chunks = self.chunks.until(|chunks| chunks.len() >= count).await;
         assert_eq!(chunks.len(), count);
         chunks
+    }
+
+    /// Waits for the chunk of a document that has these words.
+    pub async fn chunk_of(&self, document: &str, words: &str) -> Chunk {
+        let is = |chunk: &&Chunk| {
+            let root = chunk.metadata.as_ref().map(|of| of.root.as_str());
+            root == Some(document) && chunk.chunk.contains(words)
+        };
+        let there = self
+            .chunks
+            .until(|chunks| chunks.iter().any(|chunk| is(&chunk)));
+        let chunks = tokio::time::timeout(Duration::from_secs(20), there).await;
+        let chunks = chunks.unwrap_or_else(|_| {
+            panic!(
+                "{document}: no chunk has {words:?}: {:#?}",
+                self.chunks.all()
+            )
+        });
+        chunks.iter().find(is).cloned().expect("it was there")
     }
 
     /// Waits for chunks that have so many characters, without what overlaps.

@@ -84,6 +84,8 @@ pub(crate) fn records(subject: Subject<'_>, flow: &Flow, name: &str) -> Result<V
             Body::Text(TextDocument {
                 metadata: Some(metadata),
                 document_id: document.id.clone(),
+                title: document.title.clone(),
+                kind: document.kind.clone(),
                 ..TextDocument::default()
             })
         } else {

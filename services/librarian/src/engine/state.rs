@@ -95,7 +95,7 @@ impl Counts {
     /// What is said of a run in which something failed.
     pub(crate) fn some_failed(&self) -> String {
         let (failed, all) = (self.failed, self.expected);
-        format!("{failed} of {all} records failed; retry-processing tries them again")
+        format!("{failed} of {all} records failed")
     }
 }
 

@@ -1,5 +1,7 @@
 //! How runs are shown to clients.
 
+use std::collections::BTreeMap;
+
 use tg_schemas::Error;
 use tg_schemas::msg::ProcessingMetadata;
 
@@ -57,18 +59,30 @@ impl Librarian {
     }
 }
 
-/// A run as clients see it.
+/// The operation that tries again what failed.
+const RETRY: &str = "retry-processing";
+
+/// A run as clients see it. One that failed at some records, but of which more than half of the chunks went through
+/// everything, is complete, with warnings.
 pub(super) fn show(shown: Shown) -> ProcessingMetadata {
+    let errors_total = shown.run.counts.failed.max(shown.faults_kept);
+    let helps = retry_helps(&shown);
     let run = shown.run;
     let progress = match run.state {
         State::Complete => serde_json::from_str(&run.summary).unwrap_or_default(),
         State::Queued | State::Submitted => Default::default(),
         _ => progress(run.counts, &shown.readings, &shown.effects, shown.unchanged),
     };
+    let complete = match run.state {
+        State::Failed => mostly_done(&progress),
+        state => state == State::Complete,
+    };
     let error = match run.state {
-        State::Running if run.counts.failed > 0 => run.counts.some_failed(),
+        _ if complete => String::new(),
+        State::Running | State::Failed if run.counts.failed > 0 => run.counts.some_failed(),
         _ => run.why,
     };
+    let state = if complete { State::Complete } else { run.state };
     ProcessingMetadata {
         id: run.processing,
         document_id: run.target.document,
@@ -76,9 +90,45 @@ pub(super) fn show(shown: Shown) -> ProcessingMetadata {
         flow: run.target.flow,
         collection: run.target.collection,
         tags: run.tags,
-        status: run.state.status().to_owned(),
+        status: state.status().to_owned(),
         error,
         progress,
         errors: shown.faults,
+        errors_total,
+        warnings: if complete { errors_total } else { 0 },
+        retry: if helps { RETRY } else { "" }.to_owned(),
+    }
+}
+
+/// Whether more than half of the chunks went through all who read them.
+fn mostly_done(progress: &BTreeMap<String, i64>) -> bool {
+    let count = |key: &str| progress.get(key).copied().unwrap_or(0);
+    count("chunks") > count("chunks-total") / 2
+}
+
+/// Whether another try can do better: what the document lacks it will lack again.
+fn retry_helps(shown: &Shown) -> bool {
+    match shown.run.state {
+        State::Failed => {
+            let failed = shown.run.counts.failed;
+            failed == 0 || failed > shown.of_content
+        }
+        State::Stopped | State::Dropped => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_mostly_done_is_complete() {
+        let mostly = |chunks, total| {
+            let told = [("chunks", chunks), ("chunks-total", total)];
+            mostly_done(&told.map(|(key, count)| (key.to_owned(), count)).into())
+        };
+        assert!(mostly(3, 4) && mostly(1, 1));
+        assert!(!mostly(2, 4) && !mostly(0, 1) && !mostly(0, 0));
     }
 }

@@ -64,6 +64,10 @@ pub(crate) struct Shown {
     pub(crate) unchanged: i64,
     /// What went wrong or was remarked, as much of it as was asked for.
     pub(crate) faults: Vec<ProcessingError>,
+    /// How many of them are kept.
+    pub(crate) faults_kept: i64,
+    /// Of these: what the document lacks.
+    pub(crate) of_content: i64,
 }
 
 /// What a run needs to start.

@@ -156,10 +156,7 @@ async fn what_failed_is_tried_again_and_nothing_else(place: Place) {
     world.add("urn:d", "text/plain", "one bad1 two bad2").await;
     world.library(into("p", "urn:d", "c")).await.unwrap();
     let failed = world.until("p", "failed").await;
-    assert_eq!(
-        failed.error,
-        "2 of 7 records failed; retry-processing tries them again"
-    );
+    assert_eq!(failed.error, "2 of 7 records failed");
     let errors: Vec<_> = failed
         .errors
         .iter()
@@ -187,6 +184,33 @@ async fn what_failed_is_tried_again_and_nothing_else(place: Place) {
     assert!(done.errors.is_empty() && done.error.is_empty());
     assert_eq!((stores.count("c"), done.progress["keywords"]), (4, 4));
     assert!(stores.sent.lock().values().all(|times| *times == 1));
+}
+
+async fn what_is_mostly_done_is_complete_with_warnings(place: Place) {
+    let world = World::start(&place).await;
+    let stores = flow::start(&world).await;
+    stores.picky.store(true, Ordering::SeqCst);
+    world.add("urn:d", "text/plain", "one two three bad1").await;
+    world.library(into("p", "urn:d", "c")).await.unwrap();
+    let done = world.until("p", "complete").await;
+    assert_eq!((done.warnings, done.errors_total), (1, 1));
+    assert_eq!(done.errors[0].message, "cannot take bad1");
+    assert_eq!(done.errors[0].kind, "bad-request");
+    assert!(done.error.is_empty(), "{}", done.error);
+    // It can still be tried again, and that is said.
+    assert_eq!(done.retry, "retry-processing");
+    stores.picky.store(false, Ordering::SeqCst);
+    world.library(by_id("retry-processing", "p")).await.unwrap();
+    soon("all of it is there", || stores.count("c") == 4).await;
+    // It is complete before, too: what is waited for is that nothing is left out.
+    let whole = async {
+        while world.until("p", "complete").await.warnings > 0 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let whole = tokio::time::timeout(Duration::from_secs(20), whole).await;
+    whole.expect("complete without warnings");
+    assert!(world.status("p").await.retry.is_empty());
 }
 
 async fn a_stopped_flow_stops_its_runs(place: Place) {
@@ -426,6 +450,7 @@ tg_testkit::on_both_buses!(
     a_document_is_processed_to_its_end,
     an_edited_document_costs_what_was_edited,
     what_failed_is_tried_again_and_nothing_else,
+    what_is_mostly_done_is_complete_with_warnings,
     a_stopped_flow_stops_its_runs,
     runs_of_a_deleted_collection_stop_and_stay_so,
     what_is_cancelled_makes_nothing_more_and_blocks_nothing,

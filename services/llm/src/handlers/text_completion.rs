@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::error::LlmError;
 use crate::model::{ChatEvent, ChatRequest, ChatStream, Completion, Format};
-use crate::standing::Standing;
+use crate::standing::{self, Standing};
 
 /// Pieces that are sent together have up to this many bytes.
 const TOGETHER: usize = 256;
@@ -145,6 +145,7 @@ impl TextCompletion {
                 if completion.truncated {
                     tracing::info!(model = completion.model, "answer cut at the length limit");
                 }
+                standing::note(true);
                 out.send(end(text, &completion)).await?;
                 return Ok(completion);
             }

@@ -92,6 +92,9 @@ async fn relay(
     }
 }
 
+/// Characters of a reply that is of no use, for who looks into it.
+const UNUSABLE: usize = 200;
+
 /// Waits for the whole reply and answers once, in the promised shape.
 async fn whole(
     cx: &Cx,
@@ -116,6 +119,7 @@ async fn whole(
                     tracing::warn!(%fault, "no line of the answer could be used");
                     PromptResponse {
                         dropped: text.lines().filter(|line| !line.trim().is_empty()).count() as i64,
+                        unusable: text.trim().chars().take(UNUSABLE).collect(),
                         ..object("[]".to_owned())
                     }
                 }

@@ -10,6 +10,12 @@ use crate::engine::facts::{Origin, named};
 
 /// Where chunks come from, in order: as the graph traces them, else as the library does.
 pub async fn origins(cx: &Cx, collection: &str, chunks: &[String]) -> Result<Vec<Origin>, Error> {
+    let traced = traced(cx, collection, chunks).await?;
+    Ok(completed(cx, chunks, traced).await)
+}
+
+/// Where the graph says that chunks come from, in order; nothing of those that it does not know.
+pub async fn traced(cx: &Cx, collection: &str, chunks: &[String]) -> Result<Vec<Origin>, Error> {
     let mut found = vec![Origin::default(); chunks.len()];
     if chunks.is_empty() {
         return Ok(found);
@@ -32,6 +38,11 @@ pub async fn origins(cx: &Cx, collection: &str, chunks: &[String]) -> Result<Vec
         Err(error) if error.code().is_over() => return Err(error),
         Err(error) => tracing::warn!(%error, "sources of chunks could not be traced"),
     }
+    Ok(found)
+}
+
+/// The same, with what the library knows of those that the graph does not.
+pub async fn completed(cx: &Cx, chunks: &[String], mut found: Vec<Origin>) -> Vec<Origin> {
     let unknown: Vec<usize> = (0..found.len())
         .filter(|at| found[*at].document.is_none())
         .collect();
@@ -42,7 +53,7 @@ pub async fn origins(cx: &Cx, collection: &str, chunks: &[String]) -> Result<Vec
             found[at].document = document.map(|document| named(&document.uri, &document.title));
         }
     }
-    Ok(found)
+    found
 }
 
 /// What a number names.

@@ -24,6 +24,7 @@ use crate::ask::{self, Library, Spent};
 use crate::engine::budget::{fitting, shorten};
 use crate::engine::concepts;
 use crate::engine::documents::{Chosen, Passage, choose, in_order, pool};
+use crate::engine::facts::Origin;
 use crate::engine::plan::DocumentPlan;
 
 const PROMPT: &str = "document-prompt";
@@ -70,30 +71,29 @@ pub async fn answer(
     stream.tell(explored_chunks(&names, &looked_at)).await?;
 
     let (chosen, focused) = select(cx, plan, &passages).await?;
-    let texts: Vec<String> = chosen
-        .iter()
-        .map(|chosen| shorten(passages[chosen.passage].text.trim(), CHUNK))
-        .collect();
+    let texts = texts(&passages, &chosen);
     let count = fitting(&texts, CHUNKS);
     let (chosen, texts) = (&chosen[..count], &texts[..count]);
     if focused {
-        let selected: Vec<SelectedChunk> = chosen
-            .iter()
-            .map(|chosen| SelectedChunk {
-                chunk: passages[chosen.passage].chunk.clone(),
-                score: chosen.score,
-            })
-            .collect();
+        let selected = selected(&passages, chosen);
         stream
             .store_and_tell(focused_on_chunks(&names, &selected))
             .await?;
     }
 
+    let chunks: Vec<String> = chosen
+        .iter()
+        .map(|chosen| passages[chosen.passage].chunk.clone())
+        .collect();
+    let traced = citations::traced(cx, &plan.collection, &chunks).await?;
+    let read: Vec<String> = (0..count)
+        .map(|at| passages[chosen[at].passage].read(&texts[at], traced[at].page))
+        .collect();
     let task = Task {
         prompt: PROMPT,
         terms: BTreeMap::from([
             ("query".to_owned(), json!(plan.question).to_string()),
-            ("documents".to_owned(), json!(texts).to_string()),
+            ("documents".to_owned(), json!(read).to_string()),
         ]),
         passages: texts,
         nothing: NOTHING,
@@ -106,14 +106,13 @@ pub async fn answer(
         title: answer_title("DocumentRAG", &plan.question),
         text: &written.text,
     };
-    let chunks: Vec<String> = written
-        .cited
-        .iter()
-        .map(|cited| passages[chosen[cited.passage].passage].chunk.clone())
-        .collect();
+    let cited = written.cited.iter().map(|cited| cited.passage);
+    let (chunks, traced): (Vec<String>, Vec<Origin>) = cited
+        .map(|passage| (chunks[passage].clone(), traced[passage].clone()))
+        .unzip();
     let (stored, origins) = tokio::join!(
         stream.traces.save(&answer),
-        citations::origins(cx, &plan.collection, &chunks)
+        citations::completed(cx, &chunks, traced)
     );
     let named = written.cited.iter().enumerate().map(|(at, cited)| Named {
         cited,
@@ -121,7 +120,7 @@ pub async fn answer(
         text: &texts[cited.passage],
         selection: focused.then(|| names.selection(cited.passage)),
     });
-    let citations = citations::all(named, &origins?);
+    let citations = citations::all(named, &origins);
     let end = Synthesis {
         focused,
         stored,
@@ -140,6 +139,21 @@ pub async fn answer(
         trace: names.question(),
     };
     stream.end(written.text, end).await
+}
+
+/// The texts of what was chosen, as far as a model reads them.
+fn texts(passages: &[Passage], chosen: &[Chosen]) -> Vec<String> {
+    let texts = chosen.iter().map(|chosen| &passages[chosen.passage].text);
+    texts.map(|text| shorten(text.trim(), CHUNK)).collect()
+}
+
+/// What was chosen, as the trace tells it.
+fn selected(passages: &[Passage], chosen: &[Chosen]) -> Vec<SelectedChunk> {
+    let selected = chosen.iter().map(|chosen| SelectedChunk {
+        chunk: passages[chosen.passage].chunk.clone(),
+        score: chosen.score,
+    });
+    selected.collect()
 }
 
 /// Chunks that may answer, best first, and the model whose vectors were searched. One search that fails leaves
@@ -195,7 +209,7 @@ async fn select(
     }
     let texts: Vec<String> = passages
         .iter()
-        .map(|passage| shorten(passage.text.trim(), RERANKED))
+        .map(|passage| passage.read(&shorten(passage.text.trim(), RERANKED), 0))
         .collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let limit = if plan.diversity.is_some() {

@@ -24,15 +24,16 @@ impl Library {
         Self(library::Library::of_flow(cx).at_most(FETCH))
     }
 
-    /// The texts of chunks. Chunks without one are left out.
+    /// The texts of chunks with where they stand. Chunks without one are left out.
     pub async fn texts(&self, chunks: &[String]) -> Result<Vec<Passage>, Error> {
         let texts = self.0.texts(chunks).await?;
         let mut passages = Vec::with_capacity(chunks.len());
         for (chunk, text) in chunks.iter().zip(texts) {
-            match text.filter(|text| !text.trim().is_empty()) {
-                Some(text) => passages.push(Passage {
+            match text.filter(|passage| !passage.text.trim().is_empty()) {
+                Some(library::Passage { text, context }) => passages.push(Passage {
                     chunk: chunk.clone(),
                     text,
+                    context,
                 }),
                 None => tracing::warn!("a chunk that was found has no text"),
             }

@@ -1,5 +1,7 @@
 //! Choosing chunks: merging what the searches found, then what the reranker says.
 
+use tg_schemas::msg::in_context;
+
 use super::fusion::{Order, fuse};
 use super::mmr;
 use super::plan::DocumentPlan;
@@ -11,6 +13,23 @@ pub struct Passage {
     pub chunk: String,
     /// Its text.
     pub text: String,
+    /// Where it stands.
+    pub context: String,
+}
+
+impl Passage {
+    /// As the model reads it: where it stands, with its page if it has one, then `text`, which may be shortened.
+    pub fn read(&self, text: &str, page: i64) -> String {
+        let page = (page > 0).then(|| format!("page {page}"));
+        let (place, table) = self.context.split_once('\n').unwrap_or((&self.context, ""));
+        let place: Vec<&str> = [place, page.as_deref().unwrap_or_default()].into();
+        let place: Vec<&str> = place.into_iter().filter(|part| !part.is_empty()).collect();
+        let context = match table {
+            "" => place.join(", "),
+            table => format!("{}\n{table}", place.join(", ")),
+        };
+        in_context(&context, text).into_owned()
+    }
 }
 
 /// A chunk that the model is given.
@@ -114,12 +133,32 @@ mod tests {
     }
 
     #[test]
+    fn a_passage_is_read_below_where_it_stands() {
+        let read = |context: &str, page| {
+            let passage = Passage {
+                chunk: "urn:c".into(),
+                text: "whole".into(),
+                context: context.into(),
+            };
+            passage.read("text", page)
+        };
+        assert_eq!(read("", 0), "text");
+        assert_eq!(read("A > B", 0), "(A > B)\ntext");
+        assert_eq!(
+            read("A > B\n| a |", 3),
+            "(A > B, page 3; columns: | a |)\ntext"
+        );
+        assert_eq!(read("", 3), "(page 3)\ntext");
+    }
+
+    #[test]
     fn repeats_give_way_only_when_asked() {
         let passages: Vec<Passage> = ["same words here", "same words here", "other things"]
             .iter()
             .map(|text| Passage {
                 chunk: "urn:c".into(),
                 text: (*text).to_owned(),
+                context: String::new(),
             })
             .collect();
         let scored = || {

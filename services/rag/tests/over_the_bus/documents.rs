@@ -223,7 +223,28 @@ async fn a_refusal_has_no_number_and_no_source_whatever_the_passages_say(place: 
     }
 }
 
+/// The model reads them so, and the reranker; what is cited is the chunk alone.
+async fn passages_are_read_below_where_they_stand(place: Place) {
+    let mut script = script("Built in 1429 [1].");
+    script.contexts = vec![
+        ("urn:chunk:1", "Guide > Bridges\n| name | year |"),
+        ("urn:chunk:gone", "Guide"),
+    ];
+    let world = World::start(&place, true, script).await;
+    let frames: Vec<DocumentRagResponse> = world.ask("document-rag", &question(true)).await;
+    let documents = world.prompted.lock().last().unwrap().terms["documents"].clone();
+    let documents: Vec<String> = serde_json::from_str(&documents).unwrap();
+    let first = format!(
+        "(Guide > Bridges; columns: | name | year |)\n{}",
+        CHUNKS[0].1
+    );
+    assert_eq!(documents[0], first);
+    assert!(!documents[1].starts_with('('), "{documents:?}");
+    assert_eq!(frames.last().unwrap().citations[0].text, CHUNKS[0].1);
+}
+
 tg_testkit::on_both_buses!(
+    passages_are_read_below_where_they_stand,
     a_streamed_answer_cites_what_was_retrieved_and_names_its_documents,
     both_searches_count_and_each_alone_when_asked,
     a_library_that_answers_one_by_one_and_knows_the_documents_is_enough,

@@ -177,6 +177,17 @@ impl RequestHandler<LibrarianRequest, LibrarianResponse> for Fake {
         match ask.operation.as_str() {
             "get-contents" if !self.0.script.lock().old_library => {
                 reply.contents = ask.document_ids.iter().map(|id| text(id)).collect();
+                let script = self.0.script.lock();
+                let stands = script
+                    .contexts
+                    .iter()
+                    .map(|(id, context)| DocumentMetadata {
+                        id: (*id).to_owned(),
+                        parent_id: "urn:doc:library".to_owned(),
+                        comments: (*context).to_owned(),
+                        ..DocumentMetadata::default()
+                    });
+                reply.document_metadatas = stands.collect();
             }
             "get-document-content" => reply.content = text(&ask.document_id),
             "get-document-metadata" => {

@@ -49,6 +49,8 @@ pub struct Script {
     pub rows: String,
     /// Who fails.
     pub failing: Vec<&'static str>,
+    /// Where chunks stand, as the library knows it.
+    pub contexts: Vec<(&'static str, &'static str)>,
     /// The library answers for one document at a time only.
     pub old_library: bool,
     /// The prompt that says one word and then nothing, until cancelled.

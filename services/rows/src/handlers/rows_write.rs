@@ -8,7 +8,7 @@ use tg_mesh::{ConsumeError, Cx, LeasedStore, RecordConsumer};
 use tg_runs::RunContext;
 use tg_schemas::msg::ExtractedObject;
 use tg_schemas::table::{TABLE, Table};
-use tg_schemas::{Error, ErrorCode};
+use tg_schemas::{BAD_CONTENT, Error};
 
 use crate::engine::value;
 use crate::error::RowsError;
@@ -49,7 +49,7 @@ impl<S: RowStore> RecordConsumer<ExtractedObject> for Writer<S> {
             1 => first.clone(),
             count => format!("{first} (and {} more)", count - 1),
         };
-        Err(ConsumeError::Dead(Error::new(ErrorCode::BadRequest, text)))
+        Err(ConsumeError::Dead(Error::typed(BAD_CONTENT, text)))
     }
 }
 

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use tg_collections::{CollectionKey, Target};
 use tg_mesh::{ConsumeError, Cx, LeasedStore, RecordConsumer, RequestHandler, Responder};
 use tg_runs::RunContext;
-use tg_schemas::msg::{Chunk, ChunkMatch, KeywordIndexRequest, KeywordIndexResponse};
+use tg_schemas::msg::{Chunk, ChunkMatch, KeywordIndexRequest, KeywordIndexResponse, in_context};
 use tg_schemas::{Error, ErrorCode};
 
 use super::{limit, wire};
@@ -32,7 +32,7 @@ impl<S: KeywordStore> RecordConsumer<Chunk> for KeywordIndex<S> {
         let index = self.0.get().await?;
         let chunk = ChunkText {
             id,
-            text: record.chunk,
+            text: in_context(&record.context, &record.chunk).into_owned(),
         };
         index
             .put(&target.key, target.kind, chunk)

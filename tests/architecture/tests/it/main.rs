@@ -4,6 +4,8 @@ mod bans;
 mod circles;
 mod docs;
 mod habits;
+mod logs;
+mod metrics;
 mod once;
 mod rings;
 mod shape;

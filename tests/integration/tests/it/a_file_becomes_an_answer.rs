@@ -166,7 +166,15 @@ async fn what_cannot_be_read(url: &str) -> Result<()> {
     fs::write(at("empty.txt"), "")?;
     fs::write(at("scan.png"), b"\x89PNG\r\n\x1a\n....")?;
     fs::write(at("sheet.xlsx"), b"PK\x03\x04....xl/workbook.xml")?;
-    fs::write(at("latin.txt"), b"caf\xe9 au lait")?;
+    let fault = [
+        "Grüße, größer, schön, früh, spät, Öl, Übung, Äpfel.".as_bytes(),
+        b"caf\xe9 x",
+    ]
+    .concat();
+    fs::write(at("fault.txt"), fault)?;
+    // Its charset is told and taken.
+    let latin = b"J\xf6rg M\xfcller keeps the tower of Gr\xf6\xdfenbach.";
+    fs::write(at("latin.txt"), latin)?;
     fs::write(at("secret.pdf"), files::encrypted())?;
     fs::write(
         at("good.txt"),
@@ -187,8 +195,8 @@ async fn what_cannot_be_read(url: &str) -> Result<()> {
             "not added: is a spreadsheet, which is not read; convert it to PDF or text",
         ),
         (
-            "latin.txt",
-            "not added: is not UTF-8 text: byte 3 cannot be; convert it to UTF-8",
+            "fault.txt",
+            "not added: is not UTF-8 text: byte 64 cannot be; convert it to UTF-8",
         ),
     ] {
         ran.expect(&format!("{name}: {why}"))?;
@@ -196,10 +204,14 @@ async fn what_cannot_be_read(url: &str) -> Result<()> {
     // What only taking it apart tells is told when it is processed.
     ran.expect("is encrypted")?
         .expect("/no/such/file: not added: No such file")?
-        .expect("2 added, 6 failed:")?;
-    ensure!(count(url, "list-documents", "document-metadatas").await? == before + 2);
+        .expect("(\"latin.txt\", text in windows-1252)")?
+        .expect("3 added, 6 failed:")?;
+    ensure!(count(url, "list-documents", "document-metadatas").await? == before + 3);
     let said = answers(url, "Who keeps the tide tables of Brackwater?").await?;
     ensure!(said.contains("Ilse Korvin"), "{said}");
+
+    let said = answers(url, "Who keeps the tower of Größenbach?").await?;
+    ensure!(said.contains("Jörg Müller"), "{said}");
 
     let ran = add(url, &["-f", "nosuch", &at("good.txt").to_string_lossy()]).await?;
     ensure!(ran.code == Some(1), "{ran:?}");

@@ -115,7 +115,19 @@ impl System {
     async fn complete(&self, flow: &str, document: &str) -> Result<Value> {
         let record = self.ended(flow, document).await?;
         ensure!(record["status"] == "complete", "{record}");
+        ensure!(record["error"].is_null(), "{record}");
         Ok(record)
+    }
+
+    /// What the doctor says of the dead letters, and whether that is well.
+    async fn dead_letters(&self) -> Result<(bool, String)> {
+        let told = tg(&self.url(), &["doctor", "--json"]).await?;
+        let told: Value = serde_json::from_str(&told.stdout).context(told.stdout)?;
+        let mut checks = told["checks"].as_array().into_iter().flatten();
+        let check = checks.find(|check| check["name"] == "dead letters");
+        let check = check.with_context(|| told.to_string())?;
+        let detail = check["detail"].as_str().unwrap_or_default().to_owned();
+        Ok((check["ok"] == json!(true), detail))
     }
 
     /// A processing has failed and its record says why: the whole of what it says.
@@ -239,9 +251,9 @@ fn bad() -> Vec<(&'static str, &'static str, Vec<u8>, &'static str)> {
             "is binary, not text",
         ),
         (
-            "urn:bad:latin",
+            "urn:bad:fault",
             "text/plain",
-            b"caf\xe9 au lait".to_vec(),
+            ["é".repeat(20).as_bytes(), b"caf\xe9 au lait"].concat(),
             "is not UTF-8",
         ),
     ]
@@ -265,6 +277,12 @@ async fn documents(system: &System) -> Result<()> {
         system.process("default", id).await?;
     }
     system.process("default", "urn:good:pdf").await?;
+    // A font that is not there costs what is written in it.
+    let partly = files::pdf(&["All of it.", "Seen.) Tj /F9 12 Tf (Not seen."], "");
+    system
+        .add("urn:warned:pdf", "application/pdf", &partly)
+        .await?;
+    system.process("default", "urn:warned:pdf").await?;
 
     for (id, _, _, why) in &bad {
         system.failed("default", id, why).await?;
@@ -273,7 +291,26 @@ async fn documents(system: &System) -> Result<()> {
     for good in ["urn:good:text", "urn:good:pdf"] {
         let record = system.complete("default", good).await?;
         ensure!(record["progress"]["chunks"] == 1, "{record}");
+        ensure!(record["warnings"].is_null(), "{record}");
     }
+    // What a document lacks another try does not mend.
+    for (id, ..) in &bad {
+        let record = system.ended("default", id).await?;
+        ensure!(record["errors"][0]["type"] == "bad-content", "{record}");
+        ensure!(record["retry"].is_null(), "{record}");
+    }
+    let record = system.complete("default", "urn:warned:pdf").await?;
+    ensure!(
+        record["warnings"] == 1 && record["errors-total"] == 1,
+        "{record}"
+    );
+    ensure!(record["retry"].is_null(), "{record}");
+    let told = record["errors"][0]["message"].as_str().unwrap_or_default();
+    ensure!(
+        told.contains("text that cannot be read on these pages: 2"),
+        "{record}"
+    );
+    quiet(&record)?;
     for (question, answer) in [
         ("Where was Ottoline Frask born?", "Pellworth"),
         ("Who calibrated the Corvane gauge?", "Ambrose Tull"),
@@ -322,6 +359,24 @@ async fn documents(system: &System) -> Result<()> {
     ];
     let told = tg(&url, &args).await?;
     ensure!(told.code == Some(0), "{told:?}");
+    let id = processing("default", "urn:warned:pdf");
+    let told = tg(&url, &["process-status", &id, "--wait"]).await?;
+    told.expect("complete with 1 warning")?.refuse("--retry")?;
+    ensure!(told.code == Some(0), "{told:?}");
+
+    // What files lack is told, and is no fault of the system.
+    let (well, told) = system.dead_letters().await?;
+    let lacking = format!(
+        "{} dead of default, for what documents or rows lack",
+        bad.len() + 2
+    );
+    ensure!(well && told == lacking, "{told}");
+    let discarded = format!("Discarded {}.", bad.len() + 2);
+    tg(&url, &["dead-letters", "--discard-all"])
+        .await?
+        .expect(&discarded)?;
+    tg(&url, &["dead-letters"]).await?.expect("None.")?;
+    ensure!(system.dead_letters().await? == (true, "none".to_owned()));
     Ok(())
 }
 
@@ -337,6 +392,11 @@ async fn ontologies(system: &System) -> Result<()> {
     system
         .failed("terms", "urn:good:terms", "ontology 'broken': line 1")
         .await?;
+    // This is for people to mend.
+    let record = system.ended("terms", "urn:good:terms").await?;
+    ensure!(record["retry"] == "retry-processing", "{record}");
+    let (well, told) = system.dead_letters().await?;
+    ensure!(!well && told == "1 dead of terms", "{told}");
 
     // A good one beside it is used all the same, and the record still names the bad one.
     let good = "@prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix ex: <urn:x:> .\n\

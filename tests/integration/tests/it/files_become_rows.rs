@@ -7,6 +7,8 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tg_testkit::process::{Launch, official, tg};
 
+use crate::world::{Bus, up};
+
 /// Rows are stored by then, also on a busy machine.
 const TRIES: u32 = 600;
 
@@ -181,5 +183,95 @@ async fn by_descriptor_and_by_themselves() -> Result<()> {
     )
     .await?
     .expect("Would load 2 rows of lamps")?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_schema_is_made_of_the_file_embedded() -> Result<()> {
+    a_schema_is_made_of_the_file(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn a_schema_is_made_of_the_file_rabbitmq() -> Result<()> {
+    a_schema_is_made_of_the_file(Bus::Rabbit).await
+}
+
+/// Nothing but a file: the schema comes from it, after it was shown, and the rows are there.
+async fn a_schema_is_made_of_the_file(bus: Bus) -> Result<()> {
+    let (server, _node) = up(bus).await?;
+    let url = server.url();
+    let folder = tempfile::tempdir()?;
+    let csv = folder.path().join("Lamps of Pellworth.csv");
+    let mut text = "Nr;Maker;Height (m);Lit;Since\n".to_owned();
+    for number in 1..=120 {
+        text += &format!("{number};\"maker; {number}\";{number}.5;yes;1999-01-01\n");
+    }
+    std::fs::write(&csv, text)?;
+    let csv = csv.to_string_lossy().into_owned();
+    let auto = ["load-structured-data", "-i", &csv, "--auto"];
+    let with = |more: &[&'static str]| [&auto[..], more].concat();
+
+    // Nobody can be asked: the proposal is shown with what to type, and nothing is made.
+    let shown = tg(&url, &auto).await?;
+    ensure!(shown.code == Some(3), "{shown:?}");
+    for wanted in [
+        "Proposed schema 'lamps_of_pellworth', from 120 records (CSV, columns parted by ';'):",
+        "integer, the key",
+        "--auto --make-schema lamps_of_pellworth`",
+    ] {
+        ensure!(shown.stderr.contains(wanted), "{wanted}: {}", shown.stderr);
+    }
+    tg(&url, &with(&["--make-schema", "lamps", "--dry-run"]))
+        .await?
+        .expect("Would load 120 rows of lamps")?;
+    let kinds = ["list-config-items", "--type", "schema"];
+    tg(&url, &kinds).await?.refuse("lamps")?;
+
+    let made = tg(&url, &with(&["--make-schema", "lamps"])).await?;
+    made.expect("Loaded 120 rows of lamps into collection default (0 records refused).")?;
+    let query = "{ lamps(where: {nr: {eq: 7}}) { nr maker height_m lit since } }";
+    let line = ["invoke-rows-query", "-q", query, "--format", "json"];
+    let wanted = json!([{"nr": 7, "maker": "maker; 7", "height_m": 7.5, "lit": true, "since": "1999-01-01"}]);
+    let mut found = Value::Null;
+    for _ in 0..TRIES {
+        let output = tg(&url, &line).await?;
+        let reply: Value = serde_json::from_str(&output.stdout).unwrap_or_default();
+        found = reply
+            .pointer("/data/lamps")
+            .unwrap_or(&reply["lamps"])
+            .clone();
+        if found == wanted {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    ensure!(found == wanted, "{found}");
+
+    // The same again is no conflict and doubles nothing; another schema of that name is not overwritten.
+    tg(&url, &with(&["--make-schema", "lamps"]))
+        .await?
+        .expect("Loaded 120 rows of lamps")?;
+    let other = folder.path().join("other.jsonl");
+    std::fs::write(
+        &other,
+        "{\"id\": \"a\", \"at\": {\"x\": 1}}\n{\"id\": \"b\"}\n",
+    )?;
+    let other = other.to_string_lossy().into_owned();
+    let line = [
+        "load-structured-data",
+        "-i",
+        &other,
+        "--auto",
+        "--make-schema",
+    ];
+    let refused = tg(&url, &[&line[..], &["lamps"]].concat()).await?;
+    ensure!(refused.code == Some(2), "{refused:?}");
+    ensure!(
+        refused.stderr.contains("there is another schema 'lamps'"),
+        "{refused:?}"
+    );
+    tg(&url, &[&line[..], &["places"]].concat())
+        .await?
+        .expect("Loaded 2 rows of places")?;
     Ok(())
 }

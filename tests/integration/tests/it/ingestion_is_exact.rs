@@ -250,7 +250,8 @@ impl System {
                 continue;
             }
             match record["status"].as_str() {
-                Some("complete") => complete += 1,
+                // With warnings something was left out.
+                Some("complete") if record["warnings"].is_null() => complete += 1,
                 Some("processing") => {}
                 _ => odd = Some(record),
             }
@@ -267,7 +268,8 @@ impl System {
                 return Ok(());
             }
             if let Some(record) = odd {
-                ensure!(record["status"] == "failed", "{record}");
+                let failed = record["status"] == "failed" || !record["warnings"].is_null();
+                ensure!(failed && record["retry"] == "retry-processing", "{record}");
                 let retry = json!({"operation": "retry-processing", "processing-id": record["id"]});
                 self.insist("api/v1/librarian", retry).await?;
             }

@@ -1,14 +1,11 @@
 //! The first session of the README, as somebody pastes it, with the built programs, a port and directories of its own.
 
-use std::process::Stdio;
-use std::time::Duration;
-
 use anyhow::{Context, Result, ensure};
-use tg_testkit::process::{bin_dir, free_port, root};
+use serde_json::Value;
+use tg_testkit::process::{bin_dir, root};
 use tokio::process::Command;
 
-/// How long the session may take on a busy machine.
-const BOUND: Duration = Duration::from_secs(180);
+use crate::pasted::{self, Told};
 
 /// The lines of the first session's block. What builds was done by whoever runs the tests.
 fn session(readme: &str) -> Result<String> {
@@ -27,30 +24,10 @@ async fn the_first_session_works_when_pasted() -> Result<()> {
     let lines = session(&std::fs::read_to_string(root().join("README.md"))?)?;
     ensure!(lines.contains("threadgraph up &"), "{lines}");
     let folder = tempfile::tempdir()?;
-    let address = format!("127.0.0.1:{}", free_port()?);
-    let path = format!("{}:{}", bin_dir()?.display(), std::env::var("PATH")?);
-    let script = format!("set -e\ntrap 'kill %1; wait' EXIT\n{lines}");
-    let work = Command::new("bash")
-        .args(["-c", &script])
-        .current_dir(root())
-        .env("PATH", path)
-        .env("THREADGRAPH_LISTEN", &address)
-        .env("THREADGRAPH_DATA_DIR", folder.path())
-        .env("THREADGRAPH_URL", format!("http://{address}/"))
-        .env("XDG_CONFIG_HOME", folder.path())
-        .stdin(Stdio::null())
-        .kill_on_drop(true)
-        .output();
-    let output = tokio::time::timeout(BOUND, work)
-        .await
-        .context("no end")??;
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    let talk = String::from_utf8_lossy(&output.stderr).into_owned();
-    ensure!(
-        output.status.success(),
-        "{:?}\n{told}\n{talk}",
-        output.status
-    );
+    let Told {
+        stdout: told,
+        stderr: talk,
+    } = pasted::run(&lines, folder.path(), &[]).await?;
     for wanted in [
         "The system is healthy.",
         "added as ",
@@ -65,5 +42,33 @@ async fn the_first_session_works_when_pasted() -> Result<()> {
         );
     }
     ensure!(talk.contains("Threadgraph is ready at"), "{talk}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_own_model_is_read_from_its_settings() -> Result<()> {
+    let readme = std::fs::read_to_string(root().join("README.md"))?;
+    let (_, rest) = readme
+        .split_once("Or in `threadgraph.toml`:\n\n```\n")
+        .context("block")?;
+    let (settings, _) = rest.split_once("```").context("end")?;
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("threadgraph.toml");
+    std::fs::write(&file, settings)?;
+    let mut command = Command::new(bin_dir()?.join("threadgraph"));
+    command.args(["settings", "--json", "--config"]).arg(&file);
+    let ran = command.output().await?;
+    let told: Value = serde_json::from_slice(&ran.stdout)
+        .with_context(|| String::from_utf8_lossy(&ran.stderr).into_owned())?;
+    for (name, value) in [
+        ("provider", "openai"),
+        ("url", "http://127.0.0.1:8000/v1"),
+        ("model", "qwen3-8b"),
+    ] {
+        ensure!(
+            told.to_string().contains(&format!("\"{value}\"")),
+            "llm.{name}: {told}"
+        );
+    }
     Ok(())
 }

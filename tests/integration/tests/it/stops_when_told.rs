@@ -4,11 +4,12 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use tg_testkit::model::ScriptedModel;
+use serde_json::json;
+use tg_testkit::model::{Reply, Rule, ScriptedModel};
 use tg_testkit::process::{Launch, Server};
 use tg_testkit::rabbitmq::RabbitNode;
 
-use crate::world::launch;
+use crate::world::{Bus, World, launch};
 
 /// From the signal to the end of the process. Nothing is in progress that deserves the drain time.
 const SOON: Duration = Duration::from_secs(12);
@@ -84,4 +85,90 @@ async fn while_the_broker_is_away() -> Result<()> {
         node.restart().await?;
     }
     Ok(())
+}
+
+/// A terminal that is closed says SIGHUP: an orderly end, as with SIGTERM. Whoever was started to outlive it does.
+async fn hung_up(bus: Bus) -> Result<()> {
+    let _busy = crate::world::busy().await;
+    let (server, node) = crate::world::up(bus).await?;
+    server.signal("-HUP")?;
+    let (code, log) = server.ended().await?;
+    ensure!(
+        code == Some(0) && log.contains("stopping"),
+        "{code:?}\n{log}"
+    );
+    let mut kept = Launch::up().hang_up_ignored();
+    if let Some(node) = &node {
+        // What the first kept is not there any more.
+        kept = kept.arg("--bus").arg(node.vhost("kept").await?);
+    }
+    let mut kept = kept.ready().await?;
+    kept.signal("-HUP")?;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    ensure!(
+        kept.alive() && !kept.log().contains("stopping"),
+        "{}",
+        kept.log()
+    );
+    ends_soon(kept, "one that outlives its terminal").await
+}
+
+#[tokio::test]
+async fn when_its_terminal_is_closed_on_the_embedded_bus() -> Result<()> {
+    hung_up(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn when_its_terminal_is_closed_over_a_broker() -> Result<()> {
+    hung_up(Bus::Rabbit).await
+}
+
+/// While a model answers, a stop says what it waits for; the second signal ends it at once.
+async fn asked_twice(bus: Bus) -> Result<()> {
+    let _busy = crate::world::busy().await;
+    let slow = Rule::always(Reply::text("Late.").delayed(Duration::from_secs(60)));
+    let world = World::with(bus, vec![slow]).await?;
+    let asked = json!({"system": "s", "prompt": "p", "streaming": false});
+    let path = "api/v1/flow/default/service/text-completion";
+    let url = world.server.url();
+    let asking = async {
+        // It ends with the process.
+        let _ = crate::world::post(&url, path, asked).await;
+    };
+    let telling = async {
+        let end = Instant::now() + SOON;
+        while world.model.count() == 0 {
+            ensure!(Instant::now() < end, "the model is not asked");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        world.server.signal("-INT")?;
+        let wanted = "stopping: waiting for 1 answer, Ctrl-C again to stop at once";
+        while !world.server.log().contains(wanted) {
+            ensure!(Instant::now() < end, "{}", world.server.log());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        // It waits.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        world.server.signal("-INT")?;
+        let told = Instant::now();
+        let (code, log) = world.server.ended().await?;
+        let took = told.elapsed();
+        ensure!(
+            code == Some(0) && took < Duration::from_secs(7),
+            "{code:?} after {took:?}\n{log}"
+        );
+        ensure!(log.contains("asked twice: stopping at once"), "{log}");
+        Ok(())
+    };
+    tokio::join!(asking, telling).1
+}
+
+#[tokio::test]
+async fn while_a_model_answers_on_the_embedded_bus() -> Result<()> {
+    asked_twice(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn while_a_model_answers_over_a_broker() -> Result<()> {
+    asked_twice(Bus::Rabbit).await
 }

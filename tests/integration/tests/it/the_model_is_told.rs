@@ -35,12 +35,14 @@ async fn logged(server: &Server, text: &str) -> Result<()> {
 
 /// What the doctor says of the language model, and whether that is well.
 async fn doctor(server: &Server) -> Result<(bool, String)> {
+    doctor_on(server, "language model").await
+}
+
+async fn doctor_on(server: &Server, name: &str) -> Result<(bool, String)> {
     let told = tg(&server.url(), &["doctor", "--json"]).await?;
     let told: Value = serde_json::from_str(&told.stdout).with_context(|| told.stdout.clone())?;
     let checks = told["checks"].as_array().context("checks")?;
-    let check = checks
-        .iter()
-        .find(|check| check["name"] == "language model");
+    let check = checks.iter().find(|check| check["name"] == name);
     let check = check.with_context(|| told.to_string())?;
     let detail = check["detail"].as_str().context("detail")?;
     Ok((check["ok"] == json!(true), detail.to_owned()))
@@ -113,6 +115,55 @@ async fn one_that_is_not_listed(bus: Bus) -> Result<()> {
     assert_eq!(doctor(&server).await?, (true, line));
     assert!(!server.log().contains("does not list the model"));
     Ok(())
+}
+
+/// The same of the server that makes vectors: at start in the log, and in the doctor.
+async fn one_for_vectors(bus: Bus) -> Result<()> {
+    const CHECK: &str = "embeddings provider";
+    let model = ScriptedModel::start(vec![Rule::always(Reply::text("fine"))]).await?;
+    let launch = |url: &str, name: &str| {
+        Launch::up()
+            .env("THREADGRAPH_EMBEDDINGS__PROVIDER", "openai")
+            .env("THREADGRAPH_EMBEDDINGS__URL", url)
+            .env("THREADGRAPH_EMBEDDINGS__KEY", "sk-test-secret-4711")
+            .env("THREADGRAPH_EMBEDDINGS__MODEL", name)
+    };
+    let about = |name: &str| format!("({}); set by embeddings.url; model {name}", model.url());
+    let (server, _node) = on(bus, launch(&model.url(), "absent")).await?;
+    let line = format!(
+        "the embeddings provider does not list the model; it has scripted, scripted-large {}",
+        about("absent")
+    );
+    logged(&server, &line).await?;
+    assert_eq!(doctor_on(&server, CHECK).await?, (false, line));
+    drop(server);
+
+    let (server, _node) = on(bus, launch(&model.url(), "scripted")).await?;
+    let line = format!(
+        "the embeddings provider answers and has the model {}",
+        about("scripted")
+    );
+    assert_eq!(doctor_on(&server, CHECK).await?, (true, line));
+    assert!(!server.log().contains("does not list the model"));
+    drop(server);
+
+    let url = format!("http://127.0.0.1:{}/v1", free_port()?);
+    let (server, _node) = on(bus, launch(&url, "m")).await?;
+    let line = format!("cannot reach {url} (connection refused); set by embeddings.url; model m");
+    logged(&server, &line).await?;
+    assert_eq!(doctor_on(&server, CHECK).await?, (false, line));
+    assert!(!server.log().contains("sk-test"), "{}", server.log());
+    Ok(())
+}
+
+#[tokio::test]
+async fn for_vectors_embedded() -> Result<()> {
+    one_for_vectors(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn for_vectors_over_rabbitmq() -> Result<()> {
+    one_for_vectors(Bus::Rabbit).await
 }
 
 #[tokio::test]

@@ -2,8 +2,8 @@
 
 use sha2::{Digest, Sha256};
 use tg_document::kind::{self, Kind};
-use tg_document::text::TextDecoder;
-use tg_document::{pages, title};
+use tg_document::text::{TextDecoder, leniently};
+use tg_document::{charset, pages, title};
 
 /// A document that can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub(in super::super) struct Document {
     pub(in super::super) title: String,
     /// Of a PDF that says it.
     pub(in super::super) pages: Option<u64>,
+    /// Name of its charset, of text that is not UTF-8.
+    pub(in super::super) charset: Option<&'static str>,
     /// SHA-256 of its content.
     pub(in super::super) hash: String,
 }
@@ -29,9 +31,11 @@ impl Document {
         };
         let head = &content[..content.len().min(kind::HEAD)];
         let kind = kind::detect(head, &declared).map_err(|why| why.to_string())?;
-        if kind == Kind::Text {
-            readable(content)?;
-        }
+        let charset = match kind {
+            Kind::Text => readable(content)?,
+            Kind::Html => leniently(content, charset::of_html(content)).1,
+            Kind::Pdf | Kind::Docx => UNICODE,
+        };
         let mime = kind.mime(&declared);
         let title = title::title(kind, &mime, content).unwrap_or_else(|| name.to_owned());
         let pages = (kind == Kind::Pdf).then(|| pages::of(content)).flatten();
@@ -39,13 +43,15 @@ impl Document {
             mime,
             title,
             pages,
+            charset: (charset != UNICODE).then_some(charset),
             hash: hex::encode(Sha256::digest(content)),
         })
     }
 
-    /// `"FHS 3.0", PDF, 50 pages`.
+    /// `"FHS 3.0", PDF, 50 pages`, or `"prices", CSV in windows-1252`.
     pub(in super::super) fn about(&self) -> String {
-        let kind = kind::name(&self.mime);
+        let charset = self.charset.map(|charset| format!(" in {charset}"));
+        let kind = format!("{}{}", kind::name(&self.mime), charset.unwrap_or_default());
         match self.pages {
             Some(1) => format!("\"{}\", {kind}, 1 page", self.title),
             Some(pages) => format!("\"{}\", {kind}, {pages} pages", self.title),
@@ -54,8 +60,11 @@ impl Document {
     }
 }
 
-/// Text that is read will be read to its end: whether that can be.
-fn readable(content: &[u8]) -> Result<(), String> {
+/// What needs no mention.
+const UNICODE: &str = "UTF-8";
+
+/// Text that is read will be read to its end: whether that can be, and in which charset.
+fn readable(content: &[u8]) -> Result<&'static str, String> {
     let (mut decoder, mut text) = (TextDecoder::default(), String::new());
     let mut blank = true;
     for piece in content.chunks(1 << 20) {
@@ -65,10 +74,10 @@ fn readable(content: &[u8]) -> Result<(), String> {
         blank &= text.trim().is_empty();
         text.clear();
     }
-    decoder.finish(&mut text).map_err(|why| why.to_string())?;
+    let charset = decoder.finish(&mut text).map_err(|why| why.to_string())?;
     match blank && text.trim().is_empty() {
         true => Err("has no text".to_owned()),
-        false => Ok(()),
+        false => Ok(charset),
     }
 }
 
@@ -119,7 +128,30 @@ mod tests {
         ] {
             assert_eq!(about(name, "", content), format!("{name} {why}"));
         }
-        let latin = Document::of("a.txt", "", b"caf\xe9 au lait").expect_err("refused");
-        assert!(latin.contains("is not UTF-8 text: byte 3"), "{latin}");
+    }
+
+    #[test]
+    fn charsets_of_old_are_taken_and_told() {
+        let about =
+            |name: &str, content: &[u8]| Document::of(name, "", content).map(|it| it.about());
+        let told = |text: &str| Ok(text.to_owned());
+        assert_eq!(
+            about("a.txt", b"caf\xe9 au lait"),
+            told("\"a.txt\", text in windows-1252")
+        );
+        let csv = b"Stra\xdfe;Gr\xf6\xdfe\nM\xfchlweg;gro\xdf\n";
+        assert_eq!(about("a.csv", csv), told("\"a.csv\", CSV in windows-1252"));
+        assert_eq!(
+            about("a.txt", b"\xff\xfeh\0i\0"),
+            told("\"a.txt\", text in UTF-16LE")
+        );
+        let page = b"<!doctype html><meta charset=shift_jis><title>\x93\x8c\x8b\x9e</title><p>x";
+        assert_eq!(about("a.html", page), told("\"東京\", HTML in Shift_JIS"));
+        let late = ["größe ".repeat(20_000).as_bytes(), b"caf\xe9 x"].concat();
+        let refused = about("a.txt", &late).expect_err("refused");
+        assert!(
+            refused.starts_with("is not UTF-8 text: byte 160003"),
+            "{refused}"
+        );
     }
 }

@@ -122,7 +122,7 @@ impl Input<'_> {
 }
 
 /// Passes over a byte order mark.
-fn pass_mark(reader: &mut impl std::io::BufRead) -> std::io::Result<()> {
+pub(super) fn pass_mark(reader: &mut impl std::io::BufRead) -> std::io::Result<()> {
     if reader.fill_buf()?.starts_with(b"\xef\xbb\xbf") {
         reader.consume(3);
     }

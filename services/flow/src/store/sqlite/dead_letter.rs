@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
+use tg_schemas::BAD_CONTENT;
 use tg_storage::StorageError;
 use tg_storage::rusqlite::{OptionalExtension, Row, Transaction, params, params_from_iter};
 
@@ -10,10 +11,12 @@ use super::SqliteFlows;
 use super::room::{self, Held};
 use crate::engine::receipt::Counts;
 use crate::store::Phase;
-use crate::store::records::{Due, Kept, NewRecord, Outcome, Reason, RecordStore, Select, Tally};
+use crate::store::records::{
+    Due, Kept, NewRecord, Outcome, Reason, RecordStore, Select, Standing, Tally,
+};
 
 const COLUMNS: &str = "id, workspace, flow, topic, subscription, reason, detail, due, attempt, since, \
-                       headers, content_type, length(body)";
+                       headers, content_type, length(body), kind";
 
 #[async_trait]
 impl RecordStore for SqliteFlows {
@@ -282,6 +285,31 @@ impl RecordStore for SqliteFlows {
             .await
     }
 
+    async fn standing(&self, most: u32) -> Result<Vec<Standing>, StorageError> {
+        self.db
+            .read(move |conn| {
+                // Counted in the index; of the records themselves only the oldest of each line is looked at.
+                let sql = "SELECT line.workspace, line.flow, line.reason, line.records, oldest.since
+                           FROM (SELECT workspace, flow, reason, count(*) AS records, min(id) AS first
+                                 FROM put_aside GROUP BY 1, 2, 3 ORDER BY 4 DESC, 1, 2, 3 LIMIT ?1) AS line
+                           JOIN put_aside AS oldest ON oldest.id = line.first
+                           ORDER BY 4 DESC, 1, 2, 3";
+                let mut statement = conn.prepare_cached(sql)?;
+                let found = statement.query_map([most], |row| {
+                    let reason: String = row.get(2)?;
+                    Ok(Standing {
+                        workspace: row.get(0)?,
+                        flow: row.get(1)?,
+                        reason: Reason::parse(&reason).unwrap_or(Reason::Dead),
+                        records: row.get::<_, i64>(3)?.unsigned_abs(),
+                        since: row.get(4)?,
+                    })
+                })?;
+                Ok(found.collect::<Result<_, _>>()?)
+            })
+            .await
+    }
+
     async fn tally(
         &self,
         workspace: &str,
@@ -291,17 +319,19 @@ impl RecordStore for SqliteFlows {
         let (workspace, flow) = (workspace.to_owned(), flow.map(str::to_owned));
         self.db
             .read(move |conn| {
-                let sql = "SELECT flow, reason, count(*) FROM put_aside
+                let sql = "SELECT flow, reason, kind = ?4 AS content, count(*) FROM put_aside
                            WHERE workspace = ?1 AND (?2 IS NULL OR flow = ?2)
-                           GROUP BY flow, reason ORDER BY flow, reason LIMIT ?3";
+                           GROUP BY flow, reason, content ORDER BY flow, reason, content LIMIT ?3";
                 let mut statement = conn.prepare_cached(sql)?;
-                let found = statement.query_map(params![workspace, flow, most], |row| {
-                    Ok(Tally {
-                        flow: row.get(0)?,
-                        reason: row.get(1)?,
-                        records: row.get::<_, i64>(2)?.unsigned_abs(),
-                    })
-                })?;
+                let found =
+                    statement.query_map(params![workspace, flow, most, BAD_CONTENT], |row| {
+                        Ok(Tally {
+                            flow: row.get(0)?,
+                            reason: row.get(1)?,
+                            content: row.get(2)?,
+                            records: row.get::<_, i64>(3)?.unsigned_abs(),
+                        })
+                    })?;
                 Ok(found.collect::<Result<_, _>>()?)
             })
             .await
@@ -345,8 +375,8 @@ fn is_new(tx: &Transaction<'_>, record: &NewRecord) -> Result<bool, StorageError
 fn insert(tx: &Transaction<'_>, record: &NewRecord, unsettled: bool) -> Result<i64, StorageError> {
     tx.prepare_cached(
         "INSERT INTO put_aside (workspace, flow, topic, subscription, reason, detail, due, attempt,
-         since, headers, content_type, body, unsettled)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+         since, headers, content_type, body, unsettled, kind)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
     )?
     .execute(params![
         record.workspace,
@@ -362,6 +392,7 @@ fn insert(tx: &Transaction<'_>, record: &NewRecord, unsettled: bool) -> Result<i
         record.content_type,
         record.body,
         unsettled,
+        record.kind,
     ])?;
     Ok(tx.last_insert_rowid())
 }
@@ -430,7 +461,8 @@ fn kept(row: &Row<'_>) -> Result<Kept, tg_storage::rusqlite::Error> {
             since: row.get(9)?,
             headers: row.get(10)?,
             content_type: row.get(11)?,
-            body: row.get(13)?,
+            kind: row.get(13)?,
+            body: row.get(14)?,
             letter: None,
         },
         size: row.get(12)?,

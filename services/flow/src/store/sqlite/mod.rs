@@ -82,6 +82,9 @@ UPDATE put_aside SET workspace = workspace || '#' || (headers ->> '$.generation'
 WHERE CASE WHEN json_valid(headers) THEN coalesce(headers ->> '$.generation', 0) ELSE 0 END > 0;
 DELETE FROM room;
 INSERT INTO room SELECT workspace, flow, reason = 'dead', count(*), sum(length(body)) FROM put_aside GROUP BY 1, 2, 3;
+", "
+-- The wire type of the error; empty of records that were kept before.
+ALTER TABLE put_aside ADD COLUMN kind TEXT NOT NULL DEFAULT '';
 "];
 
 /// The service's file.

@@ -18,7 +18,7 @@ impl Translate for Embeddings {
         let texts = body.opt_texts("texts")?;
         Ok(EmbeddingsRequest {
             texts: texts.ok_or_else(|| body.fault("texts", "is required"))?,
-            packed: false,
+            ..EmbeddingsRequest::default()
         })
     }
 

@@ -191,12 +191,20 @@ fn processing_value(one: &ProcessingMetadata) -> Value {
         .put_truthy("status", one.status.as_str())
         .put_truthy("error", one.error.as_str())
         .put_truthy("progress", counts(&one.progress))
-        .put_truthy("errors", one.errors.iter().map(mishap).collect::<Vec<_>>());
+        .put_truthy("errors", one.errors.iter().map(mishap).collect::<Vec<_>>())
+        .put_truthy("errors-total", one.errors_total)
+        .put_truthy("warnings", one.warnings)
+        .put_truthy("retry", one.retry.as_str());
     Value::Object(reply.done())
 }
 
 fn mishap(one: &ProcessingError) -> Value {
-    json!({"subject": one.subject, "processor": one.processor, "message": one.message})
+    let reply = Reply::new()
+        .put("subject", one.subject.as_str())
+        .put("processor", one.processor.as_str())
+        .put("message", one.message.as_str())
+        .put_truthy("type", one.kind.as_str());
+    Value::Object(reply.done())
 }
 
 fn counts(map: &BTreeMap<String, i64>) -> Value {
@@ -294,7 +302,11 @@ mod tests {
                     subject: "urn:chunk:1".into(),
                     processor: "kg-extract-definitions".into(),
                     message: "no".into(),
+                    kind: "bad-content".into(),
                 }],
+                errors_total: 7,
+                warnings: 7,
+                retry: "retry-processing".into(),
                 ..ProcessingMetadata::default()
             }],
             estimate: [("model-calls".to_owned(), 7)].into(),
@@ -305,7 +317,8 @@ mod tests {
             body["processing-metadatas"][0],
             json!({"id": "p", "tags": [], "status": "processing", "progress": {"chunks": 3},
                    "errors": [{"subject": "urn:chunk:1", "processor": "kg-extract-definitions",
-                               "message": "no"}]})
+                               "message": "no", "type": "bad-content"}],
+                   "errors-total": 7, "warnings": 7, "retry": "retry-processing"})
         );
         assert_eq!(body["estimate"], json!({"model-calls": 7}));
     }

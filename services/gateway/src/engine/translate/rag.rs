@@ -21,13 +21,13 @@ impl Translate for GraphRag {
         let query = GraphRagQuery {
             query: body.required_text("query")?,
             collection: body.name_or("collection", "default")?,
-            entity_limit: body.integer_or("entity-limit", 50)?,
-            triple_limit: body.integer_or("triple-limit", 30)?,
-            max_subgraph_size: body.integer_or("max-subgraph-size", 1000)?,
-            max_path_length: body.integer_or("max-path-length", 2)?,
-            edge_score_limit: body.integer_or("edge-score-limit", 30)?,
-            edge_limit: body.integer_or("edge-limit", 25)?,
-            max_reranker_input: body.integer_or("max-reranker-input", 350)?,
+            entity_limit: body.integer_or("entity-limit", 0)?,
+            triple_limit: body.integer_or("triple-limit", 0)?,
+            max_subgraph_size: body.integer_or("max-subgraph-size", 0)?,
+            max_path_length: body.integer_or("max-path-length", 0)?,
+            edge_score_limit: body.integer_or("edge-score-limit", 0)?,
+            edge_limit: body.integer_or("edge-limit", 0)?,
+            max_reranker_input: body.integer_or("max-reranker-input", 0)?,
             streaming: body.flag("streaming")?,
             parent_uri: String::new(),
             user_context: body.parsed("user-context")?,
@@ -57,7 +57,7 @@ impl Translate for GraphRag {
     }
 }
 
-/// The `document-rag` service.
+/// The `document-rag` service. Limits that are left out are the service's own, as those of `graph-rag`.
 pub struct DocumentRag;
 
 impl Translate for DocumentRag {
@@ -68,7 +68,7 @@ impl Translate for DocumentRag {
         Ok(DocumentRagQuery {
             query: body.required_text("query")?,
             collection: body.name_or("collection", "default")?,
-            doc_limit: body.integer_or("doc-limit", 20)?,
+            doc_limit: body.integer_or("doc-limit", 0)?,
             fetch_limit: body.integer_or("fetch-limit", 0)?,
             streaming: body.flag("streaming")?,
             retrieval_mode: body.text("retrieval-mode")?,
@@ -193,7 +193,7 @@ mod tests {
     use tg_schemas::Term;
 
     #[test]
-    fn numbers_may_be_text_and_defaults_are_the_references() {
+    fn numbers_may_be_text_and_limits_left_out_are_the_services() {
         let request = question::<GraphRag>(
             json!({"query": "q", "edge-limit": "3", "graph": null, "languages": ["en"],
                    "explainable": true,
@@ -201,15 +201,15 @@ mod tests {
             "",
         )
         .unwrap();
-        assert_eq!((request.edge_limit, request.entity_limit), (3, 50));
+        assert_eq!((request.edge_limit, request.entity_limit), (3, 0));
         assert_eq!(
             (request.max_reranker_input, request.max_subgraph_size),
-            (350, 1000)
+            (0, 0)
         );
         assert_eq!(request.graph, None);
         assert_eq!(request.traversal_instructions[0].types, ["urn:T"]);
         let request = question::<DocumentRag>(json!({"query": "q"}), "").unwrap();
-        assert_eq!((request.doc_limit, request.fetch_limit), (20, 0));
+        assert_eq!((request.doc_limit, request.fetch_limit), (0, 0));
     }
 
     #[test]

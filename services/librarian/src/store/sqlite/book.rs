@@ -1,5 +1,6 @@
 //! What the books of a run say: its readers, what it did, what failed, what is open.
 
+use tg_schemas::BAD_CONTENT;
 use tg_schemas::msg::ProcessingError;
 use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, params};
@@ -48,7 +49,7 @@ pub(crate) fn faults(
     most: u32,
 ) -> Result<Vec<ProcessingError>, StorageError> {
     let mut query = conn.prepare_cached(
-        "SELECT subject, processor, message FROM run_fault WHERE run = ?1
+        "SELECT subject, processor, message, kind FROM run_fault WHERE run = ?1
          ORDER BY subject, reader LIMIT ?2",
     )?;
     let rows = query.query_map(params![number, most], |row| {
@@ -56,9 +57,19 @@ pub(crate) fn faults(
             subject: row.get(0)?,
             processor: row.get(1)?,
             message: row.get(2)?,
+            kind: row.get(3)?,
         })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// How many faults and remarks are kept, and how many of them say what the document lacks.
+pub(crate) fn faults_kept(conn: &Connection, number: i64) -> Result<(i64, i64), StorageError> {
+    let sql = "SELECT count(*), count(*) FILTER (WHERE kind = ?2) FROM run_fault WHERE run = ?1";
+    let mut query = conn.prepare_cached(sql)?;
+    Ok(query.query_row(params![number, BAD_CONTENT], |row| {
+        Ok((row.get(0)?, row.get(1)?))
+    })?)
 }
 
 /// Records that were not handled well yet.

@@ -147,11 +147,14 @@ impl<'a, 'b> Cutting<'a, 'b> {
                 return Err(StorageError::Refused(invalid(text)));
             }
             Some(known) => {
-                same = adding::has(tx, &known, prepared)?;
-                if !same {
+                let has = adding::has(tx, &known, prepared)?;
+                if !has {
                     document::set_content(tx, &known, prepared)?;
                 }
+                // Where it stands is read with it: below another heading it is told anew.
+                same = has && known.document.comments == document.comments;
                 if known.document.title != document.title
+                    || known.document.comments != document.comments
                     || known.document.metadata != document.metadata
                 {
                     document::update(tx, workspace, document)?;

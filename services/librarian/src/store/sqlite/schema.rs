@@ -219,4 +219,8 @@ CREATE TRIGGER document_changed AFTER UPDATE OF workspace, content ON document B
     ON CONFLICT (workspace) DO UPDATE SET documents = documents + 1, bytes = bytes + excluded.bytes;
 END;
 ",
+    "
+-- The wire type of the error; empty of faults that were kept before.
+ALTER TABLE run_fault ADD COLUMN kind TEXT NOT NULL DEFAULT '';
+",
 ];

@@ -93,11 +93,14 @@ pub(super) fn shown(conn: &Connection, run: Run, faults: u32) -> Result<Shown, S
             made::unchanged(conn, &run.target, number)?,
         ),
     };
+    let (faults_kept, of_content) = book::faults_kept(conn, number)?;
     Ok(Shown {
         readings,
         effects,
         unchanged,
         faults: book::faults(conn, number, faults)?,
+        faults_kept,
+        of_content,
         run,
     })
 }

@@ -256,8 +256,8 @@ impl Book {
         entry: &RunTallyEntry,
     ) -> Result<(), StorageError> {
         tx.prepare_cached(
-            "INSERT OR REPLACE INTO run_fault (run, record, reader, subject, processor, message)
-             SELECT ?1, ?2, ?3, ?4, ?5, ?6
+            "INSERT OR REPLACE INTO run_fault (run, record, reader, subject, processor, message, kind)
+             SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?8
              WHERE (SELECT count(*) FROM run_fault WHERE run = ?1) < ?7",
         )?
         .execute(params![
@@ -267,7 +267,8 @@ impl Book {
             short(&entry.subject),
             self.readers[reader].reader.processor(),
             short(&entry.detail),
-            FAULTS
+            FAULTS,
+            short(&entry.kind)
         ])?;
         Ok(())
     }

@@ -73,9 +73,14 @@ impl<'a> Sections<'a> {
             .rposition(|line| line.trim_end() == heading)
     }
 
-    /// Everything behind the heading of the text, which is the last of its prompt.
+    /// Everything behind the heading of the text, which is the last of its prompt. Where the text stands is no part of it.
     fn text(&self) -> Option<String> {
-        Some(self.lines[self.first("## Text")? + 1..].join("\n"))
+        let text = &self.lines[self.first("## Text")? + 1..];
+        let text = match text {
+            [place, rest @ ..] if synthesis::is_place(place) && !rest.is_empty() => rest,
+            whole => whole,
+        };
+        Some(text.join("\n"))
     }
 
     /// What the data at the end looks like: `csv`, `json` or `xml`.

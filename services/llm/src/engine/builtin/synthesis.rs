@@ -174,6 +174,11 @@ struct Sentence {
     words: Vec<String>,
 }
 
+/// Whether the first line of a passage says where it stands: what it speaks of, but nothing to quote.
+pub(super) fn is_place(line: &str) -> bool {
+    line.starts_with('(') && line.ends_with(')')
+}
+
 /// Answers from passages by quoting the sentences that say what is asked.
 pub(super) fn from_passages(lines: &[&str], question: &str) -> String {
     let question = Question::read(question);
@@ -183,7 +188,11 @@ pub(super) fn from_passages(lines: &[&str], question: &str) -> String {
     for (number, lines) in passages(lines) {
         let text = lines.join("\n");
         about.push(words::split(&text));
-        for text in prose::sentences(&text)
+        let said = match lines.as_slice() {
+            [place, rest @ ..] if is_place(place) && !rest.is_empty() => rest.join("\n"),
+            _ => text,
+        };
+        for text in prose::sentences(&said)
             .into_iter()
             .filter(|text| !text.ends_with('?'))
         {

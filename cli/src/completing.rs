@@ -1,0 +1,222 @@
+//! What a shell completes: commands and flags from the table, ids of what there is from the gateway.
+//!
+//! A shell asks at each press of a key, so nothing here takes longer than [`WITHIN`], and what goes wrong is silence.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use clap_complete::env::Shells;
+use serde_json::{Value, json};
+
+use crate::args::{Options, Stored};
+use crate::client::{Error, Http, Result};
+use crate::fields::{list, text, texts};
+use crate::interrupt::Interrupt;
+use crate::profiles::Profiles;
+use crate::registry;
+use crate::target::complete;
+
+/// The variable by which a shell asks; it holds the shell's name.
+pub const ASKED_BY: &str = "TG_COMPLETE";
+/// How long ids may take to come.
+const WITHIN: Duration = Duration::from_millis(800);
+/// Most ids that are offered.
+const MOST: u32 = 500;
+
+/// Things whose ids can be listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listed {
+    /// Flows that run.
+    Flows,
+    /// Collections of the workspace.
+    Collections,
+    /// Documents of the library.
+    Documents,
+    /// Documents on their way.
+    Processings,
+}
+
+impl Listed {
+    /// What clap asks for the ids of.
+    pub fn candidates(self) -> ArgValueCandidates {
+        ArgValueCandidates::new(move || self.offered(std::env::args_os().collect()))
+    }
+
+    fn offered(self, argv: Vec<OsString>) -> Vec<CompletionCandidate> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        let Ok(runtime) = runtime else {
+            return Vec::new();
+        };
+        let asked = async { tokio::time::timeout(WITHIN, self.ids(&argv)).await };
+        let ids = runtime.block_on(asked);
+        // A look-up of a name that hangs must not hold up the shell.
+        runtime.shutdown_background();
+        let ids = ids.unwrap_or(Ok(Vec::new())).unwrap_or_default();
+        let offered = ids.into_iter().map(|(id, title)| {
+            let title = Some(title).filter(|title| !title.is_empty());
+            CompletionCandidate::new(id).help(title.map(Into::into))
+        });
+        offered.collect()
+    }
+
+    /// Ids, with titles where there are any.
+    async fn ids(self, argv: &[OsString]) -> Result<Vec<(String, String)>> {
+        let variable = |name: &str| std::env::var(name).ok();
+        let options = complete(typed(argv), variable, Profiles::load)?;
+        let http = Http::new(&options, Interrupt::never())?;
+        let named = |records: &[Value], id: &str, title: &str| {
+            let both = records.iter().map(|one| (text(one, id), text(one, title)));
+            both.filter(|(id, _)| !id.is_empty()).collect()
+        };
+        Ok(match self {
+            Self::Flows => {
+                let reply = http
+                    .service("flow", json!({"operation": "list-flows"}))
+                    .await?;
+                let ids = texts(&reply, "flow-ids").into_iter();
+                ids.map(|id| (id, String::new())).collect()
+            }
+            Self::Collections => {
+                let ask = json!({"operation": "list-collections", "limit": MOST});
+                let reply = http.service("collection-management", ask).await?;
+                named(list(&reply, "collections"), "collection", "name")
+            }
+            Self::Documents => {
+                let ask = json!({"operation": "list-documents", "limit": MOST});
+                let reply = http.service("librarian", ask).await?;
+                named(list(&reply, "document-metadatas"), "id", "title")
+            }
+            Self::Processings => {
+                let ask = json!({"operation": "list-processing", "limit": MOST});
+                let reply = http.service("librarian", ask).await?;
+                named(list(&reply, "processing-metadatas"), "id", "document-id")
+            }
+        })
+    }
+}
+
+/// The options that stand on the line already.
+fn typed(argv: &[OsString]) -> Options {
+    let words: Vec<&str> = words(argv)
+        .iter()
+        .filter_map(|word| word.to_str())
+        .collect();
+    let said = |names: &[&str]| {
+        let at = |name: &&str| {
+            let place = words.iter().position(|word| word == name)?;
+            words.get(place + 1).map(|word| (*word).to_owned())
+        };
+        let joined = |name: &&str| {
+            let start = format!("{name}=");
+            words
+                .iter()
+                .find_map(|word| word.strip_prefix(&start))
+                .map(str::to_owned)
+        };
+        let found = names
+            .iter()
+            .find_map(|name| at(name).or_else(|| joined(name)));
+        found.filter(|text| !text.is_empty())
+    };
+    Options {
+        url: said(&["-u", "--api-url", "--url"]),
+        token: said(&["-t", "--token"]),
+        workspace: said(&["-w", "--workspace"]),
+        stored: Stored::Use(said(&["--profile"])),
+        timeout: WITHIN,
+        ..Options::local()
+    }
+}
+
+/// The words of the line that is completed.
+fn words(argv: &[OsString]) -> &[OsString] {
+    let begin = argv.iter().position(|word| word == "--");
+    begin.map_or(&[], |begin| &argv[begin + 1..])
+}
+
+/// Answers a shell that asks what could come next.
+pub fn answer(shell: &OsStr, argv: &[OsString]) -> ExitCode {
+    let words = words(argv).to_vec();
+    let shells = Shells::builtins();
+    let Some(shell) = shell.to_str().and_then(|name| shells.completer(name)) else {
+        return ExitCode::FAILURE;
+    };
+    let mut command = registry::called(words.first().map(OsString::as_os_str));
+    command.build();
+    let here = std::env::current_dir().ok();
+    let mut told = Vec::new();
+    let outcome = shell
+        .write_complete(&mut command, words, here.as_deref(), &mut told)
+        .and_then(|()| std::io::stdout().write_all(&told));
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// What makes a shell ask for the commands of these names; it asks `program`.
+///
+/// # Errors
+/// [`Error::Usage`] for a shell that is not known.
+pub fn script(shell: &str, program: &str, names: &[String]) -> Result<Vec<u8>> {
+    let shells = Shells::builtins();
+    let known = shells.completer(shell);
+    let known = known.ok_or_else(|| Error::Usage(format!("the shell {shell} is not known")))?;
+    let mut text = Vec::new();
+    if shell == "bash" {
+        // Ids of documents have colons, at which bash would cut a word.
+        text.extend(b"COMP_WORDBREAKS=${COMP_WORDBREAKS//:}\n");
+    }
+    for name in names {
+        known.write_registration(ASKED_BY, name, name, program, &mut text)?;
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn argv(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn what_stands_on_the_line_counts() {
+        let typed = typed(&argv("tg -- tg ask -u http://h:1 --workspace=acme -f"));
+        assert_eq!(typed.url.as_deref(), Some("http://h:1"));
+        assert_eq!(typed.workspace.as_deref(), Some("acme"));
+        assert_eq!((typed.token, typed.stored), (None, Stored::Use(None)));
+        assert!(words(&argv("tg ask")).is_empty());
+    }
+
+    #[test]
+    fn a_gateway_that_is_away_is_silence() {
+        let began = std::time::Instant::now();
+        let line = argv("tg -- tg ask -u http://127.0.0.1:9 -f ");
+        for listed in [Listed::Flows, Listed::Documents] {
+            assert!(listed.offered(line.clone()).is_empty());
+        }
+        assert!(began.elapsed() < 2 * Duration::from_secs(1));
+    }
+
+    #[test]
+    fn a_gateway_that_never_answers_is_not_waited_for() {
+        // Connections are taken up by the system and never answered.
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let began = std::time::Instant::now();
+        let line = argv(&format!("tg -- tg ask -u http://127.0.0.1:{port} -f "));
+        assert!(Listed::Flows.offered(line).is_empty());
+        assert!(
+            began.elapsed() < Duration::from_secs(1),
+            "{:?}",
+            began.elapsed()
+        );
+    }
+}

@@ -1,0 +1,125 @@
+//! What a shell offers: commands, flags, and the ids that there are, asked for at the gateway; silence where that is away.
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::json;
+use tg_testkit::process::{bin_dir, free_port, tg};
+use tokio::process::Command;
+
+use crate::world::{Bus, post, up};
+
+/// A key press is answered within this time, with the start of the process.
+const AT_ONCE: Duration = Duration::from_secs(1);
+
+/// Runs a program with the address of a gateway, and gives what it prints.
+async fn printed(command: &mut Command, url: &str) -> Result<String> {
+    let output = command
+        .env("TRUSTGRAPH_URL", url)
+        .env("XDG_CONFIG_HOME", "/nowhere")
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    let output = tokio::time::timeout(Duration::from_secs(20), output)
+        .await
+        .context("it did not end")??;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(errors.is_empty(), "{errors}");
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// What bash offers at the end of a line, by the script that `tg completions bash` prints.
+async fn bash(url: &str, words: &[&str]) -> Result<Vec<String>> {
+    let tg = bin_dir()?.join("tg");
+    let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+    let function = format!("_clap_complete_{}", words[0].replace('-', "_"));
+    let script = format!(
+        "source <('{tg}' completions bash --links)\n\
+         COMP_WORDS=({words}); COMP_CWORD={last}; COMP_TYPE=9\n\
+         {function} '{command}' '{current}' ''\n\
+         printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        tg = tg.display(),
+        words = quoted.join(" "),
+        last = words.len() - 1,
+        command = words[0],
+        current = words.last().context("words")?,
+    );
+    let told = printed(Command::new("bash").args(["-c", &script]), url).await?;
+    Ok(told
+        .lines()
+        .map(str::to_owned)
+        .filter(|line| !line.is_empty())
+        .collect())
+}
+
+/// What another shell's script would be told.
+async fn asked(shell: &str, url: &str, words: &[&str]) -> Result<String> {
+    let mut command = Command::new(bin_dir()?.join("tg"));
+    command.arg("--").args(words);
+    command
+        .env("TG_COMPLETE", shell)
+        .env("_CLAP_IFS", "\n")
+        .env("_CLAP_COMPLETE_INDEX", (words.len() - 1).to_string());
+    printed(&mut command, url).await
+}
+
+async fn story(bus: Bus) -> Result<()> {
+    let (server, _node) = up(bus).await?;
+    let url = server.url();
+    let add = json!({"operation": "add-document", "content": "d29yZHM=", "document-metadata": {
+        "id": "urn:lamps:1", "kind": "text/plain", "title": "Lamps of Pellworth", "comments": "", "metadata": [],
+        "tags": []}});
+    post(&url, "api/v1/librarian", add).await?;
+    tg(&url, &["set-collection", "lamps", "-n", "Lamps"]).await?;
+
+    let offered = bash(&url, &["tg", "invoke-ag"]).await?;
+    ensure!(offered == ["invoke-agent"], "{offered:?}");
+    let offered = bash(&url, &["tg", "ask", "-f", ""]).await?;
+    ensure!(offered == ["default"], "{offered:?}");
+    let offered = bash(&url, &["tg-invoke-agent", "--collection", "la"]).await?;
+    ensure!(offered == ["lamps"], "{offered:?}");
+    for words in [
+        &["tg", "start-library-processing", "-d", "urn:la"][..],
+        &["tg", "get-document-content", "urn:"],
+        &["tg-remove-library-document", "urn:"],
+    ] {
+        let offered = bash(&url, words).await?;
+        ensure!(offered == ["urn:lamps:1"], "{words:?}: {offered:?}");
+    }
+    for shell in ["zsh", "fish"] {
+        let told = asked(shell, &url, &["tg", "start-library-processing", "-d", ""]).await?;
+        ensure!(
+            told.contains("urn:lamps:1") || told.contains("urn\\:lamps\\:1"),
+            "{shell}: {told}"
+        );
+        ensure!(told.contains("Lamps of Pellworth"), "{shell}: {told}");
+    }
+
+    // Nobody there: nothing is offered, nothing is said, nobody waits.
+    let away = format!("http://127.0.0.1:{}/", free_port()?);
+    let began = Instant::now();
+    let told = asked("zsh", &away, &["tg", "ask", "-f", ""]).await?;
+    ensure!(!told.contains("default"), "{told}");
+    ensure!(began.elapsed() < AT_ONCE, "{:?}", began.elapsed());
+    server.freeze()?;
+    let began = Instant::now();
+    let told = asked("zsh", &url, &["tg", "ask", "-f", ""]).await?;
+    let took = began.elapsed();
+    server.thaw()?;
+    ensure!(!told.contains("default"), "{told}");
+    ensure!(took < AT_ONCE, "{took:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn on_the_embedded_bus() -> Result<()> {
+    let _alone = crate::world::alone().await;
+    story(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn on_rabbitmq() -> Result<()> {
+    let _alone = crate::world::alone().await;
+    story(Bus::Rabbit).await
+}

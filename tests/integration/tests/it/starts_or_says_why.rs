@@ -1,0 +1,106 @@
+//! What keeps a process from starting is told once, in words that say what to do: a port or a data directory that another
+//! one has, a mistake in the settings.
+
+use anyhow::{Result, ensure};
+use tg_testkit::process::{Launch, Server};
+use tg_testkit::rabbitmq::RabbitNode;
+
+use crate::world::Bus;
+
+/// Starts one that must not come up; what it said.
+async fn refused(launch: Launch, code: i32) -> Result<String> {
+    let (ended, log) = launch.spawn().await?.ended().await?;
+    ensure!(ended == Some(code), "{ended:?}\n{log}");
+    let last = log.lines().last().unwrap_or_default().to_owned();
+    Ok(last)
+}
+
+/// The process that runs is not disturbed.
+async fn goes_on(mut server: Server) -> Result<()> {
+    server.wait_ready().await?;
+    let code = server.terminate().await?;
+    ensure!(code == Some(0), "{code:?}");
+    Ok(())
+}
+
+async fn port_taken(bus: Bus) -> Result<()> {
+    let _busy = crate::world::busy().await;
+    let (server, node) = crate::world::up(bus).await?;
+    let port = server.port();
+    let mut second = Launch::up().port(port);
+    if let Some(node) = &node {
+        // A bus of its own: it is the port that is tried.
+        second = second.arg("--bus").arg(node.vhost("second").await?);
+    }
+    let told = refused(second, 1).await?;
+    let wanted = format!(
+        "threadgraph: gateway: another program listens on 127.0.0.1:{port} already; is another threadgraph running? \
+         Another address is chosen with --listen"
+    );
+    ensure!(told == wanted, "{told}");
+    goes_on(server).await
+}
+
+#[tokio::test]
+async fn a_taken_port_is_told_on_the_embedded_bus() -> Result<()> {
+    port_taken(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn a_taken_port_is_told_over_a_broker() -> Result<()> {
+    port_taken(Bus::Rabbit).await
+}
+
+#[tokio::test]
+async fn a_taken_directory_is_told_with_who_has_it() -> Result<()> {
+    let _busy = crate::world::busy().await;
+    let server = Launch::up().ready().await?;
+    let told = refused(Launch::up().data(server.data()), 1).await?;
+    let wanted = format!(
+        "threadgraph: data_dir: {} is in use by another threadgraph (process {}); stop that one, or choose another \
+         directory with --data-dir",
+        server.data().display(),
+        server.pid().unwrap_or_default()
+    );
+    ensure!(told == wanted, "{told}");
+    goes_on(server).await
+}
+
+/// Also one that listens for metrics, and settings that say nothing.
+#[tokio::test]
+async fn mistakes_in_settings_are_told_alike() -> Result<()> {
+    let server = Launch::up().ready().await?;
+    let taken = format!("127.0.0.1:{}", server.port());
+    let node = RabbitNode::start().await?;
+    let second = Launch::serve(&["tool"], &node.url()).env("THREADGRAPH_METRICS__LISTEN", &taken);
+    let told = refused(second, 1).await?;
+    ensure!(
+        told.starts_with("threadgraph: metrics.listen: another program listens on")
+            && told.ends_with("metrics.listen"),
+        "{told}"
+    );
+    for (variable, value, wanted) in [
+        (
+            "THREADGRAPH_LOG__FILTER",
+            "blah=blub",
+            "setting log.filter: must be levels (error, warn, info, debug, trace, off), also by module, e.g. \
+             info,tg_mesh=debug",
+        ),
+        (
+            "THREADGRAPH_METRICS__LISTEN",
+            "0.0.0.0:9100",
+            "setting metrics.listen: must be a loopback address and port, e.g. 127.0.0.1:9100",
+        ),
+    ] {
+        let told = refused(Launch::up().env(variable, value), 2).await?;
+        ensure!(told == wanted, "{told}");
+    }
+    for filter in ["debug", "warn,tg_mesh=trace", "info,lapin=off"] {
+        let server = Launch::up()
+            .env("THREADGRAPH_LOG__FILTER", filter)
+            .ready()
+            .await?;
+        drop(server);
+    }
+    Ok(())
+}
