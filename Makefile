@@ -5,11 +5,12 @@ SHELL := /bin/bash
 .ONESHELL:
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
-.PHONY: help demo demo-rabbitmq console test check bench setup-build setup-console setup-test
+.PHONY: help demo demo-rabbitmq console release test check bench setup-build setup-console setup-test
 
 help:
 	@echo "make demo           build, start on embedded defaults, ask the agent of a dataset and documents, show the traces"
 	@echo "make demo-rabbitmq  the same with a process per service over a private RabbitMQ node"
+	@echo "make release        the build that ships, with the page: target/dist/threadgraph and target/dist/tg"
 	@echo "make console        build the page at /, which the next build puts into the binary"
 	@echo "make test           all set-up and every check"
 	@echo "make check          fast: formatting, clippy, architecture, unit tests"
@@ -28,6 +29,9 @@ setup-console:
 console: setup-console
 	@.cache/node/bin/node console/node_modules/typescript/bin/tsc --project console
 	.cache/node/bin/node console/build.mjs
+
+release: console
+	@cargo build --profile dist -p tg-server -p tg-cli --locked
 
 demo: setup-build console
 	@scripts/demo.sh embedded

@@ -11,12 +11,16 @@ as_root() {
   fi
 }
 
+# Once a checkout: before it nothing, or what was, may be found.
+apt_lists() {
+  [ ! -e .cache/apt-updated ] || return 0
+  as_root apt-get update -qq
+  mkdir -p .cache && touch .cache/apt-updated
+}
+
 apt_install() {
   echo "setup: installing $*" >&2
-  if [ ! -e .cache/apt-updated ]; then
-    as_root apt-get update -qq
-    mkdir -p .cache && touch .cache/apt-updated
-  fi
+  apt_lists
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
@@ -60,6 +64,14 @@ command -v chromium >/dev/null || apt_install chromium
 # What words of PDFs are held against.
 need pdftotext poppler-utils
 scripts/install-rabbitmq.sh
+# What alert rules are read and tried with; the package would start a server.
+if [ ! -x .cache/promtool/usr/bin/promtool ]; then
+  echo "setup: unpacking promtool into .cache/promtool" >&2
+  mkdir -p .cache/promtool
+  apt_lists
+  (cd .cache/promtool && rm -f prometheus_*.deb && apt-get download -qq prometheus 2>/dev/null &&
+    dpkg-deb --fsys-tarfile prometheus_*.deb | tar -xf - ./usr/bin/promtool && rm -f prometheus_*.deb)
+fi
 # The clients and two processors of the reference, unmodified, and the engine that SPARQL answers are held against;
 # versions fixed.
 wanted="trustgraph-cli==2.11.1 trustgraph-base==2.11.1 pyoxigraph==0.5.13"

@@ -13,6 +13,9 @@ use serde::{Deserialize, Serialize, Serializer};
 pub struct Secret(SecretString);
 
 impl Secret {
+    /// What is shown in its place.
+    pub const SHOWN: &'static str = "***";
+
     /// Hides a text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(SecretString::from(text.into()))
@@ -46,14 +49,14 @@ impl Hash for Secret {
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
+        f.write_str(Self::SHOWN)
     }
 }
 
 /// As stars, too: a text that never is shown is not written either.
 impl Serialize for Secret {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str("***")
+        serializer.serialize_str(Self::SHOWN)
     }
 }
 

@@ -66,3 +66,14 @@ impl Key {
         }
     }
 }
+
+/// A setting that was left open, as it is filled in by what the environment says or by what is usual.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Filled {
+    /// Its name, without its section.
+    pub name: &'static str,
+    /// What counts; a secret as stars.
+    pub value: String,
+    /// The variable, or the other setting, that says so; `None`: it is the usual value.
+    pub by: Option<&'static str>,
+}

@@ -35,7 +35,7 @@ mod options;
 mod source;
 
 pub use fault::Fault;
-pub use key::{Bounds, Key};
+pub use key::{Bounds, Filled, Key};
 pub use options::Options;
 #[doc(hidden)]
 pub use options::listing;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 use tg_provider_http::without_credentials;
-use tg_settings::{Fault, Key, Options, Texts};
+use tg_settings::{Fault, Filled, Key, Options, Texts};
 
 use super::{Flags, Settings, Source};
 
@@ -16,7 +16,7 @@ pub struct Row {
     pub value: String,
     /// What counts where nobody says anything.
     pub default: String,
-    /// `default`, `file`, `environment` or `flag`.
+    /// `default`, `file`, `environment`, `flag`, or the variable or setting that fills in what was left open.
     pub from: String,
     /// What it means.
     pub meaning: String,
@@ -36,7 +36,12 @@ fn variables() -> Vec<Key> {
 pub fn effective(flags: &Flags, env: &Texts) -> (Vec<Row>, Vec<Fault>) {
     let (settings, given, faults) = Settings::read(flags, env);
     let all = serde_json::to_value(&settings).unwrap_or_default();
+    let filled = filled(&settings);
     let own = Settings::keys().into_iter().map(|key| {
+        if let Some((_, filled)) = filled.iter().find(|(name, _)| *name == key.name) {
+            let value = Value::from(filled.value.as_str());
+            return row(key, &value, filled.by.unwrap_or("default"));
+        }
         let value = key.name.split('.').fold(&all, |at, word| &at[word]);
         let from = given.source(&key.name);
         row(key, value, from)
@@ -53,7 +58,18 @@ pub fn effective(flags: &Flags, env: &Texts) -> (Vec<Row>, Vec<Fault>) {
     (own.chain(theirs).collect(), faults)
 }
 
-fn row(key: Key, value: &Value, from: Source) -> Row {
+/// The settings of models that were left open, by their names.
+fn filled(settings: &Settings) -> Vec<(String, Filled)> {
+    let within = |section: &'static str, filled: Vec<Filled>| {
+        let named = move |filled: Filled| (format!("{section}.{}", filled.name), filled);
+        filled.into_iter().map(named)
+    };
+    within("llm", settings.llm.filled())
+        .chain(within("embeddings", settings.embeddings.filled()))
+        .collect()
+}
+
+fn row(key: Key, value: &Value, from: impl ToString) -> Row {
     let value = match value {
         Value::Null => String::new(),
         Value::String(text) if text.contains("://") => without_credentials(text),
@@ -178,7 +194,9 @@ mod tests {
         };
         assert_eq!(shown("llm.url"), ("http://h:1/v1", "file"));
         assert_eq!(shown("llm.key"), ("***", "file"));
-        assert_eq!(shown("llm.model"), ("", "default"));
+        assert_eq!(shown("llm.provider"), ("openai", "llm.url"));
+        assert_eq!(shown("llm.model"), ("m", "OPENAI_MODEL"));
+        assert_eq!(shown("embeddings.url"), ("", "default"));
         assert_eq!(shown("agent.max_iterations"), ("5", "environment"));
         assert_eq!(shown("bus").1, "flag");
         assert_eq!(shown("auth"), ("none", "default"));

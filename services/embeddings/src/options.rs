@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tg_provider_http::{Origin, Secret, address, ollama_address, sendable};
-use tg_settings::Fault;
+use tg_settings::{Fault, Filled};
 
 use crate::embedder::{Bounds, Embedder};
 use crate::provider::Provider;
@@ -15,6 +15,8 @@ use crate::provider::statics::StaticModel;
 const OPENAI_URL: &str = "https://api.openai.com/v1";
 const OPENAI_MODEL: &str = "text-embedding-3-small";
 const OLLAMA_MODEL: &str = "mxbai-embed-large";
+/// The variable of the key, where the setting is left open.
+const OPENAI_KEY: &str = "OPENAI_API_KEY";
 /// What chose a server whose address nobody said.
 const CHOSEN_BY: &str = "embeddings.provider";
 /// Where models are below the data directory.
@@ -126,6 +128,28 @@ impl Options {
             Ok(Chosen::Endpoint(_, to)) => Some(Origin::new(&to.url, to.set_by, &to.model)),
             _ => None,
         }
+    }
+
+    /// What the settings that were left open are filled in with, where a server makes vectors.
+    pub fn filled(&self) -> Vec<Filled> {
+        let Ok(Chosen::Endpoint(_, to)) = self.chosen() else {
+            return Vec::new();
+        };
+        let variable = to.set_by.starts_with(char::is_uppercase);
+        let key = (self.key.is_none() && to.key.is_some()).then_some(OPENAI_KEY);
+        let all = [
+            (
+                self.url.is_none(),
+                "url",
+                to.url,
+                variable.then_some(to.set_by),
+            ),
+            (self.model.is_none(), "model", to.model, None),
+            (key.is_some(), "key", Secret::SHOWN.to_owned(), key),
+        ];
+        let left = all.into_iter().filter(|(open, ..)| *open);
+        left.map(|(_, name, value, by)| Filled { name, value, by })
+            .collect()
     }
 
     /// The embedder, ready to be asked. Reads a static model's files (blocks); opens no connection.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tg_provider_http::{Backoff, NoClient, Origin, Secret, address, ollama_address, sendable};
-use tg_settings::Fault;
+use tg_settings::{Fault, Filled};
 
 use crate::engine::builtin::{self, Builtin};
 use crate::model::ChatModel;
@@ -81,26 +81,27 @@ struct Vendor {
     name: &'static str,
     url: (&'static str, &'static str),
     key: &'static str,
-    model: &'static str,
+    /// The variable of its model, and the usual one.
+    model: (&'static str, &'static str),
 }
 
 const OPENAI: Vendor = Vendor {
     name: "OpenAI-compatible",
     url: ("OPENAI_BASE_URL", "https://api.openai.com/v1"),
     key: "OPENAI_API_KEY",
-    model: "gpt-4.1-mini",
+    model: ("OPENAI_MODEL", "gpt-4.1-mini"),
 };
 const ANTHROPIC: Vendor = Vendor {
     name: "Anthropic",
     url: ("ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
     key: "ANTHROPIC_API_KEY",
-    model: "claude-sonnet-4-5",
+    model: ("ANTHROPIC_MODEL", "claude-sonnet-4-5"),
 };
 const OLLAMA: Vendor = Vendor {
     name: "Ollama",
     url: ("OLLAMA_HOST", ""),
     key: "llm.key",
-    model: "granite4:350m",
+    model: ("OLLAMA_MODEL", "granite4:350m"),
 };
 
 /// A server that is to answer, with the setting or variable that each part of it comes from.
@@ -112,6 +113,8 @@ struct Server {
     key: Option<Secret>,
     key_by: &'static str,
     model: String,
+    /// The variable that the model comes from.
+    model_by: Option<&'static str>,
     /// Who chose the server: its address if anybody said it, else what made it the provider.
     set_by: &'static str,
 }
@@ -175,6 +178,7 @@ impl Options {
             ProviderKind::Ollama => ollama_address(url),
             _ => url.to_owned(),
         };
+        let model_by = (self.model.is_none() && model.is_some()).then_some(vendor.model.0);
         let model = self.model.as_deref().or(model.as_deref());
         Some(Server {
             kind,
@@ -186,7 +190,8 @@ impl Options {
                 Some(_) => "llm.key",
                 None => vendor.key,
             },
-            model: model.unwrap_or(vendor.model).to_owned(),
+            model: model.unwrap_or(vendor.model.1).to_owned(),
+            model_by,
             set_by: url_by.unwrap_or(chosen_by),
         })
     }
@@ -240,6 +245,42 @@ impl Options {
     pub fn origin(&self) -> Option<Origin> {
         let server = self.server()?;
         Some(Origin::new(&server.url, server.set_by, &server.model))
+    }
+
+    /// What the settings that were left open are filled in with.
+    pub fn filled(&self) -> Vec<Filled> {
+        let variable = |by: &'static str| by.starts_with(char::is_uppercase).then_some(by);
+        let filled = |name, value: &str, by| Filled {
+            name,
+            value: value.to_owned(),
+            by,
+        };
+        let Some(server) = self.server() else {
+            return match self.provider {
+                None => vec![filled("provider", "builtin", None)],
+                Some(_) => Vec::new(),
+            };
+        };
+        let kind = serde_json::to_value(server.kind).unwrap_or_default();
+        let kind = kind.as_str().unwrap_or_default();
+        let key = (self.key.is_none() && server.key.is_some()).then_some(server.key_by);
+        let all = [
+            (
+                self.provider.is_none(),
+                filled("provider", kind, Some(self.kind().1)),
+            ),
+            (
+                self.url.is_none(),
+                filled("url", &server.url, variable(server.url_by)),
+            ),
+            (
+                self.model.is_none(),
+                filled("model", &server.model, server.model_by),
+            ),
+            (key.is_some(), filled("key", Secret::SHOWN, key)),
+        ];
+        let left = all.into_iter().filter(|(open, _)| *open);
+        left.map(|(_, filled)| filled).collect()
     }
 
     /// The choice in words, without address or key.

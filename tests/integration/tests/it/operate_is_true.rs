@@ -108,3 +108,76 @@ fn its_exit_codes_are_those_of_the_program() -> Result<()> {
     assert_eq!(told, real.collect());
     Ok(())
 }
+
+/// Series by the minute, and whether each alert fires at the end of them.
+const ALERTS: &str = r#"
+rule_files: [rules.yaml]
+evaluation_interval: 1m
+tests:
+  - name: all is well
+    interval: 1m
+    input_series:
+      - {series: 'tg_dead_letters{reason="dead"}', values: '3x30'}
+      - {series: 'tg_dead_letters{reason="retry"}', values: '0 0 4 0 0 0+0x30'}
+      - {series: 'tg_model_up', values: '1x30'}
+      - {series: 'tg_flow_waiting_messages{workspace="w",flow="f"}', values: '7x30'}
+      - {series: 'tg_consumer_processing_total{processor="p",status="ok"}', values: '0+5x30'}
+    alert_rule_test:
+      - {alertname: ThreadgraphDeadLettersGrow, eval_time: 30m, exp_alerts: []}
+      - {alertname: ThreadgraphModelAway, eval_time: 30m, exp_alerts: []}
+      - {alertname: ThreadgraphRecordsWait, eval_time: 30m, exp_alerts: []}
+  - name: dead letters grow, the model is away, records are tried again
+    interval: 1m
+    input_series:
+      - {series: 'tg_dead_letters{reason="dead"}', values: '3x25 4x5'}
+      - {series: 'tg_dead_letters{reason="retry"}', values: '2x30'}
+      - {series: 'tg_model_up', values: '1x25 0x5'}
+    alert_rule_test:
+      - alertname: ThreadgraphDeadLettersGrow
+        eval_time: 30m
+        exp_alerts: [{exp_labels: {reason: dead}}]
+      - {alertname: ThreadgraphModelAway, eval_time: 27m, exp_alerts: []}
+      - alertname: ThreadgraphModelAway
+        eval_time: 29m
+        exp_alerts: [{exp_labels: {}}]
+      - alertname: ThreadgraphRecordsWait
+        eval_time: 30m
+        exp_alerts: [{exp_labels: {reason: retry}}]
+  - name: messages wait and nothing is handled
+    interval: 1m
+    input_series:
+      - {series: 'tg_flow_waiting_messages{workspace="w",flow="f"}', values: '7x30'}
+      - {series: 'tg_consumer_processing_total{processor="p",status="ok"}', values: '5x30'}
+    alert_rule_test:
+      - alertname: ThreadgraphRecordsWait
+        eval_time: 30m
+        exp_alerts: [{exp_labels: {workspace: w, flow: f}}]
+"#;
+
+/// The alerts are rules that Prometheus takes, and fire when they should and at no other time.
+#[tokio::test]
+async fn its_alerts_fire_when_they_should() -> Result<()> {
+    let page = page()?;
+    let blocks = pasted::blocks(&page, "yaml");
+    let rules = blocks.iter().find(|block| block.starts_with("groups:"));
+    let folder = tempfile::tempdir()?;
+    std::fs::write(folder.path().join("rules.yaml"), rules.context("rules")?)?;
+    std::fs::write(folder.path().join("alerts.yaml"), ALERTS)?;
+    for what in [
+        ["check", "rules", "rules.yaml"],
+        ["test", "rules", "alerts.yaml"],
+    ] {
+        let mut command = Command::new(root().join(".cache/promtool/usr/bin/promtool"));
+        let ran = command.args(what).current_dir(folder.path()).output();
+        let ran = ran
+            .await
+            .context("promtool, as `make setup-test` brings it")?;
+        ensure!(
+            ran.status.success(),
+            "{what:?}: {}{}",
+            String::from_utf8_lossy(&ran.stdout),
+            String::from_utf8_lossy(&ran.stderr)
+        );
+    }
+    Ok(())
+}

@@ -30,7 +30,14 @@ pub async fn run(lines: &str, folder: &Path, env: &[(&str, &Path)]) -> Result<To
     let address = format!("127.0.0.1:{}", free_port()?);
     let path = format!("{}:{}", bin_dir()?.display(), std::env::var("PATH")?);
     let script = format!("set -e\ntrap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT\n{lines}");
-    let work = Command::new("bash")
+    let mut command = Command::new("bash");
+    for (name, _) in std::env::vars() {
+        let providers = ["OPENAI", "ANTHROPIC", "OLLAMA"];
+        if providers.iter().any(|provider| name.starts_with(provider)) {
+            command.env_remove(name);
+        }
+    }
+    let work = command
         .args(["-c", &script])
         .current_dir(root())
         .env("PATH", path)
@@ -38,6 +45,7 @@ pub async fn run(lines: &str, folder: &Path, env: &[(&str, &Path)]) -> Result<To
         .env("THREADGRAPH_DATA_DIR", folder.join("data"))
         .env("THREADGRAPH_URL", format!("http://{address}/"))
         .env("XDG_CONFIG_HOME", folder)
+        .env("HOME", folder)
         .envs(env.iter().copied())
         .stdin(Stdio::null())
         .kill_on_drop(true)

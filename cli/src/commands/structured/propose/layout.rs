@@ -27,6 +27,10 @@ const DELIMITERS: [u8; 4] = *b",;\t|";
 const DEEP: usize = 3;
 /// Different paths of elements that are counted.
 const PATHS: usize = 10_000;
+/// How deep elements are looked at: a path is as long as it is deep, and nobody keeps records deeper.
+const NESTED: usize = 16;
+/// Bytes of an element's name that are looked at.
+const NAME: usize = 256;
 
 /// The `format` of a descriptor that reads a file.
 pub(super) fn layout(path: &Path) -> Result<Value> {
@@ -184,17 +188,22 @@ fn arrays(value: &Value, at: &mut Vec<String>, found: &mut Option<(usize, String
 fn xml(path: &Path, beginning: &[u8]) -> Result<Value> {
     let mut reader = Reader::from_reader(beginning);
     reader.config_mut().expand_empty_elements = true;
-    let mut open: Vec<String> = Vec::new();
+    let (mut depth, mut open) = (0_usize, Vec::<String>::new());
     // By depth and order: how often, and whether one has fields.
     let mut counts: BTreeMap<(usize, String), (u64, bool)> = BTreeMap::new();
     loop {
         match reader.read_event() {
             Ok(Event::Start(start)) => {
+                depth += 1;
+                if depth > NESTED {
+                    continue;
+                }
                 if let Some(above) = counts.get_mut(&(open.len(), open.join("/"))) {
                     above.1 = true;
                 }
                 let name = start.local_name();
-                open.push(String::from_utf8_lossy(name.as_ref()).into_owned());
+                let name = &name.as_ref()[..name.as_ref().len().min(NAME)];
+                open.push(String::from_utf8_lossy(name).into_owned());
                 if counts.len() < PATHS {
                     let count = counts.entry((open.len(), open.join("/"))).or_default();
                     count.0 += 1;
@@ -202,7 +211,8 @@ fn xml(path: &Path, beginning: &[u8]) -> Result<Value> {
                 }
             }
             Ok(Event::End(_)) => {
-                open.pop();
+                depth = depth.saturating_sub(1);
+                open.truncate(depth);
             }
             Ok(Event::Eof) => break,
             // What is cut at the end of the beginning is no fault; what is not XML is told by who reads the records.
