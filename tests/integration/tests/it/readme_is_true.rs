@@ -84,11 +84,14 @@ async fn the_first_session_works_when_pasted() -> Result<()> {
 #[tokio::test]
 async fn each_further_block_does_what_it_says() -> Result<()> {
     let blocks = pasted::blocks(&readme()?, "sh");
-    let [_, _, models] = &blocks[..] else {
-        anyhow::bail!("three blocks");
+    let [_, _, _, models] = &blocks[..] else {
+        anyhow::bail!("four blocks");
     };
     let folder = tempfile::tempdir()?;
-    let settings = models.replace("target/dist/threadgraph up", "threadgraph settings --json");
+    // What stands for a key or a name is put in; the settings are read and not served.
+    let shown = "threadgraph settings --json";
+    let settings = models.replace("=…", "=mine");
+    let settings = settings.replace("target/dist/threadgraph up", shown);
     let wanted = [
         [("provider", "openai"), ("model", "gpt-4.1-mini")],
         [("provider", "openai"), ("url", "http://127.0.0.1:8000/v1")],
@@ -134,8 +137,8 @@ fn is_told(told: &str, wanted: &[(&str, &str)]) -> Result<()> {
 #[tokio::test]
 async fn the_build_that_ships_has_the_page() -> Result<()> {
     let readme = readme()?;
-    let (_, block) = readme.split_once("## Use it\n\n```\n").context("block")?;
-    let (block, _) = block.split_once("```").context("end")?;
+    let blocks = pasted::blocks(&readme, "sh");
+    let block = blocks.get(2).context("three blocks")?;
     let lines = built(block, ["make release ", "target/dist/tg links ~/bin "])?;
     ensure!(lines.starts_with("target/dist/threadgraph up "), "{lines}");
 
