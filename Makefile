@@ -4,6 +4,10 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 export PATH := $(HOME)/.cargo/bin:$(PATH)
+# What is built once and thrown away is not built in steps.
+ifdef CI
+export CARGO_INCREMENTAL := 0
+endif
 
 .PHONY: help demo demo-rabbitmq console release test check bench setup-build setup-console setup-test
 

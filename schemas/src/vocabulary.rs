@@ -24,6 +24,18 @@ pub mod made {
     pub const ONTOLOGY: &str = "https://trustgraph.ai/ontology/";
 }
 
+/// The part of a SPARQL pattern that keeps a variable to what the graph knows: no trace, no page, chunk or document, all of
+/// which are of classes of [`tg`], and no term of a vocabulary, of which a label alone is said.
+pub fn known_things(variable: &str) -> String {
+    let (own, label) = (tg::NAMESPACE, rdfs::LABEL);
+    format!(
+        "FILTER(!STRSTARTS(STR(?{variable}), \"{own}\")) \
+         FILTER NOT EXISTS {{ ?{variable} a ?{variable}_class FILTER(STRSTARTS(STR(?{variable}_class), \"{own}\")) }} \
+         FILTER EXISTS {{ {{ ?{variable} ?{variable}_says ?{variable}_more FILTER(?{variable}_says != <{label}>) }} \
+         UNION {{ ?{variable}_from ?{variable}_by ?{variable} }} }}"
+    )
+}
+
 macro_rules! namespace {
     ($(#[$doc:meta])* $module:ident = $namespace:literal {
         $($(#[$about:meta])* $name:ident = $local:literal;)*

@@ -89,6 +89,13 @@ impl<Q: Message, R: Reply> Caller<Q, R> {
         self
     }
 
+    /// Questions belong to a generation of their workspace: once it has ended they are refused.
+    pub(crate) fn in_generation(mut self, workspace: &WorkspaceId, generation: i64) -> Self {
+        self.ask.workspace = Some(workspace.clone());
+        self.ask.generation = Some(generation);
+        self
+    }
+
     /// Questions are known by this id: who answers twice answers once.
     pub(crate) fn known_as(mut self, id: String) -> Self {
         self.ask.id = Some(id);

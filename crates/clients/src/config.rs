@@ -43,10 +43,12 @@ impl Config {
         }
     }
 
-    /// Of one workspace, on this process's own account; what is said of the workspace in a question does not count.
-    pub fn of_workspace(mesh: &Mesh, workspace: &WorkspaceId) -> Self {
+    /// Of one generation of a workspace, on this process's own account; what is said of the workspace in a question does
+    /// not count. Of a generation that has ended nothing is read or written.
+    pub fn of_workspace(mesh: &Mesh, workspace: &WorkspaceId, generation: i64) -> Self {
+        let caller = Caller::of_workspace(mesh, CONFIG_OF_WORKSPACE, workspace);
         Self {
-            caller: Caller::of_workspace(mesh, CONFIG_OF_WORKSPACE, workspace).patient(TIMEOUT),
+            caller: caller.patient(TIMEOUT).in_generation(workspace, generation),
             own: true,
         }
     }

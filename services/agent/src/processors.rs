@@ -2,21 +2,28 @@
 
 use std::sync::Arc;
 
-use tg_mesh::{Mesh, Processor};
+use tg_collections::reaper;
+use tg_mesh::{Mesh, Processor, TaskKind};
 use tg_schemas::processors::agent_manager;
 
 use crate::handlers::{Questions, Steps};
 use crate::options::Options;
 use crate::run::leases::CONCURRENCY;
-use crate::run::{Agent, WATCHED};
+use crate::run::{Agent, STORE, WATCHED};
 use crate::store::Ledger;
 
 /// The agent, with its ledger in the data directory. A process that stands by leaves the ledger alone.
-pub fn processors(_: &Mesh, options: Options) -> Vec<Processor> {
+///
+/// Also starts the task that forgets what belonged to deleted workspaces.
+pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     let (dir, durability) = (options.data_dir.clone(), options.durability);
     let file = Ledger::file(&dir);
     let agent = Agent::new(options, move || Ledger::open(&dir, durability));
     agent.store.kept_in(file);
+    mesh.spawn(
+        TaskKind::Background,
+        reaper::run(mesh.clone(), STORE, agent.store.clone()),
+    );
     vec![processor(&agent)]
 }
 

@@ -313,6 +313,51 @@ async fn who_asks_by_the_typed_client_reads_everything(place: Place) {
     up.mesh.stop(Duration::from_secs(1)).await;
 }
 
+/// Until the process knows a generation of a workspace.
+async fn generation(mesh: &Host, workspace: &str, wanted: impl Fn(i64) -> bool) -> i64 {
+    let mut changes = mesh.config().changes();
+    let seen = async {
+        while !wanted(mesh.config().generation(workspace)) {
+            changes.changed().await.expect("the view is there");
+        }
+        mesh.config().generation(workspace)
+    };
+    tokio::time::timeout(BOUND, seen).await.expect("it is seen")
+}
+
+async fn what_comes_late_for_an_ended_generation_is_refused(place: Place) {
+    let dir = tempfile::tempdir().unwrap();
+    let up = start(place.connect().await, dir.path()).await;
+    let acme = WorkspaceId::new("acme").unwrap();
+    let of = |generation| tg_clients::config::Config::of_workspace(&up.mesh, &acme, generation);
+    let row = |value: &str| [(("tool".to_owned(), "a".to_owned()), value.to_owned())];
+    system(&up.mesh, register("acme")).await.unwrap();
+    let first = generation(&up.mesh, "acme", |known| known > 0).await;
+    of(first).put("acme", row("1")).await.unwrap();
+
+    let gone = ConfigRequest {
+        operation: "delete".into(),
+        workspace: "__workspaces__".into(),
+        keys: vec![ConfigKey {
+            r#type: "workspace".into(),
+            key: "acme".into(),
+        }],
+        ..ConfigRequest::default()
+    };
+    system(&up.mesh, gone).await.unwrap();
+    system(&up.mesh, register("acme")).await.unwrap();
+    let second = generation(&up.mesh, "acme", |known| known > first).await;
+    let late = of(first).put("acme", row("2")).await.unwrap_err();
+    assert_eq!(late.code(), ErrorCode::NotFound, "{late}");
+    let key = ("tool".to_owned(), "a".to_owned());
+    let late = of(first).delete("acme", [key]).await.unwrap_err();
+    assert_eq!(late.code(), ErrorCode::NotFound, "{late}");
+    assert!(of(second).values("acme", "tool").await.unwrap().is_empty());
+    of(second).put("acme", row("3")).await.unwrap();
+    assert_eq!(of(second).values("acme", "tool").await.unwrap()["a"], "3");
+    up.mesh.stop(Duration::from_secs(1)).await;
+}
+
 async fn a_second_process_stands_by_and_leaves_the_store_alone(place: Place) {
     let dir = tempfile::tempdir().unwrap();
     let up = start(place.connect().await, dir.path()).await;
@@ -334,4 +379,5 @@ tg_testkit::on_both_buses!(
     bootstrap_makes_a_fresh_system_once_and_a_later_release_adds_what_is_missing,
     a_second_process_stands_by_and_leaves_the_store_alone,
     who_asks_by_the_typed_client_reads_everything,
+    what_comes_late_for_an_ended_generation_is_refused,
 );

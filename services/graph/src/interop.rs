@@ -1,5 +1,6 @@
-//! Among foreign processors, drops the triples of collections whose rows go while this process has the store open:
-//! there nobody asks for it. Elsewhere a collection is dropped when its owner asks, and a workspace by its tombstone
+//! Among foreign processors, drops the triples of a collection whose row goes while this process has the store open:
+//! there nobody asks for it, and a row that goes is all that is ever said. Collections are deleted one by one: where
+//! several are gone at once the configuration is what was lost, and nothing is dropped. Elsewhere a collection is dropped when its owner asks, and a workspace by its tombstone
 //! (`tg_collections::reaper`).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,8 +24,15 @@ pub(crate) async fn run<S: CollectionStore>(mesh: Mesh, owned: Arc<LeasedStore<S
     let mut known = Known::new();
     while changes.changed().await.is_ok() {
         let now = look(&mesh);
-        for (workspace, collection) in gone(&known, &now) {
-            drop_triples(&owned, &workspace, &collection).await;
+        for (workspace, collections) in gone(&known, &now) {
+            match &collections[..] {
+                [one] => drop_triples(&owned, &workspace, one).await,
+                several => tracing::warn!(
+                    workspace,
+                    collections = several.len(),
+                    "several collections are gone at once: their triples are kept"
+                ),
+            }
         }
         known = now;
     }
@@ -41,17 +49,13 @@ fn look(mesh: &Mesh) -> Known {
         .collect()
 }
 
-/// Collections that were there and are no more, of workspaces that are.
-fn gone(before: &Known, now: &Known) -> Vec<(String, String)> {
-    let left = before
-        .iter()
-        .filter_map(|(workspace, known)| Some((workspace, known, now.get(workspace)?)));
-    left.flat_map(|(workspace, known, left)| {
-        known
-            .difference(left)
-            .map(|name| (workspace.clone(), name.clone()))
-    })
-    .collect()
+/// Collections that were there and are no more, by the workspaces of theirs that are.
+fn gone(before: &Known, now: &Known) -> Vec<(String, Vec<String>)> {
+    let left = before.iter().filter_map(|(workspace, known)| {
+        let gone: Vec<String> = known.difference(now.get(workspace)?).cloned().collect();
+        (!gone.is_empty()).then(|| (workspace.clone(), gone))
+    });
+    left.collect()
 }
 
 async fn drop_triples<S: CollectionStore>(
@@ -91,7 +95,10 @@ mod tests {
     fn only_collections_of_workspaces_that_are_there_are_forgotten() {
         let before = known(&[("a", &["x", "y"]), ("b", &["x"])]);
         let after = known(&[("a", &["y", "z"])]);
-        assert_eq!(gone(&before, &after), [("a".to_owned(), "x".to_owned())]);
+        let x = ("a".to_owned(), vec!["x".to_owned()]);
+        assert_eq!(gone(&before, &after), [x]);
+        let emptied = known(&[("a", &[]), ("b", &["x"])]);
+        assert_eq!(gone(&before, &emptied)[0].1, ["x", "y"]);
         assert_eq!(gone(&before, &before), []);
         assert_eq!(gone(&before, &Known::new()), []);
         assert_eq!(gone(&Known::new(), &before), []);

@@ -12,30 +12,33 @@ use tg_schemas::{Error, WorkspaceId, WorkspaceKey};
 
 use crate::engine::flow::Flow;
 use crate::engine::readers::{self, Place, Row, Wiring};
+use crate::engine::workspace;
 
 /// How long a question to the config service may take.
 const TIMEOUT: Duration = Duration::from_secs(20);
 /// How long the view may take to show a change.
 const SHOWN: Duration = Duration::from_secs(2);
 
-/// The rows of one workspace.
-pub(crate) struct Config<'a> {
+/// The rows of one workspace, in the generation that its key says.
+pub(crate) struct Config {
     config: tg_clients::config::Config,
-    workspace: &'a WorkspaceId,
+    workspace: WorkspaceId,
 }
 
-impl<'a> Config<'a> {
-    pub(crate) fn new(mesh: &Mesh, workspace: &'a WorkspaceId) -> Self {
-        let config = tg_clients::config::Config::of_workspace(mesh, workspace);
-        Self {
+impl Config {
+    pub(crate) fn new(mesh: &Mesh, key: &WorkspaceKey) -> Result<Self, Error> {
+        let workspace = workspace::id(key.as_str())?;
+        let generation = key.generation();
+        let config = tg_clients::config::Config::of_workspace(mesh, &workspace, generation);
+        Ok(Self {
             config: config.patient(TIMEOUT),
             workspace,
-        }
+        })
     }
 
     /// All rows of a type, by key.
     pub(crate) async fn values(&self, kind: &str) -> Result<BTreeMap<String, String>, Error> {
-        self.config.values(self.workspace, kind).await
+        self.config.values(&self.workspace, kind).await
     }
 
     /// One row.
@@ -46,13 +49,13 @@ impl<'a> Config<'a> {
     /// Writes a row.
     pub(crate) async fn put(&self, kind: &str, key: &str, value: String) -> Result<(), Error> {
         let at = (kind.to_owned(), key.to_owned());
-        self.config.put(self.workspace, [(at, value)]).await
+        self.config.put(&self.workspace, [(at, value)]).await
     }
 
     /// Removes a row; none is fine.
     pub(crate) async fn delete(&self, kind: &str, key: &str) -> Result<(), Error> {
         let at = (kind.to_owned(), key.to_owned());
-        self.config.delete(self.workspace, [at]).await
+        self.config.delete(&self.workspace, [at]).await
     }
 }
 

@@ -4,8 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tg_mesh::Mesh;
-use tg_schemas::{WorkspaceId, WorkspaceKey};
+use tg_schemas::WorkspaceKey;
 use tokio::sync::{MutexGuard, Notify};
 
 use crate::chores::Chores;
@@ -52,9 +51,4 @@ impl Librarian {
         let at = ids::fingerprint(&name).unsigned_abs() as usize;
         self.collections[at % LOCKS].lock().await
     }
-}
-
-/// The key that a workspace's things are kept under now.
-pub(crate) fn key(mesh: &Mesh, workspace: &WorkspaceId) -> String {
-    mesh.config().workspace_key(workspace.as_str()).to_string()
 }

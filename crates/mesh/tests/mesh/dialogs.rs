@@ -198,7 +198,7 @@ async fn nobody_serves_is_told_within_a_second() {
     let before = std::time::Instant::now();
     let error = ask(&mesh, "x", Ask::default()).await.unwrap_err();
     assert_eq!(error.code(), ErrorCode::NobodyServes);
-    assert!(before.elapsed() < Duration::from_millis(1500));
+    assert!(before.elapsed() < Duration::from_secs(1));
 }
 
 async fn service_errors_panics_and_silence_become_errors(place: Place) {

@@ -15,7 +15,7 @@ use crate::engine::question::{check, first_step};
 use crate::error::AgentError;
 use crate::run::Agent;
 use crate::run::step::begin_at_once;
-use crate::store::Began;
+use crate::store::{Asked, Began};
 
 /// How long to wait for a step that has no record to let go of the answer.
 const REGAIN: Duration = Duration::from_secs(2);
@@ -36,13 +36,17 @@ impl RequestHandler<AgentRequest, AgentResponse> for Questions {
             run: uuid::Uuid::new_v4().to_string(),
             started_at: clock::rfc3339(),
         };
-        let text = question.question.clone();
+        let asked = Asked {
+            workspace: cx.workspace_key().to_string(),
+            key: question_key(&cx),
+            text: question.question.clone(),
+        };
         let known = new.run.clone();
         let began = self
             .0
             .ledger()
             .await?
-            .begin(question_key(&cx), text, new, clock::millis())
+            .begin(asked, new, clock::millis())
             .await?;
         if began.run == known {
             self.0.leases.publishing(&began.run, 1);
@@ -93,5 +97,6 @@ async fn regain(cx: &Cx, address: ReplyAddress) -> Option<Responder<AgentRespons
 /// What makes a repeated question the same: where it came in, who waits for the answer, and its id.
 fn question_key(cx: &Cx) -> String {
     let reply_to = cx.headers.reply_to.as_deref().unwrap_or_default();
-    format!("{}/{}/{}/{}", cx.workspace(), cx.flow(), reply_to, cx.id)
+    let workspace = cx.workspace_key();
+    format!("{workspace}/{}/{reply_to}/{}", cx.flow(), cx.id)
 }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use futures::future::try_join_all;
+use tg_schemas::vocabulary::known_things;
 use tg_schemas::{Error, Term, Triple};
 
 use super::origins::{self, Fact};
@@ -69,10 +70,11 @@ pub(super) async fn call(call: &Call<'_>, arguments: &Arguments) -> Result<Outpu
 async fn find(call: &Call<'_>, name: &str) -> Result<Vec<Found>, Error> {
     let query = format!(
         "SELECT DISTINCT ?thing ?name WHERE {{ VALUES ?naming {{ {} }} ?thing ?naming ?name . \
-         FILTER(CONTAINS(LCASE(STR(?name)), {})) FILTER(isIRI(?thing)) {} }} LIMIT {CANDIDATES}",
+         FILTER(CONTAINS(LCASE(STR(?name)), {})) FILTER(isIRI(?thing)) {} {} }} LIMIT {CANDIDATES}",
         naming(),
         literal(&name.to_lowercase()),
         no_traces("thing"),
+        known_things("thing"),
     );
     let results = run(call, query, CANDIDATES).await?;
     let named = results.rows.into_iter().filter_map(|row| {

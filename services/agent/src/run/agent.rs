@@ -12,7 +12,7 @@ use crate::options::Options;
 use crate::store::Ledger;
 
 /// Name of the store, by which processes agree on its owner.
-const STORE: &str = "agent-manager";
+pub(crate) const STORE: &str = "agent-manager";
 
 /// See the module.
 pub struct Agent {

@@ -15,6 +15,7 @@ mod titles;
 mod tools;
 
 pub use agent::Agent;
+pub(crate) use agent::STORE;
 pub use tools::WATCHED;
 
 #[cfg(test)]

@@ -28,9 +28,17 @@ fn began(run: &str) -> Began {
     }
 }
 
+fn asked(workspace: &str, key: &str, text: &str) -> Asked {
+    Asked {
+        workspace: workspace.into(),
+        key: key.into(),
+        text: text.into(),
+    }
+}
+
 async fn a_question_begins_one_run(ledger: Store) {
     let begin =
-        |text: &str, run: &str| ledger.begin("ws/f/inbox/q".into(), text.into(), began(run), 1);
+        |text: &str, run: &str| ledger.begin(asked("ws", "ws/f/inbox/q", text), began(run), 1);
     assert_eq!(begin("why", "r1").await.unwrap(), began("r1"));
     assert_eq!(begin("why", "r2").await.unwrap(), began("r1"));
     assert!(ledger.is_open("ws/f/inbox/q".into()).await.unwrap());
@@ -81,7 +89,7 @@ async fn an_ending_needs_no_decision(ledger: Store) {
 async fn old_rows_go(ledger: Store) {
     ledger.decide("old", 1, &decision("x"), 1).await.unwrap();
     let now = (KEEP_MS / PURGE_EVERY + 2) * PURGE_EVERY;
-    let begun = ledger.begin("q".into(), "t".into(), began("new"), now);
+    let begun = ledger.begin(asked("ws", "q", "t"), began("new"), now);
     begun.await.unwrap();
     assert_eq!(
         ledger.load("old".into(), 1).await.unwrap(),
@@ -132,6 +140,38 @@ async fn the_first_observation_of_a_decided_step_stands(ledger: Store) {
     assert_eq!(row.observation, Some(Observation::failed("one")));
 }
 
+async fn a_workspace_is_purged_whole_and_alone(ledger: Store) {
+    // More runs than are purged at once, in one generation of a name; one in the next.
+    let of = |workspace: &str, n: usize| (format!("{workspace}/{n}"), format!("{workspace} {n}"));
+    for (workspace, count) in [("ws", 600), ("ws#1", 1)] {
+        for n in 0..count {
+            let (key, run) = of(workspace, n);
+            let begun = ledger.begin(asked(workspace, &key, "t"), began(&run), 1);
+            begun.await.unwrap();
+            ledger.decide(&run, 1, &decision("x"), 1).await.unwrap();
+            let piece = Piece {
+                kind: PieceKind::Answer,
+                text: "said".into(),
+            };
+            ledger.say(&run, 2, 0, vec![piece], 1).await.unwrap();
+        }
+    }
+    let mut known = ledger.workspaces().await.unwrap();
+    known.sort();
+    assert_eq!(known, ["ws", "ws#1"]);
+    while ledger.purge_some("ws").await.unwrap() {}
+    assert_eq!(ledger.workspaces().await.unwrap(), ["ws#1"]);
+    for (workspace, n, left) in [("ws", 0, false), ("ws", 599, false), ("ws#1", 0, true)] {
+        let (key, run) = of(workspace, n);
+        assert_eq!(ledger.is_open(key).await.unwrap(), left, "{run}");
+        let row = ledger.load(run.clone(), 1).await.unwrap();
+        assert_eq!(row.decision.is_some(), left, "{run}");
+        let heard = ledger.heard(&run, 2, 0, 1).await.unwrap();
+        assert_eq!(heard.is_some(), left, "{run}");
+    }
+    assert!(!ledger.purge_some("ws").await.unwrap());
+}
+
 /// Every promise, kept by one adapter.
 macro_rules! suite {
     ($adapter:ident, $open:expr) => {
@@ -145,6 +185,7 @@ macro_rules! suite {
                 an_ending_needs_no_decision,
                 pieces_are_heard_as_far_as_they_were_passed_on,
                 old_rows_go,
+                a_workspace_is_purged_whole_and_alone,
             );
         }
     };

@@ -4,12 +4,14 @@
 //! [`LedgerStore`] is what an adapter does; each method is one transaction, and the second time changes nothing.
 
 mod ledger;
+mod lifecycle;
 mod sqlite;
 
 #[cfg(test)]
 mod conformance;
 
 use async_trait::async_trait;
+use tg_collections::KnownConfig;
 use tg_storage::StorageError;
 
 pub use self::ledger::Ledger;
@@ -19,6 +21,17 @@ use crate::engine::decision::{Decision, Ending, Observation};
 const KEEP_MS: i64 = 48 * 3600 * 1000;
 /// Every so many runs, old rows are removed: where the time of a run's begin is divisible by it.
 const PURGE_EVERY: i64 = 256;
+
+/// A question as it begins a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// Its workspace, in the text form of its key.
+    pub workspace: String,
+    /// What makes a repeated question the same.
+    pub key: String,
+    /// Its text.
+    pub text: String,
+}
 
 /// A run and when it began.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,15 +89,9 @@ pub struct StepRow {
 pub trait LedgerStore: Send + Sync + 'static {
     /// The run that a question began: `new` unless the same question has one already. Now and then also removes
     /// some rows that are older than two days.
-    async fn begin(
-        &self,
-        question: String,
-        text: String,
-        new: Began,
-        now_ms: i64,
-    ) -> Result<Began, StorageError>;
+    async fn begin(&self, asked: Asked, new: Began, now_ms: i64) -> Result<Began, StorageError>;
 
-    /// Whether a question has begun a run that is not over.
+    /// Whether a question, by its key, has begun a run that is not over.
     async fn is_open(&self, question: String) -> Result<bool, StorageError>;
 
     /// What is known of a step.
@@ -142,4 +149,13 @@ pub trait LedgerStore: Send + Sync + 'static {
 
     /// Notes that everything that follows from a run's last step was done.
     async fn finish_run(&self, run: &str, step: u32) -> Result<(), StorageError>;
+
+    /// Every workspace that a run is kept for, in the text form of its key.
+    async fn workspaces(&self) -> Result<Vec<String>, StorageError>;
+
+    /// Purges some runs of a workspace with all that they said. `false` when none is left.
+    async fn purge_some(&self, workspace: &str) -> Result<bool, StorageError>;
+
+    /// Where it remembers which configuration it has known.
+    fn known_config(&self) -> &dyn KnownConfig;
 }

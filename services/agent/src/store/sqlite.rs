@@ -5,10 +5,11 @@ use std::path::Path;
 use async_trait::async_trait;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tg_collections::KnownConfig;
 use tg_storage::rusqlite::{OptionalExtension, Transaction, params};
 use tg_storage::{Database, Durability, StorageError};
 
-use super::{Began, KEEP_MS, LedgerStore, PURGE_EVERY, Piece, PieceKind, StepRow};
+use super::{Asked, Began, KEEP_MS, LedgerStore, PURGE_EVERY, Piece, PieceKind, StepRow};
 use crate::engine::decision::{Decision, Ending, Observation};
 
 /// Scripts in the order they are run; only ever appended.
@@ -46,6 +47,11 @@ CREATE TABLE said (
 ) WITHOUT ROWID;
 CREATE INDEX said_created ON said (created_ms);
 ",
+    // Runs of before are of no workspace: they go by their age, within two days.
+    "
+ALTER TABLE run ADD COLUMN workspace TEXT NOT NULL DEFAULT '';
+CREATE INDEX run_workspace ON run (workspace);
+",
 ];
 
 /// Rows removed at once.
@@ -75,20 +81,19 @@ impl SqliteLedger {
 
 #[async_trait]
 impl LedgerStore for SqliteLedger {
-    async fn begin(
-        &self,
-        question: String,
-        text: String,
-        new: Began,
-        now_ms: i64,
-    ) -> Result<Began, StorageError> {
+    async fn begin(&self, asked: Asked, new: Began, now_ms: i64) -> Result<Began, StorageError> {
+        let Asked {
+            workspace,
+            key,
+            text,
+        } = asked;
         self.db
             .write(move |tx| {
                 let known = tx
                     .prepare_cached(
                         "SELECT run, started_at FROM run WHERE question = ?1 AND text = ?2",
                     )?
-                    .query_row(params![question, text], |row| {
+                    .query_row(params![key, text], |row| {
                         Ok(Began {
                             run: row.get(0)?,
                             started_at: row.get(1)?,
@@ -99,15 +104,16 @@ impl LedgerStore for SqliteLedger {
                     return Ok(known);
                 }
                 tx.prepare_cached(
-                    "INSERT OR REPLACE INTO run (question, text, run, started_at, created_ms)
-                     VALUES (?1, ?2, ?3, ?4, ?5)",
+                    "INSERT OR REPLACE INTO run (question, text, run, started_at, created_ms, workspace)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
                 )?
                 .execute(params![
-                    question,
+                    key,
                     text,
                     new.run,
                     new.started_at,
-                    now_ms
+                    now_ms,
+                    workspace
                 ])?;
                 if now_ms % PURGE_EVERY == 0 {
                     purge(tx, now_ms - KEEP_MS)?;
@@ -294,6 +300,44 @@ impl LedgerStore for SqliteLedger {
 
     async fn finish_run(&self, run: &str, step: u32) -> Result<(), StorageError> {
         self.mark(run, step, 2).await
+    }
+
+    async fn workspaces(&self) -> Result<Vec<String>, StorageError> {
+        self.db
+            .read(|conn| {
+                let mut known = conn
+                    .prepare_cached("SELECT DISTINCT workspace FROM run WHERE workspace <> ''")?;
+                let rows = known.query_map([], |row| row.get(0))?;
+                Ok(rows.collect::<Result<_, _>>()?)
+            })
+            .await
+    }
+
+    async fn purge_some(&self, workspace: &str) -> Result<bool, StorageError> {
+        let workspace = workspace.to_owned();
+        self.db
+            .write(move |tx| {
+                let mut some =
+                    tx.prepare_cached("SELECT run FROM run WHERE workspace = ?1 LIMIT ?2")?;
+                let runs = some.query_map(params![workspace, PURGE], |row| row.get(0))?;
+                let runs: Vec<String> = runs.collect::<Result<_, _>>()?;
+                for sql in [
+                    "DELETE FROM said WHERE run = ?1 AND ?2 <> ''",
+                    "DELETE FROM step WHERE run = ?1 AND ?2 <> ''",
+                    "DELETE FROM run WHERE run = ?1 AND workspace = ?2",
+                ] {
+                    let mut delete = tx.prepare_cached(sql)?;
+                    for run in &runs {
+                        delete.execute([run, &workspace])?;
+                    }
+                }
+                Ok(!runs.is_empty())
+            })
+            .await
+    }
+
+    fn known_config(&self) -> &dyn KnownConfig {
+        &self.db
     }
 }
 

@@ -6,11 +6,10 @@ use futures::future::join_all;
 use tg_mesh::{Ask, Deadline, Mesh};
 use tg_schemas::msg::{CollectionDrop, CollectionDropped};
 use tg_schemas::processors::{collection_stores, drop_topic};
-use tg_schemas::{Error, ErrorCode, WorkspaceId};
+use tg_schemas::{Error, ErrorCode, WorkspaceKey};
 
-use crate::engine::workspace;
 use crate::error::wire;
-use crate::librarian::{Librarian, key};
+use crate::librarian::Librarian;
 use crate::store::collections::Tombstone;
 
 /// How long a store may take.
@@ -44,12 +43,11 @@ impl Librarian {
     pub(super) async fn drop_everywhere(
         &self,
         mesh: &Mesh,
-        workspace: &WorkspaceId,
+        workspace: &WorkspaceKey,
         id: &str,
         deadline: Deadline,
     ) -> Result<(), Error> {
-        let own = key(mesh, workspace);
-        let stones = self.rows().tombstones_of(&own, id);
+        let stones = self.rows().tombstones_of(workspace.as_str(), id);
         let mut stones = stones.await.map_err(wire)?;
         stones.retain(|stone| is_there(mesh, &stone.store));
         let asked = stones.iter().map(|stone| ask(mesh, stone, deadline));
@@ -89,9 +87,8 @@ impl Librarian {
                     continue;
                 };
                 // Not the row of a workspace that has the name now.
-                if let Ok(workspace) = workspace::id(&stone.workspace)
-                    && key(mesh, &workspace) == stone.workspace
-                {
+                let workspace = WorkspaceKey::parse(&stone.workspace);
+                if mesh.config().workspace_key(workspace.name()) == workspace {
                     // A crash may have come between the note and the row's end.
                     let (id, generation) = (&stone.collection, stone.generation);
                     self.take_row_away(mesh, &workspace, id, generation).await?;

@@ -2,21 +2,21 @@
 
 use tg_mesh::{Deadline, Mesh};
 use tg_schemas::msg::CollectionMetadata;
-use tg_schemas::{Error, WorkspaceId};
+use tg_schemas::{Error, WorkspaceKey};
 
 use crate::config::{self, COLLECTION, Config};
 use crate::engine::collection as rules;
 use crate::error::wire;
-use crate::librarian::{Librarian, key};
+use crate::librarian::Librarian;
 use crate::store::collections::Life;
 
 impl Librarian {
     pub(crate) async fn list_collections(
         &self,
         mesh: &Mesh,
-        workspace: &WorkspaceId,
+        workspace: &WorkspaceKey,
     ) -> Result<Vec<CollectionMetadata>, Error> {
-        let rows = Config::new(mesh, workspace).values(COLLECTION).await?;
+        let rows = Config::new(mesh, workspace)?.values(COLLECTION).await?;
         let read = |(key, row): (&String, &String)| rules::from_row(key, row);
         Ok(rows.iter().map(read).collect())
     }
@@ -26,7 +26,7 @@ impl Librarian {
     pub(crate) async fn update_collection(
         &self,
         mesh: &Mesh,
-        workspace: &WorkspaceId,
+        workspace: &WorkspaceKey,
         collection: &CollectionMetadata,
     ) -> Result<(), Error> {
         let _alone = self.alone(workspace.as_str(), &collection.collection).await;
@@ -38,16 +38,13 @@ impl Librarian {
     pub(crate) async fn ensure_collection(
         &self,
         mesh: &Mesh,
-        workspace: &WorkspaceId,
+        workspace: &WorkspaceKey,
         id: &str,
     ) -> Result<i64, Error> {
         let _alone = self.alone(workspace.as_str(), id).await;
-        let row = Config::new(mesh, workspace).get(COLLECTION, id).await?;
+        let row = Config::new(mesh, workspace)?.get(COLLECTION, id).await?;
         let known = match &row {
-            Some(row) => {
-                self.remember(mesh, workspace, id, rules::generation(row))
-                    .await?
-            }
+            Some(row) => self.remember(workspace, id, rules::generation(row)).await?,
             None => None,
         };
         let generation = match (known, row) {
@@ -63,7 +60,7 @@ impl Librarian {
         // Others see it about when this process does.
         config::shown(mesh, || {
             mesh.config()
-                .get(workspace.as_str(), COLLECTION, id)
+                .get(workspace.name(), COLLECTION, id)
                 .is_some()
         })
         .await;
@@ -73,28 +70,25 @@ impl Librarian {
     /// Remembers a collection whose row is there; `None` if the row says a generation that is dead.
     async fn remember(
         &self,
-        mesh: &Mesh,
-        workspace: &WorkspaceId,
+        workspace: &WorkspaceKey,
         id: &str,
         row: i64,
     ) -> Result<Option<i64>, Error> {
-        let workspace = key(mesh, workspace);
-        let remembered = self.rows().remember_collection(&workspace, id, row);
+        let remembered = self.rows().remember_collection(workspace.as_str(), id, row);
         remembered.await.map_err(wire)
     }
 
     async fn put_collection(
         &self,
         mesh: &Mesh,
-        workspace: &WorkspaceId,
+        workspace: &WorkspaceKey,
         collection: &CollectionMetadata,
     ) -> Result<i64, Error> {
-        let config = Config::new(mesh, workspace);
+        let config = Config::new(mesh, workspace)?;
         let id = &collection.collection;
         let row = config.get(COLLECTION, id).await?;
         let row = row.map(|row| rules::generation(&row));
-        let own = key(mesh, workspace);
-        let begun = self.rows().begin_collection(&own, id, row);
+        let begun = self.rows().begin_collection(workspace.as_str(), id, row);
         let generation = begun.await.map_err(wire)?;
         let value = rules::value(collection, generation);
         config.put(COLLECTION, id, value).await?;
@@ -106,17 +100,16 @@ impl Librarian {
     pub(crate) async fn delete_collection(
         &self,
         mesh: &Mesh,
-        workspace: &WorkspaceId,
+        workspace: &WorkspaceKey,
         id: &str,
         deadline: Deadline,
     ) -> Result<(), Error> {
         let _alone = self.alone(workspace.as_str(), id).await;
-        let config = Config::new(mesh, workspace);
+        let config = Config::new(mesh, workspace)?;
         let row = config.get(COLLECTION, id).await?;
         let row = row.map_or(0, |row| rules::generation(&row));
-        let own = key(mesh, workspace);
         let why = "the collection was deleted";
-        let ended = self.rows().end_collection(&own, id, row, why);
+        let ended = self.rows().end_collection(workspace.as_str(), id, row, why);
         let generation = ended.await.map_err(wire)?;
         self.take_row_away(mesh, workspace, id, generation).await?;
         let outcome = self.drop_everywhere(mesh, workspace, id, deadline).await;
@@ -128,17 +121,22 @@ impl Librarian {
     pub(super) async fn take_row_away(
         &self,
         mesh: &Mesh,
-        workspace: &WorkspaceId,
+        workspace: &WorkspaceKey,
         id: &str,
         generation: i64,
     ) -> Result<(), Error> {
-        let own = key(mesh, workspace);
-        let known = self.rows().collection(&own, id).await.map_err(wire)?;
+        let known = self
+            .rows()
+            .collection(workspace.as_str(), id)
+            .await
+            .map_err(wire)?;
         if known.is_none_or(|known| known.life != Life::Noted) {
             return Ok(());
         }
-        Config::new(mesh, workspace).delete(COLLECTION, id).await?;
-        let gone = self.rows().collection_gone(&own, id, generation);
+        Config::new(mesh, workspace)?.delete(COLLECTION, id).await?;
+        let gone = self
+            .rows()
+            .collection_gone(workspace.as_str(), id, generation);
         gone.await.map_err(wire)
     }
 }

@@ -24,8 +24,10 @@ impl RequestHandler<CollectionManagementRequest, CollectionManagementResponse> f
         mut out: Responder<CollectionManagementResponse>,
     ) -> Result<(), Error> {
         let librarian = self.0.get().await?;
-        let workspace = cx.scope.workspace.as_ref();
-        let workspace = workspace.ok_or_else(|| invalid("workspace: is required"))?;
+        if cx.scope.workspace.is_none() {
+            return Err(invalid("workspace: is required"));
+        }
+        let workspace = &cx.workspace_key();
         let mesh = &cx.mesh;
         let mut next = String::new();
         let collections = match ask.operation.as_str() {

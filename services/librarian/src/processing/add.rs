@@ -2,12 +2,12 @@
 
 use tg_clients::neighbours::Neighbours;
 use tg_mesh::Mesh;
-use tg_schemas::Error;
 use tg_schemas::msg::{DocumentMetadata, LibrarianRequest, ProcessingMetadata};
+use tg_schemas::{Error, WorkspaceKey};
 
 use crate::config::{self, Snapshot};
 use crate::engine::asker::Asker;
-use crate::engine::{collection, ids, workspace};
+use crate::engine::{collection, ids};
 use crate::error::{invalid, wire};
 use crate::librarian::Librarian;
 use crate::library::hashed;
@@ -31,7 +31,7 @@ impl Librarian {
             .await?;
         let snapshot = self.flow(mesh, asker, &processing.flow, &document).await?;
         check(mesh, &snapshot, &processing.flow, &document)?;
-        let space = workspace::id(&asker.workspace)?;
+        let space = WorkspaceKey::parse(&asker.workspace);
         let into = &processing.collection;
         let generation = self.ensure_collection(mesh, &space, into).await?;
         let wanted = Wanted {

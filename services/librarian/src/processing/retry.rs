@@ -8,7 +8,7 @@ use serde_json::Value;
 use tg_mesh::{Ask, Deadline, Mesh, clock};
 use tg_schemas::msg::{FlowRequest, FlowResponse, ProcessingMetadata};
 use tg_schemas::processors::flow_svc;
-use tg_schemas::{Error, ErrorCode, Headers};
+use tg_schemas::{Error, ErrorCode, Headers, WorkspaceKey};
 
 use crate::config;
 use crate::engine::asker::Asker;
@@ -117,7 +117,7 @@ impl Librarian {
     }
 
     async fn start_anew(&self, mesh: &Mesh, asker: &Asker, run: Run) -> Result<(), Error> {
-        let space = workspace::id(&asker.workspace)?;
+        let space = WorkspaceKey::parse(&asker.workspace);
         let target = &run.target;
         let into = &target.collection;
         let generation = self.ensure_collection(mesh, &space, into).await?;

@@ -9,7 +9,6 @@ use tg_schemas::{Error, WorkspaceKey};
 use crate::config::{Config, FLOW};
 use crate::engine::flow::Flow;
 use crate::engine::state::State;
-use crate::engine::workspace;
 use crate::error::wire;
 use crate::librarian::Librarian;
 use crate::store::runs::Run;
@@ -107,7 +106,8 @@ impl Librarian {
 }
 
 async fn flows(mesh: &Mesh, of: &str) -> Result<HashMap<String, Flow>, Error> {
-    let rows = Config::new(mesh, &workspace::id(of)?).values(FLOW).await?;
+    let now = mesh.config().workspace_key(WorkspaceKey::parse(of).name());
+    let rows = Config::new(mesh, &now)?.values(FLOW).await?;
     let flows = rows
         .into_iter()
         .filter_map(|(id, row)| Some((id, Flow::read(&row)?)));

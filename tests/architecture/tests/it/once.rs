@@ -46,6 +46,19 @@ const RULES: &[Rule] = &[
         ],
     },
     Rule {
+        says: "a collection is dropped when its owner asks, by the one handler of crates/collections",
+        words: &[".drop_collection("],
+        within: &["crates/", "services/"],
+        strings: false,
+        but: &[
+            ("crates/collections/src/handlers.rs", "the handler"),
+            (
+                "services/graph/src/interop.rs",
+                "a foreign librarian asks nobody: the row that goes is all that is said",
+            ),
+        ],
+    },
+    Rule {
         says: "a tombstone is made by whoever deletes and restores workspaces, and read from the configuration by others",
         words: &["WorkspaceTombstone {"],
         within: &[],

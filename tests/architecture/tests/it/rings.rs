@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tg_architecture_tests::licence::allowed;
 use tg_architecture_tests::manifest::{forbidden, members, packages};
-use tg_architecture_tests::source::{Source, all};
+use tg_architecture_tests::source::{Source, all, root};
 use tg_architecture_tests::words::places;
 
 /// The storeys of `crates/`: each may use those before it. A crate that is not named here may use none of them.
@@ -189,6 +189,49 @@ fn every_dependency_is_used() {
         }
     }
     assert!(idle.is_empty(), "dependencies:\n  {}", idle.join("\n  "));
+}
+
+/// The names that a section of a manifest sets, with what they are set to.
+fn section<'a>(manifest: &'a str, of: &[&str]) -> Vec<(&'a str, &'a str)> {
+    let mut inside = false;
+    let mut rows = Vec::new();
+    for line in manifest.lines() {
+        if let Some(name) = line.strip_prefix('[') {
+            inside = of.iter().any(|of| name.starts_with(&format!("{of}]")));
+        } else if inside && let Some((name, value)) = line.split_once('=') {
+            rows.push((name.trim(), value.trim()));
+        }
+    }
+    rows
+}
+
+/// Dependencies have their versions in the workspace's table, all of which somebody takes.
+#[test]
+fn versions_stand_in_one_table_and_all_of_it_is_taken() {
+    let read = |path: String| std::fs::read_to_string(root().join(path)).expect("a manifest");
+    let table = read("Cargo.toml".to_owned());
+    let table = section(&table, &["workspace.dependencies"]);
+    let mut taken = BTreeSet::new();
+    let mut faults = Vec::new();
+    for (folder, _) in members(&packages()) {
+        let manifest = read(format!("{folder}/Cargo.toml"));
+        let kinds = ["dependencies", "dev-dependencies", "build-dependencies"];
+        for (name, value) in section(&manifest, &kinds) {
+            let name = name.strip_suffix(".workspace").unwrap_or(name);
+            taken.insert(name.to_owned());
+            if value.contains("version") || value.starts_with('"') {
+                faults.push(format!("{folder}: {name} has a version of its own"));
+            }
+        }
+    }
+    assert!(table.len() > 60, "the table is read");
+    let idle = table.iter().filter(|(name, _)| !taken.contains(*name));
+    faults.extend(idle.map(|(name, _)| format!("nobody takes {name}")));
+    assert!(
+        faults.is_empty(),
+        "dependencies:\n  {}",
+        faults.join("\n  ")
+    );
 }
 
 /// Whether a file of the package writes the name: any for what is for tests, one that ships or its tests else.

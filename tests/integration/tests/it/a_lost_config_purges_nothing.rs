@@ -97,7 +97,8 @@ async fn told(url: &str, stores: &[&str]) -> Result<()> {
 }
 
 /// Stores that keep something for workspaces.
-const STORES: [&str; 9] = [
+const STORES: [&str; 10] = [
+    "agent-manager",
     "extract",
     "flow-svc",
     "graph",

@@ -123,6 +123,11 @@ fn read(question: &Question<'_>, prompt: &Prompt) -> Vec<Found> {
         let Some(mut found) = answer::find(question, &about, &asked, &lines) else {
             continue;
         };
+        // Letters that a search met inside other words.
+        let searched = past.action == SPARQL && sparql_in(question.text).is_none();
+        if searched && found.score == 0.0 && !found.chosen.is_empty() {
+            continue;
+        }
         if let Some((_, before)) = led
             && found.fit >= Fit::Partly
         {

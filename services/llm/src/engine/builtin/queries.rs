@@ -5,7 +5,7 @@ use super::question::Question;
 use super::react::Step;
 use super::tools::SPARQL;
 use super::words;
-use tg_schemas::vocabulary::{foaf, rdfs, schema, schema_http, skos};
+use tg_schemas::vocabulary::{foaf, known_things, rdfs, schema, schema_http, skos};
 
 /// Most words of a question that a search looks for.
 const SEARCHED: usize = 4;
@@ -68,9 +68,10 @@ pub(super) fn by_words(question: &Question<'_>) -> Step {
     let naming = naming();
     let query = format!(
         "SELECT (COALESCE(?name, ?thing) AS ?subject) ?predicate ?object WHERE {{ \
-         ?thing ?predicate ?object . FILTER (isLiteral(?object) && ({})) \
+         ?thing ?predicate ?object . FILTER (isLiteral(?object) && ({})) {} \
          OPTIONAL {{ ?thing {naming} ?name }} }} LIMIT 60",
-        filters.join(" || ")
+        filters.join(" || "),
+        known_things("thing"),
     );
     let thought = "I search the texts of the graph for the words of the question.".to_owned();
     Step::call(thought, SPARQL, Some(("query", &query)))
