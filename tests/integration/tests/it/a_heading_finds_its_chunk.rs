@@ -231,8 +231,8 @@ async fn of_pages(bus: Bus) -> Result<()> {
         let text = cited["text"].as_str().unwrap_or_default();
         let at = prompt.find(text).context("not in the prompt")?;
         let before = prompt[..at].rsplit("; page ").next().unwrap_or_default();
-        let page = before.split(')').next().unwrap_or_default();
-        ensure!(cited["page"].to_string() == page, "page {page}: {answer}");
+        let page: i64 = before.split(')').next().unwrap_or_default().parse()?;
+        ensure!(cited["page"] == page, "page {page}: {answer}");
         Ok(())
     };
     asked(3, LANTERNS[2]).await?;
