@@ -118,6 +118,9 @@ pub struct Headers {
     /// W3C trace context.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
+    /// Id of the client's request that is behind it: people find the lines of a log by it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
     /// Avro fingerprint of the writer's schema, 16 hex digits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
@@ -157,6 +160,7 @@ impl Headers {
         text("depth", &self.depth.map(|n| n.to_string()));
         text("user-id", &self.user_id);
         text("traceparent", &self.traceparent);
+        text("request-id", &self.request_id);
         text("schema", &self.schema);
         text("sections", &self.sections);
         text("aside", &self.aside);
@@ -185,6 +189,7 @@ impl Headers {
             "depth" => self.depth = value.parse().ok(),
             "user-id" => self.user_id = owned(),
             "traceparent" => self.traceparent = owned(),
+            "request-id" => self.request_id = owned(),
             "schema" => self.schema = owned(),
             "sections" => self.sections = owned(),
             "aside" => self.aside = owned(),
@@ -209,6 +214,7 @@ mod tests {
             forward: true,
             epoch: Some(3),
             generation: Some(1_763_000_000_000),
+            request_id: Some("r-1".into()),
             sections: Some("AgentRun=3".into()),
             aside: Some("{}".into()),
             ..Headers::default()

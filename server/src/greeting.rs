@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use tg_provider_http::Origin;
+use tg_provider_http::{Origin, ollama_address, without_credentials};
 
 use crate::settings::Auth;
 
@@ -25,8 +25,16 @@ pub struct Models {
     pub at: Option<Origin>,
     /// The embeddings in words.
     pub vectors: String,
-    /// Models of an Ollama that answers on this machine; looked for only where the builtin reader serves.
-    pub local: Option<Vec<String>>,
+    /// An Ollama that answers although nobody chose it; looked for only where the builtin reader serves.
+    pub local: Option<Local>,
+}
+
+/// An Ollama that could be chosen.
+pub struct Local {
+    /// Where it answers.
+    pub address: String,
+    /// Its models.
+    pub models: Vec<String>,
 }
 
 /// The lines shown when the system is ready.
@@ -72,9 +80,7 @@ impl Models {
         if let Some(at) = &self.at {
             lines.push(format!("            {}; {}", at.address(), at.told()));
         } else {
-            if let Some(models) = &self.local {
-                lines.push(Self::offer(models));
-            }
+            lines.extend(self.local.as_ref().map(Local::offer));
             lines.push(
                 "            plug in a real one: OPENAI_API_KEY=… (or OPENAI_BASE_URL, ANTHROPIC_API_KEY, \
                  OLLAMA_HOST) threadgraph up"
@@ -89,20 +95,28 @@ impl Models {
         lines.push(format!("  vectors:  {}", self.vectors));
         lines
     }
+}
 
-    /// What to set so that the Ollama of this machine serves.
-    fn offer(models: &[String]) -> String {
-        let Some(first) = models.first() else {
-            return "            an Ollama answers on this machine, but has no model: `ollama pull` fetches one"
-                .to_owned();
+impl Local {
+    /// What to set so that it serves.
+    fn offer(&self) -> String {
+        let address = without_credentials(&self.address);
+        let usual = address == ollama_address("");
+        let (place, host) = match usual {
+            true => ("on this machine".to_owned(), "127.0.0.1"),
+            false => (format!("at {address}"), address.as_str()),
         };
-        let more = match models.len() {
+        let Some(first) = self.models.first() else {
+            return format!(
+                "            an Ollama answers {place}, but has no model: `ollama pull` fetches one"
+            );
+        };
+        let more = match self.models.len() {
             1 => String::new(),
             all => format!("   ({all} models)"),
         };
         format!(
-            "            an Ollama answers on this machine: OLLAMA_HOST=127.0.0.1 OLLAMA_MODEL={first} threadgraph \
-             up{more}"
+            "            an Ollama answers {place}: OLLAMA_HOST={host} OLLAMA_MODEL={first} threadgraph up{more}"
         )
     }
 }
@@ -112,7 +126,10 @@ mod tests {
     use super::*;
 
     fn builtin(local: Option<&[&str]>) -> Models {
-        let own = |models: &[&str]| models.iter().map(|&model| model.to_owned()).collect();
+        let own = |models: &[&str]| Local {
+            address: "http://127.0.0.1:11434".to_owned(),
+            models: models.iter().map(|&model| model.to_owned()).collect(),
+        };
         Models {
             model: "builtin".to_owned(),
             at: None,
@@ -131,6 +148,14 @@ mod tests {
         assert!(offered.contains("OPENAI_API_KEY=…") && offered.contains("llm.url"));
         assert!(told(Some(&[])).contains("`ollama pull`"));
         assert!(!told(None).contains("an Ollama answers"));
+        let elsewhere = Local {
+            address: "http://u:hidden@gpu:1".to_owned(),
+            models: vec!["m".to_owned()],
+        };
+        assert_eq!(
+            elsewhere.offer().trim(),
+            "an Ollama answers at http://gpu:1: OLLAMA_HOST=http://gpu:1 OLLAMA_MODEL=m threadgraph up"
+        );
     }
 
     #[test]

@@ -15,7 +15,7 @@ use tg_storage::StorageError;
 use tokio::time::Instant;
 
 use crate::compose::{self, Services};
-use crate::greeting::{self, FirstKey, Models};
+use crate::greeting::{self, FirstKey, Local, Models};
 use crate::metrics::Recorder;
 use crate::settings::{AmqpUrl, Auth, BusChoice, MeshMode, Settings};
 use crate::signals::Signals;
@@ -164,6 +164,7 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
                 vectors: settings.embeddings.describe(),
                 local: None,
             },
+            local: settings.llm.local(),
             first,
             data_dir: settings.data_dir.clone(),
         });
@@ -185,7 +186,10 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
 
 /// The processors of this process; what is read for them is read off the runtime's threads.
 async fn compose(mesh: &Host, settings: &Settings, services: &Services) -> Result<Vec<Processor>> {
-    let (mesh, settings, services) = (mesh.clone(), settings.clone(), services.clone());
+    let (mesh, mut settings, services) = (mesh.clone(), settings.clone(), services.clone());
+    // Who is let in is decided by the process with the gateway: elsewhere it is not known that whoever asks runs the system.
+    settings.llm.tells_address &= services.has("gateway");
+    settings.embeddings.tells_address &= services.has("gateway");
     let made = move || compose::processors(&mesh, &settings, &services);
     tokio::task::spawn_blocking(made).await?
 }
@@ -195,6 +199,8 @@ struct Greeting {
     at: SocketAddr,
     auth: Auth,
     models: Models,
+    /// Where an Ollama is looked for, where the builtin reader serves.
+    local: String,
     first: bool,
     data_dir: PathBuf,
 }
@@ -245,14 +251,17 @@ async fn bootstrap(mesh: Host, greeting: Option<Greeting>) {
     let look = async {
         match &greeting {
             Some(greeting) if greeting.models.at.is_none() => {
-                tg_llm::providers::models_on_this_machine(LOCAL_MODELS).await
+                tg_llm::providers::models_at(&greeting.local, LOCAL_MODELS).await
             }
             _ => None,
         }
     };
     let ((), local) = tokio::join!(set_up, look);
     if let Some(mut greeting) = greeting {
-        greeting.models.local = local;
+        greeting.models.local = local.map(|models| Local {
+            address: greeting.local.clone(),
+            models,
+        });
         for line in greeting.lines().await {
             eprintln!("{line}");
         }

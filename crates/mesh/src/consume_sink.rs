@@ -163,6 +163,7 @@ fn tell(
         document = handler.document(record),
         record = record.headers.id,
         run = record.headers.thread,
+        request = record.headers.request_id,
         queue = of.name,
         error = error.map(tracing::field::display),
         "a record was not handled; {outcome}"

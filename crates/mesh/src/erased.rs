@@ -76,14 +76,15 @@ impl<Q: Message, R: Reply> ErasedServe for ServeHandler<Q, R> {
         let mesh = cx.mesh.clone();
         let cancel = cx.cancel.clone();
         let deadline = cx.deadline;
-        let (scope, request) = (cx.scope.clone(), cx.id.clone());
+        let (scope, headers) = (cx.scope.clone(), cx.headers.clone());
         let result = match question.read::<Q>() {
             Ok(question) => {
                 let out = Responder::new(mesh.server().clone(), held.clone());
                 let work = AssertUnwindSafe(self.inner.serve(cx, question, out)).catch_unwind();
                 work.await.unwrap_or_else(|_| {
-                    let processor = &scope.processor;
-                    tracing::error!(message = Q::NAME, %processor, %request, "a handler panicked");
+                    let (processor, request) = (&scope.processor, &headers.request_id);
+                    let question = &headers.id;
+                    tracing::error!(message = Q::NAME, %processor, question, request, "a handler panicked");
                     Err(Error::new(ErrorCode::Internal, "internal fault"))
                 })
             }

@@ -91,3 +91,5 @@ pub use tg_rpc::{
     Answer, Ask, Deadline, Peer, PeerOptions as MeshOptions, Relay, ReplyAddress, Responder,
     Standing, answer, clock, deadline, responder,
 };
+#[doc(hidden)]
+pub use tracing;

@@ -38,6 +38,21 @@ pub struct Scope {
     pub unread: BTreeSet<Topic>,
 }
 
+/// Writes a warning about a message, given its [`Cx`], with what people know it by: processor, workspace, flow and request.
+#[macro_export]
+macro_rules! warn_of {
+    ($cx:expr, $($said:tt)+) => {{
+        let cx: &$crate::Cx = $cx;
+        $crate::tracing::warn!(
+            processor = %cx.scope.processor,
+            workspace = cx.scope.workspace.as_ref().map($crate::tracing::field::display),
+            flow = cx.scope.flow.as_ref().map($crate::tracing::field::display),
+            request = cx.request(),
+            $($said)+
+        )
+    }};
+}
+
 /// The context of one message.
 #[derive(Clone)]
 pub struct Cx {
@@ -80,6 +95,11 @@ impl Cx {
     /// Flow of the instance, as text; empty outside flows.
     pub fn flow(&self) -> &str {
         self.scope.flow.as_ref().map_or("", FlowId::as_str)
+    }
+
+    /// Id of the client's request behind the message, if there is one: for the log.
+    pub fn request(&self) -> Option<&str> {
+        self.headers.request_id.as_deref()
     }
 
     /// A parameter of the flow.
@@ -221,6 +241,7 @@ impl Cx {
             thread: self.headers.thread.clone(),
             user_id: self.headers.user_id.clone(),
             traceparent: self.headers.traceparent.clone(),
+            request_id: self.headers.request_id.clone(),
             ..Ask::default()
         }
     }

@@ -10,8 +10,8 @@ const NAMED: usize = 8;
 pub enum Listed {
     /// Their names, in its order.
     Names(Vec<String>),
-    /// It answers, but has no such list.
-    Unlisted,
+    /// It answers, but has no such list: the status that it says so with, if it does by one.
+    Unlisted(Option<Outage>),
     /// It was not answered: why, and in the words of an error.
     Failed(Option<Outage>, String),
 }
@@ -28,33 +28,34 @@ pub struct Look {
 impl Look {
     /// What is said of a server, which is called by what it does, such as `the model provider`.
     pub fn at(origin: &Origin, server: &str, listed: Listed) -> Self {
-        let (about, at) = (origin.told(), origin.address());
-        let both = |good: bool, text: &str| {
+        let both = |good: bool, status: Option<Outage>, text: &str| {
             let told = |text: String| if good { Ok(text) } else { Err(text) };
             Self {
-                operators: told(format!("{text} ({at}); {about}")),
-                clients: told(format!("{text}; {about}")),
+                operators: told(origin.for_clients(status, text, true)),
+                clients: told(origin.for_clients(status, text, false)),
             }
         };
         match listed {
             Listed::Names(names) if has(&names, origin.model()) => {
-                both(true, &format!("{server} answers and has the model"))
+                both(true, None, &format!("{server} answers and has the model"))
             }
             Listed::Names(names) => {
                 let some = some(&names);
                 both(
                     false,
+                    None,
                     &format!("{server} does not list the model; it has {some}"),
                 )
             }
             // A server that has no list is no worse for that.
-            Listed::Unlisted => both(
+            Listed::Unlisted(status) => both(
                 true,
+                status,
                 &format!("{server} answers, but does not list its models"),
             ),
             Listed::Failed(outage, why) => Self {
                 operators: Err(origin.for_operators(outage, &why)),
-                clients: Err(origin.for_clients(&why)),
+                clients: Err(origin.for_clients(outage, &why, false)),
             },
         }
     }
@@ -144,7 +145,10 @@ mod tests {
             "the server does not list the model; it has a (http://host/v1); set by x.url; model m";
         assert_eq!(absent.told(true), Err(told.to_owned()));
         assert!(look(Listed::Names(list(&["m:latest"]))).told(true).is_ok());
-        assert!(look(Listed::Unlisted).told(false).is_ok());
+        let silent = look(Listed::Unlisted(Some(Outage::Refused(404))));
+        let told =
+            "the server answers, but does not list its models (HTTP 404); set by x.url; model m";
+        assert_eq!(silent.told(false), Ok(told.to_owned()));
         let away = Listed::Failed(
             Some(Outage::Unreachable(Cause::Refused)),
             "is away".to_owned(),
@@ -152,7 +156,7 @@ mod tests {
         let told = look(away);
         assert_eq!(
             told.clients,
-            Err("is away; set by x.url; model m".to_owned())
+            Err("is away (connection refused); set by x.url; model m".to_owned())
         );
         let text = told.operators.expect_err("away");
         assert!(text.starts_with("cannot reach http://host/v1 ("), "{text}");

@@ -62,20 +62,22 @@ impl Cause {
     }
 }
 
-/// A server that is away, or out of order for now.
+/// A server that is away, out of order for now, or refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outage {
     /// It cannot be reached.
     Unreachable(Cause),
     /// It answers with a status that passes, such as 503.
     Status(u16),
+    /// It refuses the request with a status that stays, such as 401.
+    Refused(u16),
 }
 
 impl fmt::Display for Outage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unreachable(cause) => cause.fmt(f),
-            Self::Status(status) => write!(f, "HTTP {status}"),
+            Self::Status(status) | Self::Refused(status) => write!(f, "HTTP {status}"),
         }
     }
 }
@@ -125,9 +127,15 @@ impl Origin {
         format!("set by {}; model {}", self.set_by, self.model)
     }
 
-    /// A failure as whoever asks reads it: without the address.
-    pub fn for_clients(&self, failure: &str) -> String {
-        format!("{failure}; {}", self.told())
+    /// A failure as whoever asks reads it: with the address only where whoever asks runs the system.
+    pub fn for_clients(&self, outage: Option<Outage>, failure: &str, with_address: bool) -> String {
+        let (at, told) = (&self.address, self.told());
+        match (outage, with_address) {
+            (Some(outage), true) => format!("{failure} ({outage} at {at}); {told}"),
+            (Some(outage), false) => format!("{failure} ({outage}); {told}"),
+            (None, true) => format!("{failure} ({at}); {told}"),
+            (None, false) => format!("{failure}; {told}"),
+        }
     }
 
     /// A failure as who runs the system reads it, in a log or a check.
@@ -135,8 +143,10 @@ impl Origin {
         let (at, told) = (&self.address, self.told());
         match outage {
             Some(Outage::Unreachable(cause)) => format!("cannot reach {at} ({cause}); {told}"),
-            Some(outage) => format!("{at} is out of order ({outage}); {told}"),
-            None => format!("{failure} ({at}); {told}"),
+            Some(outage @ Outage::Status(_)) => {
+                format!("{at} is out of order ({outage}); {told}")
+            }
+            Some(Outage::Refused(_)) | None => self.for_clients(outage, failure, true),
         }
     }
 }
@@ -162,10 +172,22 @@ mod tests {
     fn an_origin_is_told_without_credentials() {
         let origin = Origin::new("http://u:hidden@h.example:1/v1/?key=hidden", "llm.url", "m");
         assert_eq!(origin.address(), "http://h.example:1/v1");
-        assert_eq!(
-            origin.for_clients("it broke"),
-            "it broke; set by llm.url; model m"
-        );
+        let refused = Some(Outage::Refused(401));
+        for (outage, with_address, told) in [
+            (None, false, "it broke; set by llm.url; model m"),
+            (
+                refused,
+                false,
+                "it broke (HTTP 401); set by llm.url; model m",
+            ),
+            (
+                refused,
+                true,
+                "it broke (HTTP 401 at http://h.example:1/v1); set by llm.url; model m",
+            ),
+        ] {
+            assert_eq!(origin.for_clients(outage, "it broke", with_address), told);
+        }
         for (outage, told) in [
             (
                 Some(Outage::Unreachable(Cause::Refused)),
@@ -174,6 +196,10 @@ mod tests {
             (
                 Some(Outage::Status(503)),
                 "http://h.example:1/v1 is out of order (HTTP 503); set by llm.url; model m",
+            ),
+            (
+                refused,
+                "it broke (HTTP 401 at http://h.example:1/v1); set by llm.url; model m",
             ),
             (
                 None,

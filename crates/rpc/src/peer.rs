@@ -78,6 +78,8 @@ pub struct Ask {
     pub user_id: Option<String>,
     /// W3C trace context.
     pub traceparent: Option<String>,
+    /// Id of the client's request that is behind it, for the log.
+    pub request_id: Option<String>,
     /// Id of the question; a random one if absent.
     pub id: Option<String>,
     /// A record that no queue takes is dropped, also where this release has a reader for its kind.
@@ -264,6 +266,7 @@ impl Peer {
                 depth: (ask.depth > 0).then_some(ask.depth),
                 user_id: ask.user_id,
                 traceparent: ask.traceparent,
+                request_id: ask.request_id,
                 ..Headers::default()
             }
         };
@@ -331,6 +334,7 @@ impl Peer {
             thread: ask.thread,
             user_id: ask.user_id,
             traceparent: ask.traceparent,
+            request_id: ask.request_id,
             ..Headers::default()
         }
     }

@@ -1,8 +1,9 @@
 //! A scripted model: a real HTTP server on a loopback port that speaks the wire dialects of model
-//! providers (OpenAI chat completions, Anthropic messages, Ollama chat) and answers by rules.
+//! providers (OpenAI chat completions and embeddings, Anthropic messages, Ollama chat) and answers by rules.
 //!
 //! Deterministic, needs no key and no network. It records what it was asked and whether the caller
-//! hung up before the answer was complete. It never looks at credentials beyond recording them.
+//! hung up before the answer was complete. It never looks at credentials beyond recording them. It may refuse
+//! everything, its list of models included.
 
 mod dialect;
 mod script;
@@ -211,6 +212,7 @@ struct Counts {
 
 pub(crate) struct Shared {
     rules: Mutex<Vec<Rule>>,
+    refusal: Mutex<Option<Reply>>,
     models: Vec<String>,
     calls: Mutex<Vec<Call>>,
     counts: watch::Sender<Counts>,
@@ -243,7 +245,14 @@ impl Shared {
         });
     }
 
+    fn refusal(&self) -> Option<Reply> {
+        self.refusal.lock().clone()
+    }
+
     fn reply(&self, prompt: &str) -> Reply {
+        if let Some(refusal) = self.refusal() {
+            return refusal;
+        }
         let rules = self.rules.lock().clone();
         rules
             .iter()
@@ -292,6 +301,7 @@ impl ScriptedModel {
         let port = listener.local_addr()?.port();
         let shared = Arc::new(Shared {
             rules: Mutex::new(rules),
+            refusal: Mutex::new(None),
             models: options.models,
             calls: Mutex::new(Vec::new()),
             counts: watch::Sender::new(Counts::default()),
@@ -320,6 +330,21 @@ impl ScriptedModel {
     /// Replaces the rules.
     pub fn set_rules(&self, rules: Vec<Rule>) {
         *self.shared.rules.lock() = rules;
+    }
+
+    /// From now on everything is answered so, also the question which models there are.
+    pub fn refuse(&self, with: Reply) {
+        *self.shared.refusal.lock() = Some(with);
+    }
+
+    /// Texts that vectors were asked for, oldest first.
+    pub fn embedded(&self) -> Vec<String> {
+        let calls = self.calls();
+        let texts = calls
+            .iter()
+            .filter_map(|call| call.body["input"].as_array());
+        let texts = texts.flatten().filter_map(Value::as_str);
+        texts.map(str::to_owned).collect()
     }
 
     /// Recorded calls, oldest first.

@@ -51,6 +51,9 @@ pub struct TextDocument {
     #[serde(deserialize_with = "nullable")]
     /// Row of the names of columns of the table that goes on at the beginning of the text.
     pub table: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Number of the page that the text is; 0 where it is none.
+    pub page: i64,
 }
 
 message!(TextDocument);
@@ -71,7 +74,7 @@ pub struct Chunk {
     /// What searches may filter by; it goes with the chunk's vector.
     pub attributes: serde_json::Map<String, serde_json::Value>,
     #[serde(deserialize_with = "nullable")]
-    /// Where the chunk stands: title and headings, then the names of columns of a table. Read with the chunk, no part of it.
+    /// Where the chunk stands: title, headings and page, then the names of columns of a table. Read with the chunk, no part of it.
     pub context: String,
 }
 
@@ -88,9 +91,60 @@ pub fn in_context<'a>(context: &str, text: &'a str) -> Cow<'a, str> {
     }
 }
 
+/// What stands before the number of a page in a chunk's context.
+const PAGE: &str = "page ";
+/// What stands between the headings and the page.
+const BEFORE_PAGE: &str = "; ";
+
+/// The place of a chunk with its page, if it has one.
+pub fn on_page(place: &str, page: i64) -> String {
+    match (place, page) {
+        (place, ..=0) => place.to_owned(),
+        ("", page) => format!("{PAGE}{page}"),
+        (place, page) => format!("{place}{BEFORE_PAGE}{PAGE}{page}"),
+    }
+}
+
+/// A context in two: without its page, and the page, 0 where it names none. Something put in before a chunk moves its
+/// page, and the chunk says the same as before.
+pub fn off_page(context: &str) -> (Cow<'_, str>, i64) {
+    let (place, table) = context.split_once('\n').unwrap_or((context, ""));
+    let (rest, last) = place.rsplit_once(BEFORE_PAGE).unwrap_or(("", place));
+    let page = last.strip_prefix(PAGE).and_then(|page| page.parse().ok());
+    match (page, table) {
+        (None, _) => (Cow::Borrowed(context), 0),
+        (Some(page), "") => (Cow::Borrowed(rest), page),
+        (Some(page), table) => (Cow::Owned(format!("{rest}\n{table}")), page),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::in_context;
+    use super::{in_context, off_page, on_page};
+
+    #[test]
+    fn a_page_is_told_apart_from_what_it_is_of() {
+        for (place, page, both) in [
+            ("", 0, ""),
+            ("A > B", 0, "A > B"),
+            ("", 3, "page 3"),
+            ("A > B", 12, "A > B; page 12"),
+            ("A; page 1", 2, "A; page 1; page 2"),
+        ] {
+            assert_eq!(on_page(place, page), both);
+        }
+        for (context, place, page) in [
+            ("page 3", "", 3),
+            ("A; page 12", "A", 12),
+            ("A; page 12\n| a |", "A\n| a |", 12),
+            ("page 2\na;b", "\na;b", 2),
+            ("A; page twelve", "A; page twelve", 0),
+            ("A\na; page 3", "A\na; page 3", 0),
+        ] {
+            let (without, told) = off_page(context);
+            assert_eq!((&*without, told), (place, page), "{context}");
+        }
+    }
 
     #[test]
     fn a_text_is_read_below_where_it_stands() {

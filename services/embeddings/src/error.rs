@@ -9,6 +9,9 @@ use tg_schemas::{Error, ErrorCode};
 /// Wire type of faults that have none of their own.
 pub const FAULT: &str = "embeddings-error";
 
+/// The HTTP status of a refusal; there is none where this process refused.
+pub type Status = Option<u16>;
+
 /// Texts that were not embedded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EmbedError {
@@ -25,21 +28,23 @@ pub enum EmbedError {
     TooLarge(String),
     /// The provider does not have the model.
     #[error("model: the embeddings provider does not have this model")]
-    UnknownModel,
+    UnknownModel(Status),
     /// Too many requests; may work after a pause.
     #[error("the embeddings provider is receiving too many requests")]
     RateLimited {
         /// The pause the provider asked for.
         retry_after: Option<Duration>,
+        /// How it said so.
+        status: Status,
     },
     /// The key is missing, wrong, without credit or not allowed to do this.
     #[error("the embeddings provider did not accept the key")]
-    Auth,
+    Auth(Status),
     /// The provider refused the request.
     #[error("the embeddings provider refused the request as invalid")]
-    Refused,
+    Refused(Status),
     /// The provider cannot be reached or is out of order.
-    #[error("the embeddings provider cannot be reached or is out of order ({0})")]
+    #[error("the embeddings provider cannot be reached or is out of order")]
     Unavailable(Outage),
     /// No answer in time.
     #[error("the embeddings provider did not answer in time")]
@@ -53,10 +58,14 @@ pub enum EmbedError {
 }
 
 impl EmbedError {
-    /// Why the provider is away, if it is.
+    /// Why the provider is away, or the status that it refused with.
     pub fn outage(&self) -> Option<Outage> {
         match self {
             Self::Unavailable(outage) => Some(*outage),
+            Self::RateLimited { status, .. }
+            | Self::UnknownModel(status)
+            | Self::Auth(status)
+            | Self::Refused(status) => status.map(Outage::Refused),
             _ => None,
         }
     }
@@ -74,6 +83,7 @@ impl EmbedError {
         match self {
             Self::RateLimited {
                 retry_after: Some(asked),
+                ..
             } => Again::After(*asked),
             Self::RateLimited { .. } | Self::Unavailable(_) => Again::Soon,
             _ => Again::Never,
@@ -85,7 +95,7 @@ impl From<HttpError> for EmbedError {
     fn from(error: HttpError) -> Self {
         match error {
             HttpError::Refused(refusal) => Self::from(refusal),
-            HttpError::Invalid => Self::Refused,
+            HttpError::Invalid => Self::Refused(None),
             HttpError::Timeout => Self::Timeout,
             HttpError::Unreachable(cause) => Self::Unavailable(Outage::Unreachable(cause)),
             HttpError::BrokenOff => Self::Unavailable(Outage::Unreachable(Cause::Broken)),
@@ -97,13 +107,17 @@ impl From<HttpError> for EmbedError {
 impl From<Refusal> for EmbedError {
     fn from(refusal: Refusal) -> Self {
         let retry_after = refusal.retry_after;
+        let status = Some(refusal.status);
         match refusal.status {
-            401..=403 => Self::Auth,
-            404 => Self::UnknownModel,
+            401..=403 => Self::Auth(status),
+            404 => Self::UnknownModel(status),
             413 => Self::TooLarge("texts: are longer than the embeddings provider reads".into()),
-            _ if refusal.is_rate_limit() => Self::RateLimited { retry_after },
+            _ if refusal.is_rate_limit() => Self::RateLimited {
+                retry_after,
+                status,
+            },
             _ if refusal.is_passing() => Self::Unavailable(Outage::Status(refusal.status)),
-            _ => Self::Refused,
+            _ => Self::Refused(status),
         }
     }
 }
@@ -111,19 +125,20 @@ impl From<Refusal> for EmbedError {
 impl From<EmbedError> for Error {
     fn from(error: EmbedError) -> Self {
         let code = match &error {
-            EmbedError::Field { .. } | EmbedError::UnknownModel => ErrorCode::BadRequest,
+            EmbedError::Field { .. } | EmbedError::UnknownModel(_) => ErrorCode::BadRequest,
             EmbedError::TooLarge(_) => ErrorCode::TooLarge,
             EmbedError::RateLimited { .. } => ErrorCode::RateLimited,
             EmbedError::Unavailable(_) => ErrorCode::Unavailable,
             EmbedError::Timeout => ErrorCode::Timeout,
-            EmbedError::Auth
-            | EmbedError::Refused
+            EmbedError::Auth(_)
+            | EmbedError::Refused(_)
             | EmbedError::Malformed
             | EmbedError::Internal => return Error::typed(FAULT, error.to_string()),
         };
         let mut text = error.to_string();
         if let EmbedError::RateLimited {
             retry_after: Some(pause),
+            ..
         } = &error
         {
             text += &format!("; try again in {} s", pause.as_secs().max(1));

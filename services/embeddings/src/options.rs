@@ -65,7 +65,7 @@ tg_settings::options! {
         data_dir: PathBuf,
         /// What the environment says of servers.
         variables: Variables,
-        /// Whether whoever asks how it stands with the server is told its address.
+        /// Whether errors, and who asks how it stands with the server, are told its address.
         tells_address: bool,
     }
 }

@@ -1,9 +1,11 @@
 //! How it stands with the server that makes vectors: whether it answers and has the model, and how its failures are told.
-//! Whoever asks reads what failed and which setting is behind it; the address is for those who run the system.
+//! Whoever asks reads what failed, with its status and cause, and which setting is behind it; the address is for those who
+//! run the system.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use tg_mesh::{Cx, warn_of};
 use tg_provider_http::{Listed, Look, Origin};
 use tg_schemas::Error;
 use tokio_util::sync::CancellationToken;
@@ -16,28 +18,37 @@ const AT_START: Duration = Duration::from_secs(10);
 /// What is kept of a look's time for its answer to travel.
 const MARGIN: Duration = Duration::from_millis(200);
 
+/// Most that is kept of a question's time for its failure to travel: whoever asks reads it instead of silence.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// How long the server may take where an answer is waited for as long as this.
+pub(crate) fn within(left: Duration) -> Duration {
+    left - (left / 5).min(LAST_WORDS)
+}
+
 /// An embedder with what is known of its server.
 #[derive(Clone)]
 pub(crate) struct Standing {
     pub(crate) embedder: Arc<Embedder>,
     /// The server that makes vectors; without one this process makes them.
     pub(crate) origin: Option<Origin>,
-    /// Whether looks say the address.
+    /// Whether looks and errors say the address.
     pub(crate) tells_address: bool,
 }
 
 impl Standing {
-    /// A failure as whoever asked reads it; where the server is at fault the log has its address, too.
-    pub(crate) fn failed(&self, model: Option<&str>, error: EmbedError) -> Error {
+    /// A failure as whoever asked reads it; where the server is at fault the log always has its address.
+    pub(crate) fn failed(&self, cx: &Cx, model: Option<&str>, error: EmbedError) -> Error {
         let told = Error::from(error.clone());
         let Some(origin) = self.origin.as_ref().filter(|_| error.is_the_providers()) else {
             return told;
         };
         let origin = origin.asked_for(model.filter(|model| !model.is_empty()));
-        let text = origin.for_operators(error.outage(), &error.to_string());
-        tracing::warn!("{text}");
+        let outage = error.outage();
+        let text = origin.for_operators(outage, &error.to_string());
+        warn_of!(cx, "{text}");
         Error {
-            message: origin.for_clients(&told.message),
+            message: origin.for_clients(outage, &told.message, self.tells_address),
             ..told
         }
     }
@@ -80,7 +91,8 @@ impl Standing {
         };
         let listed = match asked.unwrap_or(Err(EmbedError::Timeout)) {
             Ok(Some(names)) => Listed::Names(names),
-            Ok(None) | Err(EmbedError::UnknownModel) => Listed::Unlisted,
+            Ok(None) => Listed::Unlisted(None),
+            Err(error @ EmbedError::UnknownModel(_)) => Listed::Unlisted(error.outage()),
             Err(error) => failed(error),
         };
         Look::at(origin, SERVER, listed)

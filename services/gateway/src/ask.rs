@@ -6,7 +6,7 @@ use serde_json::Value;
 use tg_mesh::{Answer, Ask, Mesh};
 use tg_schemas::{Error, ErrorCode, Reply, Topic};
 
-use crate::engine::scrub::scrub;
+use crate::engine::scrub::scrub_for;
 use crate::engine::translate::{About, Body, Fields, Looked, Translate};
 
 /// A part of an answer.
@@ -53,7 +53,7 @@ pub(crate) fn ask<T: Translate>(
                 match answer.next().await {
                     Some(Ok(part)) if part.error().is_none() && T::is_aside(&part, &about) => {}
                     Some(Ok(part)) => break warned(translated::<T>(part, &about), &warnings),
-                    Some(Err(error)) => break Part::Fault(scrub(error)),
+                    Some(Err(error)) => break Part::Fault(scrub_for(error, about.operator)),
                     None => {
                         break Part::Fault(Error::new(
                             ErrorCode::Interrupted,
@@ -94,7 +94,7 @@ fn warned(part: Part, warnings: &[Value]) -> Part {
 fn translated<T: Translate>(part: T::Answer, about: &About) -> Part {
     match part.error().cloned() {
         Some(error) => Part::Body {
-            body: T::failure(&scrub(error), part),
+            body: T::failure(&scrub_for(error, about.operator), part),
             last: true,
             failed: true,
         },

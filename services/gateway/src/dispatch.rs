@@ -179,6 +179,7 @@ impl App {
             },
             whole: call.is_whole(),
             explained: call.asks("streaming") || call.asks("explainable"),
+            operator: self.auth.open(),
         };
         let ask = self.ask_options(identity, &call, &way, cancel.clone());
         let detached = match ask.detach {
@@ -403,6 +404,7 @@ impl App {
             generation: way.generation,
             user_id: Some(identity.id.to_string()),
             traceparent: Some(call.meta.traceparent.to_string()),
+            request_id: Some(call.meta.request_id.to_string()),
             ..Ask::default()
         }
     }

@@ -98,7 +98,10 @@ impl<'a> Parts<'a> {
         *seen += 1;
         let place = Place {
             kind: String::new(),
-            start: self.start(),
+            start: Start {
+                page: i64::from(number),
+                ..self.start()
+            },
         };
         let title = format!("Page {number}");
         self.push(id, title, text, number, place).await
@@ -178,6 +181,7 @@ impl<'a> Parts<'a> {
                 title,
                 headings,
                 table,
+                page,
             } = part.place.start.clone();
             let record = TextDocument {
                 metadata: Some(self.about.part(&child.id)),
@@ -190,6 +194,7 @@ impl<'a> Parts<'a> {
                 kind: part.place.kind.clone(),
                 headings,
                 table,
+                page,
             };
             let written = self.cx.record(document_decoder::OUTPUT, &record).await;
             written.map_err(fault)?;

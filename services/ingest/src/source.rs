@@ -72,6 +72,7 @@ impl Place {
                 title: record.title.clone(),
                 headings: record.headings.clone(),
                 table: record.table.clone(),
+                page: record.page,
             },
         }
     }

@@ -173,6 +173,7 @@ async fn a_pdf_goes_through_its_pages(place: Place) {
         (&chunks[1], "3", "tallest tower"),
     ] {
         assert!(chunk.chunk.contains(words), "{}", chunk.chunk);
+        assert_eq!(chunk.context, format!("page {number}"));
         let page = system.child(&chunk.document_id).unwrap().parent_id;
         let kept = system.child(&page).unwrap();
         assert_eq!(

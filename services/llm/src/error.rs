@@ -6,6 +6,9 @@ use std::time::Duration;
 use tg_provider_http::{Again, Outage};
 use tg_schemas::{Error, ErrorCode};
 
+/// The HTTP status of a refusal; within an answer that has begun there is none.
+pub type Status = Option<u16>;
+
 /// A question to a model without an answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LlmError {
@@ -23,24 +26,26 @@ pub enum LlmError {
     RateLimited {
         /// The pause the provider asked for.
         retry_after: Option<Duration>,
+        /// How it said so.
+        status: Status,
     },
     /// The account has no credit left; waiting does not help.
     #[error("the account at the model provider has no credit left")]
-    Quota,
+    Quota(Status),
     /// The key is missing, wrong or not allowed to do this.
     #[error("the model provider did not accept the key")]
-    Auth,
+    Auth(Status),
     /// The provider does not know the model or the endpoint.
-    #[error("the model provider does not know this model (list-models shows what it has)")]
-    UnknownModel,
+    #[error("the model provider does not know this model; list-models shows what it has")]
+    UnknownModel(Status),
     /// The request is longer than the model can read.
     #[error("the request is longer than the model can read")]
-    TooLong,
+    TooLong(Status),
     /// The provider refused the request as malformed or unsuitable.
     #[error("the model provider refused the request as invalid")]
-    BadRequest,
+    BadRequest(Status),
     /// The provider cannot be reached or is out of order.
-    #[error("the model provider cannot be reached or is out of order ({0})")]
+    #[error("the model provider cannot be reached or is out of order")]
     Unavailable(Outage),
     /// No answer in time.
     #[error("the model did not answer in time")]
@@ -65,16 +70,23 @@ impl LlmError {
         match self {
             Self::RateLimited {
                 retry_after: Some(asked),
+                ..
             } => Again::After(*asked),
             Self::RateLimited { .. } | Self::Unavailable(_) | Self::BrokenOff => Again::Soon,
             _ => Again::Never,
         }
     }
 
-    /// Why the provider is away, if it is.
+    /// Why the provider is away, or the status that it refused with.
     pub fn outage(&self) -> Option<Outage> {
         match self {
             Self::Unavailable(outage) => Some(*outage),
+            Self::RateLimited { status, .. }
+            | Self::Quota(status)
+            | Self::Auth(status)
+            | Self::UnknownModel(status)
+            | Self::TooLong(status)
+            | Self::BadRequest(status) => status.map(Outage::Refused),
             _ => None,
         }
     }
@@ -92,9 +104,9 @@ impl LlmError {
         matches!(
             self,
             Self::Timeout
-                | Self::Quota
-                | Self::Auth
-                | Self::UnknownModel
+                | Self::Quota(_)
+                | Self::Auth(_)
+                | Self::UnknownModel(_)
                 | Self::Unavailable(_)
                 | Self::Malformed
                 | Self::BrokenOff
@@ -110,11 +122,11 @@ impl LlmError {
             Self::Timeout => ErrorCode::Timeout,
             Self::Cancelled => ErrorCode::Cancelled,
             Self::Unsupported => ErrorCode::NotImplemented,
-            Self::TooLong => ErrorCode::TooLarge,
-            Self::Quota
-            | Self::Auth
-            | Self::UnknownModel
-            | Self::BadRequest
+            Self::TooLong(_) => ErrorCode::TooLarge,
+            Self::Quota(_)
+            | Self::Auth(_)
+            | Self::UnknownModel(_)
+            | Self::BadRequest(_)
             | Self::Unavailable(_)
             | Self::Malformed
             | Self::BrokenOff => ErrorCode::Provider,
@@ -127,6 +139,7 @@ impl From<LlmError> for Error {
         let mut text = error.to_string();
         if let LlmError::RateLimited {
             retry_after: Some(pause),
+            ..
         } = &error
         {
             text += &format!("; try again in {} s", pause.as_secs().max(1));

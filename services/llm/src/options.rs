@@ -39,13 +39,16 @@ tg_settings::options! {
         model: Option<String> = None;
         /// Key of the server; local ones often need none. Empty: `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`.
         key: Option<Secret> = None;
+        /// Where an Ollama is looked for at the start of a process in which the builtin reader serves: one that answers is
+        /// offered in what is printed then, and never used by itself. Empty: `127.0.0.1:11434`.
+        local_url: Option<String> = None;
     }
     given {
         /// What the environment says of providers.
         variables: Variables,
         /// When a provider that failed is asked again.
         backoff: Backoff,
-        /// Whether the doctor may say the provider's address: where everybody who asks runs the system.
+        /// Whether errors and the doctor say the provider's address: where everybody who asks runs the system.
         tells_address: bool,
     }
 }
@@ -205,11 +208,23 @@ impl Options {
         length.map(Some).ok_or_else(fault)
     }
 
+    /// Where an Ollama is looked for that nobody chose.
+    pub fn local(&self) -> String {
+        ollama_address(self.local_url.as_deref().unwrap_or_default())
+    }
+
     /// All mistakes in what was chosen, each with its setting or variable.
     pub fn faults(&self) -> Vec<Fault> {
-        let Some(server) = self.server() else {
-            return self.idle();
+        let mut faults = match self.server() {
+            Some(server) => self.wrong(&server),
+            None => self.idle(),
         };
+        faults.extend(address("llm.local_url", &self.local()).err());
+        faults
+    }
+
+    /// The mistakes in a server that was chosen.
+    fn wrong(&self, server: &Server) -> Vec<Fault> {
         let url = address(server.url_by, &server.url).err();
         let key = sendable(server.key_by, server.key.as_ref()).err();
         let other = match server.kind {

@@ -1,8 +1,10 @@
 //! How it stands with the provider: whether it answers and has the model, and how its failures are told. Whoever asks
-//! reads what failed and which setting is behind it; the address is for those who run the system.
+//! reads what failed, with its status and cause, and which setting is behind it; the address is for those who run the
+//! system.
 
 use std::time::Duration;
 
+use tg_mesh::{Cx, warn_of};
 use tg_provider_http::{Listed, Look, Origin};
 use tg_schemas::Error;
 use tokio_util::sync::CancellationToken;
@@ -15,19 +17,27 @@ const AT_START: Duration = Duration::from_secs(10);
 /// What is kept of a look's time for its answer to travel.
 const MARGIN: Duration = Duration::from_millis(200);
 
+/// Most that is kept of a question's time for its failure to travel: whoever asks reads it instead of silence.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// How long the provider may take where an answer is waited for as long as this.
+pub(crate) fn within(left: Duration) -> Duration {
+    left - (left / 5).min(LAST_WORDS)
+}
+
 /// A model with what is known of its provider.
 #[derive(Clone)]
 pub(crate) struct Standing {
     pub(crate) completer: Completer,
     /// The provider's server; the builtin reader has none.
     pub(crate) origin: Option<Origin>,
-    /// Whether looks say the address.
+    /// Whether looks and errors say the address.
     pub(crate) tells_address: bool,
 }
 
 impl Standing {
-    /// A failed call as whoever asked reads it; the log has the address, too.
-    pub(crate) fn failed(&self, model: Option<&str>, error: LlmError) -> Error {
+    /// A failed call as whoever asked reads it; the log always has the address.
+    pub(crate) fn failed(&self, cx: &Cx, model: Option<&str>, error: LlmError) -> Error {
         if error.is_outage() {
             note(false);
         }
@@ -36,10 +46,11 @@ impl Standing {
             return told;
         };
         let origin = origin.asked_for(model);
-        let text = origin.for_operators(error.outage(), &error.to_string());
-        tracing::warn!("{text}");
+        let outage = error.outage();
+        let text = origin.for_operators(outage, &error.to_string());
+        warn_of!(cx, "{text}");
         Error {
-            message: origin.for_clients(&told.message),
+            message: origin.for_clients(outage, &told.message, self.tells_address),
             ..told
         }
     }
@@ -77,13 +88,15 @@ impl Standing {
         let within = within.saturating_sub(MARGIN);
         let asked = self.completer.list_models(within, cancel).await;
         match &asked {
-            Ok(_) | Err(LlmError::UnknownModel | LlmError::Unsupported) => note(true),
+            Ok(_) | Err(LlmError::UnknownModel(_) | LlmError::Unsupported) => note(true),
             Err(error) if error.is_outage() => note(false),
             Err(_) => {}
         }
         let listed = match asked {
             Ok(models) => Listed::Names(models.into_iter().map(|model| model.id).collect()),
-            Err(LlmError::UnknownModel | LlmError::Unsupported) => Listed::Unlisted,
+            Err(error @ (LlmError::UnknownModel(_) | LlmError::Unsupported)) => {
+                Listed::Unlisted(error.outage())
+            }
             Err(error) => Listed::Failed(error.outage(), error.to_string()),
         };
         Look::at(origin, "the model provider", listed)

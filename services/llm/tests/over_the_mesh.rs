@@ -197,14 +197,18 @@ async fn a_provider_that_is_away_is_told_by_cause_and_setting(place: Place) {
         let error = world.ask(&question("go", true)).last().await.unwrap_err();
         assert_eq!(error.code(), ErrorCode::Provider);
         let away = "the model provider cannot be reached or is out of order";
-        assert_eq!(error.message, format!("{away} {told}"));
         let looked = world.ask(&status()).last().await.unwrap_err().message;
         match tells_address {
             true => {
                 let address = nobody.replace("u:hidden@", "");
+                let at = told.replace(')', &format!(" at {address})"));
+                assert_eq!(error.message, format!("{away} {at}"));
                 assert_eq!(looked, format!("cannot reach {address} {told}"));
             }
-            false => assert_eq!(looked, format!("{away} {told}")),
+            false => {
+                assert_eq!(error.message, format!("{away} {told}"));
+                assert_eq!(looked, error.message);
+            }
         }
     }
 }

@@ -498,11 +498,12 @@ pub async fn envelopes_arrive_as_they_were(world: World) {
         ("depth", "4"),
         ("user-id", "u"),
         ("traceparent", "00-1-2-01"),
+        ("request-id", "r-1"),
         ("schema", "0123456789abcdef"),
     ] {
         headers.set(name, value);
     }
-    assert_eq!(headers.pairs().len(), 16);
+    assert_eq!(headers.pairs().len(), 17);
     let full = Envelope {
         headers,
         content_type: ContentType::Avro,

@@ -33,6 +33,7 @@ pub(super) async fn run(
         .route("/v1/chat/completions", chat(Dialect::OpenAi))
         .route("/v1/messages", chat(Dialect::Anthropic))
         .route("/api/chat", chat(Dialect::Ollama))
+        .route("/v1/embeddings", post(embeddings))
         .route("/v1/models", get(models))
         .route("/api/tags", get(tags))
         .with_state(shared);
@@ -43,7 +44,59 @@ pub(super) async fn run(
     }
 }
 
+/// What a refusal answers with; one that says nothing never does.
+async fn refused(refusal: Reply) -> Response {
+    match refusal {
+        Reply::Status {
+            code,
+            retry_after,
+            body,
+        } => {
+            let status = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            let mut response = (status, body).into_response();
+            if let Some(seconds) = retry_after {
+                response
+                    .headers_mut()
+                    .insert(header::RETRY_AFTER, seconds.into());
+            }
+            response
+        }
+        Reply::Text { pieces, .. } => pieces.concat().into_response(),
+        Reply::Silence => {
+            std::future::pending::<()>().await;
+            unreachable_response()
+        }
+    }
+}
+
+/// Vectors as nobody needs to understand them: of a text its length, and one.
+async fn embeddings(
+    State(shared): State<Arc<Shared>>,
+    uri: OriginalUri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let Ok(body) = serde_json::from_slice::<Value>(&body) else {
+        return (StatusCode::BAD_REQUEST, "not JSON").into_response();
+    };
+    let mut guard = Guard::begin(shared.clone(), &uri, &headers, body.clone());
+    if let Some(refusal) = shared.refusal() {
+        return refused(refusal).await;
+    }
+    let texts = body["input"].as_array().into_iter().flatten();
+    let data: Vec<Value> = texts
+        .map(|text| text.as_str().map_or(0, str::len))
+        .enumerate()
+        .map(|(at, length)| json!({"object": "embedding", "index": at, "embedding": [length, 1.0]}))
+        .collect();
+    guard.whole = true;
+    json_response(&json!({"object": "list", "data": data, "model": body["model"]}))
+}
+
 async fn models(State(shared): State<Arc<Shared>>) -> Response {
+    if let Some(refusal) = shared.refusal() {
+        return refused(refusal).await;
+    }
     let data: Vec<Value> = shared
         .models
         .iter()
@@ -58,6 +111,9 @@ async fn models(State(shared): State<Arc<Shared>>) -> Response {
 }
 
 async fn tags(State(shared): State<Arc<Shared>>) -> Response {
+    if let Some(refusal) = shared.refusal() {
+        return refused(refusal).await;
+    }
     let models: Vec<Value> = shared
         .models
         .iter()
@@ -87,6 +143,32 @@ struct Guard {
     whole: bool,
 }
 
+impl Guard {
+    /// Notes a call.
+    fn begin(
+        shared: Arc<Shared>,
+        OriginalUri(uri): &OriginalUri,
+        headers: &HeaderMap,
+        body: Value,
+    ) -> Self {
+        let key = headers
+            .get(header::AUTHORIZATION)
+            .or(headers.get("x-api-key"));
+        let at = shared.begin(Call {
+            path: uri.path().to_owned(),
+            body,
+            authorization: key.and_then(|value| value.to_str().ok()).map(str::to_owned),
+            closed_early: false,
+            finished: false,
+        });
+        Self {
+            shared,
+            at,
+            whole: false,
+        }
+    }
+}
+
 impl Drop for Guard {
     fn drop(&mut self) {
         self.shared.end(self.at, self.whole);
@@ -96,7 +178,7 @@ impl Drop for Guard {
 async fn answer(
     dialect: Dialect,
     shared: Arc<Shared>,
-    OriginalUri(uri): OriginalUri,
+    uri: OriginalUri,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
@@ -104,40 +186,12 @@ async fn answer(
         return (StatusCode::BAD_REQUEST, "not JSON").into_response();
     };
     let asked = dialect.read(&body);
-    let key = headers
-        .get(header::AUTHORIZATION)
-        .or(headers.get("x-api-key"));
-    let at = shared.begin(Call {
-        path: uri.path().to_owned(),
-        body,
-        authorization: key.and_then(|value| value.to_str().ok()).map(str::to_owned),
-        closed_early: false,
-        finished: false,
-    });
-    let mut guard = Guard {
-        shared: shared.clone(),
-        at,
-        whole: false,
-    };
+    let mut guard = Guard::begin(shared.clone(), &uri, &headers, body);
     match shared.reply(&asked.prompt) {
-        Reply::Silence => {
-            std::future::pending::<()>().await;
-            unreachable_response()
-        }
-        Reply::Status {
-            code,
-            retry_after,
-            body,
-        } => {
+        silence @ Reply::Silence => refused(silence).await,
+        status @ Reply::Status { .. } => {
             guard.whole = true;
-            let status = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-            let mut response = (status, body).into_response();
-            if let Some(seconds) = retry_after {
-                response
-                    .headers_mut()
-                    .insert(header::RETRY_AFTER, seconds.into());
-            }
-            response
+            refused(status).await
         }
         Reply::Text { pieces, delay, end } if asked.streaming => {
             streamed(dialect, asked, pieces, delay, end, guard)

@@ -58,6 +58,7 @@ pub(crate) fn begin_at_once(
         thread: cx.headers.thread.clone(),
         user_id: cx.headers.user_id.clone(),
         traceparent: cx.headers.traceparent.clone(),
+        request_id: cx.headers.request_id.clone(),
         ..Headers::default()
     });
     // Boxed: a step begins the next one.

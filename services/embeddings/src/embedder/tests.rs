@@ -60,7 +60,7 @@ async fn answers_name_the_model_and_its_dimension() {
         .unwrap();
     assert_eq!(by_name.model, "lexical/1024");
     let unknown = table.embed(Some("other"), &[], LEFT).await.unwrap_err();
-    assert_eq!(unknown, EmbedError::UnknownModel);
+    assert_eq!(unknown, EmbedError::UnknownModel(None));
 }
 
 #[tokio::test]
@@ -125,7 +125,7 @@ async fn passing_failures_are_tried_again_and_final_ones_told() {
             .embed(None, &texts(&["a"]), LEFT)
             .await
             .unwrap_err();
-        assert_eq!(error, EmbedError::Auth);
+        assert_eq!(error, EmbedError::Auth(Some(401)));
         assert_eq!(
             closed.asked.lock().len(),
             asked,

@@ -6,7 +6,7 @@ use tg_schemas::msg::{EmbeddingsRequest, EmbeddingsResponse};
 use tg_schemas::{Error, ErrorCode};
 
 use crate::error::EmbedError;
-use crate::standing::Standing;
+use crate::standing::{Standing, within};
 
 /// The operation that asks how it stands with the provider.
 const STATUS: &str = "status";
@@ -40,16 +40,15 @@ impl RequestHandler<EmbeddingsRequest, EmbeddingsResponse> for Embeddings {
         if ask.operation == STATUS {
             return out.send(self.status(&cx).await?).await;
         }
-        let work =
-            self.standing
-                .embedder
-                .embed(cx.parameter("model"), &ask.texts, cx.deadline.left());
+        let left = within(cx.deadline.left());
+        let embedder = &self.standing.embedder;
+        let work = embedder.embed(cx.parameter("model"), &ask.texts, left);
         let embedded = tokio::select! {
             embedded = work => embedded,
             () = cx.cancel.cancelled() => return Err(EmbedError::Timeout.into()),
         };
         let embedded =
-            embedded.map_err(|error| self.standing.failed(cx.parameter("model"), error))?;
+            embedded.map_err(|error| self.standing.failed(&cx, cx.parameter("model"), error))?;
         let answer = EmbeddingsResponse::new(&embedded.vectors, embedded.model, ask.packed);
         out.send(answer).await
     }

@@ -53,10 +53,10 @@ impl Provider {
         match self {
             Self::Lexical => match asked {
                 None => Ok((Model::Lexical, lexical::NAME.to_owned())),
-                Some(_) => Err(EmbedError::UnknownModel),
+                Some(_) => Err(EmbedError::UnknownModel(None)),
             },
             Self::Static { name, model } => match asked {
-                Some(other) if other != name => Err(EmbedError::UnknownModel),
+                Some(other) if other != name => Err(EmbedError::UnknownModel(None)),
                 _ => Ok((Model::Static(model.clone()), format!("static/{name}"))),
             },
             Self::Endpoint { server, model } => {

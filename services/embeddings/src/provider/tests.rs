@@ -77,9 +77,9 @@ async fn refusals_say_what_kind_they_are_and_nothing_else() {
         let server = Server::start(rule).await;
         openai(&server, None, &["a"]).await.unwrap_err()
     };
-    assert_eq!(refused(401, "").await, EmbedError::Auth);
-    assert_eq!(refused(404, "").await, EmbedError::UnknownModel);
-    assert_eq!(refused(400, "").await, EmbedError::Refused);
+    assert_eq!(refused(401, "").await, EmbedError::Auth(Some(401)));
+    assert_eq!(refused(404, "").await, EmbedError::UnknownModel(Some(404)));
+    assert_eq!(refused(400, "").await, EmbedError::Refused(Some(400)));
     assert_eq!(
         refused(500, "").await,
         EmbedError::Unavailable(Outage::Status(500))
@@ -122,7 +122,7 @@ fn a_flow_may_name_a_model_where_there_is_a_choice() {
     assert_eq!(name(&Provider::Lexical, Some("")).unwrap(), "lexical");
     assert_eq!(
         name(&Provider::Lexical, Some("x")),
-        Err(EmbedError::UnknownModel)
+        Err(EmbedError::UnknownModel(None))
     );
     let server = Endpoint::new(Dialect::Ollama, "http://h", None, None).unwrap();
     let server = Provider::Endpoint {

@@ -4,7 +4,7 @@ use serde_json::Value;
 use tg_schemas::{Error, Reply};
 use tg_testkit::fuzz::run;
 
-use super::scrub::scrub;
+use super::scrub::{scrub, scrub_for};
 use super::translate::bulk::{BulkKind, Record};
 use super::translate::{
     About, Body, Fields, Translate, agent, collection, completion, config, embeddings, flow,
@@ -134,8 +134,10 @@ fn errors_of_others() {
     run("errors of others", &seeds, |bytes| {
         let text = String::from_utf8_lossy(bytes);
         for kind in ["bad-request", "internal-error", &text] {
-            let shown = scrub(Error::typed(kind, text.as_ref()));
-            assert!(shown.message.len() <= 4 * 1024);
+            for operator in [false, true] {
+                let shown = scrub_for(Error::typed(kind, text.as_ref()), operator);
+                assert!(shown.message.len() <= 4 * 1024);
+            }
         }
     });
 }

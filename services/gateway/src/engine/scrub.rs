@@ -1,7 +1,8 @@
 //! The last look at an error text before it leaves: errors can come from foreign processors, which put
 //! whatever they caught into them.
 //!
-//! It works word by word and knows only shapes (addresses, names of queues, paths, keys), no meanings.
+//! It works word by word and knows only shapes (addresses, names of queues, paths, keys), no meanings. Where whoever asks
+//! runs the system, web addresses without credentials stay: a provider that fails is told with where it is.
 
 use tg_schemas::{Error, ErrorCode};
 
@@ -10,8 +11,13 @@ const MAX: usize = 1000;
 /// What stands for a word that may not leave.
 const MASK: &str = "[…]";
 
-/// The error as clients may see it.
+/// The error as any client may see it.
 pub(crate) fn scrub(error: Error) -> Error {
+    scrub_for(error, false)
+}
+
+/// The error as a client may see it; `operator`: one who runs the system.
+pub(crate) fn scrub_for(error: Error, operator: bool) -> Error {
     let inner = matches!(
         error.code(),
         ErrorCode::Internal | ErrorCode::Provider | ErrorCode::Unavailable | ErrorCode::Storage
@@ -22,7 +28,7 @@ pub(crate) fn scrub(error: Error) -> Error {
         } else {
             "unexpected-error".to_owned()
         },
-        message: text(&error.message, inner),
+        message: text(&error.message, inner, operator),
     }
 }
 
@@ -37,13 +43,14 @@ fn is_kind(kind: &str) -> bool {
 
 /// Masks words, keeps everything else as it is. With `inner`, also every URL: it comes from behind the
 /// services, not from the caller's data.
-fn text(message: &str, inner: bool) -> String {
+fn text(message: &str, inner: bool, operator: bool) -> String {
     let mut out = String::with_capacity(message.len().min(MAX) + 8);
     let mut masked = false;
     for piece in message.split_inclusive(|c: char| c.is_whitespace()) {
         let word = piece.trim_end();
         // A bare number after an address is its port.
-        masked = !word.is_empty() && (leaks(word, inner) || (masked && is_number(word)));
+        let shown = operator && is_web_address(word);
+        masked = !word.is_empty() && !shown && (leaks(word, inner) || (masked && is_number(word)));
         if masked {
             out.push_str(MASK);
             out.push_str(&piece[word.len()..]);
@@ -85,6 +92,13 @@ fn leaks(word: &str, inner: bool) -> bool {
         || is_secret(word)
         || is_path(word)
         || is_address(word)
+}
+
+/// An address of HTTP in which nothing is said but where.
+fn is_web_address(word: &str) -> bool {
+    let bare = word.trim_start_matches(['\'', '"', '(', '[', '<']);
+    let http = bare.starts_with("http://") || bare.starts_with("https://");
+    http && !bare.contains(['@', '?', '#']) && !is_secret(bare)
 }
 
 /// Whether a name begins somewhere in the word, and not in the middle of another name.
@@ -180,6 +194,23 @@ mod tests {
             ] {
                 assert!(!out.contains(word), "{out}");
             }
+        }
+    }
+
+    #[test]
+    fn who_runs_the_system_reads_web_addresses_without_credentials_and_nothing_else() {
+        let told = |text: &str| scrub_for(Error::new(ErrorCode::Provider, text), true).message;
+        let fine = "did not accept the key (HTTP 401 at http://127.0.0.1:8080/v1); set by llm.url";
+        assert_eq!(told(fine), fine);
+        for (leak, word) in [
+            ("at http://u:hunter2@10.0.0.7/v1", "hunter2"),
+            ("at https://h.example/v1?key=abc", "abc"),
+            ("at https://h.example/sk-abcdefghijklmnopqrstuvwx", "sk-abc"),
+            ("at amqp://rabbit/x", "rabbit"),
+            ("connect to 10.0.0.7 refused", "10.0.0.7"),
+            ("no queue nt.request.agent:default:default", "nt.request"),
+        ] {
+            assert!(!told(leak).contains(word), "{leak}");
         }
     }
 

@@ -179,6 +179,7 @@ async fn way(
         identity: admitted.identity,
         lapse: admitted.lapse,
         traceparent: meta.traceparent,
+        request_id: meta.request_id,
     })
 }
 

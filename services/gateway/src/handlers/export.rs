@@ -78,6 +78,7 @@ pub(super) async fn open(
             generation: Some(from.generation),
             user_id: Some(from.identity.id.to_string()),
             traceparent: Some(meta.traceparent.to_string()),
+            request_id: Some(meta.request_id.to_string()),
             ..Ask::default()
         };
         return Ok(stored(&app.mesh, &topic, filter, options));

@@ -37,6 +37,7 @@ pub(super) struct Way {
     /// When its caller may not write any more.
     pub(super) lapse: Lapse,
     pub(super) traceparent: Arc<str>,
+    pub(super) request_id: Arc<str>,
     /// Each confirmed frame is told.
     pub(super) ack: bool,
     /// Whether a faulty frame is passed over; `None`: as the endpoint does.
@@ -130,6 +131,7 @@ impl<'a> Intake<'a> {
                 generation: Some(way.generation),
                 user_id: Some(way.identity.id.to_string()),
                 traceparent: Some(way.traceparent.to_string()),
+                request_id: Some(way.request_id.to_string()),
                 cancel,
                 ..Ask::default()
             };

@@ -1,6 +1,8 @@
 //! Where a place of a text stands: below which headings, in which table, in which item of code. Reads line by line, so a
 //! document of any size passes through; what one window knows goes on in the next.
 
+use tg_schemas::msg::on_page;
+
 use super::code;
 use super::recursive::Slice;
 use super::structure::Structure;
@@ -21,6 +23,8 @@ pub struct Start {
     pub headings: Vec<String>,
     /// Row of names of the table that goes on here.
     pub table: String,
+    /// The page that the text is; 0 where it is none.
+    pub page: i64,
 }
 
 /// Follows a text.
@@ -28,6 +32,7 @@ pub struct Start {
 pub struct Outline {
     structure: Structure,
     title: String,
+    page: i64,
     headings: Vec<String>,
     /// The row of names, while a table goes on.
     table: String,
@@ -53,6 +58,7 @@ impl Outline {
         Self {
             structure,
             title: short(&start.title, HEADING),
+            page: start.page,
             headings: start.headings.into_iter().take(LEVELS).collect(),
             table: short(&start.table, ROW),
             before: String::new(),
@@ -70,6 +76,7 @@ impl Outline {
             title: self.title.clone(),
             headings: self.headings.clone(),
             table: self.table.clone(),
+            page: self.page,
         }
     }
 
@@ -94,7 +101,7 @@ impl Outline {
         contexts
     }
 
-    /// `Title > Heading > Heading`, then, on a line of its own, the row of names of a table that the chunk is a part of.
+    /// `Title > Heading > Heading; page 3`, then, on a line of its own, the row of names of a table that the chunk is a part of.
     fn context(&self, chunk: &str, begins_line: bool) -> String {
         let mut here = self.clone();
         if begins_line {
@@ -106,7 +113,7 @@ impl Outline {
                 path.push(name);
             }
         }
-        let mut context = path.join(" > ");
+        let mut context = on_page(&path.join(" > "), self.page);
         let table = self.names_for(chunk);
         if !table.is_empty() {
             context.push('\n');

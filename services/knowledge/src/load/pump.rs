@@ -185,6 +185,7 @@ impl Pump<'_> {
             cancel: self.cx.cancel.clone(),
             user_id: self.cx.headers.user_id.clone(),
             traceparent: self.cx.headers.traceparent.clone(),
+            request_id: self.cx.headers.request_id.clone(),
             ..Ask::default()
         };
         let mesh = &self.cx.mesh;

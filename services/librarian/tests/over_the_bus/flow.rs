@@ -1,4 +1,4 @@
-//! A small flow: a chunker that cuts at blanks, an index of words, a store of triples, and a flow service
+//! A small flow: a chunker that cuts at blanks (each word is a page), an index of words, a store of triples, and a flow service
 //! that keeps what they dead-lettered.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,8 +57,10 @@ impl RecordConsumer<TextDocument> for Chunker {
         let ask = LibrarianRequest {
             document_metadatas: words
                 .iter()
-                .map(|word| DocumentMetadata {
+                .zip(1..)
+                .map(|(word, page)| DocumentMetadata {
                     id: format!("urn:chunk:{word}"),
+                    comments: format!("page {page}"),
                     kind: "text/plain".into(),
                     parent_id: record.document_id.clone(),
                     document_type: "chunk".into(),

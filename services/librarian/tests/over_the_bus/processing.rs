@@ -118,6 +118,10 @@ async fn an_edited_document_costs_what_was_edited(place: Place) {
         (done.progress["chunks"], done.progress["unchanged"]),
         (1, 2)
     );
+    // What moved to another page says the same; where it is now is told.
+    let three = world.library(about("get-document-metadata", "urn:chunk:three"));
+    let three = three.await.unwrap().document_metadata.unwrap();
+    assert_eq!(three.comments, "page 2");
     let sent = stores.sent.lock().clone();
     let sent: Vec<_> = sent.iter().map(|(id, n)| (id.as_str(), *n)).collect();
     assert_eq!(

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::{FutureExt, StreamExt};
-use tg_mesh::{Cx, RequestHandler, Responder};
+use tg_mesh::{Cx, RequestHandler, Responder, warn_of};
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse, Usage};
 use tg_schemas::processors::shared;
 use tg_schemas::{Error, ErrorCode};
@@ -63,8 +63,10 @@ impl TextCompletion {
         let standing = &self.standing;
         let listing = standing
             .completer
-            .list_models(cx.deadline.left(), &cx.cancel);
-        let models = listing.await.map_err(|error| standing.failed(None, error));
+            .list_models(standing::within(cx.deadline.left()), &cx.cancel);
+        let models = listing
+            .await
+            .map_err(|error| standing.failed(cx, None, error));
         Ok(TextCompletionResponse {
             models: models?,
             end_of_stream: true,
@@ -100,7 +102,7 @@ impl TextCompletion {
         )
         .record(began.elapsed().as_secs_f64());
         if let Err(error) = cx.record(shared::USAGE, &usage).await {
-            tracing::warn!(%error.message, "usage record not written");
+            warn_of!(cx, %error.message, "usage record not written");
         }
         done.map(drop)
     }
@@ -111,8 +113,8 @@ impl TextCompletion {
         request: &ChatRequest,
         out: &mut Responder<TextCompletionResponse>,
     ) -> Result<Completion, Error> {
-        let left = cx.deadline.left();
-        let failed = |error| self.standing.failed(request.model.as_deref(), error);
+        let left = standing::within(cx.deadline.left());
+        let failed = |error| self.standing.failed(cx, request.model.as_deref(), error);
         let opening = self.standing.completer.open(request, left, &cx.cancel);
         let mut events = opening.await.map_err(failed)?;
         let mut text = String::new();

@@ -18,7 +18,7 @@ impl From<HttpError> for Failure {
     fn from(error: HttpError) -> Self {
         let error = match error {
             HttpError::Refused(refusal) => return classify(&refusal),
-            HttpError::Invalid => LlmError::BadRequest,
+            HttpError::Invalid => LlmError::BadRequest(None),
             HttpError::Unreachable(cause) => LlmError::Unavailable(Outage::Unreachable(cause)),
             HttpError::Timeout => LlmError::Timeout,
             HttpError::BrokenOff => LlmError::BrokenOff,
@@ -41,25 +41,31 @@ impl From<HttpError> for LlmError {
 fn classify(refusal: &Refusal) -> Failure {
     let told = Told::read(&refusal.body);
     let retry_after = refusal.retry_after;
+    let status = Some(refusal.status);
     let error = match refusal.status {
-        _ if told.names(&["insufficient_quota", "billing_hard_limit_reached"]) => LlmError::Quota,
-        _ if told.names(&["invalid_api_key", "account_deactivated"]) => LlmError::Auth,
-        401 | 403 => LlmError::Auth,
-        402 => LlmError::Quota,
-        404 => LlmError::UnknownModel,
-        413 => LlmError::TooLong,
-        _ if refusal.is_rate_limit() => LlmError::RateLimited { retry_after },
+        _ if told.names(&["insufficient_quota", "billing_hard_limit_reached"]) => {
+            LlmError::Quota(status)
+        }
+        _ if told.names(&["invalid_api_key", "account_deactivated"]) => LlmError::Auth(status),
+        401 | 403 => LlmError::Auth(status),
+        402 => LlmError::Quota(status),
+        404 => LlmError::UnknownModel(status),
+        413 => LlmError::TooLong(status),
+        _ if refusal.is_rate_limit() => LlmError::RateLimited {
+            retry_after,
+            status,
+        },
         _ if refusal.is_passing() => LlmError::Unavailable(Outage::Status(refusal.status)),
-        _ if told.names(&["model_not_found"]) => LlmError::UnknownModel,
+        _ if told.names(&["model_not_found"]) => LlmError::UnknownModel(status),
         _ if told.names(&["context_length_exceeded", "string_above_max_length"])
             || told.mentions("prompt is too long") =>
         {
-            LlmError::TooLong
+            LlmError::TooLong(status)
         }
-        _ => LlmError::BadRequest,
+        _ => LlmError::BadRequest(status),
     };
     Failure {
-        about_temperature: error == LlmError::BadRequest && told.mentions("temperature"),
+        about_temperature: matches!(error, LlmError::BadRequest(_)) && told.mentions("temperature"),
         error,
     }
 }
@@ -72,13 +78,16 @@ pub(super) fn in_stream(error: &Value) -> LlmError {
         "rate_limit_exceeded",
         "overloaded_error",
     ]) {
-        LlmError::RateLimited { retry_after: None }
+        LlmError::RateLimited {
+            retry_after: None,
+            status: None,
+        }
     } else if told.names(&["insufficient_quota"]) {
-        LlmError::Quota
+        LlmError::Quota(None)
     } else if told.names(&["context_length_exceeded"]) {
-        LlmError::TooLong
+        LlmError::TooLong(None)
     } else if told.names(&["invalid_request_error"]) {
-        LlmError::BadRequest
+        LlmError::BadRequest(None)
     } else {
         LlmError::BrokenOff
     }
@@ -136,18 +145,27 @@ mod tests {
     #[test]
     fn statuses_and_codes_decide_the_kind() {
         let kind = |status, body: &str| refused(status, body).error;
-        assert_eq!(kind(401, "x"), LlmError::Auth);
-        assert_eq!(kind(404, ""), LlmError::UnknownModel);
+        assert_eq!(kind(401, "x"), LlmError::Auth(Some(401)));
+        assert_eq!(kind(404, ""), LlmError::UnknownModel(Some(404)));
         assert_eq!(
             kind(500, "<html>"),
             LlmError::Unavailable(Outage::Status(500))
         );
-        assert_eq!(kind(429, "{}"), LlmError::RateLimited { retry_after: None });
+        assert_eq!(
+            kind(429, "{}"),
+            LlmError::RateLimited {
+                retry_after: None,
+                status: Some(429)
+            }
+        );
         let quota = r#"{"error":{"code":"insufficient_quota","message":"m"}}"#;
-        assert_eq!(kind(429, quota), LlmError::Quota);
+        assert_eq!(kind(429, quota), LlmError::Quota(Some(429)));
         let long = r#"{"error":{"code":"context_length_exceeded"}}"#;
-        assert_eq!(kind(400, long), LlmError::TooLong);
-        assert_eq!(kind(400, r#"{"error":"no"}"#), LlmError::BadRequest);
+        assert_eq!(kind(400, long), LlmError::TooLong(Some(400)));
+        assert_eq!(
+            kind(400, r#"{"error":"no"}"#),
+            LlmError::BadRequest(Some(400))
+        );
     }
 
     #[test]

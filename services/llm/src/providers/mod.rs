@@ -10,7 +10,7 @@ mod openai;
 mod reading;
 
 pub use anthropic::Anthropic;
-pub use ollama::{Ollama, models_on_this_machine};
+pub use ollama::{Ollama, models_at};
 pub use openai::OpenAi;
 
 #[cfg(test)]

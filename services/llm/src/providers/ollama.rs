@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tg_provider_http::{NoClient, ollama_address};
+use tg_provider_http::NoClient;
 use tg_schemas::msg::ModelInfo;
 
 use super::chats::Chats;
@@ -62,12 +62,8 @@ impl Ollama {
     }
 }
 
-/// The models of the Ollama that answers at its usual address on this machine; `None` if none does within this time.
-pub async fn models_on_this_machine(within: Duration) -> Option<Vec<String>> {
-    models_at(&ollama_address(""), within).await
-}
-
-pub(super) async fn models_at(host: &str, within: Duration) -> Option<Vec<String>> {
+/// The models of the Ollama that answers at an address; `None` if none does within this time.
+pub async fn models_at(host: &str, within: Duration) -> Option<Vec<String>> {
     let server = Ollama::new(host, "", None).ok()?;
     let listed = tokio::time::timeout(within, server.list_models()).await;
     let models = listed.ok()?.ok()?;

@@ -165,11 +165,18 @@ async fn refusals_are_typed_bounded_and_tell_no_secret() {
     let secret = r#"{"error":{"message":"key sk-leak at db.internal:5432 refused","code":"x"}}"#;
     let server = ScriptedModel::start(Vec::new()).await.unwrap();
     let cases = [
-        (401, LlmError::Auth, 1),
-        (404, LlmError::UnknownModel, 1),
-        (400, LlmError::BadRequest, 1),
+        (401, LlmError::Auth(Some(401)), 1),
+        (404, LlmError::UnknownModel(Some(404)), 1),
+        (400, LlmError::BadRequest(Some(400)), 1),
         (500, LlmError::Unavailable(Outage::Status(500)), 3),
-        (429, LlmError::RateLimited { retry_after: None }, 3),
+        (
+            429,
+            LlmError::RateLimited {
+                retry_after: None,
+                status: Some(429),
+            },
+            3,
+        ),
     ];
     for model in providers(&server) {
         for (status, expected, calls) in &cases {
@@ -316,16 +323,16 @@ async fn nobody_listening_is_unavailable() {
 #[tokio::test]
 async fn an_ollama_is_found_where_it_answers_and_only_then() {
     let server = ScriptedModel::start(Vec::new()).await.unwrap();
-    let found = super::ollama::models_at(&server.root(), BOUND).await;
+    let found = super::models_at(&server.root(), BOUND).await;
     assert_eq!(
         found,
         Some(vec!["scripted".to_owned(), "scripted-large".to_owned()])
     );
-    let nobody = super::ollama::models_at("http://127.0.0.1:9", BOUND).await;
+    let nobody = super::models_at("http://127.0.0.1:9", BOUND).await;
     assert_eq!(nobody, None);
     // One that takes the connection and says nothing is not waited for.
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let at = format!("http://{}", silent.local_addr().unwrap());
     let soon = Duration::from_millis(50);
-    assert_eq!(super::ollama::models_at(&at, soon).await, None);
+    assert_eq!(super::models_at(&at, soon).await, None);
 }

@@ -36,7 +36,7 @@ pub async fn traced(cx: &Cx, collection: &str, chunks: &[String]) -> Result<Vec<
             }
         }
         Err(error) if error.code().is_over() => return Err(error),
-        Err(error) => tracing::warn!(%error, "sources of chunks could not be traced"),
+        Err(error) => tg_mesh::warn_of!(cx, %error, "sources of chunks could not be traced"),
     }
     Ok(found)
 }

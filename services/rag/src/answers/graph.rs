@@ -65,7 +65,7 @@ pub async fn answer(
         .tell(explored_graph(&names, examined, &terms))
         .await?;
 
-    let sources = trace(&graph, plan, &kept).await?;
+    let sources = trace(cx, &graph, plan, &kept).await?;
     let selected: Vec<SelectedEdge> = kept
         .iter()
         .map(|kept| SelectedEdge {
@@ -153,7 +153,7 @@ async fn cited(
         Ok(texts) => texts,
         Err(error) if error.code().is_over() => return Err(error),
         Err(error) => {
-            tracing::warn!(%error, "texts of facts could not be read");
+            tg_mesh::warn_of!(cx, %error, "texts of facts could not be read");
             Vec::new()
         }
     };
@@ -247,7 +247,12 @@ async fn walk(
 }
 
 /// Where the kept facts come from. An answer without sources is better than none.
-async fn trace(graph: &Graph, plan: &GraphPlan, kept: &[Kept]) -> Result<SourcesResponse, Error> {
+async fn trace(
+    cx: &Cx,
+    graph: &Graph,
+    plan: &GraphPlan,
+    kept: &[Kept],
+) -> Result<SourcesResponse, Error> {
     if kept.is_empty() {
         return Ok(SourcesResponse::default());
     }
@@ -261,7 +266,7 @@ async fn trace(graph: &Graph, plan: &GraphPlan, kept: &[Kept]) -> Result<Sources
         Ok(found) => Ok(found),
         Err(error) if error.code().is_over() => Err(error),
         Err(error) => {
-            tracing::warn!(%error, "sources of facts could not be traced");
+            tg_mesh::warn_of!(cx, %error, "sources of facts could not be traced");
             Ok(SourcesResponse::default())
         }
     }

@@ -31,7 +31,7 @@ pub async fn entities(
         let answer = cx.ask(GRAPH_EMBEDDINGS, &request)?;
         Ok(answer.last().await?.entities)
     });
-    some(few(look_ups.collect(), AT_ONCE).await)
+    some(cx, few(look_ups.collect(), AT_ONCE).await)
 }
 
 /// Chunks nearest to each vector, one list per vector, best first. Fails only when every look-up does.
@@ -54,7 +54,7 @@ pub async fn by_meaning(
         chunks.sort_by(|a, b| b.score.total_cmp(&a.score));
         Ok(chunks.into_iter().map(|chunk| chunk.chunk_id).collect())
     });
-    some(few(look_ups.collect(), AT_ONCE).await)
+    some(cx, few(look_ups.collect(), AT_ONCE).await)
 }
 
 /// Chunks that hold a question's words, best first.
@@ -76,7 +76,7 @@ pub async fn by_words(
 }
 
 /// What succeeded; the first failure if nothing did, or if the question is over.
-fn some<T>(results: Vec<Result<T, Error>>) -> Result<Vec<T>, Error> {
+fn some<T>(cx: &Cx, results: Vec<Result<T, Error>>) -> Result<Vec<T>, Error> {
     let mut found = Vec::with_capacity(results.len());
     let mut failure = None;
     for result in results {
@@ -84,7 +84,7 @@ fn some<T>(results: Vec<Result<T, Error>>) -> Result<Vec<T>, Error> {
             Ok(one) => found.push(one),
             Err(error) if error.code().is_over() => return Err(error),
             Err(error) => {
-                tracing::warn!(%error, "a look-up failed");
+                tg_mesh::warn_of!(cx, %error, "a look-up failed");
                 failure.get_or_insert(error);
             }
         }

@@ -1,6 +1,6 @@
 //! Choosing chunks: merging what the searches found, then what the reranker says.
 
-use tg_schemas::msg::in_context;
+use tg_schemas::msg::{in_context, off_page, on_page};
 
 use super::fusion::{Order, fuse};
 use super::mmr;
@@ -18,15 +18,17 @@ pub struct Passage {
 }
 
 impl Passage {
-    /// As the model reads it: where it stands, with its page if it has one, then `text`, which may be shortened.
+    /// As the model reads it: where it stands, with its page, then `text`, which may be shortened. `page`, where it is
+    /// known, is for chunks that do not say theirs.
     pub fn read(&self, text: &str, page: i64) -> String {
-        let page = (page > 0).then(|| format!("page {page}"));
+        if off_page(&self.context).1 > 0 {
+            return in_context(&self.context, text).into_owned();
+        }
         let (place, table) = self.context.split_once('\n').unwrap_or((&self.context, ""));
-        let place: Vec<&str> = [place, page.as_deref().unwrap_or_default()].into();
-        let place: Vec<&str> = place.into_iter().filter(|part| !part.is_empty()).collect();
+        let place = on_page(place, page);
         let context = match table {
-            "" => place.join(", "),
-            table => format!("{}\n{table}", place.join(", ")),
+            "" => place,
+            table => format!("{place}\n{table}"),
         };
         in_context(&context, text).into_owned()
     }
@@ -146,8 +148,11 @@ mod tests {
         assert_eq!(read("A > B", 0), "(A > B)\ntext");
         assert_eq!(
             read("A > B\n| a |", 3),
-            "(A > B, page 3; columns: | a |)\ntext"
+            "(A > B; page 3; columns: | a |)\ntext"
         );
+        // It is said once.
+        assert_eq!(read("A; page 3", 3), "(A; page 3)\ntext");
+        assert_eq!(read("A; page 3", 0), "(A; page 3)\ntext");
         assert_eq!(read("", 3), "(page 3)\ntext");
     }
 

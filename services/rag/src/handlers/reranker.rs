@@ -116,7 +116,7 @@ async fn vectors(
         Ok(embedded) => Ok(Some(embedded.vectors)),
         Err(error) if cx.cancel.is_cancelled() || cx.deadline.passed() => Err(error),
         Err(error) => {
-            tracing::warn!(%error, "no vectors for the reranker; words decide");
+            tg_mesh::warn_of!(cx, %error, "no vectors for the reranker; words decide");
             Ok(None)
         }
     }

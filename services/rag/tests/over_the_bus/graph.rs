@@ -246,6 +246,32 @@ async fn without_knowledge_the_answer_says_so_and_the_model_is_not_asked(place: 
     assert_eq!(kinds(&frames).last().map(String::as_str), Some("end"));
 }
 
+async fn a_refusal_has_no_number_and_no_source_whatever_the_facts_say(place: Place) {
+    for said in [
+        "The facts do not answer this question.",
+        "The facts do not answer this question [1].",
+        "Das steht nirgends [0].",
+    ] {
+        let mut script = script();
+        script.prompts.insert("kg-synthesis", said.to_owned());
+        let world = World::start(&place.another().await, true, script).await;
+        let frames: Vec<GraphRagResponse> = world.ask("graph-rag", &question(false)).await;
+        let whole = &frames[0];
+        assert!(whole.error.is_none(), "{whole:?}");
+        assert!(!whole.response.contains('['), "{}", whole.response);
+        assert!(whole.refused && whole.citations.is_empty() && whole.sources.is_empty());
+        let refused = Term::iri(tg_schemas::vocabulary::tg::REFUSED);
+        let flags = whole.explain_triples.iter();
+        let flags: Vec<_> = flags
+            .filter(|triple| triple.p.as_ref() == Some(&refused))
+            .collect();
+        assert_eq!(flags.len(), 1, "the synthesis says so: {said}");
+        assert_eq!(flags[0].o, Some(Term::literal("true")));
+        // The model was asked: it had facts.
+        assert_eq!(world.counts.of("prompt"), 2);
+    }
+}
+
 async fn seeds_replace_what_would_be_looked_up(place: Place) {
     let world = World::start(&place, true, script()).await;
     let ask = GraphRagQuery {
@@ -332,6 +358,7 @@ tg_testkit::on_both_buses!(
     the_number_of_questions_is_bounded_whatever_the_size_of_the_graph,
     an_unstreamed_answer_is_one_frame_with_its_trace,
     without_knowledge_the_answer_says_so_and_the_model_is_not_asked,
+    a_refusal_has_no_number_and_no_source_whatever_the_facts_say,
     seeds_replace_what_would_be_looked_up,
     every_error_is_final_and_typed,
     a_store_of_patterns_serves_too,

@@ -32,8 +32,47 @@ fn passage_with(prompt: &str, words: &str) -> usize {
     before.max().map_or(99, |(_, number)| number)
 }
 
-/// A model that answers from passages as each question is to be answered, and finds no facts.
+const NO_FACT: &str = "The facts do not answer this question.";
+
+/// The number of the fact that has the words.
+fn fact_with(prompt: &str, words: &str) -> usize {
+    let mut facts = prompt.lines().filter(|line| line.contains(words));
+    let number = |line: &str| line.strip_prefix('[')?.split_once(']')?.0.parse().ok();
+    facts.find_map(number).unwrap_or(99)
+}
+
+/// The one fact that a model finds, and what it says from facts.
+fn rules_of_facts() -> Vec<Rule> {
+    let asked = |words: &'static str, reply: fn(&str) -> String| {
+        Rule::computed(
+            move |prompt| prompt.contains("## Answer from facts") && prompt.contains(words),
+            move |prompt| Reply::text(reply(prompt)),
+        )
+    };
+    let fact = json!({"subject": "Harrowgate lantern", "predicate": "was built by",
+        "object": "Ottoline Frask", "object-entity": true});
+    vec![
+        Rule::computed(
+            |prompt| prompt.contains("## Relationships wanted") && prompt.contains("Ottoline"),
+            move |_| Reply::text(fact.to_string()),
+        ),
+        asked("Who built the lantern?", |prompt| {
+            let number = fact_with(prompt, "Ottoline Frask");
+            format!("Ottoline Frask built it [{number}].")
+        }),
+        asked("How heavy is it?", |_| format!("{NO_FACT} [1]")),
+    ]
+}
+
+/// A model that answers from passages and facts as each question is to be answered.
 fn rules() -> Vec<Rule> {
+    rules_of_facts()
+        .into_iter()
+        .chain(rules_of_passages())
+        .collect()
+}
+
+fn rules_of_passages() -> Vec<Rule> {
     let asked = |words: &'static str, reply: fn(&str) -> String| {
         Rule::computed(
             move |prompt| prompt.contains("## Answer from passages") && prompt.contains(words),
@@ -198,6 +237,51 @@ async fn people_read_it(world: &World) -> Result<()> {
     Ok(())
 }
 
+/// Asked of the graph: what is cited is the sentence that the fact was found in, with its document.
+async fn facts_are_cited_by_their_sentences(world: &World) -> Result<()> {
+    const FACTS: [&str; 2] = ["--with", "graph-rag"];
+    let ran = asked(world, "Who built the lantern?", &FACTS).await?;
+    let expected = "Ottoline Frask built it [1].\n\n\
+                    [1] urn:doc:lantern: \"The Harrowgate lantern was built by Ottoline Frask in 1887.\"\n";
+    ensure!(ran.stdout == expected, "{ran:?}");
+    let told = verified(world, &ran).await?;
+    told.expect("✓ Ottoline Frask built it.\n    supported by [1]")?;
+    ensure!(told.code == Some(0), "{told:?}");
+    let ran = asked(
+        world,
+        "Who built the lantern?",
+        &["--with", "graph-rag", "--json"],
+    )
+    .await?;
+    let shown: Value = serde_json::from_str(&ran.stdout)?;
+    let cited = &shown["citations"][0];
+    ensure!(
+        shown["with"] == "graph-rag"
+            && cited["n"] == 1
+            && cited["title"] == "urn:doc:lantern"
+            && cited["text"] == "The Harrowgate lantern was built by Ottoline Frask in 1887.",
+        "{shown}"
+    );
+
+    let ran = asked(world, "How heavy is it?", &FACTS).await?;
+    ensure!(ran.stdout == format!("{NO_FACT}\n"), "{ran:?}");
+    ensure!(!ran.stderr.contains(UNSUPPORTED), "{ran:?}");
+    let told = verified(world, &ran).await?;
+    heard(&told, "there is nothing to verify")?;
+    ensure!(told.code == Some(1), "{told:?}");
+    let heavy = json!({"query": "How heavy is it?", "collection": "docs"});
+    let path = "api/v1/flow/default/service/graph-rag";
+    let (_, reply) = world.post(path, heavy).await?;
+    ensure!(
+        reply["refused"] == true && reply["response"] == NO_FACT,
+        "{reply}"
+    );
+    for none in ["citations", "sources"] {
+        ensure!(reply.get(none).is_none(), "{none} of {reply}");
+    }
+    Ok(())
+}
+
 /// A short answer that was not asked to explain itself.
 fn lean(reply: &Value) -> Result<()> {
     ensure!(reply["trace"].is_string(), "{reply}");
@@ -313,6 +397,7 @@ async fn story(bus: Bus) -> Result<()> {
     )
     .await?;
     people_read_it(&world).await?;
+    facts_are_cited_by_their_sentences(&world).await?;
     programs_read_it(&world).await?;
     what_is_there_is_told(&world).await
 }

@@ -2,9 +2,10 @@
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use tg_testkit::model::{Reply, Rule};
+use tg_testkit::model::{Reply, Rule, ScriptedModel};
 
-use crate::world::{Bus, World};
+use crate::edge::first_key;
+use crate::world::{Bus, World, launch};
 
 /// What no client may ever read.
 const FORBIDDEN: &[&str] = &[
@@ -26,6 +27,29 @@ fn check(what: &str, text: &str) {
     }
 }
 
+/// A provider's failure as it is told under `iam`.
+async fn nothing_of_it_for_who_has_a_key() -> Result<()> {
+    let reply = Reply::status(500, "db password=hunter2 at 10.0.0.7:5432");
+    let model = ScriptedModel::start(vec![Rule::always(reply)]).await?;
+    let server = launch(&model, None)
+        .arg("--auth")
+        .arg("iam")
+        .ready()
+        .await?;
+    let key = first_key(&server).await?;
+    let url = format!("{}api/v1/flow/default/service/agent", server.url());
+    let asked = tg_testkit::process::client()?.post(url).bearer_auth(key);
+    let text = asked
+        .json(&json!({"question": "x"}))
+        .send()
+        .await?
+        .text()
+        .await?;
+    assert!(text.contains("is out of order (HTTP 500)"), "{text}");
+    check("provider failure under iam", &text);
+    Ok(())
+}
+
 #[tokio::test]
 async fn of_every_kind() -> Result<()> {
     let rules = vec![Rule::always(Reply::status(
@@ -44,7 +68,10 @@ async fn of_every_kind() -> Result<()> {
         text.contains("agent-error") || text.contains("llm-error"),
         "{text}"
     );
-    check("provider failure", &text);
+    // Who runs the system is told where the provider is, and of its place nothing else.
+    assert!(text.contains(&world.model.url()), "{text}");
+    check("provider failure", &text.replace(&world.model.url(), ""));
+    nothing_of_it_for_who_has_a_key().await?;
 
     // Flows and ids that nobody should ask for.
     let long = "x".repeat(300);

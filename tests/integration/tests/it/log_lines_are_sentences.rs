@@ -1,5 +1,5 @@
-//! A record that cannot be handled leaves one line in the log: a sentence, with the ids by which people know what it is about,
-//! and nothing as only a programmer reads it.
+//! A record that cannot be handled, and a question that fails for a provider, leave a line in the log: a sentence, with the ids
+//! by which people know what it is about, and nothing as only a programmer reads it.
 
 use std::time::Duration;
 
@@ -7,10 +7,12 @@ use anyhow::{Context, Result, ensure};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use tg_testkit::process::Server;
+use tg_testkit::model::{Reply, ScriptedModel};
+use tg_testkit::process::{Server, client};
+use tg_testkit::rabbitmq::RabbitNode;
 use tokio::time::Instant;
 
-use crate::world::{Bus, post, up};
+use crate::world::{Bus, launch, post, up};
 
 const BOUND: Duration = Duration::from_secs(60);
 const SENTENCE: &str = "a record was not handled; it is kept as a dead letter";
@@ -55,7 +57,7 @@ async fn a_bad_document(bus: Bus) -> Result<()> {
         "document=\"urn:bad:pdf\"",
         "record=\"",
         "run=\"",
-        "error=bad-request: ",
+        "error=bad-content: ",
         "is not a PDF",
     ] {
         ensure!(line.contains(key), "{key} in {line}");
@@ -64,6 +66,108 @@ async fn a_bad_document(bus: Bus) -> Result<()> {
         ensure!(!log.contains(raw), "{raw} in {log}");
     }
     Ok(())
+}
+
+/// The line of a sentence that names this request, once it is there.
+async fn line_of(server: &Server, sentence: &str, request: &str) -> Result<String> {
+    let end = Instant::now() + BOUND;
+    let id = format!("request=\"{request}\"");
+    loop {
+        let log = server.log();
+        let mut lines = log.lines().filter(|line| line.contains(sentence));
+        if let Some(line) = lines.find(|line| line.contains(&id)) {
+            return Ok(line.to_owned());
+        }
+        ensure!(Instant::now() < end, "{id} in {log}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Whoever asked finds the line of the service that failed by the id that the answer came with, however many services the
+/// question went through.
+async fn a_failing_question(bus: Bus) -> Result<()> {
+    let _busy = crate::world::busy().await;
+    let model = ScriptedModel::start(Vec::new()).await?;
+    model.refuse(Reply::status(401, "{}"));
+    let node = match bus {
+        Bus::Embedded => None,
+        Bus::Rabbit => Some(RabbitNode::start().await?),
+    };
+    let launch = launch(&model, node.as_ref())
+        .env("THREADGRAPH_EMBEDDINGS__PROVIDER", "openai")
+        .env("THREADGRAPH_EMBEDDINGS__URL", model.url());
+    let server = launch.ready().await?;
+    let text = json!({"system": "s", "prompt": "p"});
+    let facts = json!({"query": "Who?", "collection": "c"});
+    for (service, body, processor, sentence) in [
+        (
+            "text-completion",
+            text,
+            "text-completion",
+            "the model provider did not accept the key",
+        ),
+        (
+            "embeddings",
+            json!({"texts": ["a"]}),
+            "embeddings",
+            "the embeddings provider did not accept the key",
+        ),
+        // Through the agent and the prompts.
+        (
+            "agent",
+            json!({"question": "Who?"}),
+            "text-completion-rag",
+            "the model provider did not accept the key",
+        ),
+        (
+            "document-rag",
+            facts,
+            "text-completion-rag",
+            "the model provider did not accept the key",
+        ),
+    ] {
+        let url = format!("{}api/v1/flow/default/service/{service}", server.url());
+        let own = format!("own-{service}.1");
+        for given in [Some(own.as_str()), None] {
+            let mut asked = client()?.post(&url).json(&body);
+            if let Some(id) = given {
+                asked = asked.header("x-request-id", id);
+            }
+            let answer = asked.send().await?;
+            let id = answer.headers().get("x-request-id").context("no id")?;
+            let id = id.to_str()?.to_owned();
+            ensure!(
+                given.is_none_or(|given| given == id),
+                "{given:?} is now {id}"
+            );
+            let line = line_of(&server, sentence, &id).await?;
+            let processor = format!("processor={processor} ");
+            for key in [
+                " WARN ",
+                &processor,
+                "workspace=default",
+                "flow=default",
+                "HTTP 401",
+            ] {
+                ensure!(line.contains(key), "{key} in {line}");
+            }
+        }
+    }
+    let log = server.log();
+    for raw in RAW.into_iter().chain(["sk-test"]) {
+        ensure!(!log.contains(raw), "{raw} in {log}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn of_a_question_on_the_embedded_bus() -> Result<()> {
+    a_failing_question(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn of_a_question_over_a_broker() -> Result<()> {
+    a_failing_question(Bus::Rabbit).await
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use tg_testkit::model::{Reply, Rule, ScriptedModel};
 use tg_testkit::process::{Launch, Server, bin_dir, free_port, tg};
 use tg_testkit::rabbitmq::RabbitNode;
 
+use crate::edge::first_key;
 use crate::world::{Bus, post};
 
 const QUESTION: &str = "api/v1/flow/default/service/text-completion";
@@ -48,24 +49,35 @@ async fn doctor_on(server: &Server, name: &str) -> Result<(bool, String)> {
     Ok((check["ok"] == json!(true), detail.to_owned()))
 }
 
+/// What a question about a text is answered with, asked with a key if there is one.
+async fn answered(server: &Server, key: &str) -> Result<String> {
+    let url = format!("{}{QUESTION}", server.url());
+    let mut asked = tg_testkit::process::client()?.post(url);
+    if !key.is_empty() {
+        asked = asked.bearer_auth(key);
+    }
+    let asked = asked.json(&json!({"system": "s", "prompt": "hi"}));
+    Ok(asked.send().await?.text().await?)
+}
+
+/// Who runs the system is told where the provider is, whoever has a key only what is wrong with it.
 async fn one_that_is_away(bus: Bus) -> Result<()> {
     let url = format!("http://127.0.0.1:{}/v1", free_port()?);
-    let launch = Launch::up()
-        .env("OPENAI_BASE_URL", &url)
-        .env("OPENAI_API_KEY", "sk-test-secret-4711");
-    let (server, _node) = on(bus, launch).await?;
+    let launch = || {
+        Launch::up()
+            .env("OPENAI_BASE_URL", &url)
+            .env("OPENAI_API_KEY", "sk-test-secret-4711")
+    };
+    let (server, _node) = on(bus, launch()).await?;
+    let failure = "the model provider cannot be reached or is out of order";
+    let about = "set by OPENAI_BASE_URL; model gpt-4.1-mini";
     let cause = "(connection refused); set by OPENAI_BASE_URL; model gpt-4.1-mini";
     let line = format!("cannot reach {url} {cause}");
     logged(&server, &line).await?;
-    let (_, reply) = post(
-        &server.url(),
-        QUESTION,
-        json!({"system": "s", "prompt": "hi"}),
-    )
-    .await?;
-    let reply = reply.to_string();
-    assert!(reply.contains(cause), "{reply}");
-    assert!(!reply.contains("127.0.0.1"), "{reply}");
+    let reply = answered(&server, "").await?;
+    let told = format!("{failure} (connection refused at {url}); {about}");
+    assert!(reply.contains(&told), "{reply}");
+    assert!(!reply.contains("sk-test"), "{reply}");
     assert_eq!(doctor(&server).await?, (false, line.clone()));
     let log = server.log();
     assert!(log.matches(&line).count() >= 2, "{log}");
@@ -73,7 +85,60 @@ async fn one_that_is_away(bus: Bus) -> Result<()> {
         "            {url}; set by OPENAI_BASE_URL; model gpt-4.1-mini"
     )));
     assert!(!log.contains("sk-test"), "{log}");
+    drop(server);
+
+    let (server, _node) = on(bus, launch().arg("--auth").arg("iam")).await?;
+    let key = first_key(&server).await?;
+    let reply = answered(&server, &key).await?;
+    assert!(reply.contains(&format!("{failure} {cause}")), "{reply}");
+    for hidden in ["127.0.0.1", "http", "sk-test"] {
+        assert!(!reply.contains(hidden), "{reply}");
+    }
+    assert!(server.log().matches(&line).count() >= 2, "{}", server.log());
     Ok(())
+}
+
+/// One that nobody chose is offered where it answers, and asked nothing but which models it has.
+async fn one_that_is_offered(bus: Bus) -> Result<()> {
+    let model = ScriptedModel::start(vec![Rule::always(Reply::text("from the Ollama"))]).await?;
+    let launch = || Launch::up().env("THREADGRAPH_LLM__LOCAL_URL", model.root());
+    let (server, _node) = on(bus, launch()).await?;
+    let address = model.root();
+    let offer = format!(
+        "an Ollama answers at {address}: OLLAMA_HOST={address} OLLAMA_MODEL=scripted threadgraph up   (2 models)"
+    );
+    logged(&server, &offer).await?;
+    let log = server.log();
+    assert!(log.contains("  model:    builtin"), "{log}");
+    let reply = answered(&server, "").await?;
+    assert!(!reply.contains("from the Ollama"), "{reply}");
+    assert_eq!(model.count(), 0, "{:?}", model.calls());
+    let (good, told) = doctor(&server).await?;
+    assert!(good && told.contains("builtin"), "{told}");
+    drop(server);
+
+    // Where somebody was chosen nobody else is offered, and where nobody answers neither.
+    let nobody = format!("http://127.0.0.1:{}", free_port()?);
+    for (name, value) in [
+        ("OLLAMA_HOST", model.root()),
+        ("THREADGRAPH_LLM__LOCAL_URL", nobody),
+    ] {
+        let (server, _node) = on(bus, launch().env(name, value)).await?;
+        logged(&server, "  vectors:  ").await?;
+        let log = server.log();
+        assert!(!log.contains("an Ollama answers"), "{log}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn offered_embedded() -> Result<()> {
+    one_that_is_offered(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn offered_over_rabbitmq() -> Result<()> {
+    one_that_is_offered(Bus::Rabbit).await
 }
 
 async fn one_that_is_not_listed(bus: Bus) -> Result<()> {

@@ -55,6 +55,8 @@ pub struct About {
     pub whole: bool,
     /// The caller wants what explains an answer: it streams, or says so.
     pub explained: bool,
+    /// Whoever asks runs the system: an error may say where a provider is.
+    pub operator: bool,
 }
 
 /// The two directions of one service.

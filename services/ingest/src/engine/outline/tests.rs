@@ -100,3 +100,24 @@ fn a_text_goes_on_where_another_ended() {
             .all(|context| context.chars().count() <= HEADING)
     );
 }
+
+#[test]
+fn a_chunk_of_a_page_stands_on_it() {
+    let text = "One line.\n\nAnother line.\n";
+    let on = |title: &str, page| {
+        let start = Start {
+            title: title.to_owned(),
+            page,
+            ..Start::default()
+        };
+        let slices = Structure::Plain.split(text, 12, 0);
+        Outline::new(Structure::Plain, start).contexts(text, &slices)
+    };
+    assert!(
+        on("Guide", 3)
+            .iter()
+            .all(|context| context == "Guide; page 3")
+    );
+    assert!(on("", 12).iter().all(|context| context == "page 12"));
+    assert!(on("Guide", 0).iter().all(|context| context == "Guide"));
+}

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use tg_schemas::msg::DocumentMetadata;
+use tg_schemas::msg::{DocumentMetadata, off_page};
 use tg_storage::StorageError;
 use tg_storage::rusqlite::Transaction;
 
@@ -151,8 +151,10 @@ impl<'a, 'b> Cutting<'a, 'b> {
                 if !has {
                     document::set_content(tx, &known, prepared)?;
                 }
-                // Where it stands is read with it: below another heading it is told anew.
-                same = has && known.document.comments == document.comments;
+                // Where it stands is read with it: below another heading it is told anew. On another page it says the same.
+                let place =
+                    |document: &DocumentMetadata| off_page(&document.comments).0.into_owned();
+                same = has && place(&known.document) == place(document);
                 if known.document.title != document.title
                     || known.document.comments != document.comments
                     || known.document.metadata != document.metadata

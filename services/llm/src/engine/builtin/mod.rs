@@ -60,7 +60,7 @@ impl ChatModel for Builtin {
 
     async fn chat(&self, request: &ChatRequest) -> Result<ChatStream, LlmError> {
         if request.prompt.len() > READABLE {
-            return Err(LlmError::TooLong);
+            return Err(LlmError::TooLong(None));
         }
         let text = reply(request);
         let done = ChatEvent::Done(Completion {
