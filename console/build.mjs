@@ -8,7 +8,7 @@ import { parse } from "yaml";
 
 const here = import.meta.dirname;
 const dist = join(here, "dist");
-const limit = 400 * 1024;
+const limit = 400_000;
 
 /** `import spec from "spec:openapi"` is the description as data. */
 const specs = {
@@ -27,7 +27,7 @@ for (const name of readdirSync(dist)) if (name !== ".gitignore") rmSync(join(dis
 
 const result = await build({
   absWorkingDir: here,
-  entryPoints: ["src/main.tsx", "src/docs.tsx", "src/client/connection.ts", "src/style/main.css"],
+  entryPoints: ["src/main.tsx", "src/docs.tsx", "src/client/connection.ts", "src/views/library/kind.ts", "src/style/main.css"],
   entryNames: "[name]-[hash]",
   chunkNames: "part-[hash]",
   assetNames: "[name]-[hash]",
