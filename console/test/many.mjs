@@ -1,6 +1,6 @@
 // A library of more documents than a page of a listing has: all are counted, the newest come first, and what is dropped
 // in is there at once and followed to its end. Usage: node many.mjs <url> <how many there are> <title of the oldest>
-import { drop, tell, violations, withBrowser } from "./browser.mjs";
+import { PATIENCE, drop, tell, violations, withBrowser } from "./browser.mjs";
 
 const [url, before, oldest] = process.argv.slice(2);
 
@@ -10,7 +10,8 @@ tell(
     const told = {};
     const rows = page.getByRole("list", { name: "Documents", exact: true }).locator("li");
     const status = page.locator("main > p[role=status]");
-    await page.getByText(`${before} documents, nothing is being processed.`).waitFor();
+    // They are put in faster than they are processed.
+    await page.getByText(`${before} documents, nothing is being processed.`).waitFor({ timeout: 3 * PATIENCE });
     told.first = await rows.first().locator("strong").innerText();
     told.rows = await rows.count();
     await drop(page, [{ name: "latest.md", content: Buffer.from("# The latest of all\n\nIt is made of tin.\n").toString("base64") }]);

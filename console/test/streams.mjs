@@ -16,10 +16,10 @@ tell(
       const { Connection } = await import(script);
       const connection = new Connection(`ws://${location.host}/api/v1/socket`);
       connection.connect("");
-      // Questions of one length, so that their answers are cut at the same places.
+      // Where pieces end depends on who is faster; what they say together, which messages they are and what explains them does not.
       const one = async (number) => {
         const nonce = `nonce-page-${String(number).padStart(2, "0")}-x`;
-        const said = { nonce, thought: "", action: "", observation: "", answer: "", pieces: [], explained: [], ends: 0 };
+        const said = { nonce, thought: "", action: "", observation: "", answer: "", ended: [], explained: [], pieces: 0, ends: 0 };
         await connection.ask({
           service: "agent",
           flow: "default",
@@ -28,7 +28,8 @@ tell(
             if (part.end_of_dialog) said.ends += 1;
             if (part.message_type === "explain") return said.explained.push(part.explain_triples?.length ?? 0);
             said[part.message_type] += part.content ?? "";
-            said.pieces.push(`${part.message_type} ${(part.content ?? "").replaceAll(/\d/g, "0")}`);
+            said.pieces += 1;
+            if (part.end_of_message) said.ended.push(part.message_type);
           },
         });
         return said;

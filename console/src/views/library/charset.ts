@@ -84,9 +84,16 @@ const charsetOf = (bytes: Uint8Array, declared?: string): Charset => {
   if (mark) return mark;
   const said = declared ?? ofXml(bytes);
   if (said) return known(said);
-  const first = bytes.findIndex((byte) => byte > 0x7f);
-  if (first < 0 || isUtf8(bytes.subarray(first, first + EVIDENCE), bytes.length - first <= EVIDENCE)) return known("utf-8");
+  const first = wideFrom(bytes, 0);
+  if (first === bytes.length || isUtf8(bytes.subarray(first, first + EVIDENCE), bytes.length - first <= EVIDENCE)) return known("utf-8");
   return { name: OF_OLD, mark: 0, guessed: true };
+};
+
+/** The next byte that is not ASCII; the length if there is none. */
+const wideFrom = (bytes: Uint8Array, from: number): number => {
+  let at = from;
+  while (at < bytes.length && bytes[at]! < 0x80) at += 1;
+  return at;
 };
 
 /** The character at a place: its length, or that of what is none, and whether it would have gone on. */
@@ -107,9 +114,9 @@ const character = (bytes: Uint8Array, at: number): { length: number; whole: bool
 /** Whether bytes are UTF-8, with a fault at most here and there. `last`: there are no more. */
 const isUtf8 = (bytes: Uint8Array, last: boolean): boolean => {
   let [characters, faults] = [0, 0];
-  for (let at = 0; at < bytes.length; ) {
+  for (let at = wideFrom(bytes, 0); at < bytes.length; at = wideFrom(bytes, at)) {
     const { length, whole, cut } = character(bytes, at);
-    if (whole && length > 1) characters += 1;
+    if (whole) characters += 1;
     // The beginning of a character at the end may go on; where it is more than one byte, it was cut off.
     if (!whole && !(cut && (!last || length > 1))) faults += 1;
     at += length;
@@ -119,7 +126,7 @@ const isUtf8 = (bytes: Uint8Array, last: boolean): boolean => {
 
 /** The first byte that is none of a text in UTF-8; -1 if there is none. */
 const wrongIn = (bytes: Uint8Array, from: number): number => {
-  for (let at = from; at < bytes.length; ) {
+  for (let at = wideFrom(bytes, from); at < bytes.length; at = wideFrom(bytes, at)) {
     const { length, whole } = character(bytes, at);
     if (!whole) return at;
     at += length;
@@ -156,21 +163,31 @@ const shown = (name: string): string => {
   return { big5: "Big5", shift_jis: "Shift_JIS" }[name] ?? name.toUpperCase();
 };
 
+/** The first byte that cannot be; -1 if there is none. */
+const wrongAt = (bytes: Uint8Array, charset: Charset): number => {
+  if (charset.guessed) return -1;
+  return charset.name === "utf-8" ? wrongIn(bytes, charset.mark) : wrongAs(bytes, charset);
+};
+
 /** Why bytes are no text that can be read to its end; empty if they are. */
 export const unreadable = (bytes: Uint8Array): string => {
   const charset = charsetOf(bytes);
   const { name, mark, guessed } = charset;
-  if (guessed && isOdd(new TextDecoder(name).decode(bytes.subarray(bytes.findIndex((byte) => byte > 0x7f)).subarray(0, EVIDENCE)))) return BINARY;
-  const wrong = guessed ? -1 : name === "utf-8" ? wrongIn(bytes, mark) : wrongAs(bytes, charset);
-  const sound = bytes.subarray(mark, wrong < 0 ? bytes.length : wrong);
-  const decoder = new TextDecoder(name, { ignoreBOM: true });
+  const first = wideFrom(bytes, 0);
+  if (guessed && isOdd(new TextDecoder(name).decode(bytes.subarray(first, first + EVIDENCE)))) return BINARY;
+  const decoder = new TextDecoder(name, { fatal: !guessed, ignoreBOM: true });
   let blank = true;
-  for (let from = 0; from < sound.length; from += PIECE) {
-    const text = decoder.decode(sound.subarray(from, from + PIECE), { stream: true });
-    if (text.includes("\0")) return BINARY;
-    blank &&= !/\P{White_Space}/u.test(text);
+  try {
+    for (let from = mark; from < bytes.length; from += PIECE) {
+      const text = decoder.decode(bytes.subarray(from, from + PIECE), { stream: from + PIECE < bytes.length });
+      if (text.includes("\0")) return BINARY;
+      blank &&= !/\P{White_Space}/u.test(text);
+    }
+  } catch {
+    const wrong = wrongAt(bytes, charset);
+    const sound = new TextDecoder(name, { ignoreBOM: true }).decode(bytes.subarray(mark, wrong));
+    return sound.includes("\0") ? BINARY : `is not ${shown(name)} text: byte ${wrong} cannot be; convert it to UTF-8`;
   }
-  if (wrong >= 0) return `is not ${shown(name)} text: byte ${wrong} cannot be; convert it to UTF-8`;
   return blank ? "has no text" : "";
 };
 
@@ -183,8 +200,7 @@ const isOdd = (text: string): boolean => {
 /** A whole text, as it declares itself; what cannot be in it shows as a sign for that. */
 export const leniently = (bytes: Uint8Array, declared?: string): { text: string; guessed: boolean } => {
   for (const charset of [charsetOf(bytes, declared), charsetOf(bytes)]) {
-    const wrong = charset.guessed ? -1 : charset.name === "utf-8" ? wrongIn(bytes, charset.mark) : wrongAs(bytes, charset);
-    if (wrong >= 0) continue;
+    if (wrongAt(bytes, charset) >= 0) continue;
     const text = new TextDecoder(charset.name, { ignoreBOM: true }).decode(bytes.subarray(charset.mark));
     if (!text.includes("\0")) return { text, guessed: charset.guessed };
   }

@@ -313,16 +313,17 @@ async fn streams(bus: Bus) -> Result<()> {
     let streams = seen["streams"].as_array().context("streams")?;
     ensure!(streams.len() == 50, "{seen}");
     let control = &seen["control"];
-    let pieces = control["pieces"].as_array().map_or(0, Vec::len);
+    let ended = json!(["thought", "action", "observation", "thought", "answer"]);
+    ensure!(control["ended"] == ended, "{control}");
     let explained = control["explained"].as_array().context("explained")?;
     ensure!(
-        pieces > 8 && explained.len() > 2 && !explained.contains(&json!(0)),
+        explained.len() > 2 && !explained.contains(&json!(0)),
         "{control}"
     );
-    said_whole(control)?;
-    for said in streams {
+    for said in streams.iter().chain([control]) {
         said_whole(said)?;
-        for same in ["pieces", "explained"] {
+        ensure!(said["pieces"].as_u64() > Some(5), "{said}");
+        for same in ["thought", "action", "observation", "ended", "explained"] {
             ensure!(
                 said[same] == control[same],
                 "{same}: {said} is not as {control}"
