@@ -44,6 +44,7 @@ const views = async (open, width, colorScheme) => {
         await turn.locator(".thinking summary").click();
         await turn.locator(".steps > summary").click();
         for (const step of (await turn.locator(".step").all()).slice(0, 4)) await step.click();
+        await turn.locator(".verified summary").click();
       });
       states.push(async () => {
         await page.locator(".cite").first().click();
@@ -64,23 +65,26 @@ const views = async (open, width, colorScheme) => {
   return seen;
 };
 
-/** The best of several: from the start of the navigation to data on the screen, in milliseconds. */
+/** The median of several: from the start of the navigation to data on the screen, in milliseconds. Data is what the
+    services said: the model's name, a document with its title and how its processing stands. */
 const paint = async (open) => {
   const times = [];
   const look = () => {
     const seen = () => {
-      const shown = document.querySelector(".state")?.textContent?.includes("Model");
+      const state = document.querySelector(".state")?.textContent ?? "";
+      const row = document.querySelector(".documents li");
+      const shown = /Model \S/.test(state) && row?.querySelector("strong")?.textContent && row.querySelector(".run .pill")?.textContent;
       if (!shown) return requestAnimationFrame(seen);
       requestAnimationFrame(() => (window.painted = performance.now()));
     };
     requestAnimationFrame(seen);
   };
   for (let round = 0; round < 7; round++) {
-    const page = await open(url, {}, look);
+    const page = await open(`${url}#/library`, {}, look);
     times.push(await (await page.waitForFunction(() => window.painted)).jsonValue());
     await page.context().close();
   }
-  return Math.min(...times);
+  return times.sort((left, right) => left - right)[3];
 };
 
 /** Only keys: ask, open the citation, close it, open a step, go to another view. */
@@ -109,6 +113,10 @@ const keys = async (open) => {
   await page.getByRole("dialog").locator("mark").waitFor();
   await page.keyboard.press("Escape");
   const back = await page.evaluate(() => document.activeElement?.matches(".cite"));
+  await page.locator(".verified summary").waitFor();
+  await until(".verified summary");
+  await page.keyboard.press("Enter");
+  const judged = await page.locator(".verified details[open] li").first().innerText();
   await until(".steps > summary");
   await page.keyboard.press("Enter");
   await until(".step");
@@ -120,7 +128,7 @@ const keys = async (open) => {
   await page.getByRole("heading", { name: "Library" }).waitFor();
   const focus = await page.evaluate(() => document.activeElement?.id);
   await until("#files");
-  return { skip, back, expanded, focus };
+  return { skip, back, judged, expanded, focus };
 };
 
 /** Bytes that travelled for the page. */

@@ -112,11 +112,48 @@ export const content = async (id: string): Promise<string> => {
 export const metadata = async (id: string): Promise<Json> =>
   object(await ask("librarian", { operation: "get-document-metadata", "document-id": id }), "document-metadata");
 
-export const documents = async (): Promise<Json[]> =>
-  list(await ask("librarian", { operation: "list-documents", limit: 500 }), "document-metadatas");
+/** A listing as far as it is read: the oldest entries come first. */
+export interface Listed {
+  entries: Json[];
+  /** More follow, which are not here. */
+  more: boolean;
+}
 
-export const processings = async (): Promise<Json[]> =>
-  list(await ask("librarian", { operation: "list-processing", limit: 500 }), "processing-metadatas");
+/** Entries of a page of a listing, and pages that are read at most. */
+const PAGE = 1000;
+const PAGES = 50;
+
+const pages = async (operation: string, key: string): Promise<Listed> => {
+  const entries: Json[] = [];
+  let after = "";
+  for (let page = 0; page < PAGES; page++) {
+    const answer = await ask("librarian", { operation, limit: PAGE, after });
+    entries.push(...list(answer, key));
+    after = text(answer, "next");
+    if (!after) return { entries, more: false };
+  }
+  return { entries, more: true };
+};
+
+export const documents = (): Promise<Listed> => pages("list-documents", "document-metadatas");
+
+export const processings = (): Promise<Listed> => pages("list-processing", "processing-metadatas");
+
+/** How one processing stands. */
+export const processing = async (id: string): Promise<Json | undefined> =>
+  list(await ask("librarian", { operation: "processing-status", "processing-id": id }), "processing-metadatas")[0];
+
+/** What a sentence rests on, as `tg verify-trace` judges it. */
+export interface Sentence {
+  text: string;
+  support: "passages" | "misquoted" | "refusal" | "nothing";
+  by: number[];
+  misquoted?: string[];
+}
+
+/** What each sentence of an answer rests on. `passages`: what its numbers name, with the text where there is one. */
+export const judged = async (answer: string, passages: { n: number; text: string }[]): Promise<Sentence[]> =>
+  list<Sentence>(await ask("answers", { operation: "judge-answer", answer, passages }), "sentences");
 
 /** An operation of the library. */
 export const librarian = (request: Json): Promise<Json> => ask("librarian", request);

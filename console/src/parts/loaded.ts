@@ -1,5 +1,5 @@
 // Data that a view shows: asked for when the view comes, and again when the connection is a new one.
-import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { round } from "../client/session.js";
 import { failure } from "../client/wire.js";
 
@@ -24,7 +24,8 @@ export const useLoaded = <T>(load: () => Promise<T>, key = ""): Loaded<T> => {
       if (mine === turn.current && failure(why).kind !== "lost") setError(failure(why).message);
     }
   }, [key]);
-  useEffect(() => {
+  // At once, not after the next frame.
+  useLayoutEffect(() => {
     if (round.value > 0) void again();
     return () => void (turn.current += 1);
   }, [round.value, again]);

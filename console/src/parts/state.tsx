@@ -7,14 +7,19 @@ import { useLoaded } from "./loaded.js";
 /** The last checks, for whoever shows them. */
 export const checks = signal<Check[]>([]);
 
-const look = async (): Promise<string> => {
-  const [found, offered] = await Promise.all([doctor(), models().catch(() => [])]);
-  checks.value = found;
+const look = async (): Promise<void> => {
+  checks.value = await doctor();
+};
+
+/** The model, where there is only one: it is known before all checks are. */
+const oneModel = async (): Promise<string> => {
+  const offered = await models().catch(() => []);
   return offered.length === 1 ? (offered[0] ?? "") : "";
 };
 
 export const State = () => {
-  const { data: only, error } = useLoaded(look);
+  const { error } = useLoaded(look);
+  const { data: only } = useLoaded(oneModel);
   const model = checks.value.find((check) => check.name === "language model");
   const vectors = checks.value.find((check) => check.name === "embeddings");
   const ready = checks.value.find((check) => check.name === "default flow ready");
@@ -36,9 +41,9 @@ export const State = () => {
       <a href="#/health" class={`pill ${mood}`}>
         {word}
       </a>
-      {model && (
+      {(model || only) && (
         <span>
-          <span class="label">Model</span> {model.ok ? only || model.detail : model.detail}
+          <span class="label">Model</span> {model?.ok === false ? model.detail : only || model?.detail}
         </span>
       )}
       {vectors && (

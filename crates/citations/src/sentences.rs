@@ -27,7 +27,8 @@ pub fn sentences(text: &str) -> Vec<Sentence> {
                 // An abbreviation ended no sentence; a bracket alone belongs to what stands before.
                 Some(last) if (begun && small) || (!said && !numbers.is_empty()) => {
                     if said {
-                        last.text = format!("{} {text}", last.text);
+                        last.text.push(' ');
+                        last.text.push_str(&text);
                     }
                     last.numbers.extend(numbers);
                 }
@@ -79,8 +80,14 @@ fn is_initial(before: &str) -> bool {
 /// The length of the citing bracket that a text begins with, blanks before it included.
 fn mark(text: &str) -> Option<usize> {
     let begins = text.trim_start_matches(' ');
-    let (inside, after) = begins.strip_prefix('[')?.split_once(']')?;
+    let (inside, after) = bracket(begins.strip_prefix('[')?)?;
     numbers(inside).map(|_| text.len() - after.len())
+}
+
+/// What stands in a bracket and behind it, of one that is short enough to cite.
+fn bracket(text: &str) -> Option<(&str, &str)> {
+    let at = text.bytes().take(BRACKET + 1).position(|b| b == b']')?;
+    Some((&text[..at], &text[at + 1..]))
 }
 
 /// Characters that may end a sentence.
@@ -99,7 +106,7 @@ fn cut(text: &str) -> (String, Vec<usize>) {
     let mut rest = text;
     while let Some(at) = rest.find('[') {
         plain.push_str(&rest[..at]);
-        let inside = rest[at + 1..].split_once(']');
+        let inside = bracket(&rest[at + 1..]);
         match inside.and_then(|(inside, after)| Some((numbers(inside)?, after))) {
             Some((numbers, after)) => {
                 cited.extend(numbers);
@@ -176,20 +183,33 @@ pub fn quotations(sentence: &str) -> Vec<&str> {
 
 /// Whether a quotation stands in a text, word for word; what it leaves out is marked by an ellipsis.
 pub fn stands_in(quotation: &str, text: &str) -> bool {
-    let text = format!(" {} ", plain(text));
-    let mut from = 0;
-    for part in quotation.replace("...", "…").split('…') {
-        let part = plain(part);
-        if part.is_empty() {
-            continue;
-        }
-        // Its last word may be cut where the ellipsis stands; words otherwise are whole.
-        match text[from..].find(&format!(" {part} ")) {
-            Some(at) => from += at + 1 + part.len(),
-            None => return false,
-        }
+    Plain::of(text).holds(quotation)
+}
+
+/// The words of a text that quotations are looked up in.
+pub(crate) struct Plain(String);
+
+impl Plain {
+    pub(crate) fn of(text: &str) -> Self {
+        Self(format!(" {} ", plain(text)))
     }
-    true
+
+    pub(crate) fn holds(&self, quotation: &str) -> bool {
+        let Self(text) = self;
+        let mut from = 0;
+        for part in quotation.replace("...", "…").split('…') {
+            let part = plain(part);
+            if part.is_empty() {
+                continue;
+            }
+            // Its last word may be cut where the ellipsis stands; words otherwise are whole.
+            match text[from..].find(&format!(" {part} ")) {
+                Some(at) => from += at + 1 + part.len(),
+                None => return false,
+            }
+        }
+        true
+    }
 }
 
 /// Words with one blank between them, in lower case: how a text is set changes nothing.

@@ -20,6 +20,7 @@ use crate::engine::translate::{About, Body, Fields};
 use crate::error::Fault;
 use crate::flows::Flow;
 use crate::inflight::Permit;
+use crate::judge;
 use crate::opened;
 use crate::options::OnDisconnect;
 use crate::registry::{self, Gate, Home, Kind, Service, THRU, Unknown};
@@ -226,7 +227,10 @@ impl App {
     /// Answers what is asked of the gateway itself.
     fn own(&self, identity: &Identity, call: &Call) -> Result<Running, Fault> {
         let operation = call.target.operation();
-        let parts = self.detached.answer(identity, operation, &call.body)?;
+        let parts = match call.target.name() {
+            registry::ANSWERS => judge::answer(operation, &call.body)?,
+            _ => self.detached.answer(identity, operation, &call.body)?,
+        };
         Ok(Running {
             parts,
             lapse: Lapse::never(),

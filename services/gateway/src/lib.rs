@@ -23,6 +23,7 @@ mod fair;
 mod flows;
 mod handlers;
 mod inflight;
+mod judge;
 mod listener;
 mod opened;
 mod options;

@@ -91,6 +91,9 @@ pub(crate) struct Kind {
 
 use Gate::{Authenticated, Needs, Public};
 
+/// What the gateway says of answers.
+pub(crate) const ANSWERS: &str = "answers";
+
 const SERVICES: &[Service] = &[
     Service {
         name: "iam",
@@ -161,6 +164,13 @@ const SERVICES: &[Service] = &[
         // Answered where the requests are.
         asks: ask::ask::<Generic>,
         operations: &[(Authenticated, &["list-requests", "cancel-request"])],
+    },
+    Service {
+        name: ANSWERS,
+        home: Home::Gateway,
+        // Judged here.
+        asks: ask::ask::<Generic>,
+        operations: &[(Authenticated, &["judge-answer"])],
     },
     Service {
         name: "config",

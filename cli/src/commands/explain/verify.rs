@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use clap::Args;
 use serde_json::{Value, json};
-use tg_citations::sentences;
+use tg_citations::{Judged, sentences};
 use tg_schemas::vocabulary::rdf;
 use tg_schemas::{Term, Triple};
 
@@ -19,7 +19,7 @@ use super::links::{
 };
 use super::list::meant;
 use super::render::edge;
-use super::sentences::Judged;
+use super::sentences as shown;
 use super::trace::Trace;
 use crate::args::{InCollection, Options};
 use crate::client::{Call, Error, Result, Socket};
@@ -78,16 +78,16 @@ impl Command for VerifyTrace {
         socket.close().await;
         let refused = last_answer(&trace).is_some_and(|answer| answer.text("refused").is_some());
         let verdict = verdict(&links, &judged, refused);
-        let shown = json!({
+        let told = json!({
             "trace": question,
             "verified": verdict.is_ok(),
             "refused": refused,
-            "sentences": judged.json(),
+            "sentences": shown::json(&judged),
             "links": links.json(),
         });
-        session
-            .out
-            .show(&shown, || format!("{}\n\n{}", links.text(), judged.text()))?;
+        session.out.show(&told, || {
+            format!("{}\n\n{}", links.text(), shown::text(&judged))
+        })?;
         session.out.talk(verdict?);
         Ok(())
     }

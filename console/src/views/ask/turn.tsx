@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { Passage } from "../../parts/passage.js";
 import { Steps } from "../../parts/steps.js";
 import type { Citation } from "../../client/wire.js";
+import { Verified } from "./verified.js";
 import { answerOf, stop, type Message, type Turn as Shown } from "./turns.js";
 
 const NAMES: Record<string, string> = { thought: "Thought", action: "Action", observation: "Observation", error: "Error" };
@@ -121,9 +122,7 @@ export const Turn = ({ turn }: { turn: Shown }) => {
         </p>
       )}
       {cites && <Sources citations={turn.citations} open={setCited} />}
-      {!turn.running && answer && !cites && (
-        <p class="muted">{turn.refused ? "There is no answer in what was found." : "This answer cites no passage."}</p>
-      )}
+      {!turn.running && answer && !turn.error && <Verified verdict={turn.verdict} error={turn.unverified} />}
       {turn.steps.length > 0 && (
         <details class="steps">
           <summary>Trace · {turn.steps.length} steps</summary>

@@ -3,6 +3,7 @@ import { signal } from "@preact/signals";
 import { collection, connection, flow } from "../../client/session.js";
 import { entity, type Entity } from "../../client/trace.js";
 import { failure, list, text, type Citation, type Json, type Triple } from "../../client/wire.js";
+import { verdict, type Verdict } from "./verdict.js";
 
 /** Who answers. */
 export type Service = "agent" | "document-rag" | "graph-rag";
@@ -27,6 +28,10 @@ export interface Turn {
   model: string;
   error: string;
   running: boolean;
+  /** What each sentence of the whole answer rests on, once that is looked up. */
+  verdict?: Verdict;
+  /** Why that could not be. */
+  unverified: string;
 }
 
 export const turns = signal<Turn[]>([]);
@@ -86,7 +91,7 @@ export const ask = async (question: string, service: Service): Promise<void> => 
   const turn: Turn = {
     number, question, service,
     messages: [], steps: [], citations: [],
-    refused: false, trace: "", model: "", error: "", running: true,
+    refused: false, trace: "", model: "", error: "", running: true, unverified: "",
   };
   turns.value = [turn, ...turns.value].slice(0, MOST);
   try {
@@ -104,6 +109,20 @@ export const ask = async (question: string, service: Service): Promise<void> => 
   }
   running.delete(number);
   change(number, (now) => ({ ...now, running: false }));
+  await verify(number);
+};
+
+/** Looks up what a whole answer rests on. */
+const verify = async (number: number): Promise<void> => {
+  const turn = turns.value.find((one) => one.number === number);
+  if (!turn || turn.error || !answerOf(turn)) return;
+  try {
+    const found = await verdict(answerOf(turn), turn.citations, turn.refused);
+    change(number, (now) => ({ ...now, verdict: found }));
+  } catch (why) {
+    const unverified = failure(why).message;
+    change(number, (now) => ({ ...now, unverified }));
+  }
 };
 
 /** Ends a question that is under way. */

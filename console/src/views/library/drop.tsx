@@ -2,13 +2,13 @@
 import { useRef, useState } from "preact/hooks";
 import { take } from "./upload.js";
 
-export const Drop = ({ done }: { done: () => void }) => {
+export const Drop = () => {
   const [over, setOver] = useState(false);
   const input = useRef<HTMLInputElement>(null);
   const drop = (event: DragEvent) => {
     event.preventDefault();
     setOver(false);
-    if (event.dataTransfer) take(event.dataTransfer.files, done);
+    if (event.dataTransfer) take(event.dataTransfer.files);
   };
   const drag = (event: DragEvent) => {
     event.preventDefault();
@@ -17,7 +17,7 @@ export const Drop = ({ done }: { done: () => void }) => {
   const chosen = () => {
     const { current } = input;
     if (!current?.files) return;
-    take([...current.files], done);
+    take([...current.files]);
     current.value = "";
   };
   return (

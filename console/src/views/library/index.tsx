@@ -1,23 +1,17 @@
 // The library: files dropped on it go in and are processed; below, what is in it and how its processing stands.
 import { useEffect, useState } from "preact/hooks";
-import { documents, processings } from "../../client/services.js";
 import { useLoaded } from "../../parts/loaded.js";
-import { list, text, type Json } from "../../client/wire.js";
+import { failure, list, text, type Json } from "../../client/wire.js";
 import { Drop } from "./drop.js";
 import { kindName } from "./kind.js";
+import { fill, look, open, shelf, type Shelf } from "./shelf.js";
 import { standing } from "./standing.js";
 import { uploads, type Upload } from "./upload.js";
 
 /** Pause between two looks at what is processed. */
 const LOOK = 700;
-
-const load = async () => {
-  const [found, runs] = await Promise.all([documents(), processings()]);
-  return found.map((document) => {
-    const id = text(document, "id");
-    return { document, runs: runs.filter((run) => text(run, "document-id") === id) };
-  });
-};
+/** Documents that are shown at first, and at each wish for more. */
+const SHOWN = 100;
 
 const Run = ({ run }: { run: Json }) => {
   const { mood, word, part, of } = standing(run);
@@ -60,22 +54,50 @@ const Sending = ({ upload }: { upload: Upload }) => (
   </li>
 );
 
+const holds = (document: Json, wanted: string): boolean =>
+  `${text(document, "title")} ${text(document, "comments")}`.toLowerCase().includes(wanted);
+
+/** What there is, and what is going on. */
+const inWords = ({ documents, more }: Shelf, under: number): string => {
+  const sum = documents.length;
+  if (sum === 0) return "The library is empty.";
+  const first = `${sum.toLocaleString("en")} ${sum === 1 ? "document" : "documents"}`;
+  const beyond = more ? " are listed, the oldest; there are more" : "";
+  const going = under === 0 ? "nothing is" : under === 1 ? "1 is" : `${under.toLocaleString("en")} are`;
+  return `${first}${beyond}, ${going} being processed.`;
+};
+
 export const Library = () => {
-  const { data, error, again } = useLoaded(load);
+  const { error } = useLoaded(fill);
   const [filter, setFilter] = useState("");
-  const open = data?.some((one) => one.runs.some((run) => text(run, "status") === "processing")) ?? false;
+  const [most, setMost] = useState(SHOWN);
+  const [wrong, setWrong] = useState("");
+  const now = shelf.value;
+  const under = now ? open(now).length : 0;
   useEffect(() => {
-    if (!open) return;
-    const timer = setTimeout(() => void again(), LOOK);
-    return () => clearTimeout(timer);
-  }, [open, data]);
+    if (under === 0) return;
+    let timer = 0;
+    let gone = false;
+    const again = async () => {
+      // A lost connection is said once, at the top.
+      const told = await look().then(() => "", (why: unknown) => (failure(why).kind === "lost" ? "" : failure(why).message));
+      if (gone) return;
+      setWrong(told);
+      timer = setTimeout(() => void again(), LOOK);
+    };
+    void again();
+    return () => {
+      gone = true;
+      clearTimeout(timer);
+    };
+  }, [under > 0]);
   const wanted = filter.trim().toLowerCase();
-  const shown = data?.filter(({ document }) => `${text(document, "title")} ${text(document, "comments")}`.toLowerCase().includes(wanted));
-  const sum = data?.length ?? 0;
+  const found = now?.documents.filter((document) => holds(document, wanted)) ?? [];
+  const sum = now?.documents.length ?? 0;
   return (
     <>
       <h1>Library</h1>
-      <Drop done={() => void again()} />
+      <Drop />
       {uploads.value.length > 0 && (
         <section aria-label="Added now">
           <ul class="rows" aria-live="polite">
@@ -89,14 +111,22 @@ export const Library = () => {
         <h2>Documents</h2>
         {sum > 8 && <input type="search" placeholder="Filter" aria-label="Filter documents" value={filter} onInput={(event) => setFilter(event.currentTarget.value)} />}
       </div>
-      <p role="status">
-        {error || (!data ? "Looking…" : sum === 0 ? "The library is empty." : open ? "Processing…" : `${sum} ${sum === 1 ? "document" : "documents"}, nothing is being processed.`)}
-      </p>
+      <p role="status">{error || wrong || (now ? inWords(now, under) : "Looking…")}</p>
       <ul class="rows documents" aria-label="Documents">
-        {shown?.map(({ document, runs }) => (
-          <Row key={text(document, "id")} document={document} runs={runs} />
+        {found.slice(0, most).map((document) => (
+          <Row key={text(document, "id")} document={document} runs={now?.runs.get(text(document, "id")) ?? []} />
         ))}
       </ul>
+      {found.length > most && (
+        <p>
+          <button type="button" class="quiet" onClick={() => setMost(most + SHOWN)}>
+            Show more
+          </button>{" "}
+          <span class="muted">
+            {most.toLocaleString("en")} of {found.length.toLocaleString("en")}, the newest first
+          </span>
+        </p>
+      )}
     </>
   );
 };

@@ -2,8 +2,9 @@
 import { signal } from "@preact/signals";
 import { librarian } from "../../client/services.js";
 import { collection, flow } from "../../client/session.js";
-import { failure, text, type Json } from "../../client/wire.js";
+import { failure, list, text, type Json } from "../../client/wire.js";
 import { kindName, look } from "./kind.js";
+import { added } from "./shelf.js";
 
 export interface Upload {
   number: number;
@@ -28,20 +29,20 @@ const AT_ONCE = 2;
 
 let next = 1;
 let under = 0;
-const waiting: [Upload, File, () => void][] = [];
+const waiting: [Upload, File][] = [];
 
 const change = (number: number, what: Partial<Upload>): void => {
   uploads.value = uploads.value.map((one) => (one.number === number ? { ...one, ...what } : one));
 };
 
-/** Takes files; `done` is called after each. */
-export const take = (files: Iterable<File>, done: () => void): void => {
+/** Takes files. */
+export const take = (files: Iterable<File>): void => {
   for (const file of files) {
     const upload: Upload = {
       number: next++, name: file.name, about: "", sent: 0, size: file.size, state: "reading", error: "", document: "",
     };
     uploads.value = [...uploads.value, upload];
-    waiting.push([upload, file, done]);
+    waiting.push([upload, file]);
   }
   pump();
 };
@@ -51,12 +52,11 @@ const pump = (): void => {
     const one = waiting.shift();
     if (!one) return;
     under += 1;
-    const [upload, file, done] = one;
+    const [upload, file] = one;
     void put(upload.number, file)
       .catch((why: unknown) => change(upload.number, { state: "failed", error: failure(why).message }))
       .finally(() => {
         under -= 1;
-        done();
         pump();
       });
   }
@@ -65,27 +65,34 @@ const pump = (): void => {
 const put = async (number: number, file: File): Promise<void> => {
   if (file.size > LARGEST) return change(number, { state: "failed", error: "is larger than 256 MiB" });
   const content = new Uint8Array(await file.arrayBuffer());
-  const looked = look(file.name, content);
+  const looked = await look(file.name, content);
   if ("refused" in looked) return change(number, { state: "failed", error: looked.refused });
   const { kind, title } = looked;
   change(number, { about: `“${title}”, ${kindName(kind)}`, state: "sending" });
   const document: Json = { kind, title, comments: file.name, time: Math.floor(Date.now() / 1000), tags: [] };
   const into = { flow: flow.value, collection: collection.value };
-  const id = content.length < WHOLE ? await whole(document, into, content) : await parts(number, document, into, content);
+  const put = content.length < WHOLE ? whole(document, into, content) : parts(number, document, into, content);
+  const [id, run] = await put;
   change(number, { state: "done", sent: content.length, document: id });
+  added(id, run);
 };
 
-const whole = async (document: Json, into: Json, content: Uint8Array): Promise<string> => {
+/** Ids of a document and of its processing. */
+type Put = Promise<[string, string]>;
+
+const runOf = (answer: Json): string => text(list(answer, "processing-metadatas")[0], "id");
+
+const whole = async (document: Json, into: Json, content: Uint8Array): Put => {
   const answer = await librarian({
     operation: "load-document",
     "document-metadata": document,
     content: encoded(content),
     "processing-metadata": into,
   });
-  return text(answer, "document-id");
+  return [text(answer, "document-id"), runOf(answer)];
 };
 
-const parts = async (number: number, document: Json, into: Json, content: Uint8Array): Promise<string> => {
+const parts = async (number: number, document: Json, into: Json, content: Uint8Array): Put => {
   const id = `urn:document:${uuid()}`;
   const begun = await librarian({
     operation: "begin-upload",
@@ -108,8 +115,8 @@ const parts = async (number: number, document: Json, into: Json, content: Uint8A
     throw why;
   }
   const processing = { id: `urn:processing:${uuid()}`, "document-id": id, time: document.time, tags: [], ...into };
-  await librarian({ operation: "add-processing", "processing-metadata": processing });
-  return id;
+  const answer = await librarian({ operation: "add-processing", "processing-metadata": processing });
+  return [id, runOf(answer)];
 };
 
 const encoded = (bytes: Uint8Array): string => {

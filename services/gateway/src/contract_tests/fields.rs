@@ -38,7 +38,9 @@ const IN_THE_TEXT: [&str; 8] = [
 
 /// Every service and kind, with its path.
 fn services() -> Vec<(&'static str, String)> {
-    let own = registry::all_services().filter(|name| *name != "requests");
+    let own = registry::all_services();
+    // The gateway answers these itself.
+    let own = own.filter(|name| !["requests", registry::ANSWERS].contains(name));
     let own = own.map(|name| (name, format!("/api/v1/{name}")));
     let kinds = registry::all_kinds().map(|kind| kind.name);
     let kinds = kinds.filter(|name| !FOREIGN.contains(name));

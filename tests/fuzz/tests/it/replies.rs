@@ -1,7 +1,9 @@
 //! Replies of models that are read for what they hold: items, facts, rows, citations, queries, samples.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
-use tg_citations::{Citer, is_refusal, leans_on, quotations, sentences, stands_in};
+use tg_citations::{Citer, Judged, is_refusal, leans_on, quotations, sentences, stands_in};
 use tg_extract::engine::knowledge::{self, Content};
 use tg_extract::engine::ontology::{Ontologies, check};
 use tg_extract::engine::{items, rows};
@@ -77,6 +79,13 @@ fn citations_of_answers() {
         let cited = citer.cited();
         assert!(cited.iter().all(|cited| cited.passage < passages.len()));
         let _ = leans_on(&text, &passages);
+        let known = BTreeMap::from([(1, Some(passages[0].to_owned())), (2, None)]);
+        let judged = Judged::new(&text, &known);
+        assert!(
+            judged
+                .iter()
+                .all(|(_, rests)| rests.by().iter().all(|by| known.contains_key(by)))
+        );
         for sentence in sentences(&text) {
             let _ = is_refusal(&sentence.text);
             for quotation in quotations(&sentence.text) {

@@ -36,6 +36,7 @@ mod builtin_reads_any_dataset;
 mod bundles_carry_workspaces;
 mod configuration_of_any_size;
 mod connections_are_bounded;
+mod console_library;
 mod console_page;
 mod cores_move_between_systems;
 mod deep_headers_end_nobody;

@@ -83,6 +83,9 @@ fn readable(content: &[u8]) -> Result<&'static str, String> {
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+
     use super::*;
 
     fn about(name: &str, declared: &str, content: &str) -> String {
@@ -127,6 +130,41 @@ mod tests {
             ("a.txt", "nul\0", "is binary, not text"),
         ] {
             assert_eq!(about(name, "", content), format!("{name} {why}"));
+        }
+    }
+
+    /// A file as people have it, and what is to be said of it. The page says the same of the same table, but for a title
+    /// in a charset that it would have to guess.
+    #[derive(serde::Deserialize)]
+    struct Case {
+        name: String,
+        #[serde(default)]
+        text: String,
+        base64: Option<String>,
+        #[serde(default)]
+        kind: String,
+        #[serde(default)]
+        title: String,
+        refused: Option<String>,
+    }
+
+    #[test]
+    fn what_is_said_of_a_file_is_what_the_page_says() {
+        let table = include_str!("../../../../../console/test/kinds.json");
+        let cases: Vec<Case> = serde_json::from_str(table).expect("cases");
+        assert!(cases.len() > 60);
+        for case in cases {
+            let content = match &case.base64 {
+                Some(packed) => STANDARD.decode(packed).expect("base64"),
+                None => case.text.into_bytes(),
+            };
+            let said = Document::of(&case.name, "", &content);
+            let said = said.map(|document| (document.mime, document.title));
+            let wanted = match case.refused {
+                Some(why) => Err(why),
+                None => Ok((case.kind, case.title)),
+            };
+            assert_eq!(said, wanted, "{}", case.name);
         }
     }
 
