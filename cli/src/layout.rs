@@ -12,7 +12,7 @@ const STYLE: TableStyle =
 pub type Width = Option<usize>;
 
 /// A table with a head. Where a width is given no line is longer, unless a single word is: cells are folded between
-/// words, and a column whose words leave the others no room goes below them, each of its cells on a line of its own.
+/// words, and a column that leaves the others no room goes below them, each of its cells on lines of its own.
 /// So what is to be copied is never cut.
 pub fn table<const N: usize>(
     head: [&str; N],
@@ -35,6 +35,8 @@ pub fn fitted(whole: String, head: &[&str], rows: &[Vec<String>], width: Width) 
 /// What a column needs beside its widest cell, and the frame beside its columns.
 const COLUMN_FRAME: usize = 3;
 const FRAME: usize = 1;
+/// What a column of text keeps, if it has so much.
+const READABLE: usize = 24;
 
 fn narrow(head: &[&str], rows: &[Vec<String>], width: usize) -> String {
     let cell = |row: &Vec<String>, at: usize| row.get(at).cloned().unwrap_or_default();
@@ -44,12 +46,14 @@ fn narrow(head: &[&str], rows: &[Vec<String>], width: usize) -> String {
             .map(|row| long(row.get(at).map_or("", String::as_str)));
         cells.chain([long(head[at])]).max().unwrap_or(0)
     };
-    let words: Vec<usize> = (0..head.len()).map(|at| of(at, longest_word)).collect();
+    // A word is never cut, and a text that is longer is no column of single words.
+    let need = |at: usize| of(at, longest_word).max(of(at, widest).min(READABLE));
+    let needs: Vec<usize> = (0..head.len()).map(need).collect();
     let room = |columns: &[usize]| width.saturating_sub(columns.len() * COLUMN_FRAME + FRAME);
     let mut beside: Vec<usize> = (0..head.len()).collect();
     let mut below = Vec::new();
-    while beside.len() > 1 && beside.iter().map(|at| words[*at]).sum::<usize>() > room(&beside) {
-        let Some(longest) = beside.iter().copied().max_by_key(|at| words[*at]) else {
+    while beside.len() > 1 && beside.iter().map(|at| needs[*at]).sum::<usize>() > room(&beside) {
+        let Some(longest) = beside.iter().copied().max_by_key(|at| needs[*at]) else {
             break;
         };
         beside.retain(|at| *at != longest);
@@ -61,9 +65,9 @@ fn narrow(head: &[&str], rows: &[Vec<String>], width: usize) -> String {
         false => width.saturating_sub((beside.len() - 1) * GAP),
     };
     let mut widths: Vec<usize> = beside.iter().map(|at| of(*at, widest)).collect();
-    // The widest column gives way first, but none so far that a word is cut.
+    // The widest column gives way first, but none below its need.
     while widths.iter().sum::<usize>() > room {
-        let wide = (0..widths.len()).filter(|at| widths[*at] > words[beside[*at]]);
+        let wide = (0..widths.len()).filter(|at| widths[*at] > needs[beside[*at]]);
         match wide.max_by_key(|at| widths[*at]) {
             Some(at) => widths[at] -= 1,
             None => break,

@@ -186,16 +186,21 @@ pub fn parse(argv: &[OsString]) -> Result<Prepared, clap::Error> {
         let matches = row.standalone().try_get_matches_from(argv)?;
         return (row.prepare)(&matches);
     }
+    // The others' arguments are not built for it: a start would take twice as long.
+    if let Some(row) = argv.get(1).and_then(|word| word.to_str()).and_then(named) {
+        let called = format!("tg {}", row.name);
+        let command = (row.build)().display_name(called.clone()).bin_name(called);
+        return (row.prepare)(&command.try_get_matches_from(&argv[1..])?);
+    }
     let matches = tg().try_get_matches_from(argv).map_err(|error| {
         match (error.kind(), error.get(ContextKind::InvalidSubcommand)) {
             (ErrorKind::InvalidSubcommand, Some(ContextValue::String(word))) => unknown(word),
             _ => error,
         }
     })?;
-    let found = matches.subcommand().and_then(|(name, matches)| {
-        let row = commands::ALL.iter().find(|row| row.name == name)?;
-        Some((row, matches))
-    });
+    let found = matches
+        .subcommand()
+        .and_then(|(name, matches)| Some((named(name)?, matches)));
     match found {
         Some((row, matches)) => (row.prepare)(matches),
         None => Err(tg().error(
@@ -219,7 +224,10 @@ pub fn by_link(argv: &[OsString]) -> bool {
 fn by_program(program: &OsStr) -> Option<&'static Row> {
     let name = Path::new(program).file_name()?.to_str()?;
     let name = name.strip_suffix(".exe").unwrap_or(name);
-    let command = name.strip_prefix("tg-")?;
+    named(name.strip_prefix("tg-")?)
+}
+
+fn named(command: &str) -> Option<&'static Row> {
     let mut rows = commands::ALL.iter();
     rows.find(|row| row.names().any(|name| name == command))
 }
