@@ -1,7 +1,7 @@
 //! A command takes no longer than a person notices, with the start of its process.
 
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use tg_testkit::process::bin_dir;
@@ -11,10 +11,13 @@ use crate::world::{Bus, alone, up};
 
 /// Runs of each command; the median counts.
 const RUNS: usize = 15;
-/// For the build that ships it is 15 ms, which the bench measures; this one is made for debugging.
-const AT_MOST: Duration = Duration::from_millis(100);
 /// A command that took longer is measured again, so often: others on the machine only ever add to its time.
 const ROUNDS: usize = 5;
+/// What a command's own process may work, also in a build that is made for debugging.
+const WORK: f64 = 0.015;
+/// From its start to its end, with the server's part, in such a build and with others on the machine. The build that ships
+/// is held to 15 ms by the bench.
+const WHOLE: f64 = 0.25;
 const COMMANDS: [&[&str]; 7] = [
     &["--help"],
     &["show-flows"],
@@ -25,36 +28,51 @@ const COMMANDS: [&[&str]; 7] = [
     &["doctor"],
 ];
 
-async fn took(url: &str, args: &[&str]) -> Result<Duration> {
-    let began = Instant::now();
-    let ran = Command::new(bin_dir()?.join("tg"))
+/// Seconds from start to end, and those that its process had a processor.
+async fn took(url: &str, args: &[&str]) -> Result<(f64, f64)> {
+    let timed = "TIMEFORMAT='%3R %3U %3S'; time \"$0\" \"$@\"";
+    let ran = Command::new("bash")
+        .args(["-c", timed])
+        .arg(bin_dir()?.join("tg"))
         .args(args)
         .env("TRUSTGRAPH_URL", url)
         .env("XDG_CONFIG_HOME", "/nowhere")
+        .env("LC_ALL", "C")
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output();
     let ran = tokio::time::timeout(Duration::from_secs(20), ran)
         .await
         .with_context(|| format!("{args:?} does not end"))??;
-    let took = began.elapsed();
     ensure!(ran.status.success(), "{args:?}: {ran:?}");
-    Ok(took)
+    let told = String::from_utf8(ran.stderr)?;
+    let last = told.lines().last().unwrap_or_default();
+    let times: Vec<f64> = last
+        .split(' ')
+        .map(str::parse)
+        .collect::<Result<_, _>>()
+        .with_context(|| told.clone())?;
+    let [whole, user, system] = times[..] else {
+        anyhow::bail!("no times: {told}");
+    };
+    Ok((whole, user + system))
 }
 
-async fn median(url: &str, args: &[&str]) -> Result<Duration> {
-    let mut times = Vec::new();
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+async fn medians(url: &str, args: &[&str]) -> Result<(f64, f64)> {
+    let (mut whole, mut work) = (Vec::new(), Vec::new());
     for _ in 0..RUNS {
-        times.push(took(url, args).await?);
+        let took = took(url, args).await?;
+        whole.push(took.0);
+        work.push(took.1);
     }
-    times.sort();
-    println!(
-        "{args:?}: {:?}, {:?} to {:?}",
-        times[RUNS / 2],
-        times[0],
-        times[RUNS - 1]
-    );
-    Ok(times[RUNS / 2])
+    let (whole, work) = (median(whole), median(work));
+    println!("{args:?}: {whole:.3} s, of them its own {work:.3} s");
+    Ok((whole, work))
 }
 
 async fn at_once(bus: Bus) -> Result<()> {
@@ -63,18 +81,19 @@ async fn at_once(bus: Bus) -> Result<()> {
     let url = server.url();
     let mut slow = Vec::new();
     for args in COMMANDS {
-        let mut best = Duration::MAX;
+        let (mut whole, mut work) = (f64::MAX, f64::MAX);
         for _ in 0..ROUNDS {
-            best = best.min(median(&url, args).await?);
-            if best <= AT_MOST {
+            let took = medians(&url, args).await?;
+            (whole, work) = (whole.min(took.0), work.min(took.1));
+            if whole <= WHOLE && work <= WORK {
                 break;
             }
         }
-        if best > AT_MOST {
-            slow.push((args, best));
+        if whole > WHOLE || work > WORK {
+            slow.push((args, whole, work));
         }
     }
-    ensure!(slow.is_empty(), "more than {AT_MOST:?}: {slow:?}");
+    ensure!(slow.is_empty(), "more than {WHOLE} or {WORK}: {slow:?}");
     Ok(())
 }
 
