@@ -76,17 +76,31 @@ pub enum Stored {
 
 /// Arguments for the one thing that a command is about, bare or by its flag.
 macro_rules! subject {
-    ($(#[$about:meta])* $name:ident, $of:literal as $value:literal, $($flag:tt)*) => {
+    (@of $kind:ty: $(#[$about:meta])* $name:ident, $of:literal as $value:literal, $($flag:tt)*) => {
         $(#[$about])*
         #[derive(Debug, clap::Args)]
         pub struct $name {
             #[doc = $of]
             #[arg(value_name = $value, required_unless_present = "named", conflicts_with = "named")]
-            bare: Option<String>,
+            bare: Option<$kind>,
             #[doc = "The same by its flag"]
             #[arg($($flag)*, id = "named", value_name = $value)]
-            named: Option<String>,
+            named: Option<$kind>,
         }
+    };
+    (file $(#[$about:meta])* $name:ident, $of:literal, $($flag:tt)*) => {
+        $crate::args::subject!(@of std::path::PathBuf: $(#[$about])* $name, $of as "FILE", $($flag)*);
+
+        impl $name {
+            /// It, however it was said.
+            pub fn path(&self) -> &std::path::Path {
+                let said = self.bare.as_deref().or(self.named.as_deref());
+                said.unwrap_or(std::path::Path::new(""))
+            }
+        }
+    };
+    ($(#[$about:meta])* $name:ident, $of:literal as $value:literal, $($flag:tt)*) => {
+        $crate::args::subject!(@of String: $(#[$about])* $name, $of as $value, $($flag)*);
 
         impl $name {
             /// It, however it was said.

@@ -17,7 +17,7 @@ use crate::fields::{list, text, texts};
 use crate::interrupt::Interrupt;
 use crate::profiles::Profiles;
 use crate::registry;
-use crate::target::complete;
+use crate::target::{complete, variable};
 
 /// The variable by which a shell asks; it holds the shell's name.
 pub const ASKED_BY: &str = "TG_COMPLETE";
@@ -66,7 +66,6 @@ impl Listed {
 
     /// Ids, with titles where there are any.
     async fn ids(self, argv: &[OsString]) -> Result<Vec<(String, String)>> {
-        let variable = |name: &str| std::env::var(name).ok();
         let options = complete(typed(argv), variable, Profiles::load)?;
         let http = Http::new(&options, Interrupt::never())?;
         let named = |records: &[Value], id: &str, title: &str| {

@@ -10,6 +10,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::client::Result;
+use crate::layout::{self, Width};
 
 /// Where a command writes.
 pub struct Output {
@@ -18,6 +19,7 @@ pub struct Output {
     json: bool,
     terminal: bool,
     by_link: bool,
+    width: Width,
 }
 
 impl Output {
@@ -29,6 +31,7 @@ impl Output {
             json,
             terminal: io::stderr().is_terminal(),
             by_link,
+            width: layout::terminal(),
         }
     }
 
@@ -40,7 +43,21 @@ impl Output {
             json,
             terminal: false,
             by_link: false,
+            width: None,
         }
+    }
+
+    /// The same with so many columns for data, as a terminal has them.
+    pub fn wide(self, columns: usize) -> Self {
+        Self {
+            width: Some(columns),
+            ..self
+        }
+    }
+
+    /// Columns for data, if it goes to a terminal.
+    pub fn width(&self) -> Width {
+        self.width
     }
 
     /// Whether the user asked for JSON.
@@ -112,6 +129,15 @@ impl Output {
             return Ok(());
         }
         self.line(text.trim_end_matches('\n'))
+    }
+
+    /// As [`Output::show`], with a text that is made for the width of what it is printed on.
+    ///
+    /// # Errors
+    /// As [`Output::line`].
+    pub fn lay(&mut self, value: &Value, text: impl FnOnce(Width) -> String) -> Result<()> {
+        let width = self.width;
+        self.show(value, || text(width))
     }
 
     /// Says something that is not data. Nobody fails because nobody listens.

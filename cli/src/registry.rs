@@ -20,6 +20,8 @@ use crate::session::Session;
 pub trait Command: Args + FromArgMatches + 'static {
     /// Its name after `tg` and after `tg-`.
     const NAME: &'static str;
+    /// Other names of it.
+    const ALSO: &'static [&'static str] = &[];
     /// One line of help.
     const ABOUT: &'static str;
 
@@ -70,6 +72,8 @@ impl Prepared {
 pub struct Row {
     /// Its name.
     pub name: &'static str,
+    /// Other names of it.
+    pub also: &'static [&'static str],
     /// One line of help.
     pub about: &'static str,
     build: fn() -> clap::Command,
@@ -81,10 +85,16 @@ impl Row {
     pub const fn of<C: Command>() -> Self {
         Self {
             name: C::NAME,
+            also: C::ALSO,
             about: C::ABOUT,
             build: build::<C>,
             prepare: prepare::<C>,
         }
+    }
+
+    /// All its names.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(self.name).chain(self.also.iter().copied())
     }
 
     /// The command under its own `tg-` name.
@@ -98,7 +108,8 @@ impl Row {
 }
 
 fn build<C: Command>() -> clap::Command {
-    let command = C::augment_args(clap::Command::new(C::NAME));
+    let command = clap::Command::new(C::NAME).visible_aliases(C::ALSO.iter().copied());
+    let command = C::augment_args(command);
     unified(C::adjust(command.about(C::ABOUT).long_about(None)))
 }
 
@@ -133,9 +144,11 @@ fn template() -> String {
     for (title, names) in std::iter::once(&FIRST).chain(GROUPS) {
         let _ = write!(text, "\n{title}:\n");
         for name in *names {
-            let about = commands::ALL.iter().find(|row| row.name == *name);
-            let about = about.map_or("", |row| row.about);
-            let _ = writeln!(text, "  {name:28} {about}");
+            let Some(row) = commands::ALL.iter().find(|row| row.name == *name) else {
+                continue;
+            };
+            let names = row.names().collect::<Vec<_>>().join(", ");
+            let _ = writeln!(text, "  {names:28} {}", row.about);
         }
     }
     text + "\nOptions:\n{options}\n\n{after-help}"
@@ -173,16 +186,21 @@ pub fn parse(argv: &[OsString]) -> Result<Prepared, clap::Error> {
         let matches = row.standalone().try_get_matches_from(argv)?;
         return (row.prepare)(&matches);
     }
+    // The others' arguments are not built for it: a start would take twice as long.
+    if let Some(row) = argv.get(1).and_then(|word| word.to_str()).and_then(named) {
+        let called = format!("tg {}", row.name);
+        let command = (row.build)().display_name(called.clone()).bin_name(called);
+        return (row.prepare)(&command.try_get_matches_from(&argv[1..])?);
+    }
     let matches = tg().try_get_matches_from(argv).map_err(|error| {
         match (error.kind(), error.get(ContextKind::InvalidSubcommand)) {
             (ErrorKind::InvalidSubcommand, Some(ContextValue::String(word))) => unknown(word),
             _ => error,
         }
     })?;
-    let found = matches.subcommand().and_then(|(name, matches)| {
-        let row = commands::ALL.iter().find(|row| row.name == name)?;
-        Some((row, matches))
-    });
+    let found = matches
+        .subcommand()
+        .and_then(|(name, matches)| Some((named(name)?, matches)));
     match found {
         Some((row, matches)) => (row.prepare)(matches),
         None => Err(tg().error(
@@ -206,6 +224,10 @@ pub fn by_link(argv: &[OsString]) -> bool {
 fn by_program(program: &OsStr) -> Option<&'static Row> {
     let name = Path::new(program).file_name()?.to_str()?;
     let name = name.strip_suffix(".exe").unwrap_or(name);
-    let command = name.strip_prefix("tg-")?;
-    commands::ALL.iter().find(|row| row.name == command)
+    named(name.strip_prefix("tg-")?)
+}
+
+fn named(command: &str) -> Option<&'static Row> {
+    let mut rows = commands::ALL.iter();
+    rows.find(|row| row.names().any(|name| name == command))
 }

@@ -15,7 +15,7 @@ use crate::output::Output;
 use crate::profiles::Profiles;
 use crate::registry::{self, Prepared};
 use crate::session::Session;
-use crate::target::complete;
+use crate::target::{complete, variable};
 
 /// How long a command may tidy up after Ctrl-C.
 const GRACE: Duration = Duration::from_secs(2);
@@ -52,7 +52,6 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
 async fn execute(prepared: Prepared, by_link: bool) -> u8 {
     let (name, options) = (prepared.name, prepared.options.clone());
     let mut out = Output::standard(options.json, by_link);
-    let variable = |name: &str| std::env::var(name).ok();
     let options = match complete(options, variable, Profiles::load) {
         Ok(options) => options,
         Err(error) => {

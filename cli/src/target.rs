@@ -4,6 +4,18 @@ use crate::args::{Options, Stored};
 use crate::client::{Result, base_url};
 use crate::profiles::Profiles;
 
+/// A variable of the environment.
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// What the environment says of something: our variable's text, else that of the reference's; an empty one says nothing.
+pub fn said(name: &str, variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let names = [format!("THREADGRAPH_{name}"), format!("TRUSTGRAPH_{name}")];
+    let mut texts = names.iter().filter_map(|name| variable(name));
+    texts.find(|text| !text.is_empty())
+}
+
 /// Fills in what the arguments left open: from the environment, else from a profile. A profile's token and
 /// workspace go with its address only.
 ///
@@ -14,11 +26,7 @@ pub fn complete(
     variable: impl Fn(&str) -> Option<String>,
     profiles: impl FnOnce() -> Result<Profiles>,
 ) -> Result<Options> {
-    let said = |name: &str| {
-        let names = [format!("THREADGRAPH_{name}"), format!("TRUSTGRAPH_{name}")];
-        let mut texts = names.iter().filter_map(|name| variable(name));
-        texts.find(|text| !text.is_empty())
-    };
+    let said = |name: &str| said(name, &variable);
     options.url = options.url.or_else(|| said("URL"));
     options.token = options.token.or_else(|| said("TOKEN"));
     options.workspace = options.workspace.or_else(|| said("WORKSPACE"));

@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 
+use clap::error::{ContextKind, ContextValue};
+
 use super::ALL;
-use crate::registry::{parse, tg};
+use crate::registry::{Row, parse, tg};
 
 fn argv(line: &str) -> Vec<OsString> {
     line.split_whitespace().map(OsString::from).collect()
@@ -20,8 +22,39 @@ fn every_command_is_well_formed() {
 
 #[test]
 fn names_are_unique() {
-    let names: BTreeSet<&str> = ALL.iter().map(|row| row.name).collect();
-    assert_eq!(names.len(), ALL.len());
+    let all: Vec<&str> = ALL.iter().flat_map(Row::names).collect();
+    let names: BTreeSet<&str> = all.iter().copied().collect();
+    assert_eq!(names.len(), all.len());
+}
+
+/// What a command says is missing when it is given nothing.
+fn missing(row: &Row) -> Vec<String> {
+    let name = format!("tg-{}", row.name);
+    match row.standalone().try_get_matches_from([name]) {
+        Err(error) => match error.get(ContextKind::InvalidArg) {
+            Some(ContextValue::Strings(missing)) => missing.clone(),
+            _ => Vec::new(),
+        },
+        Ok(_) => Vec::new(),
+    }
+}
+
+#[test]
+fn whoever_needs_one_thing_takes_it_bare() {
+    let mut bare = 0;
+    for row in ALL {
+        let missing = missing(row);
+        // `<--config <JSON>|--file <FILE>>`: one of several ways, of which none is the thing itself.
+        if let [one] = missing.as_slice() {
+            assert!(
+                !one.starts_with('-'),
+                "tg {} needs {one} by its flag",
+                row.name
+            );
+            bare += usize::from(!one.starts_with("<-"));
+        }
+    }
+    assert!(bare > 25, "{bare}");
 }
 
 #[test]
@@ -205,6 +238,44 @@ const LINES: &[&str] = &[
     "create-workspace -w acme",
     "remove-library-document -d urn:d",
     "add --document-id urn:d a.pdf",
+    "get-kg-core urn:d -o out.core",
+    "put-kg-core urn:d -i in.core",
+    "load-kg-core urn:d -C c",
+    "unload-kg-core urn:d",
+    "delete-kg-core urn:d",
+    "get-de-core urn:d -o out.core",
+    "put-de-core urn:d -i in.core",
+    "load-de-core urn:d",
+    "unload-de-core urn:d -C c",
+    "delete-de-core urn:d",
+    "delete-tool t",
+    "delete-mcp-tool t",
+    "delete-mcp-tool -i t",
+    "invoke-mcp-tool t -P {}",
+    "get-flow-blueprint mine",
+    "put-flow-blueprint mine -c {}",
+    "delete-flow-blueprint mine",
+    "check-blueprint mine -c {}",
+    "check-blueprint -c {}",
+    "cancel-request r1",
+    "list-config-items prompt",
+    "show-parameter-types llm-model",
+    "invoke-sparql-query ASK{}",
+    "invoke-rows-query {}",
+    "load-structured-data a.csv --auto",
+    "import-workspace w.tgx --dry-run",
+    "export-workspace w.tgx",
+    "import-workspace-config config.json",
+    "export-workspace-config config.json",
+    "dump-msgpack in.core -s",
+    "save-doc-embeds out",
+    "load-doc-embeds in",
+    "revoke-api-key k",
+    "list-api-keys u",
+    "dead-letters list -f f",
+    "parked list",
+    "process-status --watch",
+    "verify urn:q",
     "links bin --hard --force",
     "completions bash --links",
     "models pull potion-base-8M --data-dir d --from http://h:1/m --sums s --force --json",
@@ -235,6 +306,11 @@ fn what_does_not_fit_together_is_refused() {
         "put-config-item --type t --key k --value v --stdin",
         "put-flow-blueprint -n mine",
         "invoke-sparql-query",
+        "invoke-sparql-query ASK{} -q ASK{}",
+        "get-kg-core -o out.core",
+        "delete-tool t --id t",
+        "dead-letters show",
+        "dead-letters list --replay 7",
         "set-prompt --id p",
         "parked --replay-all",
         "load-turtle -i doc",

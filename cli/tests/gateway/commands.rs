@@ -88,6 +88,38 @@ async fn starting_a_flow_is_told_needs_no_description_and_sends_text() {
 }
 
 #[tokio::test]
+async fn a_flow_that_ran_before_is_told_from_one_that_is_started() {
+    for (said, told) in [
+        (
+            json!({"status": "running", "processors": 34}),
+            "Flow f is started (34 processors).",
+        ),
+        (
+            json!({"status": "running", "processors": 34, "already-running": true}),
+            "Flow f runs already (34 processors).",
+        ),
+        (
+            json!({"status": "running", "processors": 1, "waiting-for": ["prompt"]}),
+            "Flow f is there, but these do not serve it yet: prompt",
+        ),
+    ] {
+        let fake = answering(json!({"flow": said.to_string()})).await;
+        let ran = fake.tg(&["start-flow", "-n", "b", "f"]).await;
+        assert!(ran.talk.contains(told), "{told} in {}", ran.talk);
+    }
+}
+
+#[tokio::test]
+async fn dead_letters_and_parked_records_are_listed_by_that_word_too() {
+    for (command, reason) in [("dead-letters", "dead"), ("parked", "parked")] {
+        let fake = answering(json!({"put-aside": []})).await;
+        assert_eq!(fake.tg(&[command, "list"]).await.printed(), "None.\n");
+        assert_eq!(asked(&fake)[0]["operation"], "list-put-aside");
+        assert_eq!(asked(&fake)[0]["reason"], reason);
+    }
+}
+
+#[tokio::test]
 async fn doctor_joins_its_own_checks_with_the_servers() {
     let fake = Fake::rest(|path, body| {
         if path == "/health/ready" {
@@ -208,11 +240,10 @@ async fn flows_are_shown_from_many_calls_on_one_socket() {
         let request = &frame["request"];
         let key = request.pointer("/keys/0/type").and_then(Value::as_str);
         let body = match (request["operation"].as_str(), key) {
-            (Some("list"), _) => json!({"directory": ["agent"]}),
-            (Some("list-flows"), _) => json!({"flow-ids": ["default"]}),
-            (Some("get"), Some("interface-description")) => json!({"values": [{"value":
+            (Some("getvalues"), _) => json!({"values": [{"key": "agent", "value":
                 "{\"kind\": \"request-response\", \"visible\": true}"}]}),
-            (Some("get"), _) => json!({"values": [{"value": null}]}),
+            (Some("list-flows"), _) => json!({"flow-ids": ["default"]}),
+            (Some("get"), Some("parameter-type")) => json!({"values": [{"value": null}]}),
             (Some("get-flow"), _) => json!({"flow": "{\"blueprint-name\": \"everything\",
                 \"description\": \"Main\", \"parameters\": {\"model\": \"m\"},
                 \"interfaces\": {\"agent\": {\"request\": \"q\", \"response\": \"r\"}}}"}),

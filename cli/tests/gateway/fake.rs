@@ -128,8 +128,17 @@ impl Fake {
         self.tg_until(line, Interrupt::never()).await
     }
 
+    /// Runs a command line as at a terminal of so many columns.
+    pub async fn tg_at(&self, columns: usize, line: &[&str]) -> Ran {
+        self.run(line, Interrupt::never(), Some(columns)).await
+    }
+
     /// Runs a command line that may be interrupted.
     pub async fn tg_until(&self, line: &[&str], interrupt: Interrupt) -> Ran {
+        self.run(line, interrupt, None).await
+    }
+
+    async fn run(&self, line: &[&str], interrupt: Interrupt, columns: Option<usize>) -> Ran {
         let argv: Vec<_> = std::iter::once("tg")
             .chain(line.iter().copied())
             .map(Into::into)
@@ -139,6 +148,10 @@ impl Fake {
         options.url = Some(self.url.clone());
         let (data, talk) = (Buffer::default(), Buffer::default());
         let out = Output::to(Box::new(data.clone()), Box::new(talk.clone()), options.json);
+        let out = match columns {
+            Some(columns) => out.wide(columns),
+            None => out,
+        };
         let mut session = Session::new(options, out, interrupt);
         let result = bounded(prepared.run(&mut session)).await;
         Ran {

@@ -10,5 +10,6 @@ mod models;
 mod program;
 mod streams;
 mod structured;
+mod tables;
 mod traces;
 mod verified;

@@ -5,7 +5,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 
-use crate::fake::{Fake, Heard, Say, bounded};
+use crate::fake::{Fake, Heard, Say, asked, bounded};
 
 const TG: &str = env!("CARGO_BIN_EXE_tg");
 
@@ -62,6 +62,78 @@ fn wrong_arguments_are_exit_code_2_and_help_is_0() {
     assert!(help.contains("Usage: tg ask"), "{help}");
     let output = run(TG, &["version"]);
     assert!(stderr(&output).contains("`tg --version`"), "{output:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_trace_is_verified_by_the_short_name_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = run(TG, &["links", folder.path().to_str().expect("a path")]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let link = folder.path().join("tg-verify");
+    let link = link.to_str().expect("a path");
+    for (program, line) in [(TG, &["verify", "--help"][..]), (link, &["--help"])] {
+        let output = run(program, line);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let help = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(help.contains("Check every link from an answer"), "{help}");
+    }
+    let help = run(TG, &["--help"]);
+    let help = String::from_utf8_lossy(&help.stdout).into_owned();
+    assert!(help.contains("\n  verify-trace, verify "), "{help}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_bootstrap_code_comes_from_the_line_or_from_either_variable() {
+    let key = json!({"bootstrap_admin_user_id": "u", "bootstrap_admin_api_key": "tg_k"});
+    for (line, ours, theirs, sent) in [
+        (&["--code", "said"][..], "ours", "theirs", "said"),
+        (&[], "ours", "theirs", "ours"),
+        (&[], "", "theirs", "theirs"),
+    ] {
+        let answer = key.clone();
+        let fake = Fake::rest(move |_, _| (200, answer.clone())).await;
+        let mut command = command(TG, &[&["bootstrap-iam", "-u", &fake.url], line].concat());
+        command.env("THREADGRAPH_BOOTSTRAP_CODE", ours);
+        command.env("TRUSTGRAPH_BOOTSTRAP_CODE", theirs);
+        let output = tokio::task::spawn_blocking(move || command.output());
+        let output = output.await.expect("joined").expect("it runs");
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert_eq!(asked(&fake), [json!({"code": sent})]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_workspace_without_flows_is_told_so_and_how_to_start_one() {
+    let fake = Fake::start(
+        |_, body| match body["operation"].as_str() {
+            Some("list-flows") => (200, json!({"flow-ids": []})),
+            _ => (
+                200,
+                json!({"error": {"type": "not-found", "message": "Invalid flow new/default"}}),
+            ),
+        },
+        |_| {
+            let error = json!({"type": "not-found", "message": "Invalid flow new/default"});
+            vec![Say::Last(json!({"error": error}))]
+        },
+    )
+    .await;
+    for line in [
+        &["invoke-agent", "why?"][..],
+        &["invoke-rows-query", "{ a { b } }"],
+    ] {
+        let mut command = command(TG, &[line, &["-u", &fake.url]].concat());
+        let output = tokio::task::spawn_blocking(move || command.output());
+        let output = output.await.expect("joined").expect("it runs");
+        assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+        let said = stderr(&output);
+        assert!(
+            said.contains("flow default does not run, nor does any other"),
+            "{said}"
+        );
+        assert!(said.contains("`tg start-flow` starts one"), "{said}");
+    }
 }
 
 #[test]

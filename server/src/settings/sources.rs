@@ -10,7 +10,14 @@ use super::Flags;
 
 const PREFIX: &str = "THREADGRAPH";
 /// What the `tg` commands read under the same prefix: no settings of the server.
-const OF_COMMANDS: [&str; 5] = ["URL", "TOKEN", "WORKSPACE", "PROFILE", "MODELS_FROM"];
+const OF_COMMANDS: [&str; 6] = [
+    "URL",
+    "TOKEN",
+    "WORKSPACE",
+    "PROFILE",
+    "MODELS_FROM",
+    "BOOTSTRAP_CODE",
+];
 /// The file that is read where none is named.
 const FILE: &str = "threadgraph.toml";
 

@@ -34,6 +34,7 @@ fn flags_win_over_environment_over_file_over_defaults() {
         // Read by the commands, and passed by.
         ("THREADGRAPH_URL", "http://h:1/"),
         ("THREADGRAPH_TOKEN", "t"),
+        ("THREADGRAPH_BOOTSTRAP_CODE", "0123"),
     ]);
     let settings = Settings::load(&flags, vars).unwrap();
     assert_eq!(settings.listen.port(), 9999);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::args::{Common, Options};
 use crate::client::{Error, Result};
 use crate::fields::{list, text, texts};
-use crate::layout::{record, table};
+use crate::layout::{Width, record, table};
 use crate::registry::Command;
 use crate::session::Session;
 
@@ -59,13 +59,14 @@ impl Command for SetCollection {
         let reply = session.http()?.service(SERVICE, request).await?;
         let set = list(&reply, "collections").first().cloned();
         let set = set.ok_or_else(|| Error::Protocol("no collection".to_owned()))?;
-        session.out.show(&set, || {
-            record(&[
+        session.out.lay(&set, |width| {
+            let rows = [
                 ("collection", text(&set, "collection")),
                 ("name", text(&set, "name")),
                 ("description", text(&set, "description")),
                 ("tags", texts(&set, "tags").join(", ")),
-            ])
+            ];
+            record(&rows, width)
         })
     }
 }
@@ -100,13 +101,13 @@ impl Command for ListCollections {
         }
         let reply = session.http()?.all(SERVICE, request).await?;
         let collections = list(&reply, "collections");
-        session
-            .out
-            .show(&Value::from(collections), || render(collections))
+        session.out.lay(&Value::from(collections), |width| {
+            render(collections, width)
+        })
     }
 }
 
-fn render(collections: &[Value]) -> String {
+fn render(collections: &[Value], width: Width) -> String {
     if collections.is_empty() {
         return "No collections found.".to_owned();
     }
@@ -118,7 +119,7 @@ fn render(collections: &[Value]) -> String {
             texts(one, "tags").join(", "),
         ]
     });
-    table(["Collection", "Name", "Description", "Tags"], rows)
+    table(["Collection", "Name", "Description", "Tags"], rows, width)
 }
 
 /// Arguments of `tg delete-collection`.
@@ -175,8 +176,11 @@ mod tests {
 
     #[test]
     fn collections_are_listed_with_their_tags() {
-        let shown = render(&[json!({"collection": "a_b", "name": "A", "tags": ["x", "y"]})]);
+        let shown = render(
+            &[json!({"collection": "a_b", "name": "A", "tags": ["x", "y"]})],
+            None,
+        );
         assert!(shown.contains("a_b") && shown.contains("x, y"), "{shown}");
-        assert_eq!(render(&[]), "No collections found.");
+        assert_eq!(render(&[], None), "No collections found.");
     }
 }

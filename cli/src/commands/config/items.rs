@@ -7,7 +7,7 @@ use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::{delete_item, get_item, put_item};
-use crate::args::{Common, Options};
+use crate::args::{Common, Options, subject};
 use crate::client::{Error, Result};
 use crate::fields::texts;
 use crate::registry::Command;
@@ -133,14 +133,20 @@ impl Command for GetConfigItem {
     }
 }
 
+subject!(
+    /// The type that is listed.
+    ItemType,
+    "Type of the items" as "TYPE",
+    long = "type"
+);
+
 /// Arguments of `tg list-config-items`.
 #[derive(Debug, Args)]
 pub struct ListConfigItems {
     #[command(flatten)]
     common: Common,
-    /// Type of the items
-    #[arg(long = "type", value_name = "TYPE")]
-    kind: String,
+    #[command(flatten)]
+    kind: ItemType,
     /// Print a key a line, or a JSON list
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -155,7 +161,7 @@ impl Command for ListConfigItems {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let request = json!({"operation": "list", "type": self.kind});
+        let request = json!({"operation": "list", "type": self.kind.id()});
         let reply = session.http()?.all("config", request).await?;
         let keys = texts(&reply, "directory");
         if self.format == Format::Json || session.out.is_json() {

@@ -7,7 +7,7 @@ use super::{get_call, item_json};
 use crate::args::{Common, Options};
 use crate::client::{Call, Error, Result};
 use crate::fields::{list, text, texts};
-use crate::layout::record;
+use crate::layout::{Width, record};
 use crate::registry::Command;
 use crate::session::Session;
 
@@ -17,6 +17,9 @@ pub struct ShowParameterTypes {
     #[command(flatten)]
     common: Common,
     /// Show this type only
+    #[arg(value_name = "TYPE", conflicts_with = "kind")]
+    named: Option<String>,
+    /// The same by its flag
     #[arg(short = 't', long = "type", value_name = "TYPE")]
     kind: Option<String>,
 }
@@ -36,7 +39,8 @@ impl Command for ShowParameterTypes {
 
     async fn run(self, session: &mut Session) -> Result<()> {
         let mut socket = session.socket().await?;
-        let names = match &self.kind {
+        let only = self.named.or(self.kind);
+        let names = match &only {
             Some(name) => vec![name.clone()],
             None => {
                 let request = json!({"operation": "list", "type": "parameter-type"});
@@ -53,17 +57,17 @@ impl Command for ShowParameterTypes {
         for (name, reply) in names.into_iter().zip(replies) {
             types.insert(name, item_json(&reply?).unwrap_or(Value::Null));
         }
-        if let Some(name) = self.kind.filter(|name| types[name.as_str()].is_null()) {
+        if let Some(name) = only.filter(|name| types[name.as_str()].is_null()) {
             return Err(Error::Missing(format!(
                 "there is no parameter type '{name}'"
             )));
         }
         let types = Value::Object(types);
-        session.out.show(&types, || render(&types))
+        session.out.lay(&types, |width| render(&types, width))
     }
 }
 
-fn render(types: &Value) -> String {
+fn render(types: &Value, width: Width) -> String {
     let Some(types) = types.as_object().filter(|types| !types.is_empty()) else {
         return "No parameter types defined.".to_owned();
     };
@@ -71,13 +75,13 @@ fn render(types: &Value) -> String {
         .iter()
         .map(|(name, kind)| match kind {
             Value::Null => format!("Parameter type {name} is not readable.\n"),
-            kind => format!("{}\n", render_type(name, kind)),
+            kind => format!("{}\n", render_type(name, kind, width)),
         })
         .collect();
     shown.join("\n")
 }
 
-fn render_type(name: &str, kind: &Value) -> String {
+fn render_type(name: &str, kind: &Value, width: Width) -> String {
     let base = match text(kind, "type") {
         base if base.is_empty() => "unknown".to_owned(),
         base => base,
@@ -101,7 +105,7 @@ fn render_type(name: &str, kind: &Value) -> String {
     if !limits.is_empty() {
         rows.push(("constraints", limits.join(", ")));
     }
-    record(&rows)
+    record(&rows, width)
 }
 
 fn choice(item: &Value) -> String {
@@ -145,7 +149,7 @@ mod tests {
                 "enum": [{"id": "small", "description": "Small one"}, "large"]},
             "temperature": {"type": "number", "minimum": 0, "maximum": 2, "required": true},
         });
-        let shown = render(&types);
+        let shown = render(&types, None);
         assert!(shown.contains("• small (Small one)"));
         assert!(shown.contains("• large"));
         assert!(shown.contains("min: 0, max: 2, required"));
@@ -154,6 +158,6 @@ mod tests {
 
     #[test]
     fn none_says_so() {
-        assert_eq!(render(&json!({})), "No parameter types defined.");
+        assert_eq!(render(&json!({}), None), "No parameter types defined.");
     }
 }

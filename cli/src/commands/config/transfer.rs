@@ -2,13 +2,13 @@
 //!
 //! Only what people set goes over: what a system keeps of itself (flows, collections, processors) does not.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::put_items;
-use crate::args::{Common, Options};
+use crate::args::{Common, Options, subject};
 use crate::client::{Error, Result};
 use crate::fields::text;
 use crate::files::read_text;
@@ -31,14 +31,31 @@ const TYPES: [&str; 12] = [
     "ontology",
 ];
 
+subject!(
+    file
+    /// Where the configuration goes.
+    TargetFile,
+    "File to write; - is standard output",
+    short = 'o',
+    long = "output"
+);
+
+subject!(
+    file
+    /// Where the configuration comes from.
+    SourceFile,
+    "File to read; - is standard input",
+    short = 'i',
+    long = "input"
+);
+
 /// Arguments of `tg export-workspace-config`.
 #[derive(Debug, Args)]
 pub struct ExportWorkspaceConfig {
     #[command(flatten)]
     common: Common,
-    /// File to write; - is standard output
-    #[arg(short = 'o', long, value_name = "FILE")]
-    output: PathBuf,
+    #[command(flatten)]
+    output: TargetFile,
 }
 
 impl Command for ExportWorkspaceConfig {
@@ -63,13 +80,13 @@ impl Command for ExportWorkspaceConfig {
             "source_version": reply.get("version"),
             "config": kept,
         });
-        if self.output == Path::new("-") {
+        if self.output.path() == Path::new("-") {
             session.out.json(&payload)?;
         } else {
             let body = serde_json::to_string_pretty(&payload).unwrap_or_default();
-            std::fs::write(&self.output, body + "\n")
-                .map_err(|error| Error::file(&self.output, error))?;
-            let done = json!({"file": self.output.display().to_string(), "items": items});
+            std::fs::write(self.output.path(), body + "\n")
+                .map_err(|error| Error::file(self.output.path(), error))?;
+            let done = json!({"file": self.output.path().display().to_string(), "items": items});
             if session.out.is_json() {
                 session.out.json(&done)?;
             }
@@ -87,9 +104,8 @@ impl Command for ExportWorkspaceConfig {
 pub struct ImportWorkspaceConfig {
     #[command(flatten)]
     common: Common,
-    /// File to read; - is standard input
-    #[arg(short = 'i', long, value_name = "FILE")]
-    input: PathBuf,
+    #[command(flatten)]
+    input: SourceFile,
     /// Only say what would be imported
     #[arg(long)]
     dry_run: bool,
@@ -104,14 +120,14 @@ impl Command for ImportWorkspaceConfig {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let file = read_text(&self.input)?;
+        let file = read_text(self.input.path())?;
         let payload: Value =
-            serde_json::from_str(&file).map_err(|error| Error::file(&self.input, error))?;
+            serde_json::from_str(&file).map_err(|error| Error::file(self.input.path(), error))?;
         let config = match payload.get("config") {
             Some(Value::Object(config)) => config,
             _ => payload
                 .as_object()
-                .ok_or_else(|| Error::file(&self.input, "is not a JSON object"))?,
+                .ok_or_else(|| Error::file(self.input.path(), "is not a JSON object"))?,
         };
         let left: Vec<&String> = config
             .keys()

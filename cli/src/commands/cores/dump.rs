@@ -1,24 +1,32 @@
 //! `tg dump-msgpack`: what is in a core file, as JSON lines or summed up. Asks nobody.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::file::Records;
-use crate::args::Options;
+use crate::args::{Options, subject};
 use crate::client::Result;
 use crate::layout::record;
 use crate::registry::Command;
 use crate::session::Session;
 
+subject!(
+    file
+    /// What is read.
+    CoreFile,
+    "Core file",
+    short = 'i',
+    long = "input-file",
+    visible_alias = "input"
+);
+
 /// Arguments of `tg dump-msgpack`.
 #[derive(Debug, Args)]
 pub struct DumpMsgpack {
-    /// Core file
-    #[arg(short = 'i', long, visible_alias = "input", value_name = "FILE")]
-    input_file: PathBuf,
+    #[command(flatten)]
+    input: CoreFile,
     /// Print the records, one JSON document a line [default]
     #[arg(short = 'r', long, conflicts_with = "summary")]
     records: bool,
@@ -42,7 +50,7 @@ impl Command for DumpMsgpack {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let mut records = Records::open(&self.input_file)?;
+        let mut records = Records::open(self.input.path())?;
         if !self.summary {
             while let Some((record, _)) = records.next()? {
                 session.out.json_line(&record)?;
@@ -53,12 +61,12 @@ impl Command for DumpMsgpack {
         while let Some((record, _)) = records.next()? {
             sum(&mut counts, &record);
         }
-        session.out.show(&json!(counts), || {
+        session.out.lay(&json!(counts), |width| {
             let rows: Vec<_> = counts
                 .iter()
                 .map(|(name, count)| (*name, count.to_string()))
                 .collect();
-            record(&rows)
+            record(&rows, width)
         })
     }
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::file::Records;
 use super::partial::{Partial, Writer};
-use crate::args::{InFlow, Options};
+use crate::args::{InFlow, Options, subject};
 use crate::client::{Error, Passed, Result};
 use crate::fields::{list, text};
 use crate::files::{Allowance, Bounded};
@@ -33,14 +33,31 @@ enum Format {
     Json,
 }
 
+subject!(
+    file
+    /// Where records go.
+    TargetFile,
+    "File to write",
+    short = 'o',
+    long = "output-file"
+);
+
+subject!(
+    file
+    /// Where records come from.
+    SourceFile,
+    "File to read",
+    short = 'i',
+    long = "input-file"
+);
+
 /// Arguments of `tg save-doc-embeds`.
 #[derive(Debug, Args)]
 pub struct SaveDocEmbeds {
     #[command(flatten)]
     flow: InFlow,
-    /// File to write
-    #[arg(short = 'o', long, value_name = "FILE")]
-    output_file: PathBuf,
+    #[command(flatten)]
+    output: TargetFile,
     /// How to write it
     #[arg(long, value_enum, default_value_t = Format::Msgpack)]
     format: Format,
@@ -66,7 +83,7 @@ impl Command for SaveDocEmbeds {
     async fn run(self, session: &mut Session) -> Result<()> {
         let collection = self.collection.as_deref();
         let mut export = session.export(&self.flow.flow_id, KIND, collection).await?;
-        let partial = Partial::of(&self.output_file);
+        let partial = Partial::of(self.output.path());
         let mut file = partial.create()?;
         session
             .out
@@ -136,9 +153,8 @@ impl SaveDocEmbeds {
 pub struct LoadDocEmbeds {
     #[command(flatten)]
     flow: InFlow,
-    /// File to read
-    #[arg(short = 'i', long, value_name = "FILE")]
-    input_file: PathBuf,
+    #[command(flatten)]
+    input: SourceFile,
     /// How it is written
     #[arg(long, value_enum, default_value_t = Format::Msgpack)]
     format: Format,
@@ -156,7 +172,7 @@ impl Command for LoadDocEmbeds {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let mut source = Source::open(&self.input_file, self.format)?;
+        let mut source = Source::open(self.input.path(), self.format)?;
         let mut import = session.import_told(&self.flow.flow_id, KIND).await?;
         let progress = session.out.progress("records", None);
         let mut counts = Counts::default();
@@ -165,7 +181,7 @@ impl Command for LoadDocEmbeds {
                 let frame = to_frame(&record, self.collection.as_deref());
                 let frame = frame.map_err(|why| {
                     let place = format!("record {}: {why}", counts.records + 1);
-                    Error::file(&self.input_file, place)
+                    Error::file(self.input.path(), place)
                 })?;
                 import.send(&frame).await?;
                 counts.see(&record);

@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::SERVICE;
 use super::kind::Kind;
+use super::{CoreId, SERVICE};
 use crate::args::{Common, Options};
 use crate::client::{Error, Result};
 use crate::fields::texts;
@@ -51,9 +51,8 @@ impl<K: Kind> Command for Show<K> {
 pub struct Delete<K: Kind> {
     #[command(flatten)]
     common: Common,
-    /// Core
-    #[arg(long, visible_alias = "identifier", value_name = "ID")]
-    id: String,
+    #[command(flatten)]
+    core: CoreId,
     #[arg(skip)]
     kind: PhantomData<K>,
 }
@@ -67,9 +66,9 @@ impl<K: Kind> Command for Delete<K> {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let request = json!({"operation": Self::NAME, "id": self.id});
+        let request = json!({"operation": Self::NAME, "id": self.core.id()});
         session.http()?.service(SERVICE, request).await?;
-        let done = json!({"id": self.id, "deleted": true});
+        let done = json!({"id": self.core.id(), "deleted": true});
         session.out.show(&done, String::new)
     }
 }

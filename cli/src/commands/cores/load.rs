@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::SERVICE;
 use super::kind::Kind;
+use super::{CoreId, SERVICE};
 use crate::args::{InCollection, InFlow, Options};
 use crate::client::Result;
 use crate::registry::Command;
@@ -17,9 +17,8 @@ use crate::session::Session;
 pub struct Load<K: Kind> {
     #[command(flatten)]
     place: InCollection,
-    /// Core
-    #[arg(long, visible_alias = "identifier", value_name = "ID")]
-    id: String,
+    #[command(flatten)]
+    core: CoreId,
     #[arg(skip)]
     kind: PhantomData<K>,
 }
@@ -35,7 +34,7 @@ impl<K: Kind> Command for Load<K> {
     async fn run(self, session: &mut Session) -> Result<()> {
         let request = json!({
             "operation": Self::NAME,
-            "id": self.id,
+            "id": self.core.id(),
             "flow": self.place.flow.flow_id,
             "collection": self.place.collection,
         });
@@ -49,9 +48,8 @@ impl<K: Kind> Command for Load<K> {
 pub struct Unload<K: Kind> {
     #[command(flatten)]
     flow: InFlow,
-    /// Core
-    #[arg(long, visible_alias = "identifier", value_name = "ID")]
-    id: String,
+    #[command(flatten)]
+    core: CoreId,
     /// Collection to take it out of [default: every one it was loaded into]
     #[arg(short = 'C', long, value_name = "ID")]
     collection: Option<String>,
@@ -70,7 +68,7 @@ impl<K: Kind> Command for Unload<K> {
     async fn run(self, session: &mut Session) -> Result<()> {
         let mut request = json!({
             "operation": Self::NAME,
-            "id": self.id,
+            "id": self.core.id(),
             "flow": self.flow.flow_id,
         });
         if let Some(collection) = &self.collection {

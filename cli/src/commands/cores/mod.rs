@@ -10,5 +10,13 @@ pub mod transfer;
 mod file;
 mod partial;
 
+crate::args::subject!(
+    /// The core that a command is about.
+    CoreId,
+    "Id of the core",
+    long = "id",
+    visible_alias = "identifier"
+);
+
 /// The service behind all of them.
 const SERVICE: &str = "knowledge";

@@ -11,10 +11,10 @@ use clap::Args;
 use serde_json::{Value, json};
 use tg_core_file::record::{to_put, to_record};
 
-use super::SERVICE;
 use super::file::Records;
 use super::kind::Kind;
 use super::partial::Partial;
+use super::{CoreId, SERVICE};
 use crate::args::{Common, Options};
 use crate::client::{Call, Error, Result, Socket};
 use crate::registry::Command;
@@ -30,9 +30,8 @@ const BYTES: usize = 16 << 20;
 pub struct Get<K: Kind> {
     #[command(flatten)]
     common: Common,
-    /// Core
-    #[arg(long, visible_alias = "identifier", value_name = "ID")]
-    id: String,
+    #[command(flatten)]
+    core: CoreId,
     /// File to write
     #[arg(short = 'o', long, value_name = "FILE")]
     output: PathBuf,
@@ -53,7 +52,7 @@ impl<K: Kind> Command for Get<K> {
         match self.save(session, &partial).await {
             Ok(counts) => {
                 partial.complete()?;
-                done(session, "Got", &self.id, &counts)
+                done(session, "Got", self.core.id(), &counts)
             }
             Err(error) => {
                 partial.discard();
@@ -68,10 +67,9 @@ impl<K: Kind> Command for Get<K> {
 pub struct Put<K: Kind> {
     #[command(flatten)]
     common: Common,
-    /// Core; it takes this name, whatever the file says
-    #[arg(long, visible_alias = "identifier", value_name = "ID")]
-    id: String,
-    /// File to read
+    #[command(flatten)]
+    core: CoreId,
+    /// File to read; the core takes the name given here, whatever the file says
     #[arg(short = 'i', long, value_name = "FILE")]
     input: PathBuf,
     #[arg(skip)]
@@ -84,7 +82,10 @@ type Counts = BTreeMap<&'static str, u64>;
 impl<K: Kind> Get<K> {
     async fn save(&self, session: &Session, partial: &Partial) -> Result<Counts> {
         let mut socket = session.socket().await?;
-        let call = Call::global(SERVICE, json!({"operation": Self::NAME, "id": self.id}));
+        let call = Call::global(
+            SERVICE,
+            json!({"operation": Self::NAME, "id": self.core.id()}),
+        );
         let mut replies = socket.start(&call).await?;
         let mut file = None;
         let mut counts = Counts::new();
@@ -125,7 +126,8 @@ impl<K: Kind> Command for Put<K> {
         let (mut window, mut bytes) = (Vec::new(), 0);
         while let Some((record, size)) = records.next()? {
             let number = record.get(0).cloned().unwrap_or(Value::Null);
-            let body = to_put(record, &self.id).map_err(|fault| records.wrong(fault.message))?;
+            let body =
+                to_put(record, self.core.id()).map_err(|fault| records.wrong(fault.message))?;
             if body.get("operation") != Some(&json!(Self::NAME)) {
                 return Err(records.wrong(K::MISPLACED));
             }
@@ -147,7 +149,7 @@ impl<K: Kind> Command for Put<K> {
         }
         ask(&mut socket, &mut window).await?;
         progress.finish_and_clear();
-        done(session, "Put", &self.id, &counts)
+        done(session, "Put", self.core.id(), &counts)
     }
 }
 

@@ -12,7 +12,7 @@ use super::fetch::{Place, RETRIEVAL};
 use crate::args::{InCollection, Options};
 use crate::client::{Call, Error, Result, Socket};
 use crate::commands::graph::{Pattern, triples};
-use crate::layout::{cut, table};
+use crate::layout::{Width, cut, table};
 use crate::registry::Command;
 use crate::session::Session;
 
@@ -20,6 +20,8 @@ use crate::session::Session;
 const MAX_QUESTIONS: u64 = 100_000;
 /// Questions whose parents are asked for at a time.
 const WINDOW: usize = 50;
+/// Characters of a question that are listed.
+const LONGEST: usize = 70;
 
 /// How the list is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -61,7 +63,10 @@ impl Command for ListExplainTraces {
         let shown: Value = sessions.iter().map(Question::json).collect();
         match self.format == Format::Json || session.out.is_json() {
             true => session.out.json(&shown),
-            false => session.out.line(render(&sessions)),
+            false => {
+                let width = session.out.width();
+                session.out.line(render(&sessions, width))
+            }
         }
     }
 }
@@ -175,19 +180,19 @@ async fn first_ones(
     Ok(found)
 }
 
-fn render(sessions: &[Question]) -> String {
+fn render(sessions: &[Question], width: Width) -> String {
     if sessions.is_empty() {
         return "No explainability sessions found.".to_owned();
     }
     let rows = sessions.iter().map(|session| {
         [
-            session.iri.clone(),
+            cut(&session.text, LONGEST),
             Sort::of(&session.iri).title().to_owned(),
-            cut(&session.text, 45),
             session.time.clone(),
+            session.iri.clone(),
         ]
     });
-    table(["Session ID", "Type", "Question", "Time"], rows)
+    table(["Question", "Type", "Time", "Session ID"], rows, width)
 }
 
 #[cfg(test)]
@@ -215,8 +220,8 @@ mod tests {
             .map(|question| question.text.as_str())
             .collect();
         assert_eq!(texts, ["new", "old"]);
-        let shown = render(&questions);
+        let shown = render(&questions, None);
         assert!(shown.contains("GraphRAG") && shown.contains("Agent"));
-        assert_eq!(render(&[]), "No explainability sessions found.");
+        assert_eq!(render(&[], None), "No explainability sessions found.");
     }
 }

@@ -46,6 +46,7 @@ pub struct VerifyTrace {
 
 impl Command for VerifyTrace {
     const NAME: &'static str = "verify-trace";
+    const ALSO: &'static [&'static str] = &["verify"];
     const ABOUT: &'static str = "Check every link from an answer to its documents";
 
     fn options(&self) -> Options {

@@ -6,20 +6,27 @@ use tg_schemas::ErrorCode;
 
 use super::Definition;
 use super::check_blueprint::{check_request, render};
-use crate::args::{Common, Options};
+use crate::args::{Common, Options, subject};
 use crate::client::{Error, Http, Result};
 use crate::fields::{embedded, list};
 use crate::registry::Command;
 use crate::session::Session;
+
+subject!(
+    /// The blueprint that a command is about.
+    BlueprintName,
+    "Name of the blueprint" as "NAME",
+    short = 'n',
+    long = "blueprint-name"
+);
 
 /// Arguments of `tg get-flow-blueprint`.
 #[derive(Debug, Args)]
 pub struct GetFlowBlueprint {
     #[command(flatten)]
     common: Common,
-    /// Name of the blueprint
-    #[arg(short = 'n', long, value_name = "NAME")]
-    blueprint_name: String,
+    #[command(flatten)]
+    blueprint: BlueprintName,
 }
 
 impl Command for GetFlowBlueprint {
@@ -31,7 +38,7 @@ impl Command for GetFlowBlueprint {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let name = self.blueprint_name;
+        let name = self.blueprint.id();
         let request = json!({"operation": "get-blueprint", "blueprint-name": name});
         let reply = session.http()?.service("flow", request).await?;
         match embedded(&reply, "blueprint-definition") {
@@ -46,9 +53,8 @@ impl Command for GetFlowBlueprint {
 pub struct PutFlowBlueprint {
     #[command(flatten)]
     common: Common,
-    /// Name of the blueprint
-    #[arg(short = 'n', long, value_name = "NAME")]
-    blueprint_name: String,
+    #[command(flatten)]
+    blueprint: BlueprintName,
     #[command(flatten)]
     definition: Definition,
 }
@@ -65,7 +71,7 @@ impl Command for PutFlowBlueprint {
         let definition = self.definition.read()?;
         let request = json!({
             "operation": "put-blueprint",
-            "blueprint-name": self.blueprint_name,
+            "blueprint-name": self.blueprint.id(),
             "blueprint-definition": definition.to_string(),
         });
         let http = session.http()?;
@@ -84,11 +90,12 @@ impl Command for PutFlowBlueprint {
 impl PutFlowBlueprint {
     /// Says where the faults are; without that the refusal stands for itself.
     async fn explain(&self, session: &mut Session, http: &Http, definition: &Value) {
-        let request = check_request(&self.blueprint_name, definition);
+        let request = check_request(self.blueprint.id(), definition);
         if let Ok(reply) = http.service("flow", request).await {
             let faults = list(&reply, "faults");
             if !faults.is_empty() {
-                session.out.talk(render(faults));
+                let width = session.out.width();
+                session.out.talk(render(faults, width));
             }
         }
     }
@@ -99,9 +106,8 @@ impl PutFlowBlueprint {
 pub struct DeleteFlowBlueprint {
     #[command(flatten)]
     common: Common,
-    /// Name of the blueprint
-    #[arg(short = 'n', long, value_name = "NAME")]
-    blueprint_name: String,
+    #[command(flatten)]
+    blueprint: BlueprintName,
 }
 
 impl Command for DeleteFlowBlueprint {
@@ -114,7 +120,7 @@ impl Command for DeleteFlowBlueprint {
 
     async fn run(self, session: &mut Session) -> Result<()> {
         let request =
-            json!({"operation": "delete-blueprint", "blueprint-name": self.blueprint_name});
+            json!({"operation": "delete-blueprint", "blueprint-name": self.blueprint.id()});
         let reply = session.http()?.service("flow", request).await?;
         session.out.show(&reply, String::new)
     }

@@ -7,7 +7,7 @@ use super::Definition;
 use crate::args::{Common, Options};
 use crate::client::{Error, Result};
 use crate::fields::{list, text};
-use crate::layout::table;
+use crate::layout::{Width, table};
 use crate::registry::Command;
 use crate::session::Session;
 
@@ -16,9 +16,12 @@ use crate::session::Session;
 pub struct CheckBlueprint {
     #[command(flatten)]
     common: Common,
-    /// Name the blueprint would have
-    #[arg(short = 'n', long, value_name = "NAME", default_value = "unnamed")]
-    blueprint_name: String,
+    /// Name the blueprint would have [default: unnamed]
+    #[arg(value_name = "NAME", conflicts_with = "blueprint_name")]
+    name: Option<String>,
+    /// The same by its flag
+    #[arg(short = 'n', long, value_name = "NAME")]
+    blueprint_name: Option<String>,
     #[command(flatten)]
     definition: Definition,
 }
@@ -33,10 +36,13 @@ impl Command for CheckBlueprint {
 
     async fn run(self, session: &mut Session) -> Result<()> {
         let definition = self.definition.read()?;
-        let request = check_request(&self.blueprint_name, &definition);
+        let name = self.name.or(self.blueprint_name);
+        let request = check_request(name.as_deref().unwrap_or("unnamed"), &definition);
         let reply = session.http()?.service("flow", request).await?;
         let faults = list(&reply, "faults");
-        session.out.show(&Value::from(faults), || render(faults))?;
+        session
+            .out
+            .lay(&Value::from(faults), |width| render(faults, width))?;
         match faults.len() {
             0 => Ok(()),
             1 => Err(refused("1 fault".to_owned())),
@@ -62,14 +68,14 @@ fn refused(message: String) -> Error {
 }
 
 /// Faults as rows.
-pub(super) fn render(faults: &[Value]) -> String {
+pub(super) fn render(faults: &[Value], width: Width) -> String {
     if faults.is_empty() {
         return "No faults.".to_owned();
     }
     let rows = faults
         .iter()
         .map(|fault| [text(fault, "path"), text(fault, "message")]);
-    table(["path", "fault"], rows)
+    table(["path", "fault"], rows, width)
 }
 
 #[cfg(test)]
@@ -78,9 +84,12 @@ mod tests {
 
     #[test]
     fn a_fault_is_shown_with_its_path() {
-        let shown = render(&[json!({"path": "flow.a:{id}.topics.in", "message": "no {id}"})]);
+        let shown = render(
+            &[json!({"path": "flow.a:{id}.topics.in", "message": "no {id}"})],
+            None,
+        );
         assert!(shown.contains("flow.a:{id}.topics.in"));
         assert!(shown.contains("no {id}"));
-        assert_eq!(render(&[]), "No faults.");
+        assert_eq!(render(&[], None), "No faults.");
     }
 }

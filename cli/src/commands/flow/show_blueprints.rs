@@ -9,7 +9,7 @@ use super::{blueprints, parameter_types, parameters};
 use crate::args::{Common, Options};
 use crate::client::Result;
 use crate::fields::{text, texts};
-use crate::layout::record;
+use crate::layout::{Width, record};
 use crate::registry::Command;
 use crate::session::Session;
 
@@ -37,24 +37,33 @@ impl Command for ShowFlowBlueprints {
         let types = parameter_types(&mut socket, blueprints.values()).await?;
         socket.close().await;
         let shown: Map<String, Value> = blueprints.clone().into_iter().collect();
-        session
-            .out
-            .show(&Value::Object(shown), || render(&blueprints, &types))
+        session.out.lay(&Value::Object(shown), |width| {
+            render(&blueprints, &types, width)
+        })
     }
 }
 
-fn render(blueprints: &BTreeMap<String, Value>, types: &BTreeMap<String, Value>) -> String {
+fn render(
+    blueprints: &BTreeMap<String, Value>,
+    types: &BTreeMap<String, Value>,
+    width: Width,
+) -> String {
     if blueprints.is_empty() {
         return "No flow blueprints.".to_owned();
     }
     let shown: Vec<String> = blueprints
         .iter()
-        .map(|(name, blueprint)| render_one(name, blueprint, types))
+        .map(|(name, blueprint)| render_one(name, blueprint, types, width))
         .collect();
     shown.join("\n\n")
 }
 
-fn render_one(name: &str, blueprint: &Value, types: &BTreeMap<String, Value>) -> String {
+fn render_one(
+    name: &str,
+    blueprint: &Value,
+    types: &BTreeMap<String, Value>,
+    width: Width,
+) -> String {
     let mut rows = vec![
         ("name", name.to_owned()),
         ("description", text(blueprint, "description")),
@@ -70,7 +79,7 @@ fn render_one(name: &str, blueprint: &Value, types: &BTreeMap<String, Value>) ->
     if !lines.is_empty() {
         rows.push(("parameters", lines.join("\n")));
     }
-    record(&rows)
+    record(&rows, width)
 }
 
 fn parameter_line(name: &str, parameter: &Value, types: &BTreeMap<String, Value>) -> String {
@@ -106,7 +115,7 @@ mod tests {
             }}),
         )]);
         let types = BTreeMap::from([("t".to_owned(), json!({"default": 3}))]);
-        let shown = render(&blueprints, &types);
+        let shown = render(&blueprints, &types, None);
         let first = shown.find("z: First [t (default: 3)]").expect("first");
         let second = shown.find("a: a [u]").expect("second");
         assert!(first < second);

@@ -8,9 +8,8 @@ use serde_json::{Map, Value, json};
 use super::{blueprints, parameter_types, parameters};
 use crate::args::{Common, Options};
 use crate::client::{Call, Result};
-use crate::commands::config::{get_call, item_json};
 use crate::fields::{embedded, list, text, texts};
-use crate::layout::record;
+use crate::layout::{Width, record};
 use crate::registry::Command;
 use crate::session::Session;
 
@@ -32,7 +31,9 @@ impl Command for ShowFlows {
     async fn run(self, session: &mut Session) -> Result<()> {
         let view = fetch(session).await?;
         let shown: Map<String, Value> = view.flows.clone().into_iter().collect();
-        session.out.show(&Value::Object(shown), || render(&view))
+        session
+            .out
+            .lay(&Value::Object(shown), |width| render(&view, width))
     }
 }
 
@@ -47,27 +48,23 @@ struct View {
 
 async fn fetch(session: &Session) -> Result<View> {
     let mut socket = session.socket().await?;
-    let request = json!({"operation": "list", "type": "interface-description"});
-    let interface_names = texts(&socket.all("config", request).await?, "directory");
-    let request = json!({"operation": "list-flows"});
-    let flow_ids = texts(&socket.all("flow", request).await?, "flow-ids");
-
-    let calls: Vec<Call> = interface_names
-        .iter()
-        .map(|name| get_call("interface-description", name))
-        .chain(
-            flow_ids
-                .iter()
-                .map(|id| Call::global("flow", json!({"operation": "get-flow", "flow-id": id}))),
-        )
-        .collect();
-    let mut replies = socket.ask_all(&calls).await?.into_iter();
     let mut view = View::default();
-    for (name, reply) in interface_names.into_iter().zip(replies.by_ref()) {
-        if let Some(interface) = item_json(&reply?) {
-            view.interfaces.push((name, interface));
+    // All in one answer: there are some thirty of them, and a question each is what a command's time would go into.
+    let request = json!({"operation": "getvalues", "type": "interface-description"});
+    let described = socket.all("config", request).await?;
+    for row in list(&described, "values") {
+        match embedded(row, "value") {
+            Value::Null => {}
+            interface => view.interfaces.push((text(row, "key"), interface)),
         }
     }
+    let request = json!({"operation": "list-flows"});
+    let flow_ids = texts(&socket.all("flow", request).await?, "flow-ids");
+    let calls: Vec<Call> = flow_ids
+        .iter()
+        .map(|id| Call::global("flow", json!({"operation": "get-flow", "flow-id": id})))
+        .collect();
+    let replies = socket.ask_all(&calls).await?;
     for (id, reply) in flow_ids.into_iter().zip(replies) {
         // A flow that was stopped since the listing is not an error of this listing.
         if let Ok(reply) = reply {
@@ -88,19 +85,19 @@ async fn fetch(session: &Session) -> Result<View> {
     Ok(view)
 }
 
-fn render(view: &View) -> String {
+fn render(view: &View, width: Width) -> String {
     if view.flows.is_empty() {
         return "No flows.".to_owned();
     }
     let shown: Vec<String> = view
         .flows
         .iter()
-        .map(|(id, flow)| render_flow(id, flow, view))
+        .map(|(id, flow)| render_flow(id, flow, view, width))
         .collect();
     shown.join("\n\n")
 }
 
-fn render_flow(id: &str, flow: &Value, view: &View) -> String {
+fn render_flow(id: &str, flow: &Value, view: &View, width: Width) -> String {
     let blueprint = text(flow, "blueprint-name");
     let mut rows = vec![
         ("id", id.to_owned()),
@@ -117,7 +114,7 @@ fn render_flow(id: &str, flow: &Value, view: &View) -> String {
         rows.push(("parameters", lines.join("\n")));
     }
     rows.push(("queue", interface_lines(flow, &view.interfaces).join("\n")));
-    record(&rows)
+    record(&rows, width)
 }
 
 fn parameter_lines(
@@ -225,7 +222,7 @@ mod tests {
                 json!({"enum": [{"id": "m1", "description": "Model One"}]}),
             )]),
         };
-        let shown = render(&view);
+        let shown = render(&view, None);
         assert!(shown.contains("• Model: Model One (controlled by size)"));
         assert!(shown.contains("• extra: x (undefined)"));
         assert!(shown.contains("agent request: request:tg:agent:w:f"));

@@ -62,13 +62,14 @@ impl Command for StartFlow {
             request["parameters"] = Value::Object(parameters);
         }
         let reply = session.http()?.service("flow", request).await?;
-        session
-            .out
-            .talk(format!("Flow {} is started.", self.flow.id()));
         let said = embedded(&reply, "flow");
+        session.out.talk(started(self.flow.id(), &said));
         for (key, what) in [
-            ("waiting-for", "started, but these do not serve it yet"),
-            ("unused-parameters", "started; the blueprint has no use for"),
+            ("waiting-for", "is there, but these do not serve it yet"),
+            (
+                "unused-parameters",
+                "is there; the blueprint has no use for",
+            ),
         ] {
             let names = texts(&said, key);
             if !names.is_empty() {
@@ -80,6 +81,20 @@ impl Command for StartFlow {
         }
         session.out.show(&reply, String::new)
     }
+}
+
+/// `Flow f is started (34 processors).`, or that it ran before.
+fn started(flow: &str, said: &Value) -> String {
+    let how = match said.get("already-running").and_then(Value::as_bool) {
+        Some(true) => "runs already",
+        _ => "is started",
+    };
+    let many = match said.get("processors").and_then(Value::as_u64) {
+        None => String::new(),
+        Some(1) => " (1 processor)".to_owned(),
+        Some(many) => format!(" ({many} processors)"),
+    };
+    format!("Flow {flow} {how}{many}.")
 }
 
 impl StartFlow {

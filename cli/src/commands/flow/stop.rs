@@ -7,7 +7,7 @@ use super::FlowId;
 use crate::args::{Common, Options};
 use crate::client::Result;
 use crate::fields::{embedded, list, text, texts};
-use crate::layout::table;
+use crate::layout::{Width, table};
 use crate::registry::Command;
 use crate::session::Session;
 
@@ -71,12 +71,12 @@ impl Command for StopFlow {
         let receipt = embedded(&outcome?, "receipt");
         session
             .out
-            .show(&receipt, || render(&receipt, self.dry_run))
+            .lay(&receipt, |width| render(&receipt, self.dry_run, width))
     }
 }
 
 /// Empty when the reply has no receipt, as from a foreign flow service.
-fn render(receipt: &Value, dry_run: bool) -> String {
+fn render(receipt: &Value, dry_run: bool, width: Width) -> String {
     if !receipt.is_object() {
         return String::new();
     }
@@ -100,6 +100,7 @@ fn render(receipt: &Value, dry_run: bool) -> String {
         lines.push(table(
             ["subscription", "finished", "parked", "discarded"],
             rows,
+            width,
         ));
     }
     let what = if dry_run { "to remove" } else { "removed" };
@@ -141,13 +142,13 @@ mod tests {
             ],
             "queues-removed": 9, "exchanges-removed": ["a", "b"],
         });
-        let shown = render(&receipt, false);
+        let shown = render(&receipt, false, None);
         assert!(
             shown.contains("| total        | 7        | 1      | 2         |"),
             "{shown}"
         );
         assert!(shown.contains("Queues removed: 9  Exchanges removed: 2"));
-        assert!(render(&receipt, true).contains("Queues to remove: 9"));
-        assert_eq!(render(&Value::Null, false), "");
+        assert!(render(&receipt, true, None).contains("Queues to remove: 9"));
+        assert_eq!(render(&Value::Null, false, None), "");
     }
 }

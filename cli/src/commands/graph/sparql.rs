@@ -11,6 +11,7 @@ use crate::args::{InCollection, Options};
 use crate::client::{Call, Result};
 use crate::fields::{list, text, texts};
 use crate::files::read_text;
+use crate::layout::{Width, fitted};
 use crate::registry::Command;
 use crate::session::Session;
 
@@ -23,11 +24,14 @@ enum Format {
 
 /// Arguments of `tg invoke-sparql-query`.
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("source").required(true).args(["query", "input"])))]
+#[command(group(ArgGroup::new("source").required(true).args(["words", "query", "input"])))]
 pub struct InvokeSparqlQuery {
     #[command(flatten)]
     place: InCollection,
     /// The query
+    #[arg(value_name = "SPARQL")]
+    words: Option<String>,
+    /// The same by its flag
     #[arg(short = 'q', long, value_name = "SPARQL")]
     query: Option<String>,
     /// File that holds the query; `-` is standard input
@@ -53,9 +57,9 @@ impl Command for InvokeSparqlQuery {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let query = match (&self.query, &self.input) {
+        let query = match (self.words.or(self.query), &self.input) {
             (None, Some(path)) => read_text(path)?,
-            (query, _) => query.clone().unwrap_or_default(),
+            (query, _) => query.unwrap_or_default(),
         };
         let request = json!({
             "query": query,
@@ -74,7 +78,9 @@ impl Command for InvokeSparqlQuery {
         socket.close().await;
         match self.format == Format::Json || session.out.is_json() {
             true => session.out.json(&answer.json()),
-            false => session.out.line(answer.text().trim_end_matches('\n')),
+            false => session
+                .out
+                .line(answer.text(session.out.width()).trim_end_matches('\n')),
         }
     }
 }
@@ -126,7 +132,7 @@ impl Answer {
         self.rows.iter().map(row).collect()
     }
 
-    fn text(&self) -> String {
+    fn text(&self, width: Width) -> String {
         if let Some(answer) = self.ask {
             return answer.to_string();
         }
@@ -136,7 +142,7 @@ impl Answer {
         if self.rows.is_empty() {
             return "No results.".to_owned();
         }
-        self.table()
+        self.table(width)
     }
 
     fn graph_text(&self) -> String {
@@ -153,7 +159,7 @@ impl Answer {
             .collect()
     }
 
-    fn table(&self) -> String {
+    fn table(&self, columns: Width) -> String {
         let rows: Vec<Vec<String>> = self
             .rows
             .iter()
@@ -182,7 +188,8 @@ impl Answer {
         let mut table = line(&self.variables);
         table.push_str(&format!("{}\n", rule.join("-+-")));
         table.extend(rows.iter().map(|row| line(row)));
-        table
+        let head: Vec<&str> = self.variables.iter().map(String::as_str).collect();
+        fitted(table, &head, &rows, columns)
     }
 }
 
@@ -205,7 +212,7 @@ mod tests {
                 "bindings": [{"values": [{"t": "i", "i": "x:bob"}, {"t": "l", "v": "12"}]}]}),
         ]);
         assert_eq!(
-            answer.text(),
+            answer.text(None),
             "name  | n \n------+---\nAnn   |   \nx:bob | 12\n"
         );
         assert_eq!(
@@ -217,13 +224,13 @@ mod tests {
     #[test]
     fn the_other_kinds_of_query_have_their_own_forms() {
         assert_eq!(
-            answer(&[json!({"query-type": "ask", "ask-result": true})]).text(),
+            answer(&[json!({"query-type": "ask", "ask-result": true})]).text(None),
             "true"
         );
         let built = answer(&[json!({"query-type": "construct", "triples": [
             {"s": {"t": "i", "i": "x:s"}, "p": {"t": "i", "i": "x:p"},
              "o": {"t": "l", "v": "5", "dt": "x:int"}}]})]);
-        assert_eq!(built.text(), "<x:s> <x:p> \"5\"^^<x:int> .\n");
-        assert_eq!(answer(&[]).text(), "No results.");
+        assert_eq!(built.text(None), "<x:s> <x:p> \"5\"^^<x:int> .\n");
+        assert_eq!(answer(&[]).text(None), "No results.");
     }
 }

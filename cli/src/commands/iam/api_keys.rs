@@ -3,10 +3,10 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::args::{Gateway, Options};
+use crate::args::{Gateway, Options, subject};
 use crate::client::{Error, Result};
 use crate::fields::{list, text};
-use crate::layout::table;
+use crate::layout::{Width, table};
 use crate::registry::Command;
 use crate::session::Session;
 
@@ -74,14 +74,27 @@ fn check_time(text: &str) -> Result<()> {
     )))
 }
 
+subject!(
+    /// Whose keys are listed.
+    UserId,
+    "Id of the user",
+    long = "user-id"
+);
+
+subject!(
+    /// The key that is revoked.
+    KeyId,
+    "Id of the key",
+    long = "key-id"
+);
+
 /// Arguments of `tg list-api-keys`.
 #[derive(Debug, Args)]
 pub struct ListApiKeys {
     #[command(flatten)]
     gateway: Gateway,
-    /// Id of the user
-    #[arg(long, value_name = "ID")]
-    user_id: String,
+    #[command(flatten)]
+    user: UserId,
     /// Workspace of the user
     #[arg(short = 'w', long, value_name = "ID")]
     workspace: Option<String>,
@@ -96,17 +109,19 @@ impl Command for ListApiKeys {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let request = json!({"operation": "list-api-keys", "user_id": self.user_id});
+        let request = json!({"operation": "list-api-keys", "user_id": self.user.id()});
         let reply = session
             .http()?
             .all_iam(in_workspace(request, self.workspace))
             .await?;
         let keys = list(&reply, "api_keys");
-        session.out.show(&Value::from(keys), || render(keys))
+        session
+            .out
+            .lay(&Value::from(keys), |width| render(keys, width))
     }
 }
 
-fn render(keys: &[Value]) -> String {
+fn render(keys: &[Value], width: Width) -> String {
     if keys.is_empty() {
         return "No keys.".to_owned();
     }
@@ -116,8 +131,8 @@ fn render(keys: &[Value]) -> String {
     };
     let rows = keys.iter().map(|key| {
         [
-            text(key, "id"),
             text(key, "name"),
+            text(key, "id"),
             text(key, "prefix"),
             text(key, "created"),
             or(text(key, "last_used"), "—"),
@@ -125,8 +140,9 @@ fn render(keys: &[Value]) -> String {
         ]
     });
     table(
-        ["id", "name", "prefix", "created", "last used", "expires"],
+        ["name", "id", "prefix", "created", "last used", "expires"],
         rows,
+        width,
     )
 }
 
@@ -135,9 +151,8 @@ fn render(keys: &[Value]) -> String {
 pub struct RevokeApiKey {
     #[command(flatten)]
     gateway: Gateway,
-    /// Id of the key
-    #[arg(long, value_name = "ID")]
-    key_id: String,
+    #[command(flatten)]
+    key: KeyId,
     /// Workspace of the user
     #[arg(short = 'w', long, value_name = "ID")]
     workspace: Option<String>,
@@ -152,14 +167,14 @@ impl Command for RevokeApiKey {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let request = json!({"operation": "revoke-api-key", "key_id": self.key_id});
+        let request = json!({"operation": "revoke-api-key", "key_id": self.key.id()});
         let reply = session
             .http()?
             .iam(in_workspace(request, self.workspace))
             .await?;
         session
             .out
-            .show(&reply, || format!("Revoked key {}", self.key_id))
+            .show(&reply, || format!("Revoked key {}", self.key.id()))
     }
 }
 
@@ -176,8 +191,11 @@ mod tests {
 
     #[test]
     fn unset_times_read_as_words() {
-        let shown = render(&[json!({"id": "k1", "name": "ci", "prefix": "tg_abcd",
-            "created": "2026-01-01T00:00:00+00:00", "last_used": "", "expires": ""})]);
+        let shown = render(
+            &[json!({"id": "k1", "name": "ci", "prefix": "tg_abcd",
+            "created": "2026-01-01T00:00:00+00:00", "last_used": "", "expires": ""})],
+            None,
+        );
         assert!(shown.contains("—"));
         assert!(shown.contains("never"));
     }

@@ -9,6 +9,7 @@ use crate::client::{Error, Result};
 use crate::fields::text;
 use crate::registry::Command;
 use crate::session::Session;
+use crate::target::{said, variable};
 
 /// Arguments of `tg bootstrap-iam`.
 #[derive(Debug, Args)]
@@ -21,8 +22,9 @@ pub struct BootstrapIam {
         value_name = "URL"
     )]
     url: Option<String>,
-    /// One-time code that the first start printed; needed from another machine
-    #[arg(long, env = "TRUSTGRAPH_BOOTSTRAP_CODE", hide_env_values = true)]
+    /// One-time code that the first start printed; needed from another machine [env: THREADGRAPH_BOOTSTRAP_CODE,
+    /// TRUSTGRAPH_BOOTSTRAP_CODE]
+    #[arg(long)]
     code: Option<String>,
     /// Print JSON instead of text
     #[arg(long)]
@@ -42,7 +44,8 @@ impl Command for BootstrapIam {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let body = match &self.code {
+        let code = self.code.or_else(|| said("BOOTSTRAP_CODE", variable));
+        let body = match &code {
             Some(code) => json!({"code": code}),
             None => json!({}),
         };

@@ -9,7 +9,7 @@ use tg_schemas::ErrorCode;
 use crate::args::{Common, Options, Stored};
 use crate::client::{Error, Result};
 use crate::fields::text;
-use crate::layout::table;
+use crate::layout::{Width, table};
 use crate::profiles::{Profile, Profiles};
 use crate::registry::Command;
 use crate::session::Session;
@@ -170,11 +170,11 @@ impl Command for ShowProfiles {
                     "has-token": profile.token.is_some(), "current": current})
             })
             .collect();
-        session.out.show(&shown, || render(&profiles))
+        session.out.lay(&shown, |width| render(&profiles, width))
     }
 }
 
-fn render(profiles: &Profiles) -> String {
+fn render(profiles: &Profiles, width: Width) -> String {
     let rows: Vec<[String; 4]> = profiles
         .all()
         .map(|(name, profile, current)| {
@@ -193,5 +193,5 @@ fn render(profiles: &Profiles) -> String {
     if rows.is_empty() {
         return "No profiles.".to_owned();
     }
-    table(["profile", "url", "workspace", "token"], rows)
+    table(["profile", "url", "workspace", "token"], rows, width)
 }

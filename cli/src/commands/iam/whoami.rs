@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::args::{Gateway, Options};
 use crate::client::{Error, Result};
 use crate::fields::{text, texts, yes_no};
-use crate::layout::record;
+use crate::layout::{Width, record};
 use crate::registry::Command;
 use crate::session::Session;
 
@@ -31,17 +31,17 @@ impl Command for Whoami {
             .get("user")
             .filter(|user| user.is_object())
             .ok_or_else(|| Error::Missing("the gateway knows no record of this caller".into()))?;
-        session.out.show(user, || render(user))
+        session.out.lay(user, |width| render(user, width))
     }
 }
 
-fn render(user: &Value) -> String {
+fn render(user: &Value, width: Width) -> String {
     let home = match text(user, "workspace") {
         home if home.is_empty() => text(user, "default_workspace"),
         home => home,
     };
     let flag = |key: &str| yes_no(user.get(key).and_then(Value::as_bool) == Some(true));
-    record(&[
+    let rows = [
         ("id", text(user, "id")),
         ("username", text(user, "username")),
         ("name", text(user, "name")),
@@ -51,7 +51,8 @@ fn render(user: &Value) -> String {
         ("enabled", flag("enabled")),
         ("must change password", flag("must_change_password")),
         ("created", text(user, "created")),
-    ])
+    ];
+    record(&rows, width)
 }
 
 #[cfg(test)]
@@ -62,7 +63,7 @@ mod tests {
     fn the_home_workspace_is_shown_under_either_name() {
         let user = json!({"id": "u1", "default_workspace": "acme", "roles": ["admin", "reader"],
             "enabled": true});
-        let shown = render(&user);
+        let shown = render(&user, None);
         assert!(shown.contains("acme"));
         assert!(shown.contains("admin, reader"));
         assert!(shown.contains("| enabled              | yes"));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::args::{Gateway, Options, subject};
 use crate::client::{Error, Result};
 use crate::fields::{list, text, yes_no};
-use crate::layout::table;
+use crate::layout::{Width, table};
 use crate::registry::Command;
 use crate::session::Session;
 
@@ -109,10 +109,10 @@ async fn show_list(session: &mut Session, operation: &str) -> Result<()> {
     let workspaces = list(&reply, "workspaces");
     session
         .out
-        .show(&Value::from(workspaces), || render(workspaces))
+        .lay(&Value::from(workspaces), |width| render(workspaces, width))
 }
 
-fn render(workspaces: &[Value]) -> String {
+fn render(workspaces: &[Value], width: Width) -> String {
     if workspaces.is_empty() {
         return "No workspaces.".to_owned();
     }
@@ -124,7 +124,7 @@ fn render(workspaces: &[Value]) -> String {
             text(workspace, "created"),
         ]
     });
-    table(["id", "name", "enabled", "created"], rows)
+    table(["id", "name", "enabled", "created"], rows, width)
 }
 
 /// The workspace that a command changes.
@@ -264,12 +264,15 @@ mod tests {
 
     #[test]
     fn an_empty_list_says_so() {
-        assert_eq!(render(&[]), "No workspaces.");
+        assert_eq!(render(&[], None), "No workspaces.");
     }
 
     #[test]
     fn a_disabled_workspace_reads_no() {
-        let shown = render(&[json!({"id": "acme", "name": "Acme", "enabled": false})]);
+        let shown = render(
+            &[json!({"id": "acme", "name": "Acme", "enabled": false})],
+            None,
+        );
         assert!(shown.contains("| acme | Acme | no "));
     }
 }

@@ -11,7 +11,7 @@ use crate::commands::library::listing;
 use crate::commands::library::standing::{self, is_good, is_open, retry, standing};
 use crate::commands::library::waiting::{self, Awaited, Far, missing, tried_again};
 use crate::fields::{list, text, texts};
-use crate::layout::{self, cut, listing as listing_of, record};
+use crate::layout::{Width, cut, listing as listing_of, record};
 use crate::registry::Command;
 use crate::session::Session;
 
@@ -27,15 +27,14 @@ pub struct StartLibraryProcessing {
     #[arg(short = 'i', long, default_value = "default", value_name = "ID")]
     flow_id: String,
     /// Document of the library
-    #[arg(
-        short = 'd',
-        long,
-        value_name = "IRI",
-        required_unless_present = "document"
-    )]
+    #[arg(short = 'd', long, value_name = "IRI")]
     document_id: Option<String>,
     /// Document of the library
-    #[arg(value_name = "DOCUMENT-ID", conflicts_with = "document_id")]
+    #[arg(
+        value_name = "DOCUMENT-ID",
+        required_unless_present = "document_id",
+        conflicts_with = "document_id"
+    )]
     document: Option<String>,
     /// Id of the processing record [default: made from the document's, and told]
     #[arg(long, visible_alias = "processing-id", value_name = "ID")]
@@ -82,7 +81,9 @@ impl Command for StartLibraryProcessing {
         let reply = session.http()?.service("librarian", request).await?;
         if self.dry_run {
             let estimate = reply.get("estimate").cloned().unwrap_or_else(|| json!({}));
-            return session.out.show(&estimate, || estimated(&estimate));
+            return session
+                .out
+                .lay(&estimate, |width| estimated(&estimate, width));
         }
         if self.wait {
             let ended = wait(session, &id).await?;
@@ -108,12 +109,12 @@ fn made_id(document: &str, now: &chrono::DateTime<chrono::Utc>) -> String {
     format!("{last}-{}", now.format("%Y%m%d-%H%M%S%3f"))
 }
 
-fn estimated(estimate: &Value) -> String {
+fn estimated(estimate: &Value, width: Width) -> String {
     let counts = estimate.as_object().into_iter().flatten();
     let rows: Vec<_> = counts
         .map(|(name, count)| (name.as_str(), count.to_string()))
         .collect();
-    record(&rows)
+    record(&rows, width)
 }
 
 /// Arguments of `tg show-library-processing`.
@@ -133,12 +134,16 @@ impl Command for ShowLibraryProcessing {
 
     async fn run(self, session: &mut Session) -> Result<()> {
         let records = records(session).await?;
-        session
-            .out
-            .show(&Value::from(records.clone()), || match records.as_slice() {
+        session.out.lay(&Value::from(records.clone()), |width| {
+            match records.as_slice() {
                 [] => "No processing objects.".to_owned(),
-                records => records.iter().map(shown).collect::<Vec<_>>().join("\n\n"),
-            })
+                records => records
+                    .iter()
+                    .map(|one| shown(one, width))
+                    .collect::<Vec<_>>()
+                    .join("\n\n"),
+            }
+        })
     }
 }
 
@@ -184,8 +189,8 @@ pub struct ProcessStatus {
     /// Id of the processing record [default: all]
     #[arg(value_name = "ID")]
     id: Option<String>,
-    /// Wait until it has come to its end; exit code 1 when that is not `complete`
-    #[arg(long)]
+    /// Show how far it is until it has come to its end; exit code 1 when that is not `complete`
+    #[arg(long, visible_alias = "watch")]
     wait: bool,
     /// Try what failed once more, and nothing else
     #[arg(long, requires = "id")]
@@ -235,8 +240,8 @@ impl Command for ProcessStatus {
             true => Vec::new(),
             false => listing::documents(&session.http()?, false).await?,
         };
-        session.out.show(&Value::from(all.clone()), || {
-            overview(&all, &documents, layout::terminal())
+        session.out.lay(&Value::from(all.clone()), |width| {
+            overview(&all, &documents, width)
         })?;
         if !session.out.is_json()
             && let Some(again) = tried_again(&session.http()?, &all).await
@@ -275,7 +280,7 @@ pub(super) async fn troubles(session: &Session, record: &Value) -> String {
 }
 
 fn finish(session: &mut Session, ended: &Value) -> Result<()> {
-    session.out.show(ended, || shown(ended))?;
+    session.out.lay(ended, |width| shown(ended, width))?;
     match is_good(ended) {
         true => Ok(()),
         false => Err(unfinished()),
@@ -283,7 +288,7 @@ fn finish(session: &mut Session, ended: &Value) -> Result<()> {
 }
 
 /// A row for each, the newest first, with the titles of the documents that are there.
-fn overview(records: &[Value], documents: &[Value], width: Option<usize>) -> String {
+fn overview(records: &[Value], documents: &[Value], width: Width) -> String {
     if records.is_empty() {
         return "No processing objects.".to_owned();
     }
@@ -304,7 +309,7 @@ fn overview(records: &[Value], documents: &[Value], width: Option<usize>) -> Str
     listing_of(["document", "status", "progress", "id"], rows, width)
 }
 
-fn shown(record_: &Value) -> String {
+fn shown(record_: &Value, width: Width) -> String {
     let kept = list(record_, "errors");
     let mut faults: Vec<_> = kept.iter().take(FAULTS).map(fault).collect();
     let total = record_.get("errors-total").and_then(Value::as_u64);
@@ -331,7 +336,7 @@ fn shown(record_: &Value) -> String {
     add("error", text(record_, "error"));
     add("errors", faults.join("\n"));
     add("try", retry(record_).unwrap_or_default());
-    record(&rows)
+    record(&rows, width)
 }
 
 fn fault(one: &Value) -> String {
@@ -379,16 +384,19 @@ mod tests {
             "status": "processing", "progress": {"chunks": 3, "chunks-total": 7, "triples": 41},
             "errors": [{"subject": "urn:chunk:1", "message": "no"}, {"processor": "graph", "message": "x"}]});
         assert_eq!(counts(&one), "chunks 3/7, triples 41");
-        let text = shown(&one);
+        let text = shown(&one, None);
         assert!(
             text.contains("urn:chunk:1: no") && text.contains("graph: x"),
             "{text}"
         );
-        let foreign =
-            shown(&json!({"id": "p", "document-id": "d", "flow": "f", "collection": "c"}));
+        let foreign = shown(
+            &json!({"id": "p", "document-id": "d", "flow": "f", "collection": "c"}),
+            None,
+        );
         assert!(!foreign.contains("status"), "{foreign}");
         let listed = self::shown(
             &json!({"id": "p", "errors": [{"processor": "x", "message": "no"}], "errors-total": 7}),
+            None,
         );
         assert!(listed.contains("and 6 more"), "{listed}");
         let titles = [json!({"id": "d", "title": "A title"})];

@@ -8,7 +8,7 @@ use crate::args::{Common, Options};
 use crate::client::Result;
 use crate::commands::library::listing;
 use crate::fields::{text, texts};
-use crate::layout::{self, listing, record};
+use crate::layout::{Width, listing, record};
 use crate::registry::Command;
 use crate::session::Session;
 
@@ -32,18 +32,20 @@ impl Command for ShowLibraryDocuments {
 
     async fn run(self, session: &mut Session) -> Result<()> {
         let documents = listing::documents(&session.http()?, false).await?;
-        session.out.show(&Value::from(documents.as_slice()), || {
-            match (documents.is_empty(), self.long) {
-                (true, _) => "No documents.".to_owned(),
-                (false, true) => boxes(&documents),
-                (false, false) => rows(&documents, layout::terminal()),
-            }
-        })
+        session
+            .out
+            .lay(&Value::from(documents.as_slice()), |width| {
+                match (documents.is_empty(), self.long) {
+                    (true, _) => "No documents.".to_owned(),
+                    (false, true) => boxes(&documents, width),
+                    (false, false) => rows(&documents, width),
+                }
+            })
     }
 }
 
 /// A row for each, the title first.
-fn rows(documents: &[Value], width: Option<usize>) -> String {
+fn rows(documents: &[Value], width: Width) -> String {
     let rows = documents.iter().map(|document| {
         let title = match text(document, "title") {
             title if title.is_empty() => text(document, "comments"),
@@ -61,18 +63,21 @@ fn rows(documents: &[Value], width: Option<usize>) -> String {
     listing(["title", "kind", "added", "id"], rows, width)
 }
 
-fn boxes(documents: &[Value]) -> String {
+fn boxes(documents: &[Value], width: Width) -> String {
     let shown: Vec<String> = documents
         .iter()
         .map(|document| {
-            record(&[
-                ("id", text(document, "id")),
-                ("time", time(document)),
-                ("title", text(document, "title")),
-                ("kind", text(document, "kind")),
-                ("note", text(document, "comments")),
-                ("tags", texts(document, "tags").join(", ")),
-            ])
+            record(
+                &[
+                    ("id", text(document, "id")),
+                    ("time", time(document)),
+                    ("title", text(document, "title")),
+                    ("kind", text(document, "kind")),
+                    ("note", text(document, "comments")),
+                    ("tags", texts(document, "tags").join(", ")),
+                ],
+                width,
+            )
         })
         .collect();
     shown.join("\n\n")
@@ -98,7 +103,7 @@ mod tests {
             json!({"id": "d1", "kind": "text/plain", "metadata": [], "tags": ["a", "b"]}),
             json!({"id": "d2", "kind": "application/pdf", "title": "FHS 3.0", "time": 1_700_000_000}),
         ];
-        let shown = boxes(&documents);
+        let shown = boxes(&documents, None);
         assert!(shown.contains("a, b"));
         assert!(shown.contains("2023-11-14 22:13:20"));
         let shown = rows(&documents, None);

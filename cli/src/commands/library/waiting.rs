@@ -229,7 +229,11 @@ struct Pace {
 impl Pace {
     /// The time left, once something can be said of it.
     fn left(&mut self, far: &Far, now: Instant) -> Option<Duration> {
-        let (begun, before) = *self.begun.get_or_insert((now, far.part));
+        let (mut begun, mut before) = *self.begun.get_or_insert((now, far.part));
+        if far.part < before {
+            // There is more to do than was known: all pages were read, and only now are there chunks.
+            (begun, before) = *self.begun.insert((now, far.part));
+        }
         let (passed, gained) = (now - begun, far.part - before);
         let tells = passed >= SEEN && gained > 0.01 && far.part < 1.0;
         tells.then(|| passed.mul_f64(((1.0 - far.part) / gained).min(1e6)))
@@ -349,6 +353,10 @@ mod tests {
         let left = pace.left(&at(0.75), later).expect("it goes on");
         assert_eq!(left.as_secs(), 10);
         assert_eq!(pace.left(&at(1.0), later), None);
+        // More turns up than was known: it is reckoned from there.
+        assert_eq!(pace.left(&at(0.1), later), None);
+        let left = pace.left(&at(0.55), later + Duration::from_secs(10));
+        assert_eq!(left.expect("it goes on").as_secs(), 10);
         assert_eq!(rough(Duration::from_millis(24_400)), "~25 s");
         assert_eq!(rough(Duration::from_secs(200)), "~4 min");
         assert_eq!(rough(Duration::from_secs(7000)), "~2 h");

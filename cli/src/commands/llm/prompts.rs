@@ -7,7 +7,7 @@ use super::super::config::put_item;
 use crate::args::{Common, Options};
 use crate::client::{Error, Result};
 use crate::fields::{list, text};
-use crate::layout::record;
+use crate::layout::{Width, record};
 use crate::registry::Command;
 use crate::session::Session;
 
@@ -123,15 +123,15 @@ impl Command for ShowPrompts {
         let shown = json!({"system": system, "templates": templates});
         session
             .out
-            .show(&shown, || render(system.as_deref(), &templates))
+            .lay(&shown, |width| render(system.as_deref(), &templates, width))
     }
 }
 
-fn render(system: Option<&str>, templates: &Map<String, Value>) -> String {
+fn render(system: Option<&str>, templates: &Map<String, Value>, width: Width) -> String {
     let system = system.unwrap_or("(none)").to_owned();
     let mut parts = vec![format!(
         "\nSystem prompt:\n{}",
-        record(&[("prompt", system)])
+        record(&[("prompt", system)], width)
     )];
     for (id, template) in templates {
         let mut rows = vec![("prompt", text(template, "prompt"))];
@@ -141,7 +141,7 @@ fn render(system: Option<&str>, templates: &Map<String, Value>) -> String {
         if template.get("schema").is_some() {
             rows.push(("schema", text(template, "schema")));
         }
-        parts.push(format!("\n{id}:\n{}", record(&rows)));
+        parts.push(format!("\n{id}:\n{}", record(&rows, width)));
     }
     parts.join("\n")
 }
@@ -153,7 +153,11 @@ mod tests {
     #[test]
     fn templates_are_shown_under_their_ids() {
         let templates = json!({"question": {"prompt": "{{question}}", "response-type": "text"}});
-        let shown = render(Some("Be brief."), templates.as_object().expect("a map"));
+        let shown = render(
+            Some("Be brief."),
+            templates.as_object().expect("a map"),
+            None,
+        );
         assert!(shown.contains("Be brief."));
         assert!(shown.contains("question:\n"));
         assert!(shown.contains("| response | text"));

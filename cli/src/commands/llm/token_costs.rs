@@ -8,7 +8,7 @@ use crate::args::{Common, Options};
 use crate::client::{Error, Result};
 use crate::commands::config::put_item;
 use crate::fields::{embedded, list, text};
-use crate::layout::table;
+use crate::layout::{Width, table};
 use crate::registry::Command;
 use crate::session::Session;
 
@@ -78,7 +78,7 @@ impl Command for ShowTokenCosts {
         let models: Vec<Value> = list(&reply, "values").iter().map(price).collect();
         session
             .out
-            .show(&Value::from(models.clone()), || render(&models))
+            .lay(&Value::from(models.clone()), |width| render(&models, width))
     }
 }
 
@@ -91,7 +91,7 @@ fn price(item: &Value) -> Value {
     })
 }
 
-fn render(models: &[Value]) -> String {
+fn render(models: &[Value], width: Width) -> String {
     if models.is_empty() {
         return "No token costs.".to_owned();
     }
@@ -106,7 +106,7 @@ fn render(models: &[Value]) -> String {
             shown(model, "output_price"),
         ]
     });
-    table(["model", "input, $/Mt", "output, $/Mt"], rows)
+    table(["model", "input, $/Mt", "output, $/Mt"], rows, width)
 }
 
 #[cfg(test)]
@@ -117,12 +117,15 @@ mod tests {
     fn prices_are_shown_for_a_million_tokens() {
         let item =
             json!({"key": "m", "value": "{\"input_price\":1e-6,\"output_price\":0.0000025}"});
-        let shown = render(&[price(&item), price(&json!({"key": "odd", "value": "["}))]);
+        let shown = render(
+            &[price(&item), price(&json!({"key": "odd", "value": "["}))],
+            None,
+        );
         assert!(
             shown.contains("1.000") && shown.contains("2.500"),
             "{shown}"
         );
         assert!(shown.contains("odd") && shown.contains('-'), "{shown}");
-        assert_eq!(render(&[]), "No token costs.");
+        assert_eq!(render(&[], None), "No token costs.");
     }
 }

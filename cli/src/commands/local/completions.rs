@@ -7,7 +7,7 @@ use crate::args::Options;
 use crate::client::Result;
 use crate::commands::ALL;
 use crate::completing::script;
-use crate::registry::Command;
+use crate::registry::{Command, Row};
 use crate::session::Session;
 
 /// Arguments of `tg completions`.
@@ -39,7 +39,8 @@ impl Completions {
     fn script(&self, program: &str) -> Result<Vec<u8>> {
         let mut names = vec!["tg".to_owned()];
         if self.links {
-            names.extend(ALL.iter().map(|row| format!("tg-{}", row.name)));
+            let all = ALL.iter().flat_map(Row::names);
+            names.extend(all.map(|name| format!("tg-{name}")));
         }
         script(&self.shell.to_string(), program, &names)
     }
@@ -60,8 +61,8 @@ mod tests {
             let script = script.script("/opt/tg").expect("a script");
             let script = String::from_utf8(script).expect("text");
             assert!(script.contains("/opt/tg"), "{shell}");
-            for row in ALL {
-                assert!(script.contains(&format!("tg-{}", row.name)), "{}", row.name);
+            for name in ALL.iter().flat_map(Row::names) {
+                assert!(script.contains(&format!("tg-{name}")), "{name}");
             }
         }
     }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::args::Options;
 use crate::client::{Error, Result};
 use crate::commands::ALL;
-use crate::registry::Command;
+use crate::registry::{Command, Row};
 use crate::session::Session;
 
 /// Arguments of `tg links`.
@@ -59,7 +59,8 @@ impl Command for Links {
 impl Links {
     fn make(&self, program: &Path) -> Result<Vec<PathBuf>> {
         fs::create_dir_all(&self.dir).map_err(|error| Error::file(&self.dir, error))?;
-        let names = ALL.iter().map(|row| format!("tg-{}", row.name));
+        let names = ALL.iter().flat_map(Row::names);
+        let names = names.map(|name| format!("tg-{name}"));
         std::iter::once("tg".to_owned())
             .chain(names)
             .map(|name| {
@@ -126,7 +127,8 @@ mod tests {
         let program = folder.path().join("tg");
         fs::write(&program, "x").expect("written");
         let made = links(folder.path(), false).make(&program).expect("made");
-        assert_eq!(made.len(), ALL.len() + 1);
+        assert_eq!(made.len(), ALL.iter().flat_map(Row::names).count() + 1);
+        assert!(made.iter().any(|path| path.ends_with("tg-verify")));
         assert_eq!(fs::read_link(&made[0]).expect("a link"), program);
         links(folder.path(), false)
             .make(&program)

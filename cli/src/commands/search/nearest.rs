@@ -119,7 +119,7 @@ impl Command for InvokeGraphEmbeddings {
             .near
             .ask(session, "graph-embeddings", more, "entities")
             .await?;
-        session.out.show(&Value::from(found.clone()), || {
+        session.out.lay(&Value::from(found.clone()), |width| {
             let entity = |one: &Value| {
                 let term = one.get("entity").cloned().unwrap_or_default();
                 let iri = text(&term, "i");
@@ -132,6 +132,7 @@ impl Command for InvokeGraphEmbeddings {
             table(
                 ["Entity", "Score"],
                 found.iter().map(|one| [entity(one), score(one)]),
+                width,
             )
         })
     }
@@ -157,9 +158,9 @@ impl Command for InvokeDocumentEmbeddings {
             .near
             .ask(session, "document-embeddings", Vec::new(), "chunks")
             .await?;
-        session.out.show(&Value::from(found.clone()), || {
+        session.out.lay(&Value::from(found.clone()), |width| {
             let rows = found.iter().map(|one| [text(one, "chunk_id"), score(one)]);
-            table(["Chunk", "Score"], rows)
+            table(["Chunk", "Score"], rows, width)
         })
     }
 }
@@ -196,7 +197,7 @@ impl Command for InvokeRowEmbeddings {
             .near
             .ask(session, "row-embeddings", more, "matches")
             .await?;
-        session.out.show(&Value::from(found.clone()), || {
+        session.out.lay(&Value::from(found.clone()), |width| {
             let rows = found.iter().map(|one| {
                 [
                     text(one, "index_name"),
@@ -205,7 +206,7 @@ impl Command for InvokeRowEmbeddings {
                     score(one),
                 ]
             });
-            table(["Index", "Value", "Text", "Score"], rows)
+            table(["Index", "Value", "Text", "Score"], rows, width)
         })
     }
 }

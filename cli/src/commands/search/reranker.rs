@@ -50,7 +50,7 @@ impl Command for InvokeReranker {
         let reply = socket.ask(&call).await?;
         socket.close().await;
         let results = list(&reply, "results").to_vec();
-        session.out.show(&Value::from(results.clone()), || {
+        session.out.lay(&Value::from(results.clone()), |width| {
             let named = |texts: &[String], id: String| {
                 let at = id.parse::<usize>().ok();
                 at.and_then(|at| texts.get(at)).cloned().unwrap_or(id)
@@ -63,7 +63,7 @@ impl Command for InvokeReranker {
                     named(&self.documents, text(one, "document_id")),
                 ]
             });
-            table(["Score", "Query", "Document"], rows)
+            table(["Score", "Query", "Document"], rows, width)
         })
     }
 }

@@ -4,10 +4,10 @@
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
-use crate::args::{Asked, InCollection, InFlow, Options};
+use crate::args::{Asked, InCollection, InFlow, Options, subject};
 use crate::client::{Error, Result};
 use crate::fields::{embedded, list, text, texts};
-use crate::layout::record;
+use crate::layout::{Width, fitted, record};
 use crate::registry::Command;
 use crate::session::Session;
 
@@ -22,14 +22,21 @@ enum Format {
     Csv,
 }
 
+subject!(
+    /// A query of rows.
+    GraphQl,
+    "GraphQL, e.g. '{ cities(limit: 5) { name } }'" as "QUERY",
+    short = 'q',
+    long = "query"
+);
+
 /// Arguments of `tg invoke-rows-query`.
 #[derive(Debug, Args)]
 pub struct InvokeRowsQuery {
     #[command(flatten)]
     place: InCollection,
-    /// GraphQL, e.g. '{ cities(limit: 5) { name } }'
-    #[arg(short = 'q', long)]
-    query: String,
+    #[command(flatten)]
+    query: GraphQl,
     /// Variables as a JSON object
     #[arg(short = 'v', long, value_name = "JSON")]
     variables: Option<String>,
@@ -50,7 +57,7 @@ impl Command for InvokeRowsQuery {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let mut request = json!({"query": self.query, "collection": self.place.collection});
+        let mut request = json!({"query": self.query.id(), "collection": self.place.collection});
         if let Some(variables) = &self.variables {
             let read = serde_json::from_str::<Map<String, Value>>(variables);
             let read = read.map_err(|error| Error::Usage(format!("--variables: {error}")))?;
@@ -141,13 +148,14 @@ impl Command for InvokeNlpQuery {
             }
             _ => {}
         }
-        session.out.show(&reply, || {
-            record(&[
+        session.out.lay(&reply, |width| {
+            let rows = [
                 ("query", text(&reply, "graphql_query")),
                 ("variables", text(&reply, "variables")),
                 ("schemas", texts(&reply, "detected_schemas").join(", ")),
                 ("confidence", text(&reply, "confidence")),
-            ])
+            ];
+            record(&rows, width)
         })
     }
 }
@@ -159,9 +167,10 @@ async fn answer(session: &mut Session, reply: &Value, format: Format) -> Result<
     if session.out.is_json() || format == Format::Json {
         session.out.json(reply)?;
     } else if !data.is_null() {
+        let width = session.out.width();
         session.out.line(match format {
             Format::Csv => csv(&data),
-            _ => tables(&data),
+            _ => tables(&data, width),
         })?;
     }
     // Without data the faults are the error, which is told once, with what could have been asked for.
@@ -219,7 +228,7 @@ fn columns(rows: &[Value]) -> Vec<String> {
     columns
 }
 
-fn tables(data: &Value) -> String {
+fn tables(data: &Value, width: Width) -> String {
     let fields = data.as_object().into_iter().flatten();
     let shown = fields.map(|(name, value)| match value.as_array() {
         None => format!("{name}: {value}"),
@@ -243,11 +252,12 @@ fn tables(data: &Value) -> String {
             let body = rows
                 .iter()
                 .map(|row| line(columns.iter().map(|column| text(row, column)).collect()));
-            [head, rule]
-                .into_iter()
-                .chain(body)
-                .collect::<Vec<_>>()
-                .join("\n")
+            let lines = [head, rule].into_iter().chain(body);
+            let whole = lines.collect::<Vec<_>>().join("\n");
+            let titles: Vec<&str> = columns.iter().map(String::as_str).collect();
+            let cells = |row| columns.iter().map(|column| text(row, column)).collect();
+            let cells: Vec<Vec<String>> = rows.iter().map(cells).collect();
+            fitted(whole, &titles, &cells, width)
         }
     });
     shown.collect::<Vec<_>>().join("\n\n")
@@ -290,7 +300,7 @@ mod tests {
     fn rows_are_printed_under_their_columns() {
         let data = json!({"cities": [{"id": 1, "name": "Rome, old"}, {"id": 22, "name": null}], "none": []});
         assert_eq!(
-            tables(&data),
+            tables(&data, None),
             "id  name\n-------------\n1   Rome, old\n22\n\nnone: no rows"
                 .replace("-------------", &"-".repeat("id  name".len()))
         );

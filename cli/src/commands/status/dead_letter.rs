@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::args::{Common, Options};
 use crate::client::{Error, Result};
 use crate::fields::{list, text};
-use crate::layout::{cut, table};
+use crate::layout::{Width, cut, table};
 use crate::registry::Command;
 use crate::session::Session;
 
@@ -21,6 +21,9 @@ const MOST: u32 = 1000;
 struct Selection {
     #[command(flatten)]
     common: Common,
+    /// What is done unless a flag says otherwise
+    #[arg(value_name = "list", value_parser = ["list"], conflicts_with_all = ["show", "replay", "replay_all", "discard", "discard_all"])]
+    _list: Option<String>,
     /// Only records of this flow
     #[arg(short = 'i', long, value_name = "ID")]
     flow_id: Option<String>,
@@ -74,7 +77,7 @@ impl Selection {
         let records = list(&reply, "put-aside");
         session
             .out
-            .show(&Value::from(records), || render(records))?;
+            .lay(&Value::from(records), |width| render(records, width))?;
         if !text(&reply, "next").is_empty() {
             session.out.talk("There are more.");
         }
@@ -136,9 +139,9 @@ impl Selection {
         }
         let reply = session.http()?.service("flow", request).await?;
         let records = list(&reply, "put-aside");
-        session.out.show(&reply, || match records.len() {
+        session.out.lay(&reply, |width| match records.len() {
             0 => "Replayed.".to_owned(),
-            count => format!("Replayed {count}:\n{}", render(records)),
+            count => format!("Replayed {count}:\n{}", render(records, width)),
         })
     }
 }
@@ -155,7 +158,7 @@ fn since(record: &Value) -> String {
     }
 }
 
-fn render(records: &[Value]) -> String {
+fn render(records: &[Value], width: Width) -> String {
     if records.is_empty() {
         return "None.".to_owned();
     }
@@ -172,6 +175,7 @@ fn render(records: &[Value]) -> String {
     table(
         ["id", "flow", "subscription", "attempt", "since", "detail"],
         rows,
+        width,
     )
 }
 
@@ -221,11 +225,14 @@ mod tests {
 
     #[test]
     fn records_are_rows() {
-        let shown = render(&[json!({"id": 7, "reason": "dead", "detail": "bad body",
-            "flow-id": "default", "subscription": "triples-write", "attempt": 3, "since": 1_700_000_000_000_i64})]);
+        let shown = render(
+            &[json!({"id": 7, "reason": "dead", "detail": "bad body",
+            "flow-id": "default", "subscription": "triples-write", "attempt": 3, "since": 1_700_000_000_000_i64})],
+            None,
+        );
         assert!(shown.contains("2023-11-14T22:13:20Z"));
         assert!(shown.contains("| 7 "));
         assert!(shown.contains("triples-write"));
-        assert_eq!(render(&[]), "None.");
+        assert_eq!(render(&[], None), "None.");
     }
 }

@@ -3,10 +3,10 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::args::{Gateway, Options};
+use crate::args::{Gateway, Options, subject};
 use crate::client::Result;
 use crate::fields::{list, text};
-use crate::layout::table;
+use crate::layout::{Width, table};
 use crate::registry::Command;
 use crate::session::Session;
 
@@ -28,11 +28,11 @@ impl Command for ListRequests {
     async fn run(self, session: &mut Session) -> Result<()> {
         let request = json!({"operation": "list-requests"});
         let reply = session.http()?.all("requests", request).await?;
-        session.out.show(&reply, || render(&reply))
+        session.out.lay(&reply, |width| render(&reply, width))
     }
 }
 
-fn render(reply: &Value) -> String {
+fn render(reply: &Value, width: Width) -> String {
     let rows: Vec<_> = list(reply, "requests")
         .iter()
         .map(|row| {
@@ -49,17 +49,27 @@ fn render(reply: &Value) -> String {
     if rows.is_empty() {
         return "No request goes on without its caller.".to_owned();
     }
-    table(["id", "service", "flow", "workspace", "seconds"], rows)
+    table(
+        ["id", "service", "flow", "workspace", "seconds"],
+        rows,
+        width,
+    )
 }
+
+subject!(
+    /// The request that is cancelled.
+    RequestId,
+    "Id of the request, from `tg list-requests`",
+    long = "id"
+);
 
 /// Arguments of `tg cancel-request`.
 #[derive(Debug, Args)]
 pub struct CancelRequest {
     #[command(flatten)]
     gateway: Gateway,
-    /// Id of the request, from `list-requests`
-    #[arg(long, value_name = "ID")]
-    id: String,
+    #[command(flatten)]
+    request: RequestId,
 }
 
 impl Command for CancelRequest {
@@ -71,7 +81,7 @@ impl Command for CancelRequest {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let request = json!({"operation": "cancel-request", "id": self.id});
+        let request = json!({"operation": "cancel-request", "id": self.request.id()});
         let reply = session.http()?.service("requests", request).await?;
         session.out.show(&reply, || {
             format!("Cancelled: {}", text(&reply, "cancelled"))
@@ -87,8 +97,8 @@ mod tests {
     fn requests_are_a_table() {
         let reply = json!({"requests": [{"id": "r1", "service": "agent", "flow": "default",
             "workspace": "acme", "seconds": 7}]});
-        let shown = render(&reply);
+        let shown = render(&reply, None);
         assert!(shown.contains("r1") && shown.contains("agent") && shown.contains("7"));
-        assert!(render(&json!({"requests": []})).starts_with("No request"));
+        assert!(render(&json!({"requests": []}), None).starts_with("No request"));
     }
 }

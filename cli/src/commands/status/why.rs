@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::args::{InFlow, Options};
 use crate::client::Result;
 use crate::fields::{embedded, text};
-use crate::layout::table;
+use crate::layout::{Width, table};
 use crate::registry::Command;
 use crate::session::Session;
 
@@ -36,14 +36,16 @@ impl Command for Why {
         let request = json!({"operation": "why", "flow-id": flow});
         let reply = session.http()?.service("flow", request).await?;
         let reasons = embedded(&reply, "why");
-        session.out.show(&reasons, || render(&reasons, self.all))
+        session
+            .out
+            .lay(&reasons, |width| render(&reasons, self.all, width))
     }
 }
 
 /// What is as it should be, or is nobody's fault.
 const CALM: [&str; 3] = ["attached", "absent", "running"];
 
-fn render(reasons: &Value, all: bool) -> String {
+fn render(reasons: &Value, all: bool, width: Width) -> String {
     let reasons = reasons.as_array().map(Vec::as_slice).unwrap_or_default();
     let told = |reason: &&Value| all || !CALM.contains(&text(reason, "state").as_str());
     let reasons: Vec<&Value> = reasons.iter().filter(told).collect();
@@ -58,7 +60,7 @@ fn render(reasons: &Value, all: bool) -> String {
             text(reason, "detail"),
         ]
     });
-    table(["subject", "state", "detail"], rows)
+    table(["subject", "state", "detail"], rows, width)
 }
 
 #[cfg(test)]
@@ -70,10 +72,10 @@ mod tests {
         let reasons = json!([{"subject": "default", "state": "running"},
             {"subject": "prompt", "state": "attached"},
             {"subject": "agent-manager", "state": "detached", "detail": "no process hosts it"}]);
-        let shown = render(&reasons, false);
+        let shown = render(&reasons, false, None);
         assert!(shown.contains("| agent-manager | detached | no process hosts it |"));
         assert!(!shown.contains("prompt"));
-        assert!(render(&reasons, true).contains("| prompt "));
-        assert!(render(&Value::Null, false).starts_with("Nothing waits"));
+        assert!(render(&reasons, true, None).contains("| prompt "));
+        assert!(render(&Value::Null, false, None).starts_with("Nothing waits"));
     }
 }

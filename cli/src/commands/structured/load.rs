@@ -14,7 +14,7 @@ use super::descriptor::{Descriptor, LARGEST_BATCH};
 use super::diagnose::{describe, matches, sample, schemas, table};
 use super::make::{Made, Order};
 use super::rows::{Counts, Plan, Step};
-use crate::args::{Common, Options};
+use crate::args::{Common, Options, subject};
 use crate::client::{Error, Import, Result};
 use crate::files::read_text;
 use crate::output::JsonArray;
@@ -29,6 +29,15 @@ const AHEAD: usize = 4;
 const TOLD: u64 = 5;
 /// Records of a preview.
 const PREVIEW: u64 = 3;
+
+subject!(
+    file
+    /// What is loaded.
+    DataFile,
+    "CSV, JSON or XML file",
+    short = 'i',
+    long = "input"
+);
 
 /// Arguments of `tg load-structured-data`.
 #[derive(Debug, Args)]
@@ -50,9 +59,8 @@ pub struct LoadStructuredData {
     /// Collection of the rows
     #[arg(short = 'C', long, default_value = "default", value_name = "ID")]
     collection: String,
-    /// CSV, JSON or XML file
-    #[arg(short = 'i', long, value_name = "FILE")]
-    input: PathBuf,
+    #[command(flatten)]
+    input: DataFile,
     /// Descriptor: how the file is read and what its records become
     #[arg(short = 'd', long, value_name = "FILE")]
     descriptor: Option<PathBuf>,
@@ -118,7 +126,7 @@ impl Command for LoadStructuredData {
 
     async fn run(self, session: &mut Session) -> Result<()> {
         // Nobody is asked about a file that cannot be read.
-        File::open(&self.input).map_err(|error| Error::file(&self.input, error))?;
+        File::open(self.input.path()).map_err(|error| Error::file(self.input.path(), error))?;
         if self.discover_schema {
             self.discover(session).await
         } else if self.generate_descriptor {
@@ -141,7 +149,7 @@ impl Command for LoadStructuredData {
 impl LoadStructuredData {
     fn sample(&self) -> Result<String> {
         sample(
-            &self.input,
+            self.input.path(),
             usize::try_from(self.sample_chars).unwrap_or(usize::MAX),
         )
     }
@@ -190,7 +198,7 @@ impl LoadStructuredData {
             Some(name) => name.clone(),
             None => self.best(session, &sample).await?.ok_or_else(none_fits)?,
         };
-        let descriptor = describe(&http, &self.flow, &self.input, &sample, &schema).await?;
+        let descriptor = describe(&http, &self.flow, self.input.path(), &sample, &schema).await?;
         Ok((descriptor, schema))
     }
 
@@ -215,11 +223,12 @@ impl LoadStructuredData {
             None => self.best(session, &sample).await?,
         };
         if let Some(schema) = schema {
-            let descriptor = describe(&http, &self.flow, &self.input, &sample, &schema).await?;
+            let descriptor =
+                describe(&http, &self.flow, self.input.path(), &sample, &schema).await?;
             return Ok(Some((descriptor, None)));
         }
         let order = Order {
-            file: &self.input,
+            file: self.input.path(),
             name: self.make_schema.as_deref(),
             flow: &self.flow,
             dry_run: self.dry_run,
@@ -270,7 +279,7 @@ impl LoadStructuredData {
         let batch = self.batch_size.or(descriptor.batch_size).unwrap_or(BATCH);
         let named = self.error_file.clone();
         Plan {
-            input: self.input.clone(),
+            input: self.input.path().to_owned(),
             table,
             batch: usize::try_from(batch).unwrap_or(1),
             limit: u64::MAX,

@@ -4,11 +4,11 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::items;
-use crate::args::{Common, InFlow, Options};
+use crate::args::{Common, InFlow, Options, subject};
 use crate::client::{Error, Result};
 use crate::commands::config::{delete_item, get_item, put_item};
 use crate::fields::{text, yes_no};
-use crate::layout::record;
+use crate::layout::{Width, record};
 use crate::registry::Command;
 use crate::session::Session;
 
@@ -72,9 +72,9 @@ impl Command for ShowMcpTools {
             .iter()
             .map(|(id, tool)| without_token(id, tool))
             .collect();
-        session
-            .out
-            .show(&Value::from(tools.as_slice()), || render(&tools))
+        session.out.lay(&Value::from(tools.as_slice()), |width| {
+            render(&tools, width)
+        })
     }
 }
 
@@ -87,32 +87,50 @@ fn without_token(id: &str, tool: &Value) -> Value {
     })
 }
 
-fn render(tools: &[Value]) -> String {
+fn render(tools: &[Value], width: Width) -> String {
     if tools.is_empty() {
         return "No MCP tools.".to_owned();
     }
     let shown: Vec<String> = tools
         .iter()
         .map(|tool| {
-            record(&[
-                ("id", text(tool, "id")),
-                ("remote-name", text(tool, "remote-name")),
-                ("url", text(tool, "url")),
-                ("auth", yes_no(tool["auth"] == json!(true))),
-            ])
+            record(
+                &[
+                    ("id", text(tool, "id")),
+                    ("remote-name", text(tool, "remote-name")),
+                    ("url", text(tool, "url")),
+                    ("auth", yes_no(tool["auth"] == json!(true))),
+                ],
+                width,
+            )
         })
         .collect();
     shown.join("\n\n")
 }
+
+subject!(
+    /// The tool that goes.
+    ToolId,
+    "Id of the tool",
+    short = 'i',
+    long = "id"
+);
+
+subject!(
+    /// The tool that is called.
+    ToolName,
+    "Id of the tool",
+    short = 'n',
+    long = "name"
+);
 
 /// Arguments of `tg delete-mcp-tool`.
 #[derive(Debug, Args)]
 pub struct DeleteMcpTool {
     #[command(flatten)]
     common: Common,
-    /// Id of the tool
-    #[arg(short = 'i', long)]
-    id: String,
+    #[command(flatten)]
+    tool: ToolId,
 }
 
 impl Command for DeleteMcpTool {
@@ -125,11 +143,11 @@ impl Command for DeleteMcpTool {
 
     async fn run(self, session: &mut Session) -> Result<()> {
         let http = session.http()?;
-        let id = self.id;
-        if get_item(&http, "mcp", &id).await?.is_none() {
+        let id = self.tool.id();
+        if get_item(&http, "mcp", id).await?.is_none() {
             return Err(Error::Missing(format!("MCP tool '{id}' not found.")));
         }
-        delete_item(&http, "mcp", &id).await?;
+        delete_item(&http, "mcp", id).await?;
         session.out.show(&json!({"id": id, "deleted": true}), || {
             format!("MCP tool '{id}' deleted successfully.")
         })
@@ -141,9 +159,8 @@ impl Command for DeleteMcpTool {
 pub struct InvokeMcpTool {
     #[command(flatten)]
     flow: InFlow,
-    /// Id of the tool
-    #[arg(short = 'n', long, value_name = "ID")]
-    name: String,
+    #[command(flatten)]
+    tool: ToolName,
     /// Parameters as a JSON object
     #[arg(
         short = 'P',
@@ -169,7 +186,7 @@ impl Command for InvokeMcpTool {
         if !parameters.is_object() {
             return Err(Error::Usage("--parameters is not a JSON object".to_owned()));
         }
-        let request = json!({"name": self.name, "parameters": parameters});
+        let request = json!({"name": self.tool.id(), "parameters": parameters});
         let reply = session
             .http()?
             .flow_service(&self.flow.flow_id, "mcp-tool", request)
@@ -195,6 +212,6 @@ mod tests {
             json!({"remote-name": "calc", "url": "http://mcp.example", "auth-token": "s3cret"});
         let shown = without_token("calc", &tool);
         assert!(!shown.to_string().contains("s3cret"));
-        assert!(render(&[shown]).contains("| auth        | yes"));
+        assert!(render(&[shown], None).contains("| auth        | yes"));
     }
 }

@@ -7,7 +7,7 @@ use super::{as_json, items};
 use crate::args::{Common, Options};
 use crate::client::Result;
 use crate::fields::{list, text, texts};
-use crate::layout::record;
+use crate::layout::{Width, record};
 use crate::registry::Command;
 use crate::session::Session;
 
@@ -28,22 +28,24 @@ impl Command for ShowTools {
 
     async fn run(self, session: &mut Session) -> Result<()> {
         let tools = items(&session.http()?, "tool").await?;
-        session.out.show(&as_json(&tools), || render(&tools))
+        session
+            .out
+            .lay(&as_json(&tools), |width| render(&tools, width))
     }
 }
 
-fn render(tools: &[(String, Value)]) -> String {
+fn render(tools: &[(String, Value)], width: Width) -> String {
     if tools.is_empty() {
         return "No tools.".to_owned();
     }
     let shown: Vec<String> = tools
         .iter()
-        .map(|(id, tool)| render_tool(id, tool))
+        .map(|(id, tool)| render_tool(id, tool, width))
         .collect();
     shown.join("\n\n")
 }
 
-fn render_tool(id: &str, tool: &Value) -> String {
+fn render_tool(id: &str, tool: &Value, width: Width) -> String {
     let mut rows = vec![
         ("id".to_owned(), id.to_owned()),
         ("name".to_owned(), text(tool, "name")),
@@ -89,7 +91,7 @@ fn render_tool(id: &str, tool: &Value) -> String {
         .iter()
         .map(|(name, value)| (name.as_str(), value.clone()))
         .collect();
-    record(&rows)
+    record(&rows, width)
 }
 
 fn or(items: Vec<String>, absent: &str) -> String {
@@ -109,7 +111,7 @@ mod tests {
         let tool = json!({"name": "calc", "description": "d", "type": "mcp-tool",
             "mcp-tool": "calculator", "group": [], "applicable-states": ["*"], "state": "done",
             "arguments": [{"name": "x", "type": "number", "description": "A number"}]});
-        let shown = render(&[("t1".to_owned(), tool)]);
+        let shown = render(&[("t1".to_owned(), tool)], None);
         for part in [
             "arg 0",
             "x: number",

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use tg_schemas::Triple;
 
 use super::bundle::{self, Member, config_path, graph_of, is_quoted};
-use crate::args::{Common, Options};
+use crate::args::{Common, Options, subject};
 use crate::client::{Error, Http, Result};
 use crate::commands::graph::{Pattern, each_batch, quad_line};
 use crate::commands::library::listing;
@@ -23,14 +23,22 @@ use crate::session::Session;
 /// Triples a batch.
 const BATCH: u64 = 1000;
 
+subject!(
+    file
+    /// What is written.
+    BundleFile,
+    "Bundle to write, e.g. workspace.tgx",
+    short = 'o',
+    long = "output"
+);
+
 /// Arguments of `tg export-workspace`.
 #[derive(Debug, Args)]
 pub struct ExportWorkspace {
     #[command(flatten)]
     common: Common,
-    /// Bundle to write, e.g. workspace.tgx
-    #[arg(short = 'o', long, value_name = "FILE")]
-    output: PathBuf,
+    #[command(flatten)]
+    output: BundleFile,
     /// Flow to ask for triples
     #[arg(short = 'f', long, default_value = "default", value_name = "ID")]
     flow_id: String,
@@ -55,13 +63,13 @@ impl Command for ExportWorkspace {
 
     async fn run(self, session: &mut Session) -> Result<()> {
         // A bundle that is not whole never bears the name asked for.
-        let mut partial = self.output.as_os_str().to_owned();
+        let mut partial = self.output.path().as_os_str().to_owned();
         partial.push(".part");
         let partial = PathBuf::from(partial);
         match self.write(session, &partial).await {
             Ok(manifest) => {
-                std::fs::rename(&partial, &self.output)
-                    .map_err(|error| Error::file(&self.output, error))?;
+                std::fs::rename(&partial, self.output.path())
+                    .map_err(|error| Error::file(self.output.path(), error))?;
                 session.out.show(&manifest, || summary(&manifest))
             }
             Err(error) => {

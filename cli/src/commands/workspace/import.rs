@@ -40,7 +40,7 @@ impl Command for ImportWorkspace {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let said = Said::read(&self.input).await?;
+        let said = Said::read(self.input.path()).await?;
         if session.options.workspace.is_none() {
             let from = text(&said.manifest, "workspace");
             session.options.workspace = Some(from).filter(|from| !from.is_empty());
@@ -167,7 +167,9 @@ impl ImportWorkspace {
     }
 
     async fn triples(&self, session: &Session, done: &mut Done) -> Result<()> {
-        let mut items = Items::open(&self.input, |member| matches!(member, Member::Triples(..)));
+        let mut items = Items::open(self.input.path(), |member| {
+            matches!(member, Member::Triples(..))
+        });
         let progress = session.out.progress("triples", None);
         let mut import = None;
         let mut collection = String::new();

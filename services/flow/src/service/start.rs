@@ -3,7 +3,7 @@
 //!
 //! Safe to repeat after a crash at any point: the record says what was begun.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 use tg_mesh::Mesh;
@@ -36,6 +36,8 @@ struct Planned {
     plan: Plan,
     record: FlowRecord,
     unused: Vec<String>,
+    /// It ran before.
+    again: bool,
 }
 
 impl Service {
@@ -189,6 +191,7 @@ impl Service {
             plan,
             record,
             unused: resolved.unused,
+            again: false,
         })
     }
 
@@ -275,7 +278,16 @@ impl Service {
         if !waiting.is_empty() {
             tracing::warn!(workspace = %key.0, flow = %key.1, waiting = waiting.join(", "), "processors are not attached yet");
         }
-        let mut said = json!({ "status": "running", "waiting-for": waiting });
+        let rows = planned.plan.names.all_rows();
+        let processors: BTreeSet<&str> = rows.map(|row| row.processor.as_str()).collect();
+        let mut said = json!({
+            "status": "running",
+            "processors": processors.len(),
+            "waiting-for": waiting,
+        });
+        if planned.again {
+            said["already-running"] = json!(true);
+        }
         if !planned.unused.is_empty() {
             said["unused-parameters"] = json!(planned.unused);
         }
@@ -302,6 +314,7 @@ fn again(record: &FlowRecord) -> Planned {
         plan,
         record: record.clone(),
         unused: Vec::new(),
+        again: true,
     }
 }
 

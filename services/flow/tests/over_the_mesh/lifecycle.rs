@@ -30,6 +30,9 @@ async fn a_flow_starts_once_and_its_processors_attach(place: Place) {
         "nobody hosts it here"
     );
     assert_eq!(said["unused-parameters"], json!(["styel"]));
+    let processors = said["processors"].as_u64().expect("a count");
+    assert!(processors >= 2, "{said}");
+    assert!(said.get("already-running").is_none(), "{said}");
     let row: Value =
         serde_json::from_str(&world.config.get("w", "processor:prompt", "f").unwrap()).unwrap();
     assert_eq!(row["parameters"], json!({"style": "plain"}));
@@ -39,7 +42,9 @@ async fn a_flow_starts_once_and_its_processors_attach(place: Place) {
     reader.until(1).await;
 
     let same = [("style", "plain"), ("styel", "x")];
-    process.start_with("f", "b", &same).await.unwrap();
+    let again = process.start_with("f", "b", &same).await.unwrap();
+    assert_eq!(again["already-running"], true, "{again}");
+    assert_eq!(again["processors"], processors, "{again}");
     let error = process
         .start_with("f", "b", &[("style", "bold")])
         .await

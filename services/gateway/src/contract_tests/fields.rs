@@ -25,9 +25,11 @@ const BESIDE: [&str; 6] = [
 ];
 
 /// What the flow service says in the one text that it has.
-const IN_THE_TEXT: [&str; 8] = [
+const IN_THE_TEXT: [&str; 10] = [
+    "already-running",
     "doctor",
     "faults",
+    "processors",
     "put-aside",
     "receipt",
     "status",

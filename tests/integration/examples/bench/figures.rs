@@ -85,6 +85,7 @@ const ROWS: &[Row] = {
         row(OWN_OF_ALL, "MB", (None, None, None)),
         row(OWN_AFTER, "MB", (None, None, None)),
         row(FILE, "MB", both(AtMost(40.0))),
+        row(COMMAND, "ms", both(AtMost(15.0))),
     ]
 };
 pub const RUN: &str = "agent run, p50, 1 at a time";
@@ -96,6 +97,7 @@ pub const OWN: &str = "own memory, the largest process";
 pub const OWN_OF_ALL: &str = "own memory of all, idle";
 pub const OWN_AFTER: &str = "own memory of all, after load";
 pub const FILE: &str = "the program's file";
+pub const COMMAND: &str = "the slowest tg command";
 
 /// Samples by name, and what went wrong.
 #[derive(Default)]

@@ -6,6 +6,7 @@
 //! model run in this process and share the machine with the system. A missed target is printed, never a
 //! failure; a measurement that meets an error is, for its figure would mean nothing.
 
+mod commands;
 mod figures;
 mod system;
 mod tokens;
@@ -26,7 +27,8 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use crate::figures::{
-    BROKERS, FILE, Figures, OURS, OWN, OWN_AFTER, OWN_OF_ALL, RUN, RUNS, TEXT, middle, millis,
+    BROKERS, COMMAND, FILE, Figures, OURS, OWN, OWN_AFTER, OWN_OF_ALL, RUN, RUNS, TEXT, middle,
+    millis,
 };
 use crate::system::{Shape, System};
 
@@ -203,6 +205,9 @@ async fn rounds_on(
     }
     let server = system.gateway();
     let first = sockets[0].clone();
+    for _ in 0..rounds {
+        figures.keep(COMMAND, commands::slowest(&system.url()).await);
+    }
     for n in 0..WARM_UP {
         run(&first, n, true).await?;
     }

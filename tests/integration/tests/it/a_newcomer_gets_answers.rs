@@ -95,9 +95,9 @@ async fn answers(url: &str) -> Result<Vec<String>> {
             .find_map(|line| line.strip_prefix("trace: "))
             .and_then(|line| line.split_whitespace().nth(2))
             .with_context(|| format!("{ran:?}"))?;
-        let verified = run(url, &["verify-trace", trace]).await?;
+        let verified = run(url, &["verify", trace]).await?;
         ensure!(verified.stderr.contains("links hold."), "{verified:?}");
-        let told = run(url, &["verify-trace", trace, "--json"]).await?;
+        let told = run(url, &["verify", trace, "--json"]).await?;
         let told: Value = serde_json::from_str(&told.stdout)?;
         ensure!(told["verified"] == true, "{told}");
         answers.push(ran.stdout);

@@ -75,6 +75,10 @@ async fn story(bus: Bus) -> Result<()> {
 
     let offered = bash(&url, &["tg", "invoke-ag"]).await?;
     ensure!(offered == ["invoke-agent"], "{offered:?}");
+    let offered = bash(&url, &["tg", "verify"]).await?;
+    ensure!(offered.iter().any(|name| name == "verify"), "{offered:?}");
+    let offered = bash(&url, &["tg", "verify-t"]).await?;
+    ensure!(offered == ["verify-trace"], "{offered:?}");
     let offered = bash(&url, &["tg", "ask", "-f", ""]).await?;
     ensure!(offered == ["default"], "{offered:?}");
     let offered = bash(&url, &["tg-invoke-agent", "--collection", "la"]).await?;

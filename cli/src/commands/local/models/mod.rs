@@ -250,10 +250,10 @@ fn list(session: &mut Session, place: &Place) -> Result<()> {
         .iter()
         .map(|(name, state, about)| json!({"name": name, "state": state, "about": about}))
         .collect();
-    session.out.show(&Value::from(shown), || {
+    session.out.lay(&Value::from(shown), |width| {
         let rows = found
             .iter()
             .map(|(name, state, about)| [name.clone(), (*state).to_owned(), about.clone()]);
-        table(["model", "state", "about"], rows)
+        table(["model", "state", "about"], rows, width)
     })
 }

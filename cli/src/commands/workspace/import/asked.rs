@@ -1,19 +1,25 @@
 //! What `tg import-workspace` is asked for.
 
-use std::path::PathBuf;
-
 use clap::Args;
 
-use crate::args::Common;
+use crate::args::{Common, subject};
+
+subject!(
+    file
+    /// What is read.
+    BundleFile,
+    "Bundle to read",
+    short = 'i',
+    long = "input"
+);
 
 /// Arguments of `tg import-workspace`.
 #[derive(Debug, Args)]
 pub struct ImportWorkspace {
     #[command(flatten)]
     pub(super) common: Common,
-    /// Bundle to read
-    #[arg(short = 'i', long, value_name = "FILE")]
-    pub(super) input: PathBuf,
+    #[command(flatten)]
+    pub(super) input: BundleFile,
     /// Flow to import and process with
     #[arg(short = 'f', long, default_value = "default", value_name = "ID")]
     pub(super) flow_id: String,

@@ -77,7 +77,7 @@ impl Documents<'_> {
     ) -> Result<()> {
         let progress = session.out.progress("documents", Some(wanted.len() as u64));
         let mut items = Items::open(
-            &self.what.input,
+            self.what.input.path(),
             move |member| matches!(member, Member::Content(id) if wanted.contains(id)),
         );
         let mut taking: Option<Taking> = None;
