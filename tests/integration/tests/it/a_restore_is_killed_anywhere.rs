@@ -26,25 +26,29 @@ const PLACES: u64 = 10;
 const BOUND: Duration = Duration::from_secs(60);
 /// Goes up in parts; what is read of it is short.
 const LARGE: &str = "All of it is one and the same. ";
-const ROLLS: &str = "<!doctype html><title>Rolls</title><p>The rolls were kept by Ilse Korvin.</p>";
+const TOWER: &str =
+    "<!doctype html><title>Tower</title><p>The tower was built by Ilse Korvin in 1850.</p>";
 const SMALL: [(&str, &str); 3] = [
     ("urn:doc:lamp", "The lamp was built by Ada Brisk in 1891."),
     ("urn:doc:bridge", "The bridge was built by Tobias Kell."),
-    ("urn:doc:ferry", "The ferry leaves at nine."),
+    (
+        "urn:doc:ferry",
+        "The ferry was built by Jonas Quist in 1903.",
+    ),
 ];
 /// Each is answered from one of them.
 const QUESTIONS: [(&str, &str); 3] = [
-    ("When does the ferry leave?", "urn:doc:ferry"),
+    ("Who built the ferry?", "urn:doc:ferry"),
     ("Who built the bridge?", "urn:doc:bridge"),
-    ("Who kept the rolls?", "urn:doc:large"),
+    ("Who built the tower?", "urn:doc:large"),
 ];
-/// What one that holds half of it has: another ferry, other rolls, and one of its own.
+/// What one that holds half of it has: another ferry, another tower, and one of its own.
 const OTHER: [(&str, &str); 4] = [
     ("urn:doc:own", "Mine."),
-    ("urn:doc:ferry", "The ferry leaves at ten."),
+    ("urn:doc:ferry", "The ferry was built by Nora Vane in 1911."),
     (
         "urn:doc:large",
-        "<!doctype html><p>The rolls were kept by Edda Marl.</p>",
+        "<!doctype html><p>The tower was built by Edda Marl in 1860.</p>",
     ),
     SMALL[0],
 ];
@@ -364,7 +368,7 @@ impl Scene<'_> {
         match target {
             Target::Same => ensure!(asked == self.answers, "{asked:?}"),
             Target::Empty => ensure!(asked.iter().all(|(_, cited)| cited.is_null()), "{asked:?}"),
-            Target::Half => ensure!(asked[0].0.contains("at ten"), "{asked:?}"),
+            Target::Half => ensure!(asked[0].0.contains("Nora Vane"), "{asked:?}"),
         }
         let restore = self.restore(name);
         killed_after(self.port, &restore, bytes).await?;
@@ -418,7 +422,7 @@ async fn at_ten_places(bus: Bus) -> Result<()> {
     let (bundle, facts) = (path("w.tgx"), path("facts.nt"));
     std::fs::write(&facts, FACTS)?;
     fill(&url, "default", &SMALL).await?;
-    let large = format!("{ROLLS}<!-- {} -->", LARGE.repeat(72_000));
+    let large = format!("{TOWER}<!-- {} -->", LARGE.repeat(72_000));
     fill(&url, "default", &[("urn:doc:large", &large)]).await?;
     let ids: Vec<&str> = SMALL.iter().map(|(id, _)| *id).collect();
     process(&url, "default", &[&ids[..], &["urn:doc:large"]].concat()).await?;
@@ -452,7 +456,7 @@ async fn at_ten_places(bus: Bus) -> Result<()> {
     for ((said, cited), (question, document)) in answered.iter().zip(QUESTIONS) {
         ensure!(cited["document"] == document, "{question}: {said} {cited}");
     }
-    ensure!(answered[0].0.contains("at nine"), "{answered:?}");
+    ensure!(answered[0].0.contains("Jonas Quist"), "{answered:?}");
     let scene = Scene {
         url: &url,
         port,
