@@ -366,10 +366,10 @@ impl Scene<'_> {
     async fn killed_at(&self, target: Target, name: &str, bytes: u64) -> Result<()> {
         self.prepare(target, name).await?;
         let before = held(self.url, name).await?;
-        let asked = answers(self.url, name, QUESTIONS.len()).await?;
+        let asked = answers(self.url, name, 1).await?;
         match target {
-            Target::Same => ensure!(asked == self.answers, "{asked:?}"),
-            Target::Empty => ensure!(asked.iter().all(|(_, cited)| cited.is_null()), "{asked:?}"),
+            Target::Same => ensure!(asked == self.answers[..1], "{asked:?}"),
+            Target::Empty => ensure!(asked[0].1.is_null(), "{asked:?}"),
             Target::Half => ensure!(asked[0].0.contains("Nora Vane"), "{asked:?}"),
         }
         let restore = self.restore(name);
@@ -432,7 +432,7 @@ async fn at_ten_places(bus: Bus) -> Result<()> {
     let (bundle, facts) = (path("w.tgx"), path("facts.nt"));
     std::fs::write(&facts, FACTS)?;
     fill(&url, "default", &SMALL).await?;
-    let large = format!("{TOWER}<!-- {} -->", LARGE.repeat(72_000));
+    let large = format!("{TOWER}<!-- {} -->", LARGE.repeat(68_000));
     fill(&url, "default", &[("urn:doc:large", &large)]).await?;
     let ids: Vec<&str> = SMALL.iter().map(|(id, _)| *id).collect();
     process(&url, "default", &[&ids[..], &["urn:doc:large"]].concat()).await?;
