@@ -61,8 +61,12 @@ locked console
 
 locked console/test
 command -v chromium >/dev/null || apt_install chromium
-# What words of PDFs are held against.
+# What words of PDFs are held against, and what makes PDFs to read: LaTeX is the largest, with 39 MB to fetch.
 need pdftotext poppler-utils
+need gropdf groff
+need ps2pdf ghostscript
+need qpdf qpdf
+need pdflatex texlive-latex-base
 scripts/install-rabbitmq.sh
 # What alert rules are read and tried with; the package would start a server.
 if [ ! -x .cache/promtool/usr/bin/promtool ]; then
