@@ -1,11 +1,12 @@
-//! Documents as nobody would write them: their kind, their text in pieces, their pages and titles.
+//! Documents as nobody would write them: their kind, their text in pieces, their pages and titles, their ends.
 
 use tg_testkit::fuzz::run;
 
-use crate::kind::{DOCX, HEAD, Kind, MARKDOWN, declared, detect};
+use crate::kind::{DOCX, HEAD, Kind, MARKDOWN, Refusal, declared, detect};
 use crate::pages;
 use crate::text::TextDecoder;
 use crate::title::title;
+use crate::whole;
 
 #[test]
 fn texts_in_pieces() {
@@ -71,5 +72,34 @@ fn titles() {
                 assert!(!title.contains(['\n', '\u{fffd}']));
             }
         }
+    });
+}
+
+#[test]
+fn ends() {
+    let locked = |about: &str| {
+        let mut pdf = format!("%PDF-1.7\n2 0 obj << {about} >> endobj\n");
+        let table = pdf.len();
+        pdf.push_str(&format!(
+            "xref\n0 0\ntrailer << /Encrypt 2 0 R /ID [<0011> (a\\)b)] >>\nstartxref\n{table}\n%%EOF"
+        ));
+        pdf.into_bytes()
+    };
+    let (short, long, key) = ("00".repeat(32), "00".repeat(48), "11".repeat(16));
+    let seeds = [
+        locked(&format!(
+            "/Filter /Standard /V 4 /R 4 /P -44 /Length 128 /O <{short}> /U <{short}> \
+             /CF << /StdCF << /Length 16 /CFM /AESV2 >> >> /EncryptMetadata false"
+        )),
+        locked(&format!(
+            "/V 5 /R 6 /P -44 /O <{long}> /U <{long}> /OE <{short}> /UE <{short}> /Perms <{key}>"
+        )),
+    ];
+    let seeds: Vec<&[u8]> = seeds.iter().map(Vec::as_slice).collect();
+    for seed in &seeds {
+        assert_eq!(whole::refusal(seed), Some(Refusal::Encrypted));
+    }
+    run("ends", &seeds, |bytes| {
+        let _ = whole::refusal(bytes);
     });
 }

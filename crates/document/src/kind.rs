@@ -64,6 +64,12 @@ pub enum Refusal {
     /// As above.
     #[error("is declared as a Word document but is not a Word document")]
     NoDocx,
+    /// Its end is missing.
+    #[error("is damaged or incomplete")]
+    Damaged,
+    /// It opens with a password only.
+    #[error("is encrypted; save a copy that opens without a password")]
+    Encrypted,
     /// Known, and not read.
     #[error("is {0}, which is not read; convert it to PDF or text")]
     NotRead(&'static str),

@@ -6,6 +6,7 @@
 //! * [`text`]: its text, if it is text, or why it is not.
 //! * [`pages`]: how many pages a PDF has.
 //! * [`title`]: what it calls itself.
+//! * [`whole`]: whether a PDF has its end, and opens without a password.
 //!
 //! Nothing here reads more than it is given, and nothing is extracted: a document may be hostile.
 
@@ -15,5 +16,7 @@ mod fuzz;
 pub mod kind;
 mod packed;
 pub mod pages;
+mod syntax;
 pub mod text;
 pub mod title;
+pub mod whole;

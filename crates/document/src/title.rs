@@ -4,6 +4,7 @@
 use crate::charset;
 use crate::kind::{Kind, MARKDOWN};
 use crate::packed::{self, find};
+use crate::syntax::{self, hex, literal, number, skip};
 use crate::text::leniently;
 
 /// Longest title in characters; the rest is cut off.
@@ -158,30 +159,11 @@ fn of_pdf(pdf: &[u8]) -> Option<String> {
         return None;
     }
     let at = pdf.windows(5).rposition(|five| five == b"/Info")?;
-    let (number, rest) = number(&pdf[at + 5..])?;
-    let (generation, rest) = self::number(rest)?;
-    skip(rest).strip_prefix(b"R")?;
-    let object = format!("{number} {generation} obj").into_bytes();
-    of_object(pdf, &object).or_else(|| {
-        packed::objects(pdf).find_map(|objects| title_in(packed_object(&objects, number)?))
+    let reference = syntax::reference(&pdf[at + 5..])?;
+    let object = syntax::object(pdf, reference);
+    object.and_then(title_in).or_else(|| {
+        packed::objects(pdf).find_map(|objects| title_in(packed_object(&objects, reference.0)?))
     })
-}
-
-/// The title in the last object of that name.
-fn of_object(pdf: &[u8], name: &[u8]) -> Option<String> {
-    let mut until = pdf.len();
-    while let Some(at) = pdf[..until]
-        .windows(name.len())
-        .rposition(|here| here == name)
-    {
-        // `12 0 obj` is not `2 0 obj`.
-        let whole = at == 0 || !pdf[at - 1].is_ascii_digit();
-        if whole {
-            return title_in(&pdf[at + name.len()..]);
-        }
-        until = at;
-    }
-    None
 }
 
 /// An object of an unpacked stream, by its number.
@@ -212,74 +194,10 @@ fn title_in(object: &[u8]) -> Option<String> {
     let at = find(dictionary, b"/Title")?;
     let value = skip(&dictionary[at + 6..]);
     match value.first()? {
-        b'(' => Some(decoded(&literal(&value[1..]))),
-        b'<' if value.get(1) != Some(&b'<') => Some(decoded(&hex(&value[1..]))),
+        b'(' => Some(decoded(&literal(&value[1..]).0)),
+        b'<' if value.get(1) != Some(&b'<') => Some(decoded(&hex(&value[1..]).0)),
         _ => None,
     }
-}
-
-fn skip(text: &[u8]) -> &[u8] {
-    let blank = |byte: &&u8| byte.is_ascii_whitespace() || **byte == 0;
-    &text[text.iter().take_while(blank).count()..]
-}
-
-fn number(text: &[u8]) -> Option<(u64, &[u8])> {
-    let text = skip(text);
-    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let number = std::str::from_utf8(&text[..digits]).ok()?.parse().ok()?;
-    Some((number, &text[digits..]))
-}
-
-/// A string in brackets, which may nest and escape.
-fn literal(text: &[u8]) -> Vec<u8> {
-    let (mut out, mut depth) = (Vec::new(), 1);
-    let mut bytes = text.iter().copied().peekable();
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b'\\' => match bytes.next() {
-                Some(b'n' | b'r' | b't' | b'b' | b'f') => out.push(b' '),
-                Some(b'\r') => {
-                    bytes.next_if_eq(&b'\n');
-                }
-                Some(b'\n') | None => {}
-                Some(digit @ b'0'..=b'7') => {
-                    let mut code = u32::from(digit - b'0');
-                    for _ in 0..2 {
-                        let next = bytes.next_if(|next| matches!(next, b'0'..=b'7'));
-                        let Some(next) = next else { break };
-                        code = code * 8 + u32::from(next - b'0');
-                    }
-                    out.push((code & 0xff) as u8);
-                }
-                Some(other) => out.push(other),
-            },
-            b'(' => {
-                depth += 1;
-                out.push(byte);
-            }
-            b')' => {
-                depth -= 1;
-                if depth == 0 {
-                    break;
-                }
-                out.push(byte);
-            }
-            byte => out.push(byte),
-        }
-    }
-    out
-}
-
-/// A string in hexadecimal digits.
-fn hex(text: &[u8]) -> Vec<u8> {
-    let digits: Vec<u8> = text
-        .iter()
-        .take_while(|byte| **byte != b'>')
-        .filter_map(|byte| char::from(*byte).to_digit(16))
-        .map(|digit| digit as u8)
-        .collect();
-    let pair = |pair: &[u8]| pair[0] << 4 | pair.get(1).copied().unwrap_or(0);
-    digits.chunks(2).map(pair).collect()
 }
 
 /// UTF-16 or UTF-8 with their marks; else the encoding of PDF, which is Latin-1 but for signs that titles rarely have.

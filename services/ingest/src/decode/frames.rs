@@ -36,7 +36,7 @@ pub enum Fault {
     #[error("is damaged or incomplete")]
     Damaged,
     /// It needs a password.
-    #[error("is encrypted")]
+    #[error("is encrypted; save a copy that opens without a password")]
     Encrypted,
     /// It has more pages than the limit.
     #[error("has too many pages ({0})")]

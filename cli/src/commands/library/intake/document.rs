@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 use tg_document::kind::{self, Kind};
 use tg_document::text::{TextDecoder, leniently};
-use tg_document::{charset, pages, title};
+use tg_document::{charset, pages, title, whole};
 
 /// A document that can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +31,11 @@ impl Document {
         };
         let head = &content[..content.len().min(kind::HEAD)];
         let kind = kind::detect(head, &declared).map_err(|why| why.to_string())?;
+        if kind == Kind::Pdf
+            && let Some(why) = whole::refusal(content)
+        {
+            return Err(why.to_string());
+        }
         let charset = match kind {
             Kind::Text => readable(content)?,
             Kind::Html => leniently(content, charset::of_html(content)).1,
@@ -104,7 +109,7 @@ mod tests {
         let page = "<!doctype html><title>Lamps &amp; shades</title><p>x";
         assert_eq!(about("a.txt", "", page), "\"Lamps & shades\", HTML");
         let pdf = "%PDF-1.4 1 0 obj << /Type /Pages /Count 50 >> endobj \
-                   2 0 obj << /Title (FHS 3.0) >> endobj trailer << /Info 2 0 R >>";
+                   2 0 obj << /Title (FHS 3.0) >> endobj xref trailer << /Info 2 0 R >> startxref 91 %%EOF";
         assert_eq!(
             about("fhs.bin", "text/plain", pdf),
             "\"FHS 3.0\", PDF, 50 pages"
@@ -119,6 +124,7 @@ mod tests {
             ("a.txt", "", "is empty"),
             ("a.md", " \n\t\n", "has no text"),
             ("a.pdf", "words", "is declared as a PDF but is not a PDF"),
+            ("a.pdf", "%PDF-1.4 1 0 obj <<", "is damaged or incomplete"),
             (
                 "a.xlsx",
                 "PK\x03\x04..xl/workbook.xml",
