@@ -57,8 +57,12 @@ locked console
 
 locked console/test
 command -v chromium >/dev/null || apt_install chromium
-# What words of PDFs are held against.
+# What words of PDFs are held against, and what makes PDFs to read: LaTeX is the largest, with 39 MB to fetch.
 need pdftotext poppler-utils
+need gropdf groff
+need ps2pdf ghostscript
+need qpdf qpdf
+need pdflatex texlive-latex-base
 scripts/install-rabbitmq.sh
 # The clients and two processors of the reference, unmodified, and the engine that SPARQL answers are held against;
 # versions fixed.

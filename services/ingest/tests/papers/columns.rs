@@ -145,7 +145,9 @@ fn table() -> Paper {
     let mut pdf = Pdf::courier();
     pdf.page(&content);
     let source: Vec<String> = rows.iter().map(|cells| cells.join(" ")).collect();
-    Paper::new("table", pdf.finish(""), source.join("\n"))
+    let mut paper = Paper::new("table", pdf.finish(""), source.join("\n"));
+    paper.asked = "-layout";
+    paper
 }
 
 fn turned() -> Paper {
@@ -162,7 +164,7 @@ fn turned() -> Paper {
 
 /// A note that runs up the edge is read behind the text, not in the midst of it.
 fn upright_note() -> Paper {
-    let text = prose(13, 90);
+    let text = prose(13, 540);
     let mut content =
         "BT /F 8 Tf 0 1 -1 0 30 300 Tm (registered in the second ledger) Tj ET\n".to_owned();
     for (row, text) in wrap(&text, 75).into_iter().enumerate() {

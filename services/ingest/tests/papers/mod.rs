@@ -1,19 +1,25 @@
-//! PDFs as people have them.
+//! PDFs as people have them: written here by hand, and by the programs that people use.
 
 mod columns;
 mod fonts;
+mod produced;
+
+pub use produced::locked;
 
 /// One of them.
 pub struct Paper {
     pub name: &'static str,
     pub file: Vec<u8>,
     pub expected: Expected,
-    /// Lines along the edges, which are no text.
+    /// Lines along the edges, which are no text. `#` stands for any number, `*` at the end for anything.
     pub edges: Vec<&'static str>,
     /// Pages of which something cannot be read.
     pub partly: Vec<u32>,
     /// Poppler reads it as well.
     pub poppler: bool,
+    /// How Poppler is asked for it: `-layout` where rows are read as rows by that alone, `-raw`, the order in which it
+    /// was drawn, where that is the order of reading and Poppler's own is not.
+    pub asked: &'static str,
 }
 
 /// What comes of it.
@@ -21,6 +27,8 @@ pub struct Paper {
 pub enum Expected {
     /// This, word for word in this order.
     Text(String),
+    /// Each of these, word for word without anything in between, in this order.
+    Paragraphs(Vec<String>),
     /// The code of a fault.
     Fault(u8),
 }
@@ -34,6 +42,15 @@ impl Paper {
             edges: Vec::new(),
             partly: Vec::new(),
             poppler: true,
+            asked: "-q",
+        }
+    }
+
+    /// With these lines along its edges.
+    fn without(self, edges: &[&'static str]) -> Self {
+        Self {
+            edges: edges.to_vec(),
+            ..self
         }
     }
 
@@ -45,12 +62,19 @@ impl Paper {
     }
 }
 
-/// Those that have text.
-pub fn readable() -> Vec<Paper> {
+/// Those that have text, written by hand.
+pub fn by_hand() -> Vec<Paper> {
     [columns::papers(), fonts::papers()]
         .into_iter()
         .flatten()
         .collect()
+}
+
+/// All that have text.
+pub fn readable() -> Vec<Paper> {
+    let mut papers = by_hand();
+    papers.extend(produced::papers());
+    papers
 }
 
 /// Those that have none, or give none.

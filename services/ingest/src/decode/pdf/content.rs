@@ -280,7 +280,7 @@ impl Run<'_> {
             matrix: drawn,
             width: advance * along,
             size: (state.size * drawn[2].hypot(drawn[3])).abs(),
-            spacing: spacing.max(0.0) * along,
+            spacing: spacing * along,
         });
         self.text = shifted(self.text, (advance + spacing) * state.scale, 0.0);
     }

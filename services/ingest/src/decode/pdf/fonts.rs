@@ -48,6 +48,8 @@ pub(super) struct Composite {
     usual: f64,
 }
 
+/// Where LaTeX has the bullet of its lists, mostly alone in a font.
+const BULLET: usize = 0x88;
 /// Most widths of one font that are kept.
 const MOST_WIDTHS: i64 = 1 << 16;
 
@@ -64,10 +66,13 @@ impl Font {
                 let scale = numbers(document, font, b"FontMatrix");
                 let scale = scale.and_then(|matrix| matrix.first().copied());
                 let scale = scale.unwrap_or(0.001) * 1000.0;
+                let numbered = numbered(document, font);
                 let mut plain = plain(document, font);
                 plain.set("Subtype", Object::Name(b"Type1".to_vec()));
                 plain.remove(b"FontDescriptor");
-                Self::simple(document, probe, plain, names, scale)
+                let mut font = Self::simple(document, probe, plain, names, scale);
+                font.unname(&numbered);
+                font
             }
             _ => {
                 let plain = plain(document, font);
@@ -106,6 +111,20 @@ impl Font {
         }
     }
 
+    /// Takes back what was guessed of codes whose glyphs have numbers for names.
+    fn unname(&mut self, numbered: &[usize]) {
+        let Self::Simple { codes, .. } = self else {
+            return;
+        };
+        for code in numbered {
+            codes[*code].text.clear();
+            match numbered {
+                [BULLET] => codes[*code].text.push('\u{2022}'),
+                _ => codes[*code].unknown = true,
+            }
+        }
+    }
+
     /// What a string shows.
     pub(super) fn shows(&self, string: &[u8], mut tell: impl FnMut(Shown)) {
         match self {
@@ -117,7 +136,7 @@ impl Font {
                 for byte in string {
                     let mut shown = codes[usize::from(*byte)].clone();
                     let named = names.as_ref().and_then(|names| names.get(u32::from(*byte)));
-                    shown.unknown = *doubtful && named.is_none();
+                    shown.unknown = (shown.unknown || *doubtful) && named.is_none();
                     if let Some(named) = named {
                         named.clone_into(&mut shown.text);
                     }
@@ -379,6 +398,30 @@ fn encode(document: &mut Document, probe: ObjectId, mut font: Dictionary, codes:
             }
         }
     }
+}
+
+/// Codes of a font of pictures from LaTeX beyond ASCII and Latin-1, whose names (`a136`) say nothing: which characters
+/// they are depends on an encoding that is not told.
+fn numbered(document: &Document, font: &Dictionary) -> Vec<usize> {
+    let differences = dictionary(document, font, b"Encoding")
+        .and_then(|encoding| get(document, encoding, b"Differences"))
+        .and_then(|differences| differences.as_array().ok());
+    let mut codes = Vec::new();
+    let mut code = 0_usize;
+    for entry in differences.into_iter().flatten() {
+        if let Object::Integer(number) = entry {
+            code = usize::try_from(*number).unwrap_or(usize::MAX);
+            continue;
+        }
+        let named = entry
+            .as_name()
+            .is_ok_and(|name| name == format!("a{code}").as_bytes());
+        if named && (0x80..0xa0).contains(&code) {
+            codes.push(code);
+        }
+        code = code.saturating_add(1);
+    }
+    codes
 }
 
 /// The codes that differences name.

@@ -21,6 +21,10 @@ const FILLED: f64 = 0.6;
 const ROWS: usize = 3;
 /// How many rows a column has of those that stand beside it. Tables have cells that are empty.
 const DENSE: f64 = 0.6;
+/// Of the size: how far what stands above columns is from them at least.
+const ABOVE: f64 = 1.8;
+/// Of the size: how wide a column of a table is at least.
+const CELL: f64 = 2.0;
 /// How many columns are looked for beside each other: twos of twos of twos.
 const DEEPEST: usize = 3;
 
@@ -151,6 +155,12 @@ fn blocks(rows: Vec<Row>, depth: usize) -> Vec<Block> {
             at += 1;
             continue;
         };
+        let above = above(&rows[at..at + until], gutter);
+        if above > 0 {
+            plain.extend_from_slice(&rows[at..at + above]);
+            at += above;
+            continue;
+        }
         if !plain.is_empty() {
             out.push(std::mem::take(&mut plain));
         }
@@ -165,6 +175,31 @@ fn blocks(rows: Vec<Row>, depth: usize) -> Vec<Block> {
         out.push(plain);
     }
     out
+}
+
+/// How many rows at the top of two columns stand above both: apart from them, and at neither one's edge, such as the
+/// authors below a title.
+fn above(rows: &[Row], gutter: f64) -> usize {
+    let edges = |rows: &[Row]| {
+        let words = || rows.iter().flat_map(|row| &row.words);
+        let begin = |words: &mut dyn Iterator<Item = &Word>| {
+            words.map(|word| word.x).fold(f64::MAX, f64::min)
+        };
+        let left = begin(&mut words().filter(|word| word.end <= gutter));
+        (left, begin(&mut words().filter(|word| word.end > gutter)))
+    };
+    for above in 1..ROWS.min(rows.len()) {
+        let (upper, lower) = rows.split_at(above);
+        let size = upper[above - 1].size;
+        if lower[0].y - upper[above - 1].y < ABOVE * size {
+            continue;
+        }
+        let ((left, right), (first, second)) = (edges(upper), edges(lower));
+        if left > first + size && right > second + size {
+            return above;
+        }
+    }
+    0
 }
 
 /// Room that no word of some rows stands in.
@@ -261,6 +296,49 @@ fn parts(rows: &[Row], at: f64) -> bool {
         && beside >= 0.5 * least
         && left.is_dense_beside(&right)
         && right.is_dense_beside(&left)
+        && !has_cells(rows, &|word| word.end <= at)
+        && !has_cells(rows, &|word| word.end > at)
+}
+
+/// Whether what stands on one side of a gap are cells of a table: room goes through all of it, and what that parts is
+/// no text in columns.
+fn has_cells(rows: &[Row], belongs: &dyn Fn(&Word) -> bool) -> bool {
+    let side: Vec<Row> = rows
+        .iter()
+        .map(|row| Row {
+            words: row
+                .words
+                .iter()
+                .filter(|word| belongs(word))
+                .cloned()
+                .collect(),
+            ..row.clone()
+        })
+        .filter(|row| !row.words.is_empty())
+        .collect();
+    let mut gaps = vec![Gap {
+        from: side.iter().map(Row::x).fold(f64::MAX, f64::min),
+        to: side.iter().map(Row::end).fold(f64::MIN, f64::max),
+    }];
+    for row in &side {
+        gaps = gaps
+            .iter()
+            .flat_map(|gap| narrowed(*gap, row))
+            .filter(|gap| gap.to - gap.from >= WORDS * row.size)
+            .collect();
+    }
+    gaps.iter().any(|gap| {
+        let at = (gap.from + gap.to) / 2.0;
+        let left = Side::of(&side, |word| word.end <= at);
+        let right = Side::of(&side, |word| word.end > at);
+        let (Some(left), Some(right)) = (left, right) else {
+            return false;
+        };
+        // The signs of a list are narrow, and stand in a few rows.
+        left.is_cells_of(&side)
+            && right.is_cells_of(&side)
+            && !(left.is_column() && right.is_column())
+    })
 }
 
 /// What stands on one side of a gap.
@@ -314,6 +392,10 @@ impl Side {
         self.rows.len() >= ROWS
             && self.width >= COLUMN * self.size
             && self.filled >= FILLED * self.width * number(self.rows.len())
+    }
+
+    fn is_cells_of(&self, all: &[Row]) -> bool {
+        self.width >= CELL * self.size && number(self.rows.len()) >= DENSE * number(all.len())
     }
 
     fn is_dense_beside(&self, other: &Self) -> bool {

@@ -1,5 +1,5 @@
 //! Running heads, feet and page numbers: what stands at the same place, above or below the text, on most of the pages
-//! around. They are no part of the text, and would stand in the middle of its sentences.
+//! around, and numbers that count pages wherever they stand there. They are no part of the text, and would stand in the middle of its sentences.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -27,8 +27,22 @@ struct Page {
     number: u32,
     partly: bool,
     words: Vec<Word>,
-    /// Candidates with the first and last line of their words.
-    candidates: Vec<(Key, f64, f64)>,
+    candidates: Vec<Candidate>,
+}
+
+/// A row at an edge.
+#[derive(Debug)]
+struct Candidate {
+    key: Key,
+    /// The first and last line of its words.
+    top: f64,
+    bottom: f64,
+    /// How far the numbers in it are from the number of the page.
+    offsets: Vec<i64>,
+    /// Those of them that stand at one of its ends.
+    outer: Vec<i64>,
+    /// It is a number and nothing else.
+    bare: bool,
 }
 
 /// A page without what runs along its edges.
@@ -50,7 +64,7 @@ pub(super) struct Margins {
 impl Margins {
     /// The next page came. Gives a page that may go.
     pub(super) fn put(&mut self, number: u32, partly: bool, words: Vec<Word>) -> Option<Bare> {
-        let candidates = candidates(&words);
+        let candidates = candidates(number, &words);
         self.pages.push_back(Page {
             number,
             partly,
@@ -66,9 +80,9 @@ impl Margins {
     pub(super) fn go(&mut self) -> Option<Bare> {
         let page = self.pages.get(self.next)?;
         let mut running: Vec<(f64, f64)> = Vec::new();
-        for (key, top, bottom) in &page.candidates {
-            if self.runs(page.number, key) {
-                running.push((*top, *bottom));
+        for candidate in &page.candidates {
+            if self.runs(page.number, &candidate.key) || self.counts(candidate) {
+                running.push((candidate.top, candidate.bottom));
             }
         }
         let turned = turned(&page.words);
@@ -99,11 +113,39 @@ impl Margins {
         Some(bare)
     }
 
+    /// Whether a row counts pages, as numbers at the edges of most pages around do: a number and nothing else, wherever
+    /// it stands, or one at an end of a head whose words change from chapter to chapter.
+    fn counts(&self, candidate: &Candidate) -> bool {
+        let pages = |holds: &dyn Fn(&Candidate) -> bool| {
+            let has = |page: &&Page| page.candidates.iter().any(holds);
+            self.pages.iter().filter(has).count()
+        };
+        let agreed = |offset: i64| {
+            let found = pages(&|other| other.offsets.contains(&offset));
+            // The number of the page itself is believed sooner.
+            let least = if offset == 0 { 2 } else { LEAST };
+            found >= least && found * 2 > self.pages.len()
+        };
+        let beside = |offset: i64| {
+            pages(&|other| {
+                let near = (other.key.place - candidate.key.place).abs() <= 1;
+                near && other.outer.contains(&offset)
+            })
+        };
+        match candidate.offsets.as_slice() {
+            [offset] if candidate.bare => agreed(*offset),
+            _ => candidate
+                .outer
+                .iter()
+                .any(|offset| beside(*offset) >= LEAST && agreed(*offset)),
+        }
+    }
+
     /// Whether a row stands on most pages around, or on most of those on the same side of the sheet.
     fn runs(&self, number: u32, key: &Key) -> bool {
         let has = |page: &&Page| {
-            let same = |(other, ..): &(Key, f64, f64)| {
-                other.text == key.text && (other.place - key.place).abs() <= 1
+            let same = |other: &Candidate| {
+                other.key.text == key.text && (other.key.place - key.place).abs() <= 1
             };
             page.candidates.iter().any(same)
         };
@@ -132,7 +174,7 @@ fn turned(words: &[Word]) -> u8 {
 }
 
 /// The outermost rows of a page, as far as they stand apart from what is inside.
-fn candidates(words: &[Word]) -> Vec<(Key, f64, f64)> {
+fn candidates(number: u32, words: &[Word]) -> Vec<Candidate> {
     let turned = turned(words);
     let rows = rows(
         words
@@ -151,7 +193,7 @@ fn candidates(words: &[Word]) -> Vec<(Key, f64, f64)> {
             .rev()
             .find(|at| apart(rows[*at], rows.get(at + 1).copied()));
         for row in rows.iter().take(until.map_or(0, |at| at + 1)) {
-            found.push(candidate(row));
+            found.push(candidate(number, row));
         }
     };
     edge(rows.iter().take(ROWS + 1).collect());
@@ -159,18 +201,37 @@ fn candidates(words: &[Word]) -> Vec<(Key, f64, f64)> {
     found
 }
 
-fn candidate(row: &Row) -> (Key, f64, f64) {
+fn candidate(number: u32, row: &Row) -> Candidate {
     #[allow(clippy::cast_possible_truncation)]
     let place = (row.y / PLACE).round() as i64;
     let lines = row.words.iter().map(|word| word.y);
     let (top, bottom) = lines.fold((f64::MAX, f64::MIN), |(top, bottom), y| {
         (top.min(y), bottom.max(y))
     });
-    let key = Key {
-        text: pattern(&row.text()),
-        place,
-    };
-    (key, top, bottom)
+    let text = row.text();
+    Candidate {
+        offsets: offsets(number, &text),
+        outer: outer(number, &text),
+        bare: !text.chars().any(char::is_alphabetic),
+        key: Key {
+            text: pattern(&text),
+            place,
+        },
+        top,
+        bottom,
+    }
+}
+
+/// How far the numbers of a text are from the number of its page.
+fn offsets(number: u32, text: &str) -> Vec<i64> {
+    let numbers = text.split(|char: char| !char.is_ascii_digit());
+    let numbers = numbers.filter_map(|digits| digits.parse::<u32>().ok());
+    let mut offsets: Vec<i64> = numbers
+        .map(|found| i64::from(found) - i64::from(number))
+        .collect();
+    offsets.sort_unstable();
+    offsets.dedup();
+    offsets
 }
 
 /// What a row says but for its numbers.
@@ -191,6 +252,17 @@ fn pattern(text: &str) -> String {
         out.push(' ');
     }
     out
+}
+
+/// Those of the numbers that are the first or the last word.
+fn outer(number: u32, text: &str) -> Vec<i64> {
+    let mut words = text.split_whitespace();
+    let ends = [words.next(), words.next_back()];
+    let numbers = ends.into_iter().flatten();
+    let whole = numbers.filter_map(|word| word.parse::<u32>().ok());
+    whole
+        .map(|found| i64::from(found) - i64::from(number))
+        .collect()
 }
 
 #[cfg(test)]
@@ -246,6 +318,56 @@ mod tests {
         for (number, said) in (1..).zip(said) {
             assert_eq!(said, format!("body{number} same again and"));
         }
+    }
+
+    #[test]
+    fn numbers_that_count_pages_go_wherever_they_stand() {
+        let body = |number: usize| {
+            let first = format!("body{}", "x".repeat(number));
+            let lines = [first.as_str(), "same", "again", "and", "again", "same"];
+            let lines = (0_u32..).zip(lines);
+            lines
+                .map(|(row, text)| word(text, 0.0, 100.0 + 12.0 * f64::from(row)))
+                .collect::<Vec<_>>()
+        };
+        let said = |number: usize| format!("body{} same again and again same", "x".repeat(number));
+        // Chapters begin on pages without a head, with the number at their foot; heads change with the chapter.
+        let page = |number: usize| {
+            let mut words = body(number);
+            let counted = (number + 10).to_string();
+            match number % 4 {
+                1 => words.push(word(&counted, 0.0, 700.0)),
+                _ => {
+                    words.push(word(&"Of ".repeat(number / 4 + 1), 0.0, 10.0));
+                    words.push(word(&counted, 100.0, 10.0));
+                }
+            }
+            words
+        };
+        let wanted: Vec<String> = (1..=9).map(said).collect();
+        assert_eq!(bare((1..=9).map(page).collect()), wanted);
+        // Two pages are enough for what is the number of the page, and for nothing else.
+        let foot = |offset: usize| {
+            let page = |number: usize| {
+                let mut words = body(number);
+                words.push(word(&format!("-{}-", number + offset), 0.0, 700.0));
+                words
+            };
+            bare((1..=2).map(page).collect())
+        };
+        assert_eq!(foot(0), [said(1), said(2)]);
+        assert_eq!(foot(5), [said(1) + " -6-", said(2) + " -7-"]);
+        let years = |number: usize| {
+            let mut words = body(number);
+            words.push(word(
+                &(1900 + 31 * number).to_string(),
+                0.0,
+                300.0 + f64::from(u32::try_from(number.pow(3)).unwrap()),
+            ));
+            words
+        };
+        let kept = bare((1..=4).map(years).collect());
+        assert!(kept[1].ends_with(" 1962"), "{kept:?}");
     }
 
     #[test]

@@ -1,11 +1,17 @@
 //! Glyphs to words with their places, however the page is turned.
 
+use unicode_normalization::char::compose;
+
 use super::objects::Matrix;
 
 /// Of the size of the font: what is further apart is two words.
 const APART: f64 = 0.12;
+/// Of the size: a blank that takes less room is none.
+const BLANK: f64 = 0.05;
 /// Of the size: what lies less far from a line is on it.
 const LINE: f64 = 0.3;
+/// Places within one word that are looked at; a word of more is no word.
+const MOST_ROOMS: usize = 1000;
 
 /// One glyph as drawn.
 pub(super) struct Glyph<'a> {
@@ -41,7 +47,22 @@ pub(super) struct Words {
     open: bool,
     /// Where the last glyph ended with what was added behind it.
     next: f64,
+    /// Where the last glyph of the open word stands.
+    glyph: (f64, f64),
+    /// Between how many glyphs of the open word there may be room.
+    joints: usize,
+    /// Those of them where what was added is as wide as a blank.
+    rooms: Vec<Room>,
     bytes: usize,
+}
+
+/// Room within a word that was added between its glyphs.
+#[derive(Debug)]
+struct Room {
+    /// Bytes of the word before it.
+    at: usize,
+    from: f64,
+    to: f64,
 }
 
 impl Words {
@@ -51,7 +72,8 @@ impl Words {
     }
 
     /// The words.
-    pub(super) fn done(self) -> Vec<Word> {
+    pub(super) fn done(mut self) -> Vec<Word> {
+        self.close();
         self.words
     }
 
@@ -71,19 +93,25 @@ impl Words {
             return;
         }
         let end = x + glyph.width.abs();
+        let size = glyph.size.max(0.1);
+        let next = self.next;
+        self.next = end + glyph.spacing.max(0.0);
         if glyph.text.chars().all(char::is_whitespace) {
+            // Some writers take a blank back by what they add behind it, to move a letter.
+            let room = glyph.width.abs() + glyph.spacing;
             // A glyph without a character is as good as a blank if it takes room.
-            if !glyph.text.is_empty() {
+            if room < BLANK * size {
+                self.next = next;
+            } else if !glyph.text.is_empty() {
                 self.blank(turned, y);
             }
-            self.next = end + glyph.spacing;
             return;
         }
-        let size = glyph.size.max(0.1);
         let leftwards = glyph.text.chars().next().is_some_and(right_to_left);
-        let next = self.next;
-        self.next = end + glyph.spacing;
         self.bytes += glyph.text.len();
+        if self.accented(glyph.text, (x, end)) {
+            return;
+        }
         if self.open
             && let Some(last) = self.words.last_mut()
             && last.turned == turned
@@ -93,9 +121,18 @@ impl Words {
         {
             let gap = x - next.max(last.end);
             if (-0.5 * size..APART * size).contains(&gap) && x >= last.x {
+                self.joints += 1;
+                if x - last.end >= APART * size && self.rooms.len() < MOST_ROOMS {
+                    self.rooms.push(Room {
+                        at: last.text.len(),
+                        from: last.end,
+                        to: x,
+                    });
+                }
                 push(&mut last.text, glyph.text);
                 last.end = last.end.max(end);
                 last.leftwards |= leftwards;
+                self.glyph = (x, end);
                 return;
             }
             // Drawn from right to left, in the order of reading.
@@ -103,12 +140,15 @@ impl Words {
                 push(&mut last.text, glyph.text);
                 last.x = x;
                 last.leftwards = true;
+                self.glyph = (x, end);
                 return;
             }
         }
+        self.close();
         let mut text = String::new();
         push(&mut text, glyph.text);
         self.open = true;
+        self.glyph = (x, end);
         self.words.push(Word {
             text,
             x,
@@ -121,6 +161,77 @@ impl Words {
         });
     }
 
+    /// Whether the glyph is an accent over the last one or stands below such a one, as in LaTeX; then both become one
+    /// character.
+    fn accented(&mut self, text: &str, (x, end): (f64, f64)) -> bool {
+        let (from, to) = self.glyph;
+        let both = to.min(end) - from.max(x);
+        if !self.open || both < 0.5 * (to - from).min(end - x) {
+            return false;
+        }
+        let mut chars = text.chars();
+        let (Some(new), None) = (chars.next(), chars.next()) else {
+            return false;
+        };
+        let Some(last) = self.words.last_mut() else {
+            return false;
+        };
+        let Some(old) = last.text.chars().next_back() else {
+            return false;
+        };
+        // A glyph that added nothing: the last character stands before the room.
+        if self
+            .rooms
+            .last()
+            .is_some_and(|room| room.at >= last.text.len())
+        {
+            return false;
+        }
+        let composed = match (combining(old), combining(new)) {
+            (Some(accent), None) => compose(dotted(new), accent),
+            (None, Some(accent)) => compose(dotted(old), accent),
+            _ => None,
+        };
+        let Some(composed) = composed else {
+            return false;
+        };
+        last.text.pop();
+        last.text.push(composed);
+        (last.x, last.end) = (last.x.min(x), last.end.max(end));
+        self.glyph = (from.min(x), to.max(end));
+        true
+    }
+
+    /// The open word is complete. Room that was added between a few of its glyphs parts words; between most of them it
+    /// is how the word is set.
+    fn close(&mut self) {
+        let rooms = std::mem::take(&mut self.rooms);
+        let joints = std::mem::take(&mut self.joints);
+        self.open = false;
+        if rooms.is_empty() || rooms.len() * 2 > joints {
+            return;
+        }
+        let Some(whole) = self.words.pop() else {
+            return;
+        };
+        let (mut at, mut x) = (0, whole.x);
+        for room in &rooms {
+            self.words.push(Word {
+                text: whole.text[at..room.at].to_owned(),
+                x,
+                end: room.from,
+                blank: true,
+                ..whole.clone()
+            });
+            (at, x) = (room.at, room.to);
+        }
+        self.words.push(Word {
+            text: whole.text[at..].to_owned(),
+            x,
+            ..whole
+        });
+    }
+
     fn blank(&mut self, turned: u8, y: f64) {
         if let Some(last) = self.words.last_mut()
             && last.turned == turned
@@ -128,7 +239,36 @@ impl Words {
         {
             last.blank = true;
         }
-        self.open = false;
+        self.close();
+    }
+}
+
+/// What an accent that takes room is over a letter.
+fn combining(char: char) -> Option<char> {
+    Some(match char {
+        '`' => '\u{300}',
+        '\u{b4}' => '\u{301}',
+        '^' | '\u{2c6}' => '\u{302}',
+        '~' | '\u{2dc}' => '\u{303}',
+        '\u{af}' | '\u{2c9}' => '\u{304}',
+        '\u{2d8}' => '\u{306}',
+        '\u{2d9}' => '\u{307}',
+        '\u{a8}' => '\u{308}',
+        '\u{2da}' => '\u{30a}',
+        '\u{2dd}' => '\u{30b}',
+        '\u{2c7}' => '\u{30c}',
+        '\u{b8}' => '\u{327}',
+        '\u{2db}' => '\u{328}',
+        _ => return None,
+    })
+}
+
+/// Letters that lose their dot below an accent.
+fn dotted(char: char) -> char {
+    match char {
+        '\u{131}' => 'i',
+        '\u{237}' => 'j',
+        char => char,
     }
 }
 
@@ -150,4 +290,84 @@ fn push(text: &mut String, glyph: &str) {
 
 fn right_to_left(char: char) -> bool {
     matches!(char, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Glyphs of size 10: text, place, width, what is added behind.
+    fn read(glyphs: &[(&str, f64, f64, f64)]) -> Vec<String> {
+        let mut words = Words::default();
+        for (text, x, width, spacing) in glyphs {
+            words.add(&Glyph {
+                text,
+                matrix: [1.0, 0.0, 0.0, 1.0, *x, 0.0],
+                width: *width,
+                size: 10.0,
+                spacing: *spacing,
+            });
+        }
+        words.done().into_iter().map(|word| word.text).collect()
+    }
+
+    #[test]
+    fn room_between_all_letters_is_how_a_word_is_set_and_between_two_it_parts_words() {
+        let spaced = [
+            ("L", 0.0, 5.0, 3.0),
+            ("E", 8.0, 5.0, 3.0),
+            ("D", 16.0, 5.0, 3.0),
+        ];
+        assert_eq!(read(&spaced), ["LED"]);
+        let pair = [
+            ("n", 0.0, 5.0, 0.0),
+            ("s", 5.0, 5.0, 3.6),
+            ("w", 13.6, 5.0, 3.6),
+            ("h", 18.6, 5.0, 0.0),
+            ("y", 23.6, 5.0, 0.0),
+        ];
+        assert_eq!(read(&pair), ["ns", "why"]);
+    }
+
+    #[test]
+    fn a_blank_that_is_taken_back_parts_nothing() {
+        let moved = [
+            ("v", 0.0, 5.0, 0.0),
+            (" ", 5.0, 2.5, -2.4),
+            ("e", 5.1, 5.0, 0.0),
+        ];
+        assert_eq!(read(&moved), ["ve"]);
+        let blank = [
+            ("v", 0.0, 5.0, 0.0),
+            (" ", 5.0, 2.5, 0.0),
+            ("e", 7.5, 5.0, 0.0),
+        ];
+        assert_eq!(read(&blank), ["v", "e"]);
+    }
+
+    #[test]
+    fn accents_and_letters_at_one_place_are_one_character() {
+        let before = [
+            ("f", 0.0, 3.0, 0.0),
+            ("\u{b4}", 3.0, 5.0, 0.0),
+            ("e", 3.2, 4.6, 0.0),
+        ];
+        assert_eq!(read(&before), ["f\u{e9}"]);
+        let wide = [
+            ("\u{a8}", 2.0, 5.0, 0.0),
+            ("O", 0.6, 7.8, 0.0),
+            ("l", 8.4, 3.0, 0.0),
+        ];
+        assert_eq!(read(&wide), ["\u{d6}l"]);
+        let dotless = [("\u{a8}", 0.0, 5.0, 0.0), ("\u{131}", 1.0, 3.0, 0.0)];
+        assert_eq!(read(&dotless), ["\u{ef}"]);
+        let behind = [("c", 0.0, 4.5, 0.0), ("\u{b8}", 0.0, 4.5, 0.0)];
+        assert_eq!(read(&behind), ["\u{e7}"]);
+        let apart = [
+            ("x", 0.0, 5.0, 0.0),
+            ("^", 5.0, 5.0, 0.0),
+            ("2", 10.0, 5.0, 0.0),
+        ];
+        assert_eq!(read(&apart), ["x^2"]);
+    }
 }
