@@ -3,7 +3,7 @@
 //! for the triples, and for the documents of each level, parents first.
 //!
 //! Nothing that is there is removed, also with `--overwrite`: what is in the bundle takes its place, each document in
-//! one step. So a command that was interrupted leaves nothing emptier than it was, and goes on when it is repeated.
+//! one step, once all of its content is there. So a command that was interrupted leaves nothing emptier than it was, and goes on when it is repeated.
 //! What is bad or refused is told at the end, and holds up nothing else.
 
 mod asked;
@@ -11,6 +11,7 @@ mod documents;
 mod done;
 #[cfg(test)]
 mod fuzz;
+mod processed;
 mod reading;
 mod said;
 

@@ -1,5 +1,6 @@
-//! A restore is killed at ten places, counted in bytes that it had sent: into the system it came from, into an empty
-//! workspace and into one that holds half of it. Nothing that was there is gone, and the same command goes on to the end.
+//! A restore that processes is killed at ten places, counted in bytes that it had sent: into the system it came from, into
+//! an empty workspace and into one that holds half of it. Nothing that was there is gone, each document is the old or the
+//! new one in whole, the same command goes on to the end, and then questions have the answers and citations of the source.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Stdio;
@@ -23,12 +24,34 @@ use crate::world::{Bus, busy, post, up};
 const PLACES: u64 = 10;
 /// A restore of a small bundle has ended by then.
 const BOUND: Duration = Duration::from_secs(60);
-/// Goes up in parts.
+/// Goes up in parts; what is read of it is short.
 const LARGE: &str = "All of it is one and the same. ";
+const TOWER: &str =
+    "<!doctype html><title>Tower</title><p>The tower was built by Ilse Korvin in 1850.</p>";
 const SMALL: [(&str, &str); 3] = [
     ("urn:doc:lamp", "The lamp was built by Ada Brisk in 1891."),
     ("urn:doc:bridge", "The bridge was built by Tobias Kell."),
-    ("urn:doc:ferry", "The ferry leaves at nine."),
+    (
+        "urn:doc:ferry",
+        "The ferry was built by Jonas Quist in 1903.",
+    ),
+];
+const STARTED: &str = "http://www.w3.org/ns/prov#startedAtTime";
+/// Each is answered from one of them.
+const QUESTIONS: [(&str, &str); 3] = [
+    ("Who built the ferry?", "urn:doc:ferry"),
+    ("Who built the bridge?", "urn:doc:bridge"),
+    ("Who built the tower?", "urn:doc:large"),
+];
+/// What one that holds half of it has: another ferry, another tower, and one of its own.
+const OTHER: [(&str, &str); 4] = [
+    ("urn:doc:own", "Mine."),
+    ("urn:doc:ferry", "The ferry was built by Nora Vane in 1911."),
+    (
+        "urn:doc:large",
+        "<!doctype html><p>The tower was built by Edda Marl in 1860.</p>",
+    ),
+    SMALL[0],
 ];
 const FACTS: &str = "<urn:e:tower> <urn:p:name> \"Turm\"@de .\n<urn:e:tower> <urn:p:high> \"12\" .\n\
     <urn:sub> <urn:contains> <<( <urn:e:a> <urn:p:b> \"c\" )>> .\n";
@@ -37,6 +60,8 @@ const FACTS: &str = "<urn:e:tower> <urn:p:name> \"Turm\"@de .\n<urn:e:tower> <ur
 struct Relay {
     url: String,
     passed: Arc<AtomicU64>,
+    /// How many had gone there when the first processing was asked for; 0: none was.
+    processing: Arc<AtomicU64>,
     full: Arc<Notify>,
 }
 
@@ -46,12 +71,15 @@ impl Relay {
         let relay = Self {
             url: format!("http://{}/", listener.local_addr()?),
             passed: Arc::default(),
+            processing: Arc::default(),
             full: Arc::default(),
         };
         let (passed, full) = (relay.passed.clone(), relay.full.clone());
+        let processing = relay.processing.clone();
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let (passed, full) = (passed.clone(), full.clone());
+                let processing = processing.clone();
                 tokio::spawn(async move {
                     let server = TcpStream::connect(("127.0.0.1", port)).await?;
                     let (mut from, mut back) = client.into_split();
@@ -61,6 +89,10 @@ impl Relay {
                     loop {
                         let read = from.read(&mut bytes).await?;
                         let before = passed.fetch_add(read as u64, Ordering::SeqCst);
+                        if String::from_utf8_lossy(&bytes[..read]).contains("add-processing") {
+                            let order = Ordering::SeqCst;
+                            let _ = processing.compare_exchange(0, before, order, order);
+                        }
                         let room = most.saturating_sub(before).min(read as u64) as usize;
                         to.write_all(&bytes[..room]).await?;
                         if room < read {
@@ -78,7 +110,8 @@ impl Relay {
     }
 }
 
-/// What a workspace holds: documents with their content, triples by collection, configuration.
+/// What a workspace holds: documents with the hash of their content (but for the answers that questions leave), triples by
+/// collection, configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Held {
     documents: BTreeMap<String, String>,
@@ -96,15 +129,12 @@ async fn held(url: &str, workspace: &str) -> Result<Held> {
     let mut documents = BTreeMap::new();
     let listed = json!({"operation": "list-documents", "include-children": true});
     let listed = ask("librarian", listed).await?;
-    for document in listed["document-metadatas"]
-        .as_array()
-        .context("documents")?
-    {
+    let listed = listed["document-metadatas"].as_array();
+    let listed = listed.context("documents")?.iter();
+    for document in listed.filter(|document| document["document-type"] != "answer") {
         let id = document["id"].as_str().context("an id")?.to_owned();
-        let content = json!({"operation": "get-document-content", "document-id": id});
-        let content = ask("librarian", content).await?;
-        let content = content["content"].as_str().context("a content")?.to_owned();
-        documents.insert(id, content);
+        let content = document["content-hash"].as_str().context("a hash")?;
+        documents.insert(id, content.to_owned());
     }
     let mut triples = BTreeMap::new();
     for collection in ["default", "facts"] {
@@ -112,6 +142,8 @@ async fn held(url: &str, workspace: &str) -> Result<Held> {
             json!({"workspace": workspace, "collection": collection, "limit": 10_000, "g": "*"});
         let (_, reply) = post(url, "api/v1/flow/default/service/triples", request).await?;
         let all = reply["response"].as_array().into_iter().flatten();
+        // When something was made is another time whenever it is processed.
+        let all = all.filter(|one| one["p"]["i"] != STARTED);
         triples.insert(collection.to_owned(), all.map(Value::to_string).collect());
     }
     let request = json!({"operation": "getvalues", "type": "prompt"});
@@ -128,6 +160,12 @@ async fn held(url: &str, workspace: &str) -> Result<Held> {
 }
 
 impl Held {
+    /// Documents that are nobody's part.
+    fn whole(&self) -> usize {
+        let whole = self.documents.keys();
+        whole.filter(|id| id.starts_with("urn:doc:")).count()
+    }
+
     /// Everything of `other` is here as it is there.
     fn covers(&self, other: &Self) -> Result<()> {
         for (id, content) in &other.documents {
@@ -149,14 +187,63 @@ fn ended(output: &Output, code: i32) -> Result<()> {
     Ok(())
 }
 
+async fn library(url: &str, workspace: &str, mut ask: Value) -> Result<Value> {
+    ask["workspace"] = json!(workspace);
+    let (status, reply) = post(url, "api/v1/librarian", ask).await?;
+    ensure!(status == 200 && reply.get("error").is_none(), "{reply}");
+    Ok(reply)
+}
+
 async fn fill(url: &str, workspace: &str, documents: &[(&str, &str)]) -> Result<()> {
     for (id, text) in documents {
-        let add = json!({"operation": "add-document", "workspace": workspace, "content": STANDARD.encode(text),
-            "document-metadata": {"id": id, "kind": "text/plain", "title": id}});
-        let (status, reply) = post(url, "api/v1/librarian", add).await?;
-        ensure!(status == 200 && reply.get("error").is_none(), "{reply}");
+        let kind = match text.starts_with("<!doctype html>") {
+            true => "text/html",
+            false => "text/plain",
+        };
+        let add = json!({"operation": "add-document", "content": STANDARD.encode(text),
+            "document-metadata": {"id": id, "kind": kind, "title": id}});
+        library(url, workspace, add).await?;
     }
     Ok(())
+}
+
+/// Processes documents and waits for the end of it.
+async fn process(url: &str, workspace: &str, documents: &[&str]) -> Result<()> {
+    for id in documents {
+        let add = json!({"operation": "add-processing", "processing-metadata":
+            {"id": format!("by hand {id}"), "document-id": id, "flow": "default", "collection": "default"}});
+        library(url, workspace, add).await?;
+    }
+    settled(url, workspace).await
+}
+
+/// Waits until everything that is processed has come to its end, and that is a good one.
+async fn settled(url: &str, workspace: &str) -> Result<()> {
+    let end = tokio::time::Instant::now() + BOUND;
+    loop {
+        let reply = library(url, workspace, json!({"operation": "list-processing"})).await?;
+        let all = reply["processing-metadatas"].as_array();
+        let all = all.context("processings")?;
+        if all.iter().all(|one| one["status"] != "processing") {
+            ensure!(all.iter().all(|one| one["status"] == "complete"), "{all:?}");
+            return Ok(());
+        }
+        ensure!(tokio::time::Instant::now() < end, "{all:?}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// What so many of the questions are answered, with the passage that each answer cites.
+async fn answers(url: &str, workspace: &str, many: usize) -> Result<Vec<(String, Value)>> {
+    let mut answers = Vec::new();
+    for (question, _) in QUESTIONS.iter().take(many) {
+        let ask = json!({"query": question, "workspace": workspace, "collection": "default"});
+        let (status, reply) = post(url, "api/v1/flow/default/service/document-rag", ask).await?;
+        ensure!(status == 200, "{question}: {reply}");
+        let said = reply["response"].as_str().unwrap_or_default().to_owned();
+        answers.push((said, reply["citations"][0].clone()));
+    }
+    Ok(answers)
 }
 
 /// A workspace with a running flow.
@@ -197,6 +284,145 @@ async fn killed_after(port: u16, restore: &[&str], bytes: u64) -> Result<()> {
     Ok(())
 }
 
+/// A system whose workspace `default` is restored from a bundle.
+struct Scene<'a> {
+    url: &'a str,
+    port: u16,
+    bundle: &'a str,
+    large: &'a str,
+    source: &'a Held,
+    answers: &'a [(String, Value)],
+}
+
+/// A workspace that is restored into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Target {
+    Same,
+    Empty,
+    Half,
+}
+
+/// How much a restore sends, and how much of it before it asks for the first processing.
+#[derive(Debug, Clone, Copy)]
+struct Size {
+    whole: u64,
+    documents: u64,
+}
+
+impl Size {
+    /// After how many bytes it is killed: mostly on the way, three times while processing begins, where it does.
+    fn place(self, place: u64) -> u64 {
+        let early = PLACES - 3;
+        let part = |size: u64, at: u64, of: u64| size * (2 * at + 1) / (2 * of);
+        match (self.documents, place.checked_sub(early)) {
+            (0, _) => part(self.whole, place, PLACES),
+            (documents, None) => part(documents, place, early),
+            (documents, Some(late)) => documents + part(self.whole - documents, late, 3),
+        }
+    }
+}
+
+impl Scene<'_> {
+    fn restore<'a>(&'a self, workspace: &'a str) -> [&'a str; 7] {
+        [
+            "import-workspace",
+            "-w",
+            workspace,
+            "-i",
+            self.bundle,
+            "--overwrite",
+            "--process",
+        ]
+    }
+
+    /// Makes a workspace ready to be restored into.
+    async fn prepare(&self, target: Target, name: &str) -> Result<()> {
+        if target != Target::Same {
+            workspace(self.url, name).await?;
+        }
+        if target == Target::Half {
+            fill(self.url, name, &OTHER).await?;
+            process(self.url, name, &["urn:doc:ferry", "urn:doc:large"]).await?;
+        }
+        Ok(())
+    }
+
+    /// How much a restore into such a workspace sends.
+    async fn measured(&self, target: Target, name: &str) -> Result<Size> {
+        self.prepare(target, name).await?;
+        let relay = Relay::to(self.port, u64::MAX).await?;
+        ended(&tg(&relay.url, &self.restore(name)).await?, 0)?;
+        settled(self.url, name).await?;
+        let size = Size {
+            whole: relay.passed.load(Ordering::SeqCst),
+            documents: relay.processing.load(Ordering::SeqCst),
+        };
+        // Where all was processed before nothing is asked for.
+        ensure!((size.documents > 0) == (target != Target::Same), "{size:?}");
+        Ok(size)
+    }
+
+    /// Restores into a workspace, killed at a place, and again.
+    async fn killed_at(&self, target: Target, name: &str, bytes: u64) -> Result<()> {
+        self.prepare(target, name).await?;
+        let before = held(self.url, name).await?;
+        let asked = answers(self.url, name, 1).await?;
+        match target {
+            Target::Same => ensure!(asked == self.answers[..1], "{asked:?}"),
+            Target::Empty => ensure!(asked[0].1.is_null(), "{asked:?}"),
+            Target::Half => ensure!(asked[0].0.contains("Nora Vane"), "{asked:?}"),
+        }
+        let restore = self.restore(name);
+        killed_after(self.port, &restore, bytes).await?;
+        settled(self.url, name).await?;
+        self.lost_nothing(target, name, &before).await?;
+        let asked = answers(self.url, name, 1).await?;
+        match target {
+            Target::Same => ensure!(asked == self.answers[..1], "{asked:?}"),
+            Target::Empty => {}
+            // Of the old or of the new one, but of one of them.
+            Target::Half => ensure!(asked[0].1["document"] == "urn:doc:ferry", "{asked:?}"),
+        }
+        ended(&tg(self.url, &restore).await?, 0)?;
+        settled(self.url, name).await?;
+        let asked = answers(self.url, name, QUESTIONS.len()).await?;
+        ensure!(asked == self.answers, "{asked:?}, not {:?}", self.answers);
+        let now = held(self.url, name).await?;
+        now.covers(self.source)?;
+        let own = before.documents.get("urn:doc:own");
+        ensure!(now.documents.get("urn:doc:own") == own, "{now:?}");
+        let extra = usize::from(own.is_some());
+        ensure!(now.whole() == self.source.whole() + extra, "{now:?}");
+        ensure!(now.triples["facts"] == self.source.triples["facts"]);
+        Ok(())
+    }
+
+    /// What differs is as the bundle has it; nothing else is gone.
+    async fn lost_nothing(&self, target: Target, name: &str, before: &Held) -> Result<()> {
+        let now = held(self.url, name).await?;
+        // The one that goes up in parts can be read, as it was or as it is to be.
+        let ask = json!({"operation": "get-document-content", "document-id": "urn:doc:large"});
+        if now.documents.contains_key("urn:doc:large") {
+            let reply = library(self.url, name, ask).await?;
+            let content = reply["content"].as_str().unwrap_or_default();
+            let whole = [self.large, OTHER[2].1].map(|text| STANDARD.encode(text));
+            ensure!(whole.iter().any(|whole| whole == content), "{name}");
+        }
+        let mut least = before.clone();
+        if target == Target::Half {
+            // What was made of the other ferry goes with it.
+            least.documents.retain(|id, _| id.starts_with("urn:doc:"));
+            least.triples.remove("default");
+        }
+        for (id, content) in &mut least.documents {
+            if now.documents.get(id) == self.source.documents.get(id) {
+                content.clone_from(&now.documents[id]);
+            }
+        }
+        now.covers(&least)
+    }
+}
+
 async fn at_ten_places(bus: Bus) -> Result<()> {
     let _busy = busy().await;
     let (server, _node) = up(bus).await?;
@@ -206,8 +432,10 @@ async fn at_ten_places(bus: Bus) -> Result<()> {
     let (bundle, facts) = (path("w.tgx"), path("facts.nt"));
     std::fs::write(&facts, FACTS)?;
     fill(&url, "default", &SMALL).await?;
-    let large = LARGE.repeat(72_000);
+    let large = format!("{TOWER}<!-- {} -->", LARGE.repeat(68_000));
     fill(&url, "default", &[("urn:doc:large", &large)]).await?;
+    let ids: Vec<&str> = SMALL.iter().map(|(id, _)| *id).collect();
+    process(&url, "default", &[&ids[..], &["urn:doc:large"]].concat()).await?;
     ended(
         &tg(&url, &["set-collection", "facts", "-n", "Facts"]).await?,
         0,
@@ -231,62 +459,37 @@ async fn at_ten_places(bus: Bus) -> Result<()> {
     ended(&tg(&url, &["export-workspace", "-o", &bundle]).await?, 0)?;
     let source = held(&url, "default").await?;
     ensure!(
-        source.documents.len() == 4 && source.triples["facts"].len() == 3,
+        source.whole() == 4 && source.triples["facts"].len() == 3,
         "{source:?}"
     );
-
-    // How much a whole one sends.
-    workspace(&url, "measured").await?;
-    let relay = Relay::to(port, u64::MAX).await?;
-    let restore = [
-        "import-workspace",
-        "-w",
-        "measured",
-        "-i",
-        &bundle,
-        "--overwrite",
-    ];
-    ended(&tg(&relay.url, &restore).await?, 0)?;
-    held(&url, "measured").await?.covers(&source)?;
-    let whole = relay.passed.load(Ordering::SeqCst);
-
+    let answered = answers(&url, "default", QUESTIONS.len()).await?;
+    for ((said, cited), (question, document)) in answered.iter().zip(QUESTIONS) {
+        ensure!(cited["document"] == document, "{question}: {said} {cited}");
+    }
+    ensure!(answered[0].0.contains("Jonas Quist"), "{answered:?}");
+    let scene = Scene {
+        url: &url,
+        port,
+        bundle: &bundle,
+        large: &large,
+        source: &source,
+        answers: &answered,
+    };
+    // The first one processes what was not processed by a restore before.
+    ended(&tg(&url, &scene.restore("default")).await?, 0)?;
+    settled(&url, "default").await?;
+    let same = scene.measured(Target::Same, "default").await?;
+    let empty = scene.measured(Target::Empty, "emptym").await?;
+    let half = scene.measured(Target::Half, "halfm").await?;
     for place in 0..PLACES {
-        let bytes = whole * (2 * place + 1) / (2 * PLACES);
-        let names = [format!("empty{place}"), format!("half{place}")];
-        let own = [
-            ("urn:doc:own", "Mine."),
-            ("urn:doc:ferry", "The ferry leaves at ten."),
-        ];
-        for name in &names {
-            workspace(&url, name).await?;
-        }
-        fill(&url, &names[1], &[&own[..], &SMALL[..1]].concat()).await?;
-        for name in ["default", &names[0], &names[1]] {
-            let told = |error: anyhow::Error| error.context(format!("{name}, {bytes} of {whole}"));
-            let before = held(&url, name).await?;
-            let restore = ["import-workspace", "-w", name, "-i", &bundle, "--overwrite"];
-            killed_after(port, &restore, bytes).await.map_err(told)?;
-            let now = held(&url, name).await?;
-            // What differs is as the bundle has it; nothing else is gone.
-            let mut least = before.clone();
-            for (id, content) in &mut least.documents {
-                if now.documents.get(id) == source.documents.get(id) {
-                    content.clone_from(&now.documents[id]);
-                }
-            }
-            now.covers(&least).map_err(told)?;
-            ended(&tg(&url, &restore).await?, 0).map_err(told)?;
-            let now = held(&url, name).await?;
-            now.covers(&source).map_err(told)?;
-            let own = before.documents.get("urn:doc:own");
-            ensure!(now.documents.get("urn:doc:own") == own, "{name}: {now:?}");
-            let extra = usize::from(own.is_some());
-            ensure!(
-                now.documents.len() == source.documents.len() + extra,
-                "{name}"
-            );
-            ensure!(now.triples["facts"] == source.triples["facts"], "{name}");
-        }
+        let (one, other) = (format!("empty{place}"), format!("half{place}"));
+        let at = [same, empty, half].map(|size| size.place(place));
+        tokio::try_join!(
+            scene.killed_at(Target::Same, "default", at[0]),
+            scene.killed_at(Target::Empty, &one, at[1]),
+            scene.killed_at(Target::Half, &other, at[2]),
+        )
+        .with_context(|| format!("place {place}: {at:?} of {same:?}, {empty:?}, {half:?}"))?;
     }
     Ok(())
 }

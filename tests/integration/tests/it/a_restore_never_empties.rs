@@ -129,9 +129,7 @@ async fn over_what_is_there() -> Result<()> {
     }
 
     // What was changed since is as in the bundle again, also where it is processed.
-    let other = json!({"operation": "update-document", "content": STANDARD.encode("Nothing of it."),
-        "document-metadata": {"id": "urn:doc:lamp", "kind": "text/plain", "title": "other"}});
-    library(&url, other).await?;
+    change(&url, "urn:doc:lamp", "Nothing of it.").await?;
     let restored = tg(&url, &[&restore[..], &["--process"]].concat()).await?;
     ended(&restored, 0)?;
     restored.expect("Processing of 2 documents started (0 before, 0 not started).")?;
@@ -140,6 +138,71 @@ async fn over_what_is_there() -> Result<()> {
     let content = json!({"operation": "get-document-content", "document-id": "urn:doc:lamp"});
     let content = library(&url, content).await?;
     ensure!(content["content"] == STANDARD.encode(LAMP), "{content}");
+    Ok(())
+}
+
+/// Another content of a document, in its place.
+async fn change(url: &str, id: &str, text: &str) -> Result<()> {
+    let other = json!({"operation": "update-document", "content": STANDARD.encode(text),
+        "document-metadata": {"id": id, "kind": "text/plain", "title": id}});
+    let reply = library(url, other).await?;
+    ensure!(reply.get("error").is_none(), "{reply}");
+    Ok(())
+}
+
+/// What was changed and processed since is told, and processed again if that is asked for, as often as it happens.
+#[tokio::test]
+async fn over_what_was_changed_and_processed() -> Result<()> {
+    let (server, folder) = workspace().await?;
+    let url = server.url();
+    let bundle = folder.path().join("w.tgx").to_string_lossy().into_owned();
+    let before = before_of(&url).await?;
+    ended(&tg(&url, &["export-workspace", "-o", &bundle]).await?, 0)?;
+    let restore = ["import-workspace", "-i", &bundle, "--overwrite"];
+    let question = [
+        "invoke-document-rag",
+        "-q",
+        "Who built the Fernhollow lamp?",
+    ];
+    for (round, started) in [("first", (2, 0)), ("second", (1, 1))] {
+        change(
+            &url,
+            "urn:doc:lamp",
+            "The Fernhollow lamp was built by Nora Vane in 1902.",
+        )
+        .await?;
+        let id = format!("{round} change");
+        let process = [
+            "start-library-processing",
+            "-d",
+            "urn:doc:lamp",
+            "--id",
+            &id,
+            "--wait",
+        ];
+        ended(&tg(&url, &process).await?, 0)?;
+        tg(&url, &question).await?.expect("Nora Vane")?;
+
+        if round == "first" {
+            let told = tg(&url, &restore).await?;
+            ended(&told, 0)?;
+            let sentence = "1 documents have other content than what was processed from them; \
+                --process processes them again: urn:doc:lamp";
+            ensure!(told.stderr.contains(sentence), "{told:?}");
+            // Told is what the command exchanged itself.
+            let told = tg(&url, &[&restore[..], &["--json"]].concat()).await?;
+            ensure!(!told.stdout.contains("to-process"), "{told:?}");
+        }
+        let restored = tg(&url, &[&restore[..], &["--process"]].concat()).await?;
+        ended(&restored, 0)?;
+        let (started, before_it) = started;
+        restored.expect(&format!(
+            "Processing of {started} documents started ({before_it} before, 0 not started)."
+        ))?;
+        settled(&url).await?;
+        answers(&url, &before).await?;
+        tg(&url, &question).await?.refuse("Nora Vane")?;
+    }
     Ok(())
 }
 

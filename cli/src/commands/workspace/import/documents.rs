@@ -2,7 +2,7 @@
 //! they are and that is asked for, and handed to a flow. What cannot be done with one document is noted and
 //! does not hold up the others.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -11,6 +11,7 @@ use tg_schemas::ErrorCode;
 
 use super::asked::ImportWorkspace;
 use super::done::{Done, Failed, concerns_one};
+use super::processed::{self, Place, Processed};
 use super::reading::{Item, Items};
 use super::said::{Said, level};
 use crate::client::{Error, Http, Result};
@@ -23,6 +24,8 @@ use crate::session::Session;
 const WHOLE: u64 = 2 << 20;
 /// Bytes of a part.
 const PART: usize = 3 << 20;
+/// Processings of one content into one place whose ids are tried.
+const AGAIN: u32 = 100;
 
 /// The documents of a bundle on their way.
 pub(super) struct Documents<'a> {
@@ -30,6 +33,9 @@ pub(super) struct Documents<'a> {
     pub(super) http: &'a Http,
     pub(super) said: &'a Said,
 }
+
+/// Documents that are there, with the hash of their content.
+type Existing = BTreeMap<String, String>;
 
 /// What a request said of one document.
 enum Outcome {
@@ -42,15 +48,16 @@ enum Outcome {
 
 impl Documents<'_> {
     pub(super) async fn import(&self, session: &Session, done: &mut Done) -> Result<()> {
-        let existing: BTreeSet<String> = listing::documents(self.http, true)
+        let existing: Existing = listing::documents(self.http, true)
             .await?
             .iter()
-            .map(|document| text(document, "id"))
+            .map(|document| (text(document, "id"), text(document, "content-hash")))
             .collect();
+        let processed = Processed::of(&listing::processings(self.http).await?);
         let mut left: BTreeSet<String> = self.said.documents.keys().cloned().collect();
         if !self.what.overwrite {
             let before = left.len();
-            left.retain(|id| !existing.contains(id));
+            left.retain(|id| !existing.contains_key(id));
             done.documents_left = before - left.len();
         }
         while !left.is_empty() {
@@ -62,16 +69,38 @@ impl Documents<'_> {
             }
             self.add(session, &existing, now, done).await?;
         }
-        if self.what.process && !self.what.dry_run {
-            self.start(done).await?;
+        let exchanged = self.exchanged(&existing, done);
+        match self.what.process {
+            true if !self.what.dry_run => self.start(done, &processed, &exchanged).await,
+            true => Ok(()),
+            false => {
+                let stale = exchanged.into_iter().filter(|id| processed.has(id));
+                done.stale = stale.collect();
+                Ok(())
+            }
         }
-        Ok(())
+    }
+
+    /// The documents that had other content before.
+    fn exchanged(&self, existing: &Existing, done: &Done) -> BTreeSet<String> {
+        if !self.what.overwrite {
+            return BTreeSet::new();
+        }
+        let failed = done.not_imported_ids();
+        let other = self.said.documents.keys().filter(|id| {
+            let before = existing.get(*id);
+            // Of a library that tells no hashes nothing is known.
+            let other =
+                |hash: &String| !hash.is_empty() && !hash.starts_with(&self.said.contents[*id]);
+            before.is_some_and(other) && !failed.contains(id.as_str())
+        });
+        other.cloned().collect()
     }
 
     async fn add(
         &self,
         session: &Session,
-        existing: &BTreeSet<String>,
+        existing: &Existing,
         wanted: BTreeSet<String>,
         done: &mut Done,
     ) -> Result<()> {
@@ -84,7 +113,7 @@ impl Documents<'_> {
         while let Some(item) = items.next().await? {
             match item {
                 Item::Begin(Member::Content(id), length) => {
-                    taking = Some(self.begin(&id, length, existing.contains(&id)).await?);
+                    taking = Some(self.begin(&id, length, existing.contains_key(&id)).await?);
                 }
                 Item::Bytes(bytes) => {
                     if let Some(taking) = &mut taking {
@@ -171,39 +200,68 @@ impl Documents<'_> {
     }
 
     /// Processes the documents that are nobody's part; pages and chunks come of them, and answers are not
-    /// processed. The id of a processing follows from document and content: what this command started
-    /// before goes on, and other content is processed anew.
-    async fn start(&self, done: &mut Done) -> Result<()> {
-        let failed: BTreeSet<&str> = done
-            .not_imported
+    /// processed. What this command started before goes on, unless something else was processed from the document
+    /// since; what was exchanged is processed wherever it was before.
+    async fn start(
+        &self,
+        done: &mut Done,
+        processed: &Processed,
+        exchanged: &BTreeSet<String>,
+    ) -> Result<()> {
+        let failed = done.not_imported_ids();
+        let wanted: Vec<&String> = self
+            .said
+            .documents
             .iter()
-            .map(|failed| failed.what.as_str())
+            .filter(|(id, document)| {
+                text(document, "parent_id").is_empty()
+                    && text(document, "document_type") != "answer"
+                    && !failed.contains(id.as_str())
+            })
+            .map(|(id, _)| id)
             .collect();
-        let wanted = self.said.documents.iter().filter(|(id, document)| {
-            text(document, "parent_id").is_empty()
-                && text(document, "document_type") != "answer"
-                && !failed.contains(id.as_str())
-        });
-        for (id, document) in wanted {
+        let asked = (
+            self.what.flow_id.clone(),
+            self.what.process_collection.clone(),
+        );
+        for id in wanted {
             let content = &self.said.contents[id];
-            let request = json!({
-                "operation": "add-processing",
-                "processing-metadata": {
-                    "id": format!("import of {id} ({content})"),
-                    "document-id": id,
-                    "time": chrono::Utc::now().timestamp(),
-                    "flow": self.what.flow_id,
-                    "collection": self.what.process_collection,
-                    "tags": texts(document, "tags"),
-                },
-            });
-            match self.ask(request).await? {
-                Outcome::Done(_) => done.started += 1,
-                Outcome::Known => done.started_before += 1,
-                Outcome::Refused(why) => done.not_started.push(Failed::new(id, why)),
+            for place in processed.places(id, exchanged.contains(id), &asked) {
+                if processed.is_current(id, content, &place) {
+                    done.started_before += 1;
+                    continue;
+                }
+                match self.start_one(id, &place, &asked).await? {
+                    Outcome::Done(_) => done.started += 1,
+                    Outcome::Known => done.started_before += 1,
+                    Outcome::Refused(why) => done.not_started.push(Failed::new(id, why)),
+                }
             }
         }
         Ok(())
+    }
+
+    /// Begins to process a document into a place, under the first id that is free.
+    async fn start_one(&self, id: &str, place: &Place, asked: &Place) -> Result<Outcome> {
+        let content = &self.said.contents[id];
+        for again in 0..AGAIN {
+            let request = json!({
+                "operation": "add-processing",
+                "processing-metadata": {
+                    "id": processed::id(id, content, place, asked, again),
+                    "document-id": id,
+                    "time": chrono::Utc::now().timestamp(),
+                    "flow": place.0,
+                    "collection": place.1,
+                    "tags": texts(&self.said.documents[id], "tags"),
+                },
+            });
+            match self.ask(request).await? {
+                Outcome::Known => {}
+                outcome => return Ok(outcome),
+            }
+        }
+        Ok(Outcome::Known)
     }
 
     /// Asks the library about one document. What concerns every document is an error.

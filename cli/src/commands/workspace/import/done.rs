@@ -1,5 +1,7 @@
 //! What an import did and what it could not do, and how it says so.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use tg_schemas::ErrorCode;
 
@@ -56,9 +58,17 @@ pub(super) struct Done {
     pub(super) started_before: usize,
     /// Documents that are not processed.
     pub(super) not_started: Vec<Failed>,
+    /// Documents from which other content was processed than they have now.
+    pub(super) stale: Vec<String>,
 }
 
 impl Done {
+    /// The documents that were not imported.
+    pub(super) fn not_imported_ids(&self) -> BTreeSet<String> {
+        let failed = self.not_imported.iter();
+        failed.map(|failed| failed.what.clone()).collect()
+    }
+
     /// Says what was done. Whatever could not be done makes the command fail, at its end.
     pub(super) fn tell(&self, session: &mut Session, asked: &ImportWorkspace) -> Result<()> {
         let mut shown = json!({
@@ -73,6 +83,9 @@ impl Done {
                 "started": self.started, "started-before": self.started_before,
                 "not-started": named(&self.not_started, "document"),
             });
+        }
+        if !self.stale.is_empty() {
+            shown["to-process"] = json!(self.stale);
         }
         session.out.show(&shown, || self.sentence(asked))?;
         let not_imported = match asked.dry_run {
@@ -95,8 +108,28 @@ impl Done {
                     session.out.talk(format!("  and {more} more"));
                 }
             }
+            if !self.stale.is_empty() {
+                session.out.talk(self.stale_sentence(asked));
+            }
         }
         self.verdict()
+    }
+
+    /// What answers will still come from.
+    fn stale_sentence(&self, asked: &ImportWorkspace) -> String {
+        let mut named = self.stale.iter().take(NAMED).cloned().collect::<Vec<_>>();
+        if self.stale.len() > NAMED {
+            named.push(format!("{} more", self.stale.len() - NAMED));
+        }
+        let have = match asked.dry_run {
+            true => "would have",
+            false => "have",
+        };
+        format!(
+            "{} documents {have} other content than what was processed from them; --process processes them again: {}",
+            self.stale.len(),
+            named.join(", ")
+        )
     }
 
     fn verdict(&self) -> Result<()> {

@@ -1,0 +1,121 @@
+//! What was processed from the documents of a workspace before an import, and what is to be processed after it. The id of
+//! a processing that an import begins says which content it was of. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::fields::text;
+
+/// Where documents are processed to: a flow and a collection.
+pub(super) type Place = (String, String);
+
+/// The latest processing of each document into each place.
+#[derive(Debug, Default)]
+pub(super) struct Processed {
+    latest: BTreeMap<String, BTreeMap<Place, String>>,
+}
+
+impl Processed {
+    /// Of a listing, in which the latest stand last.
+    pub(super) fn of(processings: &[Value]) -> Self {
+        let mut processed = Self::default();
+        for one in processings {
+            let place = (text(one, "flow"), text(one, "collection"));
+            let places = processed.latest.entry(text(one, "document-id"));
+            places.or_default().insert(place, text(one, "id"));
+        }
+        processed
+    }
+
+    /// Whether anything was processed from a document.
+    pub(super) fn has(&self, document: &str) -> bool {
+        self.latest.contains_key(document)
+    }
+
+    /// Where a document of the bundle is to be processed to: to the place that was asked for, and, if the import
+    /// exchanged its content, wherever it was processed before.
+    pub(super) fn places(&self, document: &str, exchanged: bool, asked: &Place) -> BTreeSet<Place> {
+        let known = self.latest.get(document).into_iter().flatten();
+        let mut places: BTreeSet<Place> = known
+            .map(|(place, _)| place.clone())
+            .filter(|_| exchanged)
+            .collect();
+        places.insert(asked.clone());
+        places
+    }
+
+    /// Whether the latest processing into a place was begun by an import of this content.
+    pub(super) fn is_current(&self, document: &str, content: &str, place: &Place) -> bool {
+        let latest = self.latest.get(document).and_then(|it| it.get(place));
+        latest.is_some_and(|id| id.starts_with(&stem(document, content)))
+    }
+}
+
+fn stem(document: &str, content: &str) -> String {
+    format!("import of {document} ({content})")
+}
+
+/// The id of a processing of a content: `again` counts those of the same that others came after.
+pub(super) fn id(
+    document: &str,
+    content: &str,
+    place: &Place,
+    asked: &Place,
+    again: u32,
+) -> String {
+    let mut id = stem(document, content);
+    if place != asked {
+        id.push_str(&format!(" by {} into {}", place.0, place.1));
+    }
+    if again > 0 {
+        id.push_str(&format!(" again {again}"));
+    }
+    id
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn place(collection: &str) -> Place {
+        ("f".to_owned(), collection.to_owned())
+    }
+
+    fn processed(ids: &[(&str, &str)]) -> Processed {
+        let rows = ids.iter().map(
+            |(id, into)| json!({"id": id, "document-id": "urn:d", "flow": "f", "collection": into}),
+        );
+        Processed::of(&rows.collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn what_an_import_processed_is_current_until_something_came_after_it() {
+        let ours = id("urn:d", "abc", &place("c"), &place("c"), 0);
+        assert_eq!(ours, "import of urn:d (abc)");
+        let current = |ids: &[(&str, &str)]| processed(ids).is_current("urn:d", "abc", &place("c"));
+        assert!(!current(&[]));
+        assert!(current(&[("by hand", "c"), (&ours, "c")]));
+        assert!(!current(&[(&ours, "c"), ("by hand", "c")]));
+        assert!(!current(&[(&ours, "d")]));
+        let again = id("urn:d", "abc", &place("c"), &place("c"), 1);
+        assert!(current(&[(&ours, "c"), ("by hand", "c"), (&again, "c")]));
+        assert!(!current(&[("import of urn:d (abd)", "c")]));
+    }
+
+    #[test]
+    fn other_content_is_processed_wherever_the_old_one_was() {
+        let places = |exchanged| -> Vec<String> {
+            let found = processed(&[("p", "a"), ("q", "b")]);
+            let found = found.places("urn:d", exchanged, &place("c"));
+            found.into_iter().map(|(_, into)| into).collect()
+        };
+        assert_eq!(places(false), ["c"]);
+        assert_eq!(places(true), ["a", "b", "c"]);
+        assert_ne!(
+            id("urn:d", "abc", &place("a"), &place("c"), 0),
+            id("urn:d", "abc", &place("b"), &place("c"), 0)
+        );
+    }
+}
