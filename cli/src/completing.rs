@@ -1,6 +1,6 @@
 //! What a shell completes: commands and flags from the table, ids of what there is from the gateway.
 //!
-//! A shell asks at each press of a key, so nothing here takes longer than [`WITHIN`], and what goes wrong is silence.
+//! A shell asks at each press of a key, so nothing here takes longer than a second, and what goes wrong is silence.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
