@@ -57,7 +57,8 @@ impl Listed {
         // A look-up of a name that hangs must not hold up the shell.
         runtime.shutdown_background();
         let ids = ids.unwrap_or(Ok(Vec::new())).unwrap_or_default();
-        let offered = ids.into_iter().map(|(id, title)| {
+        let offered = ids.into_iter().filter(|(id, _)| is_plain(id));
+        let offered = offered.map(|(id, title)| {
             let title = Some(title).filter(|title| !title.is_empty());
             CompletionCandidate::new(id).help(title.map(Into::into))
         });
@@ -70,7 +71,7 @@ impl Listed {
         let http = Http::new(&options, Interrupt::never())?;
         let named = |records: &[Value], id: &str, title: &str| {
             let both = records.iter().map(|one| (text(one, id), text(one, title)));
-            both.filter(|(id, _)| !id.is_empty()).collect()
+            both.collect::<Vec<_>>()
         };
         Ok(match self {
             Self::Flows => {
@@ -97,6 +98,13 @@ impl Listed {
             }
         })
     }
+}
+
+/// Whether an id can be put onto a line as it is. Anybody who may write to a workspace chooses ids there, and most shells
+/// quote nothing that is completed.
+fn is_plain(id: &str) -> bool {
+    let plain = |c: char| c.is_alphanumeric() || "-_.:/@+%=,".contains(c);
+    !id.is_empty() && !id.starts_with('-') && id.chars().all(plain)
 }
 
 /// The options that stand on the line already.
@@ -192,6 +200,33 @@ mod tests {
         assert_eq!(typed.workspace.as_deref(), Some("acme"));
         assert_eq!((typed.token, typed.stored), (None, Stored::Use(None)));
         assert!(words(&argv("tg ask")).is_empty());
+    }
+
+    #[test]
+    fn only_ids_that_no_shell_reads_as_more_are_offered() {
+        for fine in [
+            "default",
+            "urn:doc:1",
+            "https://h.example/a%20b?".trim_end_matches('?'),
+            "größe_2",
+        ] {
+            assert!(is_plain(fine), "{fine}");
+        }
+        for id in [
+            "",
+            "-rf",
+            "a b",
+            "urn:a;sh",
+            "urn:a$(sh)",
+            "a`sh`",
+            "a|sh",
+            "a\nb",
+            "a*",
+            "~root",
+            "a\u{1b}[2J",
+        ] {
+            assert!(!is_plain(id), "{id:?}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! It never decides what is said, only where and in which shape.
 
+use std::borrow::Cow;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::time::Duration;
 
@@ -70,7 +71,8 @@ impl Output {
     /// # Errors
     /// `Error::OutputClosed` where whoever reads went away, `Error::Output` where writing fails otherwise.
     pub fn line(&mut self, text: impl AsRef<str>) -> Result<()> {
-        Ok(writeln!(self.data, "{}", text.as_ref())?)
+        let text = shown(text.as_ref(), self.width.is_some());
+        Ok(writeln!(self.data, "{text}")?)
     }
 
     /// A piece of data that is to be seen at once.
@@ -78,6 +80,7 @@ impl Output {
     /// # Errors
     /// As [`Output::line`].
     pub fn piece(&mut self, text: &str) -> Result<()> {
+        let text = shown(text, self.width.is_some());
         self.data.write_all(text.as_bytes())?;
         Ok(self.data.flush()?)
     }
@@ -143,7 +146,8 @@ impl Output {
     /// Says something that is not data. Nobody fails because nobody listens.
     pub fn talk(&mut self, text: impl AsRef<str>) {
         let _ = self.data.flush();
-        let _ = writeln!(self.talk, "{}", self.as_called(text.as_ref()));
+        let text = self.as_called(text.as_ref());
+        let _ = writeln!(self.talk, "{}", shown(&text, self.terminal));
     }
 
     /// A text with its commands written as this one was called.
@@ -285,9 +289,31 @@ fn as_linked(text: &str) -> String {
     shown + rest
 }
 
+/// A text as a terminal may have it: titles, answers and quotations are written by anybody, and what is no character would
+/// command the terminal.
+pub fn shown(text: &str, terminal: bool) -> Cow<'_, str> {
+    let commands = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    match terminal && text.contains(commands) {
+        true => Cow::Owned(text.replace(commands, "\u{fffd}")),
+        false => Cow::Borrowed(text),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_that_is_printed_commands_the_terminal() {
+        let text = "built by \u{1b}]52;c;ZXZpbA==\u{7}Ada\u{9b}2J\r\n\tBrisk";
+        assert_eq!(shown(text, false), text);
+        let told = shown(text, true);
+        assert_eq!(
+            told,
+            "built by \u{fffd}]52;c;ZXZpbA==\u{fffd}Ada\u{fffd}2J\u{fffd}\n\tBrisk"
+        );
+        assert!(matches!(shown("Größe\n", true), Cow::Borrowed(_)));
+    }
 
     #[test]
     fn advice_is_written_as_the_program_was_called() {

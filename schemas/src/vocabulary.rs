@@ -29,7 +29,7 @@ pub mod made {
 pub fn known_things(variable: &str) -> String {
     let (own, label) = (tg::NAMESPACE, rdfs::LABEL);
     format!(
-        "FILTER(!STRSTARTS(STR(?{variable}), \"{own}\")) \
+        "FILTER(!isIRI(?{variable}) || !STRSTARTS(STR(?{variable}), \"{own}\")) \
          FILTER NOT EXISTS {{ ?{variable} a ?{variable}_class FILTER(STRSTARTS(STR(?{variable}_class), \"{own}\")) }} \
          FILTER EXISTS {{ {{ ?{variable} ?{variable}_says ?{variable}_more FILTER(?{variable}_says != <{label}>) }} \
          UNION {{ ?{variable}_from ?{variable}_by ?{variable} }} }}"

@@ -1,6 +1,6 @@
 //! What each sentence of an answer rests on: judged here once, for whoever shows it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::refusal::is_refusal;
 use super::sentences::{Plain, Sentence, quotations, sentences};
@@ -66,6 +66,18 @@ impl Judged {
         Self(sentences(answer).into_iter().map(judge).collect())
     }
 
+    /// Bytes that are looked through to judge an answer: for each quotation, the passages that its sentence cites.
+    pub fn cost(answer: &str, known: &BTreeMap<usize, Option<String>>) -> usize {
+        let size = |number: &usize| known.get(number)?.as_ref().map(String::len);
+        let of = |sentence: Sentence| {
+            let cited: BTreeSet<usize> = sentence.numbers.into_iter().collect();
+            let bytes: usize = cited.iter().filter_map(size).sum();
+            quotations(&sentence.text).len().saturating_mul(bytes)
+        };
+        let all = sentences(answer).into_iter().map(of);
+        all.fold(0, usize::saturating_add)
+    }
+
     /// Each sentence with what it rests on, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Rests)> {
         self.0.iter().map(|(text, rests)| (text.as_str(), rests))
@@ -95,8 +107,8 @@ impl Judged {
 }
 
 fn rests(text: &str, mut numbers: Vec<usize>, known: &BTreeMap<usize, Option<Plain>>) -> Rests {
-    numbers.retain(|number| known.contains_key(number));
-    numbers.dedup();
+    let mut seen = BTreeSet::new();
+    numbers.retain(|number| known.contains_key(number) && seen.insert(*number));
     if numbers.is_empty() {
         return match is_refusal(text) {
             true => Rests::Refuses,
@@ -171,5 +183,15 @@ mod tests {
         let known = BTreeMap::from([(1, text("It is old.")), (2, text("A lamp of Blue\nglass!"))]);
         let judged = Judged::new("\"A lamp of blue glass\", they say [1, 2].", &known);
         assert_eq!(told(&judged), [("passages", &[1, 2][..], &[][..])]);
+    }
+
+    #[test]
+    fn a_number_counts_once_and_what_is_looked_through_is_counted_by_sentence() {
+        let known = BTreeMap::from([(1, Some("x".repeat(100))), (2, Some("y".repeat(10)))]);
+        let answer =
+            "He says \"what nobody knows\" [1-2][1-2][2]. \"It is so and so\" [2]. « It is.";
+        let judged = Judged::new(answer, &known);
+        assert_eq!(judged.0[0].1.by(), [1, 2]);
+        assert_eq!(Judged::cost(answer, &known), 110 + 10);
     }
 }

@@ -327,12 +327,17 @@ async fn generation(mesh: &Host, workspace: &str, wanted: impl Fn(i64) -> bool) 
 
 async fn what_comes_late_for_an_ended_generation_is_refused(place: Place) {
     let dir = tempfile::tempdir().unwrap();
-    let up = start(place.connect().await, dir.path()).await;
+    let mut up = start(place.connect().await, dir.path()).await;
+    let made = |push: &ConfigPush| {
+        let changes = push.workspace_changes.as_ref();
+        changes.is_some_and(|changes| changes.created == ["acme"])
+    };
+    system(&up.mesh, register("acme")).await.unwrap();
+    up.notice(made).await;
     let acme = WorkspaceId::new("acme").unwrap();
     let of = |generation| tg_clients::config::Config::of_workspace(&up.mesh, &acme, generation);
     let row = |value: &str| [(("tool".to_owned(), "a".to_owned()), value.to_owned())];
-    system(&up.mesh, register("acme")).await.unwrap();
-    let first = generation(&up.mesh, "acme", |known| known > 0).await;
+    let first = up.mesh.config().generation("acme");
     of(first).put("acme", row("1")).await.unwrap();
 
     let gone = ConfigRequest {

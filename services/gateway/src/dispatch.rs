@@ -227,9 +227,12 @@ impl App {
     /// Answers what is asked of the gateway itself.
     fn own(&self, identity: &Identity, call: &Call) -> Result<Running, Fault> {
         let operation = call.target.operation();
-        let parts = match call.target.name() {
-            registry::ANSWERS => judge::answer(operation, &call.body)?,
-            _ => self.detached.answer(identity, operation, &call.body)?,
+        let (parts, permit) = match call.target.name() {
+            registry::ANSWERS => {
+                let permit = self.enter(&identity.workspace)?;
+                (judge::answer(operation, &call.body)?, Some(permit))
+            }
+            _ => (self.detached.answer(identity, operation, &call.body)?, None),
         };
         Ok(Running {
             parts,
@@ -241,7 +244,7 @@ impl App {
             name: call.target.name(),
             endpoint: call.meta.endpoint,
             started: Instant::now(),
-            permit: None,
+            permit,
         })
     }
 

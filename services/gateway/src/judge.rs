@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use futures::{StreamExt, stream};
 use serde_json::{Value, json};
-use tg_citations::{Judged, Rests, quotations};
+use tg_citations::{Judged, Rests};
 use tg_schemas::{Error, ErrorCode};
 
 use crate::ask::{Part, Parts};
@@ -29,11 +29,12 @@ pub(crate) fn answer(operation: &str, body: &Body) -> Result<Parts, Error> {
     let judge = async move {
         let judged = tokio::task::spawn_blocking(move || judge(&answer, &passages));
         match judged.await {
-            Ok(body) => Part::Body {
+            Ok(Ok(body)) => Part::Body {
                 body,
                 last: true,
                 failed: false,
             },
+            Ok(Err(fault)) => Part::Fault(fault),
             Err(_) => Part::Fault(Error::new(
                 ErrorCode::Internal,
                 "the answer could not be judged",
@@ -67,14 +68,14 @@ fn read(fields: &Fields<'_>) -> Result<(String, BTreeMap<usize, Option<String>>)
     if bytes > TEXTS {
         return Err(fields.fault("passages", &format!("are larger than {TEXTS} bytes")));
     }
-    if quotations(&answer).len().saturating_mul(bytes) > LOOKED_THROUGH {
-        let text = "quotes more than can be looked up in so much text";
-        return Err(fault("answer", text));
-    }
     Ok((answer, passages))
 }
 
-fn judge(answer: &str, passages: &BTreeMap<usize, Option<String>>) -> Body {
+fn judge(answer: &str, passages: &BTreeMap<usize, Option<String>>) -> Result<Body, Error> {
+    if Judged::cost(answer, passages) > LOOKED_THROUGH {
+        let text = "quotes more than can be looked up in so much text";
+        return Err(fault("answer", text));
+    }
     let judged = Judged::new(answer, passages);
     let one = |(text, rests): (&str, &Rests)| {
         let mut told = json!({"text": text, "support": rests.name(), "by": rests.by()});
@@ -84,7 +85,10 @@ fn judge(answer: &str, passages: &BTreeMap<usize, Option<String>>) -> Body {
         told
     };
     let sentences: Vec<Value> = judged.iter().map(one).collect();
-    Body::from_iter([("sentences".to_owned(), sentences.into())])
+    Ok(Body::from_iter([(
+        "sentences".to_owned(),
+        sentences.into(),
+    )]))
 }
 
 #[cfg(test)]
@@ -94,7 +98,7 @@ mod tests {
     fn asked(body: Value) -> Result<Body, String> {
         let body = body.as_object().cloned().expect("an object");
         let read = read(&Fields::new(&body)).map_err(|error| error.message)?;
-        Ok(judge(&read.0, &read.1))
+        judge(&read.0, &read.1).map_err(|error| error.message)
     }
 
     #[test]
@@ -134,7 +138,13 @@ mod tests {
                 "passages: are larger than",
             ),
             (
-                json!({"answer": "\"a b c\" ".repeat(100), "passages": [passage(TEXTS)]}),
+                json!({"answer": "\"a b c\" ".repeat(100) + "[1].", "passages": [passage(TEXTS)]}),
+                "answer: quotes more",
+            ),
+            // Nor behind a mark that never closes, nor by a number that stands there again and again.
+            (
+                json!({"answer": "« x.\n".to_owned() + &"\"a b c\" ".repeat(100) + "[1][1][1].",
+                    "passages": [passage(TEXTS)]}),
                 "answer: quotes more",
             ),
         ] {

@@ -11,11 +11,12 @@ use axum::http::{Method, Request, Response, StatusCode};
 use axum::response::IntoResponse;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tg_mesh::{Mesh, TaskKind};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
+use crate::auth::guard::is_local;
 use crate::error::GatewayError;
 use crate::exposition::Exposition;
 
@@ -23,8 +24,9 @@ use crate::exposition::Exposition;
 const CONNECTIONS: usize = 16;
 /// How long one may last: a scrape takes milliseconds, and comes on a new connection then.
 const LIFE: Duration = Duration::from_secs(120);
-/// Longest head of a request.
+/// Longest head of a request, and how long it may take.
 const HEAD: usize = 8 << 10;
+const HEAD_TIME: Duration = Duration::from_secs(5);
 /// Pause after a failed accept (out of descriptors, as a rule).
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -72,6 +74,8 @@ async fn serve(stream: TcpStream, metrics: Exposition) {
     let service = service_fn(move |request| answer(request, metrics.clone()));
     let served = hyper::server::conn::http1::Builder::new()
         .max_buf_size(HEAD)
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIME)
         .serve_connection(TokioIo::new(stream), service);
     if let Err(fault) = served.await {
         tracing::debug!(%fault, "a connection ended early");
@@ -82,6 +86,10 @@ async fn answer(
     request: Request<Incoming>,
     metrics: Exposition,
 ) -> Result<Response<Body>, Infallible> {
+    // No name that a web page had resolved to this machine.
+    if !is_local(request.headers(), request.uri()) {
+        return Ok(StatusCode::FORBIDDEN.into_response());
+    }
     Ok(match (request.method(), request.uri().path()) {
         (&Method::GET, "/metrics") => Exposition::response(metrics.text().await),
         (_, "/metrics") => StatusCode::METHOD_NOT_ALLOWED.into_response(),

@@ -1,6 +1,6 @@
 //! Among foreign processors, drops the triples of a collection whose row goes while this process has the store open:
-//! there nobody asks for it, and a row that goes is all that is ever said. Collections are deleted one by one: where
-//! several are gone at once the configuration is what was lost, and nothing is dropped. Elsewhere a collection is dropped when its owner asks, and a workspace by its tombstone
+//! there nobody asks for it, and a row that goes is all that is ever said. Where none of a workspace's is left it is the
+//! configuration that was lost, and nothing is dropped. Elsewhere a collection is dropped when its owner asks, and a workspace by its tombstone
 //! (`tg_collections::reaper`).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,13 +25,16 @@ pub(crate) async fn run<S: CollectionStore>(mesh: Mesh, owned: Arc<LeasedStore<S
     while changes.changed().await.is_ok() {
         let now = look(&mesh);
         for (workspace, collections) in gone(&known, &now) {
-            match &collections[..] {
-                [one] => drop_triples(&owned, &workspace, one).await,
-                several => tracing::warn!(
+            if now.get(&workspace).is_none_or(BTreeSet::is_empty) {
+                tracing::warn!(
                     workspace,
-                    collections = several.len(),
-                    "several collections are gone at once: their triples are kept"
-                ),
+                    collections = collections.len(),
+                    "no collection of a workspace is left: their triples are kept"
+                );
+                continue;
+            }
+            for collection in collections {
+                drop_triples(&owned, &workspace, &collection).await;
             }
         }
         known = now;

@@ -1,11 +1,20 @@
 //! What stands below an answer: its citations, and on stderr whether it rests on anything and where its trace is.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::args::InCollection;
 use crate::client::{Call, Result, Socket};
+use crate::commands::explain::fetch::entity_call;
+use crate::commands::graph::triples;
 use crate::fields::{list, text};
 use crate::output::Output;
+
+/// What traces of an agent's runs are called.
+const AGENT: &str = "urn:trustgraph:agent:";
+/// Pauses between looks whether a trace is stored, in milliseconds: a second together.
+const PAUSES: [u64; 6] = [16, 32, 64, 128, 256, 512];
 
 /// Said of an answer that cites nothing.
 const UNSUPPORTED: &str = "No sentence of this answer is supported by a passage";
@@ -59,11 +68,33 @@ impl Answered {
         socket: &mut Socket,
         place: &InCollection,
     ) -> Result<()> {
+        self.settle(socket, place).await;
         self.talk(out, place);
         match place.collection.as_str() {
             "default" => Ok(()),
             _ if self.cites() => Ok(()),
             name => missing_collection(out, socket, name).await,
+        }
+    }
+
+    /// Waits for a moment until the graph has the whole trace, so that the next command finds it: what is confirmed is
+    /// stored a little later.
+    async fn settle(&self, socket: &mut Socket, place: &InCollection) {
+        if self.trace.is_empty() {
+            return;
+        }
+        // What a run leaves last; of other questions the question itself.
+        let last = match self.trace.starts_with(AGENT) {
+            true => format!("{}/final", self.trace),
+            false => self.trace.clone(),
+        };
+        let call = entity_call(&place.flow.flow_id, &place.collection, &last);
+        for pause in PAUSES.map(Duration::from_millis) {
+            match socket.ask(&call).await {
+                Ok(reply) if triples(&reply).is_empty() => tokio::time::sleep(pause).await,
+                // Found, or nobody to ask: the answer does not depend on it.
+                Ok(_) | Err(_) => return,
+            }
         }
     }
 

@@ -175,10 +175,12 @@ impl ImportWorkspace {
         let mut import = None;
         let mut collection = String::new();
         let mut count = 0;
+        // What follows a refused frame is not sent any more.
+        let mut refused = false;
         while let Some(item) = items.next().await? {
             let outcome = match item {
                 Item::Begin(Member::Triples(of, _), _) => {
-                    (collection, count) = (of, 0);
+                    (collection, count, refused) = (of, 0, false);
                     if !self.dry_run {
                         import = Some(session.import(&self.flow_id, "triples").await?);
                     }
@@ -198,7 +200,7 @@ impl ImportWorkspace {
                 }
                 Item::End => {
                     let outcome = finish(import.take()).await;
-                    if self.dry_run || outcome.is_ok() {
+                    if self.dry_run || (outcome.is_ok() && !refused) {
                         done.triples += count;
                     }
                     outcome
@@ -209,7 +211,7 @@ impl ImportWorkspace {
             match outcome {
                 Ok(()) => {}
                 Err(error) if concerns_one(&error) => {
-                    import = None;
+                    (import, refused) = (None, true);
                     let what = format!("triples of collection {collection}");
                     done.failed.push(Failed::new(what, error));
                 }

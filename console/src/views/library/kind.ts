@@ -77,7 +77,7 @@ export const look = async (name: string, content: Uint8Array<ArrayBuffer>): Prom
   const declared = ENDINGS.get(ending) ?? "";
   const kind = detect(content.subarray(0, HEAD), declared);
   if (typeof kind !== "string") return kind;
-  const wrong = kind === "text" ? unreadable(content) : "";
+  const wrong = kind === "text" ? unreadable(content) : kind === "pdf" && !hasItsEnd(content) ? DAMAGED : "";
   if (wrong) return { refused: wrong };
   const mime = mimeOf(kind, declared);
   return { kind: mime, title: (await title(kind, mime, content)) || name };
@@ -87,6 +87,18 @@ export const look = async (name: string, content: Uint8Array<ArrayBuffer>): Prom
 const mimeOf = (kind: Kind, declared: string): string => {
   if (kind !== "text") return { pdf: PDF, html: HTML, docx: DOCX }[kind];
   return declared.startsWith("text/") || DATA.includes(declared) ? declared : "text/plain";
+};
+
+const DAMAGED = "is damaged or incomplete";
+
+/** Whether a PDF ends with where its table of objects is, and it is there. */
+const hasItsEnd = (content: Uint8Array): boolean => {
+  const pdf = content.subarray(Math.max(find(content.subarray(0, HEAD), "%PDF-"), 0));
+  const text = (from: number, to?: number) => new TextDecoder("latin1").decode(pdf.subarray(Math.max(from, 0), to));
+  const last = text(pdf.length - 512);
+  const mark = last.lastIndexOf("%%EOF");
+  const start = /startxref\s*(\d+)/.exec(last.slice(Math.max(mark - 25, 0), mark));
+  return mark >= 0 && start !== null && /^\s*(xref|\d)/.test(text(Number(start[1]), Number(start[1]) + 64));
 };
 
 const notRead = (what: string): Looked => ({ refused: `is ${what}, which is not read; convert it to PDF or text` });

@@ -50,7 +50,7 @@ CREATE INDEX said_created ON said (created_ms);
     // Runs of before are of no workspace: they go by their age, within two days.
     "
 ALTER TABLE run ADD COLUMN workspace TEXT NOT NULL DEFAULT '';
-CREATE INDEX run_workspace ON run (workspace);
+CREATE INDEX run_workspace ON run (workspace, run);
 ",
 ];
 

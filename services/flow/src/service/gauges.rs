@@ -97,8 +97,15 @@ impl Service {
             let queues = queues.map(|names| names.queues).unwrap_or_default();
             let messages = seen.entry(told.flow(workspace, flow)).or_default();
             for queue in &queues {
-                let state = mesh.bus().queue_state(queue).await?;
-                *messages += state.map_or(0, |state| state.ready);
+                match mesh.bus().queue_state(queue).await {
+                    Ok(state) => *messages += state.map_or(0, |state| state.ready),
+                    // The next look begins behind it.
+                    Err(error) => {
+                        tracing::debug!(%error, "what waits in a queue is told later");
+                        asked = QUEUES;
+                        break;
+                    }
+                }
             }
             asked += queues.len();
             if asked >= QUEUES {

@@ -89,10 +89,13 @@ impl Outline {
     pub fn contexts(&mut self, text: &str, slices: &[Slice]) -> Vec<String> {
         let mut contexts = Vec::with_capacity(slices.len());
         let mut at = 0;
+        // Looked for once a line, however many slices it has.
+        let mut end = next_line(text, at);
         for slice in slices {
-            while let Some(line) = next_line(text, at).filter(|end| *end <= slice.bytes.start) {
+            while let Some(line) = end.filter(|end| *end <= slice.bytes.start) {
                 self.line(text[at..line].trim_end_matches(['\n', '\r']));
                 at = line;
+                end = next_line(text, at);
             }
             let begins_line = at == slice.bytes.start;
             contexts.push(self.context(&text[slice.bytes.clone()], begins_line));
@@ -181,7 +184,8 @@ impl Outline {
             }
             Front::Possible => self.front = Front::Passed,
             Front::Within => {
-                if matches!(bare, "---" | "...") {
+                // Without an end it was a rule: a text goes on behind it.
+                if matches!(bare, "---" | "..." | "") {
                     self.front = Front::Passed;
                 }
                 return;

@@ -6,7 +6,7 @@ use tg_schemas::Error;
 use tg_schemas::msg::ProcessingMetadata;
 
 use crate::engine::asker::Asker;
-use crate::engine::progress::progress;
+use crate::engine::progress::{Reading, progress};
 use crate::engine::state::State;
 use crate::error::{missing_processing, wire};
 use crate::librarian::Librarian;
@@ -74,7 +74,7 @@ pub(super) fn show(shown: Shown) -> ProcessingMetadata {
         _ => progress(run.counts, &shown.readings, &shown.effects, shown.unchanged),
     };
     let complete = match run.state {
-        State::Failed => mostly_done(&progress),
+        State::Failed => mostly_done(&progress, &shown.readings),
         state => state == State::Complete,
     };
     let error = match run.state {
@@ -100,10 +100,12 @@ pub(super) fn show(shown: Shown) -> ProcessingMetadata {
     }
 }
 
-/// Whether more than half of the chunks went through all who read them.
-fn mostly_done(progress: &BTreeMap<String, i64>) -> bool {
+/// Whether more than half of the chunks went through all who read them, and so did more than half of whatever anybody
+/// reads: pages before them, triples and vectors behind them.
+fn mostly_done(progress: &BTreeMap<String, i64>, readings: &[Reading]) -> bool {
     let count = |key: &str| progress.get(key).copied().unwrap_or(0);
-    count("chunks") > count("chunks-total") / 2
+    let half = |one: &Reading| one.expected == 0 || one.done > one.expected / 2;
+    count("chunks") > count("chunks-total") / 2 && readings.iter().all(half)
 }
 
 /// Whether another try can do better: what the document lacks it will lack again.
@@ -121,14 +123,30 @@ fn retry_helps(shown: &Shown) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::readers::Reader;
 
     #[test]
     fn what_is_mostly_done_is_complete() {
-        let mostly = |chunks, total| {
-            let told = [("chunks", chunks), ("chunks-total", total)];
-            mostly_done(&told.map(|(key, count)| (key.to_owned(), count)).into())
+        let reading = |(expected, done)| Reading {
+            reader: Reader {
+                topic: String::new(),
+                subscription: String::new(),
+            },
+            expected,
+            done,
+            failed: 0,
         };
+        let with = |chunks, total, others: &[(i64, i64)]| {
+            let told = [("chunks", chunks), ("chunks-total", total)];
+            let told = told.map(|(key, count)| (key.to_owned(), count)).into();
+            let others: Vec<Reading> = others.iter().copied().map(reading).collect();
+            mostly_done(&told, &others)
+        };
+        let mostly = |chunks, total| with(chunks, total, &[]);
         assert!(mostly(3, 4) && mostly(1, 1));
         assert!(!mostly(2, 4) && !mostly(0, 1) && !mostly(0, 0));
+        // What stores have of it counts, too, and so do pages of which no chunk came.
+        assert!(with(4, 4, &[(100, 51), (0, 0), (1, 1)]));
+        assert!(!with(4, 4, &[(100, 0)]) && !with(1, 1, &[(100, 1)]));
     }
 }

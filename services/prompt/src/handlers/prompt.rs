@@ -119,7 +119,7 @@ async fn whole(
                     tracing::warn!(%fault, "no line of the answer could be used");
                     PromptResponse {
                         dropped: text.lines().filter(|line| !line.trim().is_empty()).count() as i64,
-                        unusable: text.trim().chars().take(UNUSABLE).collect(),
+                        unusable: on_one_line(text.trim(), UNUSABLE),
                         ..object("[]".to_owned())
                     }
                 }
@@ -205,4 +205,10 @@ fn repair(prompt: &str, reply: &str, fault: &Misshapen) -> String {
         "{prompt}\n\nYour last reply to this was:\n\n{reply}\n\nIt cannot be used: {fault}. \
          Reply again with the JSON only, nothing before or after it."
     )
+}
+
+/// The beginning of a text as one line: it stands in errors and logs.
+fn on_one_line(text: &str, characters: usize) -> String {
+    let shown = |c: char| if c.is_control() { ' ' } else { c };
+    text.chars().take(characters).map(shown).collect()
 }

@@ -29,8 +29,8 @@ const QUESTIONS: [(&str, &str, &str); 6] = [
     ),
     // The words of a document's own title are no answer, and letters inside other words none either.
     (
-        "When does the ferry in the Letters from Aldmere leave?",
-        "at nine",
+        "What do the Letters from Aldmere say of the ferry?",
+        "leaves at nine",
         "Letters from Aldmere",
     ),
     (

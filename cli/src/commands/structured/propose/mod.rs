@@ -240,16 +240,17 @@ impl Table {
         }
     }
 
-    /// The column that tells records apart: one that is called so, else the first one if all records were seen.
+    /// The column that tells records apart: one that is called so, else the first one. None while there are records that
+    /// were not seen: one of the same key takes the place of another.
     fn key(&self, names: &[String]) -> Option<usize> {
-        let apart = |at: &usize| self.columns[*at].tells_apart(self.records);
+        let apart = |at: &usize| !self.more && self.columns[*at].tells_apart(self.records);
         let called = |key: &str| names.iter().position(|name| name == key);
         let by_name = KEYS.iter().filter_map(|key| called(key)).find(apart);
         let by_end = || {
             let mut ends = (0..names.len()).filter(|at| names[*at].ends_with("_id"));
             ends.find(apart)
         };
-        let first = || Some(0).filter(|at| !self.more && apart(at));
+        let first = || Some(0).filter(apart);
         by_name.or_else(by_end).or_else(first)
     }
 }
@@ -321,9 +322,12 @@ mod tests {
         for number in 0..=RECORDS {
             text += &format!("{number}\n");
         }
-        let proposal = of("x.csv", &text);
-        assert_eq!(types(&proposal), [("n", "integer")]);
-        assert!(proposal.more);
+        // Also not where it is called like one.
+        for name in ["n", "no", "lamp_id"] {
+            let proposal = of("x.csv", &text.replacen('n', name, 1));
+            assert_eq!(types(&proposal), [(name, "integer")]);
+            assert!(proposal.more);
+        }
         let proposal = of("x.csv", "Ann,1\nBo,2\n");
         assert_eq!(
             types(&proposal),

@@ -71,7 +71,7 @@ impl Documents<'_> {
         }
         let exchanged = self.exchanged(&existing, done);
         match self.what.process {
-            true if !self.what.dry_run => self.start(done, &processed, &exchanged).await,
+            true if !self.what.dry_run => self.start(done, &existing, &processed, &exchanged).await,
             true => Ok(()),
             false => {
                 let stale = exchanged.into_iter().filter(|id| processed.has(id));
@@ -205,6 +205,7 @@ impl Documents<'_> {
     async fn start(
         &self,
         done: &mut Done,
+        existing: &Existing,
         processed: &Processed,
         exchanged: &BTreeSet<String>,
     ) -> Result<()> {
@@ -225,13 +226,13 @@ impl Documents<'_> {
             self.what.process_collection.clone(),
         );
         for id in wanted {
-            let content = &self.said.contents[id];
-            for place in processed.places(id, exchanged.contains(id), &asked) {
+            let content = self.content(id, existing);
+            for place in processed.places(id, content, exchanged.contains(id), &asked) {
                 if processed.is_current(id, content, &place) {
                     done.started_before += 1;
                     continue;
                 }
-                match self.start_one(id, &place, &asked).await? {
+                match self.start_one(id, content, &place, &asked).await? {
                     Outcome::Done(_) => done.started += 1,
                     Outcome::Known => done.started_before += 1,
                     Outcome::Refused(why) => done.not_started.push(Failed::new(id, why)),
@@ -241,9 +242,22 @@ impl Documents<'_> {
         Ok(())
     }
 
+    /// The hash of what the library has of a document: the bundle's, unless a document that was there was left as it is.
+    fn content<'a>(&'a self, id: &str, existing: &'a Existing) -> &'a str {
+        let bundled = &self.said.contents[id];
+        let left = existing.get(id).filter(|_| !self.what.overwrite);
+        let left = left.and_then(|hash| hash.get(..bundled.len()));
+        left.unwrap_or(bundled)
+    }
+
     /// Begins to process a document into a place, under the first id that is free.
-    async fn start_one(&self, id: &str, place: &Place, asked: &Place) -> Result<Outcome> {
-        let content = &self.said.contents[id];
+    async fn start_one(
+        &self,
+        id: &str,
+        content: &str,
+        place: &Place,
+        asked: &Place,
+    ) -> Result<Outcome> {
         for again in 0..AGAIN {
             let request = json!({
                 "operation": "add-processing",

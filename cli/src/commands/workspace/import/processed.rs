@@ -33,13 +33,22 @@ impl Processed {
         self.latest.contains_key(document)
     }
 
-    /// Where a document of the bundle is to be processed to: to the place that was asked for, and, if the import
-    /// exchanged its content, wherever it was processed before.
-    pub(super) fn places(&self, document: &str, exchanged: bool, asked: &Place) -> BTreeSet<Place> {
+    /// Where a document of the bundle is to be processed to: to the place that was asked for, and wherever it was
+    /// processed before if the import exchanged its content, or an import that was cut off did: then the processing
+    /// there says another content.
+    pub(super) fn places(
+        &self,
+        document: &str,
+        content: &str,
+        exchanged: bool,
+        asked: &Place,
+    ) -> BTreeSet<Place> {
+        let (any, own) = (format!("import of {document} ("), stem(document, content));
+        let other = |id: &String| id.starts_with(&any) && !id.starts_with(&own);
         let known = self.latest.get(document).into_iter().flatten();
         let mut places: BTreeSet<Place> = known
+            .filter(|(_, id)| exchanged || other(id))
             .map(|(place, _)| place.clone())
-            .filter(|_| exchanged)
             .collect();
         places.insert(asked.clone());
         places
@@ -108,9 +117,17 @@ mod tests {
     fn other_content_is_processed_wherever_the_old_one_was() {
         let places = |exchanged| -> Vec<String> {
             let found = processed(&[("p", "a"), ("q", "b")]);
-            let found = found.places("urn:d", exchanged, &place("c"));
+            let found = found.places("urn:d", "abc", exchanged, &place("c"));
             found.into_iter().map(|(_, into)| into).collect()
         };
+        // An import that was cut off exchanged the content of what one before it had processed.
+        let old = [
+            ("import of urn:d (abd)", "a"),
+            ("import of urn:d (abc)", "b"),
+        ];
+        let found = processed(&old).places("urn:d", "abc", false, &place("c"));
+        let found: Vec<&str> = found.iter().map(|(_, into)| into.as_str()).collect();
+        assert_eq!(found, ["a", "c"]);
         assert_eq!(places(false), ["c"]);
         assert_eq!(places(true), ["a", "b", "c"]);
         assert_ne!(
