@@ -100,12 +100,14 @@ pub(super) fn show(shown: Shown) -> ProcessingMetadata {
     }
 }
 
-/// Whether more than half of the chunks went through all who read them, and so did more than half of whatever anybody
-/// reads: pages before them, triples and vectors behind them.
+/// Whether more than half of the chunks went through all who read them, and so did more than half of whatever else is
+/// made of the document: pages before them, triples and vectors behind them. The document itself is read once, and
+/// handed on as far as it can be read.
 fn mostly_done(progress: &BTreeMap<String, i64>, readings: &[Reading]) -> bool {
     let count = |key: &str| progress.get(key).copied().unwrap_or(0);
-    let half = |one: &Reading| one.expected == 0 || one.done > one.expected / 2;
-    count("chunks") > count("chunks-total") / 2 && readings.iter().all(half)
+    let made = |one: &&Reading| one.expected > 0 && one.reader.message() != "Document";
+    let half = |one: &Reading| one.done > one.expected / 2;
+    count("chunks") > count("chunks-total") / 2 && readings.iter().filter(made).all(half)
 }
 
 /// Whether another try can do better: what the document lacks it will lack again.

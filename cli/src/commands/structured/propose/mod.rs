@@ -323,10 +323,10 @@ mod tests {
             text += &format!("{number}\n");
         }
         // Also not where it is called like one.
-        for name in ["n", "no", "lamp_id"] {
+        for name in ["n", "code", "lamp_id"] {
             let proposal = of("x.csv", &text.replacen('n', name, 1));
             assert_eq!(types(&proposal), [(name, "integer")]);
-            assert!(proposal.more);
+            assert!(proposal.more, "{name}");
         }
         let proposal = of("x.csv", "Ann,1\nBo,2\n");
         assert_eq!(
