@@ -337,16 +337,12 @@ async fn what_comes_late_for_an_ended_generation_is_refused(place: Place) {
     let acme = WorkspaceId::new("acme").unwrap();
     let of = |generation| tg_clients::config::Config::of_workspace(&up.mesh, &acme, generation);
     let row = |value: &str| [(("tool".to_owned(), "a".to_owned()), value.to_owned())];
-    let first = up.mesh.config().generation("acme");
+    let first = generation(&up.mesh, "acme", |known| known > 0).await;
     of(first).put("acme", row("1")).await.unwrap();
 
     let gone = ConfigRequest {
-        operation: "delete".into(),
-        workspace: "__workspaces__".into(),
-        keys: vec![ConfigKey {
-            r#type: "workspace".into(),
-            key: "acme".into(),
-        }],
+        operation: "delete-workspace".into(),
+        workspace: "acme".into(),
         ..ConfigRequest::default()
     };
     system(&up.mesh, gone).await.unwrap();
