@@ -57,7 +57,13 @@ test: setup-test console
 	cargo build --workspace --bins --locked
 	# Every suite runs, so that one run tells all that fails. A test that hangs is named by the harness after a minute; this ends it, so that the run says which.
 	# Some 75 targets of fuzzing, 0.8 s each: a minute together. More targets, less time for each.
-	TG_FUZZ_MS=800 timeout 50m cargo test --workspace --locked --no-fail-fast
+	# Most tests wait for processes and brokers: twice as many as there are processors keep these busy. Those that are held
+	# to seconds or less (`alone::`) come after them, one at a time.
+	failed=
+	export RUST_TEST_THREADS=$$(( 2 * $$(nproc) ))
+	TG_FUZZ_MS=800 timeout 50m cargo test --workspace --locked --no-fail-fast -- --skip alone:: || failed=yes
+	timeout 15m cargo test --workspace --locked --test it -- alone:: --test-threads 1 || failed=yes
+	[ -z "$$failed" ]
 	scripts/api-contract.sh
 
 bench: setup-test console

@@ -14,5 +14,5 @@ pub mod pdf;
 pub mod place;
 pub mod process;
 pub mod rabbitmq;
-mod shared_node;
+pub mod shared_node;
 pub mod socket;

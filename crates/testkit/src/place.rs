@@ -6,7 +6,7 @@ use tg_bus::embedded::EmbeddedBus;
 use tg_bus::rabbitmq::{RabbitBus, RabbitOptions};
 use tg_bus::{Bus, Mode};
 
-use crate::shared_node;
+use crate::shared_node::VirtualHost;
 
 /// A place of its own where the processes of one test meet.
 #[derive(Clone)]
@@ -25,8 +25,9 @@ impl Place {
 
     /// A virtual host of the shared node. Panics without one.
     pub async fn rabbitmq() -> Self {
-        let url = shared_node::vhost().await;
-        Self::RabbitMq(url.expect("RabbitMQ is installed and starts: scripts/setup.sh test"))
+        let host = VirtualHost::new().await;
+        let host = host.expect("RabbitMQ is installed and starts: scripts/setup.sh test");
+        Self::RabbitMq(host.into_url())
     }
 
     /// Another place of the same kind, where nobody is yet.

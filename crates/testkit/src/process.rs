@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use crate::shared_node::VirtualHost;
 use anyhow::{Context, Result, bail};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
@@ -96,6 +97,14 @@ impl Launch {
     pub fn hang_up_ignored(mut self) -> Self {
         self.ignores_hang_up = true;
         self
+    }
+
+    /// Over a broker, where there is one.
+    pub fn over(self, broker: Option<&VirtualHost>) -> Self {
+        match broker {
+            Some(broker) => self.arg("--bus").arg(broker.url()),
+            None => self,
+        }
     }
 
     /// Adds an argument.

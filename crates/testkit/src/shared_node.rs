@@ -18,7 +18,8 @@ use tokio::sync::OnceCell;
 
 use crate::rabbitmq::RabbitNode;
 
-/// Makes virtual hosts inside the node, one for each line it is sent: the node's own command takes a second for each.
+/// Makes virtual hosts inside the node, one for each line it is sent, and removes those whose line begins with a minus:
+/// the node's own command takes a second for each.
 const MAKER: &str = r#"
 Asker = self(),
 spawn(fun() ->
@@ -28,6 +29,9 @@ spawn(fun() ->
     Make = fun Make() ->
         {ok, Socket} = gen_tcp:accept(Listener),
         case gen_tcp:recv(Socket, 0) of
+            {ok, <<"-", Line/binary>>} ->
+                Name = string:trim(Line),
+                spawn(fun() -> catch rabbit_vhost:delete(Name, <<"test">>) end);
             {ok, Line} ->
                 Name = string:trim(Line),
                 ok = rabbit_vhost:add(Name, <<"test">>),
@@ -56,21 +60,52 @@ struct Ports {
     maker: u16,
 }
 
-/// Address of a virtual host that nobody else has.
-pub async fn vhost() -> Result<String> {
-    static NODE: OnceCell<Ports> = OnceCell::const_new();
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let ports = *NODE.get_or_try_init(find_or_start).await?;
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let name = format!("test-{}-{number}", std::process::id());
-    let mut maker = TcpStream::connect(("127.0.0.1", ports.maker)).await?;
-    maker.write_all(format!("{name}\n").as_bytes()).await?;
-    let made = maker.read_u8().await;
-    made.with_context(|| format!("the node did not make the virtual host {name}"))?;
-    Ok(format!(
-        "amqp://guest:guest@127.0.0.1:{}/{name}",
-        ports.amqp
-    ))
+/// A virtual host that nobody else has: to a test, a broker of its own. Dropping it removes it with all that is in it.
+#[derive(Debug)]
+pub struct VirtualHost {
+    ports: Ports,
+    name: String,
+}
+
+impl VirtualHost {
+    /// Makes one.
+    ///
+    /// # Errors
+    /// RabbitMQ is not installed, or does not start.
+    pub async fn new() -> Result<Self> {
+        static NODE: OnceCell<Ports> = OnceCell::const_new();
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let ports = *NODE.get_or_try_init(find_or_start).await?;
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("test-{}-{number}", std::process::id());
+        let mut maker = TcpStream::connect(("127.0.0.1", ports.maker)).await?;
+        maker.write_all(format!("{name}\n").as_bytes()).await?;
+        let made = maker.read_u8().await;
+        made.with_context(|| format!("the node did not make the virtual host {name}"))?;
+        Ok(Self { ports, name })
+    }
+
+    /// Address for clients.
+    pub fn url(&self) -> String {
+        let Self { ports, name } = self;
+        format!("amqp://guest:guest@127.0.0.1:{}/{name}", ports.amqp)
+    }
+
+    /// Address for clients of a host that stays until the node ends.
+    pub fn into_url(self) -> String {
+        let url = self.url();
+        std::mem::forget(self);
+        url
+    }
+}
+
+impl Drop for VirtualHost {
+    fn drop(&mut self) {
+        // A node that has ended already has removed it, too.
+        if let Ok(mut maker) = std::net::TcpStream::connect(("127.0.0.1", self.ports.maker)) {
+            let _ = writeln!(maker, "-{}", self.name);
+        }
+    }
 }
 
 async fn find_or_start() -> Result<Ports> {

@@ -11,7 +11,7 @@ use tg_testkit::process::{bin_dir, root};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
-use crate::world::{Bus, World, busy};
+use crate::world::{Bus, World};
 
 const BOUND: Duration = Duration::from_secs(90);
 
@@ -47,7 +47,6 @@ fn rules() -> Vec<Rule> {
 }
 
 async fn piped(bus: Bus) -> Result<()> {
-    let _busy = busy().await;
     let world = World::with(bus, rules()).await?;
     let mut chat = Command::new(bin_dir()?.join("tg"))
         .args(["chat", "--json"])
@@ -110,7 +109,6 @@ async fn piped_over_rabbitmq() -> Result<()> {
 
 #[tokio::test]
 async fn at_a_terminal() -> Result<()> {
-    let _busy = busy().await;
     let world = World::with(Bus::Embedded, rules()).await?;
     let work = Command::new(root().join(".cache/venv/bin/python3"))
         .arg(root().join("tests/integration/clients/chat_terminal.py"))

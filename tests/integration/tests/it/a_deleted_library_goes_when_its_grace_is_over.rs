@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use serde_json::json;
 use tg_testkit::process::{Launch, tg};
-use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::shared_node::VirtualHost;
 
 use crate::workspaces::{add, closed, documents, files, iam, make, patiently, start};
 use crate::world::Bus;
@@ -16,11 +16,11 @@ const BOUND: Duration = Duration::from_secs(40);
 const A_WHILE: Duration = Duration::from_secs(3);
 
 /// A system of every service, on a bus.
-async fn launch(bus: Bus) -> Result<(Launch, Option<RabbitNode>)> {
+async fn launch(bus: Bus) -> Result<(Launch, Option<VirtualHost>)> {
     Ok(match bus {
         Bus::Embedded => (Launch::up(), None),
         Bus::Rabbit => {
-            let node = RabbitNode::start().await?;
+            let node = VirtualHost::new().await?;
             (Launch::up().arg("--bus").arg(node.url()), Some(node))
         }
     })

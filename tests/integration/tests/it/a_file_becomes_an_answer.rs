@@ -253,7 +253,6 @@ async fn what_cannot_be_read(url: &str) -> Result<()> {
 }
 
 async fn story(bus: Bus) -> Result<()> {
-    let _busy = crate::world::busy().await;
     let (server, _node) = up(bus).await?;
     let url = server.url();
     let folder = tempfile::tempdir()?;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tg_testkit::process::{Launch, Server, client};
 use tg_testkit::rabbitmq::RabbitNode;
 
-use crate::world::{busy, post};
+use crate::world::post;
 
 /// Everything but the graph that it needs.
 const OTHERS: [&str; 9] = [
@@ -163,7 +163,6 @@ async fn all_there(system: &System, from: usize, to: usize) -> Result<()> {
 /// The operator gave the first owner's host up: another store serves in its place.
 #[tokio::test]
 async fn when_another_store_was_adopted() -> Result<()> {
-    let _busy = busy().await;
     let system = System::start().await?;
     let writer = Writer::start(&system.rest)?;
     until("the first serves", BOUND, async || {
@@ -203,7 +202,6 @@ async fn when_another_store_was_adopted() -> Result<()> {
 /// first lets it go as soon as it goes on.
 #[tokio::test]
 async fn when_both_share_the_store() -> Result<()> {
-    let _busy = busy().await;
     let system = System::start().await?;
     let second = system.second("first", &[]).await?;
     until("the second stands by", BOUND, async || {

@@ -6,9 +6,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use tg_testkit::process::{Launch, client};
-use tg_testkit::rabbitmq::RabbitNode;
 
-use crate::world::{Bus, busy, post};
+use crate::world::{Bus, post};
 
 /// Triples of a record.
 const EACH: usize = 1_000;
@@ -57,18 +56,11 @@ async fn dead_letter(url: &str) -> Result<Value> {
 }
 
 async fn by_its_quota_and_by_the_memory_of_the_process(bus: Bus) -> Result<()> {
-    let _busy = busy().await;
-    let node = match bus {
-        Bus::Embedded => None,
-        Bus::Rabbit => Some(RabbitNode::start().await?),
-    };
+    let node = bus.broker().await?;
     let dir = tempfile::tempdir()?;
     let launch = || {
         let launch = Launch::up().data(dir.path());
-        match &node {
-            Some(node) => launch.arg("--bus").arg(node.url()),
-            None => launch,
-        }
+        launch.over(node.as_ref())
     };
     let mut server = launch()
         .env("THREADGRAPH_GRAPH__WORKSPACE_QUADS", "20000")

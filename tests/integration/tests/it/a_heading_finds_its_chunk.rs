@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use tg_testkit::model::{Reply, Rule, ScriptedModel};
 use tg_testkit::pdf::{LEFT, Pdf, line};
 use tg_testkit::process::tg;
-use tg_testkit::rabbitmq::RabbitNode;
 
 use crate::world::{Bus, launch, post, up};
 
@@ -72,7 +71,6 @@ async fn chunks(url: &str, id: &str) -> Result<Vec<Value>> {
 }
 
 async fn story(bus: Bus) -> Result<()> {
-    let _busy = crate::world::busy().await;
     let (server, _node) = up(bus).await?;
     let url = server.url();
     let folder = tempfile::tempdir()?;
@@ -178,7 +176,6 @@ async fn add(url: &str, file: &std::path::Path, content: &[u8]) -> Result<()> {
 
 /// The page goes to whoever reads a chunk; a page that is put in before others moves them, which costs nothing.
 async fn of_pages(bus: Bus) -> Result<()> {
-    let _busy = crate::world::busy().await;
     let rules = vec![
         Rule::contains(
             "## Answer from passages",
@@ -187,10 +184,7 @@ async fn of_pages(bus: Bus) -> Result<()> {
         Rule::always(Reply::text("[]")),
     ];
     let model = ScriptedModel::start(rules).await?;
-    let node = match bus {
-        Bus::Embedded => None,
-        Bus::Rabbit => Some(RabbitNode::start().await?),
-    };
+    let node = bus.broker().await?;
     let launch = launch(&model, node.as_ref())
         .env("THREADGRAPH_EMBEDDINGS__PROVIDER", "openai")
         .env("THREADGRAPH_EMBEDDINGS__URL", model.url());

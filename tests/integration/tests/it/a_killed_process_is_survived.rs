@@ -8,7 +8,7 @@ use futures::future::join_all;
 use serde_json::json;
 use tg_testkit::model::ScriptedModel;
 use tg_testkit::process::{Launch, Server};
-use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::shared_node::VirtualHost;
 use tg_testkit::socket::{Frames, Socket};
 
 use crate::traces::{Ended, begin, check, end, end_after, end_detached, slow};
@@ -34,7 +34,7 @@ const STEPS: usize = 8;
 /// A run ends by then in any case.
 const BOUND: Duration = Duration::from_secs(30);
 
-fn serve(services: &[&str], model: &ScriptedModel, node: &RabbitNode) -> Launch {
+fn serve(services: &[&str], model: &ScriptedModel, node: &VirtualHost) -> Launch {
     Launch::serve(services, &node.url())
         .env("OPENAI_BASE_URL", model.url())
         .env("OPENAI_API_KEY", "sk-test-secret-4711")
@@ -42,8 +42,7 @@ fn serve(services: &[&str], model: &ScriptedModel, node: &RabbitNode) -> Launch 
 }
 
 async fn kill(victim: &str) -> Result<()> {
-    let _alone = crate::world::alone().await;
-    let node = RabbitNode::start().await?;
+    let node = VirtualHost::new().await?;
     let model = ScriptedModel::start(slow(PAUSE)).await?;
     let others: Vec<&str> = ALL.iter().copied().filter(|name| *name != victim).collect();
     let mut rest = serve(&others, &model, &node).spawn().await?;

@@ -14,10 +14,10 @@ use tg_schemas::msg::{
 };
 use tg_testkit::outside::{Sent, config_row, publish, record};
 use tg_testkit::process::{Launch, Server, client};
-use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::shared_node::VirtualHost;
 
 use crate::workspaces::{iam, make, patiently};
-use crate::world::{Bus, busy, post};
+use crate::world::{Bus, post};
 
 const BOUND: Duration = Duration::from_secs(30);
 const TEXT: &str = "urn:text:late";
@@ -258,39 +258,30 @@ async fn dropped(server: &Server) -> Result<u64> {
 
 /// A system that can be stopped and started.
 struct System {
-    node: Option<RabbitNode>,
+    node: Option<VirtualHost>,
     folder: tempfile::TempDir,
 }
 
 impl System {
     async fn new(bus: Bus) -> Result<Self> {
         Ok(Self {
-            node: match bus {
-                Bus::Embedded => None,
-                Bus::Rabbit => Some(RabbitNode::start().await?),
-            },
+            node: bus.broker().await?,
             folder: tempfile::tempdir()?,
         })
     }
 
     async fn start(&self) -> Result<Server> {
         let launch = Launch::up().data(self.folder.path());
-        match &self.node {
-            Some(node) => launch.arg("--bus").arg(node.url()),
-            None => launch,
-        }
-        .ready()
-        .await
+        launch.over(self.node.as_ref()).ready().await
     }
 
     async fn publish(&self, all: Vec<Sent>) -> Result<()> {
-        let broker = self.node.as_ref().map(RabbitNode::url);
+        let broker = self.node.as_ref().map(VirtualHost::url);
         publish(broker.as_deref(), self.folder.path(), all).await
     }
 }
 
 async fn of_a_workspace(bus: Bus) -> Result<()> {
-    let _busy = busy().await;
     let system = System::new(bus).await?;
     let place = Place("acme", "default");
     let server = system.start().await?;
@@ -373,7 +364,6 @@ async fn collections(server: &Server, operation: &str, place: &Place) -> Result<
 /// Of a run that began when the collection had another life: its retraction comes late. One of a present run, of
 /// something else, is done.
 async fn of_a_collection(bus: Bus) -> Result<()> {
-    let _busy = busy().await;
     let system = System::new(bus).await?;
     let place = Place("default", "docs");
     let server = system.start().await?;

@@ -7,10 +7,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use tg_testkit::process::{Launch, Server, client, tg};
-use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::shared_node::VirtualHost;
 
 use crate::workspaces::{add, documents, files, has, iam, literals, make, put};
-use crate::world::busy;
 
 const BOUND: Duration = Duration::from_secs(30);
 
@@ -165,7 +164,7 @@ const OTHERS: [&str; 16] = [
 /// is refused, and where the operator insists nothing is purged either.
 #[tokio::test]
 async fn and_another_in_its_place_over_rabbitmq_purges_nothing() -> Result<()> {
-    let node = RabbitNode::start().await?;
+    let node = VirtualHost::new().await?;
     let scratch = tempfile::tempdir()?;
     let config = |folder: &str, adopt: bool| {
         let launch = Launch::serve(&["config"], &node.url()).data(&scratch.path().join(folder));
@@ -255,7 +254,6 @@ const OLDER: &str = "the configuration is older than this store knew it";
 
 #[tokio::test]
 async fn and_an_older_one_purges_nothing_embedded() -> Result<()> {
-    let _busy = busy().await;
     let scratch = tempfile::tempdir()?;
     let folder = |name: &str| scratch.path().join(name);
     let data = folder("data");
@@ -291,8 +289,7 @@ async fn and_an_older_one_purges_nothing_embedded() -> Result<()> {
 
 #[tokio::test]
 async fn and_an_older_one_purges_nothing_over_rabbitmq() -> Result<()> {
-    let _busy = busy().await;
-    let node = RabbitNode::start().await?;
+    let node = VirtualHost::new().await?;
     let scratch = tempfile::tempdir()?;
     let folder = |name: &str| scratch.path().join(name);
     let data = folder("config");

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
 use tg_testkit::process::{Launch, bin_dir, free_port, tg};
-use tg_testkit::rabbitmq::RabbitNode;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::time::Instant;
 
@@ -61,19 +60,13 @@ async fn the_waiting_line_says_so(url: &str) -> Result<()> {
 }
 
 async fn story(bus: Bus) -> Result<()> {
-    let _busy = crate::world::busy().await;
     let nobody = format!("http://127.0.0.1:{}/v1", free_port()?);
     let launch = Launch::up()
         .env("OPENAI_BASE_URL", nobody)
         .env("OPENAI_API_KEY", "sk-test")
         .env("OPENAI_MODEL", "none");
-    let (launch, _node) = match bus {
-        Bus::Embedded => (launch, None),
-        Bus::Rabbit => {
-            let node = RabbitNode::start().await?;
-            (launch.arg("--bus").arg(node.url()), Some(node))
-        }
-    };
+    let broker = bus.broker().await?;
+    let launch = launch.over(broker.as_ref());
     let server = launch.ready().await?;
     let url = server.url();
     let folder = tempfile::tempdir()?;

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use tg_testkit::process::{Launch, tg};
-use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::shared_node::VirtualHost;
 
 use crate::holdings::{Tenant, is_like};
 use crate::workspaces::{add, documents, has, iam, make, put, start};
-use crate::world::{Bus, busy, up};
+use crate::world::{Bus, up};
 
 const BOUND: Duration = Duration::from_secs(30);
 /// No time to restore.
@@ -39,8 +39,7 @@ const NEW: &str = "Quillmoss";
 
 #[tokio::test]
 async fn when_the_stores_were_down_over_rabbitmq() -> Result<()> {
-    let _busy = busy().await;
-    let node = RabbitNode::start().await?;
+    let node = VirtualHost::new().await?;
     let scratch = tempfile::tempdir()?;
     let stores = || {
         let launch = Launch::serve(&STORES, &node.url());
@@ -85,7 +84,6 @@ async fn when_the_stores_were_down_over_rabbitmq() -> Result<()> {
 
 #[tokio::test]
 async fn when_everything_was_killed_embedded() -> Result<()> {
-    let _busy = busy().await;
     let scratch = tempfile::tempdir()?;
     let launch = || Launch::up().data(scratch.path()).ready();
     let server = launch().await?;
@@ -113,7 +111,6 @@ async fn when_everything_was_killed_embedded() -> Result<()> {
 
 /// Deleted and made again in one breath, while everything runs.
 async fn at_once(bus: Bus) -> Result<()> {
-    let _busy = busy().await;
     let (server, _node) = up(bus).await?;
     let (url, workspace) = (server.url(), "acme");
     let acme = Tenant {

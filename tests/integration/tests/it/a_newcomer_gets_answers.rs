@@ -9,7 +9,7 @@ use serde_json::Value;
 use tg_testkit::pdf::{LEFT, Pdf, line};
 use tg_testkit::process::{Output, tg};
 
-use crate::world::{Bus, Installation, busy};
+use crate::world::{Bus, Installation};
 
 const LETTER: &str = "# Letters from Aldmere\n\n## Spring\n\nThe Quillon bridge was opened by Marguerite Alder in 1911. \
     Its towers are made of grey basalt.\n\n## Autumn\n\nThe ferry to Tarn Isle leaves at nine.\n";
@@ -125,7 +125,6 @@ async fn a_script_reads_it(url: &str) -> Result<()> {
 }
 
 async fn newcomer(bus: Bus) -> Result<()> {
-    let _shared = busy().await;
     let installation = Installation::new(bus).await?;
     let server = installation.up(None).await?;
     let port = server.port();

@@ -8,11 +8,11 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tg_testkit::model::{Reply, ScriptedModel};
 use tg_testkit::process::{Launch, Server, client, tg};
-use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::shared_node::VirtualHost;
 use tokio::time::Instant;
 
 use crate::edge::first_key;
-use crate::world::{Bus, alone};
+use crate::world::Bus;
 
 const KEY: &str = "sk-test-secret-4711";
 /// What no provider's words may bring to anybody.
@@ -51,7 +51,7 @@ struct World {
     server: Server,
     key: String,
     model: ScriptedModel,
-    _node: Option<RabbitNode>,
+    _node: Option<VirtualHost>,
 }
 
 impl World {
@@ -66,10 +66,7 @@ impl World {
             .env("THREADGRAPH_EMBEDDINGS__MODEL", "v")
             .arg("--auth")
             .arg(auth);
-        let node = match bus {
-            Bus::Embedded => None,
-            Bus::Rabbit => Some(RabbitNode::start().await?),
-        };
+        let node = bus.broker().await?;
         if let Some(node) = &node {
             launch = launch.arg("--bus").arg(node.url());
         }
@@ -208,7 +205,6 @@ async fn silence(world: &World) -> Result<()> {
 }
 
 async fn story(bus: Bus, auth: &str) -> Result<()> {
-    let _machine = alone().await;
     let world = World::start(bus, auth).await?;
     refusals(&world).await?;
     silence(&world).await?;

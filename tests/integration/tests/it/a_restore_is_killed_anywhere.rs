@@ -18,7 +18,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::process::Command;
 use tokio::sync::Notify;
 
-use crate::world::{Bus, busy, post, up};
+use crate::world::{Bus, post, up};
 
 /// Places where it is killed.
 const PLACES: u64 = 10;
@@ -424,7 +424,6 @@ impl Scene<'_> {
 }
 
 async fn at_ten_places(bus: Bus) -> Result<()> {
-    let _busy = busy().await;
     let (server, _node) = up(bus).await?;
     let (url, port) = (server.url(), server.port());
     let folder = tempfile::tempdir()?;

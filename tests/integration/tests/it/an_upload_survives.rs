@@ -8,9 +8,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tg_testkit::process::{Launch, client};
-use tg_testkit::rabbitmq::RabbitNode;
 
-use crate::world::{Bus, alone, post, up};
+use crate::world::{Bus, post, up};
 
 const CHUNK: usize = 4 << 20;
 const CHUNKS: usize = 6;
@@ -77,7 +76,6 @@ fn signal(pid: u32, name: &str) -> Result<()> {
 
 /// The process sleeps past the deadline while it completes, so that the question is given up the moment it wakes.
 async fn a_deadline(bus: Bus) -> Result<()> {
-    let _machine = alone().await;
     let (server, _node) = up(bus).await?;
     let url = server.url();
     let pid = server.pid().context("it runs")?;
@@ -100,28 +98,12 @@ async fn a_deadline(bus: Bus) -> Result<()> {
     survives(&url, &upload, "urn:doc:deadline").await
 }
 
-#[tokio::test]
-async fn a_deadline_embedded() -> Result<()> {
-    a_deadline(Bus::Embedded).await
-}
-
-#[tokio::test]
-async fn a_deadline_over_rabbitmq() -> Result<()> {
-    a_deadline(Bus::Rabbit).await
-}
-
 async fn the_end_of_the_process(bus: Bus) -> Result<()> {
-    let node = match bus {
-        Bus::Embedded => None,
-        Bus::Rabbit => Some(RabbitNode::start().await?),
-    };
+    let node = bus.broker().await?;
     let data = tempfile::tempdir()?;
     let launch = || {
         let launch = Launch::up().data(data.path());
-        match &node {
-            Some(node) => launch.arg("--bus").arg(node.url()),
-            None => launch,
-        }
+        launch.over(node.as_ref())
     };
     let mut server = launch().ready().await?;
     let pauses: &[u64] = match bus {
@@ -154,4 +136,19 @@ async fn the_end_of_the_process_embedded() -> Result<()> {
 #[tokio::test]
 async fn the_end_of_the_process_over_rabbitmq() -> Result<()> {
     the_end_of_the_process(Bus::Rabbit).await
+}
+
+/// Held to seconds or less: these have the machine to themselves (`make test`).
+mod alone {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_deadline_embedded() -> Result<()> {
+        a_deadline(Bus::Embedded).await
+    }
+
+    #[tokio::test]
+    async fn a_deadline_over_rabbitmq() -> Result<()> {
+        a_deadline(Bus::Rabbit).await
+    }
 }

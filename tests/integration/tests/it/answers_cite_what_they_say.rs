@@ -382,7 +382,6 @@ async fn what_is_there_is_told(world: &World) -> Result<()> {
 }
 
 async fn story(bus: Bus) -> Result<()> {
-    let _busy = crate::world::busy().await;
     let world = World::with(bus, rules()).await?;
     let file = tempfile::NamedTempFile::with_suffix(".txt")?;
     std::fs::write(file.path(), TEXT)?;

@@ -10,7 +10,7 @@ use tg_testkit::model::{Reply, Rule};
 use tg_testkit::process::tg;
 
 use crate::terminal::{COLUMNS, Shown, at_a_terminal};
-use crate::world::{Bus, World, busy, up};
+use crate::world::{Bus, World, up};
 
 /// Chunks of the document that is waited for: more than are on their way at once.
 const PARTS: usize = 64;
@@ -55,7 +55,6 @@ fn number_between(line: &str, before: &str, after: &str) -> bool {
 }
 
 async fn the_line_lives(bus: Bus) -> Result<()> {
-    let _busy = busy().await;
     let world = World::with(bus, slow_model()).await?;
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("lanterns.md");
@@ -108,7 +107,6 @@ async fn the_line_of_whoever_waits_lives_on_rabbitmq() -> Result<()> {
 
 #[tokio::test]
 async fn a_schema_is_made_when_the_user_says_yes_and_only_then() -> Result<()> {
-    let _busy = busy().await;
     let (server, _node) = up(Bus::Embedded).await?;
     let url = server.url();
     let folder = tempfile::tempdir()?;
@@ -139,7 +137,6 @@ async fn a_schema_is_made_when_the_user_says_yes_and_only_then() -> Result<()> {
 
 #[tokio::test]
 async fn tables_are_no_wider_than_the_terminal_and_cut_no_id() -> Result<()> {
-    let _busy = busy().await;
     let (server, _node) = up(Bus::Embedded).await?;
     let url = server.url();
     let folder = tempfile::tempdir()?;

@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tg_testkit::process::{Server, tg};
-use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::shared_node::VirtualHost;
 use tokio::time::Instant;
 
 use crate::bad_files as files;
@@ -40,7 +40,7 @@ const GOOD_PAGE: &str = "The Corvane gauge was calibrated by Ambrose Tull in 190
 
 struct System {
     server: Server,
-    _node: Option<RabbitNode>,
+    _node: Option<VirtualHost>,
 }
 
 impl System {
@@ -537,7 +537,6 @@ async fn sparql(system: &System) -> Result<()> {
 }
 
 async fn story(bus: Bus) -> Result<()> {
-    let _busy = crate::world::busy().await;
     let system = System::start(bus).await?;
     documents(&system).await?;
     ontologies(&system).await?;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use tg_testkit::process::bin_dir;
 use tokio::process::Command;
 
-use crate::world::{Bus, alone, up};
+use crate::world::{Bus, up};
 
 /// Runs of each command; the median counts.
 const RUNS: usize = 15;
@@ -76,7 +76,6 @@ async fn medians(url: &str, args: &[&str]) -> Result<(f64, f64)> {
 }
 
 async fn at_once(bus: Bus) -> Result<()> {
-    let _alone = alone().await;
     let (server, _node) = up(bus).await?;
     let url = server.url();
     let mut slow = Vec::new();
@@ -97,12 +96,17 @@ async fn at_once(bus: Bus) -> Result<()> {
     Ok(())
 }
 
-#[tokio::test]
-async fn on_the_embedded_bus() -> Result<()> {
-    at_once(Bus::Embedded).await
-}
+/// Held to seconds or less: these have the machine to themselves (`make test`).
+mod alone {
+    use super::*;
 
-#[tokio::test]
-async fn on_rabbitmq() -> Result<()> {
-    at_once(Bus::Rabbit).await
+    #[tokio::test]
+    async fn on_the_embedded_bus() -> Result<()> {
+        at_once(Bus::Embedded).await
+    }
+
+    #[tokio::test]
+    async fn on_rabbitmq() -> Result<()> {
+        at_once(Bus::Rabbit).await
+    }
 }

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Map, Value, json};
 use tg_testkit::process::{Launch, Server, tg};
-use tg_testkit::rabbitmq::RabbitNode;
 
 use crate::large_answers_are_told::fill;
 use crate::world::{Bus, post};
@@ -142,18 +141,11 @@ async fn is_imported(server: &Server, folder: &Path) -> Result<()> {
 }
 
 async fn stops_nobody(bus: Bus) -> Result<()> {
-    let _busy = crate::world::busy().await;
-    let node = match bus {
-        Bus::Embedded => None,
-        Bus::Rabbit => Some(RabbitNode::start().await?),
-    };
+    let node = bus.broker().await?;
     let data = tempfile::tempdir()?;
     let launch = || {
         let launch = Launch::up().data(data.path());
-        match &node {
-            Some(node) => launch.arg("--bus").arg(node.url()),
-            None => launch,
-        }
+        launch.over(node.as_ref())
     };
     let server = launch().ready().await?;
     fill(&server, WATCHED, ROWS).await?;

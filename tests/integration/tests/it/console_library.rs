@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tg_testkit::process::{Launch, Server, root};
 
 use crate::console_page::{holds, is_clean, story};
-use crate::world::{Bus, Installation, busy, post};
+use crate::world::{Bus, Installation, post};
 
 /// More documents than one listing brought once.
 const MANY: usize = 520;
@@ -38,7 +38,6 @@ async fn fill(server: &Server) -> Result<()> {
 }
 
 async fn many(bus: Bus) -> Result<()> {
-    let _shared = busy().await;
     let installation = Installation::new(bus).await?;
     let server = installation.up(None).await?;
     fill(&server).await?;
@@ -73,7 +72,6 @@ async fn a_library_of_many_documents_is_whole_on_rabbitmq() -> Result<()> {
 /// The other half of what the command line is held against.
 #[tokio::test]
 async fn of_files_it_says_what_the_command_line_says() -> Result<()> {
-    let _shared = busy().await;
     let server = Launch::up().ready().await?;
     let seen = story("kinds.mjs", &[&server.url()]).await?;
     is_clean(&seen)?;

@@ -9,11 +9,10 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tg_testkit::model::{Rule, ScriptedModel, two_step_react};
 use tg_testkit::process::{Launch, free_port, root};
-use tg_testkit::rabbitmq::RabbitNode;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, Command};
 
-use crate::world::{Bus, Installation, World, alone, busy, launch, post};
+use crate::world::{Bus, Installation, World, launch, post};
 
 /// How long a story may take.
 const BOUND: Duration = Duration::from_secs(240);
@@ -117,7 +116,6 @@ fn write_documents(folder: &Path) -> Result<()> {
 }
 
 async fn newcomer(bus: Bus) -> Result<()> {
-    let _shared = busy().await;
     let installation = Installation::new(bus).await?;
     let server = installation.up(None).await?;
     let folder = tempfile::tempdir()?;
@@ -260,13 +258,9 @@ async fn a_newcomer_gets_a_checked_answer_on_rabbitmq() -> Result<()> {
 }
 
 async fn signed_in(bus: Bus) -> Result<()> {
-    let _shared = busy().await;
     let rules = two_step_react("calculator", json!({"expression": "6*7"}), 8);
     let model = ScriptedModel::start(rules).await?;
-    let node = match bus {
-        Bus::Embedded => None,
-        Bus::Rabbit => Some(RabbitNode::start().await?),
-    };
+    let node = bus.broker().await?;
     let server = launch(&model, node.as_ref())
         .arg("--auth")
         .arg("iam")
@@ -303,7 +297,6 @@ async fn a_key_is_asked_for_and_kept_nowhere_on_rabbitmq() -> Result<()> {
 }
 
 async fn streams(bus: Bus) -> Result<()> {
-    let _shared = busy().await;
     let pause = Duration::from_millis(20);
     let rules = two_step_react("calculator", json!({"expression": "6*7"}), 12);
     let rules: Vec<Rule> = rules.into_iter().map(|rule| rule.delayed(pause)).collect();
@@ -355,19 +348,13 @@ fn said_whole(said: &Value) -> Result<()> {
 }
 
 async fn views(bus: Bus) -> Result<()> {
-    let _shared = busy().await;
     let nobody = format!("http://127.0.0.1:{}/v1", free_port()?);
     let launch = Launch::up()
         .env("OPENAI_BASE_URL", nobody)
         .env("OPENAI_API_KEY", "sk-test")
         .env("OPENAI_MODEL", "none");
-    let (launch, _node) = match bus {
-        Bus::Embedded => (launch, None),
-        Bus::Rabbit => {
-            let node = RabbitNode::start().await?;
-            (launch.arg("--bus").arg(node.url()), Some(node))
-        }
-    };
+    let broker = bus.broker().await?;
+    let launch = launch.over(broker.as_ref());
     let server = launch.ready().await?;
     let folder = tempfile::tempdir()?;
     write_documents(folder.path())?;
@@ -462,35 +449,39 @@ async fn fifty_answers_at_once_lose_nothing_on_rabbitmq() -> Result<()> {
     streams(Bus::Rabbit).await
 }
 
-#[tokio::test]
-async fn everybody_can_use_it() -> Result<()> {
-    let _alone = alone().await;
-    let server = Launch::up().ready().await?;
-    let folder = tempfile::tempdir()?;
-    write_documents(folder.path())?;
-    let documents = folder.path().to_string_lossy().into_owned();
-    let added = tg_testkit::process::tg(&server.url(), &["add", "--wait", &documents]).await?;
-    ensure!(added.code == Some(0), "{added:?}");
-    // For whoever wants to look at it: a folder for pictures.
-    let pictures = std::env::var("TG_CONSOLE_PICTURES").unwrap_or_default();
-    let seen = story("look.mjs", &[&server.url(), &pictures]).await?;
-    is_clean(&seen)?;
-    for look in seen["views"].as_array().context("views")? {
-        for rule in ["axe", "wide", "violations"] {
-            ensure!(look[rule] == json!([]), "{rule}: {:#}", look[rule]);
+/// Held to seconds or less: these have the machine to themselves (`make test`).
+mod alone {
+    use super::*;
+
+    #[tokio::test]
+    async fn everybody_can_use_it() -> Result<()> {
+        let server = Launch::up().ready().await?;
+        let folder = tempfile::tempdir()?;
+        write_documents(folder.path())?;
+        let documents = folder.path().to_string_lossy().into_owned();
+        let added = tg_testkit::process::tg(&server.url(), &["add", "--wait", &documents]).await?;
+        ensure!(added.code == Some(0), "{added:?}");
+        // For whoever wants to look at it: a folder for pictures.
+        let pictures = std::env::var("TG_CONSOLE_PICTURES").unwrap_or_default();
+        let seen = story("look.mjs", &[&server.url(), &pictures]).await?;
+        is_clean(&seen)?;
+        for look in seen["views"].as_array().context("views")? {
+            for rule in ["axe", "wide", "violations"] {
+                ensure!(look[rule] == json!([]), "{rule}: {:#}", look[rule]);
+            }
         }
-    }
-    ensure!(
-        seen["keys"]
-            == json!({"skip": "Skip to content", "back": true, "judged": "✓\nThe Harrowgate lantern was built by Ottoline Frask in 1887.\n\nsupported by [1]",
+        ensure!(
+            seen["keys"]
+                == json!({"skip": "Skip to content", "back": true, "judged": "✓\nThe Harrowgate lantern was built by Ottoline Frask in 1887.\n\nsupported by [1]",
                 "expanded": "true", "focus": "main"}),
-        "{}",
-        seen["keys"]
-    );
-    let weight = seen["weight"].as_u64().context("weight")?;
-    ensure!(weight > 0 && weight <= WEIGHT, "{weight} bytes");
-    let paint = seen["paint"].as_f64().context("paint")?;
-    ensure!(paint > 0.0 && paint <= PAINT, "{paint} ms");
-    println!("first paint with data {paint:.0} ms, {weight} bytes");
-    Ok(())
+            "{}",
+            seen["keys"]
+        );
+        let weight = seen["weight"].as_u64().context("weight")?;
+        ensure!(weight > 0 && weight <= WEIGHT, "{weight} bytes");
+        let paint = seen["paint"].as_f64().context("paint")?;
+        ensure!(paint > 0.0 && paint <= PAINT, "{paint} ms");
+        println!("first paint with data {paint:.0} ms, {weight} bytes");
+        Ok(())
+    }
 }

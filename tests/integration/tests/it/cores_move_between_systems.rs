@@ -258,7 +258,6 @@ async fn learned(from: &str, to: &str, folder: &Path) -> Result<()> {
 }
 
 async fn story(bus: Bus) -> Result<()> {
-    let _busy = crate::world::busy().await;
     let (one, _node) = up(bus).await?;
     let (other, _) = up(Bus::Embedded).await?;
     let (from, to) = (one.url(), other.url());

@@ -4,13 +4,13 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use serde_json::json;
-use tg_testkit::process::root;
+use tg_testkit::process::{Launch, root};
 use tg_testkit::rabbitmq::RabbitNode;
 use tokio::process::Command;
 
-use crate::world::{Bus, post, up};
+use crate::world::post;
 
 /// Five bytes a level: the headers fit a frame of 32 KiB, which is the largest that our processes take.
 const DEPTH: &str = "6400";
@@ -25,8 +25,8 @@ async fn read_queues(node: &RabbitNode) -> Result<Vec<(String, u64)>> {
 
 #[tokio::test]
 async fn on_rabbitmq() -> Result<()> {
-    let (mut server, node) = up(Bus::Rabbit).await?;
-    let node = node.context("a broker")?;
+    let node = RabbitNode::start().await?;
+    let mut server = Launch::up().arg("--bus").arg(node.url()).ready().await?;
     let queues = read_queues(&node).await?;
     ensure!(queues.len() > 20, "{queues:?}");
     let output = Command::new(root().join(".cache/venv/bin/python3"))

@@ -5,13 +5,12 @@ use serde_json::json;
 
 use crate::holdings::Tenant;
 use crate::workspaces::{closed, iam, make};
-use crate::world::{Bus, busy, post, up};
+use crate::world::{Bus, post, up};
 
 /// The two ways to disable one.
 const WAYS: [&str; 2] = ["disable-workspace", "update-workspace"];
 
 async fn disabled_and_enabled(bus: Bus) -> Result<()> {
-    let _busy = busy().await;
     let (server, _node) = up(bus).await?;
     let url = server.url();
     make(&url, "acme").await?;

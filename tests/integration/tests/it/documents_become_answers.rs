@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 use tg_testkit::process::{Server, official, root, tg};
-use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::shared_node::VirtualHost;
 use tg_testkit::socket::{Socket, brief, text_of};
 use tokio::time::Instant;
 
@@ -22,7 +22,7 @@ const TEXT: &str = "The Harrowgate lantern is a lamp made of blue glass. The Har
 
 struct System {
     server: Server,
-    _node: Option<RabbitNode>,
+    _node: Option<VirtualHost>,
 }
 
 async fn start(bus: Bus) -> Result<System> {
@@ -169,7 +169,6 @@ async fn the_agent_asks_the_documents(url: &str) -> Result<()> {
 }
 
 async fn story(bus: Bus) -> Result<()> {
-    let _busy = crate::world::busy().await;
     let system = start(bus).await?;
     let url = system.server.url();
     let file = tempfile::NamedTempFile::with_suffix(".txt")?;

@@ -67,7 +67,7 @@ impl Place {
     async fn rabbit() -> Result<Self> {
         let model = ScriptedModel::start(slow(PAUSE)).await?;
         let node = RabbitNode::start().await?;
-        let mut others = launch(&model, Some(&node));
+        let mut others = launch(&model, None).arg("--bus").arg(node.url());
         others.services = OTHERS.iter().map(|name| (*name).to_owned()).collect();
         let mut server = others.spawn().await?;
         let graph_again = Launch::serve(&["graph"], &node.url()).data(&server.data().join("apart"));
@@ -257,7 +257,6 @@ fn column(receipt: &Value, name: &str) -> u64 {
 }
 
 async fn story(mut place: Place) -> Result<()> {
-    let _busy = crate::world::busy().await;
     let sent = FRAMES as u64;
     let apart = place.graph.is_some();
 

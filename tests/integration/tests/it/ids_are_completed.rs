@@ -116,14 +116,17 @@ async fn story(bus: Bus) -> Result<()> {
     Ok(())
 }
 
-#[tokio::test]
-async fn on_the_embedded_bus() -> Result<()> {
-    let _alone = crate::world::alone().await;
-    story(Bus::Embedded).await
-}
+/// Held to seconds or less: these have the machine to themselves (`make test`).
+mod alone {
+    use super::*;
 
-#[tokio::test]
-async fn on_rabbitmq() -> Result<()> {
-    let _alone = crate::world::alone().await;
-    story(Bus::Rabbit).await
+    #[tokio::test]
+    async fn on_the_embedded_bus() -> Result<()> {
+        story(Bus::Embedded).await
+    }
+
+    #[tokio::test]
+    async fn on_rabbitmq() -> Result<()> {
+        story(Bus::Rabbit).await
+    }
 }

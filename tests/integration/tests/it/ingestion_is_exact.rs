@@ -382,7 +382,6 @@ fn paid(model: &ScriptedModel) -> BTreeMap<String, usize> {
 
 #[tokio::test]
 async fn whatever_dies_meanwhile() -> Result<()> {
-    let _busy = crate::world::busy().await;
     let mut system = System::start().await?;
     system.add().await?;
     system.process("lamps").await?;

@@ -83,7 +83,6 @@ async fn too_large(server: &Server, path: &str, question: Value, says: &str) -> 
 }
 
 async fn are_told(bus: Bus) -> Result<()> {
-    let _busy = crate::world::busy().await;
     let (server, _node) = up(bus).await?;
     upload(&server, "urn:large", DOCUMENT).await?;
     fill(&server, "large", 17).await?;

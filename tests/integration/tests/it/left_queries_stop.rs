@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tg_testkit::process::client;
 
 use crate::workspaces::patiently;
-use crate::world::{Bus, busy, post, up};
+use crate::world::{Bus, post, up};
 
 const SCHEMA: &str = r#"{"name": "items", "description": "Items", "fields": [
     {"name": "id", "type": "integer", "primary_key": true}, {"name": "name", "type": "string"}]}"#;
@@ -76,7 +76,6 @@ fn heavy(looks: usize) -> Value {
 }
 
 async fn left(bus: Bus) -> Result<()> {
-    let _machine = busy().await;
     let (server, _node) = up(bus).await?;
     let url = server.url();
     fill(&url).await?;

@@ -7,7 +7,6 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tg_testkit::model::{Reply, Rule, ScriptedModel};
 use tg_testkit::process::{Server, client};
-use tg_testkit::rabbitmq::RabbitNode;
 use tg_testkit::socket::Socket;
 
 use crate::edge::first_key;
@@ -331,10 +330,7 @@ impl Client {
 async fn in_pages(bus: Bus) -> Result<()> {
     let silent = Rule::always(Reply::text("late")).delayed(Duration::from_secs(300));
     let model = ScriptedModel::start(vec![silent]).await?;
-    let node = match bus {
-        Bus::Embedded => None,
-        Bus::Rabbit => Some(RabbitNode::start().await?),
-    };
+    let node = bus.broker().await?;
     let launch = launch(&model, node.as_ref()).arg("--auth").arg("iam");
     let server = launch.ready().await?;
     let admin = first_key(&server).await?;

@@ -9,7 +9,6 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tg_testkit::model::{Reply, ScriptedModel};
 use tg_testkit::process::{Server, client};
-use tg_testkit::rabbitmq::RabbitNode;
 use tokio::time::Instant;
 
 use crate::world::{Bus, launch, post, up};
@@ -37,7 +36,6 @@ async fn add(server: &Server, id: &str) -> Result<()> {
 }
 
 async fn a_bad_document(bus: Bus) -> Result<()> {
-    let _busy = crate::world::busy().await;
     let (server, _node) = up(bus).await?;
     add(&server, "urn:bad:pdf").await?;
     let end = Instant::now() + BOUND;
@@ -86,13 +84,9 @@ async fn line_of(server: &Server, sentence: &str, request: &str) -> Result<Strin
 /// Whoever asked finds the line of the service that failed by the id that the answer came with, however many services the
 /// question went through.
 async fn a_failing_question(bus: Bus) -> Result<()> {
-    let _busy = crate::world::busy().await;
     let model = ScriptedModel::start(Vec::new()).await?;
     model.refuse(Reply::status(401, "{}"));
-    let node = match bus {
-        Bus::Embedded => None,
-        Bus::Rabbit => Some(RabbitNode::start().await?),
-    };
+    let node = bus.broker().await?;
     let launch = launch(&model, node.as_ref())
         .env("THREADGRAPH_EMBEDDINGS__PROVIDER", "openai")
         .env("THREADGRAPH_EMBEDDINGS__URL", model.url());

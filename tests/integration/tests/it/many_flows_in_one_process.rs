@@ -104,7 +104,6 @@ async fn ask(socket: &Socket, flows: &[String]) -> Result<()> {
 }
 
 async fn many(bus: Bus, flows: usize) -> Result<()> {
-    let _busy = crate::world::busy().await;
     let world = World::two_step(bus).await?;
     let socket = world.socket().await?;
     put_blueprint(&socket).await?;

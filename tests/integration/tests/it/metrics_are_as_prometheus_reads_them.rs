@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tg_testkit::model::{Reply, Rule, ScriptedModel, two_step_react};
 use tg_testkit::process::{Launch, Server, free_port, root, tg};
-use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::shared_node::VirtualHost;
 use tokio::time::Instant;
 
 use crate::world::{Bus, World, launch, post};
@@ -211,7 +211,6 @@ async fn until(server: &Server, what: &str, so: impl Fn(&Page) -> bool) -> Resul
 }
 
 async fn works(bus: Bus) -> Result<()> {
-    let _busy = crate::world::busy().await;
     let (server, _node) = crate::world::up(bus).await?;
     let question = json!({"question": "What is 6 * 7?", "streaming": false});
     let (status, said) = post(&server.url(), "api/v1/flow/default/service/agent", question).await?;
@@ -267,7 +266,6 @@ const DEAD: [(&str, &str); 1] = [("reason", "dead")];
 
 /// A document that nothing can read is one dead letter, in the gauge, too, and not any more when it is discarded.
 async fn bad_document(bus: Bus) -> Result<()> {
-    let _busy = crate::world::busy().await;
     let (server, _node) = crate::world::up(bus).await?;
     let none = until(&server, "none", |page| {
         page.sum("tg_dead_letters", &DEAD).is_some()
@@ -342,7 +340,6 @@ async fn a_bad_document_is_gauged_over_a_broker() -> Result<()> {
 /// While the model is away its gauge says so, and what is tried again for it is gauged, too, in what two of the alerts of
 /// docs/operate.md ask about; once it answers, it is there.
 async fn model_away(bus: Bus) -> Result<()> {
-    let _busy = crate::world::busy().await;
     let away = Rule::always(Reply::status(503, "away"));
     let world = World::with(bus, vec![away]).await?;
     let server = &world.server;
@@ -383,7 +380,6 @@ async fn a_model_away_is_gauged_over_a_broker() -> Result<()> {
 
 /// What a slow model does not keep up with waits in the queues of the flow, and is gauged.
 async fn slow_model(bus: Bus) -> Result<()> {
-    let _busy = crate::world::busy().await;
     let slow = Rule::always(Reply::text("Late.").delayed(BOUND * 2));
     let world = World::with(bus, vec![slow]).await?;
     let server = &world.server;
@@ -416,8 +412,7 @@ async fn what_waits_is_gauged_over_a_broker() -> Result<()> {
 /// A process without a gateway tells its own at an address of its own, and nothing else there.
 #[tokio::test]
 async fn a_process_without_a_gateway_is_scraped() -> Result<()> {
-    let _busy = crate::world::busy().await;
-    let node = RabbitNode::start().await?;
+    let node = VirtualHost::new().await?;
     let model = ScriptedModel::start(two_step_react("calculator", json!({}), 2)).await?;
     let _all = launch(&model, Some(&node)).ready().await?;
     let at = format!("127.0.0.1:{}", free_port()?);

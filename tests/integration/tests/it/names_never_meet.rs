@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tg_testkit::process::Server;
-use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::shared_node::VirtualHost;
 use tokio::time::Instant;
 
 use crate::world::{Bus, post, up};
@@ -36,7 +36,7 @@ struct Cell {
 
 struct System {
     server: Server,
-    _node: Option<RabbitNode>,
+    _node: Option<VirtualHost>,
     cells: Vec<Cell>,
 }
 
@@ -268,7 +268,6 @@ fn percent(text: &str) -> String {
 }
 
 async fn story(bus: Bus) -> Result<()> {
-    let _busy = crate::world::busy().await;
     let system = System::start(bus).await?;
     system.prepare().await?;
     system.fill().await?;

@@ -16,7 +16,6 @@ fn page() -> Result<String> {
 
 #[tokio::test]
 async fn its_blocks_work_when_pasted() -> Result<()> {
-    let _busy = crate::world::busy().await;
     let lines = pasted::blocks(&page()?, "sh").concat();
     ensure!(lines.matches("threadgraph up &").count() >= 4, "{lines}");
     let folder = tempfile::tempdir()?;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tg_testkit::outside::publish;
 use tg_testkit::process::{Launch, Server};
-use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::shared_node::VirtualHost;
 
 use crate::upgrades_lose_nothing as upgrades;
 use crate::workspaces::make;
@@ -83,7 +83,6 @@ async fn counted(server: &Server, name: &str) -> Result<f64> {
 const DEAD: &str = "tg_records_dead_lettered_total{reason=\"dead\"}";
 
 async fn large(bus: Bus) -> Result<()> {
-    let _busy = crate::world::busy().await;
     let (server, _node) = up(bus).await?;
     poison(&server, "default", 13, 1_000_000).await?;
     let all = until(&server, "default", |all| !all.is_empty()).await?;
@@ -127,18 +126,11 @@ async fn however_large_over_a_broker() -> Result<()> {
 
 /// A workspace that fills its room with dead letters loses its own oldest ones.
 async fn own_room(bus: Bus) -> Result<()> {
-    let _busy = crate::world::busy().await;
-    let node = match bus {
-        Bus::Embedded => None,
-        Bus::Rabbit => Some(RabbitNode::start().await?),
-    };
+    let node = bus.broker().await?;
     let launch = Launch::up()
         .env("THREADGRAPH_FLOW__DEAD_LETTER_RECORDS", "8")
         .env("THREADGRAPH_FLOW__DEAD_LETTER_MB", "64");
-    let launch = match &node {
-        Some(node) => launch.arg("--bus").arg(node.url()),
-        None => launch,
-    };
+    let launch = launch.over(node.as_ref());
     let server = launch.ready().await?;
     let create = json!({"operation": "create-workspace", "workspace_record": {"id": "acme"}});
     let (status, told) = post(&server.url(), "api/v1/iam", create).await?;
@@ -194,12 +186,8 @@ async fn in_its_own_room_over_a_broker() -> Result<()> {
 /// A workspace whose room is full of records that are tried again holds back its own ones. Another has records tried
 /// again all the same, and its flow stops.
 async fn others_retry_and_stop(bus: Bus) -> Result<()> {
-    let _busy = crate::world::busy().await;
-    let node = match bus {
-        Bus::Embedded => None,
-        Bus::Rabbit => Some(RabbitNode::start().await?),
-    };
-    let broker = node.as_ref().map(RabbitNode::url);
+    let node = bus.broker().await?;
+    let broker = node.as_ref().map(VirtualHost::url);
     let folder = tempfile::tempdir()?;
     let data = folder.path().join("data");
     let start = || {

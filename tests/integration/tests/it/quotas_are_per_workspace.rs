@@ -6,10 +6,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 use tg_testkit::process::{Launch, client};
-use tg_testkit::rabbitmq::RabbitNode;
 
 use crate::workspaces::{make, patiently};
-use crate::world::{Bus, busy, post};
+use crate::world::{Bus, post};
 
 const BOUND: Duration = Duration::from_secs(30);
 const SCHEMA: &str = r#"{"name": "lamps", "description": "Lamps", "fields": [
@@ -136,14 +135,8 @@ impl Tenant<'_> {
 }
 
 async fn quotas(bus: Bus) -> Result<()> {
-    let _busy = busy().await;
-    let (launch, _node) = match bus {
-        Bus::Embedded => (Launch::up(), None),
-        Bus::Rabbit => {
-            let node = RabbitNode::start().await?;
-            (Launch::up().arg("--bus").arg(node.url()), Some(node))
-        }
-    };
+    let broker = bus.broker().await?;
+    let launch = Launch::up().over(broker.as_ref());
     let server = launch
         .env("THREADGRAPH_ROWS__WORKSPACE_MB", "1")
         .env("THREADGRAPH_VECTORS__WORKSPACE_POINTS", "100")

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use tg_core_file::msgpack;
 use tg_testkit::model::{Reply, Rule, ScriptedModel};
 use tg_testkit::process::Server;
-use tg_testkit::rabbitmq::RabbitNode;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
@@ -17,7 +16,7 @@ use tokio_tungstenite::tungstenite::Message;
 
 use crate::edge::{first_key, iam};
 use crate::revocation_is_immediate::key_of;
-use crate::world::{Bus, alone, launch};
+use crate::world::{Bus, launch};
 
 /// From the answer of the revocation on.
 const BOUND: Duration = Duration::from_secs(1);
@@ -124,12 +123,8 @@ async fn import(
 }
 
 async fn ends(bus: Bus) -> Result<()> {
-    let _machine = alone().await;
     let model = ScriptedModel::start(vec![Rule::always(Reply::Silence)]).await?;
-    let node = match bus {
-        Bus::Embedded => None,
-        Bus::Rabbit => Some(RabbitNode::start().await?),
-    };
+    let node = bus.broker().await?;
     let server = launch(&model, node.as_ref())
         .arg("--auth")
         .arg("iam")
@@ -184,12 +179,17 @@ async fn ends(bus: Bus) -> Result<()> {
     Ok(())
 }
 
-#[tokio::test]
-async fn on_the_embedded_bus() -> Result<()> {
-    ends(Bus::Embedded).await
-}
+/// Held to seconds or less: these have the machine to themselves (`make test`).
+mod alone {
+    use super::*;
 
-#[tokio::test]
-async fn on_rabbitmq() -> Result<()> {
-    ends(Bus::Rabbit).await
+    #[tokio::test]
+    async fn on_the_embedded_bus() -> Result<()> {
+        ends(Bus::Embedded).await
+    }
+
+    #[tokio::test]
+    async fn on_rabbitmq() -> Result<()> {
+        ends(Bus::Rabbit).await
+    }
 }

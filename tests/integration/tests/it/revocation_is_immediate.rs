@@ -7,11 +7,10 @@ use anyhow::{Context, Result, ensure};
 use futures::StreamExt;
 use serde_json::{Value, json};
 use tg_testkit::process::{Server, client};
-use tg_testkit::rabbitmq::RabbitNode;
 use tg_testkit::socket::Socket;
 
 use crate::edge::{first_key, iam, with_keys};
-use crate::world::{Bus, alone};
+use crate::world::Bus;
 
 /// From the answer of the revocation on.
 const BOUND: Duration = Duration::from_secs(1);
@@ -68,14 +67,8 @@ async fn export(
 }
 
 async fn ends(bus: Bus) -> Result<()> {
-    let _machine = alone().await;
-    let (launch, _node) = match bus {
-        Bus::Embedded => (with_keys(), None),
-        Bus::Rabbit => {
-            let node = RabbitNode::start().await?;
-            (with_keys().arg("--bus").arg(node.url()), Some(node))
-        }
-    };
+    let broker = bus.broker().await?;
+    let launch = with_keys().over(broker.as_ref());
     let server = launch.ready().await?;
     let admin = first_key(&server).await?;
     let user = json!({"operation": "create-user", "workspace": "default",
@@ -135,12 +128,17 @@ fn stamp(seconds: f64) -> String {
     )
 }
 
-#[tokio::test]
-async fn on_the_embedded_bus() -> Result<()> {
-    ends(Bus::Embedded).await
-}
+/// Held to seconds or less: these have the machine to themselves (`make test`).
+mod alone {
+    use super::*;
 
-#[tokio::test]
-async fn on_rabbitmq() -> Result<()> {
-    ends(Bus::Rabbit).await
+    #[tokio::test]
+    async fn on_the_embedded_bus() -> Result<()> {
+        ends(Bus::Embedded).await
+    }
+
+    #[tokio::test]
+    async fn on_rabbitmq() -> Result<()> {
+        ends(Bus::Rabbit).await
+    }
 }

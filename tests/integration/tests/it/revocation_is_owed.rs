@@ -6,18 +6,17 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
 use tg_testkit::process::{Launch, Server};
-use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::shared_node::VirtualHost;
 
 use crate::edge::{first_key, iam};
 use crate::revocation_is_immediate::{key_of, status};
-use crate::world::busy;
 
 /// Everything but config and iam.
 const REST: [&str; 6] = ["flow", "librarian", "llm", "prompt", "agent", "gateway"];
 /// After the next iam begins to serve. Decisions are remembered for a minute.
 const BOUND: Duration = Duration::from_secs(15);
 
-async fn one(service: &str, node: &RabbitNode, rest: &Server) -> Result<Server> {
+async fn one(service: &str, node: &VirtualHost, rest: &Server) -> Result<Server> {
     Launch::serve(&[service], &node.url())
         .arg("--auth")
         .arg("iam")
@@ -28,8 +27,7 @@ async fn one(service: &str, node: &RabbitNode, rest: &Server) -> Result<Server> 
 
 #[tokio::test]
 async fn by_whoever_serves_next() -> Result<()> {
-    let _machine = busy().await;
-    let node = RabbitNode::start().await?;
+    let node = VirtualHost::new().await?;
     let mut rest = Launch::serve(&REST, &node.url())
         .arg("--auth")
         .arg("iam")

@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 use tg_testkit::model::{Reply, Rule, ScriptedModel};
 use tg_testkit::process::{Launch, Server};
-use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::shared_node::VirtualHost;
 use tg_testkit::socket::Socket;
 
 use crate::world::launch;
@@ -37,7 +37,7 @@ async fn stands_by(second: &Server) -> Result<()> {
 
 #[tokio::test]
 async fn and_one_config_service_answers() -> Result<()> {
-    let node = RabbitNode::start().await?;
+    let node = VirtualHost::new().await?;
     let model = ScriptedModel::start(Vec::new()).await?;
     let server = launch(&model, Some(&node)).ready().await?;
     let second = Launch::serve(&OWNERS, &node.url())
@@ -59,14 +59,14 @@ async fn and_one_config_service_answers() -> Result<()> {
 
 /// The owners in a process of their own, everything else in another.
 struct Apart {
-    node: RabbitNode,
+    node: VirtualHost,
     rest: Server,
     owners: Server,
 }
 
 impl Apart {
     async fn start() -> Result<Self> {
-        let node = RabbitNode::start().await?;
+        let node = VirtualHost::new().await?;
         let mut rest = Launch::serve(
             &["librarian", "llm", "prompt", "tool", "agent", "gateway"],
             &node.url(),
@@ -138,122 +138,124 @@ async fn served(rest: &Server) -> Result<Vec<Value>> {
     Ok(all)
 }
 
-#[tokio::test]
-async fn and_takes_over_with_the_same_data_when_the_first_is_killed() -> Result<()> {
-    let _alone = crate::world::alone().await;
-    let Apart { node, rest, owners } = Apart::start().await?;
-    let second = Launch::serve(&OWNERS, &node.url())
-        .data(owners.data())
+/// Held to seconds or less: these have the machine to themselves (`make test`).
+mod alone {
+    use super::*;
+
+    #[tokio::test]
+    async fn and_takes_over_with_the_same_data_when_the_first_is_killed() -> Result<()> {
+        let Apart { node, rest, owners } = Apart::start().await?;
+        let second = Launch::serve(&OWNERS, &node.url())
+            .data(owners.data())
+            .spawn()
+            .await?;
+        stands_by(&second).await?;
+        put(&rest, 40).await?;
+        let all = served(&rest).await?;
+
+        owners.kill9().await?;
+        let killed = Instant::now();
+        while !seen(&rest).await.is_ok_and(|seen| seen == 40) {
+            ensure!(killed.elapsed() < TAKE_OVER, "{}", second.log());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        while !served(&rest).await.is_ok_and(|again| again == all) {
+            ensure!(killed.elapsed() < TAKE_OVER, "{}", second.log());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn and_refuses_with_an_empty_store_of_its_own() -> Result<()> {
+        let apart = Apart::start().await?;
+        put(&apart.rest, 10).await?;
+        let data = apart.owners.data().to_owned();
+        let empty = apart.second("empty").await?;
+        stands_by(&empty).await?;
+        let (node, rest) = (apart.node, apart.rest);
+        apart.owners.kill9().await?;
+        let refuses = async || empty.log().matches("another store of this name").count() >= 4;
+        until("each of the four stores is refused", refuses).await?;
+        let (status, body) = crate::world::post(
+            &rest.url(),
+            "api/v1/config",
+            json!({"operation": "list", "type": "flow"}),
+        )
+        .await?;
+        ensure!(status != 200 || !body["error"].is_null(), "served: {body}");
+
+        // The store that had the data takes over at once.
+        let _first = Launch::serve(&OWNERS, &node.url())
+            .data(&data)
+            .spawn()
+            .await?;
+        until("the data is there again", async || {
+            seen(&rest).await.is_ok_and(|seen| seen == 10)
+        })
+        .await
+    }
+
+    #[tokio::test]
+    async fn and_a_question_to_a_killed_process_ends_within_a_second() -> Result<()> {
+        let node = VirtualHost::new().await?;
+        // A model that is silent for long: the question is under way when its process is killed.
+        let model = ScriptedModel::start(vec![Rule::always(
+            Reply::text("late").delayed(Duration::from_secs(20)),
+        )])
+        .await?;
+        let mut rest = Launch::serve(
+            &[
+                "config",
+                "iam",
+                "flow",
+                "prompt",
+                "tool",
+                "agent",
+                "librarian",
+                "graph",
+                "gateway",
+            ],
+            &node.url(),
+        )
         .spawn()
         .await?;
-    stands_by(&second).await?;
-    put(&rest, 40).await?;
-    let all = served(&rest).await?;
-
-    owners.kill9().await?;
-    let killed = Instant::now();
-    while !seen(&rest).await.is_ok_and(|seen| seen == 40) {
-        ensure!(killed.elapsed() < TAKE_OVER, "{}", second.log());
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        let llm = Launch::serve(&["llm"], &node.url())
+            .env("OPENAI_BASE_URL", model.url())
+            .env("OPENAI_API_KEY", "sk-test")
+            .env("OPENAI_MODEL", "scripted")
+            .data(&rest.data().join("llm"))
+            .spawn()
+            .await?;
+        rest.wait_ready().await?;
+        let calls = model.count();
+        let url = rest.url();
+        let ask = async |url: &str| {
+            let ask = json!({"system": "s", "prompt": "p"});
+            let path = "api/v1/flow/default/service/text-completion";
+            (crate::world::post(url, path, ask).await, Instant::now())
+        };
+        let first = url.clone();
+        let asked = tokio::spawn(async move { ask(&first).await });
+        ensure!(
+            model.wait_calls(calls + 1, BOUND).await,
+            "the model is asked"
+        );
+        // Long silent: heartbeats have grown apart.
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        llm.kill9().await?;
+        let killed = Instant::now();
+        // The question under way, then one that is asked afterwards.
+        let under_way = asked.await?;
+        let afterwards = Instant::now();
+        let new = ask(&url).await;
+        for ((answer, at), since) in [(under_way, killed), (new, afterwards)] {
+            let (_, body) = answer?;
+            let told = body["error"]["type"] == "nobody-serves";
+            ensure!(told || body.to_string().contains("nobody serves"), "{body}");
+            let took = at.saturating_duration_since(since);
+            ensure!(took < Duration::from_secs(1), "ended after {took:?}");
+        }
+        Ok(())
     }
-    while !served(&rest).await.is_ok_and(|again| again == all) {
-        ensure!(killed.elapsed() < TAKE_OVER, "{}", second.log());
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    Ok(())
-}
-
-#[tokio::test]
-async fn and_refuses_with_an_empty_store_of_its_own() -> Result<()> {
-    let _alone = crate::world::alone().await;
-    let apart = Apart::start().await?;
-    put(&apart.rest, 10).await?;
-    let data = apart.owners.data().to_owned();
-    let empty = apart.second("empty").await?;
-    stands_by(&empty).await?;
-    let (node, rest) = (apart.node, apart.rest);
-    apart.owners.kill9().await?;
-    let refuses = async || empty.log().matches("another store of this name").count() >= 4;
-    until("each of the four stores is refused", refuses).await?;
-    let (status, body) = crate::world::post(
-        &rest.url(),
-        "api/v1/config",
-        json!({"operation": "list", "type": "flow"}),
-    )
-    .await?;
-    ensure!(status != 200 || !body["error"].is_null(), "served: {body}");
-
-    // The store that had the data takes over at once.
-    let _first = Launch::serve(&OWNERS, &node.url())
-        .data(&data)
-        .spawn()
-        .await?;
-    until("the data is there again", async || {
-        seen(&rest).await.is_ok_and(|seen| seen == 10)
-    })
-    .await
-}
-
-#[tokio::test]
-async fn and_a_question_to_a_killed_process_ends_within_a_second() -> Result<()> {
-    let _alone = crate::world::alone().await;
-    let node = RabbitNode::start().await?;
-    // A model that is silent for long: the question is under way when its process is killed.
-    let model = ScriptedModel::start(vec![Rule::always(
-        Reply::text("late").delayed(Duration::from_secs(20)),
-    )])
-    .await?;
-    let mut rest = Launch::serve(
-        &[
-            "config",
-            "iam",
-            "flow",
-            "prompt",
-            "tool",
-            "agent",
-            "librarian",
-            "graph",
-            "gateway",
-        ],
-        &node.url(),
-    )
-    .spawn()
-    .await?;
-    let llm = Launch::serve(&["llm"], &node.url())
-        .env("OPENAI_BASE_URL", model.url())
-        .env("OPENAI_API_KEY", "sk-test")
-        .env("OPENAI_MODEL", "scripted")
-        .data(&rest.data().join("llm"))
-        .spawn()
-        .await?;
-    rest.wait_ready().await?;
-    let calls = model.count();
-    let url = rest.url();
-    let ask = async |url: &str| {
-        let ask = json!({"system": "s", "prompt": "p"});
-        let path = "api/v1/flow/default/service/text-completion";
-        (crate::world::post(url, path, ask).await, Instant::now())
-    };
-    let first = url.clone();
-    let asked = tokio::spawn(async move { ask(&first).await });
-    ensure!(
-        model.wait_calls(calls + 1, BOUND).await,
-        "the model is asked"
-    );
-    // Long silent: heartbeats have grown apart.
-    tokio::time::sleep(Duration::from_secs(3)).await;
-    llm.kill9().await?;
-    let killed = Instant::now();
-    // The question under way, then one that is asked afterwards.
-    let under_way = asked.await?;
-    let afterwards = Instant::now();
-    let new = ask(&url).await;
-    for ((answer, at), since) in [(under_way, killed), (new, afterwards)] {
-        let (_, body) = answer?;
-        let told = body["error"]["type"] == "nobody-serves";
-        ensure!(told || body.to_string().contains("nobody serves"), "{body}");
-        let took = at.saturating_duration_since(since);
-        ensure!(took < Duration::from_secs(1), "ended after {took:?}");
-    }
-    Ok(())
 }

@@ -9,7 +9,7 @@ use tg_testkit::process::Server;
 
 use crate::bulk_streams::{Reader, Stream};
 use crate::workspaces::{add, iam, patiently, start};
-use crate::world::{Bus, busy, post, up};
+use crate::world::{Bus, post, up};
 
 /// Of each of the two ways to ask the graph: more than it works at at once.
 const QUERIES: usize = 4;
@@ -82,7 +82,6 @@ async fn answered(url: &str, workspace: &str) -> Result<()> {
 }
 
 async fn slow_readers(bus: Bus) -> Result<()> {
-    let _busy = busy().await;
     let (server, _node) = up(bus).await?;
     let url = server.url();
     fill(&server).await?;

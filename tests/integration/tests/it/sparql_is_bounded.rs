@@ -4,22 +4,17 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 use tg_testkit::process::{Launch, Server, client};
-use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::shared_node::VirtualHost;
 
 use crate::world::{Bus, post};
 
 /// Enough for the process, its threads and what a query may use; not for what these queries ask for.
 const ADDRESS_SPACE: u64 = 6 << 30;
 
-async fn small(bus: Bus) -> Result<(Server, Option<RabbitNode>)> {
+async fn small(bus: Bus) -> Result<(Server, Option<VirtualHost>)> {
     let launch = Launch::up().address_space(ADDRESS_SPACE);
-    let (launch, node) = match bus {
-        Bus::Embedded => (launch, None),
-        Bus::Rabbit => {
-            let node = RabbitNode::start().await?;
-            (launch.arg("--bus").arg(node.url()), Some(node))
-        }
-    };
+    let node = bus.broker().await?;
+    let launch = launch.over(node.as_ref());
     Ok((launch.ready().await?, node))
 }
 

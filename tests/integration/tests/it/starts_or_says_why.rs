@@ -3,7 +3,7 @@
 
 use anyhow::{Result, ensure};
 use tg_testkit::process::{Launch, Server};
-use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::shared_node::VirtualHost;
 
 use crate::world::Bus;
 
@@ -24,14 +24,11 @@ async fn goes_on(mut server: Server) -> Result<()> {
 }
 
 async fn port_taken(bus: Bus) -> Result<()> {
-    let _busy = crate::world::busy().await;
-    let (server, node) = crate::world::up(bus).await?;
+    let (server, _node) = crate::world::up(bus).await?;
     let port = server.port();
-    let mut second = Launch::up().port(port);
-    if let Some(node) = &node {
-        // A bus of its own: it is the port that is tried.
-        second = second.arg("--bus").arg(node.vhost("second").await?);
-    }
+    // A bus of its own: it is the port that is tried.
+    let another = bus.broker().await?;
+    let second = Launch::up().port(port).over(another.as_ref());
     let told = refused(second, 1).await?;
     let wanted = format!(
         "threadgraph: gateway: another program listens on 127.0.0.1:{port} already; is another threadgraph running? \
@@ -53,7 +50,6 @@ async fn a_taken_port_is_told_over_a_broker() -> Result<()> {
 
 #[tokio::test]
 async fn a_taken_directory_is_told_with_who_has_it() -> Result<()> {
-    let _busy = crate::world::busy().await;
     let server = Launch::up().ready().await?;
     let told = refused(Launch::up().data(server.data()), 1).await?;
     let wanted = format!(
@@ -71,7 +67,7 @@ async fn a_taken_directory_is_told_with_who_has_it() -> Result<()> {
 async fn mistakes_in_settings_are_told_alike() -> Result<()> {
     let server = Launch::up().ready().await?;
     let taken = format!("127.0.0.1:{}", server.port());
-    let node = RabbitNode::start().await?;
+    let node = VirtualHost::new().await?;
     let second = Launch::serve(&["tool"], &node.url()).env("THREADGRAPH_METRICS__LISTEN", &taken);
     let told = refused(second, 1).await?;
     ensure!(

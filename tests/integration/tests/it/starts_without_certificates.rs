@@ -3,39 +3,30 @@
 
 use anyhow::Result;
 use serde_json::json;
-use tg_testkit::rabbitmq::RabbitNode;
 
-use crate::world::{Bus, World, launch, post};
+use crate::world::{Bus, launch, post};
 
 const TOOL: &str = "api/v1/flow/default/service/mcp-tool";
 
 async fn starts(bus: Bus) -> Result<()> {
-    let node = match bus {
-        Bus::Embedded => None,
-        Bus::Rabbit => Some(RabbitNode::start().await?),
-    };
+    let node = bus.broker().await?;
     let model = tg_testkit::model::ScriptedModel::start(Vec::new()).await?;
     let server = launch(&model, node.as_ref())
         .env("SSL_CERT_FILE", "/nonexistent")
         .env("SSL_CERT_DIR", "/nonexistent")
         .ready()
         .await?;
-    let world = World {
-        server,
-        model,
-        node,
-    };
     let sum = json!({"name": "builtin:calculator", "parameters": {"expression": "6*7"}});
-    let (status, answer) = world.post(TOOL, sum).await?;
+    let (status, answer) = post(&server.url(), TOOL, sum).await?;
     assert_eq!((status, &answer["text"]), (200, &json!("42")), "{answer}");
 
     // An MCP server over TLS is asked, and is not there.
     let row = json!({"url": "https://127.0.0.1:9/mcp"}).to_string();
     let values = json!([{"type": "mcp", "key": "far", "value": row}]);
     let put = json!({"operation": "put", "values": values});
-    let (status, answer) = world.post("api/v1/config", put).await?;
+    let (status, answer) = post(&server.url(), "api/v1/config", put).await?;
     assert_eq!(status, 200, "{answer}");
-    let url = world.server.url();
+    let url = server.url();
     for _ in 0..200 {
         let call = json!({"name": "far", "parameters": {}});
         let (_, answer) = post(&url, TOOL, call).await?;

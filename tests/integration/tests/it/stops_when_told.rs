@@ -1,6 +1,7 @@
 //! A process that is told to stop does so soon, whatever it is doing: also while it starts, while a fresh
 //! system comes to life, and while its broker is away. What it began is finished by the next start.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -8,6 +9,8 @@ use serde_json::json;
 use tg_testkit::model::{Reply, Rule, ScriptedModel};
 use tg_testkit::process::{Launch, Server};
 use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::shared_node::VirtualHost;
+use tokio::sync::Mutex;
 
 use crate::world::{Bus, World, launch};
 
@@ -50,19 +53,20 @@ async fn at_every_moment(fresh: impl AsyncFn(&str) -> Result<Launch>) -> Result<
 
 #[tokio::test]
 async fn on_the_embedded_bus() -> Result<()> {
-    let _busy = crate::world::busy().await;
     let model = ScriptedModel::start(Vec::new()).await?;
     at_every_moment(async |_| Ok(launch(&model, None))).await
 }
 
 #[tokio::test]
 async fn over_a_broker() -> Result<()> {
-    let _busy = crate::world::busy().await;
-    let node = RabbitNode::start().await?;
     let model = ScriptedModel::start(Vec::new()).await?;
+    let hosts = Mutex::new(HashMap::new());
     at_every_moment(async |name| {
-        let vhost = node.vhost(name).await?;
-        Ok(launch(&model, None).arg("--bus").arg(vhost))
+        let mut hosts = hosts.lock().await;
+        if !hosts.contains_key(name) {
+            hosts.insert(name.to_owned(), VirtualHost::new().await?);
+        }
+        Ok(launch(&model, hosts.get(name)))
     })
     .await
 }
@@ -70,16 +74,23 @@ async fn over_a_broker() -> Result<()> {
 /// The broker is not there at the start, or goes away at some time of it.
 #[tokio::test]
 async fn while_the_broker_is_away() -> Result<()> {
-    let _busy = crate::world::busy().await;
     let mut node = RabbitNode::start().await?;
     let model = ScriptedModel::start(Vec::new()).await?;
     for millis in [300, 1000, 2500] {
-        let server = launch(&model, Some(&node)).spawn().await?;
+        let server = launch(&model, None)
+            .arg("--bus")
+            .arg(node.url())
+            .spawn()
+            .await?;
         tokio::time::sleep(Duration::from_millis(millis)).await;
         node.kill9().await?;
         tokio::time::sleep(Duration::from_millis(200)).await;
         ends_soon(server, &format!("broker gone after {millis} ms")).await?;
-        let waiting = launch(&model, Some(&node)).spawn().await?;
+        let waiting = launch(&model, None)
+            .arg("--bus")
+            .arg(node.url())
+            .spawn()
+            .await?;
         tokio::time::sleep(Duration::from_millis(500)).await;
         ends_soon(waiting, "no broker").await?;
         node.restart().await?;
@@ -89,19 +100,16 @@ async fn while_the_broker_is_away() -> Result<()> {
 
 /// A terminal that is closed says SIGHUP: an orderly end, as with SIGTERM. Whoever was started to outlive it does.
 async fn hung_up(bus: Bus) -> Result<()> {
-    let _busy = crate::world::busy().await;
-    let (server, node) = crate::world::up(bus).await?;
+    let (server, _node) = crate::world::up(bus).await?;
     server.signal("-HUP")?;
     let (code, log) = server.ended().await?;
     ensure!(
         code == Some(0) && log.contains("stopping"),
         "{code:?}\n{log}"
     );
-    let mut kept = Launch::up().hang_up_ignored();
-    if let Some(node) = &node {
-        // What the first kept is not there any more.
-        kept = kept.arg("--bus").arg(node.vhost("kept").await?);
-    }
+    // What the first kept is not there any more.
+    let another = bus.broker().await?;
+    let kept = Launch::up().hang_up_ignored().over(another.as_ref());
     let mut kept = kept.ready().await?;
     kept.signal("-HUP")?;
     tokio::time::sleep(Duration::from_millis(500)).await;
@@ -113,19 +121,8 @@ async fn hung_up(bus: Bus) -> Result<()> {
     ends_soon(kept, "one that outlives its terminal").await
 }
 
-#[tokio::test]
-async fn when_its_terminal_is_closed_on_the_embedded_bus() -> Result<()> {
-    hung_up(Bus::Embedded).await
-}
-
-#[tokio::test]
-async fn when_its_terminal_is_closed_over_a_broker() -> Result<()> {
-    hung_up(Bus::Rabbit).await
-}
-
 /// While a model answers, a stop says what it waits for; the second signal ends it at once.
 async fn asked_twice(bus: Bus) -> Result<()> {
-    let _busy = crate::world::busy().await;
     let slow = Rule::always(Reply::text("Late.").delayed(Duration::from_secs(60)));
     let world = World::with(bus, vec![slow]).await?;
     let asked = json!({"system": "s", "prompt": "p", "streaming": false});
@@ -171,4 +168,19 @@ async fn while_a_model_answers_on_the_embedded_bus() -> Result<()> {
 #[tokio::test]
 async fn while_a_model_answers_over_a_broker() -> Result<()> {
     asked_twice(Bus::Rabbit).await
+}
+
+/// Held to seconds or less: these have the machine to themselves (`make test`).
+mod alone {
+    use super::*;
+
+    #[tokio::test]
+    async fn when_its_terminal_is_closed_on_the_embedded_bus() -> Result<()> {
+        hung_up(Bus::Embedded).await
+    }
+
+    #[tokio::test]
+    async fn when_its_terminal_is_closed_over_a_broker() -> Result<()> {
+        hung_up(Bus::Rabbit).await
+    }
 }

@@ -9,7 +9,6 @@ use tg_testkit::process::client;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::edge::{closed_within, peak, raw_socket, text_frame, with_keys};
-use crate::world::busy;
 
 /// Much less than the trees would take (5 GB), enough for the process.
 const ADDRESS_SPACE: u64 = 6 << 30;
@@ -23,7 +22,6 @@ fn bomb(before: &str, after: &str) -> Vec<u8> {
 
 #[tokio::test]
 async fn before_authentication() -> Result<()> {
-    let _machine = busy().await;
     let mut server = with_keys().address_space(ADDRESS_SPACE).ready().await?;
     let before = peak(&server)?;
     let frame = text_frame(&bomb(r#"{"type":"auth","token":"x","x":["#, "0]}"));
@@ -64,7 +62,6 @@ async fn before_authentication() -> Result<()> {
 
 #[tokio::test]
 async fn after_authentication() -> Result<()> {
-    let _machine = busy().await;
     let launch = tg_testkit::process::Launch::up();
     let mut server = launch.address_space(ADDRESS_SPACE).ready().await?;
     let before = peak(&server)?;

@@ -4,22 +4,16 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use tg_testkit::model::{Reply, Rule, ScriptedModel};
 use tg_testkit::process::{Launch, Server, bin_dir, free_port, tg};
-use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::shared_node::VirtualHost;
 
 use crate::edge::first_key;
 use crate::world::{Bus, post};
 
 const QUESTION: &str = "api/v1/flow/default/service/text-completion";
 
-async fn on(bus: Bus, launch: Launch) -> Result<(Server, Option<RabbitNode>)> {
-    let node = match bus {
-        Bus::Embedded => None,
-        Bus::Rabbit => Some(RabbitNode::start().await?),
-    };
-    let launch = match &node {
-        Some(node) => launch.arg("--bus").arg(node.url()),
-        None => launch,
-    };
+async fn on(bus: Bus, launch: Launch) -> Result<(Server, Option<VirtualHost>)> {
+    let node = bus.broker().await?;
+    let launch = launch.over(node.as_ref());
     Ok((launch.ready().await?, node))
 }
 

@@ -10,7 +10,7 @@ use tg_testkit::model::{Reply, Rule, nonce_of, two_step_react};
 use tg_testkit::process::root;
 use tokio::process::Command;
 
-use crate::world::{Bus, World, busy};
+use crate::world::{Bus, World};
 
 const REQUESTS: usize = 200;
 const BOUND: Duration = Duration::from_secs(110);
@@ -28,7 +28,6 @@ fn rules() -> Vec<Rule> {
 }
 
 async fn in_parallel(bus: Bus) -> Result<()> {
-    let _busy = busy().await;
     let world = World::with(bus, rules()).await?;
     let work = Command::new(root().join(".cache/venv/bin/python3"))
         .arg(root().join("tests/integration/clients/sdk_parallel.py"))

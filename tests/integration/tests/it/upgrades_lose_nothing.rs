@@ -11,9 +11,9 @@ use tg_schemas::msg::Triples;
 use tg_schemas::{Headers, Message, Topic};
 use tg_testkit::outside::{Release, Sent, publish};
 use tg_testkit::process::{Launch, Server};
-use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::shared_node::VirtualHost;
 
-use crate::world::{Bus, busy, post};
+use crate::world::{Bus, post};
 
 /// Records of each release.
 const COUNT: usize = 12;
@@ -126,12 +126,8 @@ pub async fn there(server: &Server, workspace: &str) -> Result<Vec<String>> {
 }
 
 async fn two_upgrades(bus: Bus) -> Result<()> {
-    let _busy = busy().await;
-    let node = match bus {
-        Bus::Embedded => None,
-        Bus::Rabbit => Some(RabbitNode::start().await?),
-    };
-    let broker = node.as_ref().map(RabbitNode::url);
+    let node = bus.broker().await?;
+    let broker = node.as_ref().map(VirtualHost::url);
     let folder = tempfile::tempdir()?;
     let data = folder.path().join("data");
     let start = || {

@@ -5,22 +5,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tg_testkit::model::{Rule, ScriptedModel, two_step_react};
 use tg_testkit::process::{Launch, Server};
-use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::shared_node::VirtualHost;
 use tg_testkit::socket::Socket;
-use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
-
-/// Tests that keep the machine busy share it; one whose promise is about seconds has it for itself.
-static MACHINE: RwLock<()> = RwLock::const_new(());
-
-/// For a test that keeps the machine busy.
-pub async fn busy() -> RwLockReadGuard<'static, ()> {
-    MACHINE.read().await
-}
-
-/// For a test that counts seconds.
-pub async fn alone() -> RwLockWriteGuard<'static, ()> {
-    MACHINE.write().await
-}
 
 /// Which bus a test runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,40 +15,39 @@ pub enum Bus {
     Rabbit,
 }
 
-/// Every service in one process, with the model that comes with it; the node is kept for as long as it is needed.
-pub async fn up(bus: Bus) -> Result<(Server, Option<RabbitNode>)> {
-    let (launch, node) = match bus {
-        Bus::Embedded => (Launch::up(), None),
-        Bus::Rabbit => {
-            let node = RabbitNode::start().await?;
-            (Launch::up().arg("--bus").arg(node.url()), Some(node))
-        }
-    };
-    Ok((launch.ready().await?, node))
+impl Bus {
+    /// A broker of one's own, where there is one; it is kept for as long as it is needed.
+    pub async fn broker(self) -> Result<Option<VirtualHost>> {
+        Ok(match self {
+            Self::Embedded => None,
+            Self::Rabbit => Some(VirtualHost::new().await?),
+        })
+    }
+}
+
+/// Every service in one process, with the model that comes with it; the broker is kept for as long as it is needed.
+pub async fn up(bus: Bus) -> Result<(Server, Option<VirtualHost>)> {
+    let node = bus.broker().await?;
+    let server = Launch::up().over(node.as_ref()).ready().await?;
+    Ok((server, node))
 }
 
 /// A data directory and a broker that servers come and go over, without any setting of a model.
 pub struct Installation {
     data: TempDir,
-    node: Option<RabbitNode>,
+    node: Option<VirtualHost>,
 }
 
 impl Installation {
     pub async fn new(bus: Bus) -> Result<Self> {
-        let node = match bus {
-            Bus::Embedded => None,
-            Bus::Rabbit => Some(RabbitNode::start().await?),
-        };
+        let node = bus.broker().await?;
         let data = tempfile::tempdir()?;
         Ok(Self { data, node })
     }
 
     /// Starts the server, at a port if it is to be the same again.
     pub async fn up(&self, port: Option<u16>) -> Result<Server> {
-        let mut launch = Launch::up().data(self.data.path());
-        if let Some(node) = &self.node {
-            launch = launch.arg("--bus").arg(node.url());
-        }
+        let mut launch = Launch::up().data(self.data.path()).over(self.node.as_ref());
         if let Some(port) = port {
             launch = launch.port(port);
         }
@@ -74,22 +59,19 @@ impl Installation {
 pub struct World {
     pub server: Server,
     pub model: ScriptedModel,
-    pub node: Option<RabbitNode>,
+    _node: Option<VirtualHost>,
 }
 
 impl World {
     /// Starts it with rules for the model.
     pub async fn with(bus: Bus, rules: Vec<Rule>) -> Result<Self> {
         let model = ScriptedModel::start(rules).await?;
-        let node = match bus {
-            Bus::Embedded => None,
-            Bus::Rabbit => Some(RabbitNode::start().await?),
-        };
+        let node = bus.broker().await?;
         let server = launch(&model, node.as_ref()).ready().await?;
         Ok(Self {
             server,
             model,
-            node,
+            _node: node,
         })
     }
 
@@ -114,15 +96,12 @@ impl World {
 }
 
 /// A launch of every service, wired to a model and maybe a broker.
-pub fn launch(model: &ScriptedModel, node: Option<&RabbitNode>) -> Launch {
-    let launch = Launch::up()
+pub fn launch(model: &ScriptedModel, node: Option<&VirtualHost>) -> Launch {
+    Launch::up()
         .env("OPENAI_BASE_URL", model.url())
         .env("OPENAI_API_KEY", "sk-test-secret-4711")
-        .env("OPENAI_MODEL", "scripted");
-    match node {
-        Some(node) => launch.arg("--bus").arg(node.url()),
-        None => launch,
-    }
+        .env("OPENAI_MODEL", "scripted")
+        .over(node)
 }
 
 /// Sends a request over REST.
