@@ -51,20 +51,27 @@ check: setup-build
 	cargo test --workspace --lib --bins --locked
 
 test: setup-test console
-	@cargo fmt --all --check
+	@stage() { printf '\n== %s, after %s s\n' "$$1" "$$SECONDS"; }
+	stage "Formatting, lints, documentation"
+	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
-	cargo build --workspace --bins --locked
+	stage "Build"
+	cargo build --workspace --all-targets --locked
 	# Every suite runs, so that one run tells all that fails. A test that hangs is named by the harness after a minute; this ends it, so that the run says which.
 	# Some 75 targets of fuzzing, 0.8 s each: a minute together. More targets, less time for each.
 	# Most tests wait for processes and brokers: twice as many as there are processors keep these busy. Those that are held
 	# to seconds or less (`alone::`) come after them, one at a time.
 	failed=
 	export RUST_TEST_THREADS=$$(( 2 * $$(nproc) ))
+	stage "Suites"
 	TG_FUZZ_MS=800 timeout 50m cargo test --workspace --locked --no-fail-fast -- --skip alone:: || failed=yes
+	stage "Tests that have the machine to themselves"
 	timeout 15m cargo test --workspace --locked --test it -- alone:: --test-threads 1 || failed=yes
 	[ -z "$$failed" ]
+	stage "The API contract"
 	scripts/api-contract.sh
+	stage "Done"
 
 bench: setup-test console
 	@cargo build --profile dist --workspace --bins --examples --locked
