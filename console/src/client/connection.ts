@@ -49,7 +49,12 @@ export class Connection {
     before?.close();
     const socket = new WebSocket(this.url);
     this.socket = socket;
-    socket.onopen = () => socket.send(JSON.stringify({ type: "auth", token }));
+    socket.onopen = () => {
+      socket.send(JSON.stringify({ type: "auth", token }));
+      // Nobody in particular has no secret to be sure of: the first questions follow at once. Where a token is wanted,
+      // its refusal comes before theirs.
+      if (!token) this.opened();
+    };
     socket.onmessage = (event) => this.socket === socket && this.hear(JSON.parse(String(event.data)) as Json);
     socket.onclose = () => this.socket === socket && this.closed();
   }
@@ -81,8 +86,7 @@ export class Connection {
   private hear(frame: Json): void {
     if (frame.type === "auth-ok") {
       this.lost = 0;
-      this.stand("open");
-      for (const waits of this.waiting.splice(0)) this.socket?.send(waits);
+      if (this.standing !== "open") this.opened();
       return;
     }
     if (frame.type === "auth-failed") {
@@ -105,6 +109,11 @@ export class Connection {
       this.open.delete(frame.id as number);
       asked.done(response);
     }
+  }
+
+  private opened(): void {
+    this.stand("open");
+    for (const waits of this.waiting.splice(0)) this.socket?.send(waits);
   }
 
   private closed(): void {
