@@ -134,6 +134,28 @@ pub struct Headers {
 }
 
 impl Headers {
+    /// Bytes of the headers in a message, at most.
+    pub fn size(&self) -> usize {
+        /// Names, lengths, and those that are numbers.
+        const REST: usize = 768;
+        let texts = [
+            &self.id,
+            &self.from,
+            &self.reply_to,
+            &self.workspace,
+            &self.thread,
+            &self.parent,
+            &self.user_id,
+            &self.traceparent,
+            &self.request_id,
+            &self.schema,
+            &self.sections,
+            &self.aside,
+        ];
+        let lengths = texts.into_iter().flatten().map(String::len);
+        REST + lengths.sum::<usize>()
+    }
+
     /// The headers as name/value text pairs, in table order; absent ones are left out.
     pub fn pairs(&self) -> Vec<(&'static str, String)> {
         let mut pairs = Vec::with_capacity(8);

@@ -10,11 +10,12 @@ pub const PART: usize = MESSAGE;
 /// Largest record.
 pub const RECORD: usize = MESSAGE;
 
-/// Room for the headers of a message, beside its body.
-pub const HEADERS: usize = 64 << 10;
+/// Largest frame that is agreed with a broker. The client library keeps room for 32 of them in each direction of each
+/// connection, and uses all of it in turn; a larger body travels in several.
+pub const FRAME: usize = 16 << 10;
 
-/// What a broker takes as one frame of headers (AMQP's usual `frame-max`).
-pub const BROKER_FRAME: usize = 128 << 10;
+/// Room for the headers of a message, beside its body: unlike a body they travel in one frame.
+pub const HEADERS: usize = FRAME - (1 << 10);
 
 /// Largest document that is taken apart.
 pub const DOCUMENT: usize = 256 << 20;
@@ -25,11 +26,16 @@ pub const DEAD_LETTER: usize = RECORD;
 
 /// Longest reason of a dead letter; longer ones are cut.
 pub const DEAD_LETTER_DETAIL: usize = 2 << 10;
-/// Longest wire type of an error that is kept with a dead letter, in bytes.
-pub const DEAD_LETTER_KIND: usize = 64;
 
-/// Headers of a record that are kept with it; of longer ones only those that replaying needs.
-pub const DEAD_LETTER_HEADERS: usize = 8 << 10;
+/// Longest wire type of an error that is kept, with a dead letter or in a report, in bytes.
+pub const ERROR_KIND: usize = 64;
+
+/// Headers of a record that are kept with it; of longer ones only those that replaying needs, none of which is longer
+/// than [`DEAD_LETTER_HEADER`].
+pub const DEAD_LETTER_HEADERS: usize = 7 << 9;
+
+/// Longest of the headers that replaying needs.
+pub const DEAD_LETTER_HEADER: usize = 640;
 
 /// Bytes kept of a record that cannot be dead-lettered whole.
 pub const DEAD_LETTER_CUT: usize = 64 << 10;
@@ -74,6 +80,12 @@ pub const REST_BODY: usize = 256 << 20;
 /// Largest frame of a known caller's socket.
 pub const SOCKET_FRAME: usize = 50 << 20;
 
+/// Longest base64 text of a document that is sent in one frame of a socket.
+pub const SOCKET_TEXT: usize = 48 << 20;
+
+/// Largest frame that a client of the gateway reads.
+pub const SOCKET_ANSWER: usize = 64 << 20;
+
 /// Largest value in the configuration.
 pub const CONFIG_VALUE: usize = 1 << 20;
 
@@ -86,13 +98,19 @@ pub const PAGE_BYTES: usize = 1 << 20;
 /// Most entries of a page.
 pub const PAGE_MOST: usize = 10_000;
 
+/// Most workspaces of a system; as many deleted ones are remembered.
+pub const WORKSPACES: usize = 10_000;
+
+/// Most numbers of a vector.
+pub const DIMENSIONS: usize = 16_384;
+
 /// Entries of a page whose asker names no limit.
 pub const PAGE_USUAL: usize = 1000;
 
 /// Most bytes of keys and values of one type in one workspace.
 pub const CONFIG_TYPE: usize = 64 << 20;
 
-/// Most bytes of keys and values in one workspace.
+/// Most bytes of keys and values in one workspace, where the settings say nothing else.
 pub const CONFIG_WORKSPACE: usize = 128 << 20;
 
 /// A text in JSON is at most this many times as long: a control character becomes six.
@@ -110,13 +128,12 @@ pub const fn raw(text: usize) -> usize {
 
 const _: () = {
     assert!(PART <= MESSAGE && RECORD <= MESSAGE);
-    // A record becomes a dead letter with its body as it is; the headers it came with are a text within a text there.
+    // A record becomes a dead letter with its body as it is; the headers it came with are a text within a text there, in
+    // which a quote becomes two characters. Of what is told of its failure control characters are left out.
     assert!(RECORD <= DEAD_LETTER && DEAD_LETTER <= MESSAGE);
-    assert!(
-        2 * DEAD_LETTER_HEADERS + JSON_GROWTH * (DEAD_LETTER_DETAIL + DEAD_LETTER_KIND) + (8 << 10)
-            <= HEADERS
-    );
-    assert!(HEADERS <= BROKER_FRAME / 2);
+    assert!(2 * DEAD_LETTER_HEADERS + 2 * (DEAD_LETTER_DETAIL + ERROR_KIND) + (3 << 10) <= HEADERS);
+    assert!(5 * DEAD_LETTER_HEADER + (3 << 7) <= DEAD_LETTER_HEADERS);
+    assert!(HEADERS < FRAME);
     assert!(DEAD_LETTER_CUT < DEAD_LETTER);
     // Content travels as base64 within a message.
     assert!(base64(CONTENT) <= CONTENT_TEXT && CONTENT_TEXT + BESIDE_CONTENT <= MESSAGE);
@@ -124,6 +141,7 @@ const _: () = {
     assert!(MODEL_TEXT + BESIDE_CONTENT <= MESSAGE);
     // Whatever the endpoints take at once, one message at least fits into it.
     assert!(MESSAGE <= SOCKET_FRAME && SOCKET_FRAME <= REST_BODY);
+    assert!(SOCKET_TEXT + MESSAGE <= SOCKET_ANSWER);
     // Answers: what is on its way fits into what waits; an ended one can be kept.
     assert!(JOINED <= WINDOW && WINDOW + PART <= WAITING && PART <= REPEATS);
     // A page of configuration fits into a part, with its last row and whatever characters it is made of.
@@ -154,7 +172,7 @@ mod tests {
     #[test]
     fn limits_are_told_in_round_words() {
         assert_eq!(human(MESSAGE), "16 MiB");
-        assert_eq!(human(HEADERS), "64 KiB");
+        assert_eq!(human(HEADERS), "15 KiB");
         assert_eq!(human(CONTENT), "11.2 MiB");
         assert_eq!(human(12), "12 bytes");
     }

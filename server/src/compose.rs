@@ -50,27 +50,22 @@ const TABLE: [(&str, Construct); 17] = [
         let options = kept!(tg_knowledge, all, all.knowledge.clone());
         Ok(tg_knowledge::processors(mesh, options))
     }),
-    ("ingest", |mesh, _| {
+    ("ingest", |mesh, all| {
         let options = tg_ingest::Options::of_this_program(crate::DECODE);
+        let options = options.within(&all.ingest);
         Ok(tg_ingest::processors(mesh, options))
     }),
     ("graph", |mesh, all| {
-        let own = tg_graph::Options {
-            process_memory: tg_storage::memory::of_this_process(),
-            ..all.graph.clone()
-        };
-        Ok(tg_graph::processors(mesh, kept!(tg_graph, all, own)))
+        let options = kept!(tg_graph, all, all.graph.clone());
+        Ok(tg_graph::processors(mesh, options))
     }),
     ("rows", |mesh, all| {
         let options = kept!(tg_rows, all, all.rows.clone());
         Ok(tg_rows::processors(mesh, options))
     }),
     ("vectors", |mesh, all| {
-        let own = tg_vectors::Options {
-            process_memory: tg_storage::memory::of_this_process(),
-            ..all.vectors.clone()
-        };
-        Ok(tg_vectors::processors(mesh, kept!(tg_vectors, all, own)))
+        let options = kept!(tg_vectors, all, all.vectors.clone());
+        Ok(tg_vectors::processors(mesh, options))
     }),
     ("embeddings", |mesh, all| {
         Ok(tg_embeddings::processors(mesh, all.embeddings.clone())?)

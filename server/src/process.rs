@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use tg_gateway::{GatewayHandle, GatewayOptions};
-use tg_mesh::embedded::EmbeddedBus;
+use tg_mesh::embedded::{EmbeddedBus, EmbeddedOptions};
 use tg_mesh::rabbitmq::{RabbitBus, RabbitOptions};
 use tg_mesh::{Bus, BusError, Host, MeshOptions, Mode, Processor, TaskKind};
 use tg_storage::StorageError;
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use crate::compose::{self, Services};
 use crate::greeting::{self, FirstKey, Local, Models};
 use crate::metrics::Recorder;
-use crate::settings::{AmqpUrl, Auth, BusChoice, MeshMode, Settings};
+use crate::settings::{self, AmqpUrl, Auth, BusChoice, MeshMode, Settings};
 use crate::signals::Signals;
 use crate::{logs, machine, seed};
 
@@ -105,6 +105,9 @@ pub async fn run(settings: Settings, services: Services) -> Result<()> {
 /// The directory, the bus, a service or the listener cannot be set up; the text names the setting where one is at fault.
 pub async fn start(settings: &Settings, services: &Services) -> Result<Running> {
     let recorder = Recorder::install();
+    if let Some(warning) = settings::overdrawn(settings) {
+        tracing::warn!("{warning}");
+    }
     let files = machine::raise();
     std::fs::create_dir_all(&settings.data_dir)
         .with_context(|| format!("data_dir: cannot create {}", settings.data_dir.display()))?;
@@ -115,6 +118,8 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
         MeshOptions {
             name: services.name(),
             adopt_stores: settings.adopt_stores.clone(),
+            repeats: settings.answers_mb << 20,
+            taps: settings.exports_mb << 20,
             ..MeshOptions::default()
         },
     )
@@ -276,7 +281,12 @@ async fn open_bus(settings: &Settings) -> Result<Arc<dyn Bus>> {
     Ok(match &settings.bus {
         BusChoice::Embedded => {
             let dir = settings.data_dir.join("bus");
-            let bus = match EmbeddedBus::open(&dir, settings.durability) {
+            let options = EmbeddedOptions {
+                durability: settings.durability,
+                memory: settings.bus_memory_mb << 20,
+                ..EmbeddedOptions::default()
+            };
+            let bus = match EmbeddedBus::open_with(&dir, options) {
                 Err(StorageError::InUse) => bail!("{}", taken(settings, &dir)),
                 bus => bus.context("bus: embedded")?,
             };

@@ -2,6 +2,7 @@
 //! ones win. All mistakes are reported at once, each with its key.
 
 mod choices;
+mod memory;
 pub mod page;
 mod sections;
 mod sources;
@@ -10,8 +11,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tg_settings::{Fault, Texts, read, variables};
+use tg_schemas::limits;
+use tg_settings::{Fault, Filled, Texts, read, variables};
 use tg_storage::Durability;
+
+pub use memory::overdrawn;
 
 pub use choices::{AmqpUrl, Auth, BusChoice, MeshMode};
 pub use sections::{Log, LogFormat, Metrics};
@@ -35,12 +39,24 @@ tg_settings::options! {
         durability: Durability = Durability::Process;
         /// How long a stop waits for what is in progress, in seconds.
         drain_seconds: u64 = 20, Whole(1..=600);
+        /// Memory that this system may take on the machine, in MiB. 0, or more than there is: the least of the machine's
+        /// memory, the limits of the process's control groups and of its address space.
+        memory_mb: u64 = 0, Whole(0..=1 << 30);
+        /// Memory of records that wait on the embedded bus, in MiB; more wait on disk.
+        bus_memory_mb: usize = 128, Whole(1..=65_536);
+        /// Memory of records that wait for those who look on in this process, live exports above all, in MiB; beyond,
+        /// they miss records and are told how many.
+        exports_mb: usize = 256, Whole(1..=65_536);
+        /// Memory of ended answers in each process, in MiB: kept for ten seconds, in case that parts of them were lost.
+        answers_mb: usize = limits::REPEATS >> 20, Whole(1..=65_536);
     }
     sections {
         /// How the process logs.
         log: Log,
         /// The metrics of the process.
         metrics: Metrics,
+        /// How documents are taken apart.
+        ingest: tg_ingest::Settings,
         /// The gateway's bounds.
         gateway: tg_gateway::Limits,
         /// The agent.
@@ -73,6 +89,8 @@ tg_settings::options! {
     given {
         /// Stores that serve although another of their name served before.
         adopt_stores: Vec<String>,
+        /// Settings of memory that nobody says, as they were filled in.
+        filled: Vec<Filled>,
     }
 }
 
@@ -124,6 +142,8 @@ impl Settings {
         settings.embeddings.tells_address = settings.auth == Auth::None;
         settings.embeddings.variables = variables(env).0;
         settings.embeddings.data_dir = settings.data_dir.clone();
+        let machine = tg_storage::memory::of_this_process();
+        settings.filled = memory::share_out(&mut settings, &given, machine);
         match unread {
             // What follows from settings that could not be read says nothing.
             Some(fault) => faults = vec![fault],

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures::{SinkExt, StreamExt};
 use serde_json::{Map, Value, json};
+use tg_schemas::limits;
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error as WsError, Message};
@@ -19,8 +20,6 @@ use crate::interrupt::Interrupt;
 
 pub(super) type Stream = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
-/// The gateway's own limit for one frame, with some room.
-const MAX_FRAME: usize = 64 << 20;
 /// Calls in flight at once; the gateway starts about 15 per socket.
 const WINDOW: usize = 10;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -309,8 +308,8 @@ pub(super) fn ws_url(options: &Options, path: &str, query: &[(&str, &str)]) -> R
 pub(super) async fn open(url: &str, interrupt: &Interrupt) -> Result<Stream> {
     super::install_tls();
     let config = WebSocketConfig::default()
-        .max_message_size(Some(MAX_FRAME))
-        .max_frame_size(Some(MAX_FRAME));
+        .max_message_size(Some(limits::SOCKET_ANSWER))
+        .max_frame_size(Some(limits::SOCKET_ANSWER));
     let connect = connect_async_with_config(url, Some(config), true);
     let outcome = tokio::select! {
         outcome = tokio::time::timeout(CONNECT_TIMEOUT, connect) => outcome,

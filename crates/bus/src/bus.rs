@@ -8,13 +8,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use tg_schemas::codec::{self, CodecError, ContentType};
-use tg_schemas::{Error, ErrorCode, Headers, Message, Subscription, Topic, sections};
+use tg_schemas::{Error, ErrorCode, Headers, Message, Subscription, Topic, limits, sections};
 use tokio::sync::watch;
 
 use crate::handover::Handover;
 
 /// Largest body of one message, in bytes, unless a bus is set up otherwise.
-pub const MAX_BODY: usize = tg_schemas::limits::MESSAGE;
+pub const MAX_BODY: usize = limits::MESSAGE;
 
 /// A message as a bus carries it.
 #[derive(Debug, Clone, Default)]
@@ -214,6 +214,12 @@ pub enum BusError {
         /// Largest body in bytes.
         limit: usize,
     },
+    /// The headers are larger than the bus carries.
+    #[error("the headers of the message are larger than {limit} bytes")]
+    HeadersTooLarge {
+        /// Largest headers in bytes.
+        limit: usize,
+    },
     /// The store under the embedded bus failed, e.g. its disk is full.
     #[error("records cannot be stored at the moment; the disk may be full")]
     Store,
@@ -225,11 +231,23 @@ pub enum BusError {
     Closed,
 }
 
+/// Refuses a message that a bus of this largest body does not carry. A broker would close the connection for it.
+pub(crate) fn check_size(envelope: &Envelope, limit: usize) -> Result<(), BusError> {
+    if envelope.body.len() > limit {
+        return Err(BusError::TooLarge { limit });
+    }
+    let limit = limits::HEADERS;
+    match envelope.headers.size() > limit {
+        true => Err(BusError::HeadersTooLarge { limit }),
+        false => Ok(()),
+    }
+}
+
 impl From<BusError> for Error {
     fn from(fault: BusError) -> Self {
         let code = match fault {
             BusError::Down | BusError::Closed => ErrorCode::Unavailable,
-            BusError::TooLarge { .. } => ErrorCode::TooLarge,
+            BusError::TooLarge { .. } | BusError::HeadersTooLarge { .. } => ErrorCode::TooLarge,
             BusError::Store => ErrorCode::Storage,
             BusError::Refused => ErrorCode::Internal,
         };

@@ -38,7 +38,7 @@ use self::queue::Queue;
 use self::store::Store;
 use crate::bus::{
     Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link,
-    PublishMode, QueueState, Routed, Sink, Target,
+    PublishMode, QueueState, Routed, Sink, Target, check_size,
 };
 use crate::mode::Mode;
 
@@ -162,10 +162,7 @@ impl Bus for EmbeddedBus {
         tokio::task::consume_budget().await;
         let core = &self.core;
         core.ready()?;
-        let limit = core.options.max_body;
-        if envelope.body.len() > limit {
-            return Err(BusError::TooLarge { limit });
-        }
+        check_size(&envelope, core.options.max_body)?;
         let (routed, ticket) = match target {
             Target::Topic(topic) => match core.readers(topic) {
                 Some(readers) => core.fan_out(&readers, envelope)?,

@@ -26,7 +26,7 @@ use async_trait::async_trait;
 use lapin::uri::AMQPUri;
 use parking_lot::RwLock;
 use tg_schemas::topic::Class;
-use tg_schemas::{Subscription, Topic};
+use tg_schemas::{Subscription, Topic, limits};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -38,14 +38,10 @@ use self::core::Core;
 pub use self::options::RabbitOptions;
 use crate::bus::{
     Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link,
-    PublishMode, QueueState, Routed, Sink, Target,
+    PublishMode, QueueState, Routed, Sink, Target, check_size,
 };
 use crate::mode::Mode;
 use crate::task::{TaskKind, Tasks};
-
-/// Largest AMQP frame that is agreed to, in bytes. The client library keeps room for 32 of them in each direction of
-/// each connection, full or not; a larger body travels in several. A URL's `frame_max` has precedence.
-const FRAME_BYTES: u32 = 32 << 10;
 
 /// The bus on a broker. Dropping it disconnects.
 pub struct RabbitBus {
@@ -60,7 +56,8 @@ impl RabbitBus {
             BusError::Refused
         })?;
         uri.query.heartbeat = Some(options.heartbeat);
-        uri.query.frame_max = uri.query.frame_max.or(Some(FRAME_BYTES));
+        // A URL's own has precedence.
+        uri.query.frame_max = uri.query.frame_max.or(Some(limits::FRAME as u32));
         if uri.vhost.is_empty() {
             // What people mean by a trailing slash.
             "/".clone_into(&mut uri.vhost);
@@ -138,10 +135,7 @@ impl Bus for RabbitBus {
         envelope: Envelope,
         promise: PublishMode,
     ) -> Result<Routed, BusError> {
-        let limit = self.core.options.max_body;
-        if envelope.body.len() > limit {
-            return Err(BusError::TooLarge { limit });
-        }
+        check_size(&envelope, self.core.options.max_body)?;
         let session = self.core.publishing_session().await?;
         let Some(address) = self.core.address(&session, target).await? else {
             return Ok(Routed::Unroutable);

@@ -82,8 +82,8 @@ pub(crate) async fn dead_letter(
         topic: of.topic.to_string(),
         subscription: of.name.clone(),
         reason: kind.to_owned(),
-        detail: cut(&error.message, limits::DEAD_LETTER_DETAIL).to_owned(),
-        kind: cut(&error.kind, limits::DEAD_LETTER_KIND).to_owned(),
+        detail: plain(&error.message, limits::DEAD_LETTER_DETAIL),
+        kind: plain(&error.kind, limits::ERROR_KIND),
         due_ms: clock::millis().saturating_add(i64::try_from(due.as_millis()).unwrap_or(i64::MAX)),
         headers: kept_headers(headers),
         content_type: envelope.content_type.as_str().to_owned(),
@@ -107,7 +107,7 @@ pub(crate) async fn dead_letter(
     "dead".clone_into(&mut record.reason);
     record.detail = format!(
         "{}; only the beginning of the record's {size} bytes could be kept",
-        cut(&error.message, limits::DEAD_LETTER_DETAIL / 2)
+        plain(&error.message, limits::DEAD_LETTER_DETAIL / 2)
     );
     let beginning = envelope.body.slice(..size.min(limits::DEAD_LETTER_CUT));
     publish(mesh, &record, beginning).await?;
@@ -152,7 +152,11 @@ fn kept_headers(headers: Headers) -> String {
     if whole.len() <= limits::DEAD_LETTER_HEADERS {
         return whole;
     }
-    let short = |value: Option<String>| value.filter(|value| value.len() <= 1024);
+    // As text: what is escaped is longer.
+    let is_short = |value: &String| {
+        serde_json::to_string(value).is_ok_and(|text| text.len() <= limits::DEAD_LETTER_HEADER)
+    };
+    let short = |value: Option<String>| value.filter(is_short);
     text(&Headers {
         id: short(headers.id),
         attempt: headers.attempt,
@@ -164,6 +168,11 @@ fn kept_headers(headers: Headers) -> String {
         sections: short(headers.sections),
         ..Headers::default()
     })
+}
+
+/// As [`cut`], with spaces in place of control characters, each of which would be six in JSON.
+fn plain(text: &str, longest: usize) -> String {
+    cut(text, longest).replace(char::is_control, " ")
 }
 
 /// A text, or the beginning of one that is longer.
@@ -192,16 +201,27 @@ mod tests {
         assert_eq!(kept.generation, Some(7));
         assert_eq!(kept.id.unwrap().len(), 600);
         let whole = kept_headers(Headers {
-            user_id: Some("\"".repeat(3_000)),
+            user_id: Some("\"".repeat(1_700)),
             ..Headers::default()
         });
+        assert!(whole.len() > 3_400, "all of them");
         let record = DeadLetter {
-            detail: cut(&long, limits::DEAD_LETTER_DETAIL).to_owned(),
+            detail: plain(&long, limits::DEAD_LETTER_DETAIL),
             headers: whole,
+            workspace: "w".repeat(93),
+            flow: "f".repeat(93),
+            topic: "t".repeat(255),
+            subscription: "s".repeat(255),
             ..DeadLetter::default()
         };
         let said = codec::encode(&record, ContentType::Json).unwrap();
-        assert!(said.len() <= limits::HEADERS, "{}", said.len());
+        let headers = Headers {
+            from: Some("p".repeat(255)),
+            id: Some(uuid::Uuid::new_v4().to_string()),
+            aside: Some(String::from_utf8_lossy(&said).into_owned()),
+            ..Headers::default()
+        };
+        assert!(headers.size() <= limits::HEADERS, "{}", headers.size());
         assert_eq!(cut("h\u{e4}h", 2), "h");
     }
 }

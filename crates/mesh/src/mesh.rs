@@ -3,6 +3,7 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use tg_rpc::Peer;
 use tokio_util::sync::CancellationToken;
@@ -21,6 +22,8 @@ struct Inner {
     config: ConfigView,
     presence: PresenceView,
     middleware: Option<Arc<dyn Middleware>>,
+    /// Bytes that wait in all taps.
+    tapped: Arc<AtomicUsize>,
 }
 
 /// A mesh asks, answers and writes records as the peer that it is.
@@ -40,6 +43,7 @@ impl Mesh {
             stopping: CancellationToken::new(),
             config: ConfigView::default(),
             middleware,
+            tapped: Arc::default(),
         }))
     }
 
@@ -56,6 +60,10 @@ impl Mesh {
     /// Cancelled when the process begins to stop: what only waits gives up, what is in progress may end.
     pub fn stopping(&self) -> &CancellationToken {
         &self.0.stopping
+    }
+
+    pub(crate) fn tapped(&self) -> Arc<AtomicUsize> {
+        self.0.tapped.clone()
     }
 
     pub(crate) fn middleware(&self) -> Option<&dyn Middleware> {

@@ -15,7 +15,7 @@ use tg_bus::{Consumer, Delivery, Envelope, Sink};
 
 /// Records that may wait for whoever looks on.
 const MOST: usize = 1024;
-/// Bytes of them.
+/// Bytes of them; those of all taps of a process are bounded besides.
 const BYTES: usize = 32 << 20;
 
 /// An open tap. Dropping it closes it.
@@ -26,10 +26,34 @@ pub struct Tap<M> {
     kind: PhantomData<fn() -> M>,
 }
 
-#[derive(Default)]
 struct Shared {
     bytes: AtomicUsize,
     missed: AtomicU64,
+    /// Bytes in all taps of the process, and how many there may be.
+    all: Arc<AtomicUsize>,
+    most: usize,
+}
+
+impl Shared {
+    /// Counts a record that is to wait; `false`: there is no room.
+    fn take(&self, size: usize) -> bool {
+        let own = self.bytes.fetch_add(size, Ordering::AcqRel);
+        let all = self.all.fetch_add(size, Ordering::AcqRel);
+        own <= BYTES && all <= self.most
+    }
+
+    fn give_back(&self, size: usize) {
+        self.bytes.fetch_sub(size, Ordering::AcqRel);
+        self.all.fetch_sub(size, Ordering::AcqRel);
+    }
+}
+
+/// What nobody took goes with the tap.
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let left = *self.bytes.get_mut();
+        self.all.fetch_sub(left, Ordering::AcqRel);
+    }
 }
 
 struct Passing {
@@ -42,9 +66,8 @@ impl Sink for Passing {
         let envelope = std::mem::take(&mut delivery.envelope);
         delivery.ack();
         let size = envelope.body.len();
-        let before = self.shared.bytes.fetch_add(size, Ordering::AcqRel);
-        if before > BYTES || self.waiting.try_send(envelope).is_err() {
-            self.shared.bytes.fetch_sub(size, Ordering::AcqRel);
+        if !self.shared.take(size) || self.waiting.try_send(envelope).is_err() {
+            self.shared.give_back(size);
             self.shared.missed.fetch_add(1, Ordering::AcqRel);
         }
     }
@@ -57,7 +80,12 @@ impl Mesh {
             return Err(Error::new(ErrorCode::BadRequest, "topic: not of records"));
         }
         let (sender, waiting) = mpsc::channel(MOST);
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Shared {
+            bytes: AtomicUsize::new(0),
+            missed: AtomicU64::new(0),
+            all: self.tapped(),
+            most: self.options().taps,
+        });
         let passing = Passing {
             waiting: sender,
             shared: shared.clone(),
@@ -76,14 +104,37 @@ impl<M: Message> Tap<M> {
     /// may be fine.
     pub async fn next(&mut self) -> Option<Result<M, Error>> {
         let envelope = self.waiting.recv().await?;
-        self.shared
-            .bytes
-            .fetch_sub(envelope.body.len(), Ordering::AcqRel);
+        self.shared.give_back(envelope.body.len());
         Some(envelope.read().map_err(Error::from))
     }
 
     /// How many records passed unseen so far.
     pub fn missed(&self) -> u64 {
         self.shared.missed.load(Ordering::Acquire)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_taps_together_hold_no_more_than_their_share() {
+        let all = Arc::new(AtomicUsize::new(0));
+        let tap = || Shared {
+            bytes: AtomicUsize::new(0),
+            missed: AtomicU64::new(0),
+            all: all.clone(),
+            most: 100,
+        };
+        let (first, second) = (tap(), tap());
+        assert!(first.take(80) && second.take(80));
+        assert!(!second.take(1), "the others' count too");
+        second.give_back(1);
+        // Closed with records in it.
+        drop(first);
+        assert!(second.take(1));
+        drop(second);
+        assert_eq!(all.load(Ordering::Acquire), 0);
     }
 }

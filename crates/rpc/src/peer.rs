@@ -8,6 +8,7 @@ use tg_bus::{
     TaskKind,
 };
 use tg_schemas::codec::{self, ContentType};
+use tg_schemas::limits;
 use tg_schemas::processors;
 use tg_schemas::{Class, Error, ErrorCode, Frame, Headers, Message, Reply, Topic, WorkspaceId};
 use tokio::time::Instant;
@@ -37,6 +38,10 @@ pub struct PeerOptions {
     pub record_patience: Duration,
     /// Stores of this process that serve although another store of their name served before.
     pub adopt_stores: Vec<String>,
+    /// Bytes of ended answers that are kept for repeats.
+    pub repeats: usize,
+    /// Bytes of records that wait for all who look on.
+    pub taps: usize,
 }
 
 impl Default for PeerOptions {
@@ -45,6 +50,8 @@ impl Default for PeerOptions {
             name: "threadgraph".to_owned(),
             record_patience: Duration::from_secs(60),
             adopt_stores: Vec::new(),
+            repeats: limits::REPEATS,
+            taps: 256 << 20,
         }
     }
 }
@@ -121,7 +128,7 @@ impl Peer {
         let port = Port::new(bus, inbox.into());
         let peer = Self(Arc::new(Inner {
             client: RequestClient::new(port.clone()),
-            server: ReplyServer::new(port.clone()),
+            server: ReplyServer::new(port.clone(), options.repeats),
             options,
             port,
             relays: Relays::default(),
@@ -137,6 +144,11 @@ impl Peer {
         port.spawn(background, peer.0.server.clone().watch());
         port.spawn(background, port.clone().follow_link());
         Ok((peer, inbox))
+    }
+
+    /// What this process was joined with.
+    pub fn options(&self) -> &PeerOptions {
+        &self.0.options
     }
 
     pub(crate) fn relays(&self) -> &Relays {

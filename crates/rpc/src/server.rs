@@ -27,8 +27,6 @@ const KEEP_ENDED: Duration = Duration::from_secs(10);
 const KEEP_RELEASED: Duration = Duration::from_secs(15);
 /// Pause before an asker is asked once more where it stands.
 const ASK_AGAIN: Duration = Duration::from_millis(500);
-/// Bytes of ended answers kept at most.
-const KEEP_BYTES: usize = tg_schemas::limits::REPEATS;
 /// A handler that waits this long for its asker has the asker looked for.
 const ASKER_SILENT: Duration = Duration::from_secs(10);
 
@@ -40,6 +38,8 @@ pub struct ReplyServer(Arc<Inner>);
 
 struct Inner {
     port: Port,
+    /// Bytes of ended answers kept at most.
+    keep_bytes: usize,
     streams: Mutex<HashMap<Arc<str>, Arc<ReplyStream>>>,
     cancelled: Cancelled,
     askers: Liveness,
@@ -48,8 +48,9 @@ struct Inner {
 }
 
 impl ReplyServer {
-    pub(crate) fn new(port: Port) -> Self {
+    pub(crate) fn new(port: Port, keep_bytes: usize) -> Self {
         Self(Arc::new(Inner {
+            keep_bytes,
             askers: Liveness::new(port.clone()),
             port,
             streams: Mutex::default(),
@@ -435,7 +436,7 @@ impl ReplyServer {
         let mut kept = 0;
         for (since, size, held) in ended {
             kept += size;
-            if now - since > KEEP_ENDED || kept > KEEP_BYTES {
+            if now - since > KEEP_ENDED || kept > self.0.keep_bytes {
                 self.forget(&held);
             }
         }

@@ -8,15 +8,13 @@ use parking_lot::Mutex;
 use tg_mesh::middleware::Follow;
 use tg_rpc::{Ask, Peer};
 use tg_schemas::msg::{RunTallyEntry, RunWritten};
-use tg_schemas::{Error, ErrorCode, Headers, Subscription, Topic};
+use tg_schemas::{Error, ErrorCode, Headers, Subscription, Topic, limits};
 
 use crate::report::Reports;
 use crate::run_id::{JobId, hash};
 
 /// Longest detail of a failure in a report, in characters.
 const DETAIL: usize = 512;
-/// The same of its wire type.
-const KIND: usize = 64;
 /// Records written while one is handled, of which is reported before it is over.
 const PART: usize = 4096;
 
@@ -93,7 +91,7 @@ impl Track {
             subject: did.subject,
             outcome: if outcome.is_ok() { "ok" } else { "failed" }.to_owned(),
             detail: detail.chars().take(DETAIL).collect(),
-            kind: kind.chars().take(KIND).collect(),
+            kind: kind.chars().take(limits::ERROR_KIND).collect(),
             written: did.written,
             effects: did.effects,
         })

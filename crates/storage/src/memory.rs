@@ -2,15 +2,24 @@
 
 use std::path::{Component, Path, PathBuf};
 
-/// Bytes that this process may take: the least of the machine's memory, the limits of the control groups (versions 1
+/// How much it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Memory {
+    /// Bytes.
+    pub bytes: u64,
+    /// What bounds it, in words.
+    pub by: &'static str,
+}
+
+/// What this process may take: the least of the machine's memory, the limits of the control groups (versions 1
 /// and 2) that the process is in, those above its own included, and the soft limit of its address space. `None` where
 /// the system says nothing of any.
-pub fn of_this_process() -> Option<u64> {
+pub fn of_this_process() -> Option<Memory> {
     least(Path::new("/"))
 }
 
 /// As [`of_this_process`], in a system whose files are below `root`.
-fn least(root: &Path) -> Option<u64> {
+fn least(root: &Path) -> Option<Memory> {
     let proc = |name: &str| std::fs::read_to_string(root.join("proc").join(name));
     let machine = proc("meminfo").ok().and_then(|text| machine(&text));
     let space = proc("self/limits").ok().and_then(|text| space(&text));
@@ -21,7 +30,12 @@ fn least(root: &Path) -> Option<u64> {
         let files = folders.into_iter().flatten();
         files.filter_map(move |folder| limit(&below(root, &folder).join(mount.file)))
     });
-    limits.chain(machine).chain(space).min()
+    let of = |by| move |bytes| Memory { bytes, by };
+    limits
+        .map(of("control group"))
+        .chain(machine.map(of("machine")))
+        .chain(space.map(of("address space")))
+        .min()
 }
 
 fn machine(meminfo: &str) -> Option<u64> {
@@ -109,7 +123,7 @@ mod tests {
             std::fs::create_dir_all(file.parent().unwrap()).unwrap();
             std::fs::write(file, text).unwrap();
         }
-        least(root.path())
+        least(root.path()).map(|memory| memory.bytes)
     }
 
     const MACHINE: (&str, &str) = ("proc/meminfo", "MemTotal:      16384 kB\nMemFree: 1 kB\n");

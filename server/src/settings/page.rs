@@ -5,6 +5,7 @@ use serde_json::Value;
 use tg_provider_http::without_credentials;
 use tg_settings::{Fault, Filled, Key, Options, Texts};
 
+use super::memory::{SHARES, WHOLE};
 use super::{Flags, Settings, Source};
 
 /// A setting or a variable as it counts now. Keys and passwords are shown as stars.
@@ -22,6 +23,17 @@ pub struct Row {
     pub meaning: String,
 }
 
+/// The settings; of one that has a share of the memory the share is the default.
+fn settings() -> Vec<Key> {
+    let mut keys = Settings::keys();
+    for key in &mut keys {
+        if let Some(share) = SHARES.iter().find(|share| share.key == key.name) {
+            key.default = share.usual();
+        }
+    }
+    keys
+}
+
 /// The variables of model providers, by their names.
 fn variables() -> Vec<Key> {
     let mut keys = tg_llm::Variables::keys();
@@ -37,7 +49,7 @@ pub fn effective(flags: &Flags, env: &Texts) -> (Vec<Row>, Vec<Fault>) {
     let (settings, given, faults) = Settings::read(flags, env);
     let all = serde_json::to_value(&settings).unwrap_or_default();
     let filled = filled(&settings);
-    let own = Settings::keys().into_iter().map(|key| {
+    let own = self::settings().into_iter().map(|key| {
         if let Some((_, filled)) = filled.iter().find(|(name, _)| *name == key.name) {
             let value = Value::from(filled.value.as_str());
             return row(key, &value, filled.by.unwrap_or("default"));
@@ -58,7 +70,7 @@ pub fn effective(flags: &Flags, env: &Texts) -> (Vec<Row>, Vec<Fault>) {
     (own.chain(theirs).collect(), faults)
 }
 
-/// The settings of models that were left open, by their names.
+/// The settings of models and of memory that were left open, by their names.
 fn filled(settings: &Settings) -> Vec<(String, Filled)> {
     let within = |section: &'static str, filled: Vec<Filled>| {
         let named = move |filled: Filled| (format!("{section}.{}", filled.name), filled);
@@ -66,6 +78,12 @@ fn filled(settings: &Settings) -> Vec<(String, Filled)> {
     };
     within("llm", settings.llm.filled())
         .chain(within("embeddings", settings.embeddings.filled()))
+        .chain(
+            settings
+                .filled
+                .iter()
+                .map(|own| (own.name.to_owned(), own.clone())),
+        )
         .collect()
 }
 
@@ -122,9 +140,13 @@ pub fn page() -> String {
          section counts as not set. `threadgraph settings` prints what counts and where each value comes from, keys as \
          stars; it takes the flags of `up`, such as `--config`, and `--json`.\n\n",
     );
-    page.push_str(&table("setting", &Settings::keys()));
+    page.push_str(&table("setting", &settings()));
     page.push_str(
-        "\nHow retrieval uses `rag.…`: [retrieval.md](retrieval.md).\n\nFlags only: `--adopt-store NAME` (repeatable) \
+        "\nMemory: each share counts for the consumer, whichever services a process hosts, so that all processes of a \
+         system on one machine take no more together than one would; a machine that serves few of them is given more by the \
+         settings themselves. All shares are 90 % of `memory_mb`; what is given counts as it is, and where it leaves the \
+         others less than their shares they share that. `threadgraph settings` prints what comes of it.\n\
+         \nHow retrieval uses `rag.…`: [retrieval.md](retrieval.md).\n\nFlags only: `--adopt-store NAME` (repeatable) \
          serves with a store although another one of its name served before.\n\n## Variables of model providers\n\nWhat \
          `llm.…` leaves open is taken from the variables that providers' own tools use; a setting wins over them. Where \
          neither `llm.provider` nor `llm.url` is set, the first of OpenAI, Anthropic and Ollama whose variables are set \
@@ -140,6 +162,7 @@ fn table(of: &str, keys: &[Key]) -> String {
     let row = |key: &Key| {
         let default = match key.default.as_str() {
             "" => String::new(),
+            share if share.contains(WHOLE) => share.to_owned(),
             default => format!("`{default}`"),
         };
         format!("| `{}` | {default} | {} |\n", key.name, key.meaning())

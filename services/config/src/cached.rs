@@ -1,7 +1,6 @@
 //! The rows of this process: reads from memory, writes to the store, then memory, then notice, one at a time.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::RwLock;
@@ -13,6 +12,7 @@ use tokio::sync::Mutex;
 
 use crate::engine::{self, ConfigReply, Given, Rows, Scope, Write};
 use crate::error::wire;
+use crate::options::Options;
 use crate::store::ConfigStore;
 
 /// Rows read at once when the store is opened.
@@ -30,6 +30,8 @@ pub(crate) struct CachedConfig {
     store: Arc<dyn ConfigStore>,
     /// How long a deleted workspace can be restored, in milliseconds.
     grace: i64,
+    /// Bytes that a workspace may hold.
+    most: usize,
     rows: RwLock<Rows>,
     /// Held from the plan to the notice: versions are told in their order.
     writing: Mutex<()>,
@@ -39,7 +41,7 @@ impl CachedConfig {
     /// Reads the store into memory.
     pub(crate) async fn load(
         store: Arc<dyn ConfigStore>,
-        grace: Duration,
+        options: &Options,
     ) -> Result<Self, StorageError> {
         let mut rows = Rows::new(store.version().await?, []);
         let mut after = None;
@@ -54,7 +56,8 @@ impl CachedConfig {
         }
         Ok(Self {
             store,
-            grace: i64::try_from(grace.as_millis()).unwrap_or(i64::MAX),
+            grace: i64::try_from(options.grace().as_millis()).unwrap_or(i64::MAX),
+            most: options.workspace_mb << 20,
             rows: RwLock::new(rows),
             writing: Mutex::default(),
         })
@@ -79,6 +82,7 @@ impl CachedConfig {
             now: clock::millis(),
             grace: self.grace,
             trash,
+            most: self.most,
         };
         let change = engine::plan(&self.rows.read(), write, &given)?;
         self.store.commit(&change, given.now).await.map_err(wire)?;

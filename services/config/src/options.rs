@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tg_schemas::limits;
 use tg_storage::Durability;
 
 tg_settings::options! {
@@ -10,6 +11,9 @@ tg_settings::options! {
     pub struct Options {
         /// How long a deleted workspace can be restored before its data is purged, in hours. 0: it is purged at once.
         restore_hours: u64 = 168, Whole(0..=24 * 366);
+        /// Configuration of one workspace at most, in MiB of its keys and values: all of it is held in memory, and each
+        /// process holds the types that it reads. Of one type half a workspace's usual room is the most.
+        workspace_mb: usize = limits::CONFIG_WORKSPACE >> 20, Whole(1..=4_096);
     }
     given {
         /// Directory of the service's files.

@@ -29,13 +29,13 @@ const CONCURRENCY: usize = 512;
 /// A store that cannot be opened is told when the processor is hosted.
 pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     let file = options.data_dir.join(FILE);
-    let (durability, grace) = (options.durability, options.grace());
+    let durability = options.durability;
     let opened = file.clone();
     let store = LeasedStore::new(PROCESSOR, move || {
-        let file = opened.clone();
+        let (file, options) = (opened.clone(), options.clone());
         async move {
             let store = off_runtime(move || SqliteStore::open(&file, durability)).await?;
-            Ok(CachedConfig::load(Arc::new(store), grace).await?)
+            Ok(CachedConfig::load(Arc::new(store), &options).await?)
         }
     });
     store.kept_in(file);

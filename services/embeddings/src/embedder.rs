@@ -16,8 +16,8 @@ use crate::provider::{Model, Provider, lexical};
 
 /// Most texts of a request.
 pub const MOST_TEXTS: usize = 8_192;
-/// Most bytes of a request's texts.
-pub const MOST_BYTES: usize = 32 << 20;
+/// Most bytes of a request's texts: no message carries more.
+pub const MOST_BYTES: usize = tg_schemas::limits::MESSAGE;
 /// Most bytes of a text.
 pub const MOST_TEXT: usize = 1 << 20;
 

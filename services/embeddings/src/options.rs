@@ -52,7 +52,7 @@ tg_settings::options! {
         /// Key of the server; empty: `OPENAI_API_KEY`.
         key: Option<Secret> = None;
         /// Numbers of a vector, where the model can make shorter ones; empty: the model's own.
-        dimensions: Option<usize> = None, Whole(1..=16_384);
+        dimensions: Option<usize> = None, Whole(1..=tg_schemas::limits::DIMENSIONS as u64);
         /// Texts that the provider is given at once.
         batch: usize = 64, Whole(1..=2_048);
         /// Questions to a server at the same time.

@@ -16,6 +16,9 @@ tg_settings::options! {
         threshold: f32 = 0.3, Number(0.0..=1.0);
         /// Ontologies with fewer elements together are always used whole.
         bypass_below: usize = 5, Whole(0..=1_000_000);
+        /// Replies of models that are kept of one workspace at most, in MiB, so that the same is not paid for again; the
+        /// oldest of that workspace go first.
+        workspace_mb: u64 = 4_096, Whole(16..=1 << 30);
     }
     given {
         /// Directory of the service's files.

@@ -34,7 +34,9 @@ const WATCHED: [&str; 4] = [
 pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     let (file, durability) = (options.data_dir.join(FILE), options.durability);
     let opened = file.clone();
-    let store = LeasedStore::blocking(STORE, move || Ledger::open(&opened, durability));
+    let most = options.workspace_mb << 20;
+    let open = move || Ledger::open(&opened, durability, most);
+    let store = LeasedStore::blocking(STORE, open);
     store.kept_in(file);
     mesh.spawn(
         TaskKind::Background,

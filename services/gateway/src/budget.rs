@@ -119,6 +119,10 @@ impl Budget {
     /// Counts more bytes of a body of which so many have come.
     pub(crate) fn receive(&self, of: &Reader, bytes: usize, before: usize) -> Result<Share, Fault> {
         let lane = self.receiving.lane(before + bytes);
+        if before + bytes > lane.each() {
+            // However long it waited.
+            return Err(too_large());
+        }
         lane.try_take(&of.0, bytes)
             .ok_or_else(|| Fault::busy("here"))
     }
@@ -151,6 +155,11 @@ impl Budget {
             Ok(None) | Err(_) => Err(Fault::busy("here")),
         }
     }
+}
+
+fn too_large() -> Fault {
+    let text = "the request is larger than what may be received at once; send it in parts";
+    Fault::Service(Error::new(ErrorCode::TooLarge, text))
 }
 
 fn too_much() -> Fault {
@@ -248,7 +257,7 @@ mod tests {
     #[tokio::test]
     async fn one_user_never_has_it_all() {
         let budget = Budget::new(2 << 20, 16 << 20, Users::Many);
-        let (ann, bob) = (reader("ann"), reader("bob"));
+        let (ann, bob, eve) = (reader("ann"), reader("bob"), reader("eve"));
         let receive = |of: &Reader| {
             let mut shares = Vec::new();
             while let Ok(share) = budget.receive(of, SMALL, SMALL * shares.len()) {
@@ -258,9 +267,11 @@ mod tests {
         };
         let held = receive(&ann);
         assert!((100..150).contains(&held.len()), "{}", held.len());
+        let one = budget.receive(&eve, SMALL, SMALL * held.len()).err();
+        assert_eq!(one, Some(too_large()), "no wait helps");
         assert!(receive(&bob).len() > 100, "the other half is not hers");
         // What is small passes even then.
-        assert!(budget.receive(&reader("eve"), SMALL, 0).is_ok());
+        assert!(budget.receive(&eve, SMALL, 0).is_ok());
         drop(held);
         assert!(receive(&ann).len() > 100);
         let _first = budget.read(&ann, list(), |_| ()).await.unwrap();

@@ -9,7 +9,7 @@ use futures::stream;
 use serde_json::Value;
 use tg_mesh::{Answer, Ask, Mesh};
 use tg_schemas::msg::{KnowledgeRequest, KnowledgeResponse, LibraryBlob};
-use tg_schemas::{Error, ErrorCode, Topic};
+use tg_schemas::{Error, ErrorCode, Topic, limits};
 
 use crate::ask::{self, Part, Parts};
 use crate::engine::scrub::scrub;
@@ -20,8 +20,6 @@ use crate::engine::translate::{About, Body, Fields, Translate, error_body};
 const PART: usize = 3 << 20;
 /// The same in base64.
 const PART_TEXT: usize = PART / 3 * 4;
-/// Longest base64 text that is put together for one frame.
-const WHOLE_TEXT: usize = 48 << 20;
 
 /// Asks the knowledge service.
 pub(crate) fn ask(
@@ -160,7 +158,7 @@ fn join(joining: &mut Joining, mut body: Body) -> Result<Option<Body>, Error> {
             text: String::new(),
         };
     }
-    if joining.text.len() + data.len() > WHOLE_TEXT {
+    if joining.text.len() + data.len() > limits::SOCKET_TEXT {
         let text = format!(
             "library-blob: document {id} is larger than a frame may be; ask with blob-parts, or use document-stream"
         );
@@ -206,7 +204,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_a_frame_is_an_error_that_says_what_to_do() {
         let mut joining = Joining::default();
-        let part = "A".repeat(WHOLE_TEXT / 2);
+        let part = "A".repeat(limits::SOCKET_TEXT / 2);
         assert_eq!(join(&mut joining, frame(&part, 0, 1 << 30)), Ok(None));
         assert_eq!(join(&mut joining, frame(&part, 3, 1 << 30)), Ok(None));
         let error = join(&mut joining, frame("AAAA", 6, 1 << 30)).unwrap_err();

@@ -57,6 +57,11 @@ impl Pool {
         self.0.total
     }
 
+    /// The most that one user can have.
+    pub(crate) fn each(&self) -> usize {
+        self.0.each
+    }
+
     /// Takes units that are free now. For pools that nobody waits at.
     pub(crate) fn try_take(&self, user: &Arc<str>, units: usize) -> Option<Share> {
         let mut state = self.0.state.lock();

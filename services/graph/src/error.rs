@@ -46,12 +46,9 @@ pub enum GraphError {
     /// The answer is too large for one message. In MiB.
     #[error("the results are larger than {0} MiB: set a limit, or ask with streaming")]
     TooMuch(usize),
-    /// The workspace would have more quads than it may.
-    #[error("the graphs of this workspace may hold at most {0} quads")]
-    QuadQuota(u64),
-    /// The workspace would have more text in its graphs than it may. In MiB.
-    #[error("the graphs of this workspace may hold at most {0} MiB of text")]
-    ByteQuota(u64),
+    /// The workspace would have more quads, or more text in its graphs, than it may.
+    #[error("{}", .0.message)]
+    Quota(Error),
     /// The graph, or what a change would make of it, does not fit in the memory for graphs. In MiB.
     #[error(
         "the graph does not fit: it needs about {needed} MiB of the {limit} MiB of memory for graphs, of which {used} MiB are in use"
@@ -89,8 +86,7 @@ impl GraphError {
             | Self::TooMuch(_)
             | Self::QueryMemory(_)
             | Self::LongText(_)
-            | Self::QuadQuota(_)
-            | Self::ByteQuota(_)
+            | Self::Quota(_)
             | Self::GraphMemory { .. } => ErrorCode::TooLarge,
             Self::QueriesMemory(_) => ErrorCode::Busy,
             Self::Stalled(_) => ErrorCode::Timeout,

@@ -17,7 +17,7 @@ mod processors;
 pub mod store;
 
 pub use engine::pattern::{Asked, Pattern};
-pub use engine::quota::{Quota, Usage};
+pub use engine::quota::Usage;
 pub use engine::{convert, formats};
 pub use error::GraphError;
 pub use options::{Limits, Options};

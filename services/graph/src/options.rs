@@ -4,18 +4,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tg_collections::Quota;
 use tg_storage::Durability;
-
-use crate::engine::quota::Quota;
 
 tg_settings::options! {
     /// Options of the graphs.
     pub struct Options {
-        /// Memory of graphs in this process, in MiB; a graph that does not fit is refused when it is loaded. 0: three
-        /// quarters of what the process may take: the least of the machine's memory, the limits of its control groups and
-        /// of its address space.
+        /// Memory of graphs in this process, in MiB; a graph that does not fit is refused when it is loaded. 0: its share.
         memory_mb: u64 = 0, Whole(0..=1 << 30);
-        /// Memory of one SPARQL query, in MiB.
+        /// Memory of one SPARQL query, in MiB; at most half of that of all.
         query_memory_mb: usize = 256, Whole(8..=1 << 20);
         /// Memory of all SPARQL queries in progress, in MiB; a workspace may have half of it.
         queries_memory_mb: usize = 1_024, Whole(16..=1 << 20);
@@ -29,8 +26,6 @@ tg_settings::options! {
         data_dir: PathBuf,
         /// How hard a commit is.
         durability: Durability,
-        /// Memory that the process may take in bytes, if it is known.
-        process_memory: Option<u64>,
     }
 }
 
@@ -39,13 +34,13 @@ impl Options {
     pub(crate) fn limits(&self) -> Limits {
         Limits {
             memory: match self.memory_mb {
-                0 => self.process_memory.map_or(u64::MAX, |all| all / 4 * 3),
+                0 => u64::MAX,
                 given => given << 20,
             },
-            query_memory: self.query_memory_mb << 20,
+            query_memory: self.query_memory_mb.min(self.queries_memory_mb / 2) << 20,
             queries_memory: self.queries_memory_mb << 20,
             quota: Quota {
-                quads: self.workspace_quads,
+                items: self.workspace_quads,
                 bytes: self.workspace_mb << 20,
             },
             ..Limits::default()
@@ -98,7 +93,7 @@ impl Default for Limits {
             scans: 16,
             single_answer: 200_000,
             single_answer_bytes: 64 << 20,
-            quota: Quota::default(),
+            quota: Quota::UNLIMITED,
             memory: u64::MAX,
         }
     }

@@ -19,5 +19,5 @@ mod processors;
 mod source;
 mod take_apart;
 
-pub use options::Options;
+pub use options::{Options, Settings};
 pub use processors::processors;

@@ -4,6 +4,18 @@ use std::path::PathBuf;
 
 use crate::decode::Limits;
 
+/// A child that has so much memory takes most documents apart; there are more at once rather than that one has more.
+const COMFORT: u64 = 768 << 20;
+
+tg_settings::options! {
+    /// What is set of it.
+    pub struct Settings {
+        /// Memory of all child processes that take documents apart, in MiB. There are four where that leaves 768 MiB to
+        /// each, else fewer, and two at least; none has more than 1,536 MiB.
+        memory_mb: u64 = 6_144, Whole(64..=1 << 20);
+    }
+}
+
 /// How documents are taken apart.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -30,6 +42,16 @@ impl Options {
             kept: 2,
         }
     }
+
+    /// With so much memory for all children.
+    pub fn within(mut self, settings: &Settings) -> Self {
+        let all = settings.memory_mb << 20;
+        let places = (all / COMFORT).clamp(2, (self.children + self.kept).max(2) as u64);
+        self.kept = (places / 2) as usize;
+        self.children = places as usize - self.kept;
+        self.limits.memory_bytes = self.limits.memory_bytes.min(all / places);
+        self
+    }
 }
 
 /// On Linux by the name that stays right when the file was replaced.
@@ -39,4 +61,25 @@ fn this_program() -> PathBuf {
         return itself;
     }
     std::env::current_exe().unwrap_or(itself)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn children_share_the_memory_and_are_fewer_before_each_has_little() {
+        for (memory_mb, places, each) in [
+            (6_144, (2, 2), 1_536),
+            (100_000, (2, 2), 1_536),
+            (3_200, (2, 2), 800),
+            (2_400, (2, 1), 800),
+            (1_600, (1, 1), 800),
+            (400, (1, 1), 200),
+        ] {
+            let options = Options::of_this_program("").within(&Settings { memory_mb });
+            assert_eq!((options.children, options.kept), places, "{memory_mb}");
+            assert_eq!(options.limits.memory_bytes >> 20, each, "{memory_mb}");
+        }
+    }
 }

@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tg_collections::Quota;
 use tg_storage::Durability;
-
-use crate::engine::quota::Quota;
 
 /// Questions in progress in one workspace: an import puts many records side by side.
 pub(crate) const QUESTIONS: usize = 128;
@@ -18,9 +17,9 @@ tg_settings::options! {
     /// Options of the knowledge cores.
     pub struct Options {
         /// Knowledge cores of one workspace at most.
-        workspace_cores: u64 = Quota::USUAL.cores, Whole(1..=1 << 40);
+        workspace_cores: u64 = 200_000, Whole(1..=1 << 40);
         /// What the knowledge cores of one workspace hold at most, in MiB.
-        workspace_mb: u64 = Quota::USUAL.bytes >> 20, Whole(1..=1 << 30);
+        workspace_mb: u64 = 65_536, Whole(1..=1 << 30);
     }
     given {
         /// Directory of the service's file.
@@ -34,7 +33,7 @@ impl Options {
     /// What a workspace may keep.
     pub(crate) fn quota(&self) -> Quota {
         Quota {
-            cores: self.workspace_cores,
+            items: self.workspace_cores,
             bytes: self.workspace_mb << 20,
         }
     }

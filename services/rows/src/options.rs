@@ -2,9 +2,8 @@
 
 use std::path::PathBuf;
 
+use tg_collections::Quota;
 use tg_storage::Durability;
-
-use crate::engine::quota::Quota;
 
 /// Records in progress: they share commits.
 pub(crate) const WRITES: usize = 128;
@@ -15,9 +14,9 @@ tg_settings::options! {
     /// Options of the rows.
     pub struct Options {
         /// Rows of one workspace at most.
-        workspace_rows: u64 = Quota::USUAL.rows, Whole(1..=1 << 40);
+        workspace_rows: u64 = 20_000_000, Whole(1..=1 << 40);
         /// Rows of one workspace at most, in MiB of their fields as text.
-        workspace_mb: u64 = Quota::USUAL.bytes >> 20, Whole(1..=1 << 30);
+        workspace_mb: u64 = 65_536, Whole(1..=1 << 30);
     }
     given {
         /// Directory of the service's files.
@@ -31,7 +30,7 @@ impl Options {
     /// What a workspace may keep.
     pub(crate) fn quota(&self) -> Quota {
         Quota {
-            rows: self.workspace_rows,
+            items: self.workspace_rows,
             bytes: self.workspace_mb << 20,
         }
     }

@@ -32,7 +32,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     );
     let dir = tempfile::tempdir()?;
     let path = dir.path().join("keywords.sqlite");
-    let index = Arc::new(SqliteKeywords::open(&path, durability, Quota::default())?);
+    let index = Arc::new(SqliteKeywords::open(&path, durability, Quota::UNLIMITED)?);
     let key = CollectionKey::new("bench", "default");
     let started = Instant::now();
     let mut bytes = 0;

@@ -46,12 +46,9 @@ pub enum VectorError {
         /// Dimension of the request.
         given: usize,
     },
-    /// The workspace's quota of vectors is used up.
-    #[error("the collections of this workspace may hold at most {0} vectors")]
-    PointQuota(u64),
-    /// The workspace's quota of indexed chunks is used up.
-    #[error("the keyword index of this workspace may hold at most {0} chunks")]
-    KeywordQuota(u64),
+    /// A quota of the workspace is used up.
+    #[error("{}", .0.message)]
+    Quota(Error),
     /// The file failed; nothing of the change was kept.
     #[error(transparent)]
     Storage(#[from] StorageError),
@@ -74,11 +71,11 @@ impl From<VectorError> for Error {
     fn from(error: VectorError) -> Self {
         let code = match error {
             VectorError::Storage(storage) => return storage.into(),
+            VectorError::Quota(error) => return error,
             VectorError::Field { .. } => ErrorCode::BadRequest,
             VectorError::OtherModel { .. } | VectorError::OtherDimension { .. } => {
                 ErrorCode::Conflict
             }
-            VectorError::PointQuota(_) | VectorError::KeywordQuota(_) => ErrorCode::TooLarge,
             VectorError::Closed => ErrorCode::Unavailable,
         };
         Error::new(code, error.to_string())

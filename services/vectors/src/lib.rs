@@ -18,11 +18,10 @@ pub mod store;
 
 pub use engine::kind::Kind;
 pub use engine::point::{Condition, Facets, MAX_DIMENSION, Point, Subject, check_vector};
-pub use engine::quota::Quota;
 pub use error::VectorError;
 pub use options::{Limits, Options};
 pub use processors::processors;
 pub use store::keywords::SqliteKeywords;
 pub use store::points::SqlitePoints;
 pub use store::{ChunkText, Hit, KeywordHit, KeywordStore, MAX_LIMIT, PointStore, Search, Write};
-pub use tg_collections::{CollectionKey, WriteKind};
+pub use tg_collections::{CollectionKey, Quota, WriteKind};

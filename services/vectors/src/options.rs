@@ -2,9 +2,8 @@
 
 use std::path::PathBuf;
 
+use tg_collections::Quota;
 use tg_storage::Durability;
-
-use crate::engine::quota::Quota;
 
 /// Records of a writer in progress: they share commits.
 pub(crate) const WRITES: usize = 128;
@@ -23,7 +22,7 @@ pub struct Limits {
     pub memory: usize,
     /// Threads that search at the same time.
     pub threads: usize,
-    /// What a workspace may keep.
+    /// Vectors that a workspace may keep.
     pub quota: Quota,
 }
 
@@ -33,7 +32,7 @@ impl Default for Limits {
         Self {
             memory: MEMORY,
             threads,
-            quota: Quota::default(),
+            quota: Quota::UNLIMITED,
         }
     }
 }
@@ -41,21 +40,23 @@ impl Default for Limits {
 tg_settings::options! {
     /// Options of the vectors and the keyword index.
     pub struct Options {
-        /// Memory of vectors in this process, in MiB; collections that were searched least recently make room. 0: an
-        /// eighth of what the process may take, as for graphs, and at most 4096.
+        /// Memory of vectors in this process, in MiB; collections that were searched least recently make room. 0: its
+        /// share.
         memory_mb: usize = 0, Whole(0..=1 << 20);
         /// Vectors of one workspace at most.
-        workspace_points: u64 = Quota::USUAL.points, Whole(1..=1 << 40);
+        workspace_points: u64 = 20_000_000, Whole(1..=1 << 40);
+        /// Vectors of one workspace at most, in MiB, with what they stand for; those of 20 million of 384 numbers have 30 GB.
+        workspace_mb: u64 = 65_536, Whole(1..=1 << 30);
         /// Chunks of one workspace's keyword index at most.
-        workspace_keywords: u64 = Quota::USUAL.keywords, Whole(1..=1 << 40);
+        workspace_keywords: u64 = 20_000_000, Whole(1..=1 << 40);
+        /// Chunks of one workspace's keyword index at most, in MiB of their text.
+        workspace_keywords_mb: u64 = 65_536, Whole(1..=1 << 30);
     }
     given {
         /// Directory of the service's files.
         data_dir: PathBuf,
         /// How hard a commit is.
         durability: Durability,
-        /// Memory that the process may take in bytes, if it is known.
-        process_memory: Option<u64>,
     }
 }
 
@@ -63,37 +64,22 @@ impl Options {
     pub(crate) fn limits(&self) -> Limits {
         Limits {
             memory: match self.memory_mb {
-                0 => share(self.process_memory),
+                0 => MEMORY,
                 given => given << 20,
             },
             quota: Quota {
-                points: self.workspace_points,
-                keywords: self.workspace_keywords,
+                items: self.workspace_points,
+                bytes: self.workspace_mb << 20,
             },
             ..Limits::default()
         }
     }
-}
 
-/// What vectors take of the process's memory where nobody says it.
-fn share(process: Option<u64>) -> usize {
-    let share = process.and_then(|all| usize::try_from(all / 8).ok());
-    share.map_or(MEMORY, |share| share.min(MEMORY))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_small_process_keeps_fewer_vectors_in_memory() {
-        assert_eq!((share(None), share(Some(1 << 40))), (MEMORY, MEMORY));
-        assert_eq!(share(Some(1 << 30)), 128 << 20);
-        let given = Options {
-            memory_mb: 64,
-            process_memory: Some(1 << 30),
-            ..Options::default()
-        };
-        assert_eq!(given.limits().memory, 64 << 20);
+    /// What a workspace may keep in the keyword index.
+    pub(crate) fn keywords(&self) -> Quota {
+        Quota {
+            items: self.workspace_keywords,
+            bytes: self.workspace_keywords_mb << 20,
+        }
     }
 }

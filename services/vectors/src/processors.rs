@@ -25,13 +25,14 @@ const KEYWORDS: &str = "keywords.sqlite";
 ///
 /// Also starts the tasks that purge what belonged to deleted workspaces.
 pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
-    let (durability, limits, data_dir) = (options.durability, options.limits(), options.data_dir);
+    let (durability, limits, words) = (options.durability, options.limits(), options.keywords());
+    let data_dir = options.data_dir;
     let file = data_dir.join(VECTORS);
     let open = move || SqlitePoints::open(&file, durability, limits);
     let vectors = LeasedStore::blocking("vectors", open);
     vectors.kept_in(data_dir.join(VECTORS));
     let file = data_dir.join(KEYWORDS);
-    let open = move || SqliteKeywords::open(&file, durability, limits.quota);
+    let open = move || SqliteKeywords::open(&file, durability, words);
     let words = LeasedStore::blocking("keywords", open);
     words.kept_in(data_dir.join(KEYWORDS));
     let vectors_reaper = reaper::run(mesh.clone(), "vectors", vectors.clone());

@@ -9,9 +9,9 @@ use tg_bus::Mode;
 use tg_bus::bus::{
     Bus, BusError, Consume, Delete, Deleted, Delivery, Envelope, PublishMode, Routed, Sink, Target,
 };
-use tg_schemas::Headers;
 use tg_schemas::codec::ContentType;
 use tg_schemas::topic::Class;
+use tg_schemas::{Headers, limits};
 
 use tg_testkit::bus::*;
 
@@ -38,6 +38,7 @@ macro_rules! suite {
             one_subscription_can_be_addressed
             envelopes_arrive_as_they_were
             too_large_is_refused
+            the_largest_headers_arrive_and_larger_ones_are_refused
             each_publisher_learns_its_own_fate
             records_wait_for_their_reader
             a_relayed_record_is_in_the_queues_of_all_its_topics
@@ -534,6 +535,25 @@ pub async fn too_large_is_refused(world: World) {
         .publish(&Target::Topic(topic), body, PublishMode::Confirmed)
         .await;
     assert_eq!(refused, Err(BusError::TooLarge { limit: LARGEST }));
+}
+
+/// Unlike a body they travel in one frame: a broker ends the connection over one that is larger than was agreed.
+pub async fn the_largest_headers_arrive_and_larger_ones_are_refused(world: World) {
+    let bus = world.connect().await;
+    let topic = topic(Class::Flow);
+    let mut ear = bus.listen(&sub(&topic, "reader"), 1).await;
+    let limit = limits::HEADERS;
+    let mut sent = Envelope::default();
+    sent.headers.aside = Some("x".repeat(limit - sent.headers.size()));
+    let target = Target::Topic(topic);
+    let publish = |envelope| bus.publish(&target, envelope, PublishMode::Confirmed);
+    assert_eq!(within(publish(sent.clone())).await, Ok(Routed::Queued));
+    let got = ear.next().await;
+    assert_eq!(got.envelope.headers.aside, sent.headers.aside);
+    got.ack();
+    sent.headers.user_id = Some("x".to_owned());
+    let refused = within(publish(sent)).await;
+    assert_eq!(refused, Err(BusError::HeadersTooLarge { limit }));
 }
 
 /// Many publishers at once, some with nowhere to go: nobody is told another's result.

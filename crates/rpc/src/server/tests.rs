@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use tg_bus::{Bus, BusError, Consume, Consumer, Delete, Deleted, Delivery, Mode, QueueState, Sink};
 use tg_schemas::msg::TextCompletionResponse;
-use tg_schemas::{Subscription, Topic};
+use tg_schemas::{Subscription, Topic, limits};
 
 use super::*;
 use crate::deadline::Deadline;
@@ -91,7 +91,7 @@ fn server() -> (ReplyServer, Arc<Notes>) {
         gone: Mutex::default(),
     });
     let port = Port::new(notes.clone(), "server".into());
-    let server = ReplyServer::new(port.clone());
+    let server = ReplyServer::new(port.clone(), limits::REPEATS);
     port.spawn(TaskKind::Background, server.clone().watch());
     (server, notes)
 }
@@ -219,7 +219,7 @@ async fn of_ended_answers_the_oldest_are_forgotten_first() {
     let (server, _) = server();
     let ids: Vec<_> = (0..9).map(|n| n.to_string()).collect();
     // Two of them fit.
-    let size = KEEP_BYTES * 2 / 5;
+    let size = limits::REPEATS * 2 / 5;
     for id in &ids {
         let held = server.open(&address(id, "asker")).unwrap();
         say(&server, &held, size, true).await;

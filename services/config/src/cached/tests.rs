@@ -6,8 +6,6 @@ use tg_schemas::msg::{ConfigKey, ConfigValue};
 use super::*;
 use crate::store::SqliteStore;
 
-const GRACE: Duration = Duration::from_secs(60);
-
 #[derive(Default)]
 struct Told(Shared<Vec<ConfigPush>>);
 
@@ -45,7 +43,9 @@ async fn what_was_written_is_there_after_a_restart_and_the_version_goes_on() {
     let file = dir.path().join("config.sqlite");
     let told = Told::default();
     let open = || Arc::new(SqliteStore::open(&file, tg_storage::Durability::Process).unwrap());
-    let service = CachedConfig::load(open(), GRACE).await.unwrap();
+    let service = CachedConfig::load(open(), &Options::default())
+        .await
+        .unwrap();
     service
         .write(
             put("acme", &[("tool", "a", "1"), ("tool", "b", "2")]),
@@ -63,7 +63,9 @@ async fn what_was_written_is_there_after_a_restart_and_the_version_goes_on() {
     service.write(delete, &told).await.unwrap();
     let before = config(&service, "acme");
     drop(service);
-    let service = CachedConfig::load(open(), GRACE).await.unwrap();
+    let service = CachedConfig::load(open(), &Options::default())
+        .await
+        .unwrap();
     assert_eq!(config(&service, "acme"), before);
     let versions: Vec<i64> = told.0.lock().iter().map(|push| push.version).collect();
     assert_eq!(versions, [before.version - 1, before.version]);
@@ -71,9 +73,12 @@ async fn what_was_written_is_there_after_a_restart_and_the_version_goes_on() {
 
 #[tokio::test]
 async fn concurrent_writes_are_told_once_each_in_order() {
-    let service = CachedConfig::load(Arc::new(SqliteStore::in_memory().unwrap()), GRACE)
-        .await
-        .unwrap();
+    let service = CachedConfig::load(
+        Arc::new(SqliteStore::in_memory().unwrap()),
+        &Options::default(),
+    )
+    .await
+    .unwrap();
     let told = Told::default();
     let keys: Vec<String> = (0..40).map(|n| format!("k{n}")).collect();
     let writes = keys

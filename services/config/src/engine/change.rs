@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tg_schemas::msg::{ConfigKey, ConfigPush, ConfigRequest, ConfigValue, WorkspaceChanges};
 use tg_schemas::workspace_key::{GENERATION, TOMBSTONE};
-use tg_schemas::{Error, ErrorCode, WorkspaceId};
+use tg_schemas::{Error, ErrorCode, WorkspaceId, limits};
 
 use super::lifecycle::{self, Given, Trash};
 use super::limits::{check_count, check_key, check_name, check_room, check_value};
@@ -198,7 +198,12 @@ impl Draft {
         let added = added
             .iter()
             .map(|(kind, more)| (kind.as_str(), rows.type_bytes(workspace, kind), *more));
-        check_room(rows.bytes(workspace), added)
+        // What is of the system holds the registry: it is nobody's to use up.
+        let most = match is_reserved(workspace) {
+            true => given.most.max(limits::CONFIG_WORKSPACE),
+            false => given.most,
+        };
+        check_room(most, rows.bytes(workspace), added)
     }
 
     /// A registry row is put: a workspace that was not there gets what the template has and it lacks.

@@ -11,7 +11,7 @@ use super::{REGISTRY, Row, RowKey, Rows, WORKSPACE_TYPE};
 /// The workspace of a fresh system, which begins in generation 0.
 const FIRST: &str = "default";
 /// Tombstones kept at most; the oldest whose data was purged go first.
-const MAX_TOMBSTONES: usize = 10_000;
+const MAX_TOMBSTONES: usize = tg_schemas::limits::WORKSPACES;
 /// Config type of flows: they were stopped, and are not restored.
 const FLOW: &str = "flow";
 /// Config types of a flow's processors begin with this.
@@ -26,6 +26,8 @@ pub(crate) struct Given {
     pub(crate) grace: i64,
     /// What the trash holds of the workspace that a write restores; `None`: nothing.
     pub(crate) trash: Option<Vec<Row>>,
+    /// Bytes of keys and values that a workspace may hold.
+    pub(crate) most: usize,
 }
 
 /// What a change does to the trash.

@@ -12,8 +12,6 @@ pub(crate) const MAX_KEY: usize = limits::CONFIG_KEY;
 pub(crate) const MAX_VALUE: usize = limits::CONFIG_VALUE;
 /// Most keys or values in one request.
 pub(crate) const MAX_ITEMS: usize = 4096;
-/// Most bytes of keys and values in one workspace: all of it is held in memory.
-pub(crate) const MAX_WORKSPACE: usize = limits::CONFIG_WORKSPACE;
 /// Most bytes of keys and values of one type in one workspace: each process reads whole types.
 pub(crate) const MAX_TYPE: usize = limits::CONFIG_TYPE;
 
@@ -66,8 +64,10 @@ pub(crate) fn check_value(field: &str, value: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// What a write adds to a workspace that holds `held` bytes, and by type to what the workspace holds of it.
+/// What a write adds to a workspace that holds `held` bytes and may hold `most`, and by type to what the workspace holds
+/// of it.
 pub(crate) fn check_room<'a>(
+    most: usize,
     held: usize,
     added: impl IntoIterator<Item = (&'a str, usize, usize)>,
 ) -> Result<(), Error> {
@@ -81,10 +81,11 @@ pub(crate) fn check_room<'a>(
             )));
         }
     }
-    if all > MAX_WORKSPACE {
+    // What adds nothing is let through, however full it is.
+    if all > most && all > held {
         return Err(full(&format!(
             "the configuration of a workspace must not exceed {}",
-            limits::human(MAX_WORKSPACE)
+            limits::human(most)
         )));
     }
     Ok(())

@@ -12,6 +12,7 @@ const GIVEN: Given = Given {
     now: 5_000,
     grace: 1_000,
     trash: None,
+    most: tg_schemas::limits::CONFIG_WORKSPACE,
 };
 
 fn request(operation: &str, workspace: &str) -> ConfigRequest {
@@ -308,6 +309,33 @@ fn a_type_has_a_budget_in_each_workspace_and_replacing_needs_no_more() {
     put(&mut rows, "acme", vec![value("tool", "k3", &large)]);
     put(&mut rows, "acme", vec![value("other", "k", &large)]);
     put(&mut rows, "else", vec![value("tool", "k", &large)]);
+}
+
+#[test]
+fn a_workspace_keeps_its_quota_of_bytes_and_may_replace_and_remove() {
+    let mut rows = Rows::new(10, []);
+    let large = "x".repeat(500_000);
+    for kind in ["a", "b"] {
+        put(&mut rows, "acme", vec![value(kind, "k", &large)]);
+    }
+    let given = Given {
+        most: 1 << 20,
+        ..GIVEN
+    };
+    let plan_for = |rows: &Rows, workspace: &str, text: &str| {
+        let write = Write::Put(workspace.into(), vec![value("c", "k", text)]);
+        plan(rows, write, &given)
+    };
+    let error = plan_for(&rows, "acme", &large).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::TooLarge);
+    let told = "values: the configuration of a workspace must not exceed 1 MiB";
+    assert_eq!(error.message, told);
+    assert!(plan_for(&rows, "else", &large).is_ok());
+    assert!(plan_for(&rows, "acme", "short").is_ok());
+    // Fuller than it may be since the setting changed: what adds nothing is let through.
+    put(&mut rows, "acme", vec![value("c", "k", &large)]);
+    assert!(plan_for(&rows, "acme", &large).is_ok());
+    assert!(plan_for(&rows, "acme", "short").is_ok());
 }
 
 fn register(rows: &mut Rows, workspace: &str, now: i64) {

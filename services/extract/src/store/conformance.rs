@@ -6,6 +6,9 @@ use tg_schemas::{WorkspaceKey, WorkspaceTombstone};
 use super::sqlite::SqliteLedger;
 use super::{Kept, ReplyLedger};
 
+/// Bytes that a workspace may keep in these tests.
+const MOST: u64 = 10_000;
+
 /// What the suite needs of an adapter.
 trait Adapter: ReplyLedger + WorkspaceStore {}
 
@@ -46,6 +49,31 @@ async fn the_first_reply_stays_until_its_workspace_goes(ledger: &impl Adapter) {
     assert_eq!(find("l").await, Some(kept("[3]")));
 }
 
+async fn a_workspace_that_keeps_much_loses_its_own_oldest_and_nobody_elses(ledger: &impl Adapter) {
+    let find = async |key: &str| ledger.find(key.to_owned()).await.unwrap().is_some();
+    let keep = async |key: &str, workspace: &str, bytes: usize| {
+        let kept = kept(&"x".repeat(bytes));
+        let stored = ledger.keep(key.into(), workspace.into(), kept);
+        stored.await.unwrap();
+    };
+    keep("other", "b", 3_000).await;
+    for key in ["1", "2", "3"] {
+        keep(key, "a", 3_000).await;
+    }
+    assert!(find("1").await && find("2").await && find("3").await);
+    // Again: nothing is added, and nothing goes.
+    keep("3", "a", 3_000).await;
+    assert!(find("1").await);
+    keep("4", "a", 3_000).await;
+    assert!(!find("1").await && find("2").await && find("4").await);
+    // One that has no room beside others stays alone.
+    keep("5", "a", 20_000).await;
+    assert!(!find("4").await && find("5").await);
+    keep("6", "a", 3_000).await;
+    assert!(!find("5").await && find("6").await);
+    assert!(find("other").await, "another workspace's");
+}
+
 async fn a_place_knows_one_version(ledger: &impl Adapter) {
     let told = async |version: &str| {
         let told = ledger
@@ -69,6 +97,7 @@ macro_rules! conformance {
     ($adapter:ident, $make:expr) => {
         conformance!($adapter, $make;
             the_first_reply_stays_until_its_workspace_goes,
+            a_workspace_that_keeps_much_loses_its_own_oldest_and_nobody_elses,
             a_place_knows_one_version);
     };
     ($adapter:ident, $make:expr; $($promise:ident),*) => {
@@ -83,4 +112,4 @@ macro_rules! conformance {
     };
 }
 
-conformance!(sqlite, SqliteLedger::in_memory().unwrap());
+conformance!(sqlite, SqliteLedger::in_memory(MOST).unwrap());

@@ -15,9 +15,6 @@ use tg_storage::StorageError;
 /// The adapter that is used.
 pub use sqlite::SqliteLedger as Ledger;
 
-/// Replies that are kept; then the oldest go.
-const MAX_REPLIES: i64 = 4_000_000;
-
 /// A reply as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
@@ -40,7 +37,8 @@ pub trait ReplyLedger: Send + Sync + 'static {
     /// When the store failed.
     async fn find(&self, key: String) -> Result<Option<Kept>, StorageError>;
 
-    /// Keeps a reply for a workspace; durable when `Ok`. The first one under a key stays.
+    /// Keeps a reply for a workspace; durable when `Ok`. The first one under a key stays. Where the workspace has more than
+    /// it may, its oldest ones go.
     ///
     /// # Errors
     /// When the store failed; nothing was kept then.

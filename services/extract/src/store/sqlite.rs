@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use async_trait::async_trait;
-use tg_storage::rusqlite::{OptionalExtension, params};
+use tg_storage::rusqlite::{OptionalExtension, Transaction, params};
 use tg_storage::{Database, Durability, StorageError};
 
-use super::{Kept, MAX_REPLIES, ReplyLedger};
+use super::{Kept, ReplyLedger};
 
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[
+    "
 CREATE TABLE reply (
   number INTEGER PRIMARY KEY,
   key TEXT NOT NULL UNIQUE,
@@ -26,36 +27,46 @@ CREATE TABLE told (
   version TEXT NOT NULL,
   UNIQUE (workspace, place)
 );
-"];
+",
+    "
+CREATE TABLE held (workspace TEXT PRIMARY KEY, bytes INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+",
+];
 
-/// Rows removed at once.
-const PURGE: i64 = 256;
-/// Every so many replies the bound is looked at.
-const PURGE_EVERY: i64 = 256;
+/// Bytes of a row, with its key, which has 64.
+const SIZE: &str = "octet_length(reply) + octet_length(model) + 256";
 
 /// The ledger of one file. Clones share it.
 #[derive(Debug, Clone)]
 pub struct SqliteLedger {
     db: Database,
+    /// Bytes that are kept of a workspace.
+    most: i64,
 }
 
 impl SqliteLedger {
-    /// Opens or creates the file and takes its lock. Blocks.
+    /// Opens or creates the file and takes its lock; it keeps so many bytes of each workspace. Blocks.
     ///
     /// # Errors
     /// [`StorageError::InUse`] while another process has it; otherwise what is wrong with the file.
-    pub fn open(file: &Path, durability: Durability) -> Result<Self, StorageError> {
-        let db = Database::open(file, MIGRATIONS, durability)?;
-        Ok(Self { db })
+    pub fn open(file: &Path, durability: Durability, most: u64) -> Result<Self, StorageError> {
+        Ok(Self::of(
+            Database::open(file, MIGRATIONS, durability)?,
+            most,
+        ))
     }
 
     /// A ledger that ends with the process.
     ///
     /// # Errors
     /// When there is no memory for it.
-    pub fn in_memory() -> Result<Self, StorageError> {
-        let db = Database::in_memory(MIGRATIONS)?;
-        Ok(Self { db })
+    pub fn in_memory(most: u64) -> Result<Self, StorageError> {
+        Ok(Self::of(Database::in_memory(MIGRATIONS)?, most))
+    }
+
+    fn of(db: Database, most: u64) -> Self {
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        Self { db, most }
     }
 
     /// The file below.
@@ -86,12 +97,59 @@ impl SqliteLedger {
                          (SELECT number FROM reply WHERE workspace = ?1 LIMIT 1000)",
                     )?
                     .execute([&workspace])?;
-                tx.prepare_cached("DELETE FROM told WHERE workspace = ?1")?
-                    .execute([&workspace])?;
+                for table in ["told", "held"] {
+                    let sql = format!("DELETE FROM {table} WHERE workspace = ?1");
+                    tx.prepare_cached(&sql)?.execute([&workspace])?;
+                }
                 Ok(gone > 0)
             })
             .await
     }
+}
+
+/// Bytes that are kept of a workspace. What the release before kept is measured once.
+fn held(tx: &Transaction<'_>, workspace: &str) -> Result<i64, StorageError> {
+    let known: Option<i64> = tx
+        .prepare_cached("SELECT bytes FROM held WHERE workspace = ?1")?
+        .query_row([workspace], |row| row.get(0))
+        .optional()?;
+    if let Some(bytes) = known {
+        return Ok(bytes);
+    }
+    let sql = format!("SELECT coalesce(sum({SIZE}), 0) FROM reply WHERE workspace = ?1");
+    let bytes: i64 = tx.query_row(&sql, [workspace], |row| row.get(0))?;
+    Ok(bytes)
+}
+
+/// A reply was added last: where the workspace has more than it may then, its oldest ones go, and never that one.
+fn evict(tx: &Transaction<'_>, workspace: &str, held: i64, most: i64) -> Result<(), StorageError> {
+    let number = tx.last_insert_rowid();
+    let sql = format!("SELECT {SIZE} FROM reply WHERE number = ?1");
+    let added: i64 = tx
+        .prepare_cached(&sql)?
+        .query_row([number], |row| row.get(0))?;
+    let mut bytes = held + added;
+    let mut last = 0;
+    if bytes > most {
+        let sql = format!(
+            "SELECT number, {SIZE} FROM reply WHERE workspace = ?1 AND number < ?2 ORDER BY number"
+        );
+        let mut oldest = tx.prepare_cached(&sql)?;
+        let mut rows = oldest.query(params![workspace, number])?;
+        while bytes > most
+            && let Some(row) = rows.next()?
+        {
+            last = row.get(0)?;
+            bytes -= row.get::<_, i64>(1)?;
+        }
+    }
+    if last > 0 {
+        tx.prepare_cached("DELETE FROM reply WHERE workspace = ?1 AND number <= ?2")?
+            .execute(params![workspace, last])?;
+    }
+    let sql = "INSERT INTO held VALUES (?1, ?2) ON CONFLICT (workspace) DO UPDATE SET bytes = excluded.bytes";
+    tx.prepare_cached(sql)?.execute(params![workspace, bytes])?;
+    Ok(())
 }
 
 #[async_trait]
@@ -118,8 +176,10 @@ impl ReplyLedger for SqliteLedger {
     }
 
     async fn keep(&self, key: String, workspace: String, kept: Kept) -> Result<(), StorageError> {
+        let most = self.most;
         self.db
             .write(move |tx| {
+                let held = held(tx, &workspace)?;
                 let new = tx
                     .prepare_cached(
                         "INSERT INTO reply (key, workspace, reply, dropped, model, asked_at)
@@ -133,15 +193,10 @@ impl ReplyLedger for SqliteLedger {
                         kept.model,
                         kept.asked_at
                     ])?;
-                let number = tx.last_insert_rowid();
-                if new > 0 && number % PURGE_EVERY == 0 {
-                    tx.prepare_cached(
-                        "DELETE FROM reply WHERE number IN
-                         (SELECT number FROM reply WHERE number <= ?1 ORDER BY number LIMIT ?2)",
-                    )?
-                    .execute([number - MAX_REPLIES, PURGE])?;
+                match new {
+                    0 => Ok(()),
+                    _ => evict(tx, &workspace, held, most),
                 }
-                Ok(())
             })
             .await
     }

@@ -9,8 +9,8 @@ use super::address::Address;
 use super::fault::{Faults, Path};
 use super::template::{Template, is_name};
 
-/// Largest definition in bytes.
-pub const MAX_BYTES: usize = 1 << 20;
+/// Largest definition in bytes: it is a value of the configuration.
+pub const MAX_BYTES: usize = tg_schemas::limits::CONFIG_VALUE;
 /// Most entries of a section, topics of an entry, interfaces, parameters.
 const MAX_ITEMS: usize = 256;
 /// Names that substitution gives a meaning of its own.

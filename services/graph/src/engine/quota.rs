@@ -1,25 +1,15 @@
 //! What a workspace may keep, and what it keeps. Pure.
 
+use tg_collections::{Quota, Words};
+
 use crate::error::GraphError;
 
-/// What one workspace may keep in all its graphs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Quota {
-    /// Quads.
-    pub quads: u64,
-    /// Bytes of the quads as N-Quads text.
-    pub bytes: u64,
-}
-
-impl Default for Quota {
-    /// 50 million quads, 16 GiB of text: 14 GB of memory for quads of the usual size (0.28 KB each).
-    fn default() -> Self {
-        Self {
-            quads: 50_000_000,
-            bytes: 16 << 30,
-        }
-    }
-}
+/// How the quota is told.
+const WORDS: Words = Words {
+    place: "the graphs",
+    items: "quads",
+    bytes: "of text",
+};
 
 /// What some graphs hold, or what a change adds to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -59,20 +49,17 @@ impl Usage {
     }
 }
 
-impl Quota {
-    /// Whether a workspace may keep so much.
-    ///
-    /// # Errors
-    /// [`GraphError::QuadQuota`] or [`GraphError::ByteQuota`].
-    pub fn check(&self, usage: Usage) -> Result<(), GraphError> {
-        if usage.quads > self.quads {
-            return Err(GraphError::QuadQuota(self.quads));
-        }
-        if usage.bytes > self.bytes {
-            return Err(GraphError::ByteQuota(self.bytes >> 20));
-        }
-        Ok(())
-    }
+/// Whether a workspace may keep so much.
+///
+/// # Errors
+/// [`GraphError::Quota`].
+pub fn check(quota: Quota, usage: Usage) -> Result<(), GraphError> {
+    let all = tg_collections::Usage {
+        items: usage.quads,
+        bytes: usage.bytes,
+    };
+    let checked = quota.check(&WORDS, tg_collections::Usage::default(), all);
+    checked.map_err(GraphError::Quota)
 }
 
 #[cfg(test)]
@@ -82,17 +69,17 @@ mod tests {
     #[test]
     fn a_quota_is_of_quads_and_of_bytes() {
         let quota = Quota {
-            quads: 10,
+            items: 10,
             bytes: 5 << 20,
         };
         let usage = |quads, bytes| Usage { quads, bytes };
-        assert_eq!(quota.check(usage(10, 5 << 20)), Ok(()));
-        let quads = quota.check(usage(11, 0)).unwrap_err();
+        assert_eq!(check(quota, usage(10, 5 << 20)), Ok(()));
+        let quads = check(quota, usage(11, 0)).unwrap_err();
         assert_eq!(
             quads.to_string(),
             "the graphs of this workspace may hold at most 10 quads"
         );
-        let bytes = quota.check(usage(1, (5 << 20) + 1)).unwrap_err();
+        let bytes = check(quota, usage(1, (5 << 20) + 1)).unwrap_err();
         assert_eq!(
             bytes.to_string(),
             "the graphs of this workspace may hold at most 5 MiB of text"

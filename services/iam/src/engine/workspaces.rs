@@ -3,16 +3,13 @@
 
 use tg_schemas::msg::{IamRequest, IamResponse, WorkspaceInput};
 use tg_schemas::paging::{Asked, Page};
-use tg_schemas::{Error, ErrorCode, WorkspaceKey};
+use tg_schemas::{Error, ErrorCode, WorkspaceKey, limits};
 
 use super::check::{
     auth_failed, invalid, not_found, not_permitted, optional, required, workspace_id,
 };
 use super::users::without_keys;
 use super::{ADMIN, Call, Change, Directory, Effect, Workspace, workspace_record};
-
-/// All workspaces are held in memory.
-const MAX_WORKSPACES: usize = 10_000;
 
 /// Makes a workspace; one that is there is returned as it is. It belongs to who asked last: a restoration that is under
 /// way takes it back no more.
@@ -54,7 +51,7 @@ fn make(
             }),
         });
     }
-    if directory.workspaces().len() >= MAX_WORKSPACES {
+    if directory.workspaces().len() >= limits::WORKSPACES {
         return Err(Error::new(
             ErrorCode::TooLarge,
             "there are too many workspaces",

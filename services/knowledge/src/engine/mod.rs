@@ -2,4 +2,3 @@
 
 pub(crate) mod key;
 pub(crate) mod piece;
-pub(crate) mod quota;

@@ -1,7 +1,7 @@
 //! What every adapter does: names, pages, deletion, loads and waiting documents. A new one is added by one line at the
 //! end.
 
-use tg_collections::WorkspaceStore;
+use tg_collections::{Quota, WorkspaceStore};
 use tg_schemas::msg::LibraryMetadata;
 use tg_schemas::{Error, ErrorCode, Term, Triple, WorkspaceKey, WorkspaceTombstone};
 
@@ -9,7 +9,6 @@ use super::sqlite::SqliteCores;
 use super::{KnowledgeStore, Load};
 use crate::engine::key::{CoreKey, Kind};
 use crate::engine::piece::{Part, Piece, of_triples};
-use crate::engine::quota::Quota;
 
 /// What the suite needs of an adapter.
 trait Adapter: KnowledgeStore + WorkspaceStore {}
@@ -18,7 +17,7 @@ impl<S: KnowledgeStore + WorkspaceStore> Adapter for S {}
 
 /// What a workspace may keep in these tests.
 const QUOTA: Quota = Quota {
-    cores: 5,
+    items: 5,
     bytes: 5 << 20,
 };
 

@@ -1,5 +1,4 @@
 //! The rules: what values are, and what is asked of a table, and how much there may be. Pure.
 
-pub mod quota;
 pub mod select;
 pub mod value;

@@ -3,14 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use tg_collections::{CollectionKey, CollectionStore, WriteKind};
+use tg_collections::{CollectionKey, CollectionStore, Quota, WriteKind};
 use tg_schemas::msg::Retract;
 use tg_schemas::table::Table;
 use tg_schemas::{Error, ErrorCode, WorkspaceKey, WorkspaceTombstone};
 
 use super::RowStore;
 use super::sqlite::SqliteRows;
-use crate::engine::quota::Quota;
 use crate::engine::select::{Condition, Select, Test};
 use crate::engine::value::{Value, row};
 
@@ -21,7 +20,7 @@ impl<S: RowStore + CollectionStore<Part = ()>> Rows for S {}
 
 /// What a workspace may keep in these tests.
 const MOST: Quota = Quota {
-    rows: 5,
+    items: 5,
     bytes: 1_000,
 };
 

@@ -8,7 +8,6 @@ pub mod index;
 pub mod kind;
 pub mod matrix;
 pub mod point;
-pub mod quota;
 pub mod scan;
 pub mod top;
 pub mod words;

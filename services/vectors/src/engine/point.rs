@@ -9,7 +9,7 @@ use tg_schemas::Term;
 use crate::error::VectorError;
 
 /// Largest dimension that is stored.
-pub const MAX_DIMENSION: usize = 16_384;
+pub const MAX_DIMENSION: usize = tg_schemas::limits::DIMENSIONS;
 
 /// Attribute names that say what other fields say already; they are not kept as attributes.
 const RESERVED: [&str; 8] = [

@@ -72,7 +72,7 @@ pub trait PointStore: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`VectorError::OtherModel`] and [`VectorError::OtherDimension`] when they cannot join the ones that are kept;
-    /// [`VectorError::PointQuota`] when the workspace may not keep so many; otherwise when the store failed. Nothing of
+    /// [`VectorError::Quota`] when the workspace may not keep so many; otherwise when the store failed. Nothing of
     /// the write was kept then.
     async fn put(&self, write: Write) -> Result<usize, VectorError>;
 
@@ -115,7 +115,7 @@ pub trait KeywordStore: Send + Sync + 'static {
     /// just so, and when a tracked one came too late.
     ///
     /// # Errors
-    /// [`VectorError::KeywordQuota`] when the workspace may not keep another; otherwise when the store failed. Nothing
+    /// [`VectorError::Quota`] when the workspace may not keep another; otherwise when the store failed. Nothing
     /// was indexed then.
     async fn put(
         &self,

@@ -57,6 +57,7 @@ mod listings_come_in_pages;
 mod log_lines_are_sentences;
 mod many_flows_in_one_process;
 mod many_streams_on_one_socket;
+mod memory_is_shared_out;
 mod metrics_are_as_prometheus_reads_them;
 mod names_never_meet;
 mod npm_client_works;

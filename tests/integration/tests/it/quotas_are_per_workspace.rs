@@ -1,5 +1,5 @@
-//! A workspace that has used up what it may keep of rows, of vectors or of knowledge cores is told so, by the quota's
-//! name, and keeps nothing more; another workspace goes on.
+//! A workspace that has used up what it may keep of rows, of vectors, of knowledge cores or of configuration is told so, by
+//! the quota's name, and keeps nothing more; another workspace goes on.
 
 use std::time::{Duration, Instant};
 
@@ -65,6 +65,23 @@ impl Tenant<'_> {
         let metadata = json!({"id": name, "collection": "default"});
         let frame = json!({"metadata": metadata, "chunks": chunks});
         self.import("document-embeddings", frame).await
+    }
+
+    /// A record of vectors of entities, which are 64 KiB each.
+    async fn wide_vectors(&self, count: usize) -> Result<()> {
+        let vector = vec![1; 16_384];
+        let entity = |n| json!({"entity": {"t": "i", "i": format!("urn:e:{n}")}, "vector": vector});
+        let entities: Vec<Value> = (0..count).map(entity).collect();
+        let metadata = json!({"id": "wide", "collection": "default"});
+        let frame = json!({"metadata": metadata, "entities": entities});
+        self.import("graph-embeddings", frame).await
+    }
+
+    /// A row of the configuration of so many bytes.
+    async fn configure(&self, key: &str, bytes: usize) -> Result<Value> {
+        let row = json!({"type": "note", "key": key, "value": "x".repeat(bytes)});
+        let put = json!({"operation": "put", "workspace": self.1, "values": [row]});
+        Ok(post(self.0, "api/v1/config", put).await?.1)
     }
 
     async fn kept_vectors(&self) -> Result<usize> {
@@ -140,6 +157,8 @@ async fn quotas(bus: Bus) -> Result<()> {
     let server = launch
         .env("THREADGRAPH_ROWS__WORKSPACE_MB", "1")
         .env("THREADGRAPH_VECTORS__WORKSPACE_POINTS", "100")
+        .env("THREADGRAPH_VECTORS__WORKSPACE_MB", "1")
+        .env("THREADGRAPH_CONFIG__WORKSPACE_MB", "1")
         .env("THREADGRAPH_KNOWLEDGE__WORKSPACE_CORES", "2")
         .ready()
         .await?;
@@ -171,6 +190,10 @@ async fn quotas(bus: Bus) -> Result<()> {
     let message = told["error"]["message"].as_str().unwrap_or_default();
     ensure!(message.contains("at most 2 cores"), "{told}");
     first.keeps(3, 100).await?;
+    let told = first.configure("a", 500_000).await?;
+    ensure!(told.get("error").is_none(), "{told}");
+    let told = first.configure("b", 500_000).await?.to_string();
+    ensure!(told.contains("must not exceed 1 MiB"), "{told}");
 
     // Nobody else's room is used up by that.
     other.rows(0..3).await?;
@@ -180,6 +203,14 @@ async fn quotas(bus: Bus) -> Result<()> {
     ensure!(told.get("error").is_none(), "{told}");
     let dead = other.dead_letters().await?;
     ensure!(!dead.contains("at most"), "{dead}");
+    let told = other.configure("b", 500_000).await?;
+    ensure!(told.get("error").is_none(), "{told}");
+    // Of vectors there is a quota of bytes besides.
+    other.wide_vectors(20).await?;
+    other
+        .dead_letter_says("the collections of this workspace may hold at most 1 MiB of vectors")
+        .await?;
+    other.keeps(3, 30).await?;
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures::executor::block_on;
 use tokio::time::Instant;
 
-use crate::engine::quota::Usage;
+use crate::engine::quota::{Usage, check};
 use crate::error::GraphError;
 use crate::store::embedded::journal;
 use crate::store::embedded::shared::Shared;
@@ -55,11 +55,11 @@ impl Tally {
         };
         let quota = shared.limits.quota;
         let mut held = self.held(shared, key.workspace())?.and(adds);
-        if quota.check(held).is_err() && self.may_count(key.workspace()) {
+        if check(quota, held).is_err() && self.may_count(key.workspace()) {
             count(shared, key.workspace())?;
             held = self.held(shared, key.workspace())?.and(adds);
         }
-        quota.check(held)?;
+        check(quota, held)?;
         self.workspaces.insert(key.workspace().into(), held);
         let pending = self.pending.entry(key.workspace().into()).or_default();
         *pending = pending.and(adds);

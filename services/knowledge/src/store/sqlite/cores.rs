@@ -1,6 +1,7 @@
 //! Cores and their pieces.
 
 use async_trait::async_trait;
+use tg_collections::{Quota, Usage, Words};
 use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, OptionalExtension, Transaction, params};
 
@@ -8,11 +9,16 @@ use super::file::SqliteCores;
 use super::loads;
 use crate::engine::key::{CoreKey, Kind};
 use crate::engine::piece::{Part, Piece};
-use crate::engine::quota::{Quota, Usage};
 use crate::store::{CoreStore, Stored};
 
 /// Bytes of pieces read at once, unless the first has more.
 const PAGE: usize = 1 << 20;
+/// How the quota is told.
+const WORDS: Words = Words {
+    place: "the knowledge cores",
+    items: "cores",
+    bytes: "of knowledge",
+};
 /// Pieces of deleted cores that are purged in one step.
 const PURGED: i64 = 64;
 
@@ -210,17 +216,17 @@ fn check(
     let sql = "SELECT count(*), coalesce(sum(bytes), 0) FROM core WHERE workspace = ?1";
     let held = tx.prepare_cached(sql)?.query_row([&key.workspace], |row| {
         Ok(Usage {
-            cores: row.get::<_, i64>(0)?.unsigned_abs(),
+            items: row.get::<_, i64>(0)?.unsigned_abs(),
             bytes: row.get::<_, i64>(1)?.unsigned_abs(),
         })
     })?;
     let core = find(tx, key)?;
     let bytes = |piece: &Piece| piece.body.len() as u64;
     let mut more = Usage {
-        cores: u64::from(core.is_none()),
+        items: u64::from(core.is_none()),
         bytes: pieces.iter().map(|(_, piece)| bytes(piece)).sum(),
     };
-    if quota.check(held, more).is_ok() {
+    if quota.check(&WORDS, held, more).is_ok() {
         return Ok(());
     }
     if let Some(core) = core {
@@ -232,7 +238,9 @@ fn check(
             }
         }
     }
-    quota.check(held, more).map_err(StorageError::Refused)
+    quota
+        .check(&WORDS, held, more)
+        .map_err(StorageError::Refused)
 }
 
 fn drop_core(tx: &Transaction<'_>, core: i64) -> Result<(), StorageError> {
@@ -257,7 +265,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_pieces_of_a_deleted_core_are_purged() {
-        let cores = SqliteCores::in_memory(Quota::default()).unwrap();
+        let cores = SqliteCores::in_memory(Quota::UNLIMITED).unwrap();
         let core = CoreKey::new("w", Kind::Graph, "urn:doc", "id").unwrap();
         for number in 0..100 {
             let piece = Piece {

@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
+use tg_collections::Quota;
 use tg_storage::{Database, Durability, StorageError};
-
-use crate::engine::quota::Quota;
 
 const MIGRATIONS: &[&str] = &[
     "
@@ -126,7 +125,7 @@ mod tests {
         drop(old);
         let quota = Quota {
             bytes: 1_010,
-            ..Quota::default()
+            ..Quota::UNLIMITED
         };
         let cores = SqliteCores::open(&file, Durability::Process, quota).unwrap();
         let key = CoreKey::new("w", Kind::Graph, "urn:new", "id").unwrap();

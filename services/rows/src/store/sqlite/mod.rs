@@ -14,12 +14,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use quota::Gate;
-use tg_collections::CollectionKey;
+use tg_collections::{CollectionKey, Quota};
 use tg_schemas::table::Table;
 use tg_storage::{Database, Durability, StorageError};
 
 use super::RowStore;
-use crate::engine::quota::Quota;
 use crate::engine::select::Select;
 use crate::engine::value::{Row, Value};
 use crate::error::RowsError;

@@ -5,11 +5,16 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use rusqlite::{Transaction, params};
+use tg_collections::{Quota, Usage, Words};
 use tg_storage::StorageError;
 use tokio::time::Instant;
 
-use crate::engine::quota::Quota;
-
+/// How the quota is told.
+const WORDS: Words = Words {
+    place: "the tables",
+    items: "rows",
+    bytes: "of text",
+};
 /// Counting goes through all rows: a workspace at its limit has that done no more often.
 const EVERY: Duration = Duration::from_secs(10);
 
@@ -43,8 +48,8 @@ impl Gate {
             return Ok(());
         };
         self.check_rows(tx, quota, workspace, rows as u64)?;
-        let held = held(tx, workspace)?;
-        let outcome = quota.check_bytes(held.saturating_add(bytes as u64));
+        let usage = |bytes| Usage { items: 0, bytes };
+        let outcome = quota.check(&WORDS, usage(held(tx, workspace)?), usage(bytes as u64));
         outcome.map_err(StorageError::Refused)
     }
 
@@ -55,15 +60,17 @@ impl Gate {
         workspace: &str,
         more: u64,
     ) -> Result<(), StorageError> {
+        let usage = |items| Usage { items, bytes: 0 };
+        let check = |held| quota.check(&WORDS, usage(held), usage(more));
         // The greatest number is found at once, and there are no more rows than that.
         let most = rows(tx, workspace, "coalesce(max(n), 0)")?;
-        let Err(mut refused) = quota.check_rows(most + more) else {
+        let Err(mut refused) = check(most) else {
             return Ok(());
         };
         let mut full = self.full.lock();
         full.retain(|_, when| when.elapsed() < EVERY);
         if !full.contains_key(workspace) {
-            match quota.check_rows(rows(tx, workspace, "count(*)")? + more) {
+            match check(rows(tx, workspace, "count(*)")?) {
                 Ok(()) => return Ok(()),
                 Err(error) => refused = error,
             }
@@ -122,10 +129,9 @@ pub(super) fn grown(tx: &Transaction<'_>, id: i64, by: i64) -> Result<(), Storag
 
 #[cfg(test)]
 mod tests {
-    use tg_collections::CollectionKey;
+    use tg_collections::{CollectionKey, Quota};
     use tg_schemas::table::Table;
 
-    use crate::engine::quota::Quota;
     use crate::engine::value;
     use crate::store::RowStore;
     use crate::store::sqlite::SqliteRows;
@@ -134,7 +140,7 @@ mod tests {
     async fn tables_of_the_release_before_are_measured() {
         let quota = Quota {
             bytes: 1_000,
-            ..Quota::default()
+            ..Quota::UNLIMITED
         };
         let store = SqliteRows::in_memory().unwrap().holding(quota);
         let table = Table::read(

@@ -2,7 +2,6 @@
 
 use tg_collections::{CollectionKey, CollectionStore, WriteKind};
 
-use crate::error::VectorError;
 use crate::store::{ChunkText, KeywordStore};
 
 /// What the suite needs of an adapter.
@@ -162,8 +161,8 @@ pub(super) async fn a_workspace_keeps_its_quota_of_chunks_and_may_replace_them(s
         text: "word".to_owned(),
     };
     for full in [&c, &key("w", "e")] {
-        let refused = store.put(full, WriteKind::Direct, more.clone()).await;
-        assert_eq!(refused, Err(VectorError::KeywordQuota(20)));
+        let over = store.put(full, WriteKind::Direct, more.clone()).await;
+        super::refused(over, "20 chunks");
     }
     assert_eq!(put(store, &c, "chunk 0", "word").await, 0);
     assert_eq!(put(store, &c, "chunk 0", "another").await, 1);
@@ -172,4 +171,28 @@ pub(super) async fn a_workspace_keeps_its_quota_of_chunks_and_may_replace_them(s
     let gone = store.retract(&c, WriteKind::Tracked, (), what);
     assert_eq!(gone.await.unwrap(), 1);
     put(store, &d, "chunk 20", "word").await;
+}
+
+pub(super) async fn and_its_quota_of_bytes_whatever_becomes_of_its_chunks(store: &impl Words) {
+    let (c, d) = (key("w", "c"), key("w", "d"));
+    let long = |id: &str, words: usize| ChunkText {
+        id: id.to_owned(),
+        text: "word ".repeat(words),
+    };
+    let put = async |key: &CollectionKey, chunk| store.put(key, WriteKind::Direct, chunk).await;
+    // A MiB has room for two of 100,000 words.
+    assert_eq!(put(&c, long("a", 100_000)).await, Ok(1));
+    assert_eq!(put(&d, long("b", 100_000)).await, Ok(1));
+    super::refused(put(&c, long("c", 100_000)).await, "1 MiB of text");
+    super::refused(put(&c, long("a", 200_000)).await, "1 MiB of text");
+    assert_eq!(store.count(&c).await.unwrap(), 1);
+    assert_eq!(put(&key("other", "c"), long("c", 100_000)).await, Ok(1));
+    // What becomes shorter makes room, and so does what is taken back.
+    assert_eq!(put(&c, long("a", 10)).await, Ok(1));
+    assert_eq!(put(&c, long("c", 100_000)).await, Ok(1));
+    super::refused(put(&d, long("d", 100_000)).await, "1 MiB of text");
+    let what = super::retraction(&["b"]);
+    let gone = store.retract(&d, WriteKind::Tracked, (), what);
+    assert_eq!(gone.await.unwrap(), 1);
+    assert_eq!(put(&d, long("d", 100_000)).await, Ok(1));
 }

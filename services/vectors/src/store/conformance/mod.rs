@@ -3,20 +3,33 @@
 mod keywords;
 mod points;
 
-use tg_collections::WorkspaceStore;
+use tg_collections::{Quota, WorkspaceStore};
 use tg_schemas::msg::Retract;
 use tg_schemas::{WorkspaceKey, WorkspaceTombstone};
 
 use super::keywords::SqliteKeywords;
 use super::points::SqlitePoints;
-use crate::engine::quota::Quota;
+use crate::error::VectorError;
 use crate::options::Limits;
 
-/// What a workspace may keep in these tests.
-const QUOTA: Quota = Quota {
-    points: 10_000,
-    keywords: 20,
+/// Vectors that a workspace may keep in these tests.
+const POINTS: Quota = Quota {
+    items: 10_000,
+    bytes: 2 << 20,
 };
+/// Chunks of its keyword index.
+const CHUNKS: Quota = Quota {
+    items: 20,
+    bytes: 1 << 20,
+};
+
+/// How it is refused.
+fn refused<T: std::fmt::Debug>(put: Result<T, VectorError>, most: &str) {
+    let error = tg_schemas::Error::from(put.unwrap_err());
+    assert_eq!(error.code(), tg_schemas::ErrorCode::TooLarge);
+    let told = format!("of this workspace may hold at most {most}");
+    assert!(error.message.ends_with(&told), "{error}");
+}
 
 fn retraction(chunks: &[&str]) -> Retract {
     Retract {
@@ -65,6 +78,7 @@ macro_rules! point_store {
             a_dropped_generation_stays_dead,
             searches_and_writes_at_once_lose_nothing,
             a_workspace_keeps_its_quota_of_vectors_and_may_replace_them,
+            and_its_quota_of_bytes_whatever_becomes_of_its_vectors,
         );
     };
 }
@@ -76,6 +90,7 @@ macro_rules! keyword_store {
             hostile_words_and_names_do_no_harm,
             a_dropped_generation_stays_dead,
             a_workspace_keeps_its_quota_of_chunks_and_may_replace_them,
+            and_its_quota_of_bytes_whatever_becomes_of_its_chunks,
         );
     };
 }
@@ -83,9 +98,9 @@ macro_rules! keyword_store {
 point_store!(
     sqlite_points,
     SqlitePoints::in_memory(Limits {
-        quota: QUOTA,
+        quota: POINTS,
         ..Limits::default()
     })
     .unwrap()
 );
-keyword_store!(sqlite_keywords, SqliteKeywords::in_memory(QUOTA).unwrap());
+keyword_store!(sqlite_keywords, SqliteKeywords::in_memory(CHUNKS).unwrap());

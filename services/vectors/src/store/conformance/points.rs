@@ -403,8 +403,8 @@ pub(super) async fn a_workspace_keeps_its_quota_of_vectors_and_may_replace_them(
     keep(store, &d, Kind::Chunk, "m", many("b", 3_999, 1.0))
         .await
         .unwrap();
-    let refused = keep(store, &c, Kind::Chunk, "m", many("c", 2, 1.0)).await;
-    assert_eq!(refused, Err(VectorError::PointQuota(10_000)));
+    let over = keep(store, &c, Kind::Chunk, "m", many("c", 2, 1.0)).await;
+    super::refused(over, "10000 vectors");
     assert_eq!(store.count(&c, Kind::Chunk).await.unwrap(), 6_000);
     keep(store, &c, Kind::Chunk, "m", many("c", 1, 1.0))
         .await
@@ -422,4 +422,39 @@ pub(super) async fn a_workspace_keeps_its_quota_of_vectors_and_may_replace_them(
     keep(store, &c, Kind::Entity, "m", many("e", 2, 1.0))
         .await
         .unwrap();
+}
+
+pub(super) async fn and_its_quota_of_bytes_whatever_becomes_of_its_vectors(store: &impl Points) {
+    // Two of them fit, and not a third: by vectors, or by the text of what they stand for.
+    let names = |name: &str| (0..12).map(|n| format!("{name}-{n}")).collect::<Vec<_>>();
+    let wide = |name: &str, number: f32| -> Vec<Point> {
+        let vector = vec![number; 16_384];
+        let points = names(name).into_iter();
+        points.map(|name| chunk(&name, &vector)).collect()
+    };
+    let long = |name: &str| vec![chunk(&format!("{name}{}", "x".repeat(800 << 10)), &[1.0])];
+    let (c, d) = (key("w", "c"), key("w", "d"));
+    let put = async |key: &CollectionKey, points| keep(store, key, Kind::Chunk, "m", points).await;
+    let gone = async |key: &CollectionKey, names: &[String]| {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        retract(store, key, Kind::Chunk, &names).await
+    };
+    for name in ["a", "b"] {
+        assert_eq!(put(&c, wide(name, 1.0)).await, Ok(12));
+    }
+    super::refused(put(&c, wide("c", 1.0)).await, "2 MiB of vectors");
+    super::refused(put(&d, long("c")).await, "2 MiB of vectors");
+    assert_eq!(put(&key("other", "c"), wide("c", 1.0)).await, Ok(12));
+    // What is there may come again, and change; what goes makes room.
+    assert_eq!(put(&c, wide("a", 2.0)).await, Ok(12));
+    assert_eq!(gone(&c, &names("a")).await, 12);
+    assert_eq!(put(&d, long("c")).await, Ok(1));
+    super::refused(put(&c, wide("a", 1.0)).await, "2 MiB of vectors");
+    let name = format!("c{}", "x".repeat(800 << 10));
+    assert_eq!(gone(&d, &[name]).await, 1);
+    assert_eq!(put(&c, wide("a", 1.0)).await, Ok(12));
+    store.drop_collection(&c).await.unwrap();
+    for name in ["d", "e"] {
+        assert_eq!(put(&d, long(name)).await, Ok(1));
+    }
 }

@@ -12,10 +12,9 @@ use tg_storage::{Database, Durability, GroupBounds, GroupCommitter};
 use tokio::sync::oneshot;
 
 use super::{ChunkText, KeywordHit, KeywordStore, MAX_LIMIT};
-use crate::engine::quota::Quota;
 use crate::engine::words;
 use crate::error::VectorError;
-use tg_collections::{CollectionKey, WriteKind};
+use tg_collections::{CollectionKey, Quota, WriteKind};
 
 type Reply = oneshot::Sender<Result<usize, VectorError>>;
 

@@ -1,5 +1,8 @@
 //! The file of the keyword index. All SQL over it is here. A collection's full-text table is named by the
 //! collection's number, never by its name.
+//!
+//! `bytes` are of the chunks' texts. Those are not kept, so that chunks of the release before count nothing until they come
+//! again.
 
 use std::path::Path;
 
@@ -8,14 +11,14 @@ use tg_storage::rusqlite::{Connection, OptionalExtension, Transaction, params};
 use tg_storage::{Database, Durability, StorageError};
 
 use crate::engine::point::hash;
-use crate::engine::quota::Quota;
 use crate::error::VectorError;
 use crate::store::points::schema::{has_ended, note_end, number, range, row_id};
-use tg_collections::{CollectionKey, WriteKind};
+use tg_collections::{CollectionKey, Quota, Usage, Words, WriteKind};
 
 use crate::store::{ChunkText, KeywordHit};
 
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[
+    "
 CREATE TABLE space (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     workspace TEXT NOT NULL,
@@ -38,7 +41,19 @@ CREATE TABLE chunk (
     chunk TEXT NOT NULL,
     digest BLOB NOT NULL
 ) STRICT;
-"];
+",
+    "
+ALTER TABLE space ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE chunk ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+",
+];
+
+/// How the quota is told.
+const WORDS: Words = Words {
+    place: "the keyword index",
+    items: "chunks",
+    bytes: "of text",
+};
 
 /// Rows of a dropped collection that are removed in a step.
 const STEP: i64 = 2_000;
@@ -94,35 +109,38 @@ pub(super) fn put(
     if write_kind == WriteKind::Tracked && has_ended(tx, key)? {
         return Ok(Ok(false));
     }
-    if let Err(refused) = room(tx, quota, key, &chunk.id)? {
+    if let Err(refused) = room(tx, quota, key, chunk)? {
         return Ok(Err(refused));
     }
     let space = created(tx, key)?;
     let hash = hash(space, &chunk.id);
     let digest: [u8; 32] = Sha256::digest(chunk.text.as_bytes()).into();
-    let known: Option<(i64, bool)> = tx
-        .prepare_cached("SELECT id, digest = ?2 FROM chunk WHERE hash = ?1")?
+    let bytes = chunk.text.len() as i64;
+    let known: Option<(i64, bool, i64)> = tx
+        .prepare_cached("SELECT id, digest = ?2, bytes FROM chunk WHERE hash = ?1")?
         .query_row(params![&hash[..], &digest[..]], |row| {
-            Ok((row.get(0)?, row.get(1)?))
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
         })
         .optional()?;
     let id = match known {
-        Some((_, true)) => return Ok(Ok(false)),
-        Some((id, false)) => {
+        Some((_, true, _)) => return Ok(Ok(false)),
+        Some((id, false, before)) => {
             forget_words(tx, space, id)?;
-            tx.prepare_cached("UPDATE chunk SET digest = ?2 WHERE id = ?1")?
-                .execute(params![id, &digest[..]])?;
+            tx.prepare_cached("UPDATE chunk SET digest = ?2, bytes = ?3 WHERE id = ?1")?
+                .execute(params![id, &digest[..], bytes])?;
+            tx.prepare_cached("UPDATE space SET bytes = bytes + ?2 WHERE id = ?1")?
+                .execute([space, bytes - before])?;
             id
         }
         None => {
-            let sql = "UPDATE space SET next = next + 1, chunks = chunks + 1 WHERE id = ?1
-                       RETURNING next - 1";
+            let sql = "UPDATE space SET next = next + 1, chunks = chunks + 1, bytes = bytes + ?2
+                       WHERE id = ?1 RETURNING next - 1";
             let next: u32 = tx
                 .prepare_cached(sql)?
-                .query_row([space], |row| row.get(0))?;
+                .query_row([space, bytes], |row| row.get(0))?;
             let id = row_id(space, next);
-            tx.prepare_cached("INSERT INTO chunk VALUES (?1, ?2, ?3, ?4)")?
-                .execute(params![id, &hash[..], chunk.id, &digest[..]])?;
+            tx.prepare_cached("INSERT INTO chunk VALUES (?1, ?2, ?3, ?4, ?5)")?
+                .execute(params![id, &hash[..], chunk.id, &digest[..], bytes])?;
             id
         }
     };
@@ -132,27 +150,41 @@ pub(super) fn put(
     Ok(Ok(true))
 }
 
-/// Refuses a chunk that the workspace has no room for. One that is there already needs none.
+/// Refuses a chunk that the workspace has no room for. One that is there already needs no more than its text has grown.
 fn room(
     tx: &Transaction<'_>,
     quota: Quota,
     key: &CollectionKey,
-    chunk: &str,
+    chunk: &ChunkText,
 ) -> Result<Result<(), VectorError>, StorageError> {
-    let sql = "SELECT coalesce(sum(chunks), 0) FROM space WHERE workspace = ?1";
-    let held: i64 = tx
+    let sql =
+        "SELECT coalesce(sum(chunks), 0), coalesce(sum(bytes), 0) FROM space WHERE workspace = ?1";
+    let held = tx
         .prepare_cached(sql)?
-        .query_row([key.workspace()], |row| row.get(0))?;
-    let Err(refused) = quota.check_keywords(held.unsigned_abs() + 1) else {
+        .query_row([key.workspace()], |row| {
+            Ok(Usage {
+                items: row.get::<_, i64>(0)?.unsigned_abs(),
+                bytes: row.get::<_, i64>(1)?.unsigned_abs(),
+            })
+        })?;
+    let mut more = Usage {
+        items: 1,
+        bytes: chunk.text.len() as u64,
+    };
+    if quota.check(&WORDS, held, more).is_ok() {
         return Ok(Ok(()));
-    };
-    let Some((space, _)) = space(tx, key)? else {
-        return Ok(Err(refused));
-    };
-    let there: bool = tx
-        .prepare_cached("SELECT EXISTS (SELECT 1 FROM chunk WHERE hash = ?1)")?
-        .query_row([&hash(space, chunk)[..]], |row| row.get(0))?;
-    Ok(if there { Ok(()) } else { Err(refused) })
+    }
+    if let Some((space, _)) = space(tx, key)? {
+        let there: Option<i64> = tx
+            .prepare_cached("SELECT bytes FROM chunk WHERE hash = ?1")?
+            .query_row([&hash(space, &chunk.id)[..]], |row| row.get(0))
+            .optional()?;
+        if let Some(bytes) = there {
+            more.items = 0;
+            more.bytes = more.bytes.saturating_sub(bytes.unsigned_abs());
+        }
+    }
+    Ok(quota.check(&WORDS, held, more).map_err(VectorError::Quota))
 }
 
 fn forget_words(tx: &Transaction<'_>, space: i64, id: i64) -> Result<(), StorageError> {
@@ -170,19 +202,23 @@ pub(super) fn retract(
     let Some((space, _)) = space(tx, key)? else {
         return Ok(0);
     };
-    let mut count = 0;
+    let (mut count, mut bytes) = (0, 0);
     for chunk in chunks {
-        let id: Option<i64> = tx
-            .prepare_cached("DELETE FROM chunk WHERE hash = ?1 RETURNING id")?
-            .query_row([&hash(space, chunk)[..]], |row| row.get(0))
+        let gone: Option<(i64, i64)> = tx
+            .prepare_cached("DELETE FROM chunk WHERE hash = ?1 RETURNING id, bytes")?
+            .query_row([&hash(space, chunk)[..]], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })
             .optional()?;
-        if let Some(id) = id {
+        if let Some((id, had)) = gone {
             forget_words(tx, space, id)?;
             count += 1;
+            bytes += had;
         }
     }
-    tx.prepare_cached("UPDATE space SET chunks = chunks - ?2 WHERE id = ?1")?
-        .execute(params![space, count as i64])?;
+    let sql = "UPDATE space SET chunks = chunks - ?2, bytes = bytes - ?3 WHERE id = ?1";
+    tx.prepare_cached(sql)?
+        .execute(params![space, count as i64, bytes])?;
     Ok(count)
 }
 

@@ -21,7 +21,6 @@ use tokio::sync::oneshot;
 
 use super::{Hit, MAX_LIMIT, PointStore, Search, Write};
 use crate::engine::kind::Kind;
-use crate::engine::quota::Quota;
 use crate::engine::scan::{self, Query};
 use crate::engine::top::Candidate;
 use crate::error::VectorError;
@@ -29,7 +28,7 @@ use crate::options::Limits;
 use cache::Cache;
 use done::Done;
 use scans::Scans;
-use tg_collections::CollectionKey;
+use tg_collections::{CollectionKey, Quota};
 
 type Reply<T> = oneshot::Sender<Result<T, VectorError>>;
 

@@ -19,6 +19,7 @@ use tg_collections::CollectionKey;
 pub(super) struct Open {
     pub(super) id: i64,
     points: i64,
+    bytes: i64,
     next_point: u32,
     next_subject: u32,
     next_source: u32,
@@ -62,8 +63,8 @@ impl Open {
             }
             None => {
                 let sql = "INSERT INTO space
-                           (workspace, collection, incarnation, kind, model, dimension)
-                           VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+                           (workspace, collection, incarnation, kind, model, dimension, bytes)
+                           VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0)";
                 tx.prepare_cached(sql)?.insert(params![
                     key.workspace(),
                     key.collection(),
@@ -74,16 +75,18 @@ impl Open {
                 ])?
             }
         };
-        let sql = "SELECT points, next_point, next_subject, next_source, next_facet
+        let sql =
+            "SELECT points, coalesce(bytes, 0), next_point, next_subject, next_source, next_facet
                    FROM space WHERE id = ?1";
         let open = tx.prepare_cached(sql)?.query_row([id], |row| {
             Ok(Self {
                 id,
                 points: row.get(0)?,
-                next_point: row.get(1)?,
-                next_subject: row.get(2)?,
-                next_source: row.get(3)?,
-                next_facet: row.get(4)?,
+                bytes: row.get(1)?,
+                next_point: row.get(2)?,
+                next_subject: row.get(3)?,
+                next_source: row.get(4)?,
+                next_facet: row.get(5)?,
                 facets: HashMap::new(),
                 sources: HashMap::new(),
             })
@@ -94,14 +97,15 @@ impl Open {
     /// Writes the counts back.
     pub(super) fn save(&self, tx: &Transaction<'_>) -> Result<(), StorageError> {
         let sql = "UPDATE space SET points = ?2, next_point = ?3, next_subject = ?4,
-                   next_source = ?5, next_facet = ?6 WHERE id = ?1";
+                   next_source = ?5, next_facet = ?6, bytes = ?7 WHERE id = ?1";
         tx.prepare_cached(sql)?.execute(params![
             self.id,
             self.points,
             self.next_point,
             self.next_subject,
             self.next_source,
-            self.next_facet
+            self.next_facet,
+            self.bytes
         ])?;
         Ok(())
     }
@@ -140,6 +144,7 @@ impl Open {
                 tx.prepare_cached("INSERT INTO point VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
                     .execute(params![id, subject, source, tag, facet, bytes])?;
                 self.points += 1;
+                self.bytes += bytes.len() as i64;
                 next
             }
         };
@@ -162,6 +167,7 @@ impl Open {
             return Ok(id);
         }
         let id = row_id(self.id, take(&mut self.next_subject)?);
+        self.bytes += body.len() as i64;
         tx.prepare_cached("INSERT INTO subject VALUES (?1, ?2, ?3)")?
             .execute(params![id, &hash[..], body])?;
         Ok(id)
@@ -206,6 +212,7 @@ impl Open {
             Some(id) => number(id),
             None => {
                 let next = take(&mut self.next_facet)?;
+                self.bytes += body.len() as i64;
                 tx.prepare_cached("INSERT INTO facet VALUES (?1, ?2, ?3)")?
                     .execute(params![row_id(self.id, next), &hash[..], body])?;
                 let mut insert =
@@ -236,6 +243,16 @@ pub(super) fn is_there(
     );
     let named = params![&subject[..], &source[..], point.tag()];
     Ok(tx.prepare_cached(sql)?.query_row(named, |row| row.get(0))?)
+}
+
+/// Bytes that a point takes at most; of what others have too it takes fewer.
+pub(super) fn weight(point: &Point) -> Result<u64, StorageError> {
+    let facets = match point.facets.is_empty() {
+        true => 0,
+        false => text(&point.facets)?.len(),
+    };
+    let vector = size_of_val(point.vector.as_slice());
+    Ok((vector + text(&point.subject)?.len() + facets) as u64)
 }
 
 /// Whether vectors may join those of a space. An empty model is not compared.

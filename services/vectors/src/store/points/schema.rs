@@ -4,6 +4,9 @@
 //! subjects, sources and facet sets are counted per space; their row ids carry the space in the upper
 //! half, so that each space is one contiguous range that no query of another can touch. The table `ended`
 //! remembers the last generation of each name that was dropped.
+//!
+//! `bytes` of a space is of its vectors and of the texts of subjects and facets; spaces of the release before are measured
+//! when the workspace is written to.
 
 use std::path::Path;
 
@@ -11,9 +14,10 @@ use tg_storage::rusqlite::{Connection, OptionalExtension, Transaction, params};
 use tg_storage::{Database, Durability, StorageError};
 
 use crate::engine::kind::Kind;
-use tg_collections::CollectionKey;
+use tg_collections::{CollectionKey, Usage};
 
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[
+    "
 CREATE TABLE space (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     workspace TEXT NOT NULL,
@@ -57,7 +61,11 @@ CREATE TABLE point (
 ) STRICT;
 CREATE UNIQUE INDEX point_key ON point (subject, source, tag);
 CREATE INDEX point_source ON point (source);
-"];
+",
+    "
+ALTER TABLE space ADD COLUMN bytes INTEGER;
+",
+];
 
 /// Opens or creates the file.
 pub(crate) fn open(path: &Path, durability: Durability) -> Result<Database, StorageError> {
@@ -138,6 +146,33 @@ pub(crate) fn note_end(tx: &Transaction<'_>, key: &CollectionKey) -> Result<(), 
         key.generation()
     ])?;
     Ok(())
+}
+
+/// What a workspace keeps.
+pub(crate) fn usage(tx: &Transaction<'_>, workspace: &str) -> Result<Usage, StorageError> {
+    let sql = "SELECT id FROM space WHERE workspace = ?1 AND bytes IS NULL";
+    let unknown: Vec<i64> = tx
+        .prepare_cached(sql)?
+        .query_map([workspace], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    for id in unknown {
+        let (from, to) = range(id);
+        let sql = "UPDATE space SET bytes =
+              (SELECT coalesce(sum(octet_length(vector)), 0) FROM point WHERE id >= ?2 AND id < ?3)
+            + (SELECT coalesce(sum(octet_length(body)), 0) FROM subject WHERE id >= ?2 AND id < ?3)
+            + (SELECT coalesce(sum(octet_length(body)), 0) FROM facet WHERE id >= ?2 AND id < ?3)
+            WHERE id = ?1";
+        tx.prepare_cached(sql)?.execute([id, from, to])?;
+    }
+    let sql =
+        "SELECT coalesce(sum(points), 0), coalesce(sum(bytes), 0) FROM space WHERE workspace = ?1";
+    let held = tx.prepare_cached(sql)?.query_row([workspace], |row| {
+        Ok(Usage {
+            items: row.get::<_, i64>(0)?.unsigned_abs(),
+            bytes: row.get::<_, i64>(1)?.unsigned_abs(),
+        })
+    })?;
+    Ok(held)
 }
 
 /// Row id of a number within a space.

@@ -5,15 +5,21 @@ use tg_storage::StorageError;
 use tg_storage::rusqlite::{OptionalExtension, Transaction, params};
 
 use super::done::{Done, drop_where};
-use super::put::{Open, is_there};
-use super::schema::{has_ended, note_end, number, space};
+use super::put::{Open, is_there, weight};
+use super::schema::{has_ended, note_end, number, space, usage};
 use crate::engine::index::Change;
 use crate::engine::kind::Kind;
 use crate::engine::point::{Point, hash};
-use crate::engine::quota::Quota;
 use crate::error::VectorError;
 use crate::store::Write;
-use tg_collections::{CollectionKey, WriteKind};
+use tg_collections::{CollectionKey, Quota, Usage, Words, WriteKind};
+
+/// How the quota is told.
+const WORDS: Words = Words {
+    place: "the collections",
+    items: "vectors",
+    bytes: "of vectors",
+};
 
 /// Puts points. An error of the inner kind means that nothing was changed.
 pub(super) fn put(
@@ -68,25 +74,26 @@ fn room(
     kind: Kind,
     points: &[Point],
 ) -> Result<Result<(), VectorError>, StorageError> {
-    let sql = "SELECT coalesce(sum(points), 0) FROM space WHERE workspace = ?1";
-    let held: i64 = tx
-        .prepare_cached(sql)?
-        .query_row([key.workspace()], |row| row.get(0))?;
-    let held = held.unsigned_abs();
-    if quota.check_points(held + points.len() as u64).is_ok() {
+    let held = usage(tx, key.workspace())?;
+    let weights = points.iter().map(weight);
+    let weights = weights.collect::<Result<Vec<u64>, _>>()?;
+    let mut more = Usage {
+        items: points.len() as u64,
+        bytes: weights.iter().sum(),
+    };
+    if quota.check(&WORDS, held, more).is_ok() {
         return Ok(Ok(()));
     }
-    let mut more = points.len() as u64;
     if let Some(space) = space(tx, key, kind)? {
-        for point in points {
-            more -= u64::from(is_there(tx, space.id, point)?);
+        for (point, weight) in points.iter().zip(weights) {
+            if is_there(tx, space.id, point)? {
+                more.items -= 1;
+                more.bytes -= weight;
+            }
         }
     }
     // What changes nothing but vectors that are there is let through, however full it is.
-    Ok(match more {
-        0 => Ok(()),
-        more => quota.check_points(held + more),
-    })
+    Ok(quota.check(&WORDS, held, more).map_err(VectorError::Quota))
 }
 
 /// Removes what came from chunks.
@@ -100,6 +107,7 @@ pub(super) fn retract(
     let Some(held) = space(tx, key, kind)? else {
         return Ok(done);
     };
+    let mut bytes = 0;
     for chunk in chunks {
         let hash = hash(held.id, chunk);
         let source: Option<i64> = tx
@@ -107,36 +115,43 @@ pub(super) fn retract(
             .query_row([&hash[..]], |row| row.get(0))
             .optional()?;
         if let Some(source) = source {
-            remove(tx, held.id, source, &mut done)?;
+            bytes += remove(tx, held.id, source, &mut done)?;
         }
     }
-    tx.prepare_cached("UPDATE space SET points = points - ?2 WHERE id = ?1")?
-        .execute(params![held.id, done.count as i64])?;
+    let sql = "UPDATE space SET points = points - ?2, bytes = bytes - ?3 WHERE id = ?1";
+    tx.prepare_cached(sql)?
+        .execute(params![held.id, done.count as i64, bytes])?;
     Ok(done)
 }
 
+/// Removes the points of a source; how many bytes they had.
 fn remove(
     tx: &Transaction<'_>,
     space: i64,
     source: i64,
     done: &mut Done,
-) -> Result<(), StorageError> {
-    let gone: Vec<(i64, i64)> = tx
-        .prepare_cached("SELECT id, subject FROM point WHERE source = ?1")?
-        .query_map([source], |row| Ok((row.get(0)?, row.get(1)?)))?
+) -> Result<i64, StorageError> {
+    let sql = "DELETE FROM point WHERE source = ?1 RETURNING id, subject, octet_length(vector)";
+    let gone: Vec<(i64, i64, i64)> = tx
+        .prepare_cached(sql)?
+        .query_map([source], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
         .collect::<Result<_, _>>()?;
-    tx.prepare_cached("DELETE FROM point WHERE source = ?1")?
-        .execute([source])?;
     tx.prepare_cached("DELETE FROM source WHERE id = ?1")?
         .execute([source])?;
-    for (point, subject) in gone {
+    let mut bytes = 0;
+    for (point, subject, vector) in gone {
         let orphan = "DELETE FROM subject WHERE id = ?1
-                      AND NOT EXISTS (SELECT 1 FROM point WHERE subject = ?1)";
-        tx.prepare_cached(orphan)?.execute([subject])?;
+                      AND NOT EXISTS (SELECT 1 FROM point WHERE subject = ?1)
+                      RETURNING octet_length(body)";
+        let body: Option<i64> = tx
+            .prepare_cached(orphan)?
+            .query_row([subject], |row| row.get(0))
+            .optional()?;
+        bytes += vector + body.unwrap_or(0);
         done.changes.push((space, Change::Remove(number(point))));
         done.count += 1;
     }
-    Ok(())
+    Ok(bytes)
 }
 
 /// Ends all generations of a collection up to the key's. What it held is purged later.
