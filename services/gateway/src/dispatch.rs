@@ -21,7 +21,7 @@ use crate::error::Fault;
 use crate::flows::Flow;
 use crate::inflight::Permit;
 use crate::judge;
-use crate::opened;
+use crate::opened::{self, Known};
 use crate::options::OnDisconnect;
 use crate::registry::{self, Gate, Home, Kind, Service, THRU, Unknown};
 pub(crate) use crate::running::Running;
@@ -203,9 +203,10 @@ impl App {
         };
         let parts = asks(&self.mesh, &way.topic, &call.body, &about, ask)
             .map_err(|error| Fault::Service(scrub(error)))?;
-        let parts = match name == "iam" && opened::opens(call.target.operation()) {
-            true => opened::awaited(parts, self.mesh.config().clone(), &call.body),
-            false => parts,
+        let of = way.workspace.as_ref().map_or("", |id| id.as_str());
+        let parts = match Known::by(name, call.target.operation(), &call.body, of) {
+            Some(known) => opened::awaited(parts, self.mesh.config().clone(), known),
+            None => parts,
         };
         let (gate, resource) = way.admitted;
         Ok(Running {

@@ -55,6 +55,8 @@ pub(crate) fn begin_at_once(
     let mut own = cx.clone();
     own.headers = Arc::new(Headers {
         generation: cx.headers.generation,
+        collection: cx.headers.collection.clone(),
+        collection_generation: cx.headers.collection_generation,
         thread: cx.headers.thread.clone(),
         user_id: cx.headers.user_id.clone(),
         traceparent: cx.headers.traceparent.clone(),
