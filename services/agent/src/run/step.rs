@@ -129,6 +129,10 @@ pub(crate) async fn take(
         }
         Resumed::Busy => return Err(AgentError::Held.into()),
     };
+    // Who cancels it notes that first, and then looks for the answer, which is here by now.
+    if detach && ledger.is_cancelled(&run.run).await.map_err(Error::from)? {
+        cx.mesh.server().cancel_detached(&id);
+    }
     let mut own = cx.clone();
     own.id = id.into();
     own.deadline = deadline;
