@@ -100,6 +100,12 @@ pub struct Headers {
     /// Generation of the workspace that it was sent in. Native only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generation: Option<i64>,
+    /// Collection that a record is for. Native only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub collection: Option<String>,
+    /// Generation of that collection when it was sent; negative: it was not registered. Native only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub collection_generation: Option<i64>,
     /// Epoch of the flow it was sent under.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub epoch: Option<u64>,
@@ -176,6 +182,9 @@ impl Headers {
         text("attempt", &self.attempt.map(|n| n.to_string()));
         text("workspace", &self.workspace);
         text("generation", &self.generation.map(|n| n.to_string()));
+        text("collection", &self.collection);
+        let number = self.collection_generation.map(|n| n.to_string());
+        text("collection-generation", &number);
         text("epoch", &self.epoch.map(|n| n.to_string()));
         text("thread", &self.thread);
         text("parent", &self.parent);
@@ -205,6 +214,8 @@ impl Headers {
             "attempt" => self.attempt = value.parse().ok(),
             "workspace" => self.workspace = owned(),
             "generation" => self.generation = value.parse().ok(),
+            "collection" => self.collection = owned(),
+            "collection-generation" => self.collection_generation = value.parse().ok(),
             "epoch" => self.epoch = value.parse().ok(),
             "thread" => self.thread = owned(),
             "parent" => self.parent = owned(),
@@ -236,6 +247,8 @@ mod tests {
             forward: true,
             epoch: Some(3),
             generation: Some(1_763_000_000_000),
+            collection: Some("docs".into()),
+            collection_generation: Some(-1),
             request_id: Some("r-1".into()),
             sections: Some("AgentRun=3".into()),
             aside: Some("{}".into()),

@@ -2,6 +2,7 @@
 
 use crate::codec::CodecError;
 use crate::headers::Headers;
+use crate::msg::Metadata;
 
 /// A message body: a serde type with a stable name that selects its Avro schema.
 pub trait Message:
@@ -11,6 +12,11 @@ pub trait Message:
     const NAME: &'static str;
     /// The Avro schema of the record as JSON text.
     const AVRO: &'static str;
+
+    /// What a record of the pipeline is about; `None` for every other message.
+    fn about(&self) -> Option<&Metadata> {
+        None
+    }
 
     /// Reads a message whose fields travel in the headers, beside a body that is something else. `None` where
     /// the body is the message, as almost always.

@@ -196,15 +196,17 @@ impl TraceWriter {
             from: self.cx.topic(shared::TRACE)?,
             to: readers,
         };
+        let about = triples.metadata.as_ref();
         let Some(next) = next else {
-            return self.cx.record_together(&[trace], sections).await;
+            return self.cx.record_together(&[trace], sections, about).await;
         };
         sections.add(next.message)?;
         let both = Relay {
             from: self.cx.topic(shared::STEP_AND_TRACE)?,
             to: vec![self.cx.topic(next.spec)?, trace.from.clone()],
         };
-        self.cx.record_together(&[both, trace], sections).await
+        let relays = [both, trace];
+        self.cx.record_together(&relays, sections, about).await
     }
 
     /// Stores one text. `true` once it is there, or safely on its way.

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-/// The collection that nothing is said of.
-const DEFAULT: &str = "default";
+use tg_schemas::msg::DEFAULT_COLLECTION;
 
 /// A collection of a workspace in one generation of its name. Always compared field by field; its parts are never
 /// joined to one name.
@@ -19,7 +18,7 @@ impl CollectionKey {
     /// the workspace's key.
     pub fn new(workspace: &str, collection: &str) -> Self {
         let collection = match collection {
-            "" => DEFAULT,
+            "" => DEFAULT_COLLECTION,
             named => named,
         };
         Self {

@@ -30,3 +30,43 @@ impl KnownConfig for Database {
         Ok(Self::remember_config(self, known).await?)
     }
 }
+
+#[cfg(test)]
+mod conformance {
+    //! What every adapter of [`KnownConfig`] does. A new one is added by one line at the end.
+
+    use tg_storage::Durability;
+
+    use super::*;
+
+    fn config(identity: &str, version: i64) -> ConfigKnown {
+        ConfigKnown {
+            identity: identity.to_owned(),
+            version,
+        }
+    }
+
+    async fn the_last_configuration_is_known(open: impl Fn() -> Box<dyn KnownConfig>) {
+        let store = open();
+        assert_eq!(store.config_known().await.unwrap(), None);
+        for known in [config("a", 3), config("a", 2), config("b", 1)] {
+            for _ in 0..2 {
+                store.remember_config(known.clone()).await.unwrap();
+            }
+            assert_eq!(store.config_known().await.unwrap(), Some(known));
+        }
+        drop(store);
+        let known = open().config_known().await.unwrap();
+        assert_eq!(known, Some(config("b", 1)), "after a start");
+    }
+
+    #[tokio::test]
+    async fn sqlite() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("store.sqlite");
+        the_last_configuration_is_known(|| {
+            Box::new(Database::open(&file, &[], Durability::Process).unwrap())
+        })
+        .await;
+    }
+}

@@ -26,13 +26,16 @@ pub struct Target {
 }
 
 impl Target {
-    /// The target of a record. `None`: its run began with a generation of the collection that has ended since, so
-    /// the record changes nothing.
+    /// The target of a record. `None`: it was sent, or its run began, in a generation of the collection that has ended
+    /// since, so the record changes nothing.
     pub fn of(cx: &Cx, metadata: Option<&Metadata>) -> Option<Self> {
         let collection = metadata.map_or("", |of| of.collection.as_str());
         let key = CollectionKey::of(cx, collection);
-        let kind = WriteKind::of(cx);
-        cx.is_current(key.collection())
-            .then_some(Self { key, kind })
+        if !cx.is_current(key.collection()) {
+            metrics::counter!("tg_records_of_ended_collections_total").increment(1);
+            return None;
+        }
+        let kind = WriteKind::of(cx, key.collection());
+        Some(Self { key, kind })
     }
 }

@@ -79,9 +79,28 @@ impl ConfigView {
     /// Generation of a collection: grows each time its name is given again after a deletion; 0 if it is not
     /// registered.
     pub fn collection_generation(&self, workspace: &str, collection: &str) -> i64 {
-        self.get(workspace, COLLECTION, collection)
-            .and_then(|row| serde_json::from_str::<Collection>(&row).ok())
-            .map_or(0, |row| row.generation.max(0))
+        self.registered(workspace, collection).unwrap_or(0)
+    }
+
+    /// The generation of a collection that is registered.
+    fn registered(&self, workspace: &str, collection: &str) -> Option<i64> {
+        let row = self.get(workspace, COLLECTION, collection)?;
+        let row = serde_json::from_str::<Collection>(&row);
+        Some(row.map_or(0, |row| row.generation.max(0)))
+    }
+
+    /// What a record that is sent now says of its collection ([`Headers::collection_generation`]); `None` before
+    /// collections were read.
+    ///
+    /// [`Headers::collection_generation`]: tg_schemas::Headers::collection_generation
+    pub(crate) fn stamp(&self, workspace: &str, collection: &str) -> Option<i64> {
+        self.has_read([&COLLECTION.to_owned()])
+            .then(|| self.registered(workspace, collection).unwrap_or(-1))
+    }
+
+    /// Whether a collection is registered.
+    pub fn has_collection(&self, workspace: &str, collection: &str) -> bool {
+        self.get(workspace, COLLECTION, collection).is_some()
     }
 
     /// Generation of a workspace: the present one, or the last if it was deleted; 0 for one that is not known.
@@ -276,6 +295,9 @@ mod tests {
         view.set("w", COLLECTION, "odd", Some("["));
         let known = ["c", "plain", "odd", "none"].map(|name| view.collection_generation("w", name));
         assert_eq!(known, [4, 0, 0, 0]);
+        let sent = ["c", "odd", "none"].map(|name| view.stamp("w", name));
+        assert_eq!(sent, [Some(4), Some(0), Some(-1)]);
+        assert_eq!(ConfigView::default().stamp("w", "c"), None);
         view.set(
             REGISTRY,
             "workspace",

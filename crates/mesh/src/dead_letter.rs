@@ -162,6 +162,8 @@ fn kept_headers(headers: Headers) -> String {
         attempt: headers.attempt,
         workspace: short(headers.workspace),
         generation: headers.generation,
+        collection: short(headers.collection),
+        collection_generation: headers.collection_generation,
         epoch: headers.epoch,
         thread: short(headers.thread),
         schema: short(headers.schema),
@@ -194,11 +196,13 @@ mod tests {
             user_id: Some("\"".repeat(20_000)),
             epoch: Some(3),
             generation: Some(7),
+            collection_generation: Some(8),
             ..Headers::default()
         });
         let kept: Headers = serde_json::from_str(&headers).unwrap();
         assert_eq!((kept.epoch, kept.user_id), (Some(3), None));
-        assert_eq!(kept.generation, Some(7));
+        let kept_of = (kept.generation, kept.collection_generation);
+        assert_eq!(kept_of, (Some(7), Some(8)));
         assert_eq!(kept.id.unwrap().len(), 600);
         let whole = kept_headers(Headers {
             user_id: Some("\"".repeat(1_700)),

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::announce;
-use crate::config_view::LIFECYCLE;
+use crate::config_view::{COLLECTION, LIFECYCLE};
 use crate::config_watch::{self, Watched};
 use crate::mesh::Mesh;
 use crate::middleware::Middleware;
@@ -86,6 +86,8 @@ impl Host {
             consumers: Mutex::new(vec![inbox, control]),
         }));
         host.0.watched.add(LIFECYCLE.map(str::to_owned));
+        // Whoever writes a record says for which generation of its collection.
+        host.0.watched.add([COLLECTION.to_owned()]);
         let (applied, changes) = mpsc::channel(64);
         let watch = config_watch::run(host.mesh().clone(), host.0.watched.clone(), applied);
         host.spawn(TaskKind::Background, watch);

@@ -5,7 +5,9 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use tg_rpc::Peer;
+use tg_rpc::{Ask, Peer};
+use tg_schemas::msg::Metadata;
+use tg_schemas::{Error, Message, Topic};
 use tokio_util::sync::CancellationToken;
 
 use crate::config_view::ConfigView;
@@ -64,6 +66,34 @@ impl Mesh {
 
     pub(crate) fn tapped(&self) -> Arc<AtomicUsize> {
         self.0.tapped.clone()
+    }
+
+    /// Writes a record, as [`Peer::record`] does; one of the pipeline says for which generation of its collection, unless
+    /// the options do: it changes nothing in a later one.
+    ///
+    /// # Errors
+    /// As [`Peer::record`].
+    pub async fn record<M: Message>(
+        &self,
+        topic: &Topic,
+        record: &M,
+        ask: Ask,
+    ) -> Result<(), Error> {
+        let ask = self.stamped(ask, record.about());
+        self.0.peer.record(topic, record, ask).await
+    }
+
+    /// Options that say for which generation of its collection a record is.
+    pub(crate) fn stamped(&self, ask: Ask, about: Option<&Metadata>) -> Ask {
+        let (Some(about), Some(workspace), None) = (about, &ask.workspace, &ask.collection) else {
+            return ask;
+        };
+        let now = self.config().stamp(workspace.as_str(), about.collection());
+        Ask {
+            collection: now.map(|_| about.collection().to_owned()),
+            collection_generation: now,
+            ..ask
+        }
     }
 
     pub(crate) fn middleware(&self) -> Option<&dyn Middleware> {

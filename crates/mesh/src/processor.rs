@@ -6,7 +6,6 @@ use tg_schemas::flow_record::KIND as FLOW;
 use tg_schemas::processors::{Kind, Place, ProcessorSpec, Reads, Serves, Spec, SpecRow};
 use tg_schemas::{Message, Reply};
 
-use crate::config_view::COLLECTION;
 use crate::erased::{ErasedRead, ErasedServe, ReadHandler, ServeHandler};
 use crate::handler::{RecordConsumer, RequestHandler};
 use crate::leased_store::Leased;
@@ -153,7 +152,7 @@ impl Processor {
     pub(crate) fn watched_types(&self) -> Vec<String> {
         let mut types: Vec<_> = self.watches.iter().map(|kind| (*kind).to_owned()).collect();
         if self.has_flow_handlers() {
-            types.extend([row_kind(self.id), FLOW.to_owned(), COLLECTION.to_owned()]);
+            types.extend([row_kind(self.id), FLOW.to_owned()]);
         }
         types
     }

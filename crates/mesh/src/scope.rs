@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use tg_schemas::msg::Metadata;
 use tg_schemas::processors::{Asks, Kind, Place, Spec, Writes, processor};
 use tg_schemas::sections::Sections;
 use tg_schemas::{
@@ -90,6 +91,25 @@ impl Cx {
             .generation
             .unwrap_or_else(|| self.config().generation(workspace));
         WorkspaceKey::new(workspace, generation)
+    }
+
+    /// What the message says of a collection that it is for: the generation in which it was sent, negative where the
+    /// collection was not registered. `None`: nothing is said of it, as by foreign senders and in questions.
+    pub fn sent_for(&self, collection: &str) -> Option<i64> {
+        let named = self.headers.collection.as_deref() == Some(collection);
+        self.headers.collection_generation.filter(|_| named)
+    }
+
+    /// Options of a record about something: one for the collection of the message is of the same generation.
+    fn record_options(&self, about: Option<&Metadata>) -> Ask {
+        let mut options = self.ask_options();
+        if let Some(about) = about
+            && let Some(generation) = self.sent_for(about.collection())
+        {
+            options.collection = Some(about.collection().to_owned());
+            options.collection_generation = Some(generation);
+        }
+        self.mesh.stamped(options, about)
     }
 
     /// Flow of the instance, as text; empty outside flows.
@@ -258,7 +278,7 @@ impl Cx {
     /// # Errors
     /// As [`tg_rpc::Peer::record`].
     pub async fn record_on<M: Message>(&self, topic: &Topic, record: &M) -> Result<(), Error> {
-        let mut options = self.ask_options();
+        let mut options = self.record_options(record.about());
         options.droppable = self.scope.unread.contains(topic);
         let Some(follow) = &self.follow else {
             return self.mesh.record(topic, record, options).await;
@@ -269,14 +289,19 @@ impl Cx {
         follow.wrote(&self.mesh, topic, id).await
     }
 
-    /// Writes several messages as one record, to the first of these relays. Not for what is followed: each record of a
-    /// job is counted.
+    /// Writes several messages as one record, to the first of these relays; `about` is what those of the pipeline are
+    /// about. Not for what is followed: each record of a job is counted.
     ///
     /// # Errors
     /// As [`tg_rpc::Peer::record_together`].
-    pub async fn record_together(&self, relays: &[Relay], sections: Sections) -> Result<(), Error> {
+    pub async fn record_together(
+        &self,
+        relays: &[Relay],
+        sections: Sections,
+        about: Option<&Metadata>,
+    ) -> Result<(), Error> {
         self.mesh
-            .record_together(relays, sections, self.ask_options())
+            .record_together(relays, sections, self.record_options(about))
             .await
     }
 

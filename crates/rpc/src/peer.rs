@@ -75,6 +75,10 @@ pub struct Ask {
     pub workspace: Option<WorkspaceId>,
     /// Generation of the workspace that it belongs to.
     pub generation: Option<i64>,
+    /// Collection that a record is for.
+    pub collection: Option<String>,
+    /// Generation of that collection, as in [`Headers::collection_generation`].
+    pub collection_generation: Option<i64>,
     /// Question that caused this one.
     pub parent: Option<Arc<str>>,
     /// How deep the chain of questions is.
@@ -342,6 +346,8 @@ impl Peer {
             from: Some(self.inbox().to_owned()),
             workspace: ask.workspace.map(Into::into),
             generation: ask.generation,
+            collection: ask.collection,
+            collection_generation: ask.collection_generation,
             epoch: ask.epoch,
             thread: ask.thread,
             user_id: ask.user_id,

@@ -325,6 +325,11 @@ impl ReplyServer {
         }
     }
 
+    /// Ends an answer that goes on without its asker, on behalf of whom it is for.
+    pub fn cancel_detached(&self, id: &str) {
+        self.cancel(id, None, true);
+    }
+
     /// A detached answer is stopped only if the cancel says that it is about one, another one only by its own asker.
     fn cancel(&self, id: &str, from: Option<&str>, detached: bool) {
         let held = self.0.streams.lock().get(id).cloned();

@@ -24,14 +24,19 @@ pub trait RunContext {
     fn subject(&self, id: &str);
 
     /// The generation under which things of a collection are kept: the run's inside a run (its collection
-    /// is the only one it writes to), else the collection's as configuration has it; 0 if it is not
-    /// registered.
+    /// is the only one it writes to), else the one that the message was sent for, else the collection's as configuration
+    /// has it; 0 if it is not registered.
     fn generation(&self, collection: &str) -> i64;
 
-    /// Whether a collection is still the one that the run of this record began with. `false`: it was deleted
-    /// and made again since, what belongs to the old one is to be dropped. Always `true` outside runs. A
-    /// collection that is being deleted looks current here: stores also keep to their own marks.
+    /// Whether a collection is still the one that this record is for: that its run began with, or that was there when
+    /// it was sent. `false`: it was deleted and made again since, what belongs to the old one is to be dropped. Always
+    /// `true` of what a foreign sender wrote outside runs. A collection that is being deleted looks current here: stores
+    /// also keep to their own marks.
     fn is_current(&self, collection: &str) -> bool;
+
+    /// Whether this record is for a generation of a collection that was registered when it was sent, or that its run
+    /// began with: once that has ended, the record changes nothing.
+    fn is_tied(&self, collection: &str) -> bool;
 }
 
 impl RunContext for Cx {
@@ -58,22 +63,32 @@ impl RunContext for Cx {
     }
 
     fn generation(&self, collection: &str) -> i64 {
-        match self.run() {
-            Some(run) => run.generation(),
-            None => self
-                .config()
-                .collection_generation(self.workspace(), collection),
+        match meant(self, collection) {
+            Some(generation) => generation.max(0),
+            None => now(self, collection),
         }
     }
 
     fn is_current(&self, collection: &str) -> bool {
-        self.run().is_none_or(|run| {
-            let now = self
-                .config()
-                .collection_generation(self.workspace(), collection);
-            run.generation() >= now
-        })
+        meant(self, collection).is_none_or(|meant| meant.max(0) >= now(self, collection))
     }
+
+    fn is_tied(&self, collection: &str) -> bool {
+        meant(self, collection).is_some_and(|meant| meant >= 0)
+    }
+}
+
+/// The generation of a collection that a message is for, where it says so; negative: the collection was not registered.
+fn meant(cx: &Cx, collection: &str) -> Option<i64> {
+    match cx.run() {
+        Some(run) => Some(run.generation()),
+        None => cx.sent_for(collection),
+    }
+}
+
+fn now(cx: &Cx, collection: &str) -> i64 {
+    let (config, workspace) = (cx.config(), cx.workspace());
+    config.collection_generation(workspace, collection)
 }
 
 fn track(cx: &Cx) -> Option<&Track> {

@@ -93,6 +93,12 @@ pub fn config_row(data: &Path, workspace: &str, kind: &str, key: &str) -> Result
     Ok(row.optional()?)
 }
 
+/// The one number that a query asks of a database of a system, which may run.
+pub fn number(file: &Path, query: &str) -> Result<i64> {
+    let database = Connection::open(file).with_context(|| format!("{}", file.display()))?;
+    Ok(database.query_row(query, [], |row| row.get(0))?)
+}
+
 fn open(data: &Path) -> Result<Connection> {
     let file = data.join("config.sqlite");
     Connection::open(&file).with_context(|| format!("{}", file.display()))

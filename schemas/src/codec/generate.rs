@@ -64,7 +64,8 @@ impl Types {
                     self.structs.insert(name, item);
                 }
                 Item::Macro(item) if item.mac.path.is_ident("message") => {
-                    self.messages.insert(item.mac.tokens.to_string());
+                    let name = item.mac.tokens.into_iter().next();
+                    self.messages.extend(name.map(|name| name.to_string()));
                 }
                 Item::Impl(item) => {
                     if let (Some((path, _)), Type::Path(of)) = (&item.trait_, &*item.self_ty)

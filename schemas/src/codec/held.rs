@@ -39,7 +39,8 @@ messages! {
     CollectionMetadata CollectionManagementRequest CollectionManagementResponse UserInput UserRecord
     WorkspaceInput WorkspaceRecord ApiKeyInput ApiKeyRecord GroupInput GrantInput IamRequest IamResponse
     AuditEvent Metadata UserContext Assignment Entitlement OverrideAuthority Delegation Usage DeadLetter
-    Presence HostedProcessor HostedFlow AgentRun AgentRunStep RunWritten RunTallyEntry RunTally LibraryText
+    Presence HostedProcessor HostedFlow AgentRun AgentRunStep
+    AgentRunsRequest DetachedRun AgentRunsResponse RunWritten RunTallyEntry RunTally LibraryText
     LibraryTexts Retract CollectionDrop CollectionDropped ProcessingError NeighbourhoodRequest LabelledTerm
     Neighbour NeighbourhoodResponse SourcesRequest TracedSource SourceDocument SourcesResponse
     ImageToTextRequest ImageToTextResponse TraversalStep GraphRagQuery Source Citation GraphRagResponse DocumentRagQuery

@@ -120,7 +120,7 @@ pub struct Retract {
     pub triples: Vec<Triple>,
 }
 
-message!(Retract);
+message!(Retract, metadata);
 
 /// A store drops everything it holds of a collection up to a generation. Idempotent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]

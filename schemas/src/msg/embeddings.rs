@@ -46,7 +46,7 @@ pub struct GraphEmbeddings {
     pub model: String,
 }
 
-message!(GraphEmbeddings);
+message!(GraphEmbeddings, metadata);
 
 /// A chunk of a document with its vector.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
@@ -79,7 +79,7 @@ pub struct DocumentEmbeddings {
     pub model: String,
 }
 
-message!(DocumentEmbeddings);
+message!(DocumentEmbeddings, metadata);
 
 /// The vector of one value of a row's index.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
@@ -121,7 +121,7 @@ pub struct RowEmbeddings {
     pub model: String,
 }
 
-message!(RowEmbeddings);
+message!(RowEmbeddings, metadata);
 
 /// Asks for vectors of texts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]

@@ -43,7 +43,7 @@ pub struct EntityContexts {
     pub entities: Vec<EntityContext>,
 }
 
-message!(EntityContexts);
+message!(EntityContexts, metadata);
 
 /// Triples to be stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
@@ -56,7 +56,7 @@ pub struct Triples {
     pub triples: Vec<Triple>,
 }
 
-message!(Triples);
+message!(Triples, metadata);
 
 /// Asks for the triples that fit a pattern.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

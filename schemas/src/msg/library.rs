@@ -25,7 +25,7 @@ pub struct Document {
     pub document_id: String,
 }
 
-message!(Document);
+message!(Document, metadata);
 
 /// A text to be cut into chunks: a plain document, or a page of another one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
@@ -56,7 +56,7 @@ pub struct TextDocument {
     pub page: i64,
 }
 
-message!(TextDocument);
+message!(TextDocument, metadata);
 
 /// A piece of a text that is small enough for a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
@@ -78,7 +78,7 @@ pub struct Chunk {
     pub context: String,
 }
 
-message!(Chunk);
+message!(Chunk, metadata);
 
 /// A text as a model, an embedding and an index read it: below one line, in brackets, that says where it stands.
 pub fn in_context<'a>(context: &str, text: &'a str) -> Cow<'a, str> {

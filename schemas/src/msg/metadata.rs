@@ -21,3 +21,16 @@ pub struct Metadata {
 }
 
 message!(Metadata);
+
+/// The collection of what names none.
+pub const DEFAULT_COLLECTION: &str = "default";
+
+impl Metadata {
+    /// The collection by its name; one that is not said is `default`.
+    pub fn collection(&self) -> &str {
+        match self.collection.as_str() {
+            "" => DEFAULT_COLLECTION,
+            named => named,
+        }
+    }
+}

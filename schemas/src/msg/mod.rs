@@ -37,10 +37,17 @@ pub use policy::*;
 pub use rag::*;
 pub use structured::*;
 
-/// Ties a body type to its name and its checked-in Avro schema.
+/// Ties a body type to its name and its checked-in Avro schema; `metadata` is the field that says what a record of the
+/// pipeline is about.
 macro_rules! message {
-    ($name:ident) => {
+    ($name:ident $(, $about:ident)?) => {
         impl crate::Message for $name {
+            $(
+                fn about(&self) -> Option<&crate::msg::Metadata> {
+                    self.$about.as_ref()
+                }
+            )?
+
             const NAME: &'static str = stringify!($name);
             const AVRO: &'static str =
                 include_str!(concat!("../../avro/", stringify!($name), ".avsc"));

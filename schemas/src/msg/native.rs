@@ -12,6 +12,7 @@ use super::message;
 use super::rag::Citation;
 use crate::Headers;
 use crate::codec::{self, CodecError, ContentType};
+use crate::error::Error;
 
 /// One model call, published by llm on `flow:tg:usage:{workspace}:{id}` for metering and monitoring.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
@@ -290,3 +291,65 @@ impl Default for AgentRun {
 }
 
 message!(AgentRun);
+
+/// A question to the agent about runs that go on without their caller, on `request:tg:agent-runs`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct AgentRunsRequest {
+    /// `list-runs`, or `cancel-run` of the one with `id`.
+    #[serde(deserialize_with = "nullable")]
+    pub operation: String,
+    /// Whose runs.
+    #[serde(deserialize_with = "nullable")]
+    pub user: String,
+    /// Id of the run that is cancelled.
+    #[serde(deserialize_with = "nullable")]
+    pub id: String,
+    /// Longest page of a list; 0: all of it.
+    #[serde(deserialize_with = "nullable")]
+    pub limit: i64,
+    /// Where the page begins, as `next` of the one before says.
+    #[serde(deserialize_with = "nullable")]
+    pub after: String,
+}
+
+message!(AgentRunsRequest);
+
+/// A run of the agent that goes on without its caller.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct DetachedRun {
+    /// Id of the question that began it.
+    #[serde(deserialize_with = "nullable")]
+    pub id: String,
+    /// Its workspace.
+    #[serde(deserialize_with = "nullable")]
+    pub workspace: String,
+    /// Its flow.
+    #[serde(deserialize_with = "nullable")]
+    pub flow: String,
+    /// Id of the client's request that is behind it; empty: none.
+    #[serde(deserialize_with = "nullable")]
+    pub request_id: String,
+    /// When it began, milliseconds since the Unix epoch.
+    #[serde(deserialize_with = "nullable")]
+    pub started_ms: i64,
+}
+
+message!(DetachedRun);
+
+/// What the agent says of such runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct AgentRunsResponse {
+    /// Why it says nothing.
+    pub error: Option<Error>,
+    /// Those that are under way, in the order of their ids.
+    #[serde(deserialize_with = "nullable")]
+    pub runs: Vec<DetachedRun>,
+    /// `after` of the next page; empty: there is none.
+    #[serde(deserialize_with = "nullable")]
+    pub next: String,
+}
+
+message!(AgentRunsResponse);

@@ -30,7 +30,7 @@ pub struct ExtractedObject {
     pub source_span: String,
 }
 
-message!(ExtractedObject);
+message!(ExtractedObject, metadata);
 
 /// Asks what a sample of data is, and how it fits a schema.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]

@@ -13,6 +13,7 @@ processors! {
         NEXT_STEP_AND_TRACE: Writes<AgentRun> = shared::STEP_AND_TRACE;
         STEP_TRACE: Writes<Triples> = shared::TRACE;
         REQUEST: Serves<AgentRequest, AgentResponse> = Spec::pair("request", "response");
+        RUNS: Serves<AgentRunsRequest, AgentRunsResponse> = Spec::new("agent-runs").system();
         STEP: Reads<AgentRun> = shared::STEP.read();
         + [
             DOCUMENT_RAG, EMBEDDINGS, EXPLAINABILITY, GRAPH_RAG, LIBRARIAN, LIBRARY_TEXTS,

@@ -122,6 +122,7 @@ pub const METRICS: &[Metric] = &[
     row("tg_records_cut_total", Counter, "Records of which only the beginning could be kept as a dead letter."),
     row("tg_records_dead_lettered_total", Counter, "Records that could not be handled and were put aside, by reason."),
     row("tg_records_held_back_total", Counter, "Records that stay in their queue because the quota of dead letters is full."),
+    row("tg_records_of_ended_collections_total", Counter, "Changes of stores that were dropped because they were sent for a collection that was deleted since."),
     row("tg_records_of_ended_workspaces_total", Counter, "Records of deleted workspaces that were dropped."),
     row("tg_rows_refused_total", Counter, "Rows that their schema does not allow."),
     row("tg_rows_retracted_total", Counter, "Rows that went with a document, run or collection."),

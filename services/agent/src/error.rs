@@ -39,6 +39,9 @@ pub enum AgentError {
     /// The end of a run got where it should not.
     #[error("the run's end was not handled")]
     EndNotHandled,
+    /// The workspace was deleted while the run was under way.
+    #[error("the workspace was deleted")]
+    NoWorkspace,
     /// This process is leaving.
     #[error("the process stops")]
     Stopping,
@@ -96,6 +99,7 @@ impl From<AgentError> for Error {
             | AgentError::Held
             | AgentError::NotRecorded
             | AgentError::EndNotHandled => ErrorCode::Busy,
+            AgentError::NoWorkspace => ErrorCode::NotFound,
             AgentError::Stopping => ErrorCode::Unavailable,
             AgentError::BrokenOff => ErrorCode::Interrupted,
             AgentError::Cancelled => ErrorCode::Cancelled,

@@ -6,7 +6,7 @@ use tg_collections::reaper;
 use tg_mesh::{Mesh, Processor, TaskKind};
 use tg_schemas::processors::agent_manager;
 
-use crate::handlers::{Questions, Steps};
+use crate::handlers::{Questions, Runs, Steps};
 use crate::options::Options;
 use crate::run::leases::CONCURRENCY;
 use crate::run::{Agent, STORE, WATCHED};
@@ -31,6 +31,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
 pub(crate) fn processor(agent: &Arc<Agent>) -> Processor {
     Processor::new(agent_manager::PROCESSOR)
         .serves(agent_manager::REQUEST, Arc::new(Questions(agent.clone())))
+        .serves(agent_manager::RUNS, Arc::new(Runs(agent.clone())))
         .reads(agent_manager::STEP, Arc::new(Steps(agent.clone())))
         .watches(WATCHED)
         .concurrency(CONCURRENCY)

@@ -21,7 +21,7 @@ use crate::error::Fault;
 use crate::flows::Flow;
 use crate::inflight::Permit;
 use crate::judge;
-use crate::opened;
+use crate::opened::{self, Known};
 use crate::options::OnDisconnect;
 use crate::registry::{self, Gate, Home, Kind, Service, THRU, Unknown};
 pub(crate) use crate::running::Running;
@@ -162,7 +162,7 @@ impl App {
         if let Target::Service { service, .. } = &call.target
             && service.home == Home::Gateway
         {
-            return self.own(identity, &call);
+            return self.own(identity, &call).await;
         }
         let way = self.admit(identity, &call).await?;
         let about = About {
@@ -182,12 +182,16 @@ impl App {
             explained: call.asks("streaming") || call.asks("explainable"),
             operator: self.auth.open(),
         };
-        let ask = self.ask_options(identity, &call, &way, cancel.clone());
+        let mut ask = self.ask_options(identity, &call, &way, cancel.clone());
         let detached = match ask.detach {
             true => {
                 let listed = self
                     .detached
                     .enter(identity, shown(&call, &way), cancel.clone())?;
+                if matches!(name, "agent" | "thru") {
+                    self.detached.has_room(&self.mesh, identity).await?;
+                }
+                ask.id = Some(listed.id().to_owned());
                 Some((self.mesh.clone(), listed))
             }
             false => None,
@@ -203,9 +207,10 @@ impl App {
         };
         let parts = asks(&self.mesh, &way.topic, &call.body, &about, ask)
             .map_err(|error| Fault::Service(scrub(error)))?;
-        let parts = match name == "iam" && opened::opens(call.target.operation()) {
-            true => opened::awaited(parts, self.mesh.config().clone(), &call.body),
-            false => parts,
+        let of = way.workspace.as_ref().map_or("", |id| id.as_str());
+        let parts = match Known::by(name, call.target.operation(), &call.body, of) {
+            Some(known) => opened::awaited(parts, self.mesh.config().clone(), known),
+            None => parts,
         };
         let (gate, resource) = way.admitted;
         Ok(Running {
@@ -225,14 +230,17 @@ impl App {
     }
 
     /// Answers what is asked of the gateway itself.
-    fn own(&self, identity: &Identity, call: &Call) -> Result<Running, Fault> {
+    async fn own(&self, identity: &Identity, call: &Call) -> Result<Running, Fault> {
         let operation = call.target.operation();
         let (parts, permit) = match call.target.name() {
             registry::ANSWERS => {
                 let permit = self.enter(&identity.workspace)?;
                 (judge::answer(operation, &call.body)?, Some(permit))
             }
-            _ => (self.detached.answer(identity, operation, &call.body)?, None),
+            _ => {
+                let answered = self.detached.answer(&self.mesh, identity, operation, &call.body);
+                (answered.await?, None)
+            }
         };
         Ok(Running {
             parts,

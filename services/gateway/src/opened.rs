@@ -1,10 +1,12 @@
 //! A workspace that was made, enabled or restored is open at this gateway before its caller is told, so that the
-//! caller's next question finds it.
+//! caller's next question finds it; and a collection that was made or deleted is known here, so that what the caller
+//! imports next is for the one that is there.
 
 use std::time::Duration;
 
 use futures::StreamExt;
 use serde_json::Value;
+use tg_clients::config::shown;
 use tg_mesh::ConfigView;
 
 use crate::ask::{Part, Parts};
@@ -14,39 +16,55 @@ use crate::engine::translate::Body;
 /// A change of configuration is known everywhere by then, or the reply goes out without.
 const BOUND: Duration = Duration::from_secs(5);
 
-/// Whether an operation of iam opens a workspace.
-pub(crate) fn opens(operation: &str) -> bool {
-    matches!(
-        operation,
-        "create-workspace" | "enable-workspace" | "restore-workspace"
-    )
+/// What holds once this gateway knows of a change.
+#[derive(Debug, Clone)]
+pub(crate) enum Known {
+    /// The workspace is open.
+    Open(String),
+    /// The collection of a workspace is registered, or is not.
+    Collection(String, String, bool),
 }
 
-/// The parts of an answer to such an operation; those of a success wait.
-pub(crate) fn awaited(parts: Parts, config: ConfigView, body: &Body) -> Parts {
-    let record = body.get("workspace_record");
-    let id = record.and_then(|record| record.get("id"));
-    let Some(id) = id.and_then(Value::as_str).map(str::to_owned) else {
-        return parts;
-    };
+impl Known {
+    /// What an operation brings about; `None` where nothing waits for it.
+    pub(crate) fn by(service: &str, operation: &str, body: &Body, workspace: &str) -> Option<Self> {
+        let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+        let collection = |there| {
+            let named = text(body.get("collection"))?;
+            Some(Self::Collection(workspace.to_owned(), named, there))
+        };
+        match (service, operation) {
+            ("iam", "create-workspace" | "enable-workspace" | "restore-workspace") => {
+                let record = body.get("workspace_record")?;
+                text(record.get("id")).map(Self::Open)
+            }
+            ("collection-management", "update-collection") => collection(true),
+            ("collection-management", "delete-collection") => collection(false),
+            _ => None,
+        }
+    }
+
+    fn holds(&self, config: &ConfigView) -> bool {
+        match self {
+            Self::Open(workspace) => auth::is_open(config, workspace),
+            Self::Collection(workspace, id, there) => {
+                config.has_collection(workspace, id) == *there
+            }
+        }
+    }
+}
+
+/// The parts of an answer; those of a success wait until the change is known here.
+pub(crate) fn awaited(parts: Parts, config: ConfigView, known: Known) -> Parts {
     let hold = move |part: Part| {
-        let (config, id) = (config.clone(), id.clone());
+        let (config, known) = (config.clone(), known.clone());
         async move {
             if let Part::Body { failed: false, .. } = part {
                 // Unknown after that: whoever asks is told so.
-                let _ = tokio::time::timeout(BOUND, open(&config, &id)).await;
+                shown(&config, BOUND, || known.holds(&config)).await;
             }
             part
         }
     };
     parts.then(hold).boxed()
-}
-
-async fn open(config: &ConfigView, id: &str) {
-    let mut changes = config.changes();
-    while !auth::is_open(config, id) {
-        if changes.changed().await.is_err() {
-            return;
-        }
-    }
 }

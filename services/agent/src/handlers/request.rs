@@ -14,8 +14,9 @@ use crate::engine::chunks;
 use crate::engine::question::{check, first_step};
 use crate::error::AgentError;
 use crate::run::Agent;
+use crate::run::execution::is_over;
 use crate::run::step::begin_at_once;
-use crate::store::{Asked, Began};
+use crate::store::{Asked, Began, Caller};
 
 /// How long to wait for a step that has no record to let go of the answer.
 const REGAIN: Duration = Duration::from_secs(2);
@@ -38,16 +39,15 @@ impl RequestHandler<AgentRequest, AgentResponse> for Questions {
         };
         let asked = Asked {
             workspace: cx.workspace_key().to_string(),
+            is_over: is_over(&cx),
             key: question_key(&cx),
             text: question.question.clone(),
+            detached: cx.headers.detach.then(|| caller(&cx)),
         };
         let known = new.run.clone();
-        let began = self
-            .0
-            .ledger()
-            .await?
-            .begin(asked, new, clock::millis())
-            .await?;
+        let ledger = self.0.ledger().await?;
+        let began = ledger.begin(asked, new, clock::millis()).await?;
+        let began = began.ok_or(AgentError::NoWorkspace)?;
         if began.run == known {
             self.0.leases.publishing(&began.run, 1);
         } else {
@@ -91,6 +91,17 @@ async fn regain(cx: &Cx, address: ReplyAddress) -> Option<Responder<AgentRespons
             return out;
         }
         tokio::time::sleep(REGAIN / 100).await;
+    }
+}
+
+/// For whom a run goes on without its caller.
+fn caller(cx: &Cx) -> Caller {
+    Caller {
+        user: cx.headers.user_id.clone().unwrap_or_default(),
+        question: cx.id.to_string(),
+        flow: cx.flow().to_owned(),
+        request: cx.request().unwrap_or_default().to_owned(),
+        deadline_ms: i64::try_from(cx.deadline.millis()).unwrap_or(i64::MAX),
     }
 }
 

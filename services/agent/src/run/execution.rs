@@ -24,10 +24,24 @@ use crate::engine::decision::{Decision, Ending, Observation, Taken, Usage};
 use crate::engine::toolset::ToolSet;
 use crate::engine::trace::{self, Stored};
 use crate::error::{AgentError, Stop};
-use crate::store::{Ledger, Piece, PieceKind, StepRow};
+use crate::store::{IsOver, Ledger, Piece, PieceKind, RunKey, StepRow};
 
 /// A detached run waits this long for an asker who takes nothing; then it goes on without one.
 const ASKER_PATIENCE: Duration = Duration::from_secs(3);
+
+/// Whether the workspace of a message has ended, in the generation that it was sent in.
+pub(crate) fn is_over(cx: &Cx) -> IsOver {
+    let (config, key) = (cx.config().clone(), cx.workspace_key());
+    IsOver::when(move || config.is_over(&key))
+}
+
+/// What was written to the ledger is there, or its workspace is not.
+fn there(kept: bool) -> Result<(), AgentError> {
+    match kept {
+        true => Ok(()),
+        false => Err(AgentError::NoWorkspace),
+    }
+}
 
 /// A step under way.
 pub(super) struct StepExecution {
@@ -85,6 +99,13 @@ impl StepExecution {
     pub(super) fn begun_with(mut self, recorded: Recorded) -> Self {
         self.recorded = recorded;
         self
+    }
+
+    fn key(&self) -> RunKey {
+        RunKey {
+            run: self.run.run.clone(),
+            is_over: is_over(&self.cx),
+        }
     }
 
     /// Waits until the step has its record.
@@ -153,9 +174,9 @@ impl StepExecution {
         let decision = self.think(tools).await?;
         self.recorded().await?;
         let ledger = self.ledger().await?;
-        ledger
-            .decide(&self.run.run, self.step, &decision, clock::millis())
-            .await?;
+        let key = self.key();
+        let kept = ledger.decide(&key, self.step, &decision, clock::millis());
+        there(kept.await?)?;
         if !self.run.streaming {
             self.repeat(&decision).await?;
         }
@@ -222,9 +243,9 @@ impl StepExecution {
             ending.seq = self.out.as_ref().map(Responder::next_seq);
         }
         let ledger = self.ledger().await?;
-        ledger
-            .end(&self.run.run, self.step, &ending, clock::millis())
-            .await?;
+        let key = self.key();
+        let kept = ledger.end(&key, self.step, &ending, clock::millis());
+        there(kept.await?)?;
         let (decision, seen) = (self.decision.take(), self.seen.take());
         let last = trace::ended(
             &self.id,
@@ -378,15 +399,9 @@ impl StepExecution {
         if let (true, Some(out)) = (noted && !pieces.is_empty(), &self.out) {
             let seq = out.next_seq();
             let ledger = self.ledger().await?;
-            ledger
-                .say(
-                    &self.run.run,
-                    self.step,
-                    seq,
-                    pieces.clone(),
-                    clock::millis(),
-                )
-                .await?;
+            let (key, pieces) = (self.key(), pieces.clone());
+            let kept = ledger.say(&key, self.step, seq, pieces, clock::millis());
+            there(kept.await?)?;
         }
         let chunks = pieces.into_iter().map(|piece| match piece.kind {
             PieceKind::Thought => chunks::thought(&self.id, self.step, &piece.text, false),

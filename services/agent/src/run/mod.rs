@@ -6,7 +6,7 @@
 
 mod act;
 pub(crate) mod agent;
-mod execution;
+pub(crate) mod execution;
 pub(crate) mod leases;
 pub(crate) mod recorded;
 pub(crate) mod step;

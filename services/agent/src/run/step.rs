@@ -55,6 +55,8 @@ pub(crate) fn begin_at_once(
     let mut own = cx.clone();
     own.headers = Arc::new(Headers {
         generation: cx.headers.generation,
+        collection: cx.headers.collection.clone(),
+        collection_generation: cx.headers.collection_generation,
         thread: cx.headers.thread.clone(),
         user_id: cx.headers.user_id.clone(),
         traceparent: cx.headers.traceparent.clone(),
@@ -127,6 +129,10 @@ pub(crate) async fn take(
         }
         Resumed::Busy => return Err(AgentError::Held.into()),
     };
+    // Who cancels it notes that first, and then looks for the answer, which is here by now.
+    if detach && ledger.is_cancelled(&run.run).await.map_err(Error::from)? {
+        cx.mesh.server().cancel_detached(&id);
+    }
     let mut own = cx.clone();
     own.id = id.into();
     own.deadline = deadline;

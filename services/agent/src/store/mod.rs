@@ -10,8 +10,11 @@ mod sqlite;
 #[cfg(test)]
 mod conformance;
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use tg_collections::KnownConfig;
+use tg_schemas::msg::DetachedRun;
 use tg_storage::StorageError;
 
 pub use self::ledger::Ledger;
@@ -22,15 +25,60 @@ const KEEP_MS: i64 = 48 * 3600 * 1000;
 /// Every so many runs, old rows are removed: where the time of a run's begin is divisible by it.
 const PURGE_EVERY: i64 = 256;
 
+/// Whether the workspace of what is written has ended meanwhile. Asked in the transaction that writes: what was purged is
+/// not written again.
+#[derive(Clone)]
+pub struct IsOver(Arc<dyn Fn() -> bool + Send + Sync>);
+
+impl IsOver {
+    /// As something else says.
+    pub fn when(says: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(says))
+    }
+
+    /// Whether it has.
+    pub fn now(&self) -> bool {
+        (self.0)()
+    }
+}
+
 /// A question as it begins a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Asked {
     /// Its workspace, in the text form of its key.
     pub workspace: String,
+    /// Whether that has ended.
+    pub is_over: IsOver,
     /// What makes a repeated question the same.
     pub key: String,
     /// Its text.
     pub text: String,
+    /// Who asked; `None` where the run ends with its caller.
+    pub detached: Option<Caller>,
+}
+
+/// For whom a run goes on without its caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// The user.
+    pub user: String,
+    /// Id of the question.
+    pub question: String,
+    /// The flow that was asked.
+    pub flow: String,
+    /// Id of the client's request behind it; empty: none.
+    pub request: String,
+    /// When nobody waits any more.
+    pub deadline_ms: i64,
+}
+
+/// A run that is written to.
+#[derive(Clone)]
+pub struct RunKey {
+    /// Its id.
+    pub run: String,
+    /// Whether its workspace has ended.
+    pub is_over: IsOver,
 }
 
 /// A run and when it began.
@@ -87,9 +135,30 @@ pub struct StepRow {
 /// Every method: when the store failed; nothing is changed then.
 #[async_trait]
 pub trait LedgerStore: Send + Sync + 'static {
-    /// The run that a question began: `new` unless the same question has one already. Now and then also removes
-    /// some rows that are older than two days.
-    async fn begin(&self, asked: Asked, new: Began, now_ms: i64) -> Result<Began, StorageError>;
+    /// The run that a question began: `new` unless the same question has one already; `None` in a workspace that has
+    /// ended. Now and then also removes some rows that are older than two days.
+    async fn begin(
+        &self,
+        asked: Asked,
+        new: Began,
+        now_ms: i64,
+    ) -> Result<Option<Began>, StorageError>;
+
+    /// Detached runs of a user that are not over, were not cancelled and may still end in time, in the order of their
+    /// questions' ids: so many of those behind an id at most.
+    async fn detached(
+        &self,
+        user: &str,
+        after: &str,
+        most: usize,
+        now_ms: i64,
+    ) -> Result<Vec<DetachedRun>, StorageError>;
+
+    /// Notes for good that a detached run of a user, which is not over, is to end. `false` if there is none.
+    async fn cancel(&self, user: &str, question: &str, now_ms: i64) -> Result<bool, StorageError>;
+
+    /// Whether that was noted of a run.
+    async fn is_cancelled(&self, run: &str) -> Result<bool, StorageError>;
 
     /// Whether a question, by its key, has begun a run that is not over.
     async fn is_open(&self, question: String) -> Result<bool, StorageError>;
@@ -98,15 +167,15 @@ pub trait LedgerStore: Send + Sync + 'static {
     async fn load(&self, run: String, step: u32) -> Result<StepRow, StorageError>;
 
     /// Notes pieces that are about to be passed on as the parts from `seq` on, for a run that goes on whatever happens
-    /// to this process.
+    /// to this process. `false`: its workspace has ended, nothing is noted.
     async fn say(
         &self,
-        run: &str,
+        run: &RunKey,
         step: u32,
         seq: u64,
         pieces: Vec<Piece>,
         now_ms: i64,
-    ) -> Result<(), StorageError>;
+    ) -> Result<bool, StorageError>;
 
     /// Pieces of an undecided step that were passed on as the parts from `from` to before `until`; later ones are
     /// forgotten. `None` if one of them is not known.
@@ -118,14 +187,15 @@ pub trait LedgerStore: Send + Sync + 'static {
         until: u64,
     ) -> Result<Option<Vec<Piece>>, StorageError>;
 
-    /// Commits a decision; the first one stands. The pieces that were noted before it are forgotten.
+    /// Commits a decision; the first one stands. The pieces that were noted before it are forgotten. `false`: as
+    /// [`LedgerStore::say`].
     async fn decide(
         &self,
-        run: &str,
+        run: &RunKey,
         step: u32,
         decision: &Decision,
         now_ms: i64,
-    ) -> Result<(), StorageError>;
+    ) -> Result<bool, StorageError>;
 
     /// Commits what a tool returned; the first observation of a step that was decided stands.
     async fn observe(
@@ -135,14 +205,14 @@ pub trait LedgerStore: Send + Sync + 'static {
         observation: &Observation,
     ) -> Result<(), StorageError>;
 
-    /// Commits that the run ends here without an answer; the first ending stands.
+    /// Commits that the run ends here without an answer; the first ending stands. `false`: as [`LedgerStore::say`].
     async fn end(
         &self,
-        run: &str,
+        run: &RunKey,
         step: u32,
         ending: &Ending,
         now_ms: i64,
-    ) -> Result<(), StorageError>;
+    ) -> Result<bool, StorageError>;
 
     /// Notes that everything that follows from a step was done.
     async fn finish_step(&self, run: &str, step: u32) -> Result<(), StorageError>;

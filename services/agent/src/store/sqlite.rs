@@ -6,10 +6,14 @@ use async_trait::async_trait;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tg_collections::KnownConfig;
+use tg_schemas::WorkspaceKey;
+use tg_schemas::msg::DetachedRun;
 use tg_storage::rusqlite::{OptionalExtension, Transaction, params};
 use tg_storage::{Database, Durability, StorageError};
 
-use super::{Asked, Began, KEEP_MS, LedgerStore, PURGE_EVERY, Piece, PieceKind, StepRow};
+use super::{
+    Asked, Began, Caller, KEEP_MS, LedgerStore, PURGE_EVERY, Piece, PieceKind, RunKey, StepRow,
+};
 use crate::engine::decision::{Decision, Ending, Observation};
 
 /// Scripts in the order they are run; only ever appended.
@@ -52,7 +56,31 @@ CREATE INDEX said_created ON said (created_ms);
 ALTER TABLE run ADD COLUMN workspace TEXT NOT NULL DEFAULT '';
 CREATE INDEX run_workspace ON run (workspace, run);
 ",
+    "
+CREATE TABLE detached (
+  user TEXT NOT NULL,
+  question TEXT NOT NULL, -- its id alone
+  run TEXT NOT NULL,
+  workspace TEXT NOT NULL,
+  flow TEXT NOT NULL,
+  request TEXT NOT NULL,
+  cancelled INTEGER NOT NULL DEFAULT 0,
+  deadline_ms INTEGER NOT NULL,
+  created_ms INTEGER NOT NULL,
+  PRIMARY KEY (user, question)
+) WITHOUT ROWID;
+CREATE INDEX detached_run ON detached (run);
+CREATE INDEX detached_created ON detached (created_ms);
+",
 ];
+
+/// Detached runs that are under way: not over, not cancelled, in time.
+macro_rules! under_way {
+    () => {
+        "cancelled = 0 AND deadline_ms > ?3 AND NOT EXISTS
+           (SELECT 1 FROM step WHERE step.run = detached.run AND done = 2)"
+    };
+}
 
 /// Rows removed at once.
 const PURGE: i64 = 512;
@@ -81,11 +109,18 @@ impl SqliteLedger {
 
 #[async_trait]
 impl LedgerStore for SqliteLedger {
-    async fn begin(&self, asked: Asked, new: Began, now_ms: i64) -> Result<Began, StorageError> {
+    async fn begin(
+        &self,
+        asked: Asked,
+        new: Began,
+        now_ms: i64,
+    ) -> Result<Option<Began>, StorageError> {
         let Asked {
             workspace,
+            is_over,
             key,
             text,
+            detached,
         } = asked;
         self.db
             .write(move |tx| {
@@ -100,8 +135,11 @@ impl LedgerStore for SqliteLedger {
                         })
                     })
                     .optional()?;
-                if let Some(known) = known {
+                if known.is_some() || is_over.now() {
                     return Ok(known);
+                }
+                if let Some(caller) = detached {
+                    enter(tx, &caller, &new.run, &workspace, now_ms)?;
                 }
                 tx.prepare_cached(
                     "INSERT OR REPLACE INTO run (question, text, run, started_at, created_ms, workspace)
@@ -118,7 +156,65 @@ impl LedgerStore for SqliteLedger {
                 if now_ms % PURGE_EVERY == 0 {
                     purge(tx, now_ms - KEEP_MS)?;
                 }
-                Ok(new)
+                Ok(Some(new))
+            })
+            .await
+    }
+
+    async fn detached(
+        &self,
+        user: &str,
+        after: &str,
+        most: usize,
+        now_ms: i64,
+    ) -> Result<Vec<DetachedRun>, StorageError> {
+        let (user, after) = (user.to_owned(), after.to_owned());
+        self.db
+            .read(move |conn| {
+                let mut query = conn.prepare_cached(concat!(
+                    "SELECT question, workspace, flow, request, created_ms FROM detached
+                     WHERE user = ?1 AND question > ?2 AND ",
+                    under_way!(),
+                    " ORDER BY question LIMIT ?4"
+                ))?;
+                let most = i64::try_from(most).unwrap_or(i64::MAX);
+                let rows = query.query_map(params![user, after, now_ms, most], |row| {
+                    Ok(DetachedRun {
+                        id: row.get(0)?,
+                        workspace: row.get(1)?,
+                        flow: row.get(2)?,
+                        request_id: row.get(3)?,
+                        started_ms: row.get(4)?,
+                    })
+                })?;
+                Ok(rows.collect::<Result<_, _>>()?)
+            })
+            .await
+    }
+
+    async fn cancel(&self, user: &str, question: &str, now_ms: i64) -> Result<bool, StorageError> {
+        let (user, question) = (user.to_owned(), question.to_owned());
+        self.db
+            .write(move |tx| {
+                let mut cancel = tx.prepare_cached(concat!(
+                    "UPDATE detached SET cancelled = 1 WHERE user = ?1 AND question = ?2 AND ",
+                    under_way!()
+                ))?;
+                Ok(cancel.execute(params![user, question, now_ms])? > 0)
+            })
+            .await
+    }
+
+    async fn is_cancelled(&self, run: &str) -> Result<bool, StorageError> {
+        let run = run.to_owned();
+        self.db
+            .read(move |conn| {
+                let cancelled = conn
+                    .prepare_cached(
+                        "SELECT EXISTS (SELECT 1 FROM detached WHERE run = ?1 AND cancelled = 1)",
+                    )?
+                    .query_row([run], |row| row.get(0))?;
+                Ok(cancelled)
             })
             .await
     }
@@ -176,15 +272,18 @@ impl LedgerStore for SqliteLedger {
 
     async fn say(
         &self,
-        run: &str,
+        run: &RunKey,
         step: u32,
         seq: u64,
         pieces: Vec<Piece>,
         now_ms: i64,
-    ) -> Result<(), StorageError> {
-        let run = run.to_owned();
+    ) -> Result<bool, StorageError> {
+        let RunKey { run, is_over } = run.clone();
         self.db
             .write(move |tx| {
+                if is_over.now() {
+                    return Ok(false);
+                }
                 let mut insert = tx.prepare_cached(
                     "INSERT OR REPLACE INTO said (run, step, seq, kind, text, created_ms)
                      VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -193,7 +292,7 @@ impl LedgerStore for SqliteLedger {
                     let kind = piece.kind as u8;
                     insert.execute(params![run, step, seq, kind, piece.text, now_ms])?;
                 }
-                Ok(())
+                Ok(true)
             })
             .await
     }
@@ -233,14 +332,18 @@ impl LedgerStore for SqliteLedger {
 
     async fn decide(
         &self,
-        run: &str,
+        run: &RunKey,
         step: u32,
         decision: &Decision,
         now_ms: i64,
-    ) -> Result<(), StorageError> {
-        let (run, text) = (run.to_owned(), write_json(decision)?);
+    ) -> Result<bool, StorageError> {
+        let RunKey { run, is_over } = run.clone();
+        let text = write_json(decision)?;
         self.db
             .write(move |tx| {
+                if is_over.now() {
+                    return Ok(false);
+                }
                 tx.prepare_cached(
                     "INSERT INTO step (run, step, decision, created_ms) VALUES (?1, ?2, ?3, ?4)
                      ON CONFLICT (run, step) DO UPDATE SET decision = excluded.decision
@@ -249,7 +352,7 @@ impl LedgerStore for SqliteLedger {
                 .execute(params![run, step, text, now_ms])?;
                 tx.prepare_cached("DELETE FROM said WHERE run = ?1 AND step = ?2")?
                     .execute(params![run, step])?;
-                Ok(())
+                Ok(true)
             })
             .await
     }
@@ -275,21 +378,25 @@ impl LedgerStore for SqliteLedger {
 
     async fn end(
         &self,
-        run: &str,
+        run: &RunKey,
         step: u32,
         ending: &Ending,
         now_ms: i64,
-    ) -> Result<(), StorageError> {
-        let (run, text) = (run.to_owned(), write_json(ending)?);
+    ) -> Result<bool, StorageError> {
+        let RunKey { run, is_over } = run.clone();
+        let text = write_json(ending)?;
         self.db
             .write(move |tx| {
+                if is_over.now() {
+                    return Ok(false);
+                }
                 tx.prepare_cached(
                     "INSERT INTO step (run, step, ending, created_ms) VALUES (?1, ?2, ?3, ?4)
                      ON CONFLICT (run, step) DO UPDATE SET ending = excluded.ending
                      WHERE step.ending IS NULL",
                 )?
                 .execute(params![run, step, text, now_ms])?;
-                Ok(())
+                Ok(true)
             })
             .await
     }
@@ -324,6 +431,7 @@ impl LedgerStore for SqliteLedger {
                 for sql in [
                     "DELETE FROM said WHERE run = ?1 AND ?2 <> ''",
                     "DELETE FROM step WHERE run = ?1 AND ?2 <> ''",
+                    "DELETE FROM detached WHERE run = ?1 AND ?2 <> ''",
                     "DELETE FROM run WHERE run = ?1 AND workspace = ?2",
                 ] {
                     let mut delete = tx.prepare_cached(sql)?;
@@ -354,12 +462,41 @@ impl SqliteLedger {
     }
 }
 
+/// Notes for whom a run goes on without its caller.
+fn enter(
+    tx: &Transaction<'_>,
+    caller: &Caller,
+    run: &str,
+    workspace: &str,
+    now_ms: i64,
+) -> Result<(), StorageError> {
+    let key = WorkspaceKey::parse(workspace);
+    tx.prepare_cached(
+        "INSERT OR REPLACE INTO detached
+           (user, question, run, workspace, flow, request, deadline_ms, created_ms)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+    )?
+    .execute(params![
+        caller.user,
+        caller.question,
+        run,
+        key.name(),
+        caller.flow,
+        caller.request,
+        caller.deadline_ms,
+        now_ms
+    ])?;
+    Ok(())
+}
+
 fn purge(tx: &Transaction<'_>, before_ms: i64) -> Result<(), StorageError> {
     for sql in [
         "DELETE FROM step WHERE (run, step) IN
            (SELECT run, step FROM step WHERE created_ms < ?1 ORDER BY created_ms LIMIT ?2)",
         "DELETE FROM run WHERE question IN
            (SELECT question FROM run WHERE created_ms < ?1 ORDER BY created_ms LIMIT ?2)",
+        "DELETE FROM detached WHERE (user, question) IN
+           (SELECT user, question FROM detached WHERE created_ms < ?1 ORDER BY created_ms LIMIT ?2)",
         "DELETE FROM said WHERE (run, step, seq) IN
            (SELECT run, step, seq FROM said WHERE created_ms < ?1 ORDER BY created_ms LIMIT ?2)",
     ] {

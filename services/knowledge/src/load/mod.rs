@@ -16,7 +16,7 @@ use tg_runs::JobId;
 use tg_clients::collections::Collections;
 use tg_clients::neighbours::Neighbours;
 use tg_mesh::Cx;
-use tg_schemas::msg::{Metadata, Retract};
+use tg_schemas::msg::{DEFAULT_COLLECTION, Metadata, Retract};
 use tg_schemas::processors::knowledge::RETRACT;
 use tg_schemas::{Error, FlowId, Topic, WorkspaceId};
 
@@ -28,8 +28,6 @@ use crate::store::{Cores, Load};
 pub(crate) use counts::Counts;
 use pump::{Pump, Record};
 
-/// Collection of a load that names none.
-const DEFAULT: &str = "default";
 /// How long the view of the configuration may take to show a collection that was made.
 const SHOWN: Duration = Duration::from_secs(5);
 
@@ -50,7 +48,7 @@ impl Loader<'_> {
         for part in self.parts() {
             flow.store(*part)?;
         }
-        let collection = or(collection, DEFAULT);
+        let collection = or(collection, DEFAULT_COLLECTION);
         self.ensure(collection).await?;
         let generation = self.generation(collection);
         let run = self.run("load", collection, generation);
@@ -170,9 +168,7 @@ impl Loader<'_> {
 
     fn is_shown(&self, collection: &str) -> bool {
         let config = self.cx.config();
-        config
-            .get(self.cx.workspace(), "collection", collection)
-            .is_some()
+        config.has_collection(self.cx.workspace(), collection)
     }
 
     /// Sees to it that the collection is there.

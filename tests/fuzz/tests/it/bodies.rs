@@ -47,7 +47,8 @@ fn targets() -> Vec<Target> {
         CollectionMetadata CollectionManagementRequest CollectionManagementResponse UserInput UserRecord
         WorkspaceInput WorkspaceRecord ApiKeyInput ApiKeyRecord GroupInput GrantInput IamRequest IamResponse
         AuditEvent Metadata UserContext Assignment Entitlement OverrideAuthority Delegation Usage DeadLetter Presence
-        HostedProcessor HostedFlow AgentRun AgentRunStep RunWritten RunTallyEntry RunTally LibraryText LibraryTexts
+        HostedProcessor HostedFlow AgentRun AgentRunStep AgentRunsRequest
+        DetachedRun AgentRunsResponse RunWritten RunTallyEntry RunTally LibraryText LibraryTexts
         Retract CollectionDrop CollectionDropped ProcessingError NeighbourhoodRequest LabelledTerm Neighbour
         NeighbourhoodResponse SourcesRequest TracedSource SourceDocument SourcesResponse ImageToTextRequest
         ImageToTextResponse TraversalStep GraphRagQuery Source Citation GraphRagResponse DocumentRagQuery DocumentRagResponse

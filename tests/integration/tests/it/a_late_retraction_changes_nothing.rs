@@ -102,6 +102,19 @@ impl Place {
         }
     }
 
+    /// Waits until every store has what was written.
+    async fn until_late(&self, server: &Server) -> Result<()> {
+        let end = Instant::now() + BOUND;
+        loop {
+            let seen = self.seen(&server.url()).await?;
+            if seen.is_everywhere() && seen.literals.contains(&"late".to_owned()) {
+                return Ok(());
+            }
+            ensure!(Instant::now() < end, "{seen:?}\n{}", server.log());
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
     /// The schema of the rows is known.
     async fn prepare(&self, url: &str) -> Result<()> {
         let schema = json!({"operation": "put", "workspace": self.0,
@@ -184,16 +197,21 @@ async fn has_text(url: &str) -> Result<bool> {
     Ok(text)
 }
 
-/// Something for every store that reads records, and a text for the library, in a generation of the workspace.
-fn writes(generation: i64) -> Result<Vec<Sent>> {
-    let iri = |text: &str| json!({"type": "i", "iri": text});
-    let triple = json!({"s": iri("urn:a"), "p": iri("urn:b"), "o": {"type": "l", "value": "late"}});
-    let metadata = json!({"id": "urn:late", "root": "", "collection": "default"});
-    let triples: Triples =
-        serde_json::from_value(json!({"metadata": metadata, "triples": [triple]}))?;
+/// A text for the library, in a generation of the workspace.
+fn text(generation: i64) -> Result<Sent> {
     let texts: LibraryTexts = serde_json::from_value(json!({
         "workspace": "acme", "texts": [{"id": TEXT, "title": "t", "time": 1, "text": "x"}],
     }))?;
+    record("flow:tg:library-texts", of(generation), &texts)
+}
+
+/// Something for every store that reads records.
+fn writes(place: &Place, headers: &Headers) -> Result<Vec<Sent>> {
+    let iri = |text: &str| json!({"type": "i", "iri": text});
+    let triple = json!({"s": iri("urn:a"), "p": iri("urn:b"), "o": {"type": "l", "value": "late"}});
+    let metadata = json!({"id": "urn:late", "root": "", "collection": place.1});
+    let triples: Triples =
+        serde_json::from_value(json!({"metadata": metadata, "triples": [triple]}))?;
     let entity = json!({"entity": iri("urn:e:late"), "vector": VECTOR, "chunk_id": "urn:late"});
     let entities: GraphEmbeddings =
         serde_json::from_value(json!({"metadata": metadata, "entities": [entity]}))?;
@@ -213,8 +231,8 @@ fn writes(generation: i64) -> Result<Vec<Sent>> {
         json!({"metadata": metadata, "chunk": WORD, "document_id": "urn:late"}),
     )?;
     let (to, by) = (
-        |topic| format!("flow:tg:{topic}:acme:default"),
-        || of(generation),
+        |topic| format!("flow:tg:{topic}:{}:default", place.0),
+        || headers.clone(),
     );
     Ok(vec![
         record(&to("triples-store"), by(), &triples)?,
@@ -223,7 +241,6 @@ fn writes(generation: i64) -> Result<Vec<Sent>> {
         record(&to("rows-store"), by(), &rows)?,
         record(&to("row-embeddings-store"), by(), &row_vectors)?,
         record(&to("chunk-load"), by(), &chunk)?,
-        record("flow:tg:library-texts", by(), &texts)?,
     ])
 }
 
@@ -246,14 +263,24 @@ fn generation(data: &Path) -> Result<i64> {
 /// whoever makes vectors of rows.
 const DROPPED: u64 = 6 + 6 + 1;
 
-/// Records that were dropped because their workspace has ended.
-async fn dropped(server: &Server) -> Result<u64> {
+/// The same without whoever makes vectors of rows: what it makes is dropped in its turn.
+const DROPPED_BY_STORES: u64 = 6 + 6;
+
+/// Waits until as many records were dropped because what they were for has ended.
+async fn dropped(server: &Server, what: &str, count: u64) -> Result<()> {
     let url = format!("{}metrics", server.url());
-    let text = client()?.get(url).send().await?.text().await?;
-    let mut lines = text.lines();
-    let line = lines.find(|line| line.starts_with("tg_records_of_ended_workspaces_total"));
-    let count = line.and_then(|line| line.rsplit(' ').next());
-    Ok(count.map_or(Ok(0), str::parse)?)
+    let name = format!("tg_records_of_ended_{what}_total");
+    let end = Instant::now() + BOUND;
+    loop {
+        let text = client()?.get(&url).send().await?.text().await?;
+        let line = text.lines().find(|line| line.starts_with(&name));
+        let seen = line.and_then(|line| line.rsplit(' ').next());
+        if seen.map_or(Ok(0), str::parse::<u64>)? >= count {
+            return Ok(());
+        }
+        ensure!(Instant::now() < end, "{line:?} instead of {count}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 /// A system that can be stopped and started.
@@ -306,15 +333,11 @@ async fn of_a_workspace(bus: Bus) -> Result<()> {
     let new = generation(system.folder.path())?;
     ensure!(old < new, "{old}, {new}");
 
-    let mut records = writes(old)?;
-    records.push(place.retraction(1, of(old))?);
+    let mut records = writes(&place, &of(old))?;
+    records.extend([text(old)?, place.retraction(1, of(old))?]);
     system.publish(records).await?;
     let server = system.start().await?;
-    let end = Instant::now() + BOUND;
-    while dropped(&server).await? < DROPPED {
-        ensure!(Instant::now() < end, "{}", dropped(&server).await?);
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    dropped(&server, "workspaces", DROPPED).await?;
     tokio::time::sleep(Duration::from_millis(500)).await;
     let now = place.seen(&server.url()).await?;
     ensure!(now == all, "{now:?} instead of {all:?}");
@@ -329,17 +352,11 @@ async fn of_a_workspace(bus: Bus) -> Result<()> {
     let server = system.start().await?;
     place.until(&server, &Seen::default()).await?;
     server.terminate().await?;
-    system.publish(writes(new)?).await?;
+    let mut records = writes(&place, &of(new))?;
+    records.push(text(new)?);
+    system.publish(records).await?;
     let server = system.start().await?;
-    let end = Instant::now() + BOUND;
-    loop {
-        let seen = place.seen(&server.url()).await?;
-        if seen.is_everywhere() && seen.literals.contains(&"late".to_owned()) {
-            break;
-        }
-        ensure!(Instant::now() < end, "{seen:?}\n{}", server.log());
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    place.until_late(&server).await?;
     let end = Instant::now() + BOUND;
     while !has_text(&server.url()).await? {
         ensure!(Instant::now() < end, "no text");
@@ -361,8 +378,8 @@ async fn collections(server: &Server, operation: &str, place: &Place) -> Result<
     Ok(())
 }
 
-/// Of a run that began when the collection had another life: its retraction comes late. One of a present run, of
-/// something else, is done.
+/// Of a run that began when the collection had another life, or sent then: a retraction and writes come late. Those of a
+/// present run, and what was sent for the collection that is there, are done.
 async fn of_a_collection(bus: Bus) -> Result<()> {
     let system = System::new(bus).await?;
     let place = Place("default", "docs");
@@ -410,6 +427,74 @@ async fn of_a_collection(bus: Bus) -> Result<()> {
     tokio::time::sleep(Duration::from_millis(500)).await;
     let now = place.seen(&server.url()).await?;
     ensure!(now == left, "{now:?} instead of {left:?}");
+    server.terminate().await?;
+
+    // The same outside of runs.
+    let sent_for = |generation: i64| Headers {
+        workspace: Some(place.0.to_owned()),
+        collection: Some(place.1.to_owned()),
+        collection_generation: Some(generation),
+        ..Headers::default()
+    };
+    let mut late = writes(&place, &sent_for(old))?;
+    late.push(place.retraction(1, sent_for(old))?);
+    system.publish(late).await?;
+    let server = system.start().await?;
+    dropped(&server, "collections", DROPPED_BY_STORES).await?;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let now = place.seen(&server.url()).await?;
+    ensure!(now == left, "{now:?} instead of {left:?}");
+    server.terminate().await?;
+
+    let present = place.retraction(1, sent_for(new))?;
+    system.publish(vec![present]).await?;
+    let server = system.start().await?;
+    place.until(&server, &Seen::default()).await?;
+    server.terminate().await?;
+    system.publish(writes(&place, &sent_for(new))?).await?;
+    let server = system.start().await?;
+    place.until_late(&server).await
+}
+
+/// What clients import while the stores are away waits for them; the collection is deleted and made again meanwhile.
+#[tokio::test]
+async fn of_a_collection_while_its_stores_were_away_over_rabbitmq() -> Result<()> {
+    let _busy = busy().await;
+    let node = RabbitNode::start().await?;
+    let folder = tempfile::tempdir()?;
+    let stores = || {
+        let launch = Launch::serve(&["graph", "rows", "vectors"], &node.url());
+        launch.data(folder.path()).spawn()
+    };
+    let others = [
+        "config", "gateway", "iam", "flow", "librarian", "knowledge", "ingest", "embeddings",
+        "llm", "prompt", "agent", "extract", "rag", "tool",
+    ];
+    let first = stores().await?;
+    let server = Launch::serve(&others, &node.url()).ready().await?;
+    let place = Place("default", "docs");
+    collections(&server, "update-collection", &place).await?;
+    place.prepare(&server.url()).await?;
+    place.fill(&server.url(), 1).await?;
+    let of = |number: usize| Seen {
+        literals: vec![format!("mine {number}")],
+        entities: 1,
+        chunks: 1,
+        rows: 1,
+        ..Seen::default()
+    };
+    place.until(&server, &of(1)).await?;
+    first.kill9().await?;
+
+    place.fill(&server.url(), 2).await?;
+    collections(&server, "delete-collection", &place).await?;
+    collections(&server, "update-collection", &place).await?;
+    place.fill(&server.url(), 3).await?;
+    let _second = stores().await?;
+    place.until(&server, &of(3)).await?;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let now = place.seen(&server.url()).await?;
+    ensure!(now == of(3), "{now:?}");
     Ok(())
 }
 

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use super::world::{SOON, Say, World, question, topic, triples, values};
 use crate::engine::chunks;
 use crate::engine::decision::{Decision, Observation, Taken, Usage};
-use crate::store::{Piece, PieceKind};
+use crate::store::{IsOver, Piece, PieceKind, RunKey};
 
 const RUN: &str = "7d0c3c58-0000-4000-8000-000000000000";
 
@@ -114,6 +114,13 @@ async fn continued_with(world: &World, died: Arc<Died>, ask: Ask) -> Vec<AgentRe
     chunks
 }
 
+fn of(run: &str) -> RunKey {
+    RunKey {
+        run: run.to_owned(),
+        is_over: IsOver::when(|| false),
+    }
+}
+
 fn died(run: AgentRun, sent: Vec<AgentResponse>, unknown: u64) -> Arc<Died> {
     Arc::new(Died {
         run,
@@ -132,7 +139,7 @@ fn contents(chunks: &[AgentResponse], kind: &str) -> Vec<String> {
 async fn a_decided_step_goes_on_in_the_same_words(place: Place) {
     let world = World::new(&place, [Say::Text("Final Answer: 4")]).await;
     let decided = decision(act("calculator"));
-    world.ledger.decide(RUN, 1, &decided, 1).await.unwrap();
+    world.ledger.decide(&of(RUN), 1, &decided, 1).await.unwrap();
     let id = Session::new(RUN);
     // The session's entry and the first piece got through before the crash.
     let event = crate::engine::trace::began(&id, &run(1, true));
@@ -166,7 +173,7 @@ async fn an_observed_step_does_not_use_its_tool_again(place: Place) {
     let world = World::new(&place, [Say::Text("Final Answer: 4")]).await;
     world
         .ledger
-        .decide(RUN, 1, &decision(act("remote")), 1)
+        .decide(&of(RUN), 1, &decision(act("remote")), 1)
         .await
         .unwrap();
     let seen = Observation {
@@ -184,7 +191,7 @@ async fn a_call_of_unknown_outcome_is_not_made_again(place: Place) {
     let world = World::new(&place, [Say::Text("Final Answer: 4")]).await;
     world
         .ledger
-        .decide(RUN, 1, &decision(act("remote")), 1)
+        .decide(&of(RUN), 1, &decision(act("remote")), 1)
         .await
         .unwrap();
     let chunks = continued(&world, died(run(1, false), Vec::new(), 0)).await;
@@ -199,7 +206,7 @@ async fn an_answer_decided_is_given(place: Place) {
         text: "It is 4".into(),
     });
     decided.answer = vec!["It ".into(), "is 4".into()];
-    world.ledger.decide(RUN, 1, &decided, 1).await.unwrap();
+    world.ledger.decide(&of(RUN), 1, &decided, 1).await.unwrap();
     let chunks = continued(&world, died(run(1, true), Vec::new(), 0)).await;
     assert_eq!(contents(&chunks, "answer"), ["It ", "is 4", ""]);
     assert_eq!(world.model.calls(), 0);
@@ -261,7 +268,7 @@ async fn an_undecided_step_that_was_heard_is_interrupted(place: Place) {
 async fn two_steps_that_come_again_together_do_not_wait_for_each_other(place: Place) {
     let world = World::new(&place, [Say::Text("Final Answer: 4")]).await;
     let decided = decision(act("calculator"));
-    world.ledger.decide(RUN, 1, &decided, 1).await.unwrap();
+    world.ledger.decide(&of(RUN), 1, &decided, 1).await.unwrap();
     let seen = Observation {
         text: "4".into(),
         ..Observation::default()
@@ -303,7 +310,7 @@ async fn a_detached_step_that_was_heard_goes_on_after_what_was_heard(place: Plac
             text: text.to_owned(),
         });
         let pieces = pieces.to_vec();
-        world.ledger.say(RUN, 1, 1, pieces, 1).await.unwrap();
+        world.ledger.say(&of(RUN), 1, 1, pieces, 1).await.unwrap();
         sent.truncate(got);
         let detached = Ask {
             detach: true,
@@ -362,14 +369,14 @@ async fn a_step_that_is_past_is_dropped(place: Place) {
 async fn a_step_whose_run_went_on_gives_the_trace_what_it_lacks(place: Place) {
     let world = World::new(&place, []).await;
     let decided = decision(act("calculator"));
-    world.ledger.decide(RUN, 1, &decided, 1).await.unwrap();
+    world.ledger.decide(&of(RUN), 1, &decided, 1).await.unwrap();
     let seen = Observation {
         text: "4".into(),
         ..Observation::default()
     };
     world.ledger.observe(RUN, 1, &seen).await.unwrap();
     let answered = decision(Taken::Answer { text: "4".into() });
-    world.ledger.decide(RUN, 2, &answered, 2).await.unwrap();
+    world.ledger.decide(&of(RUN), 2, &answered, 2).await.unwrap();
     let mut again = run(1, false);
     again.reply = serde_json::to_string(&tg_mesh::ReplyAddress::default()).unwrap();
     let steps = topic(Class::Flow, STEP.name);
