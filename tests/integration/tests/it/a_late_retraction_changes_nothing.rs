@@ -459,8 +459,7 @@ async fn of_a_collection(bus: Bus) -> Result<()> {
 /// What clients import while the stores are away waits for them; the collection is deleted and made again meanwhile.
 #[tokio::test]
 async fn of_a_collection_while_its_stores_were_away_over_rabbitmq() -> Result<()> {
-    let _busy = busy().await;
-    let node = RabbitNode::start().await?;
+    let node = VirtualHost::new().await?;
     let folder = tempfile::tempdir()?;
     let stores = || {
         let launch = Launch::serve(&["graph", "rows", "vectors"], &node.url());
