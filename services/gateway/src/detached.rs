@@ -81,10 +81,7 @@ impl Detached {
         about: Body,
         cancel: CancellationToken,
     ) -> Result<Listed, Fault> {
-        let counts = self
-            .users
-            .enter(&*identity.id)
-            .ok_or_else(too_many)?;
+        let counts = self.users.enter(&*identity.id).ok_or_else(too_many)?;
         let id = uuid::Uuid::now_v7().to_string();
         let entry = Entry {
             user: identity.id.clone(),
@@ -166,7 +163,12 @@ impl Detached {
                 }
                 // The agent notes it for good, also where this gateway hangs up.
                 let here = self.cancel(&identity.id, &id);
-                if !runs.cancel(&id).await.or_else(|error| here.then_some(true).ok_or(error))? && !here {
+                if !runs
+                    .cancel(&id)
+                    .await
+                    .or_else(|error| here.then_some(true).ok_or(error))?
+                    && !here
+                {
                     return Err(Error::new(ErrorCode::NotFound, "request not found"));
                 }
                 Body::from_iter([("cancelled".to_owned(), json!(id))])
@@ -219,7 +221,7 @@ mod tests {
     #[test]
     fn a_request_counts_and_is_its_users_alone() {
         let all = Detached::new(1);
-        let (ann, bob) = (Identity::plain("ann", "w"), Identity::plain("bob", "w"));
+        let ann = Identity::plain("ann", "w");
         let token = CancellationToken::new();
         let about = Body::from_iter([("service".to_owned(), json!("agent"))]);
         let listed = all.enter(&ann, about, token.clone()).ok().unwrap();
@@ -254,7 +256,10 @@ mod tests {
         let id = listed.as_ref().ok().unwrap().id().to_owned();
         let rows = all.all_of("ann", vec![run(&id), run("elsewhere")]);
         assert_eq!(rows.len(), 2);
-        assert_eq!((&rows["elsewhere"]["service"], &rows["elsewhere"]["flow"]), (&json!("agent"), &json!("f")));
+        assert_eq!(
+            (&rows["elsewhere"]["service"], &rows["elsewhere"]["flow"]),
+            (&json!("agent"), &json!("f"))
+        );
         assert_eq!(rows["elsewhere"].get("request-id"), None);
     }
 

@@ -238,7 +238,9 @@ impl App {
                 (judge::answer(operation, &call.body)?, Some(permit))
             }
             _ => {
-                let answered = self.detached.answer(&self.mesh, identity, operation, &call.body);
+                let answered = self
+                    .detached
+                    .answer(&self.mesh, identity, operation, &call.body);
                 (answered.await?, None)
             }
         };

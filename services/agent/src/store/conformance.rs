@@ -75,7 +75,10 @@ async fn a_question_begins_one_run(ledger: Store) {
     }
     assert!(ledger.is_open("ws/f/inbox/q".into()).await.unwrap());
     assert!(!ledger.is_open("other".into()).await.unwrap());
-    ledger.decide(&of("r1"), 1, &decision("x"), 1).await.unwrap();
+    ledger
+        .decide(&of("r1"), 1, &decision("x"), 1)
+        .await
+        .unwrap();
     ledger.finish_step("r1", 1).await.unwrap();
     assert!(ledger.is_open("ws/f/inbox/q".into()).await.unwrap());
     for _ in 0..2 {
@@ -90,8 +93,14 @@ async fn a_question_begins_one_run(ledger: Store) {
 }
 
 async fn the_first_decision_stands(ledger: Store) {
-    ledger.decide(&of("r"), 1, &decision("one"), 1).await.unwrap();
-    ledger.decide(&of("r"), 1, &decision("two"), 2).await.unwrap();
+    ledger
+        .decide(&of("r"), 1, &decision("one"), 1)
+        .await
+        .unwrap();
+    ledger
+        .decide(&of("r"), 1, &decision("two"), 2)
+        .await
+        .unwrap();
     let row = ledger.load("r".into(), 1).await.unwrap();
     assert_eq!(row.decision, Some(decision("one")));
     assert!(!row.later && !row.done);
@@ -99,7 +108,10 @@ async fn the_first_decision_stands(ledger: Store) {
         .observe("r", 1, &Observation::failed("x"))
         .await
         .unwrap();
-    ledger.decide(&of("r"), 2, &decision("end"), 3).await.unwrap();
+    ledger
+        .decide(&of("r"), 2, &decision("end"), 3)
+        .await
+        .unwrap();
     assert!(ledger.load("r".into(), 1).await.unwrap().later);
     let last = ledger.load("r".into(), 2).await.unwrap();
     assert!(!last.later && !last.done);
@@ -119,7 +131,10 @@ async fn an_ending_needs_no_decision(ledger: Store) {
 }
 
 async fn old_rows_go(ledger: Store) {
-    ledger.decide(&of("old"), 1, &decision("x"), 1).await.unwrap();
+    ledger
+        .decide(&of("old"), 1, &decision("x"), 1)
+        .await
+        .unwrap();
     let now = (KEEP_MS / PURGE_EVERY + 2) * PURGE_EVERY;
     let begun = ledger.begin(asked("ws", "q", "t"), began("new"), now);
     begun.await.unwrap();
@@ -173,7 +188,10 @@ async fn the_first_observation_of_a_decided_step_stands(ledger: Store) {
 }
 
 async fn detached_runs_of_a_user_are_listed_until_they_end_or_are_cancelled(ledger: Store) {
-    for (n, (user, deadline)) in [("ann", 9), ("ann", 9), ("bob", 9), ("ann", 5)].iter().enumerate() {
+    for (n, (user, deadline)) in [("ann", 9), ("ann", 9), ("bob", 9), ("ann", 5)]
+        .iter()
+        .enumerate()
+    {
         let asked = detached(user, &format!("q{n}"), *deadline);
         let begun = ledger.begin(asked, began(&format!("r{n}")), 1).await;
         begun.unwrap();
@@ -199,13 +217,25 @@ async fn detached_runs_of_a_user_are_listed_until_they_end_or_are_cancelled(ledg
     assert_eq!(listed("ann", "q1", 2, 1).await, ["q3"]);
     // Its deadline has passed.
     assert_eq!(listed("ann", "", 9, 5).await, ["q0", "q1"]);
-    ledger.decide(&of("r0"), 1, &decision("x"), 1).await.unwrap();
+    ledger
+        .decide(&of("r0"), 1, &decision("x"), 1)
+        .await
+        .unwrap();
     assert_eq!(listed("ann", "", 9, 5).await, ["q0", "q1"]);
     ledger.finish_run("r0", 1).await.unwrap();
     assert_eq!(listed("ann", "", 9, 5).await, ["q1"]);
     // Of its own user only, and once.
-    for (user, question, done) in [("bob", "q1", false), ("ann", "q0", false), ("ann", "q1", true), ("ann", "q1", false)] {
-        assert_eq!(ledger.cancel(user, question, 5).await.unwrap(), done, "{user} {question}");
+    for (user, question, done) in [
+        ("bob", "q1", false),
+        ("ann", "q0", false),
+        ("ann", "q1", true),
+        ("ann", "q1", false),
+    ] {
+        assert_eq!(
+            ledger.cancel(user, question, 5).await.unwrap(),
+            done,
+            "{user} {question}"
+        );
     }
     assert!(listed("ann", "", 9, 5).await.is_empty());
     let cancelled = ["r0", "r1", "r2"].map(|run| ledger.is_cancelled(run));
@@ -221,10 +251,16 @@ async fn nothing_is_written_of_a_workspace_that_has_ended(ledger: Store) {
         is_over: IsOver::when(|| true),
         ..asked("ws", "q", "t")
     };
-    assert_eq!(ledger.begin(late.clone(), began("r"), 1).await.unwrap(), None);
+    assert_eq!(
+        ledger.begin(late.clone(), began("r"), 1).await.unwrap(),
+        None
+    );
     assert!(ledger.workspaces().await.unwrap().is_empty());
     // A run that was under way when its workspace was purged.
-    ledger.begin(asked("ws", "q", "t"), began("r"), 1).await.unwrap();
+    ledger
+        .begin(asked("ws", "q", "t"), began("r"), 1)
+        .await
+        .unwrap();
     ledger.decide(&of("r"), 1, &decision("x"), 1).await.unwrap();
     while ledger.purge_some("ws").await.unwrap() {}
     let run = of_ended("r");
@@ -248,13 +284,17 @@ async fn nothing_is_written_of_a_workspace_that_has_ended(ledger: Store) {
 
 async fn a_workspace_is_purged_whole_and_alone(ledger: Store) {
     // More runs than are purged at once, in one generation of a name; one in the next.
-    let named = |workspace: &str, n: usize| (format!("{workspace}/{n}"), format!("{workspace} {n}"));
+    let named =
+        |workspace: &str, n: usize| (format!("{workspace}/{n}"), format!("{workspace} {n}"));
     for (workspace, count) in [("ws", 600), ("ws#1", 1)] {
         for n in 0..count {
             let (key, run) = named(workspace, n);
             let begun = ledger.begin(asked(workspace, &key, "t"), began(&run), 1);
             begun.await.unwrap();
-            ledger.decide(&of(&run), 1, &decision("x"), 1).await.unwrap();
+            ledger
+                .decide(&of(&run), 1, &decision("x"), 1)
+                .await
+                .unwrap();
             let piece = Piece {
                 kind: PieceKind::Answer,
                 text: "said".into(),

@@ -466,8 +466,20 @@ async fn of_a_collection_while_its_stores_were_away_over_rabbitmq() -> Result<()
         launch.data(folder.path()).spawn()
     };
     let others = [
-        "config", "gateway", "iam", "flow", "librarian", "knowledge", "ingest", "embeddings",
-        "llm", "prompt", "agent", "extract", "rag", "tool",
+        "config",
+        "gateway",
+        "iam",
+        "flow",
+        "librarian",
+        "knowledge",
+        "ingest",
+        "embeddings",
+        "llm",
+        "prompt",
+        "agent",
+        "extract",
+        "rag",
+        "tool",
     ];
     let first = stores().await?;
     let server = Launch::serve(&others, &node.url()).ready().await?;

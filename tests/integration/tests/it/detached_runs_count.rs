@@ -182,8 +182,21 @@ async fn after_a_kill_of_the_gateway_over_rabbitmq() -> Result<()> {
     };
     let mut others = Vec::new();
     for service in [
-        "config", "iam", "flow", "librarian", "knowledge", "ingest", "graph", "rows", "vectors",
-        "embeddings", "llm", "prompt", "extract", "rag", "tool",
+        "config",
+        "iam",
+        "flow",
+        "librarian",
+        "knowledge",
+        "ingest",
+        "graph",
+        "rows",
+        "vectors",
+        "embeddings",
+        "llm",
+        "prompt",
+        "extract",
+        "rag",
+        "tool",
     ] {
         others.push(serve(&[service]).spawn().await?);
     }
@@ -204,7 +217,9 @@ async fn after_a_kill_of_the_gateway_over_rabbitmq() -> Result<()> {
     let asked = other.ask(Duration::from_secs(60));
     let cancelled = async {
         let all = gateway.until(32).await?;
-        let new = all.iter().find(|one| own.iter().all(|old| old["id"] != one["id"]));
+        let new = all
+            .iter()
+            .find(|one| own.iter().all(|old| old["id"] != one["id"]));
         gateway.cancel(new.context("no other one")?).await
     };
     let (told, cancelled) = tokio::join!(asked, cancelled);

@@ -376,7 +376,11 @@ async fn a_step_whose_run_went_on_gives_the_trace_what_it_lacks(place: Place) {
     };
     world.ledger.observe(RUN, 1, &seen).await.unwrap();
     let answered = decision(Taken::Answer { text: "4".into() });
-    world.ledger.decide(&of(RUN), 2, &answered, 2).await.unwrap();
+    world
+        .ledger
+        .decide(&of(RUN), 2, &answered, 2)
+        .await
+        .unwrap();
     let mut again = run(1, false);
     again.reply = serde_json::to_string(&tg_mesh::ReplyAddress::default()).unwrap();
     let steps = topic(Class::Flow, STEP.name);
