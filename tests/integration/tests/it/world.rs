@@ -29,16 +29,41 @@ pub enum Bus {
     Rabbit,
 }
 
+/// Makes tests of stories, which take the bus: one on each.
+macro_rules! on_both_buses {
+    ($($name:ident),+ $(,)?) => {
+        mod embedded {
+            $(#[tokio::test]
+            async fn $name() -> anyhow::Result<()> {
+                super::$name($crate::world::Bus::Embedded).await
+            })+
+        }
+
+        mod rabbitmq {
+            $(#[tokio::test]
+            async fn $name() -> anyhow::Result<()> {
+                super::$name($crate::world::Bus::Rabbit).await
+            })+
+        }
+    };
+}
+pub(crate) use on_both_buses;
+
 /// Every service in one process, with the model that comes with it; the node is kept for as long as it is needed.
 pub async fn up(bus: Bus) -> Result<(Server, Option<RabbitNode>)> {
-    let (launch, node) = match bus {
+    let (launch, node) = launched(bus).await?;
+    Ok((launch.ready().await?, node))
+}
+
+/// The same, before it is started: for what else it is to be told.
+pub async fn launched(bus: Bus) -> Result<(Launch, Option<RabbitNode>)> {
+    Ok(match bus {
         Bus::Embedded => (Launch::up(), None),
         Bus::Rabbit => {
             let node = RabbitNode::start().await?;
             (Launch::up().arg("--bus").arg(node.url()), Some(node))
         }
-    };
-    Ok((launch.ready().await?, node))
+    })
 }
 
 /// A data directory and a broker that servers come and go over, without any setting of a model.
