@@ -111,7 +111,7 @@ pub fn decode<M: Message>(body: &[u8], as_type: ContentType) -> Result<M, CodecE
             }
             let writer = registered(&fingerprint).ok_or(CodecError::UnknownSchema {
                 name: M::NAME,
-                fingerprint: hex(&fingerprint),
+                fingerprint: hex::encode(fingerprint),
             })?;
             // The library's reader goes as deep as the body says; ours looks first, and stops at a bound.
             if let Some(plan) = &writer.plan {
@@ -131,7 +131,7 @@ pub fn decode<M: Message>(body: &[u8], as_type: ContentType) -> Result<M, CodecE
 
 /// Fingerprint of a message's schema as 16 hex digits, for `avro-schema/<fingerprint>` in config.
 pub fn fingerprint<M: Message>() -> String {
-    hex(&own_schema::<M>().fingerprint)
+    hex::encode(own_schema::<M>().fingerprint)
 }
 
 /// Makes a writer's schema known, so that bodies written with it can be read.
@@ -160,7 +160,7 @@ pub fn register(schema: &str) -> Result<String, Error> {
         ));
     }
     known.insert(mark, writer);
-    Ok(hex(&mark))
+    Ok(hex::encode(mark))
 }
 
 type Mark = [u8; 8];
@@ -225,10 +225,6 @@ fn mark_of(schema: &Schema) -> Mark {
     let bytes = schema.fingerprint::<Rabin>().bytes;
     mark.copy_from_slice(&bytes[..8]);
     mark
-}
-
-fn hex(mark: &Mark) -> String {
-    mark.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn collect_names(schema: &Schema, names: &mut Names) {

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 
 /// Reserved workspace of the config service: the registry of workspaces.
 pub const REGISTRY: &str = "__workspaces__";
+/// Type of the registry's rows that say which workspaces there are: key is the workspace.
+pub const REGISTERED: &str = "workspace";
 /// Type of the registry's rows that say generations: key is the workspace, value a number. Kept while the
 /// workspace is disabled.
 pub const GENERATION: &str = "generation";

@@ -29,12 +29,16 @@ const CUT_OFF: Duration = Duration::from_secs(2);
 
 /// How long the greeting waits for the code for the first key.
 const CODE_PATIENCE: Duration = Duration::from_secs(3);
+/// Pause between two looks for it.
+const CODE_LOOK: Duration = Duration::from_millis(50);
 
 /// How long an Ollama of this machine may take to say that it is there; meanwhile the system is set up.
 const LOCAL_MODELS: Duration = Duration::from_millis(500);
 
 /// How long a process waits for a broker that is not there yet.
 const BROKER_PATIENCE: Duration = Duration::from_secs(30);
+/// Pause between two tries.
+const BROKER_AGAIN: Duration = Duration::from_secs(1);
 
 /// A running process.
 pub struct Running {
@@ -233,7 +237,7 @@ impl Greeting {
                 Some(code) if terminal => return FirstKey::Code(code),
                 Some(_) => return FirstKey::File(tg_iam::bootstrap_code_file(&self.data_dir)),
                 None if Instant::now() >= until => return FirstKey::None,
-                None => tokio::time::sleep(Duration::from_millis(50)).await,
+                None => tokio::time::sleep(CODE_LOOK).await,
             }
         }
     }
@@ -315,7 +319,7 @@ async fn connect(url: &AmqpUrl, mode: Mode) -> Result<RabbitBus> {
         match RabbitBus::connect(url.expose(), mode, RabbitOptions::of(mode)).await {
             Err(BusError::Down) if Instant::now() < until => {
                 tracing::info!("waiting for the broker");
-                tokio::time::sleep(Duration::from_secs(1)).await;
+                tokio::time::sleep(BROKER_AGAIN).await;
             }
             bus => {
                 return bus.context("bus: the broker cannot be reached; check the setting `bus`");

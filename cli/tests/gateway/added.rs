@@ -93,7 +93,7 @@ impl Library {
 
 fn sum(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(digest)
 }
 
 async fn serve(library: &Arc<Mutex<Library>>) -> Fake {
@@ -387,8 +387,14 @@ async fn the_commands_one_by_one_find_as_much() {
         shown.lines().nth(1).is_some_and(|row| row.ends_with("  q")),
         "the newest first: {shown}"
     );
+}
 
-    // What it is not is told, and not taken without somebody's word.
+#[tokio::test]
+async fn what_a_file_is_not_is_told_and_not_taken_without_a_word() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let notes = folder.path().join("notes.md");
+    fs::write(&notes, "# Lamps\n\nBlue glass.").expect("written");
+    let fake = serve(&Library::ends("complete")).await;
     let image = folder.path().join("a.png");
     fs::write(&image, b"\x89PNG\r\n\x1a\n").expect("written");
     let line = ["add-library-document", path(&image)];

@@ -22,7 +22,7 @@ fn weights() -> Vec<u8> {
 
 fn sum(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(digest)
 }
 
 fn sums() -> String {

@@ -3,6 +3,9 @@
 
 use std::time::Duration;
 
+/// After the bus is up again: one that goes down at once must not be asked in a tight loop.
+pub const ONCE_UP: Duration = Duration::from_millis(10);
+
 /// The pause after this one.
 pub fn doubled(pause: Duration, longest: Duration) -> Duration {
     pause.saturating_mul(2).min(longest)

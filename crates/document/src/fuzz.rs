@@ -2,6 +2,7 @@
 
 use tg_testkit::fuzz::run;
 
+use crate::charset;
 use crate::kind::{DOCX, HEAD, Kind, MARKDOWN, Refusal, declared, detect};
 use crate::pages;
 use crate::text::TextDecoder;
@@ -101,5 +102,27 @@ fn ends() {
     }
     run("ends", &seeds, |bytes| {
         let _ = whole::refusal(bytes);
+    });
+}
+
+#[test]
+fn charsets_that_are_declared() {
+    let seeds: [&[u8]; 5] = [
+        b"<?xml version='1.0' encoding=\"ISO-8859-1\"?><a/>",
+        b"  <!-- <meta charset=x> --><META http-equiv=Content-Type content='text/html; charset = utf-16'>",
+        b"<meta charset=\"replacement\"/><?xml encoding=?>",
+        b"<meta charset=charset=charset",
+        b"\x8f\xa1\xe9 caf\xe9 \x1b$B",
+    ];
+    run("charsets that are declared", &seeds, |bytes| {
+        let (page, data) = (charset::of_html(bytes), charset::of_xml(bytes));
+        // What is read byte by byte until then cannot turn out to be wide.
+        assert!(page.is_none_or(|found| found.is_ascii_compatible()));
+        assert!(data.is_none_or(|found| found.is_ascii_compatible()));
+        for last in [false, true] {
+            if let Some(guessed) = charset::guess(bytes, last) {
+                let _ = charset::is_odd(&guessed.decode_without_bom_handling(bytes).0);
+            }
+        }
     });
 }

@@ -5,6 +5,7 @@
 //! * [`charset`]: which characters its bytes are.
 //! * [`text`]: its text, if it is text, or why it is not.
 //! * [`pages`]: how many pages a PDF has.
+//! * [`syntax`]: how PDFs write strings.
 //! * [`title`]: what it calls itself.
 //! * [`whole`]: whether a PDF has its end, and opens without a password.
 //!
@@ -16,7 +17,7 @@ mod fuzz;
 pub mod kind;
 mod packed;
 pub mod pages;
-mod syntax;
+pub mod syntax;
 pub mod text;
 pub mod title;
 pub mod whole;

@@ -174,8 +174,8 @@ fn escaped(text: &[u8], at: usize, out: &mut Vec<u8>) -> usize {
     text.len().min(at + 1)
 }
 
-/// A string in hexadecimal digits, and what follows it.
-pub(crate) fn hex(text: &[u8]) -> (Vec<u8>, &[u8]) {
+/// A string in hexadecimal digits behind its `<`, and what follows it. An odd last digit stands for that digit and a 0.
+pub fn hex(text: &[u8]) -> (Vec<u8>, &[u8]) {
     let end = text.iter().take_while(|byte| **byte != b'>').count();
     let digits: Vec<u8> = text[..end]
         .iter()

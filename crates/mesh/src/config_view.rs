@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 use serde::Deserialize;
-use tg_schemas::workspace_key::{GENERATION, IDENTITY, REGISTRY, STORE, TOMBSTONE};
+use tg_schemas::workspace_key::{GENERATION, IDENTITY, REGISTERED, REGISTRY, STORE, TOMBSTONE};
 use tg_schemas::{WorkspaceKey, WorkspaceTombstone};
 use tokio::sync::watch;
 
@@ -13,7 +13,7 @@ use tokio::sync::watch;
 pub type Rows = BTreeMap<String, Arc<str>>;
 
 /// Config type and reserved workspace of the workspace registry.
-pub(crate) const WORKSPACES: (&str, &str) = ("__workspaces__", "workspace");
+pub(crate) const WORKSPACES: (&str, &str) = (REGISTRY, REGISTERED);
 
 /// Config types that say which workspaces there are, were, and in which generation. Each changes only with a notice
 /// that names workspaces.

@@ -9,7 +9,7 @@ use tg_rpc::clock;
 use tg_schemas::codec::{self, ContentType};
 use tg_schemas::msg::DeadLetter;
 use tg_schemas::processors::fabric;
-use tg_schemas::{Error, ErrorCode, Headers, Subscription, Topic, limits};
+use tg_schemas::{Error, ErrorCode, Headers, Retry, Subscription, Topic, limits};
 use tokio_util::sync::CancellationToken;
 
 use crate::mesh::Mesh;
@@ -96,7 +96,8 @@ pub(crate) async fn dead_letter(
         metrics::counter!("tg_records_dead_lettered_total", "reason" => kind).increment(1);
         return Ok((kind == "dead").then_some(error));
     };
-    if !is_final(&fault) {
+    // What does not pass, the bus will never take as it is.
+    if fault.code().retry() == Retry::Passes {
         return Err(fault);
     }
     let size = envelope.body.len();
@@ -119,11 +120,6 @@ pub(crate) async fn dead_letter(
 /// Why a record stays where it is.
 const FULL: &str =
     "the room for dead letters of its workspace or flow is full; replay or discard some";
-
-/// Whether the bus will never take the record as it is.
-fn is_final(error: &Error) -> bool {
-    matches!(error.code(), ErrorCode::TooLarge | ErrorCode::Internal)
-}
 
 /// Publishes a record to the flow service: its body as it is, what is said of it in a header.
 async fn publish(mesh: &Mesh, record: &DeadLetter, body: Bytes) -> Result<(), Error> {

@@ -56,6 +56,7 @@ pub mod config_view;
 mod config_watch;
 mod consume_sink;
 pub mod dead_letter;
+mod derived;
 mod erased;
 mod handler;
 mod host;
@@ -77,6 +78,7 @@ mod writer_schemas;
 
 pub use announce::{tell_full_rooms, tell_purging};
 pub use config_view::ConfigView;
+pub use derived::Derived;
 pub use handler::{ConsumeError, RecordConsumer, RequestHandler};
 pub use host::Host;
 pub use leased_store::{Leased, LeasedStore, OpenFault};

@@ -1,8 +1,6 @@
 //! Ids that follow from what they name: the same input has the same id, so nothing is there twice, however
 //! often it is done. Never random, never from a clock.
 
-use std::fmt::Write;
-
 use sha2::{Digest, Sha256};
 use tg_schemas::vocabulary::made;
 
@@ -59,15 +57,9 @@ pub fn stable_id(kind: Kind, parts: &[&str]) -> String {
     bytes.copy_from_slice(&hash.finalize()[..16]);
     bytes[6] = bytes[6] & 0x0f | 0x80;
     bytes[8] = bytes[8] & 0x3f | 0x80;
-    let mut id = kind.prefix().to_owned();
-    for (at, byte) in bytes.iter().enumerate() {
-        if matches!(at, 4 | 6 | 8 | 10) {
-            id.push('-');
-        }
-        // Writing to a string does not fail.
-        let _ = write!(id, "{byte:02x}");
-    }
-    id
+    let digits = hex::encode(bytes);
+    let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &digits[part]);
+    format!("{}{}", kind.prefix(), parts.join("-"))
 }
 
 /// SHA-256 of a text in hexadecimal.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tg_bus::pause::doubled;
+use tg_bus::pause::{ONCE_UP, doubled};
 use tg_bus::{
     BusError, Consume, Consumer, Delivery, Envelope, Link, PublishMode, Routed, Sink, Target,
 };
@@ -240,7 +240,7 @@ impl RequestClient {
                         () = question.deadline.reached() => {}
                         () = question.cancel.cancelled() => {}
                     }
-                    tokio::time::sleep(Duration::from_millis(10)).await;
+                    tokio::time::sleep(ONCE_UP).await;
                 }
                 Published::Sent(Err(other)) => return Err(other.into()),
             }

@@ -12,6 +12,11 @@ pub fn millis() -> i64 {
     now().timestamp_millis()
 }
 
+/// The same as headers carry it: 0 before the epoch.
+pub fn header_millis() -> u64 {
+    u64::try_from(millis()).unwrap_or(0)
+}
+
 /// Seconds since the Unix epoch.
 pub fn seconds() -> i64 {
     now().timestamp()

@@ -23,7 +23,7 @@ impl Deadline {
 
     /// From now.
     pub fn after(span: Duration) -> Self {
-        Self(now().saturating_add(span.as_millis() as u64))
+        Self(clock::header_millis().saturating_add(span.as_millis() as u64))
     }
 
     /// For a header.
@@ -33,7 +33,7 @@ impl Deadline {
 
     /// What is left; zero when passed.
     pub fn left(self) -> Duration {
-        Duration::from_millis(self.0.saturating_sub(now()))
+        Duration::from_millis(self.0.saturating_sub(clock::header_millis()))
     }
 
     /// Whether it has passed.
@@ -45,8 +45,4 @@ impl Deadline {
     pub async fn reached(self) {
         tokio::time::sleep(self.left()).await;
     }
-}
-
-fn now() -> u64 {
-    u64::try_from(clock::millis()).unwrap_or(0)
 }

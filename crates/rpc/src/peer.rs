@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tg_bus::pause::ONCE_UP;
 use tg_bus::{
     Bus, BusError, Consumer, Delivery, Envelope, Handover, Link, PublishMode, Routed, Sink, Target,
     TaskKind,
@@ -405,7 +406,7 @@ impl Peer {
                         () = tokio::time::sleep_until(until) => {}
                         () = cancel.cancelled() => return Err(BusError::Down.into()),
                     }
-                    tokio::time::sleep(Duration::from_millis(10)).await;
+                    tokio::time::sleep(ONCE_UP).await;
                 }
                 Err(fault) => return Err(fault.into()),
             }

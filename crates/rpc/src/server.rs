@@ -23,6 +23,8 @@ use crate::stream::{FIRST_PAUSE, LONGEST_PAUSE, ReplyStream};
 
 /// How long an ended answer is kept for repeats.
 const KEEP_ENDED: Duration = Duration::from_secs(10);
+/// How often silent answers and old ones are looked for.
+const TICK: Duration = Duration::from_millis(100);
 /// How long this process speaks for an answer that another message is to continue.
 const KEEP_RELEASED: Duration = Duration::from_secs(15);
 /// Pause before an asker is asked once more where it stands.
@@ -364,7 +366,7 @@ impl ReplyServer {
 
     /// Speaks up for silent answers and lets go of old ones, until the process stops.
     pub(crate) async fn watch(self) {
-        let mut tick = tokio::time::interval(Duration::from_millis(100));
+        let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let link = self.0.port.bus().link();
         let mut generation = 0;

@@ -8,14 +8,11 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tg_mesh::{Cx, Mesh, RequestHandler, Responder};
 use tg_schemas::msg::{ConfigPush, ConfigRequest, ConfigResponse, ConfigValue, WorkspaceChanges};
+use tg_schemas::workspace_key::{REGISTERED, REGISTRY};
 use tg_schemas::{Class, Error, ErrorCode, Topic};
 
 /// The workspace that rows go to unless another is named.
 pub const WORKSPACE: &str = "default";
-
-/// Where workspaces are registered, and as what.
-const REGISTRY: &str = "__workspaces__";
-const REGISTERED: &str = "workspace";
 
 /// Workspace, type and key.
 type At = (String, String, String);
@@ -29,8 +26,8 @@ struct Rows {
     all: BTreeMap<At, String>,
 }
 
-/// Whoever is told of writes: of each before it is done, and after.
-type Watch = Box<dyn Fn(&ConfigRequest, bool) + Send + Sync>;
+/// Whoever is told of writes: of each before it is done, when it may refuse it, and after.
+type Watch = Box<dyn Fn(&ConfigRequest, bool) -> Result<(), Error> + Send + Sync>;
 
 /// Rows of the configuration.
 #[derive(Default)]
@@ -64,8 +61,11 @@ impl Config {
         }
     }
 
-    /// Tells of writes that others ask for.
-    pub fn watched(mut self, watch: impl Fn(&ConfigRequest, bool) + Send + Sync + 'static) -> Self {
+    /// Tells of writes that others ask for, which may be refused.
+    pub fn watched(
+        mut self,
+        watch: impl Fn(&ConfigRequest, bool) -> Result<(), Error> + Send + Sync + 'static,
+    ) -> Self {
         self.watch = Some(Box::new(watch));
         self
     }
@@ -269,8 +269,8 @@ impl RequestHandler<ConfigRequest, ConfigResponse> for Config {
         if writes.is_empty() {
             return out.send(self.read(&workspace, &ask)?).await;
         }
-        let tell = |done| self.watch.iter().for_each(|watch| watch(&ask, done));
-        tell(false);
+        let tell = |done| self.watch.iter().try_for_each(|watch| watch(&ask, done));
+        tell(false)?;
         let mut version = 0;
         for (workspace, rows) in &writes {
             let rows: Vec<Change> = rows
@@ -279,7 +279,7 @@ impl RequestHandler<ConfigRequest, ConfigResponse> for Config {
                 .collect();
             version = self.change(&cx.mesh, workspace, &rows).await;
         }
-        tell(true);
+        tell(true)?;
         out.send(ConfigResponse {
             version,
             ..ConfigResponse::default()

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -12,8 +13,8 @@ use tg_schemas::msg::{
     DocumentMetadata, EmbeddingsRequest, EmbeddingsResponse, LibrarianRequest, LibrarianResponse,
     LibraryTexts,
 };
-use tg_schemas::{Error, ErrorCode, Message};
-use tokio::sync::watch;
+use tg_schemas::{Error, ErrorCode, Message, Reply};
+use tokio::sync::{Notify, watch};
 
 use crate::flow::SOON;
 
@@ -55,6 +56,106 @@ impl<M: Clone> Kept<M> {
 impl<M: Message + Clone + Sync> RecordConsumer<M> for Kept<M> {
     async fn consume(&self, _: Cx, record: M) -> Result<(), ConsumeError> {
         self.0.send_modify(|all| all.push(record));
+        Ok(())
+    }
+}
+
+/// What a played service says to a question.
+pub struct Play<R> {
+    parts: Vec<R>,
+    pace: Duration,
+    yields: usize,
+    hangs: bool,
+}
+
+impl<R> Play<R> {
+    /// These parts, one after the other.
+    pub fn of(parts: Vec<R>) -> Self {
+        Self {
+            parts,
+            pace: Duration::ZERO,
+            yields: 0,
+            hangs: false,
+        }
+    }
+
+    /// Pauses after each part: who asks takes one after the other.
+    pub fn paced(mut self, pace: Duration) -> Self {
+        self.pace = pace;
+        self
+    }
+
+    /// Lets others go on before it answers.
+    pub fn yielding(mut self) -> Self {
+        self.yields = 50;
+        self
+    }
+
+    /// Says nothing more after these parts, until it is cancelled.
+    pub fn hanging(mut self) -> Self {
+        self.hangs = true;
+        self
+    }
+}
+
+impl<R> From<Vec<R>> for Play<R> {
+    fn from(parts: Vec<R>) -> Self {
+        Self::of(parts)
+    }
+}
+
+impl<R> From<R> for Play<R> {
+    fn from(part: R) -> Self {
+        Self::of(vec![part])
+    }
+}
+
+type Script<Q, R> = Box<dyn Fn(&Cx, Q) -> Result<Play<R>, Error> + Send + Sync>;
+
+/// Any service, played by a function of the test.
+pub struct Played<Q, R> {
+    play: Script<Q, R>,
+    /// What it was asked, in order.
+    pub asked: Mutex<Vec<Q>>,
+    /// Told when it hangs.
+    pub hanging: Notify,
+    /// Told when a question that hung was cancelled.
+    pub cancelled: Notify,
+}
+
+impl<Q, R> Played<Q, R> {
+    /// Played by this function.
+    pub fn new<P: Into<Play<R>>>(
+        play: impl Fn(&Cx, Q) -> Result<P, Error> + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            play: Box::new(move |cx, ask| play(cx, ask).map(Into::into)),
+            asked: Mutex::default(),
+            hanging: Notify::new(),
+            cancelled: Notify::new(),
+        })
+    }
+}
+
+#[async_trait]
+impl<Q: Message + Clone, R: Reply> RequestHandler<Q, R> for Played<Q, R> {
+    async fn serve(&self, cx: Cx, ask: Q, mut out: Responder<R>) -> Result<(), Error> {
+        self.asked.lock().push(ask.clone());
+        let play = (self.play)(&cx, ask)?;
+        for _ in 0..play.yields {
+            tokio::task::yield_now().await;
+        }
+        for part in play.parts {
+            out.send(part).await?;
+            if !play.pace.is_zero() {
+                tokio::time::sleep(play.pace).await;
+            }
+        }
+        if play.hangs {
+            self.hanging.notify_one();
+            cx.cancel.cancelled().await;
+            self.cancelled.notify_one();
+        }
         Ok(())
     }
 }

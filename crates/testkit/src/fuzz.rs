@@ -97,7 +97,7 @@ fn worked() -> Option<Duration> {
 }
 
 fn shown(input: &[u8]) -> String {
-    let hex: String = input.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = hex::encode(input);
     format!(
         "{} bytes: {hex}\n{}",
         input.len(),

@@ -73,7 +73,7 @@ impl Release {
 
     /// Keeps its schema in the configuration of a stopped system, as it did when it ran.
     pub fn keep_schema(&self, data: &Path) -> Result<()> {
-        let key: String = self.mark.iter().map(|byte| format!("{byte:02x}")).collect();
+        let key = hex::encode(&self.mark);
         let count = open(data)?.execute(
             "INSERT OR REPLACE INTO config VALUES (?1, ?2, ?3, ?4)",
             params![records::WORKSPACE, records::TYPE, key, self.schema],

@@ -4,17 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use parking_lot::Mutex;
 use tg_config::{Seed, bootstrap};
 use tg_mesh::bus::{Consume, Delivery, Sink};
-use tg_mesh::{Ask, Bus, Cx, Deadline, Host, MeshOptions, Processor, RequestHandler, Responder};
+use tg_mesh::{Ask, Bus, Deadline, Host, MeshOptions, Processor};
 use tg_schemas::codec;
 use tg_schemas::msg::{
     ConfigKey, ConfigPush, ConfigRequest, ConfigResponse, ConfigValue, FlowRequest, FlowResponse,
 };
 use tg_schemas::processors;
 use tg_schemas::{Class, Error, ErrorCode, Subscription, Topic, WorkspaceId};
+use tg_testkit::fakes::Played;
 use tg_testkit::place::Place;
 use tokio::sync::mpsc;
 
@@ -208,37 +208,29 @@ async fn a_restart_announces_everything_at_the_version_it_had(place: Place) {
     up.mesh.stop(Duration::from_secs(1)).await;
 }
 
-/// Stands in for the flow service: remembers what was started.
-#[derive(Default)]
-struct Flows(Mutex<Vec<FlowRequest>>);
-
-#[async_trait]
-impl RequestHandler<FlowRequest, FlowResponse> for Flows {
-    async fn serve(
-        &self,
-        _: Cx,
-        ask: FlowRequest,
-        mut out: Responder<FlowResponse>,
-    ) -> Result<(), Error> {
-        let mut reply = FlowResponse::default();
-        if ask.operation == "start-flow" {
-            self.0.lock().push(ask);
-        } else {
-            let started = self.0.lock();
-            reply.flow_ids = started.iter().map(|flow| flow.flow_id.clone()).collect();
-        }
-        out.send(reply).await
-    }
-}
-
 async fn bootstrap_makes_a_fresh_system_once_and_a_later_release_adds_what_is_missing(
     place: Place,
 ) {
     let dir = tempfile::tempdir().unwrap();
     let up = start(place.connect().await, dir.path()).await;
-    let flows = Arc::new(Flows::default());
-    let flow_svc = Processor::new(processors::flow_svc::PROCESSOR)
-        .serves(processors::flow_svc::FLOW, flows.clone());
+    let started = Arc::new(Mutex::new(Vec::new()));
+    let kept = started.clone();
+    let flows = Played::new(move |_, ask: FlowRequest| {
+        let mut reply = FlowResponse::default();
+        match ask.operation.as_str() {
+            "start-flow" => kept.lock().push(ask),
+            _ => {
+                reply.flow_ids = kept
+                    .lock()
+                    .iter()
+                    .map(|flow| flow.flow_id.clone())
+                    .collect()
+            }
+        }
+        Ok(reply)
+    });
+    let flow_svc =
+        Processor::new(processors::flow_svc::PROCESSOR).serves(processors::flow_svc::FLOW, flows);
     up.mesh.host(flow_svc).await.unwrap();
 
     let mut seed = Seed::default();
@@ -248,7 +240,7 @@ async fn bootstrap_makes_a_fresh_system_once_and_a_later_release_adds_what_is_mi
     bootstrap(&up.mesh, seed.clone()).await.unwrap();
     bootstrap(&up.mesh, seed.clone()).await.unwrap();
     {
-        let started = flows.0.lock();
+        let started = started.lock();
         assert_eq!(started.len(), 1);
         assert_eq!(started[0].flow_id, "default");
         assert_eq!(started[0].blueprint_name, "everything");
@@ -268,11 +260,11 @@ async fn bootstrap_makes_a_fresh_system_once_and_a_later_release_adds_what_is_mi
     )
     .await
     .unwrap();
-    flows.0.lock().clear();
+    started.lock().clear();
     let tools = seed.types.entry("tool".into()).or_default();
     tools.insert("calculator".into(), serde_json::json!({}));
     bootstrap(&up.mesh, seed).await.unwrap();
-    assert!(flows.0.lock().is_empty());
+    assert!(started.lock().is_empty());
     let ask = ConfigRequest {
         operation: "config".into(),
         workspace: "__template__".into(),

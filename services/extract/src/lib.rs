@@ -16,7 +16,6 @@ mod handlers;
 mod ontologies;
 mod options;
 mod processors;
-mod ready;
 mod replies;
 pub mod store;
 mod write;

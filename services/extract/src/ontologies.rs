@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tg_clients::embeddings::embed;
-use tg_mesh::Cx;
+use tg_mesh::{Cx, Derived};
 use tg_schemas::Error;
 
 use crate::engine::ontology::{Index, Ontologies, close, named_in, segments};
 use crate::error::ExtractError;
 use crate::options::Options;
-use crate::ready::Ready;
 use crate::replies::TIMEOUT;
 
 /// Config type of ontologies.
@@ -29,7 +28,7 @@ type Indexes = HashMap<(String, String), (String, Arc<Slot>)>;
 /// Ontologies by workspace, indexes by flow.
 pub(crate) struct ReadyOntologies {
     options: Options,
-    read: Ready<Ontologies>,
+    read: Derived<Ontologies>,
     indexes: Mutex<Indexes>,
 }
 
@@ -37,24 +36,24 @@ impl ReadyOntologies {
     pub(crate) fn new(options: Options) -> Self {
         Self {
             options,
-            read: Ready::default(),
+            read: Derived::default(),
             indexes: Mutex::default(),
         }
     }
 
     /// The ontologies of the workspace, as its configuration has them now.
     pub(crate) async fn get(&self, cx: &Cx) -> Result<Arc<Ontologies>, ExtractError> {
-        let rows = cx.config().values(cx.workspace(), ONTOLOGIES);
+        let rows = [cx.config().values(cx.workspace(), ONTOLOGIES)];
         if let Some(ontologies) = self.read.get(cx.workspace(), &rows) {
             return Ok(ontologies);
         }
-        let texts = rows.clone();
+        let texts = rows[0].clone();
         let reading = tokio::task::spawn_blocking(move || {
             Ontologies::read(texts.iter().map(|(key, value)| (key.as_str(), &**value)))
         });
         let read = reading.await;
         let read = read.map_err(|_| ExtractError::NotRead)?;
-        Ok(self.read.put(cx.workspace(), rows, read))
+        Ok(self.read.put(cx.workspace(), rows.into(), read))
     }
 
     /// What of the ontologies the text is about.

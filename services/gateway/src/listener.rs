@@ -67,7 +67,7 @@ impl Listener {
                 Ok(Some(accepted)) => return accepted,
                 Ok(None) => {}
                 Err(fault) => {
-                    if let Some(left_out) = self.failed.now(Instant::now()) {
+                    if let Some(left_out) = self.failed.pass(Instant::now()) {
                         tracing::warn!(%fault, left_out, "connections cannot be accepted");
                     }
                     tokio::time::sleep(PAUSE).await;
@@ -81,7 +81,7 @@ impl Listener {
         let room = room.map_err(io::Error::other)?;
         let (stream, address) = self.inner.accept().await?;
         let Some(share) = self.addresses.enter(address.ip().to_canonical()) else {
-            if let Some(left_out) = self.refused.now(Instant::now()) {
+            if let Some(left_out) = self.refused.pass(Instant::now()) {
                 tracing::warn!(
                     left_out,
                     "an address has too many connections; more of it are refused"

@@ -14,7 +14,7 @@ pub(crate) struct Seldom(Mutex<(Option<Instant>, u64)>);
 
 impl Seldom {
     /// Whether a line may be written now; then how many were left out since the last.
-    pub(crate) fn now(&self, now: Instant) -> Option<u64> {
+    pub(crate) fn pass(&self, now: Instant) -> Option<u64> {
         let mut state = self.0.lock();
         if state.0.is_some_and(|last| now < last + PAUSE) {
             state.1 += 1;
@@ -32,11 +32,11 @@ mod tests {
     #[test]
     fn a_flood_is_one_line_and_a_count() {
         let (seldom, start) = (Seldom::default(), Instant::now());
-        assert_eq!(seldom.now(start), Some(0));
+        assert_eq!(seldom.pass(start), Some(0));
         for _ in 0..1000 {
-            assert_eq!(seldom.now(start + Duration::from_secs(1)), None);
+            assert_eq!(seldom.pass(start + Duration::from_secs(1)), None);
         }
-        assert_eq!(seldom.now(start + PAUSE), Some(1000));
-        assert_eq!(seldom.now(start + PAUSE), None);
+        assert_eq!(seldom.pass(start + PAUSE), Some(1000));
+        assert_eq!(seldom.pass(start + PAUSE), None);
     }
 }

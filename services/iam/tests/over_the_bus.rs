@@ -4,18 +4,18 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use parking_lot::Mutex;
 use tg_iam::AuthMode;
-use tg_mesh::{Ask, Cx, Deadline, Host, MeshOptions, Processor, RequestHandler, Responder};
+use tg_mesh::{Ask, Deadline, Host, MeshOptions, Processor};
 use tg_schemas::msg::{
-    ApiKeyInput, ConfigRequest, ConfigResponse, FlowRequest, FlowResponse, IamRequest, IamResponse,
+    ApiKeyInput, ConfigRequest, FlowRequest, FlowResponse, IamRequest, IamResponse,
     UserInput, WorkspaceInput,
 };
 use tg_schemas::processors;
 use tg_schemas::{Class, Error, ErrorCode, Topic};
 use tg_testkit::bus::until;
 use tg_testkit::config::Config;
+use tg_testkit::fakes::Played;
 use tg_testkit::place::Place;
 
 const BOUND: Duration = Duration::from_secs(10);
@@ -23,8 +23,6 @@ const BOUND: Duration = Duration::from_secs(10);
 /// What was asked of the others, in order.
 #[derive(Default)]
 struct World {
-    /// The rows of the config service.
-    rows: Arc<Config>,
     flows: BTreeSet<String>,
     log: Vec<String>,
     /// The config service refuses to change anything.
@@ -33,100 +31,77 @@ struct World {
 
 type Shared = Arc<Mutex<World>>;
 
-/// The config service, which notes what is asked of it and may refuse.
-struct Noting(Shared);
-
-impl Noting {
-    /// What a request changes, in the words of the test.
-    fn note(&self, ask: &ConfigRequest) -> Result<(), Error> {
-        let mut world = self.0.lock();
-        if world.refuses && ask.operation != "getvalues" {
-            return Err(Error::new(ErrorCode::BadRequest, "refused"));
-        }
-        let lines: Vec<_> = match ask.operation.as_str() {
-            "put" => {
-                let keys = ask.values.iter().map(|row| &row.key);
-                keys.map(|key| format!("register {key}")).collect()
-            }
-            "delete" => {
-                let keys = ask.keys.iter().map(|row| &row.key);
-                keys.map(|key| format!("delete {key}")).collect()
-            }
-            "delete-workspace" => vec![format!("delete-workspace {}", ask.workspace)],
-            _ => Vec::new(),
-        };
-        world.log.extend(lines);
-        Ok(())
-    }
+/// What stands around the service, and the rows of the config service, which notes what it is asked and may refuse.
+fn others() -> (Shared, Arc<Config>) {
+    let world = Shared::default();
+    let noting = world.clone();
+    let rows = Config::default().watched(move |ask, done| match done {
+        true => Ok(()),
+        false => note(&noting, ask),
+    });
+    (world, Arc::new(rows))
 }
 
-#[async_trait]
-impl RequestHandler<ConfigRequest, ConfigResponse> for Noting {
-    async fn serve(
-        &self,
-        cx: Cx,
-        ask: ConfigRequest,
-        out: Responder<ConfigResponse>,
-    ) -> Result<(), Error> {
-        self.note(&ask)?;
-        let rows = self.0.lock().rows.clone();
-        rows.serve(cx, ask, out).await
+/// What a request changes, in the words of the test.
+fn note(world: &Shared, ask: &ConfigRequest) -> Result<(), Error> {
+    let mut world = world.lock();
+    if world.refuses {
+        return Err(Error::new(ErrorCode::BadRequest, "refused"));
     }
-}
-
-/// Stands in for the flow service.
-struct Flows(Shared);
-
-#[async_trait]
-impl RequestHandler<FlowRequest, FlowResponse> for Flows {
-    async fn serve(
-        &self,
-        _: Cx,
-        ask: FlowRequest,
-        mut out: Responder<FlowResponse>,
-    ) -> Result<(), Error> {
-        let mut reply = FlowResponse::default();
-        {
-            let mut world = self.0.lock();
-            if ask.operation == "stop-flow" {
-                world.flows.remove(&ask.flow_id);
-                world.log.push(format!("stop-flow {}", ask.flow_id));
-            } else {
-                reply.flow_ids = world.flows.iter().cloned().collect();
-            }
+    let lines: Vec<_> = match ask.operation.as_str() {
+        "put" => {
+            let keys = ask.values.iter().map(|row| &row.key);
+            keys.map(|key| format!("register {key}")).collect()
         }
-        out.send(reply).await
-    }
+        "delete" => {
+            let keys = ask.keys.iter().map(|row| &row.key);
+            keys.map(|key| format!("delete {key}")).collect()
+        }
+        operation => vec![format!("{operation} {}", ask.workspace)],
+    };
+    world.log.extend(lines);
+    Ok(())
 }
 
 struct System {
     mesh: Host,
     world: Shared,
+    rows: Arc<Config>,
     dir: Arc<tempfile::TempDir>,
 }
 
 async fn start(place: &Place, auth_mode: AuthMode) -> System {
     let dir = Arc::new(tempfile::tempdir().unwrap());
-    start_in(place, dir, auth_mode, Shared::default()).await
+    start_in(place, dir, auth_mode, others()).await
 }
 
 async fn start_in(
     place: &Place,
     dir: Arc<tempfile::TempDir>,
     auth_mode: AuthMode,
-    world: Shared,
+    (world, rows): (Shared, Arc<Config>),
 ) -> System {
     let mesh = Host::start(place.connect().await, MeshOptions::default())
         .await
         .unwrap();
-    let config = Arc::new(Noting(world.clone()));
     mesh.host(
         Processor::new(processors::config_svc::PROCESSOR)
-            .serves(processors::config_svc::CONFIG, config),
+            .serves(processors::config_svc::CONFIG, rows.clone()),
     )
     .await
     .unwrap();
-    let flows = Arc::new(Flows(world.clone()));
+    let noting = world.clone();
+    let flows = Played::new(move |_, ask: FlowRequest| {
+        let mut reply = FlowResponse::default();
+        let mut world = noting.lock();
+        if ask.operation == "stop-flow" {
+            world.flows.remove(&ask.flow_id);
+            world.log.push(format!("stop-flow {}", ask.flow_id));
+        } else {
+            reply.flow_ids = world.flows.iter().cloned().collect();
+        }
+        Ok(reply)
+    });
     mesh.host(
         Processor::new(processors::flow_svc::PROCESSOR).serves(processors::flow_svc::FLOW, flows),
     )
@@ -140,7 +115,12 @@ async fn start_in(
     for processor in tg_iam::processors(&mesh, options) {
         mesh.host(processor).await.unwrap();
     }
-    System { mesh, world, dir }
+    System {
+        mesh,
+        world,
+        rows,
+        dir,
+    }
 }
 
 impl System {
@@ -235,7 +215,7 @@ async fn a_key_opens_its_workspace_until_that_is_deleted_with_all_that_runs_in_i
     for flow in ["one", "two"] {
         let mut world = up.world.lock();
         world.flows.insert(flow.to_owned());
-        world.rows.set("acme", "flow", flow, "{}");
+        up.rows.set("acme", "flow", flow, "{}");
     }
     up.world.lock().log.clear();
     up.workspace("delete-workspace", "acme").await.unwrap();
@@ -286,7 +266,7 @@ async fn a_revocation_that_was_not_told_is_told_by_the_next_process(place: Place
     let told = up.workspace("disable-workspace", "acme").await;
     assert!(told.is_err(), "its registration could not be removed");
     assert_eq!(up.revocations(), 0);
-    let (dir, world) = (up.dir.clone(), up.world.clone());
+    let (dir, world, rows) = (up.dir.clone(), up.world.clone(), up.rows.clone());
     up.mesh.stop(Duration::from_secs(1)).await;
     drop(up);
 
@@ -295,7 +275,7 @@ async fn a_revocation_that_was_not_told_is_told_by_the_next_process(place: Place
         &place.another().await,
         dir.clone(),
         AuthMode::None,
-        world.clone(),
+        (world.clone(), rows.clone()),
     )
     .await;
     until(async || up.revocations() > 0).await;
@@ -306,7 +286,7 @@ async fn a_revocation_that_was_not_told_is_told_by_the_next_process(place: Place
     drop(up);
 
     // Once is enough.
-    let up = start_in(&place.another().await, dir, AuthMode::None, world).await;
+    let up = start_in(&place.another().await, dir, AuthMode::None, (world, rows)).await;
     up.workspace("list-workspaces", "acme").await.unwrap();
     up.workspace("disable-workspace", "acme").await.unwrap();
     assert_eq!(up.revocations(), 3, "its own, and no older one");
@@ -332,7 +312,7 @@ async fn a_restoration_that_fails_leaves_nothing_of_its_own_and_all_of_others(pl
 /// A deletion that ended in configuration and not here: users and keys of the old one are not those of the new.
 async fn what_a_cut_deletion_left_is_not_of_the_next_workspace_of_the_name(place: Place) {
     let up = start(&place, AuthMode::Iam).await;
-    let rows = up.world.lock().rows.clone();
+    let rows = up.rows.clone();
     let registry = "__workspaces__";
     let row = |generation: i64| format!(r#"{{"enabled":true,"generation":{generation}}}"#);
     let stone = |generation: i64| {

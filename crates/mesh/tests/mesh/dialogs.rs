@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tg_mesh::embedded::EmbeddedBus;
 use tg_mesh::{Ask, Cx, Deadline, Host, MeshOptions, RequestHandler, Responder};
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
 use tg_schemas::{Class, Error, ErrorCode, Topic};
@@ -122,10 +121,8 @@ async fn parts_come_in_order_and_end(place: Place) {
     until(async || mesh.load().1 == 0).await;
 }
 
-/// On one bus: what is lost is decided above it.
-#[tokio::test]
-async fn parts_sent_together_come_one_by_one_also_over_a_bus_that_loses_some() {
-    let bus = FaultyBus::new(Arc::new(EmbeddedBus::in_memory()), 11);
+async fn parts_sent_together_come_one_by_one_also_over_a_bus_that_loses_some(place: Place) {
+    let bus = FaultyBus::new(place.connect().await, 11);
     let mesh = Host::start(Arc::new(bus.clone()), MeshOptions::default())
         .await
         .unwrap();
@@ -301,6 +298,7 @@ async fn a_question_asked_under_an_id_again_replaces_the_earlier_one(place: Plac
 }
 
 tg_testkit::on_both_buses!(
+    parts_sent_together_come_one_by_one_also_over_a_bus_that_loses_some,
     parts_come_in_order_and_end,
     a_slow_reader_holds_the_writer_back_and_loses_nothing,
     large_parts_are_held_back_by_their_size,

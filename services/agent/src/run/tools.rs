@@ -1,10 +1,9 @@
 //! The tool set of each workspace, read again when configuration changed.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-use tg_mesh::Cx;
+use tg_mesh::{Cx, Derived};
 
 use crate::engine::toolset::{Rows, ToolSet};
 
@@ -15,47 +14,33 @@ const KEEP: usize = 1024;
 pub const WATCHED: &[&str] = &["tool", "tool-native", "tool-service", "mcp", "agent"];
 
 /// See the module.
-#[derive(Default)]
-pub(super) struct Tools {
-    known: Mutex<HashMap<String, (i64, Arc<ToolSet>)>>,
+pub(super) struct Tools(Derived<ToolSet>);
+
+impl Default for Tools {
+    fn default() -> Self {
+        Self(Derived::of(KEEP))
+    }
 }
 
 impl Tools {
     /// The tools of the context's workspace as configuration says now.
     pub(super) fn of(&self, cx: &Cx) -> Arc<ToolSet> {
-        let version = cx.config().version();
         let workspace = cx.workspace();
-        if let Some((at, set)) = self.known.lock().get(workspace)
-            && *at == version
-        {
-            return set.clone();
+        let kinds = ["tool", "tool-native", "tool-service"];
+        let rows = kinds.map(|kind| cx.config().values(workspace, kind));
+        if let Some(set) = self.0.get(workspace, &rows) {
+            return set;
         }
-        let values = |kind| cx.config().values(workspace, kind);
-        let (tools, native, services) = (
-            values("tool"),
-            values("tool-native"),
-            values("tool-service"),
-        );
-        let set = Arc::new(ToolSet::read(&Rows {
-            tools: &pairs(&tools),
-            native: &pairs(&native),
-            services: &pairs(&services),
+        let set = ToolSet::read(&Rows {
+            tools: &pairs(&rows[0]),
+            native: &pairs(&rows[1]),
+            services: &pairs(&rows[2]),
             workspace,
-        }));
-        let mut known = self.known.lock();
-        let news = known
-            .get(workspace)
-            .is_none_or(|(_, old)| old.faults != set.faults);
-        if news {
-            for fault in &set.faults {
-                tracing::warn!(workspace, fault, "a tool was left out");
-            }
+        });
+        for fault in &set.faults {
+            tracing::warn!(workspace, fault, "a tool was left out");
         }
-        if known.len() >= KEEP {
-            known.clear();
-        }
-        known.insert(workspace.to_owned(), (version, set.clone()));
-        set
+        self.0.put(workspace, rows.into(), set)
     }
 }
 

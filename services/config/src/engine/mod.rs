@@ -23,7 +23,7 @@ pub(crate) const TEMPLATE: &str = "__template__";
 /// Reserved: what iam tells everybody, as rows whose changes are told like a workspace's.
 pub(crate) const TOLD: &str = "__iam__";
 /// The type of a row in the registry; its key is the workspace.
-pub(crate) const WORKSPACE_TYPE: &str = "workspace";
+pub(crate) const WORKSPACE_TYPE: &str = tg_schemas::workspace_key::REGISTERED;
 
 /// Whether a workspace is storage only: nobody outside the system works in it.
 pub(crate) fn is_reserved(workspace: &str) -> bool {

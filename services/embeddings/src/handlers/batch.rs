@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tg_mesh::{ConsumeError, Cx};
-use tg_schemas::Error;
+use tg_schemas::{Error, Retry};
 use tokio::sync::{Notify, oneshot};
 
-use super::{Group, ask, fault, is_final};
+use super::{Group, ask, fault};
 use crate::engine::portion::{BYTES, TEXTS};
 
 /// How long a leader waits for others.
@@ -202,7 +202,9 @@ async fn lead<I: Item>(
     metrics::histogram!("tg_embeddings_batch_texts").record(all.len() as f64);
     let (outcome, mut items) = match run(cx, all, stage).await {
         Ok(()) => (Outcome::Done, Vec::new()),
-        Err((error, items)) if is_final(&error) && !waiting.is_empty() => (Outcome::Alone, items),
+        Err((error, items)) if error.code().retry() == Retry::Never && !waiting.is_empty() => {
+            (Outcome::Alone, items)
+        }
         Err((error, items)) => (Outcome::Failed(error), items),
     };
     let mine: Vec<I> = items.drain(..own.min(items.len())).collect();

@@ -86,13 +86,8 @@ async fn ask(cx: &Cx, texts: &[&str]) -> Result<(Vec<Vec<f32>>, String), Error> 
 
 /// What becomes of a record whose texts were not embedded: it is tried again, unless it is at fault itself.
 fn fault(error: Error) -> ConsumeError {
-    match is_final(&error) {
-        true => ConsumeError::Dead(error),
-        false => ConsumeError::Retry { error, after: None },
+    match error.code().retry() {
+        Retry::Never => ConsumeError::Dead(error),
+        _ => ConsumeError::Retry { error, after: None },
     }
-}
-
-/// Whether the request itself was wrong.
-fn is_final(error: &Error) -> bool {
-    error.code().retry() == Retry::Never
 }

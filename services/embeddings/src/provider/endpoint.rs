@@ -75,14 +75,8 @@ impl Endpoint {
             request = request.bearer_auth(key.expose());
         }
         Ok(match self.dialect {
-            Dialect::OpenAi => {
-                let listed: OpenAiModels = self.http.json(request).await?;
-                listed.data.into_iter().map(|model| model.id).collect()
-            }
-            Dialect::Ollama => {
-                let listed: OllamaModels = self.http.json(request).await?;
-                listed.models.into_iter().map(|model| model.name).collect()
-            }
+            Dialect::OpenAi => self.http.json::<OpenAiModels>(request).await?.names(),
+            Dialect::Ollama => self.http.json::<OllamaModels>(request).await?.names(),
         })
     }
 
@@ -125,8 +119,14 @@ impl std::fmt::Debug for Endpoint {
 }
 
 #[derive(Deserialize)]
-struct OpenAiModels {
+pub(super) struct OpenAiModels {
     data: Vec<OpenAiModel>,
+}
+
+impl OpenAiModels {
+    pub(super) fn names(self) -> Vec<String> {
+        self.data.into_iter().map(|model| model.id).collect()
+    }
 }
 
 #[derive(Deserialize)]
@@ -135,8 +135,14 @@ struct OpenAiModel {
 }
 
 #[derive(Deserialize)]
-struct OllamaModels {
+pub(super) struct OllamaModels {
     models: Vec<OllamaModel>,
+}
+
+impl OllamaModels {
+    pub(super) fn names(self) -> Vec<String> {
+        self.models.into_iter().map(|model| model.name).collect()
+    }
 }
 
 #[derive(Deserialize)]

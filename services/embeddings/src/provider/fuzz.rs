@@ -4,7 +4,8 @@ use safetensors::tensor::TensorView;
 use safetensors::{Dtype, serialize};
 use tg_testkit::fuzz::run;
 
-use super::endpoint::{Dialect, read};
+use super::endpoint::{Dialect, OllamaModels, OpenAiModels, read};
+use super::lexical;
 use super::table::Table;
 
 fn table() -> Vec<u8> {
@@ -51,5 +52,31 @@ fn answers_of_servers_that_embed() {
                 assert!(vectors.len() == 2 && vectors[0].len() == vectors[1].len());
             }
         }
+    });
+}
+
+#[test]
+fn lists_of_models() {
+    let seeds: [&[u8]; 3] = [
+        br#"{"object": "list", "data": [{"id": "a"}, {"id": "b\ud800"}]}"#,
+        br#"{"models": [{"name": "c:latest", "details": {}}]}"#,
+        br#"{"data": null, "models": [null]}"#,
+    ];
+    run("lists of models that embed", &seeds, |bytes| {
+        let _ = serde_json::from_slice(bytes).map(OpenAiModels::names);
+        let _ = serde_json::from_slice(bytes).map(OllamaModels::names);
+    });
+}
+
+#[test]
+fn texts_to_embed() {
+    let seeds: [&[u8]; 3] = [
+        b"The lamp, made of blue glass: 3.5 \xe2\x82\xac!",
+        "東京の古い橋 e\u{301} \u{200d}𝄞".as_bytes(),
+        b"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+    ];
+    run("texts to embed", &seeds, |bytes| {
+        let vector = lexical::embed(&String::from_utf8_lossy(bytes));
+        assert!(vector.iter().all(|part| part.is_finite()));
     });
 }

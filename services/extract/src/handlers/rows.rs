@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
-use tg_mesh::{ConsumeError, Cx, RecordConsumer};
+use tg_mesh::{ConsumeError, Cx, Derived, RecordConsumer};
 use tg_runs::RunContext;
 use tg_schemas::msg::{Chunk, ExtractedObject, Metadata};
 use tg_schemas::processors::kg_extract_rows;
@@ -13,7 +13,6 @@ use tg_schemas::table::{TABLE, Table};
 use crate::chunk::{Piece, piece};
 use crate::engine::rows::{Rows, read, term};
 use crate::error::ExtractError;
-use crate::ready::Ready;
 use crate::replies::{Question, ReplyCache};
 
 const EXTRACTOR: &str = "kg-extract-rows";
@@ -31,19 +30,19 @@ struct Tables {
 /// Reads `input` of `kg-extract-rows`.
 pub(crate) struct RowsOf {
     cache: Arc<ReplyCache>,
-    ready: Ready<Tables>,
+    ready: Derived<Tables>,
 }
 
 impl RowsOf {
     pub(crate) fn new(cache: Arc<ReplyCache>) -> Self {
         Self {
             cache,
-            ready: Ready::default(),
+            ready: Derived::default(),
         }
     }
 
     fn tables(&self, cx: &Cx) -> Arc<Tables> {
-        let rows = cx.config().values(cx.workspace(), TABLE);
+        let rows = [cx.config().values(cx.workspace(), TABLE)];
         if let Some(tables) = self.ready.get(cx.workspace(), &rows) {
             return tables;
         }
@@ -51,13 +50,13 @@ impl RowsOf {
             tables: Vec::new(),
             faults: Vec::new(),
         };
-        for (key, value) in rows.iter() {
+        for (key, value) in rows[0].iter() {
             match Table::read(key, value) {
                 Ok(table) => tables.tables.push(table),
                 Err(fault) => tables.faults.push(format!("schema '{key}': {fault}")),
             }
         }
-        self.ready.put(cx.workspace(), rows, tables)
+        self.ready.put(cx.workspace(), rows.into(), tables)
     }
 
     async fn ask(&self, cx: &Cx, piece: &Piece, table: &Table) -> Result<Rows, ExtractError> {

@@ -26,7 +26,7 @@ async fn the_agents_answer_becomes_facts(place: Place) {
     let entry = world.process(&chunk("urn:chunk:1", TEXT), "r1").await;
     assert_eq!((entry.outcome.as_str(), entry.written.len()), ("ok", 2));
     world.process(&chunk("urn:chunk:2", TEXT), "r2").await;
-    let asked = world.script.agent.lock().clone();
+    let asked = world.agent.asked.lock().clone();
     assert_eq!(asked.len(), 1);
     assert_eq!(asked[0].question, format!("Read <{TEXT}>"));
     assert_eq!(asked[0].collection, "c");
@@ -48,7 +48,7 @@ async fn an_unusable_answer_is_asked_for_again_once(place: Place) {
     let entry = world.process(&chunk("urn:chunk:1", TEXT), "r1").await;
     assert_eq!(entry.effects, effects(&[("model-calls", 1)]));
     assert_eq!(entry.outcome, "ok");
-    let asked = world.script.agent.lock().clone();
+    let asked = world.agent.asked.lock().clone();
     assert!(
         asked[1].question.contains("I would rather not."),
         "{}",
@@ -62,10 +62,7 @@ async fn an_unusable_answer_is_asked_for_again_once(place: Place) {
     )
     .await;
     let entry = world.process(&chunk("urn:chunk:1", TEXT), "r1").await;
-    assert_eq!(
-        (entry.outcome.as_str(), world.script.calls()),
-        ("failed", 2)
-    );
+    assert_eq!((entry.outcome.as_str(), world.calls()), ("failed", 2));
 }
 
 async fn a_missing_prompt_is_told(place: Place) {

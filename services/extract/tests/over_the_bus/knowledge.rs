@@ -69,7 +69,7 @@ async fn a_chunk_becomes_facts_with_their_source(place: Place) {
             .iter()
             .all(|context| context.chunk_id == "urn:chunk:1")
     );
-    let asked = world.script.asked.lock();
+    let asked = world.prompts.asked.lock();
     assert_eq!(asked[0].id, "extract-definitions");
     assert_eq!(asked[0].terms["text"], json!(TEXT).to_string());
 }
@@ -79,7 +79,7 @@ async fn a_chunk_is_read_below_where_it_stands(place: Place) {
     let mut below = chunk("urn:chunk:1", TEXT);
     below.context = "Guide > Bridges".to_owned();
     world.process(&below, "r1").await;
-    let asked = world.script.asked.lock();
+    let asked = world.prompts.asked.lock();
     let read = format!("(Guide > Bridges)\n{TEXT}");
     assert_eq!(asked[0].terms["text"], json!(read).to_string());
 }
@@ -99,7 +99,7 @@ async fn a_reply_is_paid_for_once(place: Place) {
         assert_eq!(entry.outcome, "ok");
         paid += entry.effects.get("model-calls").copied().unwrap_or(0);
     }
-    assert_eq!((world.script.calls(), paid), (1, 1));
+    assert_eq!((world.calls(), paid), (1, 1));
     // Again: the same triples, for nothing.
     world.flow.until(async || world.triples.count() == 8).await;
     let entry = world.process(&chunk("urn:chunk:3", TEXT), "again").await;
@@ -113,12 +113,12 @@ async fn a_reply_is_paid_for_once(place: Place) {
             .count(),
         2
     );
-    assert_eq!(world.script.calls(), 1);
+    assert_eq!(world.calls(), 1);
     // Another text is another question.
     world
         .process(&chunk("urn:chunk:9", "Another text."), "other")
         .await;
-    assert_eq!(world.script.calls(), 2);
+    assert_eq!(world.calls(), 2);
 }
 
 async fn a_failed_call_loses_nothing(place: Place) {
@@ -131,7 +131,7 @@ async fn a_failed_call_loses_nothing(place: Place) {
     assert_eq!(world.flow.dead_letter_reason().await, "too many requests");
     let entry = world.process(&chunk, "r1").await;
     assert_eq!(entry.outcome, "ok");
-    assert_eq!(world.script.calls(), 2);
+    assert_eq!(world.calls(), 2);
 }
 
 async fn an_unreadable_reply_fails_its_chunk_and_is_not_kept(place: Place) {
@@ -149,7 +149,7 @@ async fn an_unreadable_reply_fails_its_chunk_and_is_not_kept(place: Place) {
     assert_eq!(world.flow.dead_letter_reason().await, told);
     let entry = world.process(&chunk("urn:chunk:1", TEXT), "r2").await;
     assert_eq!(entry.outcome, "ok");
-    assert_eq!(world.script.calls(), 2);
+    assert_eq!(world.calls(), 2);
 }
 
 async fn good_lines_survive_bad_ones(place: Place) {
@@ -172,7 +172,7 @@ async fn nothing_said_or_nothing_there_writes_nothing(place: Place) {
     assert_eq!((entry.outcome.as_str(), entry.written.len()), ("ok", 0));
     let entry = world.process(&chunk("urn:chunk:2", " \n-- "), "r2").await;
     assert_eq!((entry.outcome.as_str(), entry.effects.len()), ("ok", 0));
-    assert_eq!(world.script.calls(), 1);
+    assert_eq!(world.calls(), 1);
     let entry = world.process(&chunk("", ""), "r3").await;
     // Without an id of its own, what the metadata is about counts.
     assert_eq!(entry.subject, "urn:page:1");
@@ -188,7 +188,7 @@ async fn a_deleted_collection_costs_nothing(place: Place) {
         .write_in("chunk-load", &chunk("urn:chunk:1", TEXT), &run, "r1")
         .await;
     assert_eq!(world.flow.tallied("r1").await.outcome, "ok");
-    assert_eq!((world.script.calls(), world.triples.count()), (0, 0));
+    assert_eq!((world.calls(), world.triples.count()), (0, 0));
 }
 
 async fn relationships_tell_the_index_of_their_entities(place: Place) {

@@ -97,7 +97,7 @@ async fn what_fits_is_written_and_what_does_not_is_told(place: Place) {
         |entity| matches!(entity, Term::Iri(iri) if iri.starts_with("http://trustgraph.ai/e/"))
     ));
     // The model saw what the text is about, and no more.
-    let asked = world.script.asked.lock()[0].terms["classes"].clone();
+    let asked = world.prompts.asked.lock()[0].terms["classes"].clone();
     assert!(
         asked.contains("Bridge") && asked.contains("River") && !asked.contains("Book"),
         "{asked}"
@@ -141,7 +141,7 @@ async fn a_text_about_something_else_costs_no_call(place: Place) {
         .process(&chunk("urn:chunk:1", "Wool is warm."), "r1")
         .await;
     assert_eq!(entry.outcome, "ok");
-    assert_eq!(world.script.calls(), 0);
+    assert_eq!(world.calls(), 0);
 }
 
 async fn without_a_usable_ontology_the_chunk_says_why(place: Place) {
@@ -163,7 +163,7 @@ async fn without_a_usable_ontology_the_chunk_says_why(place: Place) {
     )
     .await;
     let entry = world.process(&chunk("urn:chunk:1", TEXT), "r1").await;
-    assert_eq!((entry.outcome.as_str(), world.script.calls()), ("ok", 0));
+    assert_eq!((entry.outcome.as_str(), world.calls()), ("ok", 0));
 }
 
 tg_testkit::on_both_buses!(

@@ -57,7 +57,7 @@ async fn each_table_is_asked_for_and_bad_rows_are_told(place: Place) {
     );
     // All of it again, for nothing.
     world.process(&chunk("urn:chunk:2", TEXT), "r2").await;
-    assert_eq!(world.script.calls(), 2);
+    assert_eq!(world.calls(), 2);
 }
 
 async fn a_bad_table_is_told_and_the_others_go_on(place: Place) {

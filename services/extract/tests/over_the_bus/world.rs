@@ -3,12 +3,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tg_extract::Options;
-use tg_mesh::{Cx, Processor, RequestHandler, Responder};
+use tg_mesh::Processor;
 use tg_schemas::msg::{
     AgentRequest, AgentResponse, Chunk, EntityContexts, ExtractedObject, Metadata, PromptRequest,
     PromptResponse, Triples,
@@ -16,7 +15,7 @@ use tg_schemas::msg::{
 use tg_schemas::processors;
 use tg_schemas::{Class, Error, Term, Triple};
 use tg_testkit::config::Config;
-use tg_testkit::fakes::{Embeddings, Kept};
+use tg_testkit::fakes::{Embeddings, Kept, Play, Played};
 use tg_testkit::flow::{TestFlow, Wiring};
 use tg_testkit::place::Place;
 
@@ -43,12 +42,8 @@ const SERVICES: &[Wiring] = &[
     ("rows-write", &[("input", Class::Flow, "rows-store")]),
 ];
 
-/// Replies in the order they are played, then the last one again; remembers what it was asked.
-pub(crate) struct Script {
-    replies: Mutex<VecDeque<Result<Reply, Error>>>,
-    pub(crate) asked: Mutex<Vec<PromptRequest>>,
-    pub(crate) agent: Mutex<Vec<AgentRequest>>,
-}
+/// Replies in the order they are played, then the last one again.
+type Replies = Arc<Mutex<VecDeque<Result<Reply, Error>>>>;
 
 #[derive(Clone)]
 pub(crate) struct Reply {
@@ -60,77 +55,52 @@ pub(crate) fn items(items: Value) -> Result<Reply, Error> {
     Ok(Reply { items, dropped: 0 })
 }
 
-impl Script {
-    fn next(&self) -> Result<Reply, Error> {
-        let mut replies = self.replies.lock();
-        match replies.len() {
-            0 => items(json!([])),
-            1 => replies[0].clone(),
-            _ => replies.pop_front().unwrap_or_else(|| items(json!([]))),
-        }
-    }
-
-    pub(crate) fn calls(&self) -> usize {
-        self.asked.lock().len() + self.agent.lock().len()
+fn next(replies: &Replies) -> Result<Reply, Error> {
+    let mut replies = replies.lock();
+    match replies.len() {
+        0 => items(json!([])),
+        1 => replies[0].clone(),
+        _ => replies.pop_front().unwrap_or_else(|| items(json!([]))),
     }
 }
 
-#[async_trait]
-impl RequestHandler<PromptRequest, PromptResponse> for Script {
-    async fn serve(
-        &self,
-        _: Cx,
-        ask: PromptRequest,
-        mut out: Responder<PromptResponse>,
-    ) -> Result<(), Error> {
-        self.asked.lock().push(ask);
+fn prompts(replies: Replies) -> Arc<Played<PromptRequest, PromptResponse>> {
+    Played::new(move |_, _| {
+        let reply = next(&replies)?;
         // Others get the chance to ask meanwhile.
-        for _ in 0..50 {
-            tokio::task::yield_now().await;
-        }
-        let reply = self.next()?;
-        out.send(PromptResponse {
+        Ok(Play::from(PromptResponse {
             object: reply.items.to_string(),
             dropped: reply.dropped,
             model: Some("m-1".to_owned()),
             end_of_stream: true,
             ..PromptResponse::default()
         })
-        .await
-    }
+        .yielding())
+    })
 }
 
-#[async_trait]
-impl RequestHandler<AgentRequest, AgentResponse> for Script {
-    async fn serve(
-        &self,
-        _: Cx,
-        ask: AgentRequest,
-        mut out: Responder<AgentResponse>,
-    ) -> Result<(), Error> {
-        self.agent.lock().push(ask);
-        let reply = self.next()?;
-        let content = match reply.items {
+fn agent(replies: Replies) -> Arc<Played<AgentRequest, AgentResponse>> {
+    Played::new(move |_, _| {
+        let content = match next(&replies)?.items {
             Value::String(text) => text,
             other => other.to_string(),
         };
-        out.send(AgentResponse {
+        let thought = AgentResponse {
             message_type: "thought".to_owned(),
             content: "{\"entity\": \"no\", \"definition\": \"answer\"}".to_owned(),
             end_of_message: true,
             ..AgentResponse::default()
-        })
-        .await?;
-        out.send(AgentResponse {
+        };
+        let answer = AgentResponse {
             message_type: "answer".to_owned(),
             content,
             end_of_message: true,
             end_of_dialog: true,
             model: Some("m-2".to_owned()),
             ..AgentResponse::default()
-        })
-        .await
-    }
+        };
+        Ok(vec![thought, answer])
+    })
 }
 
 /// One dimension for each of a few words.
@@ -143,7 +113,8 @@ fn vector(text: &str) -> Vec<f32> {
 
 pub(crate) struct World {
     pub(crate) flow: TestFlow,
-    pub(crate) script: Arc<Script>,
+    pub(crate) prompts: Arc<Played<PromptRequest, PromptResponse>>,
+    pub(crate) agent: Arc<Played<AgentRequest, AgentResponse>>,
     pub(crate) embeddings: Arc<Embeddings>,
     pub(crate) triples: Arc<Kept<Triples>>,
     pub(crate) contexts: Arc<Kept<EntityContexts>>,
@@ -160,11 +131,8 @@ impl World {
         replies: impl IntoIterator<Item = Result<Reply, Error>>,
     ) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let script = Arc::new(Script {
-            replies: Mutex::new(replies.into_iter().collect()),
-            asked: Mutex::default(),
-            agent: Mutex::default(),
-        });
+        let replies = Arc::new(Mutex::new(replies.into_iter().collect()));
+        let (prompts, agent) = (prompts(Arc::clone(&replies)), agent(replies));
         let (triples, contexts, objects) = (Arc::default(), Arc::default(), Arc::default());
         let embeddings = Embeddings::new("e-1", vector);
         let mut wiring = SERVICES.to_vec();
@@ -191,15 +159,13 @@ impl World {
                 Processor::new(processors::rows_write::PROCESSOR)
                     .reads(processors::rows_write::INPUT, kept.clone()),
             );
-            let prompt: Arc<dyn RequestHandler<PromptRequest, PromptResponse>> = script.clone();
             hosted.push(
                 Processor::new(processors::prompt::PROCESSOR)
-                    .serves(processors::prompt::REQUEST, prompt),
+                    .serves(processors::prompt::REQUEST, prompts.clone()),
             );
-            let agent: Arc<dyn RequestHandler<AgentRequest, AgentResponse>> = script.clone();
             hosted.push(
                 Processor::new(processors::agent_manager::PROCESSOR)
-                    .serves(processors::agent_manager::REQUEST, agent),
+                    .serves(processors::agent_manager::REQUEST, agent.clone()),
             );
             hosted.push(
                 Processor::new(processors::embeddings::PROCESSOR)
@@ -210,13 +176,19 @@ impl World {
         .await;
         Self {
             flow,
-            script,
+            prompts,
+            agent,
             embeddings,
             triples,
             contexts,
             rows: objects,
             _dir: dir,
         }
+    }
+
+    /// How often something was asked of a model.
+    pub(crate) fn calls(&self) -> usize {
+        self.prompts.asked.lock().len() + self.agent.asked.lock().len()
     }
 
     /// Processes a chunk to the end; what the tally was told of it.

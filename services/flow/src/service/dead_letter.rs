@@ -34,6 +34,8 @@ const BATCH: u32 = 64;
 const LOOK: Duration = Duration::from_secs(30);
 /// How long a stop waits for records that processors dead-lettered to be stored.
 const STORED: Duration = Duration::from_secs(10);
+/// Pause between two looks at whether they are.
+const STORED_LOOK: Duration = Duration::from_millis(5);
 
 impl Service {
     /// Takes a record in that a process dead-lettered.
@@ -116,7 +118,7 @@ impl Service {
             if waiting == 0 && self.reading.load(Ordering::Acquire) == 0 {
                 return;
             }
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            tokio::time::sleep(STORED_LOOK).await;
         }
     }
 

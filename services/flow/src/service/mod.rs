@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tg_mesh::tg_bus::pause::ONCE_UP;
 use tg_mesh::{BusError, LeasedStore, Mesh};
 use tg_schemas::{Error, FlowId, WorkspaceId};
 use tokio::sync::{Notify, OwnedMutexGuard, RwLock, watch};
@@ -185,8 +186,7 @@ impl Service {
                         _ = tokio::time::timeout_at(until, up) => {}
                         () = mesh.stopping().cancelled() => {}
                     }
-                    // A bus that goes down again at once must not be asked in a tight loop.
-                    tokio::time::sleep(Duration::from_millis(10)).await;
+                    tokio::time::sleep(ONCE_UP).await;
                 }
                 outcome => return outcome,
             }

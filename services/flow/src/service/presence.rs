@@ -16,6 +16,8 @@ use tg_schemas::flow_record::{Names, RowKey};
 
 /// How often queues are looked at while presence says nothing.
 const LOOK: Duration = Duration::from_millis(50);
+/// Pause before an idle flow is looked at once more.
+const QUIET_LOOK: Duration = Duration::from_millis(1);
 /// How long processors may take to say that they know of a stop.
 const TOLD: Duration = Duration::from_millis(500);
 
@@ -165,7 +167,7 @@ impl Service {
                     |view: &tg_mesh::PresenceView| waiting == 0 && view.idle(workspace, flow);
                 mesh.presence().until(LOOK.min(left), idle).await;
             }
-            tokio::time::sleep(Duration::from_millis(1)).await;
+            tokio::time::sleep(QUIET_LOOK).await;
         }
     }
 

@@ -128,7 +128,10 @@ impl World {
     pub fn at(place: Place, dir: PathBuf) -> Self {
         let fuse = Fuse::unlimited();
         let burns = fuse.clone();
-        let config = Config::kept_in(dir.join("config.json")).watched(move |_, _| burns.burn());
+        let config = Config::kept_in(dir.join("config.json")).watched(move |_, _| {
+            burns.burn();
+            Ok(())
+        });
         Self {
             place,
             dir,

@@ -294,7 +294,7 @@ impl Auth {
         };
         let answer: Answer<IamResponse> = self.mesh.ask(&iam_svc::IAM.of_system(), &request, ask);
         answer.last().await.map_err(|error| {
-            if let Some(left_out) = self.refusals.now(Instant::now()) {
+            if let Some(left_out) = self.refusals.pass(Instant::now()) {
                 tracing::info!(kind = %error.kind, operation = %request.operation, left_out, "iam refused");
             }
             refusal(&error.kind)

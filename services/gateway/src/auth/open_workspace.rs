@@ -2,13 +2,11 @@
 
 use serde_json::Value;
 use tg_mesh::ConfigView;
-
-/// Reserved workspace and type of the workspace registry in config.
-const REGISTRY: (&str, &str) = ("__workspaces__", "workspace");
+use tg_schemas::workspace_key::{REGISTERED, REGISTRY};
 
 /// Whether a workspace takes requests.
 pub(crate) fn is_open(config: &ConfigView, workspace: &str) -> bool {
-    let Some(row) = config.get(REGISTRY.0, REGISTRY.1, workspace) else {
+    let Some(row) = config.get(REGISTRY, REGISTERED, workspace) else {
         return false;
     };
     let disabled = serde_json::from_str::<Value>(&row)

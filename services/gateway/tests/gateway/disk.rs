@@ -6,8 +6,8 @@ use std::sync::Arc;
 use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tg_gateway::AuthMode;
-use tg_mesh::embedded::EmbeddedBus;
 use tg_testkit::faults::{Faults, FaultyBus};
+use tg_testkit::place::Place;
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::bulk::{batch, triple, url};
@@ -50,9 +50,8 @@ async fn socket(world: &World) -> (Vec<Value>, u16, String) {
     panic!("the socket ended without a word");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_full_disk_is_said_at_the_doors_and_passes() {
-    let bus = FaultyBus::new(Arc::new(EmbeddedBus::in_memory()), 1);
+async fn a_full_disk_is_said_at_the_doors_and_passes(place: Place) {
+    let bus = FaultyBus::new(place.connect().await, 1);
     let world = World::on(Arc::new(bus.clone()), AuthMode::None, |_| {}).await;
     assert_eq!(lines(&world).await["stored"], 1);
 
@@ -92,3 +91,5 @@ async fn a_full_disk_is_said_at_the_doors_and_passes() {
     // What was refused is nowhere, what was accepted is there once.
     assert_eq!(world.fakes.store.count(), 3);
 }
+
+tg_testkit::on_both_buses!(a_full_disk_is_said_at_the_doors_and_passes,);

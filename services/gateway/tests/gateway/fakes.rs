@@ -8,27 +8,18 @@ use tg_mesh::{Cx, RequestHandler, Responder};
 use tg_schemas::msg::*;
 use tg_schemas::{Error, ErrorCode};
 use tg_testkit::config::Config;
-use tg_testkit::fakes::Kept;
+use tg_testkit::fakes::{Kept, Played};
 use tokio::sync::watch;
 
 /// The config service of a workspace, as it is asked through the gateway: says which workspace's this is.
-pub struct FakeConfig;
-
-#[async_trait]
-impl RequestHandler<ConfigRequest, ConfigResponse> for FakeConfig {
-    async fn serve(
-        &self,
-        cx: Cx,
-        _ask: ConfigRequest,
-        mut out: Responder<ConfigResponse>,
-    ) -> Result<(), Error> {
-        out.send(ConfigResponse {
+pub fn config_of_workspace() -> Arc<Played<ConfigRequest, ConfigResponse>> {
+    Played::new(|cx, _| {
+        Ok(ConfigResponse {
             version: 7,
             directory: vec![cx.workspace().to_owned()],
             ..ConfigResponse::default()
         })
-        .await
-    }
+    })
 }
 
 /// An agent that plays by the question: `hang` waits to be cancelled, `flood` streams without end,

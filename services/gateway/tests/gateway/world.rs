@@ -116,7 +116,7 @@ impl World {
                 .serves(processors::config_svc::CONFIG, fakes.config.clone())
                 .serves(
                     processors::config_svc::CONFIG_OF_WORKSPACE,
-                    Arc::new(FakeConfig),
+                    config_of_workspace(),
                 ),
             Processor::new(processors::agent_manager::PROCESSOR)
                 .serves(processors::agent_manager::REQUEST, fakes.agent.clone()),

@@ -72,8 +72,10 @@ impl Body {
 
     /// A paragraph's style comes before its text.
     fn style(&mut self, tag: &BytesStart<'_>) {
+        // Unchecked: to look for names that stand twice takes the square of their number.
         let value = tag
             .attributes()
+            .with_checks(false)
             .flatten()
             .find(|attribute| attribute.key.local_name().as_ref() == b"val");
         let Some(value) = value else { return };

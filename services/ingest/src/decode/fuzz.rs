@@ -31,6 +31,12 @@ fn word_files() {
     run("bodies of Word", &[BODY], |bytes| {
         let _ = docx::decode(&archive(bytes), &limits);
     });
+    // What the library does with the names of a tag's attributes grows with their square, unless it is told not to.
+    let many: String = (0..100_000).map(|n| format!(" a{n}=\"\"")).collect();
+    let tag = format!("<w:p><w:pStyle{many}/><w:t>a</w:t></w:p>");
+    run("tags of Word", &[tag.as_bytes()], |bytes| {
+        let _ = docx::decode(&archive(bytes), &limits);
+    });
 }
 
 #[test]

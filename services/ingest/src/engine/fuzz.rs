@@ -2,7 +2,9 @@
 
 use tg_testkit::fuzz::run;
 
-use super::{recursive, tokens};
+use super::outline::{Outline, Start};
+use super::structure::Structure;
+use super::{recursive, structure, tokens};
 use crate::decode::{HEADER, frame, header};
 
 #[test]
@@ -48,6 +50,38 @@ fn frames_of_children() {
             };
             let _ = frame(tag, number, text.to_vec());
             rest = after;
+        }
+    });
+}
+
+/// Cut by its structure, and followed by its outline; also where it begins in the middle of something.
+#[test]
+fn structures_of_texts() {
+    let seeds: [&[u8]; 6] = [
+        b"---\ntitle: a\n---\n# b\n\n## c #\n\nd\n===\n\n```rust\n# e\n```\n\n| f | g |\n| --- | --- |\n| 1 | 2 |\n",
+        b"- a\n  - b\n    1. c\n> > d\n\n<div>\n\n[e]: f\n\n***\n",
+        b"use a::b;\n\n/// C.\nfn d(e: u8) {\n    f();\n\n}\n\nclass G:\n\tdef h(self):\n\t\tpass\n",
+        b"name;price\r\na;1,50\r\n\"b\nc\";2\r\n",
+        "# Ü𝄞\u{2028}\n\n漢字かな交じり文\n\n~~~~\n``` \n".as_bytes(),
+        b"a\tb\tc\n\n\n\n|\n|-\n",
+    ];
+    run("structures of texts", &seeds, |bytes| {
+        let text = String::from_utf8_lossy(bytes);
+        let (size, overlap) = (bytes.len() % 197 + 1, bytes.len() % 13);
+        let overlap = overlap.min(size - 1);
+        structure::tests::check(&text, size, overlap);
+        for mime in ["text/plain", "text/markdown", "text/x-rust", "text/csv"] {
+            let structure = Structure::of(mime);
+            let start = Start {
+                title: "t".to_owned(),
+                ..Start::default()
+            };
+            let mut outline = Outline::new(structure, start);
+            let slices = structure.split(&text, size, overlap);
+            assert_eq!(outline.contexts(&text, &slices).len(), slices.len());
+            let mut on = Outline::new(structure, outline.here());
+            on.pass(&text);
+            assert!(on.here().headings.len() <= 6);
         }
     });
 }

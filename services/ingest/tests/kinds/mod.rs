@@ -128,17 +128,16 @@ const PYTHON: &str = "import os\n\n\nclass Lamp:\n    \"\"\"A lamp made of glass
 
 /// All of them.
 pub fn all() -> Vec<Fixture> {
+    [headed(), tables(), encoded_texts(), sources()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// What has headings.
+fn headed() -> Vec<Fixture> {
     let lamps: String = (1..=30)
         .map(|n| format!("| lamp {n} | blue {n} |\n"))
-        .collect();
-    let prices: String = (1..=60)
-        .map(|n| format!("Größe {n};{n},50;Müller & Söhne\r\n"))
-        .collect();
-    let tabs: String = (1..=60)
-        .map(|n| format!("valve {n}\tbrass\t{n}\n"))
-        .collect();
-    let long: String = (0..30)
-        .map(|n| format!("    let step_{n} = {n};\n"))
         .collect();
     vec![
         fixture(
@@ -189,6 +188,18 @@ pub fn all() -> Vec<Fixture> {
                 ("read again in spring", "report.docx > Outlook"),
             ],
         ),
+    ]
+}
+
+/// What has columns.
+fn tables() -> Vec<Fixture> {
+    let prices: String = (1..=60)
+        .map(|n| format!("Größe {n};{n},50;Müller & Söhne\r\n"))
+        .collect();
+    let tabs: String = (1..=60)
+        .map(|n| format!("valve {n}\tbrass\t{n}\n"))
+        .collect();
+    vec![
         fixture(
             "preise.csv",
             encoded(
@@ -210,6 +221,12 @@ pub fn all() -> Vec<Fixture> {
             "valves.tsv",
             &[("valve 60\tbrass\t60", "valves.tsv\nname\tmetal\tnumber")],
         ),
+    ]
+}
+
+/// Plain texts that are not UTF-8.
+fn encoded_texts() -> Vec<Fixture> {
+    vec![
         fixture(
             "windows.txt",
             encoded(
@@ -276,6 +293,15 @@ pub fn all() -> Vec<Fixture> {
             "feed.xml",
             &[("<farbe>grün</farbe>", "feed.xml")],
         ),
+    ]
+}
+
+/// Code and data.
+fn sources() -> Vec<Fixture> {
+    let long: String = (0..30)
+        .map(|n| format!("    let step_{n} = {n};\n"))
+        .collect();
+    vec![
         fixture(
             "lamp.py",
             PYTHON,

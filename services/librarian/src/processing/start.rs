@@ -2,7 +2,7 @@
 
 use tg_clients::neighbours::Neighbours;
 use tg_mesh::{Ask, Mesh, clock};
-use tg_schemas::{Error, Topic};
+use tg_schemas::{Error, Retry, Topic};
 
 use crate::config;
 use crate::engine::start::{Body, Record};
@@ -70,8 +70,7 @@ impl Librarian {
     }
 
     async fn not_started(&self, run: &Run, error: Error) -> Result<(), Error> {
-        let passes = error.code().is_transient() || error.code() == tg_schemas::ErrorCode::Storage;
-        let (state, why) = if passes {
+        let (state, why) = if error.code().retry() == Retry::Passes {
             (State::Starting, format!("waits: {}", error.message))
         } else {
             (State::Stopped, error.message)

@@ -203,12 +203,12 @@ async fn texts_of_a_trace_are_taken_in_once(place: Place) {
     assert_eq!(theirs.unwrap_err().code(), ErrorCode::NotFound);
 }
 
-#[tokio::test]
-async fn texts_of_a_workspace_that_is_gone_are_forgotten() {
+async fn texts_of_a_workspace_that_is_gone_are_forgotten(place: Place) {
     let stone = r#"{"generation":5,"deleted-at":1,"purge-after":2}"#;
     let deleted = Config::default();
     deleted.set("__workspaces__", "tombstone", "gone", stone);
-    let world = World::start_with(tempfile::tempdir().unwrap().into(), deleted.into()).await;
+    let world =
+        World::start_with(&place, tempfile::tempdir().unwrap().into(), deleted.into()).await;
     let rows = || {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let file = world.dir.path().join("librarian.sqlite");
@@ -249,4 +249,5 @@ tg_testkit::on_both_buses!(
     a_document_is_added_streamed_and_removed,
     an_upload_is_told_where_it_stands,
     texts_of_a_trace_are_taken_in_once,
+    texts_of_a_workspace_that_is_gone_are_forgotten,
 );

@@ -334,10 +334,9 @@ async fn a_removed_document_is_taken_out_of_every_store(place: Place) {
     assert_eq!(left.processing_metadatas.len(), 1);
 }
 
-#[tokio::test]
-async fn the_next_process_goes_on_where_the_last_one_was() {
+async fn the_next_process_goes_on_where_the_last_one_was(place: Place) {
     let dir = Arc::new(tempfile::tempdir().unwrap());
-    let world = World::start_with(dir.clone(), Arc::default()).await;
+    let world = World::start_with(&place, dir.clone(), Arc::default()).await;
     let stores = flow::start(&world).await;
     world.add("urn:d", "text/plain", "one two").await;
     let held = stores.held.lock().await;
@@ -347,7 +346,7 @@ async fn the_next_process_goes_on_where_the_last_one_was() {
     let config = world.config.clone();
     world.mesh.stop(Duration::ZERO).await;
     drop((world, held));
-    let world = World::start_with(dir, config).await;
+    let world = World::start_with(&place, dir, config).await;
     flow::start_over(&world, &stores).await;
     world.until("p", "complete").await;
     world.until("q", "complete").await;
@@ -459,6 +458,7 @@ tg_testkit::on_both_buses!(
     runs_of_a_deleted_collection_stop_and_stay_so,
     what_is_cancelled_makes_nothing_more_and_blocks_nothing,
     a_removed_document_is_taken_out_of_every_store,
+    the_next_process_goes_on_where_the_last_one_was,
     what_it_will_cost_is_told_and_nothing_is_done,
     what_cannot_be_processed_is_refused_and_leaves_nothing,
     a_document_that_comes_along_is_added_and_processed,

@@ -35,10 +35,16 @@ impl World {
         Self::over(place.connect().await, dir, Arc::default()).await
     }
 
-    /// Over a bus that keeps its records in a directory, and a configuration that was there before.
-    pub async fn start_with(dir: Arc<TempDir>, config: Arc<Config>) -> Self {
-        let bus = EmbeddedBus::open(&dir.path().join("bus"), Durability::Process).unwrap();
-        Self::over(Arc::new(bus), dir, config).await
+    /// Over a bus that keeps its records beyond this process, and a configuration that was there before.
+    pub async fn start_with(place: &Place, dir: Arc<TempDir>, config: Arc<Config>) -> Self {
+        let bus: Arc<dyn Bus> = match place {
+            Place::Embedded(_) => {
+                let log = dir.path().join("bus");
+                Arc::new(EmbeddedBus::open(&log, Durability::Process).unwrap())
+            }
+            Place::RabbitMq(_) => place.connect().await,
+        };
+        Self::over(bus, dir, config).await
     }
 
     async fn over(bus: Arc<dyn Bus>, dir: Arc<TempDir>, config: Arc<Config>) -> Self {

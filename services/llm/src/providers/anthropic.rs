@@ -81,13 +81,7 @@ impl ChatModel for Anthropic {
     async fn list_models(&self) -> Result<Vec<ModelInfo>, LlmError> {
         let url = format!("{}/v1/models?limit=1000", self.base_url);
         let listed: Listed = self.http.json(self.signed(self.http.get(&url))).await?;
-        let info = |model: Model| ModelInfo {
-            id: model.id,
-            name: model.display_name,
-            owned_by: Some("anthropic".to_owned()),
-            ..ModelInfo::default()
-        };
-        Ok(listed.data.into_iter().map(info).collect())
+        Ok(listed.models())
     }
 }
 
@@ -241,9 +235,21 @@ impl Dialect for Answer {
 }
 
 #[derive(Deserialize)]
-struct Listed {
+pub(super) struct Listed {
     #[serde(default)]
     data: Vec<Model>,
+}
+
+impl Listed {
+    pub(super) fn models(self) -> Vec<ModelInfo> {
+        let info = |model: Model| ModelInfo {
+            id: model.id,
+            name: model.display_name,
+            owned_by: Some("anthropic".to_owned()),
+            ..ModelInfo::default()
+        };
+        self.data.into_iter().map(info).collect()
+    }
 }
 
 #[derive(Deserialize)]

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use futures::executor::block_on;
 use futures::{StreamExt, stream};
 use tg_provider_http::{HttpError, Refusal};
+use tg_schemas::msg::ModelInfo;
 use tg_testkit::fuzz::run;
 
 use super::failure::{Failure, in_stream};
@@ -67,5 +68,24 @@ fn failures_of_providers() {
         if let Ok(value) = serde_json::from_slice(bytes) {
             let _ = in_stream(&value);
         }
+    });
+}
+
+#[test]
+fn lists_of_models() {
+    let seeds: [&[u8]; 4] = [
+        br#"{"data": [{"id": "a", "owned_by": "b", "created": 1700000000, "context_length": 9223372036854775807}]}"#,
+        br#"{"data": [{"id": "c", "display_name": "C", "type": "model"}], "has_more": false}"#,
+        br#"{"models": [{"name": "d:7b", "details": {"family": "e", "parameter_size": "7B", "quantization_level": null}}]}"#,
+        br#"{"data": {"id": 1e400}, "models": [[]]}"#,
+    ];
+    run("lists of models", &seeds, |bytes| {
+        let named = |models: Vec<ModelInfo>| {
+            assert!(models.iter().all(|model| model.id.len() <= bytes.len()));
+        };
+        let _ = serde_json::from_slice(bytes).map(|listed: openai::Listed| named(listed.models()));
+        let _ =
+            serde_json::from_slice(bytes).map(|listed: anthropic::Listed| named(listed.models()));
+        let _ = serde_json::from_slice(bytes).map(|listed: ollama::Listed| named(listed.models()));
     });
 }

@@ -108,16 +108,7 @@ impl ChatModel for Ollama {
     async fn list_models(&self) -> Result<Vec<ModelInfo>, LlmError> {
         let url = format!("{}/api/tags", self.host);
         let listed: Listed = self.http.json(self.http.get(&url)).await?;
-        let info = |model: Model| ModelInfo {
-            id: model.name.clone(),
-            name: Some(model.name),
-            family: model.details.family,
-            parameter_size: model.details.parameter_size,
-            quantization: model.details.quantization_level,
-            format: model.details.format,
-            ..ModelInfo::default()
-        };
-        Ok(listed.models.into_iter().map(info).collect())
+        Ok(listed.models())
     }
 }
 
@@ -186,9 +177,24 @@ impl Dialect for Answer {
 }
 
 #[derive(Deserialize)]
-struct Listed {
+pub(super) struct Listed {
     #[serde(default)]
     models: Vec<Model>,
+}
+
+impl Listed {
+    pub(super) fn models(self) -> Vec<ModelInfo> {
+        let info = |model: Model| ModelInfo {
+            id: model.name.clone(),
+            name: Some(model.name),
+            family: model.details.family,
+            parameter_size: model.details.parameter_size,
+            quantization: model.details.quantization_level,
+            format: model.details.format,
+            ..ModelInfo::default()
+        };
+        self.models.into_iter().map(info).collect()
+    }
 }
 
 #[derive(Deserialize)]

@@ -82,7 +82,7 @@ impl ChatModel for OpenAi {
     async fn list_models(&self) -> Result<Vec<ModelInfo>, LlmError> {
         let url = format!("{}/models", self.base_url);
         let listed: Listed = self.http.json(self.signed(self.http.get(&url))).await?;
-        Ok(listed.data.into_iter().map(Model::info).collect())
+        Ok(listed.models())
     }
 }
 
@@ -217,9 +217,15 @@ impl Dialect for Answer {
 }
 
 #[derive(Deserialize)]
-struct Listed {
+pub(super) struct Listed {
     #[serde(default)]
     data: Vec<Model>,
+}
+
+impl Listed {
+    pub(super) fn models(self) -> Vec<ModelInfo> {
+        self.data.into_iter().map(Model::info).collect()
+    }
 }
 
 #[derive(Deserialize)]

@@ -89,7 +89,7 @@ async fn a_streamed_answer_cites_what_was_retrieved_and_names_its_documents(plac
         "only of what is cited"
     );
 
-    let documents = world.prompted.lock().last().unwrap().terms["documents"].clone();
+    let documents = world.prompts.asked.lock().last().unwrap().terms["documents"].clone();
     let documents: Vec<String> = serde_json::from_str(&documents).unwrap();
     assert_eq!(documents.len(), 3);
     assert_eq!(
@@ -141,7 +141,7 @@ async fn both_searches_count_and_each_alone_when_asked(place: Place) {
         let frames: Vec<DocumentRagResponse> = world.ask("document-rag", &asked(mode)).await;
         assert_eq!(frames.len(), 1, "one frame");
         assert!(frames[0].message_type.is_empty() && frames[0].end_of_session);
-        let documents = world.prompted.lock().last().unwrap().terms["documents"].clone();
+        let documents = world.prompts.asked.lock().last().unwrap().terms["documents"].clone();
         let documents: Vec<String> = serde_json::from_str(&documents).unwrap();
         seen.push(documents.len());
         let searched = (mode != "keyword").then(|| "fake".to_owned());
@@ -232,7 +232,7 @@ async fn passages_are_read_below_where_they_stand(place: Place) {
     ];
     let world = World::start(&place, true, script).await;
     let frames: Vec<DocumentRagResponse> = world.ask("document-rag", &question(true)).await;
-    let documents = world.prompted.lock().last().unwrap().terms["documents"].clone();
+    let documents = world.prompts.asked.lock().last().unwrap().terms["documents"].clone();
     let documents: Vec<String> = serde_json::from_str(&documents).unwrap();
     let first = format!(
         "(Guide > Bridges; columns: | name | year |)\n{}",

@@ -120,7 +120,7 @@ async fn a_streamed_answer_has_its_frames_in_order_and_a_bounded_number_of_quest
     assert!(frames.iter().all(|frame| frame.error.is_none()));
 
     // What the model was given: typed facts by their names, nothing of old traces.
-    let prompted = world.prompted.lock().clone();
+    let prompted = world.prompts.asked.lock().clone();
     let knowledge = &prompted.last().unwrap().terms["knowledge"];
     assert!(
         knowledge.starts_with(r#"[{"s":"Old Bridge","p":"built","o":"1429"}"#),
@@ -188,7 +188,7 @@ async fn the_number_of_questions_is_bounded_whatever_the_size_of_the_graph(place
             "{size}: {}",
             world.counts.all()
         );
-        let knowledge = world.prompted.lock().last().unwrap().terms["knowledge"].clone();
+        let knowledge = world.prompts.asked.lock().last().unwrap().terms["knowledge"].clone();
         assert!(
             knowledge.contains("1429"),
             "what fits is found among many: {knowledge}"
@@ -283,7 +283,7 @@ async fn seeds_replace_what_would_be_looked_up(place: Place) {
     assert!(frames[0].error.is_none());
     assert_eq!(world.counts.of("prompt"), 1, "no concepts are asked for");
     assert_eq!(world.counts.of("graph-embeddings"), 0);
-    let knowledge = world.prompted.lock().last().unwrap().terms["knowledge"].clone();
+    let knowledge = world.prompts.asked.lock().last().unwrap().terms["knowledge"].clone();
     assert!(
         knowledge.contains("Ham") && !knowledge.contains("1429"),
         "{knowledge}"
@@ -318,7 +318,7 @@ async fn a_store_of_patterns_serves_too(place: Place) {
     let world = World::start(&place, false, script()).await;
     let frames: Vec<GraphRagResponse> = world.ask("graph-rag", &question(false)).await;
     assert_eq!(frames[0].error, None);
-    let knowledge = world.prompted.lock().last().unwrap().terms["knowledge"].clone();
+    let knowledge = world.prompts.asked.lock().last().unwrap().terms["knowledge"].clone();
     assert!(
         knowledge.contains(r#"{"s":"Old Bridge","p":"built","o":"1429"}"#),
         "{knowledge}"
@@ -349,7 +349,7 @@ async fn who_hangs_up_stops_the_model(place: Place) {
         }
     }
     drop(answer);
-    let stopped = tokio::time::timeout(tg_testkit::flow::SOON, world.cancelled.notified());
+    let stopped = tokio::time::timeout(tg_testkit::flow::SOON, world.prompts.cancelled.notified());
     stopped.await.expect("the model is told");
 }
 

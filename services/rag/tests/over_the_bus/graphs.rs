@@ -1,23 +1,19 @@
 //! Fakes of the graph: a store that knows patterns, and one of ours that is asked for whole frontiers.
 
-use async_trait::async_trait;
-use tg_mesh::{Cx, RequestHandler, Responder};
+use std::sync::Arc;
+
+use tg_mesh::Cx;
 use tg_schemas::msg::*;
-use tg_schemas::{Error, Term, Triple};
+use tg_schemas::{Term, Triple};
+use tg_testkit::fakes::Played;
 
 use crate::world::Fake;
 
-#[async_trait]
-impl RequestHandler<TriplesQueryRequest, TriplesQueryResponse> for Fake {
-    async fn serve(
-        &self,
-        _: Cx,
-        ask: TriplesQueryRequest,
-        mut out: Responder<TriplesQueryResponse>,
-    ) -> Result<(), Error> {
-        self.asked("triples")?;
+pub fn triples(fake: Fake) -> Arc<Played<TriplesQueryRequest, TriplesQueryResponse>> {
+    Played::new(move |_: &Cx, ask: TriplesQueryRequest| {
+        fake.asked("triples")?;
         let fits = |part: &Option<Term>, wanted: &Option<Term>| wanted.is_none() || part == wanted;
-        let triples = self.0.script.lock().graph.clone();
+        let triples = fake.0.script.lock().graph.clone();
         let found = triples.into_iter().filter(|triple| {
             fits(&triple.s, &ask.s)
                 && fits(&triple.p, &ask.p)
@@ -25,12 +21,11 @@ impl RequestHandler<TriplesQueryRequest, TriplesQueryResponse> for Fake {
                 && ask.g.as_ref().is_none_or(|g| Some(g) == triple.g.as_ref())
         });
         let limit = usize::try_from(ask.limit).unwrap();
-        out.send(TriplesQueryResponse {
+        Ok(TriplesQueryResponse {
             triples: found.take(limit).collect(),
             ..TriplesQueryResponse::default()
         })
-        .await
-    }
+    })
 }
 
 /// What a term is called in this graph.
@@ -46,16 +41,10 @@ fn name(graph: &[Triple], term: &Term) -> String {
     }
 }
 
-#[async_trait]
-impl RequestHandler<NeighbourhoodRequest, NeighbourhoodResponse> for Fake {
-    async fn serve(
-        &self,
-        _: Cx,
-        ask: NeighbourhoodRequest,
-        mut out: Responder<NeighbourhoodResponse>,
-    ) -> Result<(), Error> {
-        self.asked("neighbours")?;
-        let graph = self.0.script.lock().graph.clone();
+pub fn neighbours(fake: Fake) -> Arc<Played<NeighbourhoodRequest, NeighbourhoodResponse>> {
+    Played::new(move |_: &Cx, ask: NeighbourhoodRequest| {
+        fake.asked("neighbours")?;
+        let graph = fake.0.script.lock().graph.clone();
         let mut reply = NeighbourhoodResponse::default();
         for (at, node) in ask.nodes.iter().enumerate() {
             let mut found: Vec<&Triple> = graph
@@ -101,20 +90,14 @@ impl RequestHandler<NeighbourhoodRequest, NeighbourhoodResponse> for Fake {
                 });
             }
         }
-        out.send(reply).await
-    }
+        Ok(reply)
+    })
 }
 
-#[async_trait]
-impl RequestHandler<SourcesRequest, SourcesResponse> for Fake {
-    async fn serve(
-        &self,
-        _: Cx,
-        ask: SourcesRequest,
-        mut out: Responder<SourcesResponse>,
-    ) -> Result<(), Error> {
-        self.asked("sources")?;
-        let graph = self.0.script.lock().graph.clone();
+pub fn sources(fake: Fake) -> Arc<Played<SourcesRequest, SourcesResponse>> {
+    Played::new(move |_: &Cx, ask: SourcesRequest| {
+        fake.asked("sources")?;
+        let graph = fake.0.script.lock().graph.clone();
         let iri = |term: &Option<Term>| match term {
             Some(Term::Iri(iri)) => iri.clone(),
             _ => String::new(),
@@ -172,6 +155,6 @@ impl RequestHandler<SourcesRequest, SourcesResponse> for Fake {
             }
             reply.traced.push(traced);
         }
-        out.send(reply).await
-    }
+        Ok(reply)
+    })
 }

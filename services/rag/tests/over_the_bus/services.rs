@@ -1,12 +1,15 @@
 //! Fakes of embeddings, look-ups, prompts, library and rows.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use tg_mesh::{ConsumeError, Cx, RecordConsumer, RequestHandler, Responder};
+use tg_mesh::{ConsumeError, Cx, RecordConsumer};
 use tg_schemas::msg::*;
 use tg_schemas::{Error, ErrorCode, Term};
 
+use tg_testkit::fakes::{Play, Played};
 use tg_testkit::flow::SOON;
 
 use crate::world::Fake;
@@ -17,116 +20,78 @@ fn vector(text: &str) -> Vec<f32> {
     vec![has("bridge"), has("light"), 0.1]
 }
 
-#[async_trait]
-impl RequestHandler<EmbeddingsRequest, EmbeddingsResponse> for Fake {
-    async fn serve(
-        &self,
-        _: Cx,
-        ask: EmbeddingsRequest,
-        mut out: Responder<EmbeddingsResponse>,
-    ) -> Result<(), Error> {
-        self.asked("embeddings")?;
-        out.send(EmbeddingsResponse {
+pub fn embeddings(fake: Fake) -> Arc<Played<EmbeddingsRequest, EmbeddingsResponse>> {
+    Played::new(move |_: &Cx, ask: EmbeddingsRequest| {
+        fake.asked("embeddings")?;
+        Ok(EmbeddingsResponse {
             vectors: ask.texts.iter().map(|text| vector(text)).collect(),
             model: "fake".into(),
             ..EmbeddingsResponse::default()
         })
-        .await
-    }
+    })
 }
 
-#[async_trait]
-impl RequestHandler<GraphEmbeddingsRequest, GraphEmbeddingsResponse> for Fake {
-    async fn serve(
-        &self,
-        _: Cx,
-        ask: GraphEmbeddingsRequest,
-        mut out: Responder<GraphEmbeddingsResponse>,
-    ) -> Result<(), Error> {
-        self.asked("graph-embeddings")?;
+pub fn entities(fake: Fake) -> Arc<Played<GraphEmbeddingsRequest, GraphEmbeddingsResponse>> {
+    Played::new(move |_: &Cx, ask: GraphEmbeddingsRequest| {
+        fake.asked("graph-embeddings")?;
         assert_eq!(ask.model, "fake");
-        let entities = self.0.script.lock().entities.clone();
+        let entities = fake.0.script.lock().entities.clone();
         let entities = entities.iter().enumerate().map(|(at, iri)| EntityMatch {
             entity: Some(Term::iri(*iri)),
             score: 1.0 - at as f64 / 100.0,
             ..EntityMatch::default()
         });
-        out.send(GraphEmbeddingsResponse {
+        Ok(GraphEmbeddingsResponse {
             entities: entities.collect(),
             ..GraphEmbeddingsResponse::default()
         })
-        .await
-    }
+    })
 }
 
-#[async_trait]
-impl RequestHandler<DocumentEmbeddingsRequest, DocumentEmbeddingsResponse> for Fake {
-    async fn serve(
-        &self,
-        _: Cx,
-        _: DocumentEmbeddingsRequest,
-        mut out: Responder<DocumentEmbeddingsResponse>,
-    ) -> Result<(), Error> {
-        self.asked("document-embeddings")?;
-        let chunks = self.0.script.lock().chunks.clone();
+pub fn chunks(fake: Fake) -> Arc<Played<DocumentEmbeddingsRequest, DocumentEmbeddingsResponse>> {
+    Played::new(move |_: &Cx, _: DocumentEmbeddingsRequest| {
+        fake.asked("document-embeddings")?;
+        let chunks = fake.0.script.lock().chunks.clone();
         let chunks = chunks.iter().enumerate().map(|(at, (id, _))| ChunkMatch {
             chunk_id: (*id).to_owned(),
             score: 1.0 - at as f64 / 100.0,
             ..ChunkMatch::default()
         });
-        out.send(DocumentEmbeddingsResponse {
+        Ok(DocumentEmbeddingsResponse {
             chunks: chunks.collect(),
             ..DocumentEmbeddingsResponse::default()
         })
-        .await
-    }
+    })
 }
 
-#[async_trait]
-impl RequestHandler<KeywordIndexRequest, KeywordIndexResponse> for Fake {
-    async fn serve(
-        &self,
-        _: Cx,
-        _: KeywordIndexRequest,
-        mut out: Responder<KeywordIndexResponse>,
-    ) -> Result<(), Error> {
-        self.asked("keyword-index")?;
-        let words = self.0.script.lock().words.clone();
+pub fn keywords(fake: Fake) -> Arc<Played<KeywordIndexRequest, KeywordIndexResponse>> {
+    Played::new(move |_: &Cx, _: KeywordIndexRequest| {
+        fake.asked("keyword-index")?;
+        let words = fake.0.script.lock().words.clone();
         let chunks = words.iter().map(|id| ChunkMatch {
             chunk_id: (*id).to_owned(),
             score: 1.0,
             ..ChunkMatch::default()
         });
-        out.send(KeywordIndexResponse {
+        Ok(KeywordIndexResponse {
             chunks: chunks.collect(),
             ..KeywordIndexResponse::default()
         })
-        .await
-    }
+    })
 }
 
-#[async_trait]
-impl RequestHandler<PromptRequest, PromptResponse> for Fake {
-    async fn serve(
-        &self,
-        cx: Cx,
-        ask: PromptRequest,
-        mut out: Responder<PromptResponse>,
-    ) -> Result<(), Error> {
-        self.asked("prompt")?;
-        self.0.prompted.lock().push(ask.clone());
-        if self.0.script.lock().hanging == ask.id {
+pub fn prompts(fake: Fake) -> Arc<Played<PromptRequest, PromptResponse>> {
+    Played::new(move |cx: &Cx, ask: PromptRequest| {
+        fake.asked("prompt")?;
+        let piece = |text: &str| PromptResponse {
+            text: text.to_owned(),
+            ..PromptResponse::default()
+        };
+        if fake.0.script.lock().hanging == ask.id {
             assert!(cx.deadline.left() <= SOON, "one deadline for all");
-            out.send(PromptResponse {
-                text: "Well ".to_owned(),
-                ..PromptResponse::default()
-            })
-            .await?;
-            cx.cancel.cancelled().await;
-            self.0.cancelled.notify_one();
-            return Ok(());
+            return Ok(Play::from(piece("Well ")).hanging());
         }
-        let reply = self.0.script.lock().prompts.get(ask.id.as_str()).cloned();
+        let reply = fake.0.script.lock().prompts.get(ask.id.as_str()).cloned();
         let Some(reply) = reply else {
             return Err(Error::new(ErrorCode::NotFound, "no such prompt"));
         };
@@ -140,44 +105,32 @@ impl RequestHandler<PromptRequest, PromptResponse> for Fake {
             ..PromptResponse::default()
         };
         if ask.streaming {
-            for piece in reply.split_inclusive(' ') {
-                out.send(PromptResponse {
-                    text: piece.to_owned(),
-                    ..PromptResponse::default()
-                })
-                .await?;
-            }
-            return out.send(end(String::new(), String::new())).await;
+            let pieces = reply.split_inclusive(' ').map(piece);
+            let end = end(String::new(), String::new());
+            return Ok(pieces.chain([end]).collect::<Vec<_>>().into());
         }
         let is_object = reply.starts_with(['{', '[']) && !reply.starts_with("[1");
-        out.send(if is_object {
-            end(String::new(), reply)
-        } else {
-            end(reply, String::new())
-        })
-        .await
-    }
+        Ok(match is_object {
+            true => end(String::new(), reply),
+            false => end(reply, String::new()),
+        }
+        .into())
+    })
 }
 
-#[async_trait]
-impl RequestHandler<LibrarianRequest, LibrarianResponse> for Fake {
-    async fn serve(
-        &self,
-        _: Cx,
-        ask: LibrarianRequest,
-        mut out: Responder<LibrarianResponse>,
-    ) -> Result<(), Error> {
-        self.asked("librarian")?;
+pub fn library(fake: Fake) -> Arc<Played<LibrarianRequest, LibrarianResponse>> {
+    Played::new(move |_: &Cx, ask: LibrarianRequest| {
+        fake.asked("librarian")?;
         let text = |id: &str| {
-            let script = self.0.script.lock();
+            let script = fake.0.script.lock();
             let found = script.chunks.iter().find(|(chunk, _)| *chunk == id);
             found.map_or_else(String::new, |(_, text)| STANDARD.encode(text))
         };
         let mut reply = LibrarianResponse::default();
         match ask.operation.as_str() {
-            "get-contents" if !self.0.script.lock().old_library => {
+            "get-contents" if !fake.0.script.lock().old_library => {
                 reply.contents = ask.document_ids.iter().map(|id| text(id)).collect();
-                let script = self.0.script.lock();
+                let script = fake.0.script.lock();
                 let stands = script
                     .contexts
                     .iter()
@@ -201,22 +154,16 @@ impl RequestHandler<LibrarianRequest, LibrarianResponse> for Fake {
             }
             _ => return Err(Error::new(ErrorCode::BadOperation, "no such operation")),
         }
-        out.send(reply).await
-    }
+        Ok(reply)
+    })
 }
 
-#[async_trait]
-impl RequestHandler<RowsQueryRequest, RowsQueryResponse> for Fake {
-    async fn serve(
-        &self,
-        _: Cx,
-        ask: RowsQueryRequest,
-        mut out: Responder<RowsQueryResponse>,
-    ) -> Result<(), Error> {
-        self.asked("rows")?;
+pub fn rows(fake: Fake) -> Arc<Played<RowsQueryRequest, RowsQueryResponse>> {
+    Played::new(move |_: &Cx, ask: RowsQueryRequest| {
+        fake.asked("rows")?;
         assert_eq!(ask.variables["least"], serde_json::json!(3));
-        let data = self.0.script.lock().rows.clone();
-        out.send(RowsQueryResponse {
+        let data = fake.0.script.lock().rows.clone();
+        Ok(RowsQueryResponse {
             data,
             errors: vec![GraphQLError {
                 message: "odd".into(),
@@ -225,8 +172,7 @@ impl RequestHandler<RowsQueryRequest, RowsQueryResponse> for Fake {
             }],
             ..RowsQueryResponse::default()
         })
-        .await
-    }
+    })
 }
 
 #[async_trait]

@@ -10,9 +10,11 @@ use tg_schemas::msg::*;
 use tg_schemas::processors::{self, ProcessorSpec, Serves, Spec};
 use tg_schemas::{Class, Error, ErrorCode, Message, Reply, Triple};
 use tg_testkit::config::Config;
+use tg_testkit::fakes::Played;
 use tg_testkit::flow::{TestFlow, Wiring};
 use tg_testkit::place::Place;
-use tokio::sync::Notify;
+
+use crate::{graphs, services};
 
 /// What every fake was asked, by name.
 #[derive(Default)]
@@ -65,12 +67,11 @@ pub struct World {
     pub stored: Arc<Mutex<Vec<Triple>>>,
     /// Texts given to the library.
     pub saved: Arc<Mutex<BTreeMap<String, String>>>,
-    /// Values that prompts were given.
-    pub prompted: Arc<Mutex<Vec<PromptRequest>>>,
-    /// Told when a hanging prompt was cancelled.
-    pub cancelled: Arc<Notify>,
+    /// Plays prompts.
+    pub prompts: Arc<Played<PromptRequest, PromptResponse>>,
 }
 
+#[derive(Clone)]
 pub struct Fake(pub Arc<State>);
 
 pub struct State {
@@ -78,8 +79,6 @@ pub struct State {
     pub script: Arc<Mutex<Script>>,
     pub stored: Arc<Mutex<Vec<Triple>>>,
     pub saved: Arc<Mutex<BTreeMap<String, String>>>,
-    pub prompted: Arc<Mutex<Vec<PromptRequest>>>,
-    pub cancelled: Arc<Notify>,
 }
 
 impl Fake {
@@ -192,9 +191,8 @@ impl World {
             script: Arc::new(Mutex::new(script)),
             stored: Arc::default(),
             saved: Arc::default(),
-            prompted: Arc::default(),
-            cancelled: Arc::default(),
         });
+        let prompts = services::prompts(Fake(state.clone()));
         let config = Config::new();
         let schema = r#"{"name": "orders", "description": "What was bought",
             "fields": [{"name": "total", "type": "integer", "primary_key": true}]}"#;
@@ -202,7 +200,7 @@ impl World {
         let mut wiring = WIRING.to_vec();
         wiring.push(if own_graph { OWN } else { FOREIGN });
         let host = |mesh: &_| {
-            let mut all = fakes(&state, own_graph);
+            let mut all = fakes(&state, &prompts, own_graph);
             all.extend(tg_rag::processors(mesh, tg_rag::Options::default()).unwrap());
             all
         };
@@ -213,8 +211,7 @@ impl World {
             script: state.script.clone(),
             stored: state.stored.clone(),
             saved: state.saved.clone(),
-            prompted: state.prompted.clone(),
-            cancelled: state.cancelled.clone(),
+            prompts,
         }
     }
 
@@ -237,36 +234,51 @@ impl World {
     }
 }
 
-fn fakes(state: &Arc<State>, own_graph: bool) -> Vec<Processor> {
-    let fake = || Arc::new(Fake(state.clone()));
+fn fakes(
+    state: &Arc<State>,
+    prompts: &Arc<Played<PromptRequest, PromptResponse>>,
+    own_graph: bool,
+) -> Vec<Processor> {
+    let fake = || Fake(state.clone());
     let mut all = vec![
-        Processor::new(ProcessorSpec::unlisted("fake-embeddings"))
-            .serves(processors::embeddings::REQUEST, fake()),
-        Processor::new(ProcessorSpec::unlisted("fake-entities"))
-            .serves(processors::graph_embeddings_query::REQUEST, fake()),
-        Processor::new(ProcessorSpec::unlisted("fake-chunks"))
-            .serves(processors::doc_embeddings_query::REQUEST, fake()),
+        Processor::new(ProcessorSpec::unlisted("fake-embeddings")).serves(
+            processors::embeddings::REQUEST,
+            services::embeddings(fake()),
+        ),
+        Processor::new(ProcessorSpec::unlisted("fake-entities")).serves(
+            processors::graph_embeddings_query::REQUEST,
+            services::entities(fake()),
+        ),
+        Processor::new(ProcessorSpec::unlisted("fake-chunks")).serves(
+            processors::doc_embeddings_query::REQUEST,
+            services::chunks(fake()),
+        ),
         Processor::new(ProcessorSpec::unlisted("fake-keywords"))
-            .serves(processors::kw_index::REQUEST, fake()),
+            .serves(processors::kw_index::REQUEST, services::keywords(fake())),
         Processor::new(ProcessorSpec::unlisted("fake-prompts"))
-            .serves(processors::prompt_rag::REQUEST, fake()),
+            .serves(processors::prompt_rag::REQUEST, prompts.clone()),
         Processor::new(ProcessorSpec::unlisted("fake-rows"))
-            .serves(processors::rows_query::REQUEST, fake()),
-        Processor::new(ProcessorSpec::unlisted("fake-library")).serves(SHELF, fake()),
+            .serves(processors::rows_query::REQUEST, services::rows(fake())),
+        Processor::new(ProcessorSpec::unlisted("fake-library"))
+            .serves(SHELF, services::library(fake())),
         Processor::new(ProcessorSpec::unlisted("library"))
-            .reads(processors::librarian::LIBRARY_TEXTS, fake()),
+            .reads(processors::librarian::LIBRARY_TEXTS, Arc::new(fake())),
         Processor::new(ProcessorSpec::unlisted("fake-store"))
-            .reads(processors::triples_write::INPUT, fake()),
+            .reads(processors::triples_write::INPUT, Arc::new(fake())),
     ];
     let of = match own_graph {
         true => processors::triples_query::PROCESSOR,
         false => ProcessorSpec::unlisted("fake-triples"),
     };
-    let triples = Processor::new(of).serves(processors::triples_query::REQUEST, fake());
+    let triples =
+        Processor::new(of).serves(processors::triples_query::REQUEST, graphs::triples(fake()));
     all.push(if own_graph {
         triples
-            .serves(processors::triples_query::NEIGHBOURS, fake())
-            .serves(processors::triples_query::SOURCES, fake())
+            .serves(
+                processors::triples_query::NEIGHBOURS,
+                graphs::neighbours(fake()),
+            )
+            .serves(processors::triples_query::SOURCES, graphs::sources(fake()))
     } else {
         triples
     });

@@ -1,37 +1,25 @@
 //! The GraphQL schema of each workspace, built again only when its configuration changed.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-use tg_mesh::Cx;
+use tg_mesh::{Cx, Derived};
 use tg_schemas::table::TABLE;
 use tg_schemas::{Error, ErrorCode};
 
 use crate::graphql::{Built, build};
 
-/// Workspaces remembered.
-const MOST: usize = 256;
-
-type Rows = std::collections::BTreeMap<String, Arc<str>>;
-
-/// A schema and the configuration it was built from.
-type Kept = (Arc<Rows>, Arc<Built>);
-
 /// See the module.
 #[derive(Default)]
-pub(super) struct Schemas(Mutex<HashMap<String, Kept>>);
+pub(super) struct Schemas(Derived<Built>);
 
 impl Schemas {
     /// The schema of the context's workspace.
     pub(super) async fn of(&self, cx: &Cx) -> Result<Arc<Built>, Error> {
-        let rows = cx.config().values(cx.workspace(), TABLE);
-        if let Some((of, built)) = self.0.lock().get(cx.workspace())
-            && *of == rows
-        {
-            return Ok(built.clone());
+        let rows = [cx.config().values(cx.workspace(), TABLE)];
+        if let Some(built) = self.0.get(cx.workspace(), &rows) {
+            return Ok(built);
         }
-        let wanted = rows.clone();
+        let wanted = rows[0].clone();
         let built = tokio::task::spawn_blocking(move || {
             build(wanted.iter().map(|(key, text)| (key.as_str(), &**text)))
         });
@@ -39,13 +27,7 @@ impl Schemas {
             tracing::error!(%fault, "the schemas of a workspace do not make a GraphQL schema");
             unusable()
         })?;
-        let built = Arc::new(built);
-        let mut kept = self.0.lock();
-        if kept.len() >= MOST {
-            kept.clear();
-        }
-        kept.insert(cx.workspace().to_owned(), (rows, built.clone()));
-        Ok(built)
+        Ok(self.0.put(cx.workspace(), rows.into(), built))
     }
 }
 

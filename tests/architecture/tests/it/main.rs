@@ -1,6 +1,7 @@
 //! What never happens, held: the list of ARCHITECTURE.md, one file per kind of rule.
 
 mod bans;
+mod beside;
 mod circles;
 mod docs;
 mod habits;

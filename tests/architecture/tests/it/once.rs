@@ -82,12 +82,81 @@ const RULES: &[Rule] = &[
             "1 << failed",
             "2u32.pow(",
             "2_u32.pow(",
+            "checked_shl(",
+            "backon::",
+            "tokio_retry::",
         ],
         within: &[],
         strings: false,
         but: &[
             ("crates/bus/src/pause.rs", "the place"),
             ("crates/provider-http/src/backoff.rs", "the other place"),
+        ],
+    },
+    Rule {
+        says: "whether a failure is worth another try is said by the table of schemas/src/error.rs",
+        words: &[
+            "fn is_final(",
+            "fn is_transient(",
+            "fn is_retryable(",
+            "fn is_permanent(",
+            "fn retryable(",
+            "fn retry(self",
+            "fn worth_a_retry(",
+            "fn may_pass(",
+            "fn comes_again(",
+        ],
+        within: &[],
+        strings: false,
+        but: &[("schemas/src/error.rs", "the table")],
+    },
+    Rule {
+        says: "hexadecimal is written by the crate of that name",
+        words: &[":02x}", ":02X}"],
+        within: &[],
+        strings: true,
+        but: &[
+            (
+                "crates/storage/src/blob/stage.rs",
+                "the name of a folder is one byte",
+            ),
+            (
+                "cli/src/client/http.rs",
+                "escapes in an address, which are written in capitals",
+            ),
+        ],
+    },
+    Rule {
+        says: "what a moment is called is said by crates/rpc/src/clock.rs",
+        words: &["fn now(", "fn now_ms(", "fn now_millis(", "fn unix_time("],
+        within: &[],
+        strings: false,
+        but: &[("crates/rpc/src/clock.rs", "the clock")],
+    },
+    Rule {
+        says: "XML is read without quick-xml's namespaces and checks, whose time and memory grow with the square of a tag \
+               (RUSTSEC-2026-0194 and -0195, see deny.toml)",
+        words: &[
+            "NsReader",
+            "try_get_attribute",
+            "RdfXml",
+            "QueryResultsFormat::Xml",
+        ],
+        within: &[],
+        strings: false,
+        but: &[],
+    },
+    Rule {
+        says: "the registry of workspaces is named by schemas/src/workspace_key.rs",
+        words: &["__workspaces__"],
+        within: &["schemas/", "crates/", "services/", "server/"],
+        strings: true,
+        but: &[
+            ("schemas/src/workspace_key.rs", "the name"),
+            (
+                "services/config/src/store/sqlite.rs",
+                "a statement is a constant",
+            ),
         ],
     },
     Rule {
@@ -117,7 +186,10 @@ fn what_stands_in_one_place_stays_there() {
 fn every_rule_can_fail() {
     for rule in RULES {
         for word in rule.words {
-            let text = format!("fn f() {{ {word} h) }}");
+            let text = match rule.strings {
+                true => format!("fn f() {{ g(\"{word} h\") }}"),
+                false => format!("fn f() {{ {word} h) }}"),
+            };
             let found = rule.hold(&[Source::new("services/a/src/lib.rs", &text)]);
             assert!(!found.breaches.is_empty(), "{}: {word}", rule.says);
         }

@@ -1,6 +1,7 @@
 //! What models write, and what users write for models.
 
 use serde_json::json;
+use tg_agent::engine::arguments::{Argument, Kind, check};
 use tg_agent::engine::parser::ReplyParser;
 use tg_prompt::engine::template::Engine;
 use tg_rag::engine::concepts;
@@ -32,6 +33,31 @@ fn decisions_of_an_agent() {
             size = size % 64 + 3;
         }
         let _ = parser.finish();
+    });
+}
+
+#[test]
+fn arguments_of_tools() {
+    let kinds = [
+        "string", "number", "integer", "boolean", "object", "array", "any",
+    ];
+    let takes = kinds.map(|name| Argument {
+        name: name.to_owned(),
+        kind: Kind::parse(name).expect("a kind"),
+        description: String::new(),
+        required: name == "string",
+    });
+    let seeds: [&[u8]; 3] = [
+        br#"{"string": 7, "number": "1e3", "integer": "0009", "boolean": "TRUE", "object": "{\"a\": 1}", "array": "[1]"}"#,
+        br#"{"string": null, "number": 1e308, "integer": 9.5, "any": [[[]]], "other": "x"}"#,
+        br#"{"string": "", "integer": "18446744073709551616", "array": "a, b", "object": "{"}"#,
+    ];
+    run("arguments of tools", &seeds, |bytes| {
+        if let Ok(given) = serde_json::from_slice(bytes)
+            && let Ok(taken) = check(&takes, given)
+        {
+            assert!(taken.contains_key("string"));
+        }
     });
 }
 

@@ -8,9 +8,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tg_testkit::process::{Output, Server, tg};
+use tg_testkit::rabbitmq::RabbitNode;
 use tokio::time::Instant;
 
-use crate::world::{Bus, post, up};
+use crate::world::{Bus, on_both_buses, post, up};
 
 /// Small documents are processed by then, also on a busy machine.
 const BOUND: Duration = Duration::from_secs(90);
@@ -88,9 +89,18 @@ async fn before_of(url: &str) -> Result<Before> {
     })
 }
 
+/// A system, and a folder for bundles.
+type Workspace = ((Server, Option<RabbitNode>), tempfile::TempDir);
+
+on_both_buses!(
+    over_what_is_there,
+    over_what_was_changed_and_processed,
+    a_document_that_cannot_be_processed_holds_up_no_other,
+);
+
 /// Two documents, processed.
-async fn workspace() -> Result<(Server, tempfile::TempDir)> {
-    let (server, _) = up(Bus::Embedded).await?;
+async fn workspace(bus: Bus) -> Result<Workspace> {
+    let (server, node) = up(bus).await?;
     let url = server.url();
     for (id, text) in [("urn:doc:lamp", LAMP), ("urn:doc:bridge", BRIDGE)] {
         let document = json!({"id": id, "kind": "text/plain", "title": id});
@@ -101,7 +111,7 @@ async fn workspace() -> Result<(Server, tempfile::TempDir)> {
         let started = tg(&url, &start).await?;
         ensure!(started.code == Some(0), "{started:?}");
     }
-    Ok((server, tempfile::tempdir()?))
+    Ok(((server, node), tempfile::tempdir()?))
 }
 
 fn ended(output: &Output, code: i32) -> Result<()> {
@@ -109,9 +119,8 @@ fn ended(output: &Output, code: i32) -> Result<()> {
     Ok(())
 }
 
-#[tokio::test]
-async fn over_what_is_there() -> Result<()> {
-    let (server, folder) = workspace().await?;
+async fn over_what_is_there(bus: Bus) -> Result<()> {
+    let ((server, _node), folder) = workspace(bus).await?;
     let url = server.url();
     let bundle = folder.path().join("w.tgx").to_string_lossy().into_owned();
     let before = before_of(&url).await?;
@@ -151,9 +160,8 @@ async fn change(url: &str, id: &str, text: &str) -> Result<()> {
 }
 
 /// What was changed and processed since is told, and processed again if that is asked for, as often as it happens.
-#[tokio::test]
-async fn over_what_was_changed_and_processed() -> Result<()> {
-    let (server, folder) = workspace().await?;
+async fn over_what_was_changed_and_processed(bus: Bus) -> Result<()> {
+    let ((server, _node), folder) = workspace(bus).await?;
     let url = server.url();
     let bundle = folder.path().join("w.tgx").to_string_lossy().into_owned();
     let before = before_of(&url).await?;
@@ -206,9 +214,8 @@ async fn over_what_was_changed_and_processed() -> Result<()> {
     Ok(())
 }
 
-#[tokio::test]
-async fn a_document_that_cannot_be_processed_holds_up_no_other() -> Result<()> {
-    let (from, folder) = workspace().await?;
+async fn a_document_that_cannot_be_processed_holds_up_no_other(bus: Bus) -> Result<()> {
+    let ((from, _node), folder) = workspace(bus).await?;
     let url = from.url();
     let bundle = folder.path().join("w.tgx").to_string_lossy().into_owned();
     // Large enough to be uploaded in parts; and one whose name is no IRI, in the middle of the others.
@@ -221,7 +228,7 @@ async fn a_document_that_cannot_be_processed_holds_up_no_other() -> Result<()> {
     ended(&tg(&url, &["export-workspace", "-o", &bundle]).await?, 0)?;
     let before = before_of(&url).await?;
 
-    let (to, _) = up(Bus::Embedded).await?;
+    let (to, _other_node) = up(bus).await?;
     let url = to.url();
     let restore = ["import-workspace", "-i", &bundle, "--process"];
     let restored = tg(&url, &restore).await?;

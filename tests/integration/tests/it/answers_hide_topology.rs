@@ -3,9 +3,11 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 use tg_testkit::model::{Reply, Rule, ScriptedModel};
+use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::socket::Socket;
 
 use crate::edge::first_key;
-use crate::world::{Bus, World, launch};
+use crate::world::{Bus, World, launch, on_both_buses};
 
 /// What no client may ever read.
 const FORBIDDEN: &[&str] = &[
@@ -28,10 +30,10 @@ fn check(what: &str, text: &str) {
 }
 
 /// A provider's failure as it is told under `iam`.
-async fn nothing_of_it_for_who_has_a_key() -> Result<()> {
+async fn nothing_of_it_for_who_has_a_key(node: Option<&RabbitNode>) -> Result<()> {
     let reply = Reply::status(500, "db password=hunter2 at 10.0.0.7:5432");
     let model = ScriptedModel::start(vec![Rule::always(reply)]).await?;
-    let server = launch(&model, None)
+    let server = launch(&model, node)
         .arg("--auth")
         .arg("iam")
         .ready()
@@ -50,16 +52,32 @@ async fn nothing_of_it_for_who_has_a_key() -> Result<()> {
     Ok(())
 }
 
-#[tokio::test]
-async fn of_every_kind() -> Result<()> {
+async fn of_every_kind(bus: Bus) -> Result<()> {
     let rules = vec![Rule::always(Reply::status(
         500,
         "db password=hunter2 at 10.0.0.7:5432",
     ))];
-    let world = World::with(Bus::Embedded, rules).await?;
+    let world = World::with(bus, rules).await?;
     let socket = world.socket().await?;
+    of_a_provider(&world, &socket).await?;
+    of_what_nobody_should_ask(&socket).await?;
+    of_noise(&world, &socket).await?;
+    check(
+        "log",
+        &world
+            .server
+            .log()
+            .replace("127.0.0.1", "")
+            .replace("/tmp", "")
+            .replace("sqlite", ""),
+    );
+    Ok(())
+}
 
-    // A provider's body stays inside.
+on_both_buses!(of_every_kind);
+
+/// A provider's body stays inside.
+async fn of_a_provider(world: &World, socket: &Socket) -> Result<()> {
     let frames = socket
         .ask("agent", "default", json!({"question": "x"}))
         .await?;
@@ -71,9 +89,16 @@ async fn of_every_kind() -> Result<()> {
     // Who runs the system is told where the provider is, and of its place nothing else.
     assert!(text.contains(&world.model.url()), "{text}");
     check("provider failure", &text.replace(&world.model.url(), ""));
-    nothing_of_it_for_who_has_a_key().await?;
+    // A second system on the same broker would be another process of the first.
+    let node = match world.node {
+        Some(_) => Some(RabbitNode::start().await?),
+        None => None,
+    };
+    nothing_of_it_for_who_has_a_key(node.as_ref()).await
+}
 
-    // Flows and ids that nobody should ask for.
+/// Flows, ids, values and topics.
+async fn of_what_nobody_should_ask(socket: &Socket) -> Result<()> {
     let long = "x".repeat(300);
     for flow in ["nope", "a:b", "a/b", "a--b", "\u{fc}", &long, "{id}"] {
         let frames = socket.ask("agent", flow, json!({"question": "x"})).await?;
@@ -113,8 +138,11 @@ async fn of_every_kind() -> Result<()> {
         "blueprint-definition": blueprint.to_string()});
     let reply = socket.ask_service("flow", put).await?;
     assert!(error_of(&reply).contains("/flow/"), "{reply}");
+    Ok(())
+}
 
-    // Noise on the socket never closes it.
+/// Noise on the socket never closes it.
+async fn of_noise(world: &World, socket: &Socket) -> Result<()> {
     for noise in [
         "",
         "{",
@@ -149,15 +177,6 @@ async fn of_every_kind() -> Result<()> {
     assert!(
         status == 400 && told.starts_with("unknown operation; those of config are get, "),
         "{reply}"
-    );
-    check(
-        "log",
-        &world
-            .server
-            .log()
-            .replace("127.0.0.1", "")
-            .replace("/tmp", "")
-            .replace("sqlite", ""),
     );
     Ok(())
 }

@@ -171,8 +171,11 @@ fn quiet(told: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Bad documents: id, declared kind, content, and what their records say.
-fn bad() -> Vec<(&'static str, &'static str, Vec<u8>, &'static str)> {
+/// A bad document: id, declared kind, content, and what its record says.
+type Bad = (&'static str, &'static str, Vec<u8>, &'static str);
+
+/// All of them.
+fn bad() -> Vec<Bad> {
     let pdf = "application/pdf";
     let whole = files::pdf(&["A page."], "");
     vec![
@@ -262,18 +265,40 @@ fn bad() -> Vec<(&'static str, &'static str, Vec<u8>, &'static str)> {
 async fn documents(system: &System) -> Result<()> {
     let bad = bad();
     let good_pdf = files::pdf(&[GOOD_PAGE], "");
+    added_and_processed(system, &bad, &good_pdf).await?;
+    each_is_told(system, &bad).await?;
+    at_the_command_line(system, &good_pdf).await?;
+
+    // What files lack is told, and is no fault of the system.
+    let (well, told) = system.dead_letters().await?;
+    let lacking = format!(
+        "{} dead of default, for what documents or rows lack",
+        bad.len() + 2
+    );
+    ensure!(well && told == lacking, "{told}");
+    let discarded = format!("Discarded {}.", bad.len() + 2);
+    let url = system.url();
+    tg(&url, &["dead-letters", "--discard-all"])
+        .await?
+        .expect(&discarded)?;
+    tg(&url, &["dead-letters"]).await?.expect("None.")?;
+    ensure!(system.dead_letters().await? == (true, "none".to_owned()));
+    Ok(())
+}
+
+async fn added_and_processed(system: &System, bad: &[Bad], good_pdf: &[u8]) -> Result<()> {
     // Good ones go in first, in the middle and last.
     system
         .add("urn:good:text", "text/plain", GOOD.as_bytes())
         .await?;
-    for (id, kind, content, _) in &bad {
+    for (id, kind, content, _) in bad {
         system.add(id, kind, content).await.context(*id)?;
     }
     system
-        .add("urn:good:pdf", "application/pdf", &good_pdf)
+        .add("urn:good:pdf", "application/pdf", good_pdf)
         .await?;
     system.process("default", "urn:good:text").await?;
-    for (id, ..) in &bad {
+    for (id, ..) in bad {
         system.process("default", id).await?;
     }
     system.process("default", "urn:good:pdf").await?;
@@ -282,9 +307,11 @@ async fn documents(system: &System) -> Result<()> {
     system
         .add("urn:warned:pdf", "application/pdf", &partly)
         .await?;
-    system.process("default", "urn:warned:pdf").await?;
+    system.process("default", "urn:warned:pdf").await
+}
 
-    for (id, _, _, why) in &bad {
+async fn each_is_told(system: &System, bad: &[Bad]) -> Result<()> {
+    for (id, _, _, why) in bad {
         system.failed("default", id, why).await?;
         system.failed("default", id, id).await?;
     }
@@ -294,7 +321,7 @@ async fn documents(system: &System) -> Result<()> {
         ensure!(record["warnings"].is_null(), "{record}");
     }
     // What a document lacks another try does not mend.
-    for (id, ..) in &bad {
+    for (id, ..) in bad {
         let record = system.ended("default", id).await?;
         ensure!(record["errors"][0]["type"] == "bad-content", "{record}");
         ensure!(record["retry"].is_null(), "{record}");
@@ -321,8 +348,11 @@ async fn documents(system: &System) -> Result<()> {
         let told = asked["response"].as_str().unwrap_or_default();
         ensure!(told.contains(answer), "{question}: {asked}");
     }
+    Ok(())
+}
 
-    // At the command line: the same words, and an exit code that scripts see.
+/// The same words, and an exit code that scripts see.
+async fn at_the_command_line(system: &System, good_pdf: &[u8]) -> Result<()> {
     let url = system.url();
     let args = [
         "start-library-processing",
@@ -336,7 +366,7 @@ async fn documents(system: &System) -> Result<()> {
     ensure!(told.code == Some(1), "{told:?}");
     told.expect("is encrypted")?;
     let file = tempfile::NamedTempFile::with_suffix(".pdf")?;
-    std::fs::write(file.path(), &good_pdf)?;
+    std::fs::write(file.path(), good_pdf)?;
     let path = file.path().to_string_lossy();
     let args = [
         "add-library-document",
@@ -363,20 +393,6 @@ async fn documents(system: &System) -> Result<()> {
     let told = tg(&url, &["process-status", &id, "--wait"]).await?;
     told.expect("complete with 1 warning")?.refuse("--retry")?;
     ensure!(told.code == Some(0), "{told:?}");
-
-    // What files lack is told, and is no fault of the system.
-    let (well, told) = system.dead_letters().await?;
-    let lacking = format!(
-        "{} dead of default, for what documents or rows lack",
-        bad.len() + 2
-    );
-    ensure!(well && told == lacking, "{told}");
-    let discarded = format!("Discarded {}.", bad.len() + 2);
-    tg(&url, &["dead-letters", "--discard-all"])
-        .await?
-        .expect(&discarded)?;
-    tg(&url, &["dead-letters"]).await?.expect("None.")?;
-    ensure!(system.dead_letters().await? == (true, "none".to_owned()));
     Ok(())
 }
 

@@ -3,9 +3,9 @@
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use tg_testkit::process::{Launch, official, tg};
+use tg_testkit::process::{official, tg};
 
-use crate::world::post;
+use crate::world::{Bus, on_both_buses, post, up};
 
 async fn triples(url: &str) -> Result<Vec<Value>> {
     let ask = json!({"collection": "facts", "limit": 100});
@@ -20,14 +20,11 @@ fn has(triples: &[Value], subject: &str, object: &Value) -> bool {
         .any(|triple| triple["s"]["i"] == subject && triple["o"] == *object)
 }
 
-#[tokio::test]
-async fn between_systems() -> Result<()> {
-    let (one, two, three) = (
-        Launch::up().ready().await?,
-        Launch::up().ready().await?,
-        Launch::up().ready().await?,
-    );
-    let (from, ours, theirs) = (one.url(), two.url(), three.url());
+on_both_buses!(between_systems);
+
+async fn between_systems(bus: Bus) -> Result<()> {
+    let (one, two, three) = (up(bus).await?, up(bus).await?, up(bus).await?);
+    let (from, ours, theirs) = (one.0.url(), two.0.url(), three.0.url());
     let folder = tempfile::tempdir()?;
     let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
     let (data, text, bundle) = (path("facts.ttl"), path("tower.txt"), path("w.tgx"));

@@ -54,8 +54,14 @@ async fn by_descriptor_and_by_themselves() -> Result<()> {
     let url = server.url();
     let folder = tempfile::tempdir()?;
     let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
-    let (csv, xml, errors) = (path("lamps.csv"), path("lamps.xml"), path("errors.jsonl"));
-    let (descriptor, xml_descriptor) = (path("lamps.json"), path("xml.json"));
+    csv_by_descriptor(&url, &path).await?;
+    xml_by_descriptor(&url, &path).await?;
+    by_themselves(&url, &path).await
+}
+
+async fn csv_by_descriptor(url: &str, path: &impl Fn(&str) -> String) -> Result<()> {
+    let (csv, errors) = (path("lamps.csv"), path("errors.jsonl"));
+    let descriptor = path("lamps.json");
 
     let mut text = "Number;Maker;Height\n1;\"frask, ottoline\";12.5\nx;nobody;1\n".to_owned();
     for number in 2..=250 {
@@ -70,21 +76,20 @@ async fn by_descriptor_and_by_themselves() -> Result<()> {
          "validation": [{"type": "range", "min": 0, "max": 1000}]},
     ]);
     let format = json!({"type": "csv", "options": {"delimiter": ";"}});
-    let output = json!({"schema_name": "lamps"});
-    let whole = json!({"format": format, "mappings": mappings, "output": output});
+    let whole = json!({"format": format, "mappings": mappings, "output": {"schema_name": "lamps"}});
     std::fs::write(&descriptor, whole.to_string())?;
     let load = ["load-structured-data", "-i", &csv, "-d", &descriptor];
     let with = |more: &[&'static str]| [&load[..], more].concat();
 
     // Before there is such a schema, nothing goes.
-    let early = tg(&url, &with(&["--load"])).await?;
+    let early = tg(url, &with(&["--load"])).await?;
     ensure!(early.code == Some(3), "{early:?}");
     ensure!(
         early.stderr.contains("there is no schema 'lamps'"),
         "{early:?}"
     );
     tg(
-        &url,
+        url,
         &[
             "put-config-item",
             "--type",
@@ -97,14 +102,14 @@ async fn by_descriptor_and_by_themselves() -> Result<()> {
     )
     .await?;
 
-    tg(&url, &with(&["--parse-only", "--json"]))
+    tg(url, &with(&["--parse-only", "--json"]))
         .await?
         .expect("Frask, Ottoline")?;
-    tg(&url, &with(&["--load", "--dry-run"]))
+    tg(url, &with(&["--load", "--dry-run"]))
         .await?
         .expect("Would load 250 rows of lamps")?;
     let line = [&load[..], &["--load", "--error-file", &errors]].concat();
-    let loaded = tg(&url, &line).await?;
+    let loaded = tg(url, &line).await?;
     loaded.expect("Loaded 250 rows of lamps into collection default (1 records refused).")?;
     ensure!(loaded.code == Some(0), "{loaded:?}");
     let told = "record 2 (line 3): id: 'x' is not a whole number";
@@ -113,21 +118,24 @@ async fn by_descriptor_and_by_themselves() -> Result<()> {
         std::fs::read_to_string(&errors)?.contains("nobody"),
         "no refused record"
     );
-    let found = rows(&url, "default", 250).await?;
+    let found = rows(url, "default", 250).await?;
     ensure!(found.len() == 250, "{} rows", found.len());
     let first = json!({"id": 1, "maker": "Frask, Ottoline", "height": 12.5});
     ensure!(found[0] == first, "{}", found[0]);
     ensure!(found[249]["maker"] == "Maker 250", "{}", found[249]);
 
     // The gateway confirms what it takes.
-    let again = tg(&url, &with(&["--load", "--json", "--collection", "told"])).await?;
+    let again = tg(url, &with(&["--load", "--json", "--collection", "told"])).await?;
     let counts: Value = serde_json::from_str(&again.stdout).context(again.stdout.clone())?;
     ensure!(
         counts["rows"] == 250 && counts["confirmed"] == 250,
         "{counts}"
     );
+    Ok(())
+}
 
-    // XML the same way.
+async fn xml_by_descriptor(url: &str, path: &impl Fn(&str) -> String) -> Result<()> {
+    let (xml, descriptor) = (path("lamps.xml"), path("xml.json"));
     std::fs::write(
         &xml,
         "<shop><lamp id=\"7\"><by>Ann</by></lamp><lamp id=\"8\"><by>Bo</by></lamp></shop>",
@@ -135,42 +143,46 @@ async fn by_descriptor_and_by_themselves() -> Result<()> {
     let of_xml = json!({
         "format": {"type": "xml", "options": {"record_path": "//lamp"}},
         "mappings": [{"source": "id", "target": "id"}, {"source": "by", "target": "maker"}],
-        "output": output,
+        "output": {"schema_name": "lamps"},
     });
-    std::fs::write(&xml_descriptor, of_xml.to_string())?;
+    std::fs::write(&descriptor, of_xml.to_string())?;
     let line = [
         "load-structured-data",
         "-i",
         &xml,
         "-d",
-        &xml_descriptor,
+        &descriptor,
         "--load",
         "-C",
         "xml",
     ];
-    tg(&url, &line).await?.expect("Loaded 2 rows")?;
-    ensure!(rows(&url, "xml", 2).await?[1]["maker"] == "Bo");
+    tg(url, &line).await?.expect("Loaded 2 rows")?;
+    ensure!(rows(url, "xml", 2).await?[1]["maker"] == "Bo");
+    Ok(())
+}
 
-    // All by itself: the flow's model finds schema and columns.
+/// The flow's model finds schema and columns.
+async fn by_themselves(url: &str, path: &impl Fn(&str) -> String) -> Result<()> {
+    let xml = path("lamps.xml");
     let plain = path("plain.csv");
     std::fs::write(&plain, "id,maker,height\n1,Ann,2.5\n2,Bo,3\n")?;
     tg(
-        &url,
+        url,
         &["load-structured-data", "-i", &plain, "--discover-schema"],
     )
     .await?
     .expect("Best matching schema: lamps")?;
     tg(
-        &url,
+        url,
         &["load-structured-data", "-i", &plain, "--auto", "-C", "auto"],
     )
     .await?
     .expect("Loaded 2 rows of lamps into collection auto")?;
-    ensure!(rows(&url, "auto", 2).await?[0]["height"] == 2.5);
+    ensure!(rows(url, "auto", 2).await?[0]["height"] == 2.5);
     let official_auto = ["-i", &plain, "--auto", "--collection", "official"];
-    let done = official(&url, "tg-load-structured-data", &official_auto).await?;
+    let done = official(url, "tg-load-structured-data", &official_auto).await?;
     ensure!(
-        rows(&url, "official", 2).await?[1]["maker"] == "Bo",
+        rows(url, "official", 2).await?[1]["maker"] == "Bo",
         "{done:?}"
     );
     std::fs::write(
@@ -178,7 +190,7 @@ async fn by_descriptor_and_by_themselves() -> Result<()> {
         "<shop><lamp><id>7</id><maker>Ann</maker></lamp><lamp><id>8</id><maker>Bo</maker></lamp></shop>",
     )?;
     tg(
-        &url,
+        url,
         &["load-structured-data", "-i", &xml, "--auto", "--dry-run"],
     )
     .await?

@@ -8,11 +8,24 @@ use crate::world::{Bus, World};
 async fn story(bus: Bus) -> Result<()> {
     let world = World::two_step(bus).await?;
     let url = world.server.url();
-    let run = |command: &'static str, args: &'static [&'static str]| {
-        let url = url.clone();
-        async move { official(&url, command, args).await }
-    };
+    configuration_and_flows(&url).await?;
+    tools_and_prompts(&url).await?;
+    answers_and_traces(&url).await?;
+    graphs(&url).await?;
 
+    let run = |command, args: &'static [&'static str]| official(&url, command, args);
+    run("tg-stop-flow", &["-i", "second"])
+        .await?
+        .refuse("Exception")?;
+    run("tg-show-flows", &[]).await?.refuse("another")?;
+    run("tg-stop-flow", &["-i", "second"])
+        .await?
+        .expect("Flow ID invalid")?;
+    Ok(())
+}
+
+async fn configuration_and_flows(url: &str) -> Result<()> {
+    let run = |command, args: &'static [&'static str]| official(url, command, args);
     run("tg-show-flows", &[])
         .await?
         .expect("everything")?
@@ -59,7 +72,11 @@ async fn story(bus: Bus) -> Result<()> {
     )
     .await?
     .expect("does not exist")?;
+    Ok(())
+}
 
+async fn tools_and_prompts(url: &str) -> Result<()> {
+    let run = |command, args: &'static [&'static str]| official(url, command, args);
     run("tg-show-tools", &[]).await?.expect("llm")?;
     let set = [
         "--id",
@@ -71,15 +88,19 @@ async fn story(bus: Bus) -> Result<()> {
         "--description",
         "Asks the model",
     ];
-    official(&url, "tg-set-tool", &set).await?;
+    official(url, "tg-set-tool", &set).await?;
     run("tg-show-tools", &[]).await?.expect("helper")?;
     run("tg-delete-tool", &["--id", "helper"]).await?;
     run("tg-show-prompts", &[]).await?.expect("agent-react")?;
     let metrics = format!("{url}api/metrics");
-    official(&url, "tg-show-processor-state", &["-m", &metrics])
+    official(url, "tg-show-processor-state", &["-m", &metrics])
         .await?
         .expect("agent-manager")?;
+    Ok(())
+}
 
+async fn answers_and_traces(url: &str) -> Result<()> {
+    let run = |command, args: &'static [&'static str]| official(url, command, args);
     run("tg-invoke-agent", &["-q", "What? nonce-official-9"])
         .await?
         .expect("nonce-official-9")?;
@@ -110,33 +131,30 @@ async fn story(bus: Bus) -> Result<()> {
     list.expect("urn:trustgraph:agent:")?;
     let traces: serde_json::Value = serde_json::from_str(&list.stdout)?;
     let id = traces[0]["id"].as_str().unwrap_or_default().to_owned();
-    official(&url, "tg-show-explain-trace", &[&id])
+    official(url, "tg-show-explain-trace", &[&id])
         .await?
         .expect("calculator")?
         .expect("42")?
         .expect("nonce-official-9")?;
+    Ok(())
+}
 
+async fn graphs(url: &str) -> Result<()> {
     let file = tempfile::NamedTempFile::with_suffix(".ttl")?;
     std::fs::write(file.path(), "<urn:e:a> <urn:e:knows> \"caf\u{e9}\"@fr .\n")?;
     let sparql = "SELECT ?o WHERE { <urn:e:a> <urn:e:knows> ?o }";
     let path = file.path().to_string_lossy().into_owned();
-    let loaded = tg_testkit::process::tg(&url, &["load-turtle", "-i", "d", &path]).await?;
+    let loaded = tg_testkit::process::tg(url, &["load-turtle", "-i", "d", &path]).await?;
     assert_eq!(loaded.code, Some(0), "{loaded:?}");
-    official(&url, "tg-invoke-sparql-query", &["-q", sparql])
+    official(url, "tg-invoke-sparql-query", &["-q", sparql])
         .await?
         .expect("caf\u{e9}")?;
-    official(&url, "tg-query-graph", &["-s", "urn:e:a"])
+    official(url, "tg-query-graph", &["-s", "urn:e:a"])
         .await?
         .expect("caf\u{e9}")?;
-    run("tg-show-graph", &[]).await?.expect("urn:e:knows")?;
-
-    run("tg-stop-flow", &["-i", "second"])
+    official(url, "tg-show-graph", &[])
         .await?
-        .refuse("Exception")?;
-    run("tg-show-flows", &[]).await?.refuse("another")?;
-    run("tg-stop-flow", &["-i", "second"])
-        .await?
-        .expect("Flow ID invalid")?;
+        .expect("urn:e:knows")?;
     Ok(())
 }
 

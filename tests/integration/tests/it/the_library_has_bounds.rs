@@ -3,9 +3,9 @@
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use tg_testkit::process::{Launch, official, tg};
+use tg_testkit::process::{official, tg};
 
-use crate::world::{Bus, post, up};
+use crate::world::{Bus, launched, on_both_buses, post, up};
 
 async fn ask(url: &str, service: &str, mut ask: Value) -> Result<Value> {
     ask["workspace"] = json!("default");
@@ -88,9 +88,9 @@ async fn bounds(bus: Bus) -> Result<()> {
     says(&ask(&url, "librarian", odd).await?, "after: ")
 }
 
-#[tokio::test]
-async fn a_quota_is_named_before_anything_is_written() -> Result<()> {
-    let launch = Launch::up()
+async fn a_quota_is_named_before_anything_is_written(bus: Bus) -> Result<()> {
+    let (launch, _node) = launched(bus).await?;
+    let launch = launch
         .env("THREADGRAPH_LIBRARY__DOCUMENTS", "3")
         .env("THREADGRAPH_LIBRARY__CONTENT_MB", "1");
     let server = launch.ready().await?;
@@ -120,12 +120,4 @@ async fn a_quota_is_named_before_anything_is_written() -> Result<()> {
     Ok(())
 }
 
-#[tokio::test]
-async fn embedded() -> Result<()> {
-    bounds(Bus::Embedded).await
-}
-
-#[tokio::test]
-async fn over_rabbitmq() -> Result<()> {
-    bounds(Bus::Rabbit).await
-}
+on_both_buses!(bounds, a_quota_is_named_before_anything_is_written);

@@ -5,13 +5,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use tg_testkit::process::{Launch, tg};
+use tg_testkit::process::tg;
+
+use crate::world::{Bus, on_both_buses, up};
 
 const QUESTION: &str = "who keeps the tz database";
 
-#[tokio::test]
-async fn saved_loaded_and_unloaded() -> Result<()> {
-    let server = Launch::up().ready().await?;
+async fn saved_loaded_and_unloaded(bus: Bus) -> Result<()> {
+    let (server, _node) = up(bus).await?;
     let url = server.url();
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("saved").to_string_lossy().into_owned();
@@ -92,3 +93,5 @@ async fn saved_loaded_and_unloaded() -> Result<()> {
     ensure!(!gone.stdout.contains("urn:chunk:"), "{gone:?}");
     Ok(())
 }
+
+on_both_buses!(saved_loaded_and_unloaded);

@@ -25,11 +25,36 @@ impl Bus {
     }
 }
 
+/// Makes tests of stories, which take the bus: one on each.
+macro_rules! on_both_buses {
+    ($($name:ident),+ $(,)?) => {
+        mod embedded {
+            $(#[tokio::test]
+            async fn $name() -> anyhow::Result<()> {
+                super::$name($crate::world::Bus::Embedded).await
+            })+
+        }
+
+        mod rabbitmq {
+            $(#[tokio::test]
+            async fn $name() -> anyhow::Result<()> {
+                super::$name($crate::world::Bus::Rabbit).await
+            })+
+        }
+    };
+}
+pub(crate) use on_both_buses;
+
 /// Every service in one process, with the model that comes with it; the broker is kept for as long as it is needed.
 pub async fn up(bus: Bus) -> Result<(Server, Option<VirtualHost>)> {
+    let (launch, node) = launched(bus).await?;
+    Ok((launch.ready().await?, node))
+}
+
+/// The same, before it is started: for what else it is to be told.
+pub async fn launched(bus: Bus) -> Result<(Launch, Option<VirtualHost>)> {
     let node = bus.broker().await?;
-    let server = Launch::up().over(node.as_ref()).ready().await?;
-    Ok((server, node))
+    Ok((Launch::up().over(node.as_ref()), node))
 }
 
 /// A data directory and a broker that servers come and go over, without any setting of a model.

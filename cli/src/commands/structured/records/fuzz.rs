@@ -25,6 +25,11 @@ fn files_of_records() {
         b"{\"a\": [{\"b\": 1}, 2]}\n{\"a\": []}",
         b"<?xml version=\"1.0\"?><r><record x=\"1\"><n> &amp; &#65;</n><n><![CDATA[<]]></n></record><!-- --></r>",
     ];
+    let many: String = (0..50_000).map(|n| format!(" a{n}=\"\"")).collect();
+    let many = format!("<r><record{many}/></r>");
+    run("tags of records", &[many.as_bytes()], |bytes| {
+        let _ = read(&formats[4], Encoding::Utf8, bytes);
+    });
     run("files of records", &seeds, |bytes| {
         let format = &formats[bytes.len() % formats.len()];
         let encoding = match bytes.len() % 11 {

@@ -211,8 +211,8 @@ async fn the_model_can_mend_what_it_got_wrong(place: Place) {
     assert_eq!(seen[2], "Error: division by zero");
     assert_eq!(seen[3], "builtin:calculator says 4");
     assert!(chunks.last().unwrap().end_of_dialog && chunks.last().unwrap().error.is_none());
-    assert_eq!(world.tools.calls.lock().len(), 2, "bad calls are not made");
-    let asked = world.model.asked.lock();
+    assert_eq!(world.tools.asked.lock().len(), 2, "bad calls are not made");
+    let asked = world.asked.lock();
     let history = asked[4]["history"].as_array().unwrap();
     assert_eq!(history.len(), 4);
     assert_eq!(history[2]["arguments"], json!({"expression": "1/0"}));
@@ -232,7 +232,7 @@ async fn an_unreadable_reply_is_asked_for_again_with_the_reason(place: Place) {
     )
     .await;
     let chunks = world.run(&question("q", true)).await;
-    let asked = world.model.asked.lock().clone();
+    let asked = world.asked.lock().clone();
     assert_eq!(asked.len(), 6);
     assert!(asked[0]["context"].is_null());
     assert!(
@@ -325,7 +325,7 @@ async fn a_client_history_is_context_only(place: Place) {
             .unwrap()
             .contains("00000000-0000")
     );
-    let asked = world.model.asked.lock();
+    let asked = world.asked.lock();
     assert_eq!(asked[0]["history"].as_array().unwrap().len(), 12);
 }
 

@@ -45,7 +45,7 @@ async fn too_many_iterations(place: Place) {
         ("agent-error", "Too many agent iterations")
     );
     assert_eq!(world.ended().await, "max-iterations");
-    assert_eq!(world.model.calls(), 2);
+    assert_eq!(world.calls(), 2);
     let number = "https://trustgraph.ai/ns/stepNumber";
     let stored = world.trace(|all| values(all, number).len() > 1).await;
     assert_eq!(values(&stored, number), ["1", "2"]);
@@ -71,7 +71,7 @@ async fn a_call_in_vain_is_told_and_then_ends_the_run(place: Place) {
         .filter(|c| c.content.contains("was made 2 times before"))
         .count();
     assert_eq!(warned, 1);
-    assert_eq!(world.tools.calls.lock().len(), 2);
+    assert_eq!(world.tools.asked.lock().len(), 2);
     assert_eq!(world.ended().await, "error");
 }
 
@@ -91,7 +91,7 @@ async fn a_model_that_breaks_off_unheard_is_asked_again(place: Place) {
     let world = World::new(&place, [fault(), fault(), Say::Text("Final Answer: yes")]).await;
     let chunks = world.run(&question("q", true)).await;
     assert!(chunks.last().unwrap().error.is_none());
-    assert_eq!(world.model.calls(), 3);
+    assert_eq!(world.calls(), 3);
 }
 
 async fn an_asker_who_leaves_stops_the_model(place: Place) {
@@ -110,7 +110,7 @@ async fn an_asker_who_leaves_stops_the_model(place: Place) {
 
 async fn an_asker_who_leaves_stops_the_tool(place: Place) {
     let world = World::new(&place, [Say::Text(ADD)]).await;
-    *world.tools.hang.lock() = true;
+    *world.hang.lock() = true;
     let mut answer = world.ask(&question("q", false));
     answer.next().await.unwrap().unwrap();
     tokio::time::timeout(SOON, world.tools.hanging.notified())
@@ -170,7 +170,7 @@ async fn bad_questions_are_answered_at_once(place: Place) {
     let error = world.run(&planned).await[0].error.clone().unwrap();
     assert_eq!(error.kind, "agent-error");
     assert!(error.message.contains("is not built yet"));
-    assert_eq!(world.model.calls(), 0);
+    assert_eq!(world.calls(), 0);
 }
 
 tg_testkit::on_both_buses!(

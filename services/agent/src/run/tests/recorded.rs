@@ -1,11 +1,10 @@
-//! A step that is begun while its record is on its way keeps and says nothing before the record is durable. On
-//! one bus: what cannot be stored is decided above it.
+//! A step that is begun while its record is on its way keeps and says nothing before the record is durable.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tg_mesh::embedded::EmbeddedBus;
 use tg_testkit::faults::{Faults, FaultyBus};
+use tg_testkit::place::Place;
 
 use super::world::*;
 use crate::options::Options;
@@ -22,9 +21,8 @@ const FULL: Faults = Faults {
 };
 
 /// The asker hears of the fault and nothing else, and can ask again.
-#[tokio::test]
-async fn nothing_is_said_of_a_run_that_cannot_be_recorded() {
-    let bus = FaultyBus::new(Arc::new(EmbeddedBus::in_memory()), 1);
+async fn nothing_is_said_of_a_run_that_cannot_be_recorded(place: Place) {
+    let bus = FaultyBus::new(place.connect().await, 1);
     let script = [Say::Text("Final Answer: 4"), Say::Text("Final Answer: 4")];
     let world = World::over(Arc::new(bus.clone()), script, Options::default()).await;
     bus.set(FULL);
@@ -41,9 +39,8 @@ async fn nothing_is_said_of_a_run_that_cannot_be_recorded() {
 }
 
 /// The step before keeps the run: it hands on again when the record can be written, and the tool is not called twice.
-#[tokio::test]
-async fn a_step_that_cannot_be_recorded_is_handed_on_again() {
-    let bus = FaultyBus::new(Arc::new(EmbeddedBus::in_memory()), 1);
+async fn a_step_that_cannot_be_recorded_is_handed_on_again(place: Place) {
+    let bus = FaultyBus::new(place.connect().await, 1);
     // Each try begins the step, which asks the model, before it is known whether it is recorded.
     let tries = (0..20).map(|_| Say::Text("Final Answer: 4"));
     let script = [Say::Text(
@@ -84,3 +81,8 @@ fn contents(chunks: &[AgentResponse], kind: &str) -> Vec<String> {
     let of_kind = chunks.iter().filter(|c| c.message_type == kind);
     of_kind.map(|c| c.content.clone()).collect()
 }
+
+tg_testkit::on_both_buses!(
+    nothing_is_said_of_a_run_that_cannot_be_recorded,
+    a_step_that_cannot_be_recorded_is_handed_on_again,
+);

@@ -158,11 +158,7 @@ async fn a_decided_step_goes_on_in_the_same_words(place: Place) {
         ["builtin:calculator says 4"]
     );
     assert_eq!(contents(&chunks, "answer"), ["4", ""]);
-    assert_eq!(
-        world.model.calls(),
-        1,
-        "only the second step asks the model"
-    );
+    assert_eq!(world.calls(), 1, "only the second step asks the model");
     assert_eq!(chunks.last().unwrap().in_token, Some(107));
     world.ended().await;
     let took = "https://trustgraph.ai/ns/llmDurationMs";
@@ -184,7 +180,7 @@ async fn an_observed_step_does_not_use_its_tool_again(place: Place) {
     world.ledger.observe(RUN, 1, &seen).await.unwrap();
     let chunks = continued(&world, died(run(1, false), Vec::new(), 0)).await;
     assert_eq!(contents(&chunks, "observation"), ["seen before"]);
-    assert!(world.tools.calls.lock().is_empty());
+    assert!(world.tools.asked.lock().is_empty());
 }
 
 async fn a_call_of_unknown_outcome_is_not_made_again(place: Place) {
@@ -196,7 +192,7 @@ async fn a_call_of_unknown_outcome_is_not_made_again(place: Place) {
         .unwrap();
     let chunks = continued(&world, died(run(1, false), Vec::new(), 0)).await;
     assert!(contents(&chunks, "observation")[0].contains("outcome of this call is unknown"));
-    assert!(world.tools.calls.lock().is_empty());
+    assert!(world.tools.asked.lock().is_empty());
     assert!(chunks.last().unwrap().error.is_none());
 }
 
@@ -209,7 +205,7 @@ async fn an_answer_decided_is_given(place: Place) {
     world.ledger.decide(&of(RUN), 1, &decided, 1).await.unwrap();
     let chunks = continued(&world, died(run(1, true), Vec::new(), 0)).await;
     assert_eq!(contents(&chunks, "answer"), ["It ", "is 4", ""]);
-    assert_eq!(world.model.calls(), 0);
+    assert_eq!(world.calls(), 0);
 }
 
 async fn an_undecided_step_that_nobody_heard_is_taken_again(place: Place) {
@@ -260,7 +256,7 @@ async fn an_undecided_step_that_was_heard_is_interrupted(place: Place) {
         chunks.last().unwrap().error.clone().unwrap().kind,
         "interrupted"
     );
-    assert_eq!(world.model.calls(), 0);
+    assert_eq!(world.calls(), 0);
     assert_eq!(world.ended().await, "interrupted");
 }
 
@@ -361,7 +357,7 @@ async fn a_step_that_is_past_is_dropped(place: Place) {
         .unwrap();
     let other = world.run(&question("other", false)).await;
     assert_eq!(contents(&other, "answer"), ["out of script"]);
-    assert_eq!(world.model.calls(), 2, "one call for each question");
+    assert_eq!(world.calls(), 2, "one call for each question");
     world.store.until(|all| all.len() > records).await;
     assert_eq!(world.store.count(), records + 1);
 }
@@ -392,7 +388,7 @@ async fn a_step_whose_run_went_on_gives_the_trace_what_it_lacks(place: Place) {
     let action = "https://trustgraph.ai/ns/action";
     let told = |records: &[Triples]| !values(&triples(records), action).is_empty();
     world.store.until(told).await;
-    assert!(world.tools.calls.lock().is_empty() && world.model.calls() == 0);
+    assert!(world.tools.asked.lock().is_empty() && world.calls() == 0);
     world.library.holds(2).await;
 }
 

@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use serde_json::{Value, json};
-use tg_mesh::{Cx, Processor, RequestHandler, Responder};
+use tg_mesh::Processor;
 use tg_schemas::msg::*;
 use tg_schemas::processors;
-use tg_schemas::{Class, Error, Term, Triple};
+use tg_schemas::{Class, Term, Triple};
+use tg_testkit::fakes::{Embeddings, Played};
 use tg_testkit::place::Place;
 
 use super::world::{Say, World, ask_for, question, rows, topic, values};
-
-struct Services;
 
 fn bridge() -> Citation {
     Citation {
@@ -31,37 +29,25 @@ fn entry(id: &str) -> Vec<Triple> {
     vec![triple.in_graph("urn:graph:retrieval")]
 }
 
-#[async_trait]
-impl RequestHandler<GraphRagQuery, GraphRagResponse> for Services {
-    async fn serve(
-        &self,
-        _: Cx,
-        ask: GraphRagQuery,
-        mut out: Responder<GraphRagResponse>,
-    ) -> Result<(), Error> {
+fn graph_rag() -> Arc<Played<GraphRagQuery, GraphRagResponse>> {
+    Played::new(|_, ask: GraphRagQuery| {
         assert_eq!(
             (ask.query.as_str(), ask.collection.as_str()),
             ("Which?", "bridges")
         );
         assert!(ask.parent_uri.ends_with("/i1"), "{}", ask.parent_uri);
-        for id in ["urn:question", "urn:synthesis"] {
-            out.send(GraphRagResponse {
-                message_type: "explain".into(),
-                explain_id: Some(id.into()),
-                explain_triples: entry(id),
-                ..GraphRagResponse::default()
-            })
-            .await?;
-        }
-        for piece in ["The Old ", "Bridge [1]."] {
-            out.send(GraphRagResponse {
-                message_type: "chunk".into(),
-                response: piece.into(),
-                ..GraphRagResponse::default()
-            })
-            .await?;
-        }
-        out.send(GraphRagResponse {
+        let explained = ["urn:question", "urn:synthesis"].map(|id| GraphRagResponse {
+            message_type: "explain".into(),
+            explain_id: Some(id.into()),
+            explain_triples: entry(id),
+            ..GraphRagResponse::default()
+        });
+        let pieces = ["The Old ", "Bridge [1]."].map(|piece| GraphRagResponse {
+            message_type: "chunk".into(),
+            response: piece.into(),
+            ..GraphRagResponse::default()
+        });
+        let end = GraphRagResponse {
             end_of_session: true,
             citations: vec![bridge()],
             in_token: Some(7),
@@ -70,70 +56,34 @@ impl RequestHandler<GraphRagQuery, GraphRagResponse> for Services {
                 title: "Bridges".into(),
             }],
             ..GraphRagResponse::default()
-        })
-        .await
-    }
+        };
+        Ok([&explained[..], &pieces[..], &[end]].concat())
+    })
 }
 
-#[async_trait]
-impl RequestHandler<DocumentRagQuery, DocumentRagResponse> for Services {
-    async fn serve(
-        &self,
-        _: Cx,
-        _: DocumentRagQuery,
-        mut out: Responder<DocumentRagResponse>,
-    ) -> Result<(), Error> {
-        out.send(DocumentRagResponse {
+fn document_rag() -> Arc<Played<DocumentRagQuery, DocumentRagResponse>> {
+    Played::new(|_, _| {
+        Ok(DocumentRagResponse {
             response: Some("From documents.".into()),
             end_of_session: true,
             ..DocumentRagResponse::default()
         })
-        .await
-    }
+    })
 }
 
-#[async_trait]
-impl RequestHandler<StructuredQueryRequest, StructuredQueryResponse> for Services {
-    async fn serve(
-        &self,
-        _: Cx,
-        _: StructuredQueryRequest,
-        mut out: Responder<StructuredQueryResponse>,
-    ) -> Result<(), Error> {
-        out.send(StructuredQueryResponse {
+fn structured_query() -> Arc<Played<StructuredQueryRequest, StructuredQueryResponse>> {
+    Played::new(|_, _| {
+        Ok(StructuredQueryResponse {
             data: "{\"n\": 1}".into(),
             ..StructuredQueryResponse::default()
         })
-        .await
-    }
+    })
 }
 
-#[async_trait]
-impl RequestHandler<EmbeddingsRequest, EmbeddingsResponse> for Services {
-    async fn serve(
-        &self,
-        _: Cx,
-        _: EmbeddingsRequest,
-        mut out: Responder<EmbeddingsResponse>,
-    ) -> Result<(), Error> {
-        out.send(EmbeddingsResponse {
-            vectors: vec![vec![1.0]],
-            ..EmbeddingsResponse::default()
-        })
-        .await
-    }
-}
-
-#[async_trait]
-impl RequestHandler<RowEmbeddingsRequest, RowEmbeddingsResponse> for Services {
-    async fn serve(
-        &self,
-        _: Cx,
-        ask: RowEmbeddingsRequest,
-        mut out: Responder<RowEmbeddingsResponse>,
-    ) -> Result<(), Error> {
+fn row_embeddings() -> Arc<Played<RowEmbeddingsRequest, RowEmbeddingsResponse>> {
+    Played::new(|_, ask: RowEmbeddingsRequest| {
         assert_eq!((ask.schema_name.as_str(), ask.limit), ("people", 3));
-        out.send(RowEmbeddingsResponse {
+        Ok(RowEmbeddingsResponse {
             matches: vec![RowIndexMatch {
                 index_name: "name".into(),
                 index_value: vec!["Ann".into()],
@@ -142,8 +92,7 @@ impl RequestHandler<RowEmbeddingsRequest, RowEmbeddingsResponse> for Services {
             }],
             ..RowEmbeddingsResponse::default()
         })
-        .await
-    }
+    })
 }
 
 /// The chunks of a run that uses one tool, and the run's surroundings.
@@ -165,18 +114,19 @@ async fn used_saying(
         ("embeddings", "embeddings"),
         ("row-embeddings-query", "row-embeddings"),
     ];
-    let fake = || Arc::new(Services);
     let more = vec![
         Processor::new(processors::graph_rag::PROCESSOR)
-            .serves(processors::graph_rag::REQUEST, fake()),
+            .serves(processors::graph_rag::REQUEST, graph_rag()),
         Processor::new(processors::document_rag::PROCESSOR)
-            .serves(processors::document_rag::REQUEST, fake()),
+            .serves(processors::document_rag::REQUEST, document_rag()),
         Processor::new(processors::structured_query::PROCESSOR)
-            .serves(processors::structured_query::REQUEST, fake()),
-        Processor::new(processors::embeddings::PROCESSOR)
-            .serves(processors::embeddings::REQUEST, fake()),
+            .serves(processors::structured_query::REQUEST, structured_query()),
+        Processor::new(processors::embeddings::PROCESSOR).serves(
+            processors::embeddings::REQUEST,
+            Embeddings::new("", |_| vec![1.0]),
+        ),
         Processor::new(processors::row_embeddings_query::PROCESSOR)
-            .serves(processors::row_embeddings_query::REQUEST, fake()),
+            .serves(processors::row_embeddings_query::REQUEST, row_embeddings()),
     ];
     let rows = rows();
     for (processor, base) in services {

@@ -8,15 +8,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tg_mesh::{
-    Ask, Bus, ConsumeError, Cx, Host, MeshOptions, Processor, RecordConsumer, RequestHandler,
-    Responder,
-};
+use tg_mesh::{Ask, Bus, ConsumeError, Cx, Host, MeshOptions, Processor, RecordConsumer};
 use tg_schemas::msg::*;
 use tg_schemas::processors;
 use tg_schemas::{Class, Error, ErrorCode, Term, Triple};
 use tg_testkit::config::Config;
-use tg_testkit::fakes::Kept;
+use tg_testkit::fakes::{Kept, Play, Played};
 pub use tg_testkit::flow::{SOON, topic};
 use tg_testkit::place::Place;
 use tokio::sync::Notify;
@@ -44,8 +41,12 @@ pub struct World {
     pub agent: Arc<Agent>,
     pub ledger: Ledger,
     pub config: Arc<Config>,
-    pub model: Arc<Model>,
-    pub tools: Arc<Tools>,
+    pub model: Arc<Played<PromptRequest, PromptResponse>>,
+    /// Variables of each `agent-react` question.
+    pub asked: Arc<Mutex<Vec<Terms>>>,
+    pub tools: Arc<Played<ToolRequest, ToolResponse>>,
+    /// Whether tools hang.
+    pub hang: Arc<Mutex<bool>>,
     pub library: Arc<Library>,
     pub store: Arc<Kept<Triples>>,
 }
@@ -101,13 +102,16 @@ impl World {
         let own = ledger.clone();
         let agent = Agent::new(settings, move || Ok(own.clone()));
         let config = Arc::new(config);
-        let model = Arc::new(Model::new(script));
+        let (asked, hang) = (Arc::default(), Arc::default());
+        let model = model(script, Arc::clone(&asked));
         let world = Self {
             agent: agent.clone(),
             ledger,
             config: config.clone(),
             model: model.clone(),
-            tools: Arc::default(),
+            asked,
+            tools: tools(Arc::clone(&hang)),
+            hang,
             library: Arc::default(),
             store: Arc::default(),
             mesh: mesh.clone(),
@@ -132,6 +136,11 @@ impl World {
         }
         world.ready().await;
         world
+    }
+
+    /// How often the model was asked what to do.
+    pub fn calls(&self) -> usize {
+        self.asked.lock().len()
     }
 
     async fn ready(&self) {
@@ -289,128 +298,67 @@ pub fn rows() -> Config {
     rows
 }
 
-/// Plays the prompt service with a model behind it.
-pub struct Model {
-    script: Mutex<VecDeque<Say>>,
-    /// Variables of each `agent-react` question.
-    pub asked: Mutex<Vec<BTreeMap<String, Value>>>,
-    pub hanging: Notify,
-    pub cancelled: Notify,
-}
+/// Variables of each `agent-react` question.
+type Terms = BTreeMap<String, Value>;
 
-impl Model {
-    fn new(script: impl IntoIterator<Item = Say>) -> Self {
-        Self {
-            script: Mutex::new(script.into_iter().collect()),
-            asked: Mutex::default(),
-            hanging: Notify::new(),
-            cancelled: Notify::new(),
-        }
-    }
-
-    pub fn calls(&self) -> usize {
-        self.asked.lock().len()
-    }
-}
-
-#[async_trait]
-impl RequestHandler<PromptRequest, PromptResponse> for Model {
-    async fn serve(
-        &self,
-        cx: Cx,
-        ask: PromptRequest,
-        mut out: Responder<PromptResponse>,
-    ) -> Result<(), Error> {
-        let last = |text: &str| PromptResponse {
-            text: text.to_owned(),
-            end_of_stream: true,
-            in_token: Some(100),
-            out_token: Some(10),
-            model: Some("scripted".into()),
+/// Plays the prompt service with a model behind it, which notes what it is asked.
+fn model(
+    script: impl IntoIterator<Item = Say>,
+    asked: Arc<Mutex<Vec<Terms>>>,
+) -> Arc<Played<PromptRequest, PromptResponse>> {
+    let script = Mutex::new(script.into_iter().collect::<VecDeque<_>>());
+    let last = |text: &str| PromptResponse {
+        text: text.to_owned(),
+        end_of_stream: true,
+        in_token: Some(100),
+        out_token: Some(10),
+        model: Some("scripted".into()),
+        ..PromptResponse::default()
+    };
+    let pieces = |text: &str| -> Vec<PromptResponse> {
+        let chars: Vec<char> = text.chars().collect();
+        let pieces = chars.chunks(7).map(|piece| PromptResponse {
+            text: piece.iter().collect(),
             ..PromptResponse::default()
-        };
-        let terms: BTreeMap<String, Value> = ask
-            .terms
-            .iter()
+        });
+        pieces.collect()
+    };
+    Played::new(move |_, ask: PromptRequest| {
+        let terms = ask.terms.iter();
+        let terms: Terms = terms
             .map(|(name, text)| (name.clone(), serde_json::from_str(text).expect("JSON")))
             .collect();
         if ask.id == "question" {
-            return out
-                .send(last(&format!("You said {}", terms["question"])))
-                .await;
+            return Ok(last(&format!("You said {}", terms["question"])).into());
         }
         assert_eq!(ask.id, "agent-react");
-        self.asked.lock().push(terms);
-        let say = self.script.lock().pop_front();
-        let pieces = |text: &str| -> Vec<String> {
-            let chars: Vec<char> = text.chars().collect();
-            chars
-                .chunks(7)
-                .map(|piece| piece.iter().collect())
-                .collect()
-        };
-        let part = |text: String| PromptResponse {
-            text,
-            ..PromptResponse::default()
-        };
+        asked.lock().push(terms);
+        let say = script.lock().pop_front();
         match say.unwrap_or(Say::Text("Final Answer: out of script")) {
             Say::Fail(error) => Err(error),
-            Say::Text(text) if !ask.streaming => out.send(last(text)).await,
-            Say::Text(text) => {
-                for piece in pieces(text) {
-                    out.send(part(piece)).await?;
-                    // A model takes its time, and so the asker takes piece after piece.
-                    tokio::time::sleep(PACE).await;
-                }
-                out.send(last("")).await
-            }
-            Say::Hang(text) => {
-                for piece in pieces(text) {
-                    out.send(part(piece)).await?;
-                }
-                self.hanging.notify_one();
-                cx.cancel.cancelled().await;
-                self.cancelled.notify_one();
-                Ok(())
-            }
+            Say::Text(text) if !ask.streaming => Ok(last(text).into()),
+            Say::Text(text) => Ok(Play::of([pieces(text), vec![last("")]].concat()).paced(PACE)),
+            Say::Hang(text) => Ok(Play::of(pieces(text)).hanging()),
         }
-    }
+    })
 }
 
-/// Plays the tool service.
-#[derive(Default)]
-pub struct Tools {
-    pub calls: Mutex<Vec<(String, Value)>>,
-    pub hang: Mutex<bool>,
-    pub hanging: Notify,
-}
-
-#[async_trait]
-impl RequestHandler<ToolRequest, ToolResponse> for Tools {
-    async fn serve(
-        &self,
-        cx: Cx,
-        ask: ToolRequest,
-        mut out: Responder<ToolResponse>,
-    ) -> Result<(), Error> {
+/// Plays the tool service, which hangs while it is told to.
+fn tools(hang: Arc<Mutex<bool>>) -> Arc<Played<ToolRequest, ToolResponse>> {
+    Played::new(move |_, ask: ToolRequest| {
         let parameters: Value = serde_json::from_str(&ask.parameters).expect("JSON");
-        self.calls
-            .lock()
-            .push((ask.name.clone(), parameters.clone()));
-        if *self.hang.lock() {
-            self.hanging.notify_one();
-            cx.cancel.cancelled().await;
-            return Ok(());
+        if *hang.lock() {
+            return Ok(Play::of(Vec::new()).hanging());
         }
         if parameters["expression"] == "1/0" {
             return Err(Error::new(ErrorCode::Tool, "division by zero"));
         }
-        out.send(ToolResponse {
-            text: format!(" {} says 4\n", ask.name),
+        let text = format!(" {} says 4\n", ask.name);
+        Ok(Play::from(ToolResponse {
+            text,
             ..ToolResponse::default()
-        })
-        .await
-    }
+        }))
+    })
 }
 
 /// Plays the librarian, as far as it takes texts in.

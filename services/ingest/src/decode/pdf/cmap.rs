@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use tg_document::syntax::hex;
+
 /// Most codes of one table.
 const MOST: usize = 1 << 17;
 
@@ -130,7 +132,11 @@ impl Tokens<'_> {
                 b'[' => return Some(Token::Open),
                 b']' => return Some(Token::Close),
                 b'<' if self.bytes.get(self.at) == Some(&b'<') => self.at += 1,
-                b'<' => return Some(Token::Hex(self.hex())),
+                b'<' => {
+                    let (bytes, rest) = hex(&self.bytes[self.at..]);
+                    self.at = self.bytes.len() - rest.len();
+                    return Some(Token::Hex(bytes));
+                }
                 byte if byte.is_ascii_alphabetic() => {
                     let from = self.at - 1;
                     self.skip(|byte| byte.is_ascii_alphanumeric());
@@ -145,20 +151,6 @@ impl Tokens<'_> {
         while self.bytes.get(self.at).is_some_and(|byte| goes_on(*byte)) {
             self.at += 1;
         }
-    }
-
-    fn hex(&mut self) -> Vec<u8> {
-        let from = self.at;
-        self.skip(|byte| byte != b'>');
-        let digits = self.bytes[from..self.at].iter();
-        self.at += 1;
-        let digits: Vec<u32> = digits
-            .filter_map(|byte| char::from(*byte).to_digit(16))
-            .collect();
-        // An odd last digit stands for that digit and a 0.
-        let pair = |pair: &[u32]| pair[0] << 4 | pair.get(1).unwrap_or(&0);
-        let bytes = digits.chunks(2).map(pair);
-        bytes.filter_map(|byte| u8::try_from(byte).ok()).collect()
     }
 }
 

@@ -467,9 +467,7 @@ fn ask(
     codes: &[u8],
 ) -> Option<Vec<Shown>> {
     let mut string = b"BT /P 1 Tf <".to_vec();
-    for byte in codes {
-        string.extend_from_slice(format!("{byte:02x}").as_bytes());
-    }
+    string.extend_from_slice(hex::encode(codes).as_bytes());
     string.extend_from_slice(b"> Tj ET");
     let content = document.add_object(Stream::new(Dictionary::new(), string));
     let mut fonts = Dictionary::new();

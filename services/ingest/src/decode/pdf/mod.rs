@@ -16,6 +16,8 @@ use margins::{Bare, Margins};
 mod cmap;
 mod content;
 mod fonts;
+#[cfg(test)]
+mod fuzz;
 mod layout;
 mod margins;
 mod objects;

@@ -152,10 +152,11 @@ impl Guard {
     fn evaluated(&self) -> Duration {
         let spent = self.spent.load(Ordering::Relaxed);
         let resumed = self.resumed.load(Ordering::Relaxed);
-        Duration::from_micros(spent + self.now().saturating_sub(resumed))
+        Duration::from_micros(spent + self.micros().saturating_sub(resumed))
     }
 
-    fn now(&self) -> u64 {
+    /// Since it began.
+    fn micros(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
@@ -169,7 +170,7 @@ impl Guard {
 
     /// The evaluation goes on.
     pub(super) fn resume(&self) {
-        self.resumed.store(self.now(), Ordering::Relaxed);
+        self.resumed.store(self.micros(), Ordering::Relaxed);
     }
 }
 
