@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use tg_config::{Seed, bootstrap};
 use tg_mesh::bus::{Consume, Delivery, Sink};
-use tg_mesh::{Ask, Bus, Cx, Deadline, Host, MeshOptions, Processor, RequestHandler, Responder};
+use tg_mesh::{Ask, Bus, Cx, Deadline, Host, Processor, RequestHandler, Responder};
 use tg_schemas::codec;
 use tg_schemas::msg::{
     ConfigKey, ConfigPush, ConfigRequest, ConfigResponse, ConfigValue, FlowRequest, FlowResponse,
@@ -38,7 +38,7 @@ impl Sink for Listen {
 }
 
 async fn join(bus: Arc<dyn Bus>) -> Host {
-    Host::start(bus, MeshOptions::default()).await.unwrap()
+    tg_testkit::place::host(bus).await
 }
 
 async fn start(bus: Arc<dyn Bus>, dir: &Path) -> System {

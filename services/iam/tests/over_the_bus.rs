@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use tg_iam::AuthMode;
-use tg_mesh::{Ask, Cx, Deadline, Host, MeshOptions, Processor, RequestHandler, Responder};
+use tg_mesh::{Ask, Cx, Deadline, Host, Processor, RequestHandler, Responder};
 use tg_schemas::msg::{
     ApiKeyInput, ConfigRequest, ConfigResponse, FlowRequest, FlowResponse, IamRequest, IamResponse,
     UserInput, WorkspaceInput,
@@ -116,9 +116,7 @@ async fn start_in(
     auth_mode: AuthMode,
     world: Shared,
 ) -> System {
-    let mesh = Host::start(place.connect().await, MeshOptions::default())
-        .await
-        .unwrap();
+    let mesh = tg_testkit::place::host(place.connect().await).await;
     let config = Arc::new(Noting(world.clone()));
     mesh.host(
         Processor::new(processors::config_svc::PROCESSOR)

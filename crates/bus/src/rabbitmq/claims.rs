@@ -12,7 +12,7 @@ use super::session::Session;
 use super::topology;
 use super::wire::Fault;
 use crate::bus::{BusError, Delete};
-use crate::mode::Mode;
+use crate::mode::WireRules;
 
 /// After a reconnect the broker may still hold a claim for the old connection; this often we ask again
 /// before somebody else has it.
@@ -44,9 +44,9 @@ impl Held {
 
 impl Claims {
     /// No claims yet.
-    pub(super) fn new(mode: Mode) -> Self {
+    pub(super) fn new(rules: &WireRules) -> Self {
         Self {
-            prefix: mode.prefix().unwrap_or(SPACE),
+            prefix: rules.prefix.unwrap_or(SPACE),
             held: Mutex::default(),
         }
     }

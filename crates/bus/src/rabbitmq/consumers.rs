@@ -30,7 +30,7 @@ use super::session::Session;
 use super::topology;
 use super::wire::{self, Fault};
 use crate::bus::{Consume, Delete, Delivery, Settle, Sink};
-use crate::mode::Mode;
+use crate::mode::WireRules;
 
 /// Longest wait for the broker when a consumer stops.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -69,7 +69,7 @@ impl Source {
 
 /// All consumers of this process.
 pub(super) struct Registry {
-    mode: Mode,
+    rules: &'static WireRules,
     runtime: Handle,
     entries: Mutex<HashMap<u64, Arc<Entry>>>,
     next: AtomicU64,
@@ -142,9 +142,9 @@ impl Lost {
 
 impl Registry {
     /// No consumers yet. Sinks run in the context of this runtime.
-    pub(super) fn new(mode: Mode, runtime: Handle) -> Self {
+    pub(super) fn new(rules: &'static WireRules, runtime: Handle) -> Self {
         Self {
-            mode,
+            rules,
             runtime,
             entries: Mutex::default(),
             next: AtomicU64::new(0),
@@ -209,10 +209,10 @@ impl Registry {
     async fn try_set_up(&self, session: &Session, entry: &Arc<Entry>) -> Result<Live, Fault> {
         let queue = match &entry.source {
             Source::Subscription(of, _) => {
-                topology::declare_for_consumer(session, self.mode, of).await?
+                topology::declare_for_consumer(session, self.rules, of).await?
             }
             Source::Observer(topic) => {
-                topology::declare_observer(session, self.mode, topic).await?
+                topology::declare_observer(session, self.rules, topic).await?
             }
             Source::Inbox(name) => self.declare_inbox(session, entry.id, name).await?,
         };
@@ -247,7 +247,7 @@ impl Registry {
         name: &str,
     ) -> Result<ShortString, Fault> {
         let queue = topology::declare_inbox(session, name).await?;
-        if self.mode == Mode::Native {
+        if self.rules.deaths_show {
             match topology::declare_liveness(session, name).await {
                 // The broker has not noticed yet that the connection before is gone.
                 Err(Fault::Locked) => self.lost.push(session.generation, id),

@@ -171,7 +171,7 @@ async fn repair(core: &Core, session: &Session, entry: &Arc<Entry>) -> Result<()
     if let Source::Subscription(of, _) = &entry.source
         && of.topic.class() == Class::Flow
     {
-        let look = topology::look(session, &of.queue(core.mode.prefix())).await;
+        let look = topology::look(session, &of.queue(core.rules.prefix)).await;
         if look == Ok(None) {
             tracing::warn!(topic = %of.topic, "a queue was deleted while it was consumed");
             core.consumers.give_up(entry);

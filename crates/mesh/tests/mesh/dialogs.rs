@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tg_mesh::embedded::EmbeddedBus;
-use tg_mesh::{Ask, Cx, Deadline, Host, MeshOptions, RequestHandler, Responder};
+use tg_mesh::{Ask, Cx, Deadline, Host, RequestHandler, Responder};
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
 use tg_schemas::{Class, Error, ErrorCode, Topic};
 use tg_testkit::bus::{until, within};
@@ -19,7 +19,7 @@ use crate::serving::serving;
 /// A process.
 pub async fn mesh(place: &Place) -> Host {
     let bus = place.connect().await;
-    Host::start(bus, MeshOptions::default()).await.unwrap()
+    tg_testkit::place::host(bus).await
 }
 
 fn topic() -> Topic {
@@ -126,9 +126,7 @@ async fn parts_come_in_order_and_end(place: Place) {
 #[tokio::test]
 async fn parts_sent_together_come_one_by_one_also_over_a_bus_that_loses_some() {
     let bus = FaultyBus::new(Arc::new(EmbeddedBus::in_memory()), 11);
-    let mesh = Host::start(Arc::new(bus.clone()), MeshOptions::default())
-        .await
-        .unwrap();
+    let mesh = tg_testkit::place::host(Arc::new(bus.clone())).await;
     let processor = serving("echo", Arc::new(Echo::default()));
     mesh.host(processor).await.unwrap();
     let words: Vec<_> = (0..700).map(|n| n.to_string()).collect();

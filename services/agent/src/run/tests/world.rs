@@ -9,8 +9,7 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tg_mesh::{
-    Ask, Bus, ConsumeError, Cx, Host, MeshOptions, Processor, RecordConsumer, RequestHandler,
-    Responder,
+    Ask, Bus, ConsumeError, Cx, Host, Processor, RecordConsumer, RequestHandler, Responder,
 };
 use tg_schemas::msg::*;
 use tg_schemas::processors;
@@ -96,7 +95,7 @@ impl World {
         config: Config,
         more: Vec<Processor>,
     ) -> Self {
-        let mesh = Host::start(bus, MeshOptions::default()).await.unwrap();
+        let mesh = tg_testkit::place::host(bus).await;
         let ledger = Ledger::in_memory().unwrap();
         let own = ledger.clone();
         let agent = Agent::new(settings, move || Ok(own.clone()));
