@@ -57,6 +57,9 @@ struct Ports {
 }
 
 /// Address of a virtual host that nobody else has.
+///
+/// # Errors
+/// No node can be started, or it does not make one.
 pub async fn vhost() -> Result<String> {
     static NODE: OnceCell<Ports> = OnceCell::const_new();
     static NEXT: AtomicU64 = AtomicU64::new(0);
