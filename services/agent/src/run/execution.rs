@@ -27,7 +27,7 @@ use crate::error::{AgentError, Stop};
 use crate::store::{Ledger, Piece, PieceKind, StepRow};
 
 /// A detached run waits this long for an asker who takes nothing; then it goes on without one.
-const ASKER_PATIENCE: Duration = Duration::from_secs(3);
+const ASKER_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A step under way.
 pub(super) struct StepExecution {
@@ -362,7 +362,7 @@ impl StepExecution {
             return sent.map_err(|error| self.ending(&error));
         }
         if !self.unheard {
-            let sent = tokio::time::timeout(ASKER_PATIENCE, out.send_all(chunks)).await;
+            let sent = tokio::time::timeout(ASKER_TIMEOUT, out.send_all(chunks)).await;
             self.unheard = !matches!(sent, Ok(Ok(())));
         }
         Ok(())
