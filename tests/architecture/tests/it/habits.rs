@@ -42,10 +42,7 @@ const RULES: &[Rule] = &[
         words: &["Mode::Interop", "Mode::Native"],
         within: &[],
         strings: false,
-        but: &[
-            ("crates/bus/src/mode.rs", "the place"),
-            ("server/src/process.rs", "the setting chooses one"),
-        ],
+        but: &[("server/src/process.rs", "the setting chooses one")],
     },
     Rule {
         says: "whether services may be foreign is known to crates/clients, which says what follows from it",
