@@ -31,7 +31,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use self::claims::{Claims, Held};
+use self::claims::{ClaimState, Claims};
 use self::connected::Connected;
 use self::consumers::{Entry, Registry, Source};
 use self::core::Core;
@@ -276,7 +276,7 @@ impl Drop for RabbitConsumer {
 
 struct RabbitClaim {
     core: Arc<Core>,
-    held: Arc<Held>,
+    held: Arc<ClaimState>,
 }
 
 impl Claim for RabbitClaim {

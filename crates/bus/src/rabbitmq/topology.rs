@@ -16,7 +16,7 @@ use tg_schemas::{Subscription, Topic};
 
 use super::arguments;
 use super::session::Session;
-use super::wire::{Fault, short};
+use super::wire::{AmqpError, short};
 use crate::bus::{BusError, Delete, Deleted, QueueState};
 use crate::mode::WireRules;
 
@@ -82,7 +82,7 @@ pub(super) async fn relay(
         Ok(())
     });
     match bound.await {
-        Err(Fault::Missing) => Err(BusError::Refused),
+        Err(AmqpError::Missing) => Err(BusError::Refused),
         bound => Ok(bound?),
     }
 }
@@ -131,7 +131,7 @@ pub(super) async fn declare_for_consumer(
     session: &Session,
     rules: &WireRules,
     of: &Subscription,
-) -> Result<ShortString, Fault> {
+) -> Result<ShortString, AmqpError> {
     let class = of.topic.class();
     let queue = match class {
         Class::Flow | Class::Request => of.queue(rules.prefix),
@@ -145,7 +145,7 @@ pub(super) async fn declare_observer(
     session: &Session,
     rules: &WireRules,
     topic: &Topic,
-) -> Result<ShortString, Fault> {
+) -> Result<ShortString, AmqpError> {
     declare_bound(session, rules, topic, Class::Notify, private_name()).await
 }
 
@@ -161,11 +161,11 @@ async fn declare_bound(
     topic: &Topic,
     class: Class,
     queue: String,
-) -> Result<ShortString, Fault> {
+) -> Result<ShortString, AmqpError> {
     let source = topic.exchange(rules.prefix);
     let (source_name, queue) = match (short(source.clone()), short(queue)) {
         (Ok(source), Ok(queue)) => (source, queue),
-        _ => return Err(Fault::Refused),
+        _ => return Err(AmqpError::Refused),
     };
     let name = queue.clone();
     session
@@ -186,8 +186,8 @@ async fn declare_bound(
 }
 
 /// Declares an inbox.
-pub(super) async fn declare_inbox(session: &Session, name: &str) -> Result<ShortString, Fault> {
-    let queue = short(name.to_owned()).map_err(|_| Fault::Refused)?;
+pub(super) async fn declare_inbox(session: &Session, name: &str) -> Result<ShortString, AmqpError> {
+    let queue = short(name.to_owned()).map_err(|_| AmqpError::Refused)?;
     let name = queue.clone();
     session
         .apart(async |channel| {
@@ -211,8 +211,8 @@ pub(super) fn liveness(inbox: &str) -> String {
 
 /// Declares the liveness queue of an inbox: exclusive, and it keeps nothing. `Locked` while the broker still holds a
 /// connection of this process from before.
-pub(super) async fn declare_liveness(session: &Session, inbox: &str) -> Result<(), Fault> {
-    let name = short(liveness(inbox)).map_err(|_| Fault::Refused)?;
+pub(super) async fn declare_liveness(session: &Session, inbox: &str) -> Result<(), AmqpError> {
+    let name = short(liveness(inbox)).map_err(|_| AmqpError::Refused)?;
     session
         .apart(async |channel| {
             let options = QueueDeclareOptions {
@@ -228,8 +228,8 @@ pub(super) async fn declare_liveness(session: &Session, inbox: &str) -> Result<(
 }
 
 /// Declares a queue that only this connection may have. `Locked` if another one has it.
-pub(super) async fn declare_claim(session: &Session, name: &str) -> Result<(), Fault> {
-    let name = short(name.to_owned()).map_err(|_| Fault::Refused)?;
+pub(super) async fn declare_claim(session: &Session, name: &str) -> Result<(), AmqpError> {
+    let name = short(name.to_owned()).map_err(|_| AmqpError::Refused)?;
     session
         .apart(async |channel| {
             let options = QueueDeclareOptions {
@@ -253,7 +253,7 @@ pub(super) async fn look(session: &Session, name: &str) -> Result<Option<QueueSt
             ready: u64::from(queue.message_count()),
             consumers: queue.consumer_count(),
         })),
-        Err(Fault::Missing) => Ok(None),
+        Err(AmqpError::Missing) => Ok(None),
         Err(fault) => Err(fault.into()),
     }
 }
@@ -278,7 +278,7 @@ pub(super) async fn delete_record_queue(
     match unbind.await {
         Ok(()) => tokio::time::sleep(ARRIVAL).await,
         // No such queue, which the next step finds too, or no such exchange.
-        Err(Fault::Missing) => {}
+        Err(AmqpError::Missing) => {}
         Err(fault) => return Err(fault.into()),
     }
     delete_queue(session, name, when).await
@@ -304,8 +304,8 @@ pub(super) async fn delete_queue(
         Ok(messages) => Ok(Deleted::Gone {
             messages: messages.into(),
         }),
-        Err(Fault::Missing) => Ok(Deleted::Missing),
-        Err(Fault::Refused) if when == Delete::IfEmpty => Ok(Deleted::NotEmpty),
+        Err(AmqpError::Missing) => Ok(Deleted::Missing),
+        Err(AmqpError::Refused) if when == Delete::IfEmpty => Ok(Deleted::NotEmpty),
         Err(fault) => Err(fault.into()),
     }
 }
@@ -330,7 +330,7 @@ pub(super) async fn delete_exchange(
     });
     match delete.await {
         Ok(()) => Ok(true),
-        Err(Fault::Missing | Fault::Refused) => Ok(false),
+        Err(AmqpError::Missing | AmqpError::Refused) => Ok(false),
         Err(fault) => Err(fault.into()),
     }
 }
@@ -360,8 +360,8 @@ pub(super) async fn take(
     *slot = Some(channel);
     match got {
         Ok(message) => Ok(message.map(|message| message.delivery)),
-        Err(error) if Fault::from(&error) == Fault::Missing => Ok(None),
-        Err(error) => Err(Fault::from(error).into()),
+        Err(error) if AmqpError::from(&error) == AmqpError::Missing => Ok(None),
+        Err(error) => Err(AmqpError::from(error).into()),
     }
 }
 
