@@ -166,6 +166,33 @@ pub fn answer(shell: &OsStr, argv: &[OsString]) -> ExitCode {
     }
 }
 
+/// Bash cuts a line into words at colons, which ids of documents have, and puts what is offered in the place of the last
+/// piece alone. So the pieces are put together before anything is asked for, and what stands on the line already is cut
+/// off the answers. `COMP_WORDBREAKS` stays as it is: the completions of others go by it.
+const BASH: &str = r#"_tg_glued() {
+    local line=${COMP_LINE:0:COMP_POINT} words=() last=-1 apart i word
+    for ((i = 0; i <= COMP_CWORD; i++)); do
+        word=${line#"${line%%[![:space:]]*}"}
+        [[ $word == "$line" ]] && apart= || apart=1
+        line=$word
+        ((i < COMP_CWORD)) && word=${COMP_WORDS[i]}
+        line=${line#"$word"}
+        if [[ -z $apart && $last -ge 0 && ($word == :* || ${words[last]} == *:) ]]; then
+            words[last]+=$word
+        else
+            words[++last]=$word
+        fi
+    done
+    local COMP_WORDS=("${words[@]}") COMP_CWORD=$last current=${words[last]}
+    "$1" "$2" "$current" "$4"
+    if [[ $COMP_WORDBREAKS == *:* && $current == *:* ]]; then
+        for i in "${!COMPREPLY[@]}"; do
+            COMPREPLY[i]=${COMPREPLY[i]#"${current%"${current##*:}"}"}
+        done
+    fi
+}
+"#;
+
 /// What makes a shell ask for the commands of these names; it asks `program`.
 ///
 /// # Errors
@@ -175,14 +202,19 @@ pub fn script(shell: &str, program: &str, names: &[String]) -> Result<Vec<u8>> {
     let known = shells.completer(shell);
     let known = known.ok_or_else(|| Error::Usage(format!("the shell {shell} is not known")))?;
     let mut text = Vec::new();
-    if shell == "bash" {
-        // Ids of documents have colons, at which bash would cut a word.
-        text.extend(b"COMP_WORDBREAKS=${COMP_WORDBREAKS//:}\n");
-    }
     for name in names {
         known.write_registration(ASKED_BY, name, name, program, &mut text)?;
     }
-    Ok(text)
+    if shell != "bash" {
+        return Ok(text);
+    }
+    let asked = String::from_utf8_lossy(&text).replace("-F _clap_complete_", "-F _tg_complete_");
+    let mut text = BASH.to_owned();
+    for name in names {
+        let name = name.replace('-', "_");
+        text += &format!("_tg_complete_{name}() {{ _tg_glued _clap_complete_{name} \"$@\"; }}\n");
+    }
+    Ok((text + &asked).into_bytes())
 }
 
 #[cfg(test)]

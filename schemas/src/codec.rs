@@ -55,6 +55,9 @@ impl ContentType {
 }
 
 /// Writes a body.
+///
+/// # Errors
+/// [`CodecError`] where it holds a value that the format has no form for. It will at each try.
 pub fn encode<M: Message>(message: &M, as_type: ContentType) -> Result<Bytes, CodecError> {
     let fail = |detail: String| CodecError::Malformed {
         name: M::NAME,
@@ -76,6 +79,10 @@ pub fn encode<M: Message>(message: &M, as_type: ContentType) -> Result<Bytes, Co
 }
 
 /// Reads a body.
+///
+/// # Errors
+/// [`CodecError::Malformed`] will be one at each try; [`CodecError::UnknownSchema`] may be read once the writer's schema is
+/// [registered](register).
 pub fn decode<M: Message>(body: &[u8], as_type: ContentType) -> Result<M, CodecError> {
     let fail = |detail: String| CodecError::Malformed {
         name: M::NAME,
@@ -135,6 +142,9 @@ pub fn fingerprint<M: Message>() -> String {
 }
 
 /// Makes a writer's schema known, so that bodies written with it can be read.
+///
+/// # Errors
+/// `bad-request`: the text is not a schema, or one that no message can have.
 pub fn register(schema: &str) -> Result<String, Error> {
     let parsed = Schema::parse_str(schema)
         .map_err(|e| Error::new(ErrorCode::BadRequest, format!("avro schema: {e}")))?;

@@ -39,6 +39,9 @@ macro_rules! id_type {
 
         impl $name {
             /// Validates the text. The error names the field.
+            ///
+            /// # Errors
+            /// `bad-request`: it is empty, too long, or has characters that no id may have.
             pub fn new(text: &str) -> Result<Self, Error> {
                 check($field, text)?;
                 Ok(Self(text.into()))
@@ -89,6 +92,9 @@ id_type!(
 );
 
 /// Checks that the two ids fit together into every queue name.
+///
+/// # Errors
+/// `bad-request`: together they are too long.
 pub fn check_pair(workspace: &WorkspaceId, flow: &FlowId) -> Result<(), Error> {
     if workspace.as_str().len() + flow.as_str().len() > MAX_PAIR {
         return Err(Error::new(

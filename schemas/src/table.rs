@@ -153,6 +153,9 @@ struct FieldRow {
 
 impl Table {
     /// Reads a config row. The error says what is wrong with which field.
+    ///
+    /// # Errors
+    /// What is wrong with which field, in words for whoever wrote the row.
     pub fn read(key: &str, value: &str) -> Result<Self, String> {
         let row: Row = serde_json::from_str(value).map_err(|error| error.to_string())?;
         if row.fields.is_empty() {

@@ -63,6 +63,9 @@ pub struct Topic {
 
 impl Topic {
     /// Reads a topic id. Text without any colon is a `flow` topic of the default space.
+    ///
+    /// # Errors
+    /// `bad-request`: it is not a topic id; the text says why.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let invalid = |why: &str| Error::new(ErrorCode::BadRequest, format!("topic: {why}"));
         let (class, space, topic) = match text.split_once(':') {

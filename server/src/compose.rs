@@ -153,7 +153,6 @@ mod tests {
     use std::sync::Arc;
 
     use tg_mesh::embedded::EmbeddedBus;
-    use tg_mesh::{Host, MeshOptions};
     use tg_schemas::processors::PROCESSORS;
 
     use super::*;
@@ -168,7 +167,7 @@ mod tests {
         };
         let settings = Settings::load(&flags, Default::default()).unwrap();
         let bus = Arc::new(EmbeddedBus::in_memory());
-        let host = Host::start(bus, MeshOptions::default()).await.unwrap();
+        let host = tg_testkit::place::host(bus).await;
         let all = processors(host.mesh(), &settings, &Services::all()).unwrap();
         let here: BTreeSet<_> = all.iter().map(|hosted| hosted.declared().id).collect();
         let declared = PROCESSORS.iter().filter(|declared| declared.hosted);

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use tg_gateway::{GatewayHandle, GatewayOptions};
 use tg_mesh::embedded::{EmbeddedBus, EmbeddedOptions};
 use tg_mesh::rabbitmq::{RabbitBus, RabbitOptions};
-use tg_mesh::{Bus, BusError, Host, MeshOptions, Mode, Processor, TaskKind};
+use tg_mesh::{Bus, BusError, Host, MeshOptions, Mode, Processor, TaskKind, WireRules};
 use tg_storage::StorageError;
 use tokio::time::Instant;
 
@@ -22,13 +22,13 @@ use crate::signals::Signals;
 use crate::{logs, machine, seed};
 
 /// Pause before a bootstrap that failed is tried again.
-const BOOTSTRAP_AGAIN: Duration = Duration::from_secs(2);
+const BOOTSTRAP_RETRY_DELAY: Duration = Duration::from_secs(2);
 
 /// What is left to the mesh, and to the gateway over its own bound, when the drain time is used up.
 const CUT_OFF: Duration = Duration::from_secs(2);
 
 /// How long the greeting waits for the code for the first key.
-const CODE_PATIENCE: Duration = Duration::from_secs(3);
+const CODE_TIMEOUT: Duration = Duration::from_secs(3);
 /// Pause between two looks for it.
 const CODE_LOOK: Duration = Duration::from_millis(50);
 
@@ -36,9 +36,9 @@ const CODE_LOOK: Duration = Duration::from_millis(50);
 const LOCAL_MODELS: Duration = Duration::from_millis(500);
 
 /// How long a process waits for a broker that is not there yet.
-const BROKER_PATIENCE: Duration = Duration::from_secs(30);
+const BROKER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Pause between two tries.
-const BROKER_AGAIN: Duration = Duration::from_secs(1);
+const BROKER_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// A running process.
 pub struct Running {
@@ -119,6 +119,7 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
     let bus = open_bus(settings).await?;
     let mesh = tg_runs::start(
         bus,
+        Arc::new(tg_clients::config::Watched),
         MeshOptions {
             name: services.name(),
             adopt_stores: settings.adopt_stores.clone(),
@@ -228,7 +229,7 @@ impl Greeting {
         }
         let until = Instant::now()
             + if self.first {
-                CODE_PATIENCE
+                CODE_TIMEOUT
             } else {
                 Duration::ZERO
             };
@@ -254,7 +255,7 @@ async fn bootstrap(mesh: Host, greeting: Option<Greeting>) {
     let set_up = async {
         while let Err(error) = tg_config::bootstrap(&mesh, seed.clone()).await {
             tracing::warn!(%error, "bootstrap waits for the other services");
-            tokio::time::sleep(BOOTSTRAP_AGAIN).await;
+            tokio::time::sleep(BOOTSTRAP_RETRY_DELAY).await;
         }
     };
     let look = async {
@@ -278,10 +279,11 @@ async fn bootstrap(mesh: Host, greeting: Option<Greeting>) {
 }
 
 async fn open_bus(settings: &Settings) -> Result<Arc<dyn Bus>> {
-    let mode = match settings.mode {
+    let rules = match settings.mode {
         MeshMode::Native => Mode::Native,
         MeshMode::Interop => Mode::Interop,
-    };
+    }
+    .rules();
     Ok(match &settings.bus {
         BusChoice::Embedded => {
             let dir = settings.data_dir.join("bus");
@@ -296,7 +298,7 @@ async fn open_bus(settings: &Settings) -> Result<Arc<dyn Bus>> {
             };
             Arc::new(bus)
         }
-        BusChoice::Amqp(url) => Arc::new(connect(url, mode).await?),
+        BusChoice::Amqp(url) => Arc::new(connect(url, rules).await?),
     })
 }
 
@@ -313,13 +315,13 @@ fn taken(settings: &Settings, bus: &Path) -> String {
 }
 
 /// Connects to the broker; one that is still starting is waited for.
-async fn connect(url: &AmqpUrl, mode: Mode) -> Result<RabbitBus> {
-    let until = Instant::now() + BROKER_PATIENCE;
+async fn connect(url: &AmqpUrl, rules: &'static WireRules) -> Result<RabbitBus> {
+    let until = Instant::now() + BROKER_TIMEOUT;
     loop {
-        match RabbitBus::connect(url.expose(), mode, RabbitOptions::of(mode)).await {
+        match RabbitBus::connect(url.expose(), rules, RabbitOptions::of(rules)).await {
             Err(BusError::Down) if Instant::now() < until => {
                 tracing::info!("waiting for the broker");
-                tokio::time::sleep(BROKER_AGAIN).await;
+                tokio::time::sleep(BROKER_RETRY_DELAY).await;
             }
             bus => {
                 return bus.context("bus: the broker cannot be reached; check the setting `bus`");

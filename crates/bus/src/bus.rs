@@ -2,7 +2,7 @@
 //!
 //! A bus knows topics, subscriptions and inboxes; it knows nothing of answers, deadlines, flows or retries.
 
-use crate::mode::Mode;
+use crate::mode::WireRules;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -258,14 +258,18 @@ impl From<BusError> for Error {
 /// A message bus. Every method may be called concurrently; `Down` is returned at once while not connected.
 ///
 /// Queues by class: `flow` durable, records persistent, acknowledged; `request` transient, taken without
-/// acknowledgement, in native mode auto-deleted with the last consumer; `response` and `notify` a private
+/// acknowledgement, auto-deleted with the last consumer where questions come back; `response` and `notify` a private
 /// queue per consumer; an inbox one named queue per process that survives a reconnect.
 #[async_trait]
 pub trait Bus: Send + Sync + 'static {
-    /// Native or interop.
-    fn mode(&self) -> Mode;
+    /// What holds on its wire.
+    fn rules(&self) -> &'static WireRules;
 
     /// Declares topics, and the durable queues of `flow` subscriptions, in one go. Idempotent.
+    ///
+    /// # Errors
+    /// [`BusError::Refused`] where another program uses a name with other properties, or a name is too long. After
+    /// [`BusError::Down`] some of them may be there; declaring them again is safe.
     async fn declare(&self, topics: &[Topic], queues: &[Subscription]) -> Result<(), BusError>;
 
     /// What is published on a topic of records goes on to the readers of others, too, in one go: each queue gets it
@@ -279,6 +283,10 @@ pub trait Bus: Send + Sync + 'static {
     }
 
     /// Publishes. Records with [`PublishMode::Confirmed`] are durable once `Queued` is returned.
+    ///
+    /// # Errors
+    /// [`BusError::TooLarge`] will be one at each try. After [`BusError::Down`] nothing is known of the message, and publishing
+    /// it again may double it; after [`BusError::Store`] it was not kept.
     async fn publish(
         &self,
         target: &Target,
@@ -287,6 +295,10 @@ pub trait Bus: Send + Sync + 'static {
     ) -> Result<Routed, BusError>;
 
     /// Starts consuming; declares what is missing. Re-established by itself after a reconnect.
+    ///
+    /// # Errors
+    /// Nothing is consumed. [`BusError::Refused`] where another program uses a name with other properties; else it may work
+    /// later.
     async fn consume(
         &self,
         subscription: &Subscription,
@@ -297,6 +309,9 @@ pub trait Bus: Send + Sync + 'static {
     /// Looks on at a topic of records from now on: each published record is handed out once, needs no settling
     /// and waits nowhere. An observer is no reader: a record that only observers get went [`Routed::Unroutable`]
     /// where the bus can tell. What passes while the connection is away is missed.
+    ///
+    /// # Errors
+    /// Nothing is handed out. As for [`Bus::consume`].
     async fn observe(
         &self,
         _topic: &Topic,
@@ -306,6 +321,9 @@ pub trait Bus: Send + Sync + 'static {
     }
 
     /// Opens this process's inbox under a name of its own choice.
+    ///
+    /// # Errors
+    /// No answer can reach this process. As for [`Bus::consume`].
     async fn open_inbox(
         &self,
         name: &str,
@@ -313,24 +331,42 @@ pub trait Bus: Send + Sync + 'static {
     ) -> Result<Box<dyn Consumer>, BusError>;
 
     /// Looks at a queue; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// Nothing is known of the queue: the bus is away or closed.
     async fn queue_state(&self, of: &Subscription) -> Result<Option<QueueState>, BusError>;
 
     /// Takes one message from a queue without consuming it for good: settle the delivery.
+    ///
+    /// # Errors
+    /// The bus is away or closed. A message that was on its way stays in the queue.
     async fn take(&self, from: &Subscription) -> Result<Option<Delivery>, BusError>;
 
     /// Deletes a queue.
+    ///
+    /// # Errors
+    /// The bus is away or closed. The queue may be gone or not; deleting it again is safe.
     async fn delete_queue(&self, of: &Subscription, when: Delete) -> Result<Deleted, BusError>;
 
     /// Deletes a topic if no queue is bound to it any more. `false` if there was none or it is in use.
+    ///
+    /// # Errors
+    /// The bus is away or closed. The topic may be gone or not; deleting it again is safe.
     async fn delete_topic(&self, topic: &Topic) -> Result<bool, BusError>;
 
     /// Deletes a topic that has no queue of its own and only passes records on ([`Bus::relay`]). `false` if there was
     /// none.
+    ///
+    /// # Errors
+    /// As for [`Bus::delete_topic`].
     async fn delete_relay(&self, topic: &Topic) -> Result<bool, BusError> {
         self.delete_topic(topic).await
     }
 
     /// Claims a name for this process alone. `None` while another process holds it.
+    ///
+    /// # Errors
+    /// The bus is away or closed, so that nobody can tell who holds the name; this process does not.
     async fn claim(&self, name: &str) -> Result<Option<Box<dyn Claim>>, BusError>;
 
     /// Largest body, in bytes, that one message can carry.

@@ -40,7 +40,7 @@ use crate::bus::{
     Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link,
     PublishMode, QueueState, Routed, Sink, Target, check_size,
 };
-use crate::mode::Mode;
+use crate::mode::WireRules;
 
 /// The embedded bus. Clones share it.
 #[derive(Clone)]
@@ -59,8 +59,11 @@ impl EmbeddedBus {
         Self::new(options, Store::in_memory(options.memory))
     }
 
-    /// Opens a bus whose records are kept in a directory. Blocks: call it at start-up. A second process
-    /// that tries gets [`StorageError::InUse`].
+    /// Opens a bus whose records are kept in a directory. Blocks: call it at start-up.
+    ///
+    /// # Errors
+    /// [`StorageError::InUse`] while another process has the directory; else it cannot be read or written, and no record in
+    /// it is lost.
     pub fn open(dir: &Path, durability: Durability) -> Result<Self, StorageError> {
         let options = EmbeddedOptions {
             durability,
@@ -75,6 +78,9 @@ impl EmbeddedBus {
     }
 
     /// The same with options.
+    ///
+    /// # Errors
+    /// As for [`EmbeddedBus::open`].
     pub fn open_with(dir: &Path, options: EmbeddedOptions) -> Result<Self, StorageError> {
         let (store, found) = Store::open(dir, options.durability, options.memory, options.disk)?;
         let bus = Self::new(options, store);
@@ -137,8 +143,8 @@ impl Bus for EmbeddedBus {
         self.core.options.max_body
     }
 
-    fn mode(&self) -> Mode {
-        self.core.options.mode
+    fn rules(&self) -> &'static WireRules {
+        self.core.options.rules
     }
 
     async fn declare(&self, topics: &[Topic], queues: &[Subscription]) -> Result<(), BusError> {

@@ -23,5 +23,5 @@ pub use bus::{
     PublishMode, QueueState, Routed, Settle, Sink, Target,
 };
 pub use handover::Handover;
-pub use mode::{Mode, NATIVE_PREFIX};
+pub use mode::{Mode, WireRules};
 pub use task::{TaskKind, Tasks};

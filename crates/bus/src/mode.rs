@@ -1,5 +1,5 @@
-//! How the mesh speaks on a broker, and what follows from it for who sends and reads there: whoever has to do one thing
-//! among processors of ours and another among foreign ones asks here what it needs to know, never which mode it is.
+//! How a bus speaks: every habit of the wire as data, made here and nowhere else. Whoever has to do one thing among
+//! processors of ours and another among foreign ones reads the rule that it needs, never which mode it is.
 
 use tg_schemas::codec::ContentType;
 
@@ -13,77 +13,88 @@ pub enum Mode {
     Interop,
 }
 
-/// Prefix of native exchanges: as long as the reference's `tg`, so that name lengths agree.
-pub const NATIVE_PREFIX: &str = "nt";
+/// What holds on a wire.
+#[derive(Debug, PartialEq, Eq)]
+pub struct WireRules {
+    /// What replaces the topic space in names, if anything.
+    pub prefix: Option<&'static str>,
+    /// How records are written; one that is read may be written either way.
+    pub records: ContentType,
+    /// Every message carries our headers: frame and number of a part, asker's inbox, deadline, epoch. Else the id is all
+    /// that is sent and read, and answers come on the response topic, without numbers.
+    pub framed: bool,
+    /// The queue of a question vanishes with its last consumer, so that the question comes back at once; else it waits
+    /// there for a server.
+    pub questions_come_back: bool,
+    /// The exchanges of questions, answers and notices outlive the broker, as those of records do.
+    pub exchanges_last: bool,
+    /// Each inbox has a queue that lives exactly as long as its process's connection.
+    pub deaths_show: bool,
+    /// Seconds without a sign of life after which a connection to a broker is given up.
+    pub heartbeat: u16,
+    /// Deletions are announced by tombstones. Where they are not, nothing is purged and no record is refused for the
+    /// generation that it lacks.
+    pub tombstones: bool,
+    /// The lease of a store says which store served last under its name.
+    pub leases: bool,
+    /// Who reads a record reports that it is done with it.
+    pub reports: bool,
+    /// Texts for the library are written to it as records; else it is asked.
+    pub library_records: bool,
+    /// All processors on the wire are of this project. The typed clients go by it, for what they ask of services.
+    pub all_ours: bool,
+}
+
+/// Among processors of ours. The prefix is as long as the reference's `tg`, so that name lengths agree.
+static NATIVE: WireRules = WireRules {
+    prefix: Some("nt"),
+    records: ContentType::Avro,
+    framed: true,
+    questions_come_back: true,
+    exchanges_last: false,
+    deaths_show: true,
+    heartbeat: 15,
+    tombstones: true,
+    leases: true,
+    reports: true,
+    library_records: true,
+    all_ours: true,
+};
+
+/// Among foreign ones, who send, declare and say what the reference does.
+static INTEROP: WireRules = WireRules {
+    prefix: None,
+    records: ContentType::Json,
+    framed: false,
+    questions_come_back: false,
+    exchanges_last: true,
+    deaths_show: false,
+    heartbeat: 60,
+    tombstones: false,
+    leases: false,
+    reports: false,
+    library_records: false,
+    all_ours: false,
+};
 
 impl Mode {
-    /// What replaces the topic space in names, if anything.
-    pub fn prefix(self) -> Option<&'static str> {
+    /// What holds on a wire of this mode.
+    pub fn rules(self) -> &'static WireRules {
         match self {
-            Self::Native => Some(NATIVE_PREFIX),
-            Self::Interop => None,
+            Self::Native => &NATIVE,
+            Self::Interop => &INTEROP,
         }
-    }
-
-    /// Whether every message carries our headers: frame and number of a part, asker's inbox, deadline, epoch. A foreign
-    /// processor sends and reads the id alone; its answers come on the response topic, without numbers.
-    pub fn has_frames(self) -> bool {
-        self == Self::Native
-    }
-
-    /// How records are written; one that is read may be written either way.
-    pub fn record_format(self) -> ContentType {
-        match self {
-            Self::Native => ContentType::Avro,
-            Self::Interop => ContentType::Json,
-        }
-    }
-
-    /// Whether deletions are told by tombstones. Foreign processors say nothing of deletions, so nothing is purged
-    /// among them and no record is refused for the generation that it lacks.
-    pub fn has_tombstones(self) -> bool {
-        self == Self::Native
-    }
-
-    /// Whether the configuration service answers in pages from the first question on. A foreign one knows none: it is
-    /// asked for them only where the whole is too large.
-    pub fn has_config_pages(self) -> bool {
-        self == Self::Native
-    }
-
-    /// Whether the lease of a store says which store served last under its name.
-    pub fn has_leases(self) -> bool {
-        self == Self::Native
-    }
-
-    /// Whether who reads a record reports that it is done with it.
-    pub fn has_reports(self) -> bool {
-        self == Self::Native
-    }
-
-    /// Whether texts for the library are written to it as records; a foreign library is asked.
-    pub fn has_library_records(self) -> bool {
-        self == Self::Native
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+impl From<Mode> for &'static WireRules {
+    fn from(mode: Mode) -> Self {
+        mode.rules()
+    }
+}
 
-    #[test]
-    fn foreign_processors_are_trusted_with_nothing_of_ours() {
-        let mode = Mode::Interop;
-        let ours = [
-            mode.has_frames(),
-            mode.has_tombstones(),
-            mode.has_config_pages(),
-            mode.has_leases(),
-            mode.has_reports(),
-            mode.has_library_records(),
-        ];
-        assert_eq!(ours, [false; 6]);
-        assert_eq!(mode.record_format(), ContentType::Json);
-        assert_eq!(mode.prefix(), None);
+impl Default for &'static WireRules {
+    fn default() -> Self {
+        Mode::default().rules()
     }
 }

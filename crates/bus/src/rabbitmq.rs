@@ -2,8 +2,8 @@
 //!
 //! Two connections: the broker may block the one that publishes. Publishers share a few channels with
 //! confirms, consumers a few others; declarations and deletions run apart. After an outage everything
-//! this process consumes or claims is set up again under its names before the link is `Up`. In interop
-//! mode exchanges, queues and messages are exactly those of foreign processors.
+//! this process consumes or claims is set up again under its names before the link is `Up`. Shared
+//! with processors of others, exchanges, queues and messages are exactly theirs.
 
 mod arguments;
 mod claims;
@@ -31,7 +31,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use self::claims::{Claims, Held};
+use self::claims::{ClaimState, Claims};
 use self::connected::Connected;
 use self::consumers::{Entry, Registry, Source};
 use self::core::Core;
@@ -40,7 +40,7 @@ use crate::bus::{
     Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link,
     PublishMode, QueueState, Routed, Sink, Target, check_size,
 };
-use crate::mode::Mode;
+use crate::mode::WireRules;
 use crate::task::{TaskKind, Tasks};
 
 /// The bus on a broker. Dropping it disconnects.
@@ -50,7 +50,16 @@ pub struct RabbitBus {
 
 impl RabbitBus {
     /// Connects to a broker. Fails at once if it cannot; later outages are bridged.
-    pub async fn connect(url: &str, mode: Mode, options: RabbitOptions) -> Result<Self, BusError> {
+    ///
+    /// # Errors
+    /// [`BusError::Refused`] where the address is not an AMQP URL, [`BusError::Down`] where nobody answers there or lets this
+    /// process in; the log says which.
+    pub async fn connect(
+        url: &str,
+        rules: impl Into<&'static WireRules>,
+        options: RabbitOptions,
+    ) -> Result<Self, BusError> {
+        let rules = rules.into();
         let mut uri: AMQPUri = url.parse().map_err(|reason: String| {
             tracing::error!(%reason, "the broker's address is not an AMQP URL");
             BusError::Refused
@@ -71,14 +80,14 @@ impl RabbitBus {
             })?;
         let runtime = Handle::current();
         let core = Arc::new(Core {
-            mode,
+            rules,
             options,
             uri,
             session: RwLock::new(None),
             link: watch::Sender::new(Link::Down),
             generation: AtomicU64::new(1),
-            consumers: Registry::new(mode, runtime.clone()),
-            claims: Claims::new(mode),
+            consumers: Registry::new(rules, runtime.clone()),
+            claims: Claims::new(rules),
             tasks,
             runtime,
             closing: CancellationToken::new(),
@@ -115,18 +124,18 @@ impl Bus for RabbitBus {
         self.core.options.max_body
     }
 
-    fn mode(&self) -> Mode {
-        self.core.mode
+    fn rules(&self) -> &'static WireRules {
+        self.core.rules
     }
 
     async fn declare(&self, topics: &[Topic], queues: &[Subscription]) -> Result<(), BusError> {
         let session = self.core.session()?;
-        topology::declare(&session, self.core.mode, topics, queues).await
+        topology::declare(&session, self.core.rules, topics, queues).await
     }
 
     async fn relay(&self, from: &Topic, to: &[Topic]) -> Result<(), BusError> {
         let session = self.core.session()?;
-        topology::relay(&session, self.core.mode, from, to).await
+        topology::relay(&session, self.core.rules, from, to).await
     }
 
     async fn publish(
@@ -261,7 +270,7 @@ impl Drop for RabbitConsumer {
 
 struct RabbitClaim {
     core: Arc<Core>,
-    held: Arc<Held>,
+    held: Arc<ClaimState>,
 }
 
 impl Claim for RabbitClaim {

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Serialize;
+
 use super::refusal::is_refusal;
 use super::sentences::{Plain, Sentence, quotations, sentences};
 
@@ -46,6 +48,31 @@ impl Rests {
     }
 }
 
+/// A sentence with what it rests on, as it is written in JSON, by the gateway and by the commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct JudgedSentence<'a> {
+    /// The sentence.
+    pub text: &'a str,
+    /// Name of what it rests on: `passages`, `misquoted`, `refusal` or `nothing`.
+    pub support: &'static str,
+    /// Numbers of the passages.
+    pub by: &'a [usize],
+    /// Quotations that do not stand in the passages; absent without any.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    pub misquoted: &'a [String],
+}
+
+impl<'a> From<&'a (String, Rests)> for JudgedSentence<'a> {
+    fn from((text, rests): &'a (String, Rests)) -> Self {
+        Self {
+            text,
+            support: rests.name(),
+            by: rests.by(),
+            misquoted: rests.misquoted(),
+        }
+    }
+}
+
 /// The sentences of an answer with what each rests on.
 #[derive(Debug, Default)]
 pub struct Judged(Vec<(String, Rests)>);
@@ -81,6 +108,11 @@ impl Judged {
     /// Each sentence with what it rests on, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Rests)> {
         self.0.iter().map(|(text, rests)| (text.as_str(), rests))
+    }
+
+    /// Each sentence as it is written in JSON, in order.
+    pub fn sentences(&self) -> Vec<JudgedSentence<'_>> {
+        self.0.iter().map(JudgedSentence::from).collect()
     }
 
     /// How many there are.
@@ -165,6 +197,14 @@ mod tests {
             (6, 2, 1)
         );
         assert!(judged.cite());
+        assert_eq!(
+            serde_json::to_value(&judged.sentences()[..2]).expect("JSON"),
+            serde_json::json!([
+                {"text": "It is \"a lamp of blue glass\".", "support": "passages", "by": [1]},
+                {"text": "It is \"a lamp of red glass\".", "support": "misquoted", "by": [1],
+                    "misquoted": ["a lamp of red glass"]},
+            ])
+        );
     }
 
     #[test]

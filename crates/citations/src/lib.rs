@@ -13,6 +13,6 @@ pub mod words;
 
 pub use citer::{Cited, Citer, leans_on, renumbered};
 pub use excerpt::excerpt;
-pub use judged::{Judged, Rests};
+pub use judged::{Judged, JudgedSentence, Rests};
 pub use refusal::is_refusal;
 pub use sentences::{Sentence, quotations, sentences, stands_in};

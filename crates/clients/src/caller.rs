@@ -3,10 +3,12 @@
 use std::marker::PhantomData;
 use std::time::Duration;
 
-use tg_mesh::{Answer, Ask, Cx, Deadline, Mesh, Mode, Peer};
+use tg_mesh::{Answer, Ask, Cx, Deadline, Mesh, Peer};
 use tg_schemas::processors::{Asks, Serves, Spec};
 use tg_schemas::{Error, Message, Reply, Topic, WorkspaceId, limits};
 use tokio_util::sync::CancellationToken;
+
+use crate::neighbours::Neighbours;
 
 /// The limit of the largest page; where it is large in bytes it ends earlier.
 pub(crate) const LARGEST_PAGE: i64 = limits::PAGE_MOST as i64;
@@ -52,8 +54,8 @@ impl<Q: Message, R: Reply> Caller<Q, R> {
     }
 
     /// Asks what a service serves in the system, on this process's own account.
-    pub(crate) fn of_system(mesh: &Mesh, spec: Spec<Serves<Q, R>>) -> Self {
-        Self::of_process(mesh, spec.of_system())
+    pub(crate) fn of_system(peer: &Peer, spec: Spec<Serves<Q, R>>) -> Self {
+        Self::of_process(peer, spec.of_system())
     }
 
     /// Asks what a service serves in a workspace, on this process's own account.
@@ -66,9 +68,9 @@ impl<Q: Message, R: Reply> Caller<Q, R> {
     }
 
     /// Asks on a topic, on this process's own account.
-    pub(crate) fn of_process(mesh: &Mesh, topic: Topic) -> Self {
+    pub(crate) fn of_process(peer: &Peer, topic: Topic) -> Self {
         Self {
-            peer: Peer::clone(mesh),
+            peer: peer.clone(),
             topic: Ok(topic),
             ask: Ask::default(),
             patience: None,
@@ -114,14 +116,14 @@ impl<Q: Message, R: Reply> Caller<Q, R> {
         self
     }
 
-    /// Whether whoever answers is ours.
-    pub(crate) fn native(&self) -> bool {
-        self.peer.bus().mode() == Mode::Native
+    /// What may be counted on of whoever answers.
+    pub(crate) fn neighbours(&self) -> Neighbours {
+        Neighbours::of(&self.peer)
     }
 
-    /// The limit to ask a listing with: a foreign service knows no pages, and answers as a whole.
+    /// The limit to ask a listing with.
     pub(crate) fn page(&self) -> i64 {
-        match self.native() {
+        match self.neighbours().have_pages() {
             true => LARGEST_PAGE,
             false => 0,
         }

@@ -1,15 +1,17 @@
 //! The config service: rows read, listed, written and removed, where it must be certain; where it may lag a moment,
-//! the watched view is there. The only file that knows the service's operations (the watch itself apart).
+//! the watched view is there ([`Watched`] is what it is read by). The only file that knows the service's operations.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::time::Duration;
 
-use tg_mesh::{ConfigView, Cx, Mesh};
+use async_trait::async_trait;
+use tg_mesh::config_view::Rows;
+use tg_mesh::{ConfigSource, ConfigView, Cx, Mesh, Peer};
 use tg_schemas::msg::{ConfigKey, ConfigRequest, ConfigResponse, ConfigValue};
 use tg_schemas::processors::config_svc::{CONFIG, CONFIG_OF_WORKSPACE};
 use tg_schemas::workspace_key::REGISTRY;
-use tg_schemas::{Error, ErrorCode, WorkspaceId};
+use tg_schemas::{Class, Error, ErrorCode, Topic, WorkspaceId};
 
 use crate::caller::{Caller, LARGEST_PAGE, goes_on};
 
@@ -36,9 +38,9 @@ pub struct Config {
 
 impl Config {
     /// Of all workspaces, on this process's own account.
-    pub fn new(mesh: &Mesh) -> Self {
+    pub fn new(peer: &Peer) -> Self {
         Self {
-            caller: Caller::of_system(mesh, CONFIG).patient(TIMEOUT),
+            caller: Caller::of_system(peer, CONFIG).patient(TIMEOUT),
             own: false,
         }
     }
@@ -172,8 +174,7 @@ impl Config {
     /// Reads a listing page by page and answers as if it had come as a whole. One that changes meanwhile is begun anew,
     /// a few times.
     async fn pages(&self, mut request: ConfigRequest) -> Result<ConfigResponse, Error> {
-        // A foreign config service knows no pages, and answers as a whole; ours is asked for them there, too, where the
-        // whole is too large.
+        // Who knows no pages answers as a whole; ours is asked for them there, too, where the whole is too large.
         request.limit = self.caller.page();
         'anew: for begun in 1.. {
             request.after.clear();
@@ -302,10 +303,64 @@ impl Config {
 
 /// Adds a page to those before it.
 fn join(whole: &mut ConfigResponse, page: ConfigResponse) {
+    whole.version = whole.version.min(page.version);
     whole.values.extend(page.values);
     whole.directory.extend(page.directory);
     for (kind, rows) in page.config {
         whole.config.entry(kind).or_default().extend(rows);
+    }
+}
+
+/// Where changes of the configuration are announced.
+pub fn notices() -> Topic {
+    Topic::system(Class::Notify, "config")
+}
+
+/// What a host reads its view of the configuration by.
+#[derive(Debug, Clone, Copy)]
+pub struct Watched;
+
+#[async_trait]
+impl ConfigSource for Watched {
+    fn notices(&self) -> Topic {
+        notices()
+    }
+
+    async fn rows(
+        &self,
+        peer: &Peer,
+        kind: &str,
+        patience: Duration,
+    ) -> Result<(i64, BTreeMap<String, Rows>), Error> {
+        let config = Config::new(peer).patient(patience);
+        // The registry of workspaces stands in none of them.
+        let (operation, reserved) = match kind == WORKSPACE {
+            true => ("getvalues", Some(REGISTRY)),
+            false => ("getvalues-all-ws", None),
+        };
+        let request = ConfigRequest {
+            r#type: kind.to_owned(),
+            ..config.about(operation, reserved.unwrap_or_default())
+        };
+        let whole = config.pages(request).await?;
+        let mut rows: BTreeMap<String, Rows> = BTreeMap::new();
+        for value in whole.values {
+            let workspace = reserved.map_or(value.workspace, str::to_owned);
+            let known = rows.entry(workspace).or_default();
+            known.insert(value.key, value.value.into());
+        }
+        Ok((whole.version, rows))
+    }
+
+    async fn values(
+        &self,
+        peer: &Peer,
+        workspace: &str,
+        keys: &[Key],
+        patience: Duration,
+    ) -> Result<Vec<Option<String>>, Error> {
+        let config = Config::new(peer).patient(patience);
+        config.get_all(workspace, keys.to_vec()).await
     }
 }
 

@@ -33,7 +33,7 @@ impl Embedded {
 pub async fn status(mesh: &Mesh, topic: &Topic, within: Duration) -> Result<Option<String>, Error> {
     let asking: Caller<EmbeddingsRequest, EmbeddingsResponse> =
         Caller::of_process(mesh, topic.clone()).at_most(within);
-    if !asking.native() {
+    if !asking.neighbours().say_how_they_are() {
         return Ok(None);
     }
     let ask = EmbeddingsRequest {

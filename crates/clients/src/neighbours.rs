@@ -2,7 +2,7 @@
 //! a broker that is shared with foreign ones (interop mode) nothing. Who asks says what for, so that this is the one
 //! place to change when a foreign processor learns something.
 
-use tg_mesh::{Mesh, Mode};
+use tg_mesh::Peer;
 
 /// The processors at the other ends of the queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,14 +12,29 @@ pub struct Neighbours {
 
 impl Neighbours {
     /// Those of this process.
-    pub fn of(mesh: &Mesh) -> Self {
+    pub fn of(peer: &Peer) -> Self {
         Self {
-            ours: mesh.bus().mode() == Mode::Native,
+            ours: peer.rules().all_ours,
         }
     }
 
     /// Whether they report the records that they are done with, so that a run is known to be complete.
     pub fn report_runs(self) -> bool {
+        self.ours
+    }
+
+    /// Whether the library takes texts as records.
+    pub fn take_library_records(self) -> bool {
+        self.ours
+    }
+
+    /// Whether a listing can be had in pages. Who knows none answers as a whole.
+    pub fn have_pages(self) -> bool {
+        self.ours
+    }
+
+    /// Whether a service says how it stands with its provider, and which model it asks.
+    pub fn say_how_they_are(self) -> bool {
         self.ours
     }
 

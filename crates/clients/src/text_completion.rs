@@ -9,6 +9,7 @@ use tg_schemas::{Error, Topic};
 
 use crate::caller::Caller;
 use crate::flow_records;
+use crate::neighbours::Neighbours;
 
 /// How long the question may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -18,7 +19,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 pub fn behind(cx: &Cx, prompt: &str) -> Option<Topic> {
     let row = flow_records::processor(cx.config(), cx.workspace(), cx.flow(), prompt)?;
     let topic = Topic::parse(row.topics.get(shared::TEXT_COMPLETION.name)?).ok()?;
-    asking(cx, &topic).native().then_some(topic)
+    Neighbours::of(&cx.mesh).say_how_they_are().then_some(topic)
 }
 
 /// The model behind a text completion; empty if it does not say.
@@ -42,7 +43,7 @@ pub async fn status(mesh: &Mesh, topic: &Topic, within: Duration) -> Result<Stri
     let asking: Caller<TextCompletionRequest, TextCompletionResponse> =
         Caller::of_process(mesh, topic.clone()).at_most(within);
     // A foreign service knows no such operation, and lists its models.
-    let operation = match asking.native() {
+    let operation = match asking.neighbours().say_how_they_are() {
         true => "status",
         false => "list-models",
     };

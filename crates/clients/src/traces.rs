@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use base64::Engine;
-use tg_mesh::{Cx, Mode, Relay, clock};
+use tg_mesh::{Cx, Relay, clock};
 use tg_provenance::Event;
 use tg_schemas::msg::{AgentRun, DocumentMetadata, LibraryText, LibraryTexts, Metadata, Triples};
 use tg_schemas::processors::{Spec, Writes, shared};
@@ -16,6 +16,7 @@ use tg_schemas::{Error, ErrorCode, Message, Topic};
 use tokio::sync::oneshot;
 
 use crate::library::{BASE64, Library};
+use crate::neighbours::Neighbours;
 
 /// Longest that a foreign library may take for one text.
 const LIBRARY: Duration = Duration::from_secs(10);
@@ -87,7 +88,7 @@ impl TraceWriter {
         texts: [Text<'_>; N],
         entries: impl FnOnce([bool; N]) -> Vec<Event>,
     ) -> Result<(), Error> {
-        if self.cx.mesh.bus().mode() == Mode::Interop {
+        if !Neighbours::of(&self.cx.mesh).take_library_records() {
             return self.store_apart(texts, entries).await;
         }
         let events = entries(self.wanted(&texts));
@@ -106,7 +107,7 @@ impl TraceWriter {
         entries: impl FnOnce([bool; N]) -> Vec<Event>,
         mut next: Next<'_, M>,
     ) -> Result<(), Error> {
-        if self.cx.mesh.bus().mode() == Mode::Interop {
+        if !Neighbours::of(&self.cx.mesh).take_library_records() {
             let write = async {
                 let went = self.cx.record(next.spec, next.message).await;
                 next.tell(went.is_ok());
@@ -214,9 +215,9 @@ impl TraceWriter {
         if text.text.is_empty() || !self.has_library() {
             return false;
         }
-        let stored = match self.cx.mesh.bus().mode() {
-            Mode::Native => self.send(self.texts(std::slice::from_ref(text))).await,
-            Mode::Interop => self.add_document(text).await,
+        let stored = match Neighbours::of(&self.cx.mesh).take_library_records() {
+            true => self.send(self.texts(std::slice::from_ref(text))).await,
+            false => self.add_document(text).await,
         };
         match stored {
             Ok(()) => true,

@@ -92,10 +92,10 @@ impl Seen {
     }
 }
 
-/// Runs until the process stops, and works while the store is this process's. Among foreign processors nothing is
-/// purged: they say nothing of deletions.
+/// Runs until the process stops, and works while the store is this process's. Nothing is purged where no
+/// tombstones announce deletions.
 pub async fn run<S: WorkspaceStore>(mesh: Mesh, name: &'static str, store: Arc<LeasedStore<S>>) {
-    if !mesh.bus().mode().has_tombstones() {
+    if !mesh.rules().tombstones {
         return;
     }
     let mut changes = mesh.config().changes();

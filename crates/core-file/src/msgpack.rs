@@ -46,6 +46,9 @@ impl Default for Scanner {
 
 impl Scanner {
     /// The length of the first value, once it is whole. The buffer may only have grown since the last call.
+    ///
+    /// # Errors
+    /// The bytes are not MessagePack of the types that are read; more of them do not mend that.
     pub fn end(&mut self, buffer: &[u8]) -> Result<Option<usize>, Malformed> {
         while self.open > 0 {
             let Some(rest) = buffer.get(self.at..).filter(|rest| !rest.is_empty()) else {
@@ -158,6 +161,9 @@ fn head(bytes: &[u8]) -> Result<Option<Head>, Malformed> {
 }
 
 /// Reads one value.
+///
+/// # Errors
+/// The bytes are not one whole value of the types that are read, or nest deeper than is read.
 pub fn decode(bytes: &[u8]) -> Result<Value, Malformed> {
     let mut rest = bytes;
     value(&mut rest, DEEPEST)

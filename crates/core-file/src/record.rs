@@ -12,6 +12,9 @@ use tg_schemas::{Error, ErrorCode};
 pub type Body = Map<String, Value>;
 
 /// A record as a request of the knowledge service that puts it into a core.
+///
+/// # Errors
+/// `bad-request`: the record is not a pair of tag and map, or its tag is unknown. It can be put into no core.
 pub fn to_put(record: Value, core: &str) -> Result<Body, Error> {
     let Value::Array(pair) = record else {
         return Err(fault("must be a list of tag and map"));

@@ -6,18 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tg_schemas::Error;
 use tg_schemas::codec;
-use tg_schemas::msg::{ConfigKey, ConfigPush, ConfigRequest, ConfigResponse};
-use tg_schemas::processors::fabric;
-use tg_schemas::{Error, ErrorCode, limits};
+use tg_schemas::msg::ConfigPush;
 use tokio::sync::mpsc;
 
-use crate::config_view::{ConfigView, LIFECYCLE, Rows, WORKSPACES};
+use crate::config_view::{ConfigView, LIFECYCLE};
 use crate::mesh::Mesh;
 use tg_bus::pause::doubled;
 use tg_bus::{Consume, Consumer, Delivery, Link, Sink};
-use tg_rpc::Ask;
-use tg_rpc::deadline::Deadline;
 
 /// One fetch may take this long before it is tried again.
 const FETCH: Duration = Duration::from_secs(10);
@@ -27,8 +24,6 @@ const LONGEST: Duration = Duration::from_secs(2);
 const LONGEST_REFUSED: Duration = Duration::from_secs(30);
 /// Notices waiting to be applied; more than that means a full re-read anyway.
 const BACKLOG: usize = 256;
-/// Times that a type is read from its first page on while it changes.
-const BEGUN: usize = 3;
 /// A type that cannot be read is told of after so many tries, and then at each doubling.
 const TOLD: u32 = 4;
 /// A notice with more keys than this is applied by re-reading its types.
@@ -103,7 +98,7 @@ pub(crate) async fn run(mesh: Mesh, watched: Arc<Watched>, applied: mpsc::Sender
     let (tx, mut notices) = mpsc::channel(BACKLOG);
     let mut link = mesh.bus().link();
     let subscription =
-        tg_schemas::Subscription::service(fabric::configuration_notices(), "config-watch");
+        tg_schemas::Subscription::service(mesh.config_source().notices(), "config-watch");
     let mut consumer: Option<Box<dyn Consumer>> = None;
     let mut read = BTreeSet::new();
     let mut whole = false;
@@ -218,7 +213,8 @@ async fn read_types(
 ) -> Result<(i64, Changed), Error> {
     // Types are read side by side; a change between two reads must be applied again to the earlier one.
     let mut version = i64::MAX;
-    let reads = types.iter().map(|kind| read_type(mesh, kind));
+    let source = mesh.config_source();
+    let reads = types.iter().map(|kind| source.rows(mesh, kind, FETCH));
     // All or none: what a failed reading had changed in the view would be no change to the next one, and nobody told.
     let read = futures::future::try_join_all(reads).await?;
     let mut all = BTreeMap::new();
@@ -231,58 +227,6 @@ async fn read_types(
         ..Changed::default()
     };
     Ok((version, changed))
-}
-
-/// Reads a type page by page. A type that changes meanwhile is begun anew, a few times; then the oldest version
-/// read counts, so that the notices after it are applied once more.
-async fn read_type(mesh: &Mesh, kind: &str) -> Result<(i64, BTreeMap<String, Rows>), Error> {
-    let (operation, workspace) = match kind == WORKSPACES.1 {
-        true => ("getvalues", WORKSPACES.0),
-        false => ("getvalues-all-ws", ""),
-    };
-    let mut request = ConfigRequest {
-        operation: operation.into(),
-        workspace: workspace.into(),
-        r#type: kind.into(),
-        ..ConfigRequest::default()
-    };
-    let mut begun = 0;
-    let mut paged = mesh.bus().mode().has_config_pages();
-    'anew: loop {
-        begun += 1;
-        request.limit = if paged { limits::PAGE_MOST as i64 } else { 0 };
-        request.after.clear();
-        let mut version = None;
-        let mut rows: BTreeMap<String, Rows> = BTreeMap::new();
-        loop {
-            let response = match ask(mesh, &request).await {
-                Err(error) if !paged && error.code() == ErrorCode::TooLarge => {
-                    paged = true;
-                    continue 'anew;
-                }
-                response => response?,
-            };
-            let first = *version.get_or_insert(response.version);
-            if first != response.version && begun < BEGUN {
-                continue 'anew;
-            }
-            version = Some(first.min(response.version));
-            for value in response.values {
-                let workspace = match workspace {
-                    "" => value.workspace,
-                    known => known.to_owned(),
-                };
-                let known = rows.entry(workspace).or_default();
-                known.insert(value.key, value.value.into());
-            }
-            match response.next {
-                next if next.is_empty() || next == request.after => {
-                    return Ok((version.unwrap_or(-1), rows));
-                }
-                next => request.after = next,
-            }
-        }
-    }
 }
 
 async fn apply(
@@ -303,29 +247,22 @@ async fn apply(
         types.extend(lifecycle.filter(|kind| read.contains(kind)));
     }
     if !push.keys.is_empty() && push.keys.len() <= MAX_KEYS {
-        let mut by_workspace: BTreeMap<&str, Vec<ConfigKey>> = BTreeMap::new();
+        let mut by_workspace: BTreeMap<&str, Vec<(String, String)>> = BTreeMap::new();
         for key in push.keys.iter().filter(|key| read.contains(&key.r#type)) {
             by_workspace
                 .entry(&key.workspace)
                 .or_default()
-                .push(ConfigKey {
-                    r#type: key.r#type.clone(),
-                    key: key.key.clone(),
-                });
+                .push((key.r#type.clone(), key.key.clone()));
         }
         // All or none, as above.
         let mut read = Vec::new();
         for (workspace, keys) in by_workspace {
-            let request = ConfigRequest {
-                operation: "get".into(),
-                workspace: workspace.to_owned(),
-                keys,
-                ..ConfigRequest::default()
-            };
-            read.push((workspace, ask_values(mesh, &request).await?));
+            let source = mesh.config_source();
+            let values = source.values(mesh, workspace, &keys, FETCH).await?;
+            read.push((workspace, keys, values));
         }
-        for (workspace, rows) in read {
-            for (kind, key, value) in rows {
+        for (workspace, keys, values) in read {
+            for ((kind, key), value) in keys.into_iter().zip(values) {
                 view.set(workspace, &kind, &key, value.as_deref());
                 changed.rows.insert((kind, workspace.to_owned(), key));
             }
@@ -336,34 +273,4 @@ async fn apply(
         return Ok(changed);
     }
     Ok(read_types(mesh, view, &types).await?.1)
-}
-
-async fn ask(mesh: &Mesh, request: &ConfigRequest) -> Result<ConfigResponse, Error> {
-    let ask = Ask {
-        deadline: Some(Deadline::after(FETCH)),
-        ..Ask::default()
-    };
-    mesh.ask::<_, ConfigResponse>(&fabric::configuration(), request, ask)
-        .last()
-        .await
-}
-
-/// A `get` whose missing keys (`null` values) are told apart from empty ones.
-async fn ask_values(
-    mesh: &Mesh,
-    request: &ConfigRequest,
-) -> Result<Vec<(String, String, Option<String>)>, Error> {
-    let response = ask(mesh, request).await?;
-    // Config values are JSON texts, never empty: an empty one stands for the null of a missing key.
-    Ok(response
-        .values
-        .into_iter()
-        .map(|row| {
-            (
-                row.r#type,
-                row.key,
-                Some(row.value).filter(|value| !value.is_empty()),
-            )
-        })
-        .collect())
 }

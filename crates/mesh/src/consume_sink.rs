@@ -81,7 +81,7 @@ async fn read(
     let headers = delivery.envelope.headers.clone();
     let scope = slot.scope.read().clone();
     let follow = slot.follow(&headers, Some(of));
-    if slot.mesh.bus().mode().has_tombstones() && has_ended(slot, &headers) {
+    if slot.mesh.rules().tombstones && has_ended(slot, &headers) {
         metrics::counter!("tg_records_of_ended_workspaces_total").increment(1);
         slot.handled(&of.name);
         delivery.ack();

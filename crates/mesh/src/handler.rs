@@ -13,6 +13,9 @@ use crate::scope::Cx;
 pub trait RequestHandler<Q: Message, R: Reply>: Send + Sync + 'static {
     /// Answers one question with one or more parts, the last of which says so by its own flag.
     /// `Err` becomes the type's failure reply. Must be safe to run twice for the same `cx.id`.
+    ///
+    /// # Errors
+    /// Its asker gets it as the failure reply, and whoever has begun to read the answer as its end.
     async fn serve(&self, cx: Cx, question: Q, out: Responder<R>) -> Result<(), Error>;
 
     /// Whether the answer to `cx.id`, of which the asker already has parts, goes on by itself from what
@@ -51,5 +54,8 @@ impl From<Error> for ConsumeError {
 #[async_trait]
 pub trait RecordConsumer<M: Message>: Send + Sync + 'static {
     /// Makes the record's effect durable, then returns. Called at least once per record: idempotent.
+    ///
+    /// # Errors
+    /// The record becomes a dead letter, to be tried again or to be looked at. It is acknowledged once that is durable.
     async fn consume(&self, cx: Cx, record: M) -> Result<(), ConsumeError>;
 }

@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::announce;
+use crate::config_source::ConfigSource;
 use crate::config_view::{COLLECTION, LIFECYCLE};
 use crate::config_watch::{self, Watched};
 use crate::mesh::Mesh;
@@ -48,8 +49,12 @@ impl Host {
     ///
     /// # Errors
     /// When the bus does not take the inbox or the declarations.
-    pub async fn start(bus: Arc<dyn Bus>, options: PeerOptions) -> Result<Self, Error> {
-        Self::start_with(bus, options, None).await
+    pub async fn start(
+        bus: Arc<dyn Bus>,
+        config: Arc<dyn ConfigSource>,
+        options: PeerOptions,
+    ) -> Result<Self, Error> {
+        Self::start_with(bus, config, options, None).await
     }
 
     /// As [`Host::start`], with a layer around all handlers.
@@ -58,23 +63,24 @@ impl Host {
     /// As [`Host::start`].
     pub async fn start_with(
         bus: Arc<dyn Bus>,
+        config: Arc<dyn ConfigSource>,
         options: PeerOptions,
         middleware: Option<Arc<dyn Middleware>>,
     ) -> Result<Self, Error> {
         let (peer, inbox) = Peer::join(bus, options).await?;
-        let mesh = Mesh::new(peer, middleware);
+        let mesh = Mesh::new(peer, config, middleware);
         let control = Subscription::service(control::topic(), "control");
         let consume = Consume::prefetch(64);
         let control = mesh
             .bus()
             .consume(&control, consume, Arc::new(Control(mesh.clone())))
             .await?;
-        let texts = mesh.bus().mode().has_library_records();
+        let texts = mesh.rules().library_records;
         let queues: Vec<_> = system_readers()
             .map(|(spec, reader)| {
                 Subscription::service(Topic::system(spec.role.class(), spec.name), reader.id)
             })
-            // Foreign libraries are asked, not written to.
+            // Else the library is asked, not written to.
             .filter(|queue| texts || *queue == fabric::dead_letters())
             .collect();
         let topics: Vec<_> = queues.iter().map(|queue| queue.topic.clone()).collect();
@@ -106,6 +112,9 @@ impl Host {
 
     /// Hosts a processor: subscribes its handlers wherever config says. Returns once what can be
     /// subscribed now is; an exclusive processor whose store another process owns stands by.
+    ///
+    /// # Errors
+    /// None at present: what cannot be subscribed yet is tried again for as long as this process hosts it.
     pub async fn host(&self, processor: Processor) -> Result<(), Error> {
         self.0.watched.add(processor.watched_types());
         self.0.runtime.host(self, processor).await;

@@ -153,7 +153,7 @@ impl InstanceState {
         headers: &Headers,
         by: Option<&Subscription>,
     ) -> Option<Arc<dyn Follow>> {
-        if !self.mesh.bus().mode().has_reports() {
+        if !self.mesh.rules().reports {
             return None;
         }
         self.mesh.middleware()?.follow(headers, by)

@@ -33,6 +33,9 @@ pub trait Leased: Send + Sync + 'static {
     /// Takes the store, or finds it taken by this process already. `Ok(false)` while another process holds
     /// it. An error means that nobody else holds it and that it cannot be opened: questions are answered
     /// with that.
+    ///
+    /// # Errors
+    /// Nobody else holds it and it cannot be opened: questions are answered with this, and it is tried again.
     async fn acquire(&self, peer: &Peer) -> Result<bool, Error>;
 
     /// Lets the store go, once nothing uses it any more. Idempotent.
@@ -129,6 +132,9 @@ impl<T: Send + Sync + 'static> LeasedStore<T> {
 
     /// The open store. Waits while it is being opened; fails while this process does not own it, or with why
     /// it cannot be opened.
+    ///
+    /// # Errors
+    /// `unavailable` while another process owns the store, else why it cannot be opened. A record may be tried again later.
     pub async fn get(&self) -> Result<Arc<T>, Error> {
         if let State::Open(store) = &*self.state.borrow() {
             return Ok(store.clone());
@@ -238,6 +244,9 @@ impl<T: Send + Sync + 'static> Leased for Arc<LeasedStore<T>> {
 }
 
 /// Runs something that blocks beside the async runtime.
+///
+/// # Errors
+/// What the work says, or that it panicked.
 pub async fn off_runtime<T, E>(
     work: impl FnOnce() -> Result<T, E> + Send + 'static,
 ) -> Result<T, OpenFault>

@@ -211,7 +211,7 @@ impl Candidacy {
     /// over: what is confirmed into it would be lost to the rest.
     async fn served_last(&self, mesh: &Mesh, owned: &dyn Leased) -> Result<bool, Error> {
         // On the bus of one process the store and the bus share a directory.
-        if mesh.bus().in_process() || !mesh.bus().mode().has_leases() {
+        if mesh.bus().in_process() || !mesh.rules().leases {
             return Ok(true);
         }
         let Some(identity) = owned.identity().await? else {

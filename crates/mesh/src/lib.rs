@@ -52,6 +52,7 @@
 
 mod announce;
 mod attached;
+pub mod config_source;
 pub mod config_view;
 mod config_watch;
 mod consume_sink;
@@ -77,6 +78,7 @@ mod wiring;
 mod writer_schemas;
 
 pub use announce::{tell_full_rooms, tell_purging};
+pub use config_source::ConfigSource;
 pub use config_view::ConfigView;
 pub use derived::Derived;
 pub use handler::{ConsumeError, RecordConsumer, RequestHandler};
@@ -88,7 +90,7 @@ pub use processor::Processor;
 pub use scope::{Cx, Scope};
 pub use tap::Tap;
 pub use tg_bus::TaskKind;
-pub use tg_bus::{self, Bus, BusError, Envelope, Mode, bus, embedded, rabbitmq, task};
+pub use tg_bus::{self, Bus, BusError, Envelope, Mode, WireRules, bus, embedded, rabbitmq, task};
 pub use tg_rpc::{
     Answer, Ask, Deadline, Peer, PeerOptions as MeshOptions, Relay, ReplyAddress, Responder,
     Standing, answer, clock, deadline, responder,

@@ -10,6 +10,7 @@ use tg_schemas::msg::Metadata;
 use tg_schemas::{Error, Message, Topic};
 use tokio_util::sync::CancellationToken;
 
+use crate::config_source::ConfigSource;
 use crate::config_view::ConfigView;
 use crate::middleware::Middleware;
 use crate::presence::PresenceView;
@@ -22,6 +23,7 @@ struct Inner {
     peer: Peer,
     stopping: CancellationToken,
     config: ConfigView,
+    config_source: Arc<dyn ConfigSource>,
     presence: PresenceView,
     middleware: Option<Arc<dyn Middleware>>,
     /// Bytes that wait in all taps.
@@ -38,12 +40,17 @@ impl Deref for Mesh {
 }
 
 impl Mesh {
-    pub(crate) fn new(peer: Peer, middleware: Option<Arc<dyn Middleware>>) -> Self {
+    pub(crate) fn new(
+        peer: Peer,
+        config_source: Arc<dyn ConfigSource>,
+        middleware: Option<Arc<dyn Middleware>>,
+    ) -> Self {
         Self(Arc::new(Inner {
             presence: PresenceView::new(peer.inbox().into()),
             peer,
             stopping: CancellationToken::new(),
             config: ConfigView::default(),
+            config_source,
             middleware,
             tapped: Arc::default(),
         }))
@@ -52,6 +59,10 @@ impl Mesh {
     /// The watched configuration.
     pub fn config(&self) -> &ConfigView {
         &self.0.config
+    }
+
+    pub(crate) fn config_source(&self) -> &dyn ConfigSource {
+        &*self.0.config_source
     }
 
     /// What all processes say of themselves.

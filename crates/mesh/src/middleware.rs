@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use tg_rpc::{Ask, Peer};
 use tg_schemas::{Error, Headers, Subscription, Topic};
 
-/// A layer around handlers. Native mode only: foreign messages carry no headers to go by.
+/// A layer around handlers, where readers report: without headers of ours there is nothing to go by.
 pub trait Middleware: Send + Sync + 'static {
     /// Follows a message through its handler, or lets it pass. `by` is the subscription of a record; a question has
     /// none.

@@ -22,7 +22,7 @@ const RETRY_DELAY: Duration = Duration::from_millis(500);
 pub(crate) struct Runtime {
     all: RwLock<Vec<Arc<Hosted>>>,
     retry: Arc<Notify>,
-    keeper: LeaderElection,
+    elections: LeaderElection,
 }
 
 impl Runtime {
@@ -34,7 +34,7 @@ impl Runtime {
         self.all.write().push(served.clone());
         match owner {
             Some(owner) => {
-                self.keeper
+                self.elections
                     .join(mesh, &owner.store, owner.owned, &served)
                     .await;
             }
@@ -77,6 +77,6 @@ impl Runtime {
 
     /// Lets the stores of this process go.
     pub(crate) async fn release_all(&self) {
-        self.keeper.release_all().await;
+        self.elections.release_all().await;
     }
 }

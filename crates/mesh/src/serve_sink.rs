@@ -27,7 +27,7 @@ pub(crate) struct ServeSink {
     pub(crate) limit: usize,
     pub(crate) running: Arc<AtomicUsize>,
     pub(crate) subscription: Subscription,
-    /// Interop: where answers go.
+    /// Where answers to plain askers go.
     pub(crate) responses: Topic,
 }
 
@@ -62,18 +62,18 @@ impl ServeSink {
     }
 
     fn address(&self, headers: &Headers, deadline: Deadline) -> Option<ReplyAddress> {
-        let foreign = !self.slot.mesh.bus().mode().has_frames();
+        let plain = !self.slot.mesh.rules().framed;
         Some(ReplyAddress {
             id: headers.id.clone()?,
             reply_to: match &headers.reply_to {
-                Some(inbox) if !foreign => inbox.clone(),
-                _ if foreign => self.responses.to_string(),
+                Some(inbox) if !plain => inbox.clone(),
+                _ if plain => self.responses.to_string(),
                 _ => return None,
             },
             seq: headers.seq.unwrap_or(0),
             deadline: deadline.millis(),
             detach: headers.detach,
-            foreign,
+            plain,
         })
     }
 
@@ -123,11 +123,11 @@ impl ServeSink {
         let mesh = &self.slot.mesh;
         metrics::counter!("tg_questions_refused_total", "code" => error.code().as_str())
             .increment(1);
-        if mesh.bus().mode().has_frames() {
+        if mesh.rules().framed {
             mesh.server().refuse(headers, error);
             return;
         }
-        // A foreign asker understands only the type's own failure reply.
+        // A plain asker understands only the type's own failure reply.
         let slot = self.slot.clone();
         let handler = self.handler.clone();
         let address = self.address(headers, Deadline::after(QUESTION));
@@ -198,7 +198,7 @@ impl Sink for ServeSink {
     fn deliver(&self, mut delivery: Delivery) {
         let envelope = std::mem::take(&mut delivery.envelope);
         delivery.ack();
-        let framed = self.slot.mesh.bus().mode().has_frames();
+        let framed = self.slot.mesh.rules().framed;
         if framed && envelope.headers.frame != Some(Frame::Ask) {
             metrics::counter!("tg_questions_malformed_total").increment(1);
             return;

@@ -75,6 +75,9 @@ impl Sink for Passing {
 
 impl Mesh {
     /// Opens a tap on a topic of records.
+    ///
+    /// # Errors
+    /// `bad-request` where the topic is not one of records; else the bus does not let anybody look on now.
     pub async fn tap<M: Message>(&self, topic: &Topic) -> Result<Tap<M>, Error> {
         if topic.class() != Class::Flow {
             return Err(Error::new(ErrorCode::BadRequest, "topic: not of records"));

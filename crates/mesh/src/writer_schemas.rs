@@ -3,10 +3,7 @@
 
 use std::time::Duration;
 
-use tg_rpc::{Ask, Deadline};
 use tg_schemas::codec;
-use tg_schemas::msg::{ConfigKey, ConfigRequest, ConfigResponse};
-use tg_schemas::processors::fabric;
 use tg_schemas::{Error, records};
 
 use crate::mesh::Mesh;
@@ -19,23 +16,11 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// # Errors
 /// When the configuration cannot be asked, or what it holds is no schema.
 pub(crate) async fn learn(mesh: &Mesh, fingerprint: &str) -> Result<bool, Error> {
-    let request = ConfigRequest {
-        operation: "get".into(),
-        workspace: records::WORKSPACE.into(),
-        keys: vec![ConfigKey {
-            r#type: records::TYPE.into(),
-            key: fingerprint.into(),
-        }],
-        ..ConfigRequest::default()
-    };
-    let ask = Ask {
-        deadline: Some(Deadline::after(TIMEOUT)),
-        ..Ask::default()
-    };
-    let answer = mesh.ask::<_, ConfigResponse>(&fabric::configuration(), &request, ask);
-    let kept = answer.last().await?.values.into_iter().next();
-    match kept.filter(|row| !row.value.is_empty()) {
-        Some(row) => Ok(codec::register(&row.value)? == fingerprint),
+    let keys = [(records::TYPE.to_owned(), fingerprint.to_owned())];
+    let source = mesh.config_source();
+    let kept = source.values(mesh, records::WORKSPACE, &keys, TIMEOUT);
+    match kept.await?.into_iter().next().flatten() {
+        Some(schema) => Ok(codec::register(&schema)? == fingerprint),
         None => Ok(false),
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct ReplyAddress {
     /// Id of the question.
     pub id: String,
-    /// Inbox of the asker (native) or response topic (interop).
+    /// Inbox of the asker, or the response topic of a plain one.
     pub reply_to: String,
     /// Number of the next part.
     pub seq: u64,
@@ -16,8 +16,9 @@ pub struct ReplyAddress {
     pub deadline: u64,
     /// The work goes on when nobody listens.
     pub detach: bool,
-    /// Foreign asker: parts are not numbered and go to a topic.
-    pub foreign: bool,
+    /// The asker reads no headers of ours: parts are not numbered and go to a topic.
+    #[serde(rename = "foreign")]
+    pub plain: bool,
 }
 
 /// Where the asker of an answer stands that another process began.

@@ -52,7 +52,7 @@ pub(crate) struct InFlight {
     gap: Duration,
     cancel: CancellationToken,
     detach: bool,
-    foreign: bool,
+    plain: bool,
     wake: Notify,
     exchange: Mutex<Exchange>,
 }
@@ -64,7 +64,7 @@ pub struct RequestClient(Arc<Inner>);
 struct Inner {
     port: Port,
     in_flight: Mutex<HashMap<Arc<str>, Arc<InFlight>>>,
-    /// Interop: consumers of response topics.
+    /// Consumers of response topics, where answers are plain.
     responses: tokio::sync::Mutex<HashMap<Topic, Box<dyn Consumer>>>,
     servers: Liveness,
 }
@@ -77,7 +77,7 @@ pub(crate) struct NewQuestion {
     pub(crate) gap: Duration,
     pub(crate) cancel: CancellationToken,
     pub(crate) detach: bool,
-    pub(crate) foreign: bool,
+    pub(crate) plain: bool,
 }
 
 impl InFlight {
@@ -90,9 +90,9 @@ impl InFlight {
             gap: new.gap,
             cancel: new.cancel,
             detach: new.detach,
-            foreign: new.foreign,
+            plain: new.plain,
             wake: Notify::new(),
-            exchange: Mutex::new(Exchange::new(new.foreign)),
+            exchange: Mutex::new(Exchange::new(new.plain)),
         }
     }
 }
@@ -148,7 +148,7 @@ impl RequestClient {
         }
         let asked = question.exchange.lock().was_asked();
         let stops = !question.detach || question.cancel.is_cancelled();
-        if asked && stops && !question.foreign {
+        if asked && stops && !question.plain {
             broadcast_cancel(&self.0.port, question.id.clone(), question.detach);
         }
     }
@@ -249,7 +249,7 @@ impl RequestClient {
 
     /// Publishes the question once; ends early when an answer, the deadline or a cancel is quicker.
     async fn publish(&self, question: &InFlight) -> Result<Published, Error> {
-        if question.foreign
+        if question.plain
             && let Target::Topic(topic) = &question.target
             && let Err(fault) = self.listen(&topic.with_class(Class::Response)).await
             && fault != BusError::Down
@@ -282,7 +282,7 @@ impl RequestClient {
         }
     }
 
-    /// Interop: listens on a response topic before anything is asked. Once per topic and process.
+    /// Listens on a response topic before anything is asked. Once per topic and process.
     async fn listen(&self, topic: &Topic) -> Result<(), BusError> {
         let mut open = self.0.responses.lock().await;
         if open.contains_key(topic) {

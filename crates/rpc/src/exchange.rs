@@ -36,8 +36,8 @@ pub(crate) struct Exchange {
     patience: Duration,
     /// The server that had it died.
     died: bool,
-    /// A foreign server neither numbers nor speaks up: the order of arrival counts.
-    foreign: bool,
+    /// A plain server neither numbers nor speaks up: the order of arrival counts.
+    plain: bool,
 }
 
 /// Where a question stands.
@@ -131,13 +131,13 @@ pub(crate) enum Look {
 }
 
 impl Exchange {
-    pub(crate) fn new(foreign: bool) -> Self {
+    pub(crate) fn new(plain: bool) -> Self {
         Self {
             phase: Phase::default(),
             parts: Reorder::default(),
             patience: FIRST_ANSWER,
             died: false,
-            foreign,
+            plain,
         }
     }
 
@@ -227,7 +227,7 @@ impl Exchange {
         if matches!(self.phase, Phase::Complete | Phase::Failed(_)) {
             return Heard::default();
         }
-        if self.foreign {
+        if self.plain {
             let seq = self.parts.next();
             self.accept(seq, (envelope, false), now);
             return Heard {
@@ -290,7 +290,7 @@ impl Exchange {
         };
         let mut replaced = None;
         match &mut self.phase {
-            _ if self.foreign => return None,
+            _ if self.plain => return None,
             Phase::Complete | Phase::Failed(_) => return Some(go_on),
             Phase::Streaming(stream) if stream.server != from => {
                 match stream.probed {
@@ -331,7 +331,7 @@ impl Exchange {
 
     /// Looks after gaps and silence; `reconnected`: the bus was away since the last look.
     pub(crate) fn look(&mut self, now: Instant, reconnected: bool) -> Look {
-        if self.foreign {
+        if self.plain {
             return Look::Fine;
         }
         let seq = self.parts.next();
@@ -407,11 +407,11 @@ impl Exchange {
                 }
                 if *stream.server != *from {
                     let part = matches!(headers.frame, None | Some(Frame::Part | Frame::Last));
-                    let foreign_words = match headers.seq {
+                    let other_words = match headers.seq {
                         Some(seq) if part => stream.rivals.competes(from, seq, end),
                         seq => stream.rivals.knows(from) || seq.is_some_and(|seq| seq < next),
                     };
-                    if foreign_words {
+                    if other_words {
                         return false;
                     }
                     stream.server = from.into();

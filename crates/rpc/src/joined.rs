@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn large_parts_lines_and_foreign_readers_get_single_messages() {
+    fn large_parts_lines_and_plain_readers_get_single_messages() {
         let large = "x".repeat(JOINED_BYTES / 2 + 1);
         assert_eq!(join(vec![part(0, &large), part(1, &large)], true).len(), 2);
         assert_eq!(join(vec![part(0, "a\nb"), part(1, "c")], true).len(), 2);

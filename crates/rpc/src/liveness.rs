@@ -10,7 +10,7 @@ use tg_bus::{Envelope, PublishMode, Routed, Target, TaskKind};
 use crate::port::Port;
 
 /// Pause between two looks for a process; two in a row that find nothing mean that it died.
-const LOOK_AGAIN: Duration = Duration::from_millis(150);
+const RETRY_DELAY: Duration = Duration::from_millis(150);
 /// After a reconnect everybody is coming back for this long: nothing is concluded.
 pub(crate) const COMING_BACK: Duration = Duration::from_secs(3);
 /// Processes remembered; then memory starts over.
@@ -82,7 +82,7 @@ impl Liveness {
             if found == Ok(Routed::Queued) {
                 note(&self.0.found, inbox);
             }
-            tokio::time::sleep(LOOK_AGAIN).await;
+            tokio::time::sleep(RETRY_DELAY).await;
         }
         missed
     }

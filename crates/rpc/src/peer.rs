@@ -6,7 +6,7 @@ use std::time::Duration;
 use tg_bus::pause::ONCE_UP;
 use tg_bus::{
     Bus, BusError, Consumer, Delivery, Envelope, Handover, Link, PublishMode, Routed, Sink, Target,
-    TaskKind,
+    TaskKind, WireRules,
 };
 use tg_schemas::codec::{self, ContentType};
 use tg_schemas::limits;
@@ -126,7 +126,7 @@ impl Peer {
     ) -> Result<(Self, Box<dyn Consumer>), Error> {
         let inbox = format!(
             "{}.inbox.{}.{}",
-            bus.mode().prefix().unwrap_or("tg"),
+            bus.rules().prefix.unwrap_or("tg"),
             options.name,
             uuid::Uuid::new_v4().simple()
         );
@@ -188,6 +188,11 @@ impl Peer {
     /// The bus.
     pub fn bus(&self) -> &Arc<dyn Bus> {
         self.0.port.bus()
+    }
+
+    /// What holds on the wire.
+    pub fn rules(&self) -> &'static WireRules {
+        self.bus().rules()
     }
 
     /// Name of the inbox, which names the process.
@@ -260,8 +265,8 @@ impl Peer {
             .id
             .unwrap_or_else(|| uuid::Uuid::new_v4().to_string())
             .into();
-        let foreign = !self.bus().mode().has_frames();
-        let headers = if foreign {
+        let plain = !self.rules().framed;
+        let headers = if plain {
             Headers {
                 id: Some(id.to_string()),
                 ..Headers::default()
@@ -300,7 +305,7 @@ impl Peer {
             gap: GAP,
             cancel: ask.cancel,
             detach: ask.detach,
-            foreign,
+            plain,
         })
     }
 
@@ -315,13 +320,13 @@ impl Peer {
         record: &M,
         ask: Ask,
     ) -> Result<(), Error> {
-        let mode = self.bus().mode();
-        let content_type = mode.record_format();
+        let rules = self.rules();
+        let content_type = rules.records;
         let body = codec::encode(record, content_type)?;
         let base = topic.name().split(':').next().unwrap_or_default();
         let must_be_read = !ask.droppable && processors::must_be_read(base);
         let cancel = ask.cancel.clone();
-        let headers = if !mode.has_frames() {
+        let headers = if !rules.framed {
             Headers::default()
         } else {
             Headers {
@@ -419,7 +424,7 @@ impl Peer {
     /// When the hint cannot be encoded or the bus does not take it.
     pub async fn notify<M: Message>(&self, topic: &Topic, hint: &M) -> Result<(), Error> {
         let body = codec::encode(hint, ContentType::Json)?;
-        let framed = self.bus().mode().has_frames();
+        let framed = self.rules().framed;
         let envelope = Envelope {
             headers: Headers {
                 from: framed.then(|| self.inbox().to_owned()),
@@ -447,7 +452,7 @@ impl Peer {
     /// Asks the asker of an answer that another process began, and that is to be resumed here, where it
     /// stands. From then on it listens to this process only. `None` if it says nothing for this long.
     pub async fn standing(&self, address: &ReplyAddress, patience: Duration) -> Option<Standing> {
-        if address.foreign {
+        if address.plain {
             return None;
         }
         self.0.server.standing(address, patience).await

@@ -28,7 +28,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// How long this process speaks for an answer that another message is to continue.
 const KEEP_RELEASED: Duration = Duration::from_secs(15);
 /// Pause before an asker is asked once more where it stands.
-const ASK_AGAIN: Duration = Duration::from_millis(500);
+const RETRY_DELAY: Duration = Duration::from_millis(500);
 /// A handler that waits this long for its asker has the asker looked for.
 const ASKER_SILENT: Duration = Duration::from_secs(10);
 
@@ -125,7 +125,7 @@ impl ReplyServer {
                     .port
                     .publish(&to, envelope, PublishMode::FireAndForget)
                     .await;
-                tokio::time::sleep(ASK_AGAIN).await;
+                tokio::time::sleep(RETRY_DELAY).await;
             }
         };
         let standing = async {
@@ -164,7 +164,7 @@ impl ReplyServer {
         if held.is_passed_on() {
             return false;
         }
-        if held.foreign || held.is_for(&address.reply_to) {
+        if held.plain || held.is_for(&address.reply_to) {
             self.say_position(&held);
             return true;
         }
@@ -188,7 +188,7 @@ impl ReplyServer {
     }
 
     fn post(&self, held: &ReplyStream, frame: Frame, seq: u64) {
-        if held.foreign {
+        if held.plain {
             return;
         }
         let envelope = held.frame(self.0.port.inbox(), frame, seq, Bytes::new());
@@ -196,6 +196,10 @@ impl ReplyServer {
     }
 
     /// Sends parts that are there together, in one message where that can be; `last` is of the last of them.
+    ///
+    /// # Errors
+    /// `cancelled` where nobody waits for the answer any more, `timeout` where its deadline passed while the asker used up what
+    /// was sent before, `internal` after its end: its handler has nothing more to do. To a plain asker also how the bus failed.
     pub async fn send(
         &self,
         held: &Arc<ReplyStream>,
@@ -203,7 +207,7 @@ impl ReplyServer {
         last: bool,
     ) -> Result<(), Error> {
         self.wait_for_credit(held, last).await?;
-        let keep = !held.foreign && !self.in_process();
+        let keep = !held.plain && !self.in_process();
         let parts: Vec<Envelope> = {
             let mut state = held.state.lock();
             if state.ended.is_some() {
@@ -216,7 +220,7 @@ impl ReplyServer {
             for (body, handover) in bodies {
                 let seq = state.next;
                 state.next += 1;
-                if !held.foreign {
+                if !held.plain {
                     state.bytes_ahead += body.len();
                     state.ahead.push_back((seq, body.len()));
                 }
@@ -236,23 +240,23 @@ impl ReplyServer {
             parts
         };
         // What is lost here shows as a gap and is asked for again.
-        let promise = if held.foreign {
+        let promise = if held.plain {
             PublishMode::Confirmed
         } else {
             PublishMode::FireAndForget
         };
         let mut sent = Ok(Routed::Queued);
-        for message in join(parts, !held.foreign) {
+        for message in join(parts, !held.plain) {
             sent = self.0.port.publish(&held.reply_to, message, promise).await;
-            if sent.is_err() && held.foreign {
+            if sent.is_err() && held.plain {
                 break;
             }
         }
-        if last && (held.foreign || self.in_process()) {
+        if last && (held.plain || self.in_process()) {
             self.forget(held);
         }
         match sent {
-            Err(fault) if held.foreign => Err(fault.into()),
+            Err(fault) if held.plain => Err(fault.into()),
             _ => Ok(()),
         }
     }
@@ -260,7 +264,7 @@ impl ReplyServer {
     async fn wait_for_credit(&self, held: &Arc<ReplyStream>, last: bool) -> Result<(), Error> {
         loop {
             let credited = held.credit.notified();
-            let blocked = !held.foreign && !last && held.waits_for_credit();
+            let blocked = !held.plain && !last && held.waits_for_credit();
             // A cancelled answer still gets its last words.
             if held.cancel.is_cancelled() && !last {
                 return Err(Error::new(ErrorCode::Cancelled, "cancelled"));
@@ -336,7 +340,7 @@ impl ReplyServer {
     fn cancel(&self, id: &str, from: Option<&str>, detached: bool) {
         let held = self.0.streams.lock().get(id).cloned();
         let another = |held: &ReplyStream| {
-            !detached && from.is_some_and(|from| !held.foreign && !held.is_for(from))
+            !detached && from.is_some_and(|from| !held.plain && !held.is_for(from))
         };
         if let Some(held) = held.filter(|held| !another(held)) {
             if (held.detach && !detached) || held.has_ended() {

@@ -26,7 +26,7 @@ pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 pub struct ReplyStream {
     pub(crate) id: Arc<str>,
     pub(crate) reply_to: Target,
-    pub(crate) foreign: bool,
+    pub(crate) plain: bool,
     pub(crate) detach: bool,
     pub(crate) deadline: Deadline,
     pub(crate) cancel: CancellationToken,
@@ -56,7 +56,7 @@ pub(crate) struct State {
 impl ReplyStream {
     /// An answer to who stands in an address. `None` if it cannot be sent there.
     pub(crate) fn new(address: &ReplyAddress, cancel: CancellationToken) -> Option<Self> {
-        let reply_to = if address.foreign {
+        let reply_to = if address.plain {
             Target::Topic(Topic::parse(&address.reply_to).ok()?)
         } else {
             Target::Inbox(address.reply_to.as_str().into())
@@ -64,7 +64,7 @@ impl ReplyStream {
         Some(Self {
             id: address.id.as_str().into(),
             reply_to,
-            foreign: address.foreign,
+            plain: address.plain,
             detach: address.detach,
             deadline: Deadline::from_millis(address.deadline),
             cancel,
@@ -111,7 +111,7 @@ impl ReplyStream {
         matches!(&self.reply_to, Target::Inbox(own) if **own == *inbox)
     }
 
-    /// Inbox of its asker; none of a foreign one.
+    /// Inbox of its asker; none of a plain one.
     pub(crate) fn asker(&self) -> Option<&Arc<str>> {
         match &self.reply_to {
             Target::Inbox(inbox) => Some(inbox),
@@ -142,7 +142,7 @@ impl ReplyStream {
             seq: state.next,
             deadline: self.deadline.millis(),
             detach: self.detach,
-            foreign: self.foreign,
+            plain: self.plain,
         }
     }
 
@@ -203,7 +203,7 @@ impl ReplyStream {
     }
 
     pub(crate) fn frame(&self, inbox: &str, frame: Frame, seq: u64, body: Bytes) -> Envelope {
-        let headers = if self.foreign {
+        let headers = if self.plain {
             Headers {
                 id: Some(self.id.to_string()),
                 ..Headers::default()

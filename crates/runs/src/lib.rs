@@ -17,7 +17,7 @@ mod track;
 use std::sync::Arc;
 
 use tg_mesh::middleware::{Follow, Middleware};
-use tg_mesh::{Bus, Host, MeshOptions};
+use tg_mesh::{Bus, ConfigSource, Host, MeshOptions};
 use tg_schemas::{Error, Headers, Subscription};
 
 pub use context::RunContext;
@@ -41,6 +41,10 @@ impl Middleware for Runs {
 ///
 /// # Errors
 /// As [`Host::start`].
-pub async fn start(bus: Arc<dyn Bus>, options: MeshOptions) -> Result<Host, Error> {
-    Host::start_with(bus, options, Some(Arc::new(Runs::default()))).await
+pub async fn start(
+    bus: Arc<dyn Bus>,
+    config: Arc<dyn ConfigSource>,
+    options: MeshOptions,
+) -> Result<Host, Error> {
+    Host::start_with(bus, config, options, Some(Arc::new(Runs::default()))).await
 }

@@ -130,7 +130,7 @@ fn cut(tally: &mut RunTally) {
     if let Some(entry) = longest {
         entry.written.clear();
         entry.outcome = "failed".to_owned();
-        entry.detail = "wrote more records than can be told of".to_owned();
+        entry.detail = "wrote more records than a report can hold".to_owned();
     }
 }
 

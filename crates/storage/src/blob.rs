@@ -70,6 +70,9 @@ pub struct BlobStore {
 impl BlobStore {
     /// Opens or creates the directory; removes what an interrupted write left. The caller owns the
     /// directory (its database's lock says so). Blocks: call it at start-up.
+    ///
+    /// # Errors
+    /// [`StorageError::Full`] where there is no room left, else [`StorageError::Io`] where the file system refuses.
     pub fn open(root: &Path, durability: Durability) -> Result<Self, StorageError> {
         let store = Self {
             root: root.into(),
@@ -87,6 +90,10 @@ impl BlobStore {
 
     /// Stores content under its hash: whole or not at all. What is there already and is what it should be is
     /// not written again; what is not is replaced.
+    ///
+    /// # Errors
+    /// [`StorageError::Full`] where there is no room left, else [`StorageError::Io`] where the file system refuses.
+    /// What was under the hash before is still there.
     pub async fn put(
         &self,
         content: impl AsRef<[u8]> + Send + 'static,
@@ -112,6 +119,9 @@ impl BlobStore {
     }
 
     /// Up to `length` bytes from `offset`; empty past the end, `None` if there is no such blob.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`] where the file cannot be read. What is read is not held against the hash.
     pub async fn get_range(
         &self,
         id: BlobId,
@@ -123,12 +133,18 @@ impl BlobStore {
     }
 
     /// Size in bytes; `None` if there is no such blob.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`] where the file system does not say.
     pub async fn size(&self, id: BlobId) -> Result<Option<u64>, StorageError> {
         self.blocking(move |store| absent(fs::metadata(store.path(&id)).map(|meta| meta.len())))
             .await
     }
 
     /// Removes a blob. Its owner has made sure that nothing refers to it.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`] where the file system refuses; the blob may still be there.
     pub async fn remove(&self, id: BlobId) -> Result<(), StorageError> {
         self.blocking(move |store| absent(fs::remove_file(store.path(&id))).map(|_| ()))
             .await

@@ -31,6 +31,11 @@ impl Database {
     /// Opens or creates the file with its directories, takes the owner's lock and brings the schema up to
     /// date. `migrations` are SQL scripts; the position of a script is its version, so they are only ever
     /// appended. Blocks: call it at start-up.
+    ///
+    /// # Errors
+    /// [`StorageError::InUse`] while another process owns the file, [`StorageError::TooNew`] where a newer release wrote it,
+    /// [`StorageError::Corrupt`] where it is damaged or not a database; else the
+    /// file system or a migration fails. What was in it stays.
     pub fn open(
         path: &Path,
         migrations: &'static [&'static str],
@@ -47,6 +52,9 @@ impl Database {
     }
 
     /// A database without a file, gone with its last handle.
+    ///
+    /// # Errors
+    /// A migration fails, or the thread of the writer cannot be started.
     pub fn in_memory(migrations: &'static [&'static str]) -> Result<Self, StorageError> {
         let conn = connection::memory(migrations)?;
         Self::start(conn, None, Durability::Process, None)
@@ -84,6 +92,10 @@ impl Database {
     /// closure undoes what it did and nothing else; use [`StorageError::Refused`] for errors of your own.
     /// Closures that wait together share one commit, in the order of the calls. A queued write runs even
     /// when its future is dropped.
+    ///
+    /// # Errors
+    /// What the closure says; [`StorageError::Full`] or another one where the commit fails. Nothing of this write is kept then.
+    /// [`StorageError::Closed`] while the store closes.
     pub async fn write<T: Send + 'static>(
         &self,
         f: impl FnOnce(&Transaction<'_>) -> Result<T, StorageError> + Send + 'static,
@@ -95,6 +107,9 @@ impl Database {
 
     /// Runs the closure on a reader thread, over one consistent state of the database. Dropping the future calls
     /// the read off: it is not begun, or its statement ends with [`StorageError::Interrupted`].
+    ///
+    /// # Errors
+    /// What the closure says, or [`StorageError::Closed`] while the store closes.
     pub async fn read<T: Send + 'static>(
         &self,
         f: impl FnOnce(&Connection) -> Result<T, StorageError> + Send + 'static,
@@ -104,6 +119,9 @@ impl Database {
 
     /// As [`Self::read`], for an owner, e.g. a workspace: owners take turns, and one that reads much leaves half of
     /// the threads to the others.
+    ///
+    /// # Errors
+    /// As for [`Self::read`].
     pub async fn read_for<T: Send + 'static>(
         &self,
         owner: &str,

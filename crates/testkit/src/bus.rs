@@ -56,7 +56,7 @@ impl World {
     pub async fn embedded(mode: Mode) -> Self {
         let dir = TempDir::new().unwrap();
         let options = EmbeddedOptions {
-            mode,
+            rules: mode.rules(),
             max_body: LARGEST,
             ..EmbeddedOptions::default()
         };
@@ -143,6 +143,9 @@ pub fn text(delivery: &Delivery) -> String {
 #[expect(async_fn_in_trait, reason = "called directly in tests only")]
 pub trait BusExt {
     /// Publishes with confirmation.
+    ///
+    /// # Errors
+    /// As for [`Bus::publish`].
     async fn say(&self, target: &Target, text: &str) -> Result<Routed, BusError>;
     /// Publishes to a topic with confirmation; it must be queued.
     async fn send(&self, topic: &Topic, text: &str);

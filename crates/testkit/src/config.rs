@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tg_mesh::{Cx, Mesh, RequestHandler, Responder};
 use tg_schemas::msg::{ConfigPush, ConfigRequest, ConfigResponse, ConfigValue, WorkspaceChanges};
 use tg_schemas::workspace_key::{REGISTERED, REGISTRY};
-use tg_schemas::{Class, Error, ErrorCode, Topic};
+use tg_schemas::{Error, ErrorCode};
 
 /// The workspace that rows go to unless another is named.
 pub const WORKSPACE: &str = "default";
@@ -118,7 +118,7 @@ impl Config {
     /// Changes rows and tells everybody; the new version.
     pub async fn change(&self, mesh: &Mesh, workspace: &str, rows: &[Change<'_>]) -> i64 {
         let push = self.write(workspace, rows);
-        let topic = Topic::system(Class::Notify, "config");
+        let topic = tg_clients::config::notices();
         mesh.notify(&topic, &push).await.expect("the notice goes");
         push.version
     }

@@ -17,8 +17,8 @@ use tg_schemas::{Subscription, Topic};
 use tokio::sync::{Mutex as AsyncMutex, watch};
 
 use tg_bus::{
-    Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link, Mode,
-    PublishMode, QueueState, Routed, Settle, Sink, Target,
+    Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link,
+    PublishMode, QueueState, Routed, Settle, Sink, Target, WireRules,
 };
 use tg_bus::{TaskKind, Tasks};
 
@@ -199,8 +199,8 @@ impl Bus for FaultyBus {
         self.core.inner.max_body()
     }
 
-    fn mode(&self) -> Mode {
-        self.core.inner.mode()
+    fn rules(&self) -> &'static WireRules {
+        self.core.inner.rules()
     }
 
     async fn declare(&self, topics: &[Topic], queues: &[Subscription]) -> Result<(), BusError> {

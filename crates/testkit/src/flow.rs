@@ -8,9 +8,7 @@ use tg_runs::JobId;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use tg_mesh::{
-    Ask, ConsumeError, Cx, Deadline, Host, MeshOptions, Processor, RecordConsumer, dead_letter,
-};
+use tg_mesh::{Ask, ConsumeError, Cx, Deadline, Host, Processor, RecordConsumer, dead_letter};
 use tg_schemas::msg::{DeadLetter, RunTally, RunTallyEntry};
 use tg_schemas::processors::{config_svc, librarian};
 use tg_schemas::{Class, Error, FlowId, Message, Reply, Topic, WorkspaceId};
@@ -86,9 +84,7 @@ impl TestFlow {
             config.put(&format!("processor:{processor}"), NAME, &row.to_string());
         }
         let config = Arc::new(config);
-        let mesh = tg_runs::start(place.connect().await, MeshOptions::default())
-            .await
-            .expect("a mesh");
+        let mesh = crate::place::host_of_runs(place.connect().await).await;
         let (sender, tally) = watch::channel(Vec::new());
         let served =
             Processor::new(config_svc::PROCESSOR).serves(config_svc::CONFIG, config.clone());
@@ -154,6 +150,9 @@ impl TestFlow {
     }
 
     /// Asks on a topic of the flow; all parts of the answer.
+    ///
+    /// # Errors
+    /// How the question ended, if not with an answer.
     pub async fn parts<Q: Message, R: Reply>(
         &self,
         base: &str,
@@ -169,12 +168,18 @@ impl TestFlow {
     }
 
     /// Asks on a topic of the flow.
+    ///
+    /// # Errors
+    /// How the question ended, if not with an answer.
     pub async fn ask<Q: Message, R: Reply>(&self, base: &str, question: &Q) -> Result<R, Error> {
         let to = topic(Class::Request, base);
         self.mesh.ask(&to, question, self.options()).last().await
     }
 
     /// Asks on a topic of the system.
+    ///
+    /// # Errors
+    /// How the question ended, if not with an answer.
     pub async fn ask_system<Q: Message, R: Reply>(
         &self,
         base: &str,

@@ -291,11 +291,17 @@ pub struct ScriptedModel {
 
 impl ScriptedModel {
     /// Starts on a free port with rules.
+    ///
+    /// # Errors
+    /// No port can be listened on.
     pub async fn start(rules: Vec<Rule>) -> std::io::Result<Self> {
         Self::start_with(Options::default(), rules).await
     }
 
     /// Starts with options.
+    ///
+    /// # Errors
+    /// No port can be listened on.
     pub async fn start_with(options: Options, rules: Vec<Rule>) -> std::io::Result<Self> {
         let listener = tokio::net::TcpListener::bind(("127.0.0.1", options.port)).await?;
         let port = listener.local_addr()?.port();

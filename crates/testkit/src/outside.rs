@@ -16,6 +16,9 @@ use tg_storage::rusqlite::{Connection, OptionalExtension, params};
 pub type Sent = (Topic, Envelope);
 
 /// A record of the workspace and flow `default`, or of others, as this release writes it.
+///
+/// # Errors
+/// The topic is not one, or the record cannot be encoded.
 pub fn record<M: Message>(topic: &str, headers: Headers, record: &M) -> Result<Sent> {
     let envelope = Envelope {
         headers,
@@ -28,6 +31,9 @@ pub fn record<M: Message>(topic: &str, headers: Headers, record: &M) -> Result<S
 
 /// Publishes records to the broker, or without one to the bus in the data directory of a stopped system. Each must be
 /// queued.
+///
+/// # Errors
+/// The bus cannot be reached or opened, or a record was not queued.
 pub async fn publish(broker: Option<&str>, data: &Path, all: Vec<Sent>) -> Result<()> {
     let bus: Box<dyn Bus> = match broker {
         Some(url) => {
@@ -56,6 +62,9 @@ pub struct Release {
 
 impl Release {
     /// With this schema.
+    ///
+    /// # Errors
+    /// The text is not a schema.
     pub fn new(schema: String) -> Result<Self> {
         let hex = codec::register(&schema)?;
         let digits = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16);
@@ -72,6 +81,9 @@ impl Release {
     }
 
     /// Keeps its schema in the configuration of a stopped system, as it did when it ran.
+    ///
+    /// # Errors
+    /// The configuration cannot be written, for example while its system runs.
     pub fn keep_schema(&self, data: &Path) -> Result<()> {
         let key = hex::encode(&self.mark);
         let count = open(data)?.execute(
@@ -84,6 +96,9 @@ impl Release {
 }
 
 /// A row of the configuration of a stopped system.
+///
+/// # Errors
+/// The configuration cannot be read.
 pub fn config_row(data: &Path, workspace: &str, kind: &str, key: &str) -> Result<Option<String>> {
     let row = open(data)?.query_row(
         "SELECT value FROM config WHERE workspace = ?1 AND type = ?2 AND key = ?3",

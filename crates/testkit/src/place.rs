@@ -5,6 +5,8 @@ use std::sync::Arc;
 use tg_bus::embedded::EmbeddedBus;
 use tg_bus::rabbitmq::{RabbitBus, RabbitOptions};
 use tg_bus::{Bus, Mode};
+use tg_clients::config::Watched;
+use tg_mesh::{Host, MeshOptions};
 
 use crate::shared_node::VirtualHost;
 
@@ -49,6 +51,18 @@ impl Place {
             }
         }
     }
+}
+
+/// A process that hosts nothing yet. Panics when the bus does not take it.
+pub async fn host(bus: Arc<dyn Bus>) -> Host {
+    let host = Host::start(bus, Arc::new(Watched), MeshOptions::default());
+    host.await.expect("the bus takes a host")
+}
+
+/// As [`host`], of one whose handlers belong to runs.
+pub async fn host_of_runs(bus: Arc<dyn Bus>) -> Host {
+    let host = tg_runs::start(bus, Arc::new(Watched), MeshOptions::default());
+    host.await.expect("the bus takes a host")
 }
 
 /// Tests that run once on each bus: async functions of a [`Place`], by name. One that is not listed is unused code.

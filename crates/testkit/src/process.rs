@@ -17,7 +17,21 @@ const READY: Duration = Duration::from_secs(60);
 /// How long a command of a client may take.
 const COMMAND: Duration = Duration::from_secs(120);
 
+/// What people type who look around. Each is one request, or a few at the same time; tests and the bench time them.
+pub const LOOKING_AROUND: [&[&str]; 7] = [
+    &["--help"],
+    &["show-flows"],
+    &["process-status"],
+    &["show-library-documents"],
+    &["list-explain-traces"],
+    &["list-collections"],
+    &["doctor"],
+];
+
 /// The folder of the built binaries: the one this test binary lies in, or the one above an example's.
+///
+/// # Errors
+/// The test binary does not lie where cargo puts it.
 pub fn bin_dir() -> Result<PathBuf> {
     let exe = std::env::current_exe()?;
     let mut dir = exe.parent().context("no folder")?.to_path_buf();
@@ -33,6 +47,9 @@ pub fn root() -> PathBuf {
 }
 
 /// A loopback port that was free a moment ago.
+///
+/// # Errors
+/// No port is free.
 pub fn free_port() -> Result<u16> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
@@ -126,6 +143,9 @@ impl Launch {
     }
 
     /// Starts the process without waiting for it.
+    ///
+    /// # Errors
+    /// The binary is not built, or the process cannot be started.
     pub async fn spawn(self) -> Result<Server> {
         let scratch = TempDir::new()?;
         let data = self
@@ -196,6 +216,9 @@ impl Launch {
     }
 
     /// Starts the process and waits until its gateway says that the default flow serves.
+    ///
+    /// # Errors
+    /// As for [`Self::spawn`], or it does not serve within the bound; the error holds its log.
     pub async fn ready(self) -> Result<Server> {
         let mut server = self.spawn().await?;
         server.wait_ready().await?;
@@ -239,6 +262,9 @@ impl Server {
     }
 
     /// Waits until `GET /health/ready` is 200.
+    ///
+    /// # Errors
+    /// It ended, or does not serve within the bound; the error holds its log.
     pub async fn wait_ready(&mut self) -> Result<()> {
         let client = client()?;
         let url = format!("{}health/ready", self.url());
@@ -263,6 +289,9 @@ impl Server {
     }
 
     /// `kill -9`.
+    ///
+    /// # Errors
+    /// It cannot be killed, or does not end.
     pub async fn kill9(mut self) -> Result<()> {
         self.child.start_kill()?;
         self.child.wait().await?;
@@ -270,16 +299,25 @@ impl Server {
     }
 
     /// SIGSTOP: it holds all it has, and does nothing.
+    ///
+    /// # Errors
+    /// It cannot be signalled, for example because it ended.
     pub fn freeze(&self) -> Result<()> {
         self.signal("-STOP")
     }
 
     /// SIGCONT: it goes on.
+    ///
+    /// # Errors
+    /// As for [`Self::freeze`].
     pub fn thaw(&self) -> Result<()> {
         self.signal("-CONT")
     }
 
     /// Any signal, as `kill` takes it: `-HUP`, `-INT`.
+    ///
+    /// # Errors
+    /// As for [`Self::freeze`], or the signal has no such name.
     pub fn signal(&self, which: &str) -> Result<()> {
         let pid = self.child.id().context("already gone")?;
         let mut kill = std::process::Command::new("kill");
@@ -289,6 +327,9 @@ impl Server {
     }
 
     /// SIGTERM; waits for an orderly end. Returns the exit code.
+    ///
+    /// # Errors
+    /// It cannot be signalled, or does not end within the bound.
     pub async fn terminate(self) -> Result<Option<i32>> {
         self.signal("-TERM")?;
         let (code, _) = self.ended().await?;
@@ -296,6 +337,9 @@ impl Server {
     }
 
     /// Waits for its end. Returns the exit code and the log.
+    ///
+    /// # Errors
+    /// It does not end within the bound.
     pub async fn ended(mut self) -> Result<(Option<i32>, String)> {
         let status = tokio::time::timeout(Duration::from_secs(40), self.child.wait()).await;
         Ok((status.context("did not end")??.code(), self.log()))
@@ -308,6 +352,9 @@ impl Server {
 }
 
 /// An HTTP client for the tests.
+///
+/// # Errors
+/// The client cannot be set up on this machine.
 pub fn client() -> Result<reqwest::Client> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     Ok(reqwest::Client::builder().build()?)
@@ -326,6 +373,9 @@ pub struct Output {
 
 impl Output {
     /// Fails unless the output holds a text; shows both streams.
+    ///
+    /// # Errors
+    /// The text is in neither stream; the error holds both.
     pub fn expect(&self, text: &str) -> Result<&Self> {
         if self.stdout.contains(text) {
             return Ok(self);
@@ -338,6 +388,9 @@ impl Output {
     }
 
     /// Fails if the output holds a text.
+    ///
+    /// # Errors
+    /// The text is in one of the streams; the error holds both.
     pub fn refuse(&self, text: &str) -> Result<&Self> {
         if !self.stdout.contains(text) && !self.stderr.contains(text) {
             return Ok(self);
@@ -351,12 +404,18 @@ impl Output {
 }
 
 /// Runs a command of the official clients, unmodified, from the project's virtual environment.
+///
+/// # Errors
+/// The clients are not installed (`scripts/setup.sh test`), or the command fails or does not end within the bound.
 pub async fn official(url: &str, command: &str, args: &[&str]) -> Result<Output> {
     let program = root().join(".cache/venv/bin").join(command);
     run(&program, url, args).await
 }
 
 /// Runs a command of our own.
+///
+/// # Errors
+/// The binary is not built, or the command fails or does not end within the bound.
 pub async fn tg(url: &str, args: &[&str]) -> Result<Output> {
     run(&bin_dir()?.join("tg"), url, args).await
 }

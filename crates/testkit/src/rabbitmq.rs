@@ -119,6 +119,9 @@ impl RabbitNode {
 
     /// Starts a node and waits until it speaks AMQP. A port that was free a moment ago may be somebody else's by the
     /// time the node wants it: then it has others.
+    ///
+    /// # Errors
+    /// RabbitMQ is not installed (`scripts/setup.sh test`), or does not start within the bound; the error holds its log.
     pub async fn start() -> Result<Self> {
         for _ in 1..PORTS {
             match Self::start_until(Stdio::piped()).await {
@@ -130,6 +133,9 @@ impl RabbitNode {
     }
 
     /// Starts a node that ends when this pipe closes, or with this process, until that [leaves](Self::leave) it.
+    ///
+    /// # Errors
+    /// As for [`Self::start`].
     pub async fn start_until(leash: Stdio) -> Result<Self> {
         let scripts =
             scripts().context("rabbitmq-server is required: run scripts/install-rabbitmq.sh")?;
@@ -161,6 +167,9 @@ impl RabbitNode {
     }
 
     /// Makes another virtual host, empty as a broker of its own, and returns its address for clients.
+    ///
+    /// # Errors
+    /// The node does not make it.
     pub async fn vhost(&self, name: &str) -> Result<String> {
         self.ctl(&["add_vhost", name]).await?;
         let all = ["set_permissions", "-p", name, "guest", ".*", ".*", ".*"];
@@ -169,6 +178,9 @@ impl RabbitNode {
     }
 
     /// Process id of the running server.
+    ///
+    /// # Errors
+    /// The node does not run.
     pub fn pid(&self) -> Result<u32> {
         Ok(fs::read_to_string(self.path("pid"))?.trim().parse()?)
     }
@@ -185,6 +197,9 @@ impl RabbitNode {
     }
 
     /// Stops the node in order; what is durable stays.
+    ///
+    /// # Errors
+    /// The node does not stop within the bound.
     pub async fn stop(&mut self) -> Result<()> {
         let Some(mut running) = self.running.take() else {
             return Ok(());
@@ -198,6 +213,9 @@ impl RabbitNode {
     }
 
     /// Kills the node as a crash would.
+    ///
+    /// # Errors
+    /// The node does not run, or does not end.
     pub async fn kill9(&mut self) -> Result<()> {
         let Some(mut running) = self.running.take() else {
             return Ok(());
@@ -210,18 +228,27 @@ impl RabbitNode {
     }
 
     /// Starts the node again (stops it first if it runs): same port, same data.
+    ///
+    /// # Errors
+    /// As for [`Self::start`].
     pub async fn restart(&mut self) -> Result<()> {
         self.stop().await?;
         self.boot(Stdio::piped()).await
     }
 
     /// Closes every client connection from the broker's side.
+    ///
+    /// # Errors
+    /// The node does not answer.
     pub async fn close_connections(&self) -> Result<()> {
         self.ctl(&["close_all_connections", "test"]).await?;
         Ok(())
     }
 
     /// Closes the connections of one process from the broker's side, as after missed heartbeats.
+    ///
+    /// # Errors
+    /// The node does not answer.
     pub async fn close_connections_of(&self, pid: u32) -> Result<usize> {
         let ports = local_ports(pid)?;
         let listed = self.ctl(&["list_connections", "pid", "peer_port"]).await?;
@@ -237,6 +264,9 @@ impl RabbitNode {
     }
 
     /// Raises (or clears) the memory alarm: publishers are blocked.
+    ///
+    /// # Errors
+    /// The node does not answer.
     pub async fn set_alarm(&self, raised: bool) -> Result<()> {
         let mark = if raised { "0" } else { "0.4" };
         self.ctl(&["set_vm_memory_high_watermark", mark]).await?;
@@ -244,6 +274,9 @@ impl RabbitNode {
     }
 
     /// All queues.
+    ///
+    /// # Errors
+    /// The node does not answer.
     pub async fn queues(&self) -> Result<Vec<QueueInfo>> {
         self.list(&[
             "list_queues",
@@ -259,6 +292,9 @@ impl RabbitNode {
     }
 
     /// All exchanges but the broker's own.
+    ///
+    /// # Errors
+    /// The node does not answer.
     pub async fn exchanges(&self) -> Result<Vec<ExchangeInfo>> {
         let mut all: Vec<ExchangeInfo> = self
             .list(&[
@@ -275,6 +311,9 @@ impl RabbitNode {
     }
 
     /// All bindings but those of the default exchange.
+    ///
+    /// # Errors
+    /// The node does not answer.
     pub async fn bindings(&self) -> Result<Vec<BindingInfo>> {
         let mut all: Vec<BindingInfo> = self
             .list(&[
@@ -289,12 +328,18 @@ impl RabbitNode {
     }
 
     /// Number of open channels of all clients.
+    ///
+    /// # Errors
+    /// The node does not answer.
     pub async fn channels(&self) -> Result<usize> {
         let all: Vec<Value> = self.list(&["list_channels", "pid"]).await?;
         Ok(all.len())
     }
 
     /// Any `rabbitmqctl` command that lists; one row per entry.
+    ///
+    /// # Errors
+    /// The node does not answer, or prints something else than rows of this type.
     pub async fn list<T: DeserializeOwned>(&self, command: &[&str]) -> Result<Vec<T>> {
         let (name, columns) = command.split_first().context("no command")?;
         let args = [&[*name, "--formatter", "json"], columns].concat();
@@ -303,6 +348,9 @@ impl RabbitNode {
     }
 
     /// Any `rabbitmqctl` command; what it printed.
+    ///
+    /// # Errors
+    /// The command fails; the error holds what it printed.
     pub async fn ctl(&self, args: &[&str]) -> Result<String> {
         let output = self
             .command("rabbitmqctl")

@@ -31,6 +31,9 @@ pub struct Socket {
 
 impl Socket {
     /// Connects and authenticates; an empty token is the anonymous attempt.
+    ///
+    /// # Errors
+    /// The gateway does not take the connection, or the token.
     pub async fn connect(url: &str, token: &str) -> Result<Self> {
         let url = format!("{}api/v1/socket", url.replacen("http", "ws", 1));
         let (stream, _) = tokio_tungstenite::connect_async(&url)
@@ -71,6 +74,9 @@ impl Socket {
     }
 
     /// Sends a request and returns its frames as they come.
+    ///
+    /// # Errors
+    /// The connection is closed.
     pub async fn send(&self, envelope: Value) -> Result<Frames> {
         let id = format!("req-{}", self.next.fetch_add(1, Ordering::Relaxed));
         let (tx, rx) = mpsc::channel(BACKLOG);
@@ -87,6 +93,9 @@ impl Socket {
     }
 
     /// Asks a flow service and reads the whole answer.
+    ///
+    /// # Errors
+    /// The connection closes, or the answer does not end within the bound.
     pub async fn ask(&self, service: &str, flow: &str, request: Value) -> Result<Vec<Value>> {
         let envelope = json!({"service": service, "flow": flow, "request": request});
         self.send(envelope)
@@ -96,6 +105,9 @@ impl Socket {
     }
 
     /// Asks a service that belongs to no flow.
+    ///
+    /// # Errors
+    /// The connection closes, the answer does not end within the bound, or has no response.
     pub async fn ask_service(&self, service: &str, request: Value) -> Result<Value> {
         let envelope = json!({"service": service, "request": request});
         let frames = self
@@ -107,6 +119,9 @@ impl Socket {
     }
 
     /// Sends text as it is.
+    ///
+    /// # Errors
+    /// The connection is closed.
     pub async fn raw(&self, text: &str) -> Result<()> {
         Ok(self
             .sink
@@ -117,6 +132,9 @@ impl Socket {
     }
 
     /// Sends bytes as they are.
+    ///
+    /// # Errors
+    /// The connection is closed.
     pub async fn raw_bytes(&self, bytes: Vec<u8>) -> Result<()> {
         Ok(self.sink.lock().await.send(Message::binary(bytes)).await?)
     }
@@ -154,6 +172,9 @@ impl Frames {
     }
 
     /// All frames; an error when the complete one does not come in time.
+    ///
+    /// # Errors
+    /// The complete one does not come in time.
     pub async fn all(mut self, bound: Duration) -> Result<Vec<Value>> {
         let mut all = Vec::new();
         let read = async {

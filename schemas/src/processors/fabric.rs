@@ -1,18 +1,8 @@
-//! What the fabric itself asks and writes, by the part it plays there: the storeys that host services know none by
+//! What the fabric itself writes, by the part it plays there: the storeys that host services know none by
 //! name, and a part that moves to another service moves here.
 
-use super::{config_svc, flow_svc, librarian};
-use crate::topic::{Class, Subscription, Topic};
-
-/// Where the configuration is asked.
-pub fn configuration() -> Topic {
-    config_svc::CONFIG.of_system()
-}
-
-/// Where changes of the configuration are told.
-pub fn configuration_notices() -> Topic {
-    Topic::system(Class::Notify, "config")
-}
+use super::{flow_svc, librarian};
+use crate::topic::Subscription;
 
 /// The queue of records that nobody could handle, of its one reader.
 pub fn dead_letters() -> Subscription {

@@ -45,6 +45,9 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Seeds what is missing. Waits (bounded) for the config and flow services to serve.
+///
+/// # Errors
+/// A service does not serve within the bound or refuses a row. What was seeded stays; bootstrapping again goes on with the rest.
 pub async fn bootstrap(mesh: &Mesh, seed: Seed) -> Result<(), Error> {
     keep_schemas(mesh).await?;
     seed_template(mesh, &seed).await?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tg_config::{Seed, bootstrap};
 use tg_mesh::bus::{Consume, Delivery, Sink};
-use tg_mesh::{Ask, Bus, Deadline, Host, MeshOptions, Processor};
+use tg_mesh::{Ask, Bus, Deadline, Host, Processor};
 use tg_schemas::codec;
 use tg_schemas::msg::{
     ConfigKey, ConfigPush, ConfigRequest, ConfigResponse, ConfigValue, FlowRequest, FlowResponse,
@@ -38,7 +38,7 @@ impl Sink for Listen {
 }
 
 async fn join(bus: Arc<dyn Bus>) -> Host {
-    Host::start(bus, MeshOptions::default()).await.unwrap()
+    tg_testkit::place::host(bus).await
 }
 
 async fn start(bus: Arc<dyn Bus>, dir: &Path) -> System {

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use futures::{StreamExt, stream};
-use serde_json::{Value, json};
-use tg_citations::{Judged, Rests};
+use serde_json::json;
+use tg_citations::Judged;
 use tg_schemas::{Error, ErrorCode};
 
 use crate::ask::{Part, Parts};
@@ -77,22 +77,14 @@ fn judge(answer: &str, passages: &BTreeMap<usize, Option<String>>) -> Result<Bod
         return Err(fault("answer", text));
     }
     let judged = Judged::new(answer, passages);
-    let one = |(text, rests): (&str, &Rests)| {
-        let mut told = json!({"text": text, "support": rests.name(), "by": rests.by()});
-        if !rests.misquoted().is_empty() {
-            told["misquoted"] = json!(rests.misquoted());
-        }
-        told
-    };
-    let sentences: Vec<Value> = judged.iter().map(one).collect();
-    Ok(Body::from_iter([(
-        "sentences".to_owned(),
-        sentences.into(),
-    )]))
+    let sentences = json!(judged.sentences());
+    Ok(Body::from_iter([("sentences".to_owned(), sentences)]))
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     fn asked(body: Value) -> Result<Body, String> {

@@ -50,7 +50,7 @@ pub async fn serve_metrics(
     mesh.spawn(TaskKind::Background, async move {
         accept(&inner, listener, metrics).await;
     });
-    tracing::info!(%local_addr, "metrics are told here");
+    tracing::info!(%local_addr, "metrics are served here");
     Ok(local_addr)
 }
 

@@ -34,7 +34,7 @@ impl WorkspaceStore for CachedDirectory {
 
 /// Notes the generations of workspaces as configuration shows them. Runs as long as the process.
 pub(crate) async fn settle(mesh: Mesh, store: Arc<LeasedStore<CachedDirectory>>) {
-    if !mesh.bus().mode().has_tombstones() {
+    if !mesh.rules().tombstones {
         return;
     }
     let mut changes = mesh.config().changes();
@@ -70,8 +70,7 @@ pub(crate) async fn clear_left(
     directory: &CachedDirectory,
     id: &str,
 ) -> Result<(), Error> {
-    let ended =
-        |key: &WorkspaceKey| mesh.bus().mode().has_tombstones() && mesh.config().has_ended(key);
+    let ended = |key: &WorkspaceKey| mesh.rules().tombstones && mesh.config().has_ended(key);
     let Some(key) = directory.key(id).filter(ended) else {
         return Ok(());
     };

@@ -74,7 +74,7 @@ pub(crate) async fn tell_revocation(mesh: &Mesh) {
             Ok(()) => return,
             Err(_) if mesh.stopping().is_cancelled() => return,
             Err(error) => {
-                tracing::warn!(%error, "a revocation waits to be told");
+                tracing::warn!(%error, "a revocation waits to be announced");
                 tokio::time::sleep(RETRY_DELAY).await;
             }
         }

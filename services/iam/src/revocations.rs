@@ -24,7 +24,7 @@ pub(crate) async fn tell(mesh: &Mesh, store: &LeasedStore<CachedDirectory>, revo
     if let Some(directory) = store.opened()
         && let Err(error) = directory.told(revocation).await
     {
-        tracing::warn!(%error, "a revocation will be told again");
+        tracing::warn!(%error, "a revocation will be announced again");
     }
 }
 
@@ -53,7 +53,7 @@ async fn take_up(mesh: &Mesh, store: &LeasedStore<CachedDirectory>) -> bool {
     drop(directory);
     match standing {
         Ok(standing) if standing.are_owed() => {
-            tracing::info!("a revocation was not told before; it is now");
+            tracing::info!("a revocation was not announced before; it is now");
             tell(mesh, store, standing.made).await;
             true
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tg_iam::AuthMode;
-use tg_mesh::{Ask, Deadline, Host, MeshOptions, Processor};
+use tg_mesh::{Ask, Deadline, Host, Processor};
 use tg_schemas::msg::{
     ApiKeyInput, ConfigRequest, FlowRequest, FlowResponse, IamRequest, IamResponse,
     UserInput, WorkspaceInput,
@@ -81,9 +81,7 @@ async fn start_in(
     auth_mode: AuthMode,
     (world, rows): (Shared, Arc<Config>),
 ) -> System {
-    let mesh = Host::start(place.connect().await, MeshOptions::default())
-        .await
-        .unwrap();
+    let mesh = tg_testkit::place::host(place.connect().await).await;
     mesh.host(
         Processor::new(processors::config_svc::PROCESSOR)
             .serves(processors::config_svc::CONFIG, rows.clone()),

@@ -12,9 +12,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use tg_ingest::Options;
 use tg_mesh::embedded::EmbeddedBus;
-use tg_mesh::{
-    Ask, ConsumeError, Cx, MeshOptions, Processor, RecordConsumer, RequestHandler, Responder,
-};
+use tg_mesh::{Ask, ConsumeError, Cx, Processor, RecordConsumer, RequestHandler, Responder};
 use tg_schemas::msg::{
     Chunk, LibrarianRequest, LibrarianResponse, Metadata, TextDocument, Triples,
 };
@@ -89,7 +87,7 @@ fn text() -> String {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let bus = Arc::new(EmbeddedBus::in_memory());
-    let mesh = tg_runs::start(bus, MeshOptions::default()).await?;
+    let mesh = tg_testkit::place::host_of_runs(bus).await;
     let (workspace, flow) = (WorkspaceId::new("default")?, FlowId::new("default")?);
     let topic = |base: &str| Topic::flow(Class::Flow, base, &workspace, &flow);
     let [input, output, store] = ["text-document-load", "chunk-load", "triples-store"].map(topic);

@@ -41,7 +41,7 @@ impl Flow {
 }
 
 /// The processor whose word counts: it keeps what a record of this kind says.
-pub(crate) fn keeper(part: Part) -> &'static str {
+pub(crate) fn store_of(part: Part) -> &'static str {
     match part {
         Part::Triples => "triples-write",
         Part::Entities => "graph-embeddings-write",

@@ -10,11 +10,11 @@
 //! * `handlers`: the queues. `library`, `collections`, `processing`: what is done about documents, collections and runs.
 //! * `engine`: rules over plain values. Pure.
 //! * `store`: where rows are kept: traits, the adapter over SQLite, and the suite that adapters pass.
-//! * `keeper`: what the librarian does by itself.
+//! * `reconciler`: what the librarian does by itself.
 //!
 //! One process owns the store; others stand by. Documents are rows in a database, large content is files
 //! named by their hash. What is accepted is done, through any crash: each step is noted before anything
-//! follows from it, and the keeper goes on with what it finds.
+//! follows from it, and the reconciler goes on with what it finds.
 
 mod chores;
 mod collections;
@@ -22,13 +22,13 @@ mod config;
 mod engine;
 mod error;
 mod handlers;
-mod keeper;
 mod librarian;
 mod library;
 mod options;
 mod processing;
 mod processors;
 mod reaped;
+mod reconciler;
 mod store;
 
 pub use engine::quota::Quota;

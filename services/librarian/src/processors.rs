@@ -12,10 +12,10 @@ use tokio::sync::Notify;
 
 use crate::config;
 use crate::handlers::{Collections, Handler, Tally, Texts};
-use crate::keeper;
 use crate::librarian::Librarian;
 use crate::library::Library;
 use crate::options::Options;
+use crate::reconciler;
 use crate::store::SqliteLibrary;
 
 /// Id of the processor.
@@ -51,7 +51,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
         }
     });
     store.kept_in(file);
-    let kept = keeper::run(mesh.clone(), store.clone(), wake);
+    let kept = reconciler::run(mesh.clone(), store.clone(), wake);
     mesh.spawn(TaskKind::Background, kept);
     let reaped = reaper::run(mesh.clone(), PROCESSOR, store.clone());
     mesh.spawn(TaskKind::Background, reaped);

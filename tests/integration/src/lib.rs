@@ -5,7 +5,8 @@ use serde_json::Value;
 
 /// A smaller blueprint: of a shipped one's definition, these processors and what they and the library serve.
 ///
-/// Fails if the definition has not the shape of a blueprint.
+/// # Errors
+/// The definition does not have the shape of a blueprint.
 pub fn part_of(definition: &str, processors: &[&str]) -> Result<Value> {
     let mut blueprint: Value = serde_json::from_str(definition)?;
     let base = |topic: &Value| {
@@ -36,6 +37,9 @@ pub fn part_of(definition: &str, processors: &[&str]) -> Result<Value> {
 }
 
 /// What a process holds in memory, in MiB: a line of its `status` such as `VmRSS` or `VmHWM` (proc(5)).
+///
+/// # Errors
+/// The process is gone, or its `status` has no such line.
 pub fn memory(pid: u32, line: &str) -> Result<f64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     let found = status.lines().find_map(|text| text.strip_prefix(line));

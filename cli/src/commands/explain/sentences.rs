@@ -1,19 +1,9 @@
 //! How it is shown what each sentence of an answer rests on.
 
-use serde_json::{Value, json};
 use tg_citations::{Judged, Rests};
 
 /// Longest sentence that is shown.
 const SHOWN: usize = 160;
-
-/// For `--json`.
-pub(super) fn json(judged: &Judged) -> Vec<Value> {
-    let one = |(text, rests): (&str, &Rests)| {
-        let misquoted = Some(rests.misquoted()).filter(|wrong| !wrong.is_empty());
-        json!({"text": text, "support": rests.name(), "by": rests.by(), "misquoted": misquoted})
-    };
-    judged.iter().map(one).collect()
-}
 
 /// For people, one line a sentence and one for each wrong quotation.
 pub(super) fn text(judged: &Judged) -> String {
@@ -69,16 +59,5 @@ mod tests {
              – I like it.\n    supported by nothing\n\
              – It is old.\n    supported by nothing"
         );
-        assert_eq!(json(&judged)[1]["support"], "misquoted");
-        assert_eq!(json(&judged)[0]["by"], json!([1]));
-    }
-
-    #[test]
-    fn a_refusal_is_told_as_one() {
-        let judged = Judged::new(
-            "The passages do not answer this question.",
-            &BTreeMap::new(),
-        );
-        assert_eq!(json(&judged)[0]["support"], "refusal");
     }
 }

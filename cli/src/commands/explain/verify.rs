@@ -83,7 +83,7 @@ impl Command for VerifyTrace {
             "trace": question,
             "verified": verdict.is_ok(),
             "refused": refused,
-            "sentences": shown::json(&judged),
+            "sentences": judged.sentences(),
             "links": links.json(),
         });
         session.out.show(&told, || {

@@ -18,7 +18,7 @@ use crate::session::Session;
 /// Pause between two looks.
 const PAUSE: Duration = Duration::from_millis(300);
 /// Between two looks at what is tried again.
-const AGAIN: Duration = Duration::from_secs(2);
+const RETRY_DELAY: Duration = Duration::from_secs(2);
 /// Flows of which that is looked at.
 const FLOWS: usize = 4;
 /// Characters of the line: with the sign of life before it, it fits a terminal of 80.
@@ -65,7 +65,7 @@ pub(super) async fn wait(session: &mut Session, awaited: &[Awaited]) -> Result<V
                     Ok(records) => records,
                     Err(error) => break Err(error),
                 };
-                if looked.elapsed() >= AGAIN {
+                if looked.elapsed() >= RETRY_DELAY {
                     (again, looked) = (tried_again(&http, &records).await, Instant::now());
                 }
                 let far = Far::of(&records);

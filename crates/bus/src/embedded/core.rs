@@ -16,7 +16,6 @@ use super::queue::Queue;
 use super::record::Record;
 use super::store::{Store, queue_entry};
 use crate::bus::{BusError, Envelope, Link, Routed, Sink};
-use crate::mode::Mode;
 
 /// What the clones of a bus share.
 pub(super) struct Core {
@@ -233,11 +232,11 @@ impl Core {
         let Some(topic) = topics.get_mut(&subscription.topic) else {
             return;
         };
-        let native = self.options.mode == Mode::Native;
+        let comes_back = self.options.rules.questions_come_back;
         Arc::make_mut(&mut topic.readers).retain(|reader| match &reader.kind {
             Kind::Private(other) | Kind::Observer(other) => !Arc::ptr_eq(other, tap),
             Kind::Group(group) if *reader.name == *subscription.name => {
-                !(group.leave(tap) && native)
+                !(group.leave(tap) && comes_back)
             }
             _ => true,
         });
@@ -262,7 +261,7 @@ impl Core {
             let group = match topic.find(&of.name) {
                 Some(Kind::Group(group)) => group.clone(),
                 _ => {
-                    let waits = self.options.mode == Mode::Interop;
+                    let waits = !self.options.rules.questions_come_back;
                     let group = Arc::new(Group::new(waits));
                     topic.add(&of.name, Kind::Group(group.clone()));
                     group

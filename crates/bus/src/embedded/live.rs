@@ -11,7 +11,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::bus::{Delivery, Envelope, Sink};
 
-/// Questions that wait for a server in interop mode; one more is not taken.
+/// Questions that wait for a server where they do; one more is not taken.
 const MOST_WAITING: usize = 10_000;
 
 /// A sink that can be turned off.
@@ -82,7 +82,7 @@ impl Tap {
 pub(super) struct Group {
     taps: RwLock<Vec<Arc<Tap>>>,
     next: AtomicUsize,
-    /// Interop only: a question waits for a server, as it would in a broker's queue.
+    /// Where questions do not come back: they wait for a server, as they would in a broker's queue.
     waiting: Option<Mutex<VecDeque<Envelope>>>,
 }
 

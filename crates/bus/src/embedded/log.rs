@@ -16,7 +16,7 @@ use tg_storage::{Durability, OwnerLock, StorageError};
 use tokio::sync::watch;
 
 use super::frame::{self, Entry};
-use super::record::{Place, Record};
+use super::record::{Position, Record};
 use super::recovery::{Catalogue, Found, read_at, segment_files};
 use crate::bus::{BusError, Envelope};
 
@@ -292,7 +292,7 @@ impl Log {
         &self,
         state: &mut State,
         fill: impl FnOnce(&mut Vec<u8>) -> usize,
-    ) -> Result<Place, BusError> {
+    ) -> Result<Position, BusError> {
         if state.closed {
             return Err(BusError::Closed);
         }
@@ -310,7 +310,7 @@ impl Log {
         buffer.shrink_to(1 << 20);
         state.buffer = buffer;
         let offset = result.map_err(|error| failed(&error))?;
-        Ok(Place {
+        Ok(Position {
             segment: state.head,
             offset: offset as u32,
             length: length as u32,
@@ -407,14 +407,14 @@ impl State {
         self.bytes > WORTH_COPYING && self.live_bytes * 4 < self.bytes && self.segments.len() > 1
     }
 
-    fn adopt(&mut self, place: Place, record: &Arc<Record>) {
+    fn adopt(&mut self, place: Position, record: &Arc<Record>) {
         if let Some(segment) = self.segments.get_mut(&place.segment) {
             segment.live.insert(record.seq, record.clone());
             self.live_bytes += u64::from(place.length);
         }
     }
 
-    fn forget(&mut self, place: Place, seq: u64) {
+    fn forget(&mut self, place: Position, seq: u64) {
         if let Some(segment) = self.segments.get_mut(&place.segment)
             && segment.live.remove(&seq).is_some()
         {

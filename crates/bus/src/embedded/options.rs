@@ -3,13 +3,13 @@
 use tg_storage::Durability;
 
 use crate::bus::MAX_BODY;
-use crate::mode::Mode;
+use crate::mode::WireRules;
 
 /// How an embedded bus behaves.
 #[derive(Debug, Clone, Copy)]
 pub struct EmbeddedOptions {
-    /// Native, or interop (questions wait for a server instead of coming back).
-    pub mode: Mode,
+    /// What holds on it.
+    pub rules: &'static WireRules,
     /// How hard a confirmed record is.
     pub durability: Durability,
     /// Largest body in bytes.
@@ -23,7 +23,7 @@ pub struct EmbeddedOptions {
 impl Default for EmbeddedOptions {
     fn default() -> Self {
         Self {
-            mode: Mode::Native,
+            rules: Default::default(),
             durability: Durability::Process,
             max_body: MAX_BODY,
             memory: 128 << 20,

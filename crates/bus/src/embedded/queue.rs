@@ -33,7 +33,7 @@ pub(super) struct Queue {
 struct State {
     /// By record number, so what is given back is first again.
     ready: BTreeMap<u64, Item>,
-    slots: Vec<Slot>,
+    slots: Vec<QueueConsumer>,
     next_slot: u64,
     turn: usize,
     pumping: bool,
@@ -48,7 +48,7 @@ struct Item {
 }
 
 /// A consumer and how much more it takes.
-struct Slot {
+struct QueueConsumer {
     id: u64,
     tap: Arc<Tap>,
     room: u32,
@@ -92,7 +92,7 @@ impl Queue {
         state.runtime = Handle::try_current().ok().or(state.runtime.take());
         state.next_slot += 1;
         let id = state.next_slot;
-        state.slots.push(Slot {
+        state.slots.push(QueueConsumer {
             id,
             tap,
             room: u32::from(prefetch.max(1)),

@@ -8,7 +8,7 @@ use crate::bus::Envelope;
 
 /// Where a record is in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Place {
+pub(super) struct Position {
     /// Number of the segment.
     pub(super) segment: u32,
     /// Where its frame starts.
@@ -32,7 +32,7 @@ pub(super) struct Record {
 #[derive(Debug)]
 pub(super) struct RecordState {
     /// Where it is on disk (if the bus has one).
-    pub(super) place: Place,
+    pub(super) place: Position,
     /// The queues that are not done with it.
     pub(super) waiting: Vec<u32>,
     /// Its message, unless that is on disk only.
@@ -51,7 +51,7 @@ impl Record {
             seq,
             size,
             state: Mutex::new(RecordState {
-                place: Place::default(),
+                place: Position::default(),
                 waiting,
                 message,
             }),

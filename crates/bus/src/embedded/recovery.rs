@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::frame::{self, Entry};
-use super::record::{Place, Record};
+use super::record::{Position, Record};
 use crate::bus::Envelope;
 
 /// Queues and topics that exist.
@@ -70,7 +70,7 @@ impl Found {
         let data = fs::read(path)?;
         let mut at = 0;
         while let Some((entry, length)) = frame::read(&data[at..]) {
-            let place = Place {
+            let place = Position {
                 segment: number,
                 offset: at as u32,
                 length: length as u32,
@@ -97,7 +97,7 @@ impl Found {
         });
     }
 
-    fn replay(&mut self, entry: Entry, place: Place) {
+    fn replay(&mut self, entry: Entry, place: Position) {
         self.catalogue.apply(&entry);
         match entry {
             Entry::Queue(id, ..) => self.next_queue = self.next_queue.max(id + 1),
@@ -134,7 +134,7 @@ impl Found {
 }
 
 /// Reads the record at a place.
-pub(super) fn read_at(file: &File, place: Place) -> io::Result<Envelope> {
+pub(super) fn read_at(file: &File, place: Position) -> io::Result<Envelope> {
     let mut data = vec![0; place.length as usize];
     file.read_exact_at(&mut data, u64::from(place.offset))?;
     match frame::read(&data) {

@@ -10,9 +10,9 @@ use tg_schemas::topic::SPACE;
 
 use super::session::Session;
 use super::topology;
-use super::wire::Fault;
+use super::wire::AmqpError;
 use crate::bus::{BusError, Delete};
-use crate::mode::Mode;
+use crate::mode::WireRules;
 
 /// After a reconnect the broker may still hold a claim for the old connection; this often we ask again
 /// before somebody else has it.
@@ -21,11 +21,11 @@ const TRIES: u32 = 20;
 /// All claims of this process.
 pub(super) struct Claims {
     prefix: &'static str,
-    held: Mutex<HashMap<String, Arc<Held>>>,
+    held: Mutex<HashMap<String, Arc<ClaimState>>>,
 }
 
 /// One claim.
-pub(super) struct Held {
+pub(super) struct ClaimState {
     /// The name that was claimed.
     pub(super) name: String,
     holds: AtomicBool,
@@ -35,7 +35,7 @@ pub(super) struct Held {
     tries: AtomicU32,
 }
 
-impl Held {
+impl ClaimState {
     /// Whether it stands.
     pub(super) fn holds(&self) -> bool {
         self.holds.load(Ordering::Acquire)
@@ -44,9 +44,9 @@ impl Held {
 
 impl Claims {
     /// No claims yet.
-    pub(super) fn new(mode: Mode) -> Self {
+    pub(super) fn new(rules: &WireRules) -> Self {
         Self {
-            prefix: mode.prefix().unwrap_or(SPACE),
+            prefix: rules.prefix.unwrap_or(SPACE),
             held: Mutex::default(),
         }
     }
@@ -57,8 +57,8 @@ impl Claims {
         &self,
         session: &Session,
         name: &str,
-    ) -> Result<Option<Arc<Held>>, BusError> {
-        let held = Arc::new(Held {
+    ) -> Result<Option<Arc<ClaimState>>, BusError> {
+        let held = Arc::new(ClaimState {
             name: name.to_owned(),
             holds: AtomicBool::new(false),
             asking: AtomicBool::new(true),
@@ -66,7 +66,8 @@ impl Claims {
         });
         {
             let mut all = self.held.lock();
-            let stands = |held: &Arc<Held>| held.holds() || held.asking.load(Ordering::Acquire);
+            let stands =
+                |held: &Arc<ClaimState>| held.holds() || held.asking.load(Ordering::Acquire);
             if all.get(name).is_some_and(stands) {
                 return Ok(None);
             }
@@ -82,7 +83,7 @@ impl Claims {
             Err(fault) => {
                 self.remove(&held);
                 match fault {
-                    Fault::Locked => Ok(None),
+                    AmqpError::Locked => Ok(None),
                     other => Err(other.into()),
                 }
             }
@@ -95,7 +96,7 @@ impl Claims {
     }
 
     /// Gives a claim up.
-    pub(super) async fn release(&self, session: Option<&Session>, held: &Arc<Held>) {
+    pub(super) async fn release(&self, session: Option<&Session>, held: &Arc<ClaimState>) {
         let ours = self.remove(held);
         let holds = held.holds.swap(false, Ordering::AcqRel);
         if let Some(session) = session.filter(|_| ours && holds) {
@@ -104,7 +105,7 @@ impl Claims {
     }
 
     /// Forgets a claim, unless another one has taken its place.
-    fn remove(&self, held: &Arc<Held>) -> bool {
+    fn remove(&self, held: &Arc<ClaimState>) -> bool {
         let mut all = self.held.lock();
         let ours = all
             .get(&held.name)
@@ -126,10 +127,10 @@ impl Claims {
 
     /// Claims again what was held before the connection was lost, unless somebody else has had it for a
     /// while. Returns whether asking again may help.
-    pub(super) async fn resume(&self, session: &Session) -> Result<bool, Fault> {
-        let waiting: Vec<Arc<Held>> = {
+    pub(super) async fn resume(&self, session: &Session) -> Result<bool, AmqpError> {
+        let waiting: Vec<Arc<ClaimState>> = {
             let held = self.held.lock();
-            let waits = |held: &&Arc<Held>| held.tries.load(Ordering::Acquire) > 0;
+            let waits = |held: &&Arc<ClaimState>| held.tries.load(Ordering::Acquire) > 0;
             held.values().filter(waits).cloned().collect()
         };
         let mut again = false;
@@ -139,7 +140,7 @@ impl Claims {
                     held.tries.store(0, Ordering::Release);
                     held.holds.store(true, Ordering::Release);
                 }
-                Err(Fault::Locked) => {
+                Err(AmqpError::Locked) => {
                     again |= held.tries.fetch_sub(1, Ordering::AcqRel) > 1;
                 }
                 Err(fault) => return Err(fault),

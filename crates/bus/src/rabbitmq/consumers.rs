@@ -28,9 +28,9 @@ use tokio::time::timeout;
 use super::arguments;
 use super::session::Session;
 use super::topology;
-use super::wire::{self, Fault};
+use super::wire::{self, AmqpError};
 use crate::bus::{Consume, Delete, Delivery, Settle, Sink};
-use crate::mode::Mode;
+use crate::mode::WireRules;
 
 /// Longest wait for the broker when a consumer stops.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -69,7 +69,7 @@ impl Source {
 
 /// All consumers of this process.
 pub(super) struct Registry {
-    mode: Mode,
+    rules: &'static WireRules,
     runtime: Handle,
     entries: Mutex<HashMap<u64, Arc<Entry>>>,
     next: AtomicU64,
@@ -142,9 +142,9 @@ impl Lost {
 
 impl Registry {
     /// No consumers yet. Sinks run in the context of this runtime.
-    pub(super) fn new(mode: Mode, runtime: Handle) -> Self {
+    pub(super) fn new(rules: &'static WireRules, runtime: Handle) -> Self {
         Self {
-            mode,
+            rules,
             runtime,
             entries: Mutex::default(),
             next: AtomicU64::new(0),
@@ -158,7 +158,7 @@ impl Registry {
         session: &Session,
         source: Source,
         sink: Arc<dyn Sink>,
-    ) -> Result<Arc<Entry>, Fault> {
+    ) -> Result<Arc<Entry>, AmqpError> {
         let entry = Arc::new(Entry {
             ear: Arc::new(Ear {
                 id: self.next.fetch_add(1, Ordering::Relaxed),
@@ -186,7 +186,11 @@ impl Registry {
     }
 
     /// Declares and consumes.
-    pub(super) async fn set_up(&self, session: &Session, entry: &Arc<Entry>) -> Result<(), Fault> {
+    pub(super) async fn set_up(
+        &self,
+        session: &Session,
+        entry: &Arc<Entry>,
+    ) -> Result<(), AmqpError> {
         let mut live = entry.live.lock().await;
         *live = None;
         for _ in 0..TRIES {
@@ -199,20 +203,20 @@ impl Registry {
                     return Ok(());
                 }
                 // The last other consumer of an auto-deleted queue left just now.
-                Err(Fault::Missing) => {}
+                Err(AmqpError::Missing) => {}
                 Err(fault) => return Err(fault),
             }
         }
-        Err(Fault::Missing)
+        Err(AmqpError::Missing)
     }
 
-    async fn try_set_up(&self, session: &Session, entry: &Arc<Entry>) -> Result<Live, Fault> {
+    async fn try_set_up(&self, session: &Session, entry: &Arc<Entry>) -> Result<Live, AmqpError> {
         let queue = match &entry.source {
             Source::Subscription(of, _) => {
-                topology::declare_for_consumer(session, self.mode, of).await?
+                topology::declare_for_consumer(session, self.rules, of).await?
             }
             Source::Observer(topic) => {
-                topology::declare_observer(session, self.mode, topic).await?
+                topology::declare_observer(session, self.rules, topic).await?
             }
             Source::Inbox(name) => self.declare_inbox(session, entry.id, name).await?,
         };
@@ -245,12 +249,12 @@ impl Registry {
         session: &Session,
         id: u64,
         name: &str,
-    ) -> Result<ShortString, Fault> {
+    ) -> Result<ShortString, AmqpError> {
         let queue = topology::declare_inbox(session, name).await?;
-        if self.mode == Mode::Native {
+        if self.rules.deaths_show {
             match topology::declare_liveness(session, name).await {
                 // The broker has not noticed yet that the connection before is gone.
-                Err(Fault::Locked) => self.lost.push(session.generation, id),
+                Err(AmqpError::Locked) => self.lost.push(session.generation, id),
                 declared => declared?,
             }
         }

@@ -20,12 +20,12 @@ use super::session::Session;
 use super::topology;
 use super::wire::short;
 use crate::bus::{BusError, Link, Target};
-use crate::mode::Mode;
+use crate::mode::WireRules;
 use crate::task::Tasks;
 
 /// What the bus, its consumers and its supervisor share.
 pub(super) struct Core {
-    pub(super) mode: Mode,
+    pub(super) rules: &'static WireRules,
     pub(super) options: RabbitOptions,
     pub(super) uri: AMQPUri,
     pub(super) session: RwLock<Option<Arc<Connected>>>,
@@ -77,11 +77,11 @@ impl Core {
     }
 
     pub(super) fn exchange(&self, topic: &Topic) -> String {
-        topic.exchange(self.mode.prefix())
+        topic.exchange(self.rules.prefix)
     }
 
     pub(super) fn queue(&self, of: &Subscription) -> String {
-        of.queue(self.mode.prefix())
+        of.queue(self.rules.prefix)
     }
 
     pub(super) async fn stop(&self, entry: &Entry) {

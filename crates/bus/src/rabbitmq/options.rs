@@ -1,7 +1,7 @@
 //! How a process uses a broker.
 
 use crate::bus::MAX_BODY;
-use crate::mode::Mode;
+use crate::mode::WireRules;
 
 /// How this process uses a broker.
 #[derive(Debug, Clone, Copy)]
@@ -15,13 +15,10 @@ pub struct RabbitOptions {
 }
 
 impl RabbitOptions {
-    /// The defaults of a mode.
-    pub fn of(mode: Mode) -> Self {
+    /// The defaults on a wire.
+    pub fn of(rules: impl Into<&'static WireRules>) -> Self {
         Self {
-            heartbeat: match mode {
-                Mode::Native => 15,
-                Mode::Interop => 60,
-            },
+            heartbeat: rules.into().heartbeat,
             max_body: MAX_BODY,
             publishers: 4,
         }

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::arguments;
-use super::wire::{Fault, short};
+use super::wire::{AmqpError, short};
 use crate::bus::BusError;
 
 /// Longest wait for a connection or for the broker's answer to a declaration.
@@ -94,8 +94,8 @@ impl Session {
     /// Runs a declaration or deletion on a channel of its own: the broker kills it on refusal.
     pub(super) async fn apart<T>(
         &self,
-        work: impl AsyncFnOnce(&Channel) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
+        work: impl AsyncFnOnce(&Channel) -> Result<T, AmqpError>,
+    ) -> Result<T, AmqpError> {
         let spare = self.spare.lock().pop();
         let answer = async {
             let channel = match spare {
@@ -106,10 +106,10 @@ impl Session {
             Ok((channel, result))
         };
         let answer = tokio::select! {
-            () = self.ended.cancelled() => return Err(Fault::Down),
-            answer = timeout(TIMEOUT, answer) => answer.map_err(|_| Fault::Down)?,
+            () = self.ended.cancelled() => return Err(AmqpError::Down),
+            answer = timeout(TIMEOUT, answer) => answer.map_err(|_| AmqpError::Down)?,
         };
-        let (channel, result) = answer.map_err(|error: lapin::Error| Fault::from(error))?;
+        let (channel, result) = answer.map_err(|error: lapin::Error| AmqpError::from(error))?;
         // After a refusal the channel is closed or about to be.
         if result.is_ok() && channel.status().connected() {
             let mut spare = self.spare.lock();
@@ -126,7 +126,7 @@ impl Session {
         prefetch: Option<u16>,
         number: u64,
         work: impl AsyncFnOnce(&Channel) -> lapin::Result<T>,
-    ) -> Result<(Channel, T), Fault> {
+    ) -> Result<(Channel, T), AmqpError> {
         let channels = match prefetch {
             Some(_) => &self.records,
             None => &self.live,
@@ -152,9 +152,9 @@ impl Session {
             Ok((channel, result?))
         };
         tokio::select! {
-            () = self.ended.cancelled() => Err(Fault::Down),
+            () = self.ended.cancelled() => Err(AmqpError::Down),
             done = timeout(TIMEOUT, setup) => done
-                .map_err(|_| Fault::Down)?
+                .map_err(|_| AmqpError::Down)?
                 .map_err(|error: lapin::Error| error.into()),
         }
     }
@@ -181,7 +181,7 @@ impl Session {
                 self.remember(name);
                 Ok(true)
             }
-            Err(Fault::Missing) => {
+            Err(AmqpError::Missing) => {
                 self.forget(name);
                 Ok(false)
             }

@@ -13,7 +13,7 @@ use super::consumers::{Entry, Source};
 use super::core::Core;
 use super::session::Session;
 use super::topology;
-use super::wire::Fault;
+use super::wire::AmqpError;
 use crate::bus::Link;
 use crate::pause::doubled;
 use crate::task::TaskKind;
@@ -105,7 +105,7 @@ async fn reconnect(core: &Arc<Core>) -> Arc<Connected> {
 }
 
 /// Sets up claims and consumers in a new session.
-async fn restore(core: &Core, session: &Session) -> Result<(), Fault> {
+async fn restore(core: &Core, session: &Session) -> Result<(), AmqpError> {
     core.claims.resume(session).await?;
     let (may, waits): (Vec<_>, Vec<_>) = core
         .consumers
@@ -121,7 +121,7 @@ async fn restore(core: &Core, session: &Session) -> Result<(), Fault> {
     while let Some((result, entry)) = setting_up.next().await {
         match result {
             Ok(()) => {}
-            Err(Fault::Down) if !session.connected() => return Err(Fault::Down),
+            Err(AmqpError::Down) if !session.connected() => return Err(AmqpError::Down),
             Err(fault) => {
                 tracing::warn!(%fault, "a consumer could not be set up again yet");
                 core.consumers.retry(session, &entry);
@@ -167,11 +167,11 @@ async fn mend(core: Arc<Core>, session: Arc<Connected>) {
 
 /// The broker cancelled a consumer: its queue was deleted or moved. A record queue that was deleted
 /// stays deleted; whatever is private or temporary is declared again.
-async fn repair(core: &Core, session: &Session, entry: &Arc<Entry>) -> Result<(), Fault> {
+async fn repair(core: &Core, session: &Session, entry: &Arc<Entry>) -> Result<(), AmqpError> {
     if let Source::Subscription(of, _) = &entry.source
         && of.topic.class() == Class::Flow
     {
-        let look = topology::look(session, &of.queue(core.mode.prefix())).await;
+        let look = topology::look(session, &of.queue(core.rules.prefix)).await;
         if look == Ok(None) {
             tracing::warn!(topic = %of.topic, "a queue was deleted while it was consumed");
             core.consumers.give_up(entry);

@@ -1,5 +1,5 @@
 //! Declarations, looks and deletions on the broker: which exchange and queue a topic or subscription is,
-//! with exactly the properties that foreign processors declare in interop mode.
+//! with exactly the properties that other processors on the broker declare, where there are such.
 
 use std::time::Duration;
 
@@ -16,9 +16,9 @@ use tg_schemas::{Subscription, Topic};
 
 use super::arguments;
 use super::session::Session;
-use super::wire::{Fault, short};
+use super::wire::{AmqpError, short};
 use crate::bus::{BusError, Delete, Deleted, QueueState};
-use crate::mode::Mode;
+use crate::mode::WireRules;
 
 /// Declarations sent before their answers are awaited.
 const PIPELINE: usize = 128;
@@ -30,29 +30,29 @@ const ARRIVAL: Duration = Duration::from_millis(20);
 /// Declares topics and record queues.
 pub(super) async fn declare(
     session: &Session,
-    mode: Mode,
+    rules: &WireRules,
     topics: &[Topic],
     queues: &[Subscription],
 ) -> Result<(), BusError> {
     let mut exchanges: Vec<(String, bool)> = topics
         .iter()
         .chain(queues.iter().map(|queue| &queue.topic))
-        .map(|topic| (topic.exchange(mode.prefix()), lasts(topic.class(), mode)))
+        .map(|topic| (topic.exchange(rules.prefix), lasts(topic.class(), rules)))
         .collect();
     exchanges.sort_unstable();
     exchanges.dedup();
     let names = shorts(exchanges.iter().map(|(name, _)| name.clone()))?;
     let lasting = exchanges.iter().map(|(_, lasts)| *lasts);
     let records = || queues.iter().filter(|q| q.topic.class() == Class::Flow);
-    let sources = shorts(records().map(|q| q.topic.exchange(mode.prefix())))?;
-    let queues = shorts(records().map(|q| q.queue(mode.prefix())))?;
+    let sources = shorts(records().map(|q| q.topic.exchange(rules.prefix)))?;
+    let queues = shorts(records().map(|q| q.queue(rules.prefix)))?;
     let sourced = names.into_iter().zip(lasting);
     let sourced = sourced.map(|(name, lasts)| Declaration::Exchange(name, lasts));
     let named = queues.iter().cloned().map(Declaration::Queue);
-    spread(session, mode, &sourced.chain(named).collect::<Vec<_>>()).await?;
+    spread(session, rules, &sourced.chain(named).collect::<Vec<_>>()).await?;
     let bindings = queues.into_iter().zip(sources);
     let bindings = bindings.map(|(queue, source)| Declaration::Binding(queue, source));
-    spread(session, mode, &bindings.collect::<Vec<_>>()).await?;
+    spread(session, rules, &bindings.collect::<Vec<_>>()).await?;
     for (exchange, _) in &exchanges {
         session.remember(exchange);
     }
@@ -62,12 +62,12 @@ pub(super) async fn declare(
 /// Binds exchanges to the exchange of a topic. None of them is declared: one that is missing was deleted with its flow.
 pub(super) async fn relay(
     session: &Session,
-    mode: Mode,
+    rules: &WireRules,
     from: &Topic,
     to: &[Topic],
 ) -> Result<(), BusError> {
-    let source = short(from.exchange(mode.prefix()))?;
-    let others = shorts(to.iter().map(|topic| topic.exchange(mode.prefix())))?;
+    let source = short(from.exchange(rules.prefix))?;
+    let others = shorts(to.iter().map(|topic| topic.exchange(rules.prefix)))?;
     let bound = session.apart(async |channel| {
         let bindings = others.iter().map(|other| {
             channel.exchange_bind(
@@ -82,7 +82,7 @@ pub(super) async fn relay(
         Ok(())
     });
     match bound.await {
-        Err(Fault::Missing) => Err(BusError::Refused),
+        Err(AmqpError::Missing) => Err(BusError::Refused),
         bound => Ok(bound?),
     }
 }
@@ -98,11 +98,11 @@ enum Declaration {
 
 /// Declares all: pipelined, and on several channels, since the broker makes each durable before it answers, but
 /// those of different channels together.
-async fn spread(session: &Session, mode: Mode, all: &[Declaration]) -> Result<(), BusError> {
+async fn spread(session: &Session, rules: &WireRules, all: &[Declaration]) -> Result<(), BusError> {
     let share = all.len().div_ceil(CHANNELS).clamp(1, PIPELINE);
     let shares = all.chunks(share).map(|some| {
         session.apart(async move |channel| {
-            try_join_all(some.iter().map(|one| declaration(channel, mode, one))).await?;
+            try_join_all(some.iter().map(|one| declaration(channel, rules, one))).await?;
             Ok(())
         })
     });
@@ -114,11 +114,11 @@ async fn spread(session: &Session, mode: Mode, all: &[Declaration]) -> Result<()
     Ok(())
 }
 
-async fn declaration(channel: &Channel, mode: Mode, of: &Declaration) -> lapin::Result<()> {
+async fn declaration(channel: &Channel, rules: &WireRules, of: &Declaration) -> lapin::Result<()> {
     match of {
         Declaration::Exchange(name, lasts) => exchange(channel, name, *lasts).await,
         Declaration::Queue(name) => {
-            let options = queue_options(Class::Flow, mode);
+            let options = queue_options(Class::Flow, rules);
             let declared = channel.queue_declare(name.clone(), options, arguments::none());
             declared.await.map(drop)
         }
@@ -129,24 +129,24 @@ async fn declaration(channel: &Channel, mode: Mode, of: &Declaration) -> lapin::
 /// Declares what a consumer of this subscription needs; returns the queue to consume.
 pub(super) async fn declare_for_consumer(
     session: &Session,
-    mode: Mode,
+    rules: &WireRules,
     of: &Subscription,
-) -> Result<ShortString, Fault> {
+) -> Result<ShortString, AmqpError> {
     let class = of.topic.class();
     let queue = match class {
-        Class::Flow | Class::Request => of.queue(mode.prefix()),
+        Class::Flow | Class::Request => of.queue(rules.prefix),
         Class::Response | Class::Notify => private_name(),
     };
-    declare_bound(session, mode, &of.topic, class, queue).await
+    declare_bound(session, rules, &of.topic, class, queue).await
 }
 
 /// Declares a private queue that gets a copy of what is published from now on, and goes with its consumer.
 pub(super) async fn declare_observer(
     session: &Session,
-    mode: Mode,
+    rules: &WireRules,
     topic: &Topic,
-) -> Result<ShortString, Fault> {
-    declare_bound(session, mode, topic, Class::Notify, private_name()).await
+) -> Result<ShortString, AmqpError> {
+    declare_bound(session, rules, topic, Class::Notify, private_name()).await
 }
 
 /// A new name each time, as an old connection may still hold the last one.
@@ -157,21 +157,21 @@ fn private_name() -> String {
 /// Declares a queue as queues of `class` are, bound to a topic.
 async fn declare_bound(
     session: &Session,
-    mode: Mode,
+    rules: &WireRules,
     topic: &Topic,
     class: Class,
     queue: String,
-) -> Result<ShortString, Fault> {
-    let source = topic.exchange(mode.prefix());
+) -> Result<ShortString, AmqpError> {
+    let source = topic.exchange(rules.prefix);
     let (source_name, queue) = match (short(source.clone()), short(queue)) {
         (Ok(source), Ok(queue)) => (source, queue),
-        _ => return Err(Fault::Refused),
+        _ => return Err(AmqpError::Refused),
     };
     let name = queue.clone();
     session
         .apart(async |channel| {
-            let options = queue_options(class, mode);
-            let lasts = lasts(topic.class(), mode);
+            let options = queue_options(class, rules);
+            let lasts = lasts(topic.class(), rules);
             // Sent in one go; the broker answers in order.
             futures::try_join!(
                 exchange(channel, &source_name, lasts),
@@ -186,8 +186,8 @@ async fn declare_bound(
 }
 
 /// Declares an inbox.
-pub(super) async fn declare_inbox(session: &Session, name: &str) -> Result<ShortString, Fault> {
-    let queue = short(name.to_owned()).map_err(|_| Fault::Refused)?;
+pub(super) async fn declare_inbox(session: &Session, name: &str) -> Result<ShortString, AmqpError> {
+    let queue = short(name.to_owned()).map_err(|_| AmqpError::Refused)?;
     let name = queue.clone();
     session
         .apart(async |channel| {
@@ -211,8 +211,8 @@ pub(super) fn liveness(inbox: &str) -> String {
 
 /// Declares the liveness queue of an inbox: exclusive, and it keeps nothing. `Locked` while the broker still holds a
 /// connection of this process from before.
-pub(super) async fn declare_liveness(session: &Session, inbox: &str) -> Result<(), Fault> {
-    let name = short(liveness(inbox)).map_err(|_| Fault::Refused)?;
+pub(super) async fn declare_liveness(session: &Session, inbox: &str) -> Result<(), AmqpError> {
+    let name = short(liveness(inbox)).map_err(|_| AmqpError::Refused)?;
     session
         .apart(async |channel| {
             let options = QueueDeclareOptions {
@@ -228,8 +228,8 @@ pub(super) async fn declare_liveness(session: &Session, inbox: &str) -> Result<(
 }
 
 /// Declares a queue that only this connection may have. `Locked` if another one has it.
-pub(super) async fn declare_claim(session: &Session, name: &str) -> Result<(), Fault> {
-    let name = short(name.to_owned()).map_err(|_| Fault::Refused)?;
+pub(super) async fn declare_claim(session: &Session, name: &str) -> Result<(), AmqpError> {
+    let name = short(name.to_owned()).map_err(|_| AmqpError::Refused)?;
     session
         .apart(async |channel| {
             let options = QueueDeclareOptions {
@@ -253,7 +253,7 @@ pub(super) async fn look(session: &Session, name: &str) -> Result<Option<QueueSt
             ready: u64::from(queue.message_count()),
             consumers: queue.consumer_count(),
         })),
-        Err(Fault::Missing) => Ok(None),
+        Err(AmqpError::Missing) => Ok(None),
         Err(fault) => Err(fault.into()),
     }
 }
@@ -278,7 +278,7 @@ pub(super) async fn delete_record_queue(
     match unbind.await {
         Ok(()) => tokio::time::sleep(ARRIVAL).await,
         // No such queue, which the next step finds too, or no such exchange.
-        Err(Fault::Missing) => {}
+        Err(AmqpError::Missing) => {}
         Err(fault) => return Err(fault.into()),
     }
     delete_queue(session, name, when).await
@@ -304,8 +304,8 @@ pub(super) async fn delete_queue(
         Ok(messages) => Ok(Deleted::Gone {
             messages: messages.into(),
         }),
-        Err(Fault::Missing) => Ok(Deleted::Missing),
-        Err(Fault::Refused) if when == Delete::IfEmpty => Ok(Deleted::NotEmpty),
+        Err(AmqpError::Missing) => Ok(Deleted::Missing),
+        Err(AmqpError::Refused) if when == Delete::IfEmpty => Ok(Deleted::NotEmpty),
         Err(fault) => Err(fault.into()),
     }
 }
@@ -330,7 +330,7 @@ pub(super) async fn delete_exchange(
     });
     match delete.await {
         Ok(()) => Ok(true),
-        Err(Fault::Missing | Fault::Refused) => Ok(false),
+        Err(AmqpError::Missing | AmqpError::Refused) => Ok(false),
         Err(fault) => Err(fault.into()),
     }
 }
@@ -360,12 +360,12 @@ pub(super) async fn take(
     *slot = Some(channel);
     match got {
         Ok(message) => Ok(message.map(|message| message.delivery)),
-        Err(error) if Fault::from(&error) == Fault::Missing => Ok(None),
-        Err(error) => Err(Fault::from(error).into()),
+        Err(error) if AmqpError::from(&error) == AmqpError::Missing => Ok(None),
+        Err(error) => Err(AmqpError::from(error).into()),
     }
 }
 
-fn queue_options(class: Class, mode: Mode) -> QueueDeclareOptions {
+fn queue_options(class: Class, rules: &WireRules) -> QueueDeclareOptions {
     let plain = QueueDeclareOptions::default();
     match class {
         Class::Flow => QueueDeclareOptions {
@@ -373,7 +373,7 @@ fn queue_options(class: Class, mode: Mode) -> QueueDeclareOptions {
             ..plain
         },
         Class::Request => QueueDeclareOptions {
-            auto_delete: mode == Mode::Native,
+            auto_delete: rules.questions_come_back,
             ..plain
         },
         Class::Response | Class::Notify => QueueDeclareOptions {
@@ -386,8 +386,8 @@ fn queue_options(class: Class, mode: Mode) -> QueueDeclareOptions {
 
 /// Whether an exchange outlives the broker. Questions, answers and notices do not, and whoever takes them declares
 /// the exchange in each session: so it need not be on the broker's disk.
-fn lasts(class: Class, mode: Mode) -> bool {
-    class == Class::Flow || mode == Mode::Interop
+fn lasts(class: Class, rules: &WireRules) -> bool {
+    class == Class::Flow || rules.exchanges_last
 }
 
 async fn exchange(channel: &Channel, name: &ShortString, lasts: bool) -> lapin::Result<()> {

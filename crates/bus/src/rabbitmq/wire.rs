@@ -66,7 +66,7 @@ pub(super) fn short(name: String) -> Result<ShortString, BusError> {
 
 /// What a broker's error means for the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Fault {
+pub(super) enum AmqpError {
     /// No such queue or exchange.
     #[error("there is no such queue or exchange")]
     Missing,
@@ -81,7 +81,7 @@ pub(super) enum Fault {
     Down,
 }
 
-impl From<&lapin::Error> for Fault {
+impl From<&lapin::Error> for AmqpError {
     fn from(error: &lapin::Error) -> Self {
         let ErrorKind::ProtocolError(error) = error.kind() else {
             return Self::Down;
@@ -95,17 +95,17 @@ impl From<&lapin::Error> for Fault {
     }
 }
 
-impl From<lapin::Error> for Fault {
+impl From<lapin::Error> for AmqpError {
     fn from(error: lapin::Error) -> Self {
         (&error).into()
     }
 }
 
-impl From<Fault> for BusError {
-    fn from(fault: Fault) -> Self {
+impl From<AmqpError> for BusError {
+    fn from(fault: AmqpError) -> Self {
         match fault {
-            Fault::Missing | Fault::Down => Self::Down,
-            Fault::Locked | Fault::Refused => Self::Refused,
+            AmqpError::Missing | AmqpError::Down => Self::Down,
+            AmqpError::Locked | AmqpError::Refused => Self::Refused,
         }
     }
 }

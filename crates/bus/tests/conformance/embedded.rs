@@ -384,5 +384,5 @@ async fn the_faulty_bus_goes_down_and_comes_back() {
     assert!(again.redelivered);
     assert_eq!(text(&again), "held");
     again.ack();
-    assert_eq!(bus.mode(), Mode::Native);
+    assert_eq!(bus.rules(), Mode::Native.rules());
 }

@@ -351,7 +351,7 @@ async fn a_foreign_declaration_is_refused_and_harms_nobody() {
     // The queue of one topic is the inbox of another program.
     let taken = sub(&topic, "taken");
     let (sink, _deliveries) = collector();
-    let name = taken.queue(Mode::Native.prefix());
+    let name = taken.queue(Mode::Native.rules().prefix);
     let inbox = bus.open_inbox(&name, sink.clone()).await.unwrap();
     let how = tg_bus::bus::Consume::prefetch(1);
     let refused = bus.consume(&taken, how, sink).await;

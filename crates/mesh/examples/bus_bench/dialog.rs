@@ -17,7 +17,7 @@ use tg_mesh::Mode;
 use tg_mesh::bus::Bus;
 use tg_mesh::embedded::EmbeddedBus;
 use tg_mesh::rabbitmq::{RabbitBus, RabbitOptions};
-use tg_mesh::{Ask, Cx, Host, MeshOptions, Processor, RequestHandler, Responder};
+use tg_mesh::{Ask, Cx, Host, Processor, RequestHandler, Responder};
 use tg_schemas::codec::{self, ContentType};
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
 use tg_schemas::processors::{ProcessorSpec, Serves, Spec};
@@ -69,8 +69,7 @@ fn question() -> TextCompletionRequest {
 
 /// A process's place in the mesh.
 async fn mesh(bus: Arc<dyn Bus>) -> Host {
-    let mesh = Host::start(bus, MeshOptions::default());
-    mesh.await.expect("a mesh")
+    tg_testkit::place::host(bus).await
 }
 
 async fn host(mesh: &Host) {

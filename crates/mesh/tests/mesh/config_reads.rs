@@ -5,9 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use serde_json::json;
-use tg_mesh::{
-    ConsumeError, Cx, Host, MeshOptions, Processor, RecordConsumer, RequestHandler, Responder,
-};
+use tg_mesh::{ConsumeError, Cx, Processor, RecordConsumer, RequestHandler, Responder};
 use tg_schemas::msg::{ConfigPush, ConfigRequest, ConfigResponse, Triples};
 use tg_schemas::processors::{ProcessorSpec, Spec, config_svc};
 use tg_schemas::{Class, Error, ErrorCode, Topic};
@@ -52,8 +50,8 @@ impl RecordConsumer<Triples> for Reader {
 
 /// One type was read and another was not: what changed is not forgotten over it, and the flow is attached.
 async fn a_reading_that_fails_in_part_swallows_nothing(place: Place) {
-    let host = Host::start(place.connect().await, MeshOptions::default());
-    let host = host.await.unwrap();
+    let host = tg_testkit::place::host(place.connect().await);
+    let host = host.await;
     let config = Arc::new(Ailing {
         config: Config::new(),
         fails: AtomicBool::new(false),
@@ -104,8 +102,8 @@ impl RecordConsumer<Triples> for Looker {
 /// Somebody else in the process already knows where a processor is attached; what its handlers look at is read later, and
 /// no record comes before.
 async fn nothing_is_consumed_before_all_that_is_watched_was_read(place: Place) {
-    let host = Host::start(place.connect().await, MeshOptions::default());
-    let host = host.await.unwrap();
+    let host = tg_testkit::place::host(place.connect().await);
+    let host = host.await;
     let config = Arc::new(Ailing {
         config: Config::new(),
         fails: AtomicBool::new(true),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tg_mesh::{Ask, Cx, Deadline, Host, MeshOptions, RequestHandler, Responder};
+use tg_mesh::{Ask, Cx, Deadline, Host, RequestHandler, Responder};
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
 use tg_schemas::{Class, Error, ErrorCode, Topic};
 use tg_testkit::bus::{until, within};
@@ -18,7 +18,7 @@ use crate::serving::serving;
 /// A process.
 pub async fn mesh(place: &Place) -> Host {
     let bus = place.connect().await;
-    Host::start(bus, MeshOptions::default()).await.unwrap()
+    tg_testkit::place::host(bus).await
 }
 
 fn topic() -> Topic {
@@ -123,9 +123,7 @@ async fn parts_come_in_order_and_end(place: Place) {
 
 async fn parts_sent_together_come_one_by_one_also_over_a_bus_that_loses_some(place: Place) {
     let bus = FaultyBus::new(place.connect().await, 11);
-    let mesh = Host::start(Arc::new(bus.clone()), MeshOptions::default())
-        .await
-        .unwrap();
+    let mesh = tg_testkit::place::host(Arc::new(bus.clone())).await;
     let processor = serving("echo", Arc::new(Echo::default()));
     mesh.host(processor).await.unwrap();
     let words: Vec<_> = (0..700).map(|n| n.to_string()).collect();

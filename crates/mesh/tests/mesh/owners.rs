@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use tg_mesh::Mode;
+use tg_mesh::WireRules;
 use tg_mesh::bus::{
     Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link,
     PublishMode, QueueState, Routed, Sink, Target,
 };
-use tg_mesh::{Ask, Cx, Host, LeasedStore, MeshOptions, PresenceView, RequestHandler, Responder};
+use tg_mesh::{Ask, Cx, Host, LeasedStore, PresenceView, RequestHandler, Responder};
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
 use tg_schemas::{Class, Error, ErrorCode, Subscription, Topic};
 use tg_storage::{Database, Durability};
@@ -48,8 +48,8 @@ impl Claim for Held {
 
 #[async_trait]
 impl Bus for Line {
-    fn mode(&self) -> Mode {
-        self.bus.mode()
+    fn rules(&self) -> &'static WireRules {
+        self.bus.rules()
     }
     async fn declare(&self, topics: &[Topic], queues: &[Subscription]) -> Result<(), BusError> {
         self.bus.declare(topics, queues).await
@@ -168,9 +168,7 @@ impl World {
             name,
             holders: self.holders.clone(),
         };
-        let mesh = Host::start(Arc::new(line), MeshOptions::default())
-            .await
-            .unwrap();
+        let mesh = tg_testkit::place::host(Arc::new(line)).await;
         let file = self.file.clone();
         let store = LeasedStore::blocking("the-store", move || open(&file));
         for id in ["one", "two"] {

@@ -1,6 +1,6 @@
 //! Several messages in one record, on both buses.
 
-use tg_mesh::{Ask, Host, MeshOptions, Relay};
+use tg_mesh::{Ask, Host, Relay};
 use tg_schemas::limits;
 use tg_schemas::msg::{AgentRun, LibraryTexts, Triples};
 use tg_schemas::sections::Sections;
@@ -25,7 +25,7 @@ impl World {
             )
         };
         let bus = place.connect().await;
-        let host = Host::start(bus, MeshOptions::default()).await.unwrap();
+        let host = tg_testkit::place::host(bus).await;
         let world = Self {
             host,
             from: topic("both"),

@@ -2,7 +2,9 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use tg_bus::{Bus, BusError, Consume, Consumer, Delete, Deleted, Delivery, Mode, QueueState, Sink};
+use tg_bus::{
+    Bus, BusError, Consume, Consumer, Delete, Deleted, Delivery, Mode, QueueState, Sink, WireRules,
+};
 use tg_schemas::msg::TextCompletionResponse;
 use tg_schemas::{Subscription, Topic, limits};
 
@@ -20,8 +22,8 @@ struct Notes {
 
 #[async_trait]
 impl Bus for Notes {
-    fn mode(&self) -> Mode {
-        Mode::Native
+    fn rules(&self) -> &'static WireRules {
+        Mode::Native.rules()
     }
 
     async fn declare(&self, _: &[Topic], _: &[Subscription]) -> Result<(), BusError> {

@@ -9,9 +9,9 @@ use tg_runs::{JobId, RunContext};
 use async_trait::async_trait;
 use tg_bus::{
     Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Envelope, Link, Mode, PublishMode,
-    QueueState, Routed, Sink, Target,
+    QueueState, Routed, Sink, Target, WireRules,
 };
-use tg_mesh::{Ask, ConsumeError, Cx, Host, MeshOptions, Processor, RecordConsumer};
+use tg_mesh::{Ask, ConsumeError, Cx, Host, Processor, RecordConsumer};
 use tg_schemas::codec::ContentType;
 use tg_schemas::msg::{DeadLetter, Metadata, RunTally, RunTallyEntry, Triples};
 use tg_schemas::processors::{self, ProcessorSpec, Spec};
@@ -109,7 +109,7 @@ async fn start(world: &World) -> Host {
 }
 
 async fn start_on(line: Arc<Line>) -> Host {
-    tg_runs::start(line, MeshOptions::default()).await.unwrap()
+    tg_testkit::place::host_of_runs(line).await
 }
 
 /// Hosts the reader of the tally; closing the mesh ends it.
@@ -430,8 +430,8 @@ impl Line {
 
 #[async_trait]
 impl Bus for Line {
-    fn mode(&self) -> Mode {
-        self.bus.mode()
+    fn rules(&self) -> &'static WireRules {
+        self.bus.rules()
     }
     async fn declare(&self, topics: &[Topic], queues: &[Subscription]) -> Result<(), BusError> {
         self.bus.declare(topics, queues).await

@@ -59,6 +59,10 @@ pub enum Staged {
 
 impl BlobStore {
     /// Writes bytes into a staged file at an offset, making the file if there is none.
+    ///
+    /// # Errors
+    /// [`StorageError::Full`] where there is no room left, else [`StorageError::Io`] where the file system refuses.
+    /// The part may be there in pieces, and is to be written again.
     pub async fn stage_write(
         &self,
         stage: &StageId,
@@ -74,6 +78,9 @@ impl BlobStore {
 
     /// Looks whether a staged file holds what it should. What follows the last part is cut off. The file stays
     /// where it is: [`Self::adopt`] makes it a blob, once its owner has noted the hash.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`] where the file cannot be read or cut.
     pub async fn staged_hash(
         &self,
         stage: &StageId,
@@ -85,6 +92,10 @@ impl BlobStore {
 
     /// Makes a staged file, known to be whole, the blob of its hash; it takes the place of one that is there.
     /// Without a staged file nothing is done: the blob is there already, or the owner looks for itself.
+    ///
+    /// # Errors
+    /// [`StorageError::Full`] where there is no room left, else [`StorageError::Io`] where the file system refuses.
+    /// The staged file is still there, and adopting it again is safe.
     pub async fn adopt(&self, stage: &StageId, id: BlobId) -> Result<(), StorageError> {
         let path = self.staged(stage);
         self.blocking(move |store| {
@@ -101,6 +112,9 @@ impl BlobStore {
     }
 
     /// Removes a staged file; none is fine.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`] where the file system refuses; the file may still be there.
     pub async fn stage_remove(&self, stage: &StageId) -> Result<(), StorageError> {
         let path = self.staged(stage);
         self.blocking(move |_| absent(fs::remove_file(path)).map(|_| ()))
@@ -108,6 +122,9 @@ impl BlobStore {
     }
 
     /// All staged files.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`] where the directory cannot be read.
     pub async fn stages(&self) -> Result<Vec<StageId>, StorageError> {
         self.blocking(|store| {
             let names = names_in(&store.stages_dir())?;
@@ -120,6 +137,9 @@ impl BlobStore {
     }
 
     /// Blobs whose hash begins with a byte: all of them in 256 steps.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`] where the directory cannot be read.
     pub async fn list(&self, first: u8) -> Result<Vec<BlobId>, StorageError> {
         self.blocking(move |store| {
             let prefix = format!("{first:02x}");

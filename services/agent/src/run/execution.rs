@@ -27,7 +27,7 @@ use crate::error::{AgentError, Stop};
 use crate::store::{IsOver, Ledger, Piece, PieceKind, RunKey, StepRow};
 
 /// A detached run waits this long for an asker who takes nothing; then it goes on without one.
-const ASKER_PATIENCE: Duration = Duration::from_secs(3);
+const ASKER_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Whether the workspace of a message has ended, in the generation that it was sent in.
 pub(crate) fn is_over(cx: &Cx) -> IsOver {
@@ -383,7 +383,7 @@ impl StepExecution {
             return sent.map_err(|error| self.ending(&error));
         }
         if !self.unheard {
-            let sent = tokio::time::timeout(ASKER_PATIENCE, out.send_all(chunks)).await;
+            let sent = tokio::time::timeout(ASKER_TIMEOUT, out.send_all(chunks)).await;
             self.unheard = !matches!(sent, Ok(Ok(())));
         }
         Ok(())

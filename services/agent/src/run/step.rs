@@ -30,9 +30,9 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// Between two looks at whether an answer is free: doubling up to the second.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(500));
 /// Longest wait for an asker whose holder died to ask again (an asker is patient for 12 s at most).
-const ASKER_PATIENCE: Duration = Duration::from_secs(20);
+const ASKER_TIMEOUT: Duration = Duration::from_secs(20);
 /// The same for a run that goes on anyhow.
-const DETACHED_PATIENCE: Duration = Duration::from_secs(3);
+const DETACHED_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Begins a step whose record is being written here, under the claim that the record will ask for. Whoever writes it
 /// says to what is returned whether it is durable. Where there is no room, or another delivery has the step, the record
@@ -217,7 +217,7 @@ async fn broken_off(
         return None;
     }
     let certain = certain(address, step);
-    let lacks = if address.foreign {
+    let lacks = if address.plain {
         None
     } else {
         lacks(agent, cx, address).await
@@ -246,7 +246,7 @@ async fn heard_before(
         return Ok(Vec::new());
     }
     let certain = certain(address, step);
-    let Some(Standing::Lacks(lacks)) = cx.mesh.standing(address, DETACHED_PATIENCE).await else {
+    let Some(Standing::Lacks(lacks)) = cx.mesh.standing(address, DETACHED_TIMEOUT).await else {
         return Ok(Vec::new());
     };
     let pieces = ledger.heard(&run.run, step, certain, lacks.max(certain));
@@ -268,8 +268,8 @@ fn certain(address: &ReplyAddress, step: u32) -> u64 {
 async fn lacks(agent: &Agent, cx: &Cx, address: &ReplyAddress) -> Option<u64> {
     tokio::select! {
         biased;
-        seq = agent.leases.position(&address.id, ASKER_PATIENCE) => seq,
-        standing = cx.mesh.standing(address, ASKER_PATIENCE) => match standing {
+        seq = agent.leases.position(&address.id, ASKER_TIMEOUT) => seq,
+        standing = cx.mesh.standing(address, ASKER_TIMEOUT) => match standing {
             Some(Standing::Lacks(seq)) => Some(seq),
             Some(Standing::Gone) | None => None,
         },

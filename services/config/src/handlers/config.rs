@@ -8,7 +8,7 @@ use tg_clients::neighbours::Neighbours;
 use tg_mesh::Responder;
 use tg_mesh::{Cx, LeasedStore, Mesh, RequestHandler, TaskKind};
 use tg_schemas::msg::{ConfigPush, ConfigRequest};
-use tg_schemas::{Class, Error, ErrorCode, Topic};
+use tg_schemas::{Error, ErrorCode};
 use tokio::sync::{Notify, oneshot};
 
 use crate::announce;
@@ -97,7 +97,7 @@ impl Notices for Bus {
         if !Neighbours::of(&self.mesh).read_keyed_notices() {
             push.keys.clear();
         }
-        let topic = Topic::system(Class::Notify, "config");
+        let topic = tg_clients::config::notices();
         let sent = tokio::time::timeout(TELL, self.mesh.notify(&topic, &push)).await;
         if !matches!(sent, Ok(Ok(()))) {
             tracing::warn!(version = push.version, "a config notice was not sent");

@@ -45,7 +45,7 @@ async fn each_table_is_asked_for_and_bad_rows_are_told(place: Place) {
     assert_eq!(object.values.len(), 1);
     assert_eq!(object.values[0]["built"], "1429");
     let schemas: Vec<_> = world
-        .script
+        .prompts
         .asked
         .lock()
         .iter()

@@ -126,7 +126,7 @@ impl Service {
     pub(super) async fn retry_due(&self, mesh: &Mesh) {
         let mut link = mesh.bus().link();
         if let Err(error) = self.tell_rooms(mesh).await {
-            tracing::debug!(%error, "rooms are told later");
+            tracing::debug!(%error, "how full the quotas are is announced later");
         }
         loop {
             let pause = match self.retry_batch(mesh).await {

@@ -186,13 +186,13 @@ fn standby(mesh: &Mesh) -> Value {
         let detail = format!("nobody serves {}", orphans.join(", "));
         return check("owners", false, &detail, "a standby takes over in a moment");
     }
+    let many = match processes.len() {
+        1 => "1 process".to_owned(),
+        many => format!("{many} processes"),
+    };
     let detail = match waiting.as_slice() {
-        [] => format!("{} processes, none stands by", processes.len()),
-        some => format!(
-            "{} processes; standing by: {}",
-            processes.len(),
-            some.join(", ")
-        ),
+        [] => format!("{many}, none stands by"),
+        some => format!("{many}; standing by: {}", some.join(", ")),
     };
     check("owners", true, &detail, "")
 }

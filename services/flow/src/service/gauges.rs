@@ -67,7 +67,7 @@ impl Service {
                 aside(&mut told, &lines, clock::millis());
             }
             if let Err(error) = self.waiting(mesh, &mut told).await {
-                tracing::debug!(%error, "what waits in queues is told later");
+                tracing::debug!(%error, "what waits in queues is reported later");
             }
             tokio::time::sleep(LOOK).await;
         }
@@ -101,7 +101,7 @@ impl Service {
                     Ok(state) => *messages += state.map_or(0, |state| state.ready),
                     // The next look begins behind it.
                     Err(error) => {
-                        tracing::debug!(%error, "what waits in a queue is told later");
+                        tracing::debug!(%error, "what waits in a queue is reported later");
                         asked = QUEUES;
                         break;
                     }

@@ -8,7 +8,7 @@ use tg_schemas::{Error, ErrorCode, WorkspaceKey};
 /// # Errors
 /// `unavailable` before the configuration was read.
 pub(super) fn known(mesh: &Mesh) -> Result<(), Error> {
-    if mesh.bus().mode().has_tombstones() && mesh.config().version() < 0 {
+    if mesh.rules().tombstones && mesh.config().version() < 0 {
         let text = "the configuration was not read yet";
         return Err(Error::new(ErrorCode::Unavailable, text));
     }
@@ -26,5 +26,5 @@ pub(super) fn present(mesh: &Mesh, workspace: &str) -> Result<WorkspaceKey, Erro
 
 /// Whether a workspace was deleted, whatever has its name now. Foreign config services say nothing of that.
 pub(super) fn is_over(mesh: &Mesh, key: &WorkspaceKey) -> bool {
-    mesh.bus().mode().has_tombstones() && mesh.config().is_over(key)
+    mesh.rules().tombstones && mesh.config().is_over(key)
 }

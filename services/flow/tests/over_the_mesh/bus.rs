@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use async_trait::async_trait;
-use tg_mesh::Mode;
+use tg_mesh::WireRules;
 use tg_mesh::bus::{
     Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link,
     PublishMode, QueueState, Routed, Sink, Target,
@@ -40,8 +40,8 @@ pub struct FusedBus {
 
 #[async_trait]
 impl Bus for FusedBus {
-    fn mode(&self) -> Mode {
-        self.inner.mode()
+    fn rules(&self) -> &'static WireRules {
+        self.inner.rules()
     }
 
     async fn declare(&self, topics: &[Topic], queues: &[Subscription]) -> Result<(), BusError> {

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tg_flow::{Options, Waits};
 use tg_mesh::embedded::EmbeddedBus;
-use tg_mesh::{Ask, Bus, ConsumeError, Cx, Deadline, Host, MeshOptions, Processor, RecordConsumer};
+use tg_mesh::{Ask, Bus, ConsumeError, Cx, Deadline, Host, Processor, RecordConsumer};
 use tg_schemas::msg::{FlowRequest, FlowResponse, Metadata, Triples};
 use tg_schemas::processors;
 use tg_schemas::{Class, Error, ErrorCode, FlowId, Subscription, Topic, WorkspaceId};
@@ -175,9 +175,7 @@ impl World {
     }
 
     async fn start(&self, bus: Arc<dyn Bus>, reader: Option<Arc<Reader>>) -> Process {
-        let mesh = Host::start(bus, MeshOptions::default())
-            .await
-            .expect("a mesh");
+        let mesh = tg_testkit::place::host(bus).await;
         let config = Processor::new(processors::config_svc::PROCESSOR)
             .serves(processors::config_svc::CONFIG, self.config.clone())
             .exclusive();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tg_gateway::{AuthMode, GatewayHandle, GatewayOptions};
-use tg_mesh::{Bus, Host, MeshOptions, Processor};
+use tg_mesh::{Bus, Host, Processor};
 use tg_schemas::processors;
 use tg_testkit::place::Place;
 use tg_testkit::socket::Socket;
@@ -102,7 +102,7 @@ impl World {
         change: impl FnOnce(&mut GatewayOptions),
     ) -> Self {
         install_tls();
-        let mesh = Host::start(bus, MeshOptions::default()).await.unwrap();
+        let mesh = tg_testkit::place::host(bus).await;
         let fakes = Fakes::default();
         for workspace in ["default", "acme"] {
             fakes.config.register(workspace);

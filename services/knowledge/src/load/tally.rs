@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use tg_schemas::msg::RunTallyEntry;
 
 use crate::engine::piece::{Part, Piece};
-use crate::flow::keeper;
+use crate::flow::store_of;
 
 /// A piece on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl OnTheirWay {
         };
         // Others read the same records; the store's word is the one that counts.
         let by = entry.subscription.split("--").next();
-        if by != Some(keeper(sent.part)) || entry.outcome == "part" {
+        if by != Some(store_of(sent.part)) || entry.outcome == "part" {
             return Heard::Nothing;
         }
         self.sent.remove(&entry.record);

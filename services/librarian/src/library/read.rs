@@ -10,7 +10,7 @@ use crate::engine::asker::Asker;
 use crate::engine::criteria;
 use crate::engine::estimate::Measure;
 use crate::error::{invalid, missing_document, wire};
-use crate::store::documents::{Place, Walk, Which};
+use crate::store::documents::{Listing, Place, Which};
 use tg_schemas::paging::{Asked, Page};
 
 /// Most bytes of content that one message carries.
@@ -185,7 +185,7 @@ impl Library {
         asked: Asked,
         wanted: impl Fn(&DocumentMetadata) -> bool + Send,
     ) -> Result<Page<DocumentMetadata>, Error> {
-        let mut walk = Walk {
+        let mut walk = Listing {
             which,
             collection,
             after: asked.after_as()?.unwrap_or(0),

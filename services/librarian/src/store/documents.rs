@@ -46,7 +46,7 @@ pub(crate) enum Which {
 
 /// A page of documents.
 #[derive(Debug, Clone)]
-pub(crate) struct Walk {
+pub(crate) struct Listing {
     pub(crate) which: Which,
     /// Only those that are processed into a collection; empty for all.
     pub(crate) collection: String,
@@ -87,7 +87,7 @@ pub(crate) trait DocumentStore: Send + Sync + 'static {
     async fn walk(
         &self,
         workspace: &str,
-        walk: Walk,
+        walk: Listing,
     ) -> Result<Vec<(i64, DocumentMetadata)>, StorageError>;
 
     /// Adds a document. Refuses (conflict) one that is there, unless the same question added it or it is an answer

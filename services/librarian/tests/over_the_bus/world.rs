@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use tempfile::TempDir;
 use tg_mesh::embedded::EmbeddedBus;
-use tg_mesh::{Ask, Bus, Deadline, Host, MeshOptions, Processor};
+use tg_mesh::{Ask, Bus, Deadline, Host, Processor};
 use tg_schemas::msg::{
     CollectionManagementRequest, CollectionManagementResponse, DocumentMetadata, LibrarianRequest,
     LibrarianResponse, ProcessingMetadata,
@@ -52,7 +52,7 @@ impl World {
             config.register(workspace);
             config.set(workspace, "note", "x", "{}");
         }
-        let mesh = tg_runs::start(bus, MeshOptions::default()).await.unwrap();
+        let mesh = tg_testkit::place::host_of_runs(bus).await;
         let service = Processor::new(processors::config_svc::PROCESSOR)
             .serves(processors::config_svc::CONFIG, config.clone())
             .serves(processors::config_svc::CONFIG_OF_WORKSPACE, config.clone());

@@ -62,6 +62,9 @@ pub struct GraphPlan {
 
 impl GraphPlan {
     /// Checks a question and fills in what it leaves open.
+    ///
+    /// # Errors
+    /// Which fields do not go together, are out of their range, or ask for what the flow does not have.
     pub fn new(ask: &GraphRagQuery, usual: &Options) -> Result<Self, RagError> {
         check(&ask.query)?;
         if !ask.grounding_seeds.is_empty() && !ask.graph_seeds.is_empty() {
@@ -124,6 +127,9 @@ pub struct DocumentPlan {
 
 impl DocumentPlan {
     /// Checks a question and fills in what it leaves open, given what the flow has.
+    ///
+    /// # Errors
+    /// Which fields do not go together, are out of their range, or ask for what the flow does not have.
     pub fn new(
         ask: &DocumentRagQuery,
         usual: &Options,

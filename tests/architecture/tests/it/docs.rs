@@ -1,6 +1,7 @@
-//! What the contract says of its fields: their meaning, and not only their names.
+//! What the contract says of its fields: their meaning, and not only their names. And that pages for users and the
+//! descriptions of the endpoints are worded as texts in code are.
 
-use tg_architecture_tests::source::{Source, shipped};
+use tg_architecture_tests::source::{Source, root, shipped};
 
 /// Comments that say no more than the name does.
 fn says_nothing(doc: &str) -> bool {
@@ -60,4 +61,39 @@ fn a_comment_that_says_nothing_is_found() {
     assert_eq!(found.len(), 3, "{found:?}");
     assert!(found[1].starts_with("schemas/src/msg/a.rs:3: Wire field"));
     assert_eq!(docs(text)[2].1, "When, in seconds since 1970.");
+}
+
+/// "a text that is no number", where English says "is not a number"; what there is "no" of is counted, and fine.
+fn denied_oddly(line: &str) -> bool {
+    let plain = [
+        "there is no ",
+        "there are no ",
+        "is no more",
+        "are no more",
+        "is no faster",
+    ]
+    .iter()
+    .fold(line.to_lowercase(), |text, fine| text.replace(fine, ""));
+    let odd = ["is no ", "are no ", "is none of its", "but is none"];
+    odd.iter().any(|words| plain.contains(words))
+}
+
+#[test]
+fn pages_and_contracts_are_plain_english() {
+    let mut odd = Vec::new();
+    for folder in ["docs", "docs/decisions", "specs/api"] {
+        let listed = std::fs::read_dir(root().join(folder)).expect("a folder");
+        for path in listed.flatten().map(|entry| entry.path()) {
+            let ending = path.extension().and_then(|ending| ending.to_str());
+            if !matches!(ending, Some("md" | "yaml")) {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).expect("a text");
+            let lines = text.lines().enumerate();
+            let found = lines.filter(|(_, line)| denied_oddly(line));
+            odd.extend(found.map(|(at, line)| format!("{}:{}: {line}", path.display(), at + 1)));
+        }
+    }
+    assert!(odd.is_empty(), "{}", odd.join("\n"));
+    assert!(denied_oddly("refused: it is no number") && !denied_oddly("there is no flow"));
 }

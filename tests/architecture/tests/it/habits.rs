@@ -38,22 +38,50 @@ const RULES: &[Rule] = &[
         ],
     },
     Rule {
-        says: "what follows from foreign processors on the broker is said in crates/bus/src/mode.rs and in crates/clients; others ask for what they need to know",
+        says: "how a wire is spoken is data, made from the mode in crates/bus/src/mode.rs; others read the rule that they need",
         words: &["Mode::Interop", "Mode::Native"],
         within: &[],
         strings: false,
+        but: &[("server/src/process.rs", "the setting chooses one")],
+    },
+    Rule {
+        says: "whether services may be foreign is known to crates/clients, which says what follows from it",
+        words: &["all_ours"],
+        within: &[],
+        strings: false,
         but: &[
-            ("crates/bus/", "the table, and what the buses declare"),
-            (
-                "crates/clients/",
-                "typed clients of services that may be foreign",
-            ),
-            ("server/src/process.rs", "the setting chooses one"),
+            ("crates/bus/src/mode.rs", "the rule"),
+            ("crates/clients/src/neighbours.rs", "what follows from it"),
         ],
     },
     Rule {
-        says: "the storeys under the services name none: what they need of one is a part in schemas/src/processors/fabric.rs",
+        says: "the storeys under the services know rules of the wire, and neither the mode nor whose processors there are",
         words: &[
+            "Mode", "interop", "Interop", "native", "Native", "foreign", "Foreign", "NATIVE",
+            "INTEROP",
+        ],
+        within: &[
+            "crates/bus/",
+            "crates/rpc/",
+            "crates/mesh/",
+            "crates/runs/",
+            "crates/collections/",
+        ],
+        strings: false,
+        but: &[
+            ("crates/bus/src/mode.rs", "the place where rules are made"),
+            ("crates/bus/src/lib.rs", "passes it on to who chooses one"),
+            ("crates/mesh/src/lib.rs", "as above"),
+        ],
+    },
+    Rule {
+        says: "the storeys under the services name none: what they need of one is passed in, or a part in schemas/src/processors/fabric.rs",
+        words: &[
+            "ConfigRequest",
+            "ConfigResponse",
+            "LibrarianRequest",
+            "FlowRequest",
+            "IamRequest",
             "config_svc",
             "flow_svc",
             "iam_svc",

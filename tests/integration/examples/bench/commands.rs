@@ -4,7 +4,7 @@ use std::process::Stdio;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use tg_testkit::process::bin_dir;
+use tg_testkit::process::{LOOKING_AROUND, bin_dir};
 use tokio::process::Command;
 
 use crate::BOUND;
@@ -12,21 +12,11 @@ use crate::figures::{middle, millis};
 
 /// Runs of each command.
 const RUNS: usize = 15;
-/// What people type who look around. Each is one request, or a few at the same time.
-const COMMANDS: [&[&str]; 7] = [
-    &["--help"],
-    &["show-flows"],
-    &["process-status"],
-    &["show-library-documents"],
-    &["list-explain-traces"],
-    &["list-collections"],
-    &["doctor"],
-];
 
 /// The median of the slowest of them.
 pub async fn slowest(url: &str) -> Result<f64> {
     let mut slowest = 0.0_f64;
-    for args in COMMANDS {
+    for args in LOOKING_AROUND {
         let mut times = Vec::new();
         for _ in 0..RUNS {
             times.push(one(url, args).await?);

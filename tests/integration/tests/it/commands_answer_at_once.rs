@@ -4,7 +4,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use tg_testkit::process::bin_dir;
+use tg_testkit::process::{LOOKING_AROUND, bin_dir};
 use tokio::process::Command;
 
 use crate::world::{Bus, up};
@@ -18,15 +18,6 @@ const WORK: f64 = 0.015;
 /// From its start to its end, with the server's part, in such a build and with others on the machine. The build that ships
 /// is held to 15 ms by the bench.
 const WHOLE: f64 = 0.25;
-const COMMANDS: [&[&str]; 7] = [
-    &["--help"],
-    &["show-flows"],
-    &["process-status"],
-    &["show-library-documents"],
-    &["list-explain-traces"],
-    &["list-collections"],
-    &["doctor"],
-];
 
 /// Seconds from start to end, and those that its process had a processor.
 async fn took(url: &str, args: &[&str]) -> Result<(f64, f64)> {
@@ -79,7 +70,7 @@ async fn at_once(bus: Bus) -> Result<()> {
     let (server, _node) = up(bus).await?;
     let url = server.url();
     let mut slow = Vec::new();
-    for args in COMMANDS {
+    for args in LOOKING_AROUND {
         let (mut whole, mut work) = (f64::MAX, f64::MAX);
         for _ in 0..ROUNDS {
             let took = medians(&url, args).await?;

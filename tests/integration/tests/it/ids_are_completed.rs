@@ -29,21 +29,45 @@ async fn printed(command: &mut Command, url: &str) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// What bash offers at the end of a line, by the script that `tg completions bash` prints.
+/// The pieces into which bash cuts a word: at each colon.
+fn pieces(word: &str) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut rest = word;
+    while let Some(at) = rest.find(':') {
+        pieces.extend([&rest[..at], ":"]);
+        rest = &rest[at + 1..];
+    }
+    pieces.push(rest);
+    pieces.retain(|piece| !piece.is_empty());
+    pieces
+}
+
+/// What bash offers at the end of a line, by the script that `tg completions bash` prints. Words are cut as bash cuts
+/// them, and the breaks that others' completions go by stay as they were.
 async fn bash(url: &str, words: &[&str]) -> Result<Vec<String>> {
     let tg = bin_dir()?.join("tg");
-    let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
-    let function = format!("_clap_complete_{}", words[0].replace('-', "_"));
+    let cut = words.iter().flat_map(|word| match pieces(word) {
+        none if none.is_empty() => vec![""],
+        pieces => pieces,
+    });
+    let quoted: Vec<String> = cut.map(|word| format!("'{word}'")).collect();
+    let current = words.last().context("words")?;
     let script = format!(
-        "source <('{tg}' completions bash --links)\n\
-         COMP_WORDS=({words}); COMP_CWORD={last}; COMP_TYPE=9\n\
-         {function} '{command}' '{current}' ''\n\
+        "breaks=$COMP_WORDBREAKS\n\
+         source <('{tg}' completions bash --links)\n\
+         [[ $COMP_WORDBREAKS == \"$breaks\" && $breaks == *:* ]] || echo breaks >&2\n\
+         read -ra how < <(complete -p '{command}')\n\
+         while [[ ${{how[0]}} != -F ]]; do how=(\"${{how[@]:1}}\"); done\n\
+         COMP_LINE='{line}'; COMP_POINT=${{#COMP_LINE}}; COMP_TYPE=9\n\
+         COMP_WORDS=({words}); COMP_CWORD={last}\n\
+         \"${{how[1]}}\" '{command}' '{current}' ''\n\
          printf '%s\\n' \"${{COMPREPLY[@]}}\"",
         tg = tg.display(),
+        line = words.join(" "),
         words = quoted.join(" "),
-        last = words.len() - 1,
+        last = quoted.len() - 1,
         command = words[0],
-        current = words.last().context("words")?,
+        current = current.rsplit(':').next().unwrap_or_default(),
     );
     let told = printed(Command::new("bash").args(["-c", &script]), url).await?;
     Ok(told
@@ -86,10 +110,14 @@ async fn story(bus: Bus) -> Result<()> {
     for words in [
         &["tg", "start-library-processing", "-d", "urn:la"][..],
         &["tg", "get-document-content", "urn:"],
-        &["tg-remove-library-document", "urn:"],
+        &["tg-remove-library-document", "urn:lamps:"],
     ] {
         let offered = bash(&url, words).await?;
-        ensure!(offered == ["urn:lamps:1"], "{words:?}: {offered:?}");
+        // Bash puts it in the place of what follows the last colon.
+        let typed = words.last().context("words")?;
+        let stands = typed.rfind(':').map_or("", |at| &typed[..=at]);
+        let whole: Vec<String> = offered.iter().map(|end| format!("{stands}{end}")).collect();
+        ensure!(whole == ["urn:lamps:1"], "{words:?}: {offered:?}");
     }
     for shell in ["zsh", "fish"] {
         let told = asked(shell, &url, &["tg", "start-library-processing", "-d", ""]).await?;

@@ -18,7 +18,7 @@ use crate::client::{Error, Http, Result};
 use crate::session::Session;
 
 /// Processings of one content into one place whose ids are tried.
-const AGAIN: u32 = 100;
+const MOST_RETRIES: u32 = 100;
 
 /// Takes documents.
 pub(super) struct Taker<'a> {
@@ -225,7 +225,7 @@ impl<'a> Taker<'a> {
                     return Ok(processing);
                 }
                 // It had this content before, and another one in between.
-                Err(error) if error.code() == Some(ErrorCode::Conflict) && again < AGAIN => {
+                Err(error) if error.code() == Some(ErrorCode::Conflict) && again < MOST_RETRIES => {
                     again += 1;
                 }
                 Err(error) => return Err(error),

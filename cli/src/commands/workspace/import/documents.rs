@@ -25,7 +25,7 @@ const WHOLE: u64 = 2 << 20;
 /// Bytes of a part.
 const PART: usize = 3 << 20;
 /// Processings of one content into one place whose ids are tried.
-const AGAIN: u32 = 100;
+const MOST_RETRIES: u32 = 100;
 
 /// The documents of a bundle on their way.
 pub(super) struct Documents<'a> {
@@ -258,7 +258,7 @@ impl Documents<'_> {
         place: &Place,
         asked: &Place,
     ) -> Result<Outcome> {
-        for again in 0..AGAIN {
+        for again in 0..MOST_RETRIES {
             let request = json!({
                 "operation": "add-processing",
                 "processing-metadata": {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tg_mesh::{Ask, Bus, ConsumeError, Cx, Host, MeshOptions, Processor, RecordConsumer};
+use tg_mesh::{Ask, Bus, ConsumeError, Cx, Host, Processor, RecordConsumer};
 use tg_schemas::msg::*;
 use tg_schemas::processors;
 use tg_schemas::{Class, Error, ErrorCode, Term, Triple};
@@ -97,7 +97,7 @@ impl World {
         config: Config,
         more: Vec<Processor>,
     ) -> Self {
-        let mesh = Host::start(bus, MeshOptions::default()).await.unwrap();
+        let mesh = tg_testkit::place::host(bus).await;
         let ledger = Ledger::in_memory().unwrap();
         let own = ledger.clone();
         let agent = Agent::new(settings, move || Ok(own.clone()));

@@ -83,6 +83,9 @@ impl<'a> Fields<'a> {
     }
 
     /// Text, if present.
+    ///
+    /// # Errors
+    /// `bad-request`, with the field: it is there and is not text.
     pub fn opt_text(&self, key: &str) -> Result<Option<String>, Error> {
         match self.value(key) {
             None => Ok(None),
@@ -92,28 +95,43 @@ impl<'a> Fields<'a> {
     }
 
     /// Text, empty when absent.
+    ///
+    /// # Errors
+    /// `bad-request`, with the field: it is there and is not text.
     pub fn text(&self, key: &str) -> Result<String, Error> {
         Ok(self.opt_text(key)?.unwrap_or_default())
     }
 
     /// Text with a default.
+    ///
+    /// # Errors
+    /// `bad-request`, with the field: it is there and is not text.
     pub fn text_or(&self, key: &str, default: &str) -> Result<String, Error> {
         Ok(self.opt_text(key)?.unwrap_or_else(|| default.to_owned()))
     }
 
     /// Text with a default that also stands for the empty text.
+    ///
+    /// # Errors
+    /// `bad-request`, with the field: it is there and is not text.
     pub fn name_or(&self, key: &str, default: &str) -> Result<String, Error> {
         let text = self.opt_text(key)?.filter(|text| !text.is_empty());
         Ok(text.unwrap_or_else(|| default.to_owned()))
     }
 
     /// Text that must be there (it may be empty).
+    ///
+    /// # Errors
+    /// `bad-request`, with the field: it is absent, or is not text.
     pub fn required_text(&self, key: &str) -> Result<String, Error> {
         self.opt_text(key)?
             .ok_or_else(|| self.fault(key, "is required"))
     }
 
     /// A whole number; text holding one is accepted.
+    ///
+    /// # Errors
+    /// `bad-request`, with the field: it is there and is not a whole number.
     pub fn integer_or(&self, key: &str, default: i64) -> Result<i64, Error> {
         let parsed = match self.value(key) {
             None => return Ok(default),
@@ -125,6 +143,9 @@ impl<'a> Fields<'a> {
     }
 
     /// A number; text holding one is accepted.
+    ///
+    /// # Errors
+    /// `bad-request`, with the field: it is there and is not a number.
     pub fn number_or(&self, key: &str, default: f64) -> Result<f64, Error> {
         let parsed = match self.value(key) {
             None => return Ok(default),
@@ -138,6 +159,9 @@ impl<'a> Fields<'a> {
     }
 
     /// Items of a list of this object as numbers.
+    ///
+    /// # Errors
+    /// `bad-request`, with the field: one of them is not a number.
     pub fn numbers(&self, key: &str, items: &[Value]) -> Result<Vec<f32>, Error> {
         let mut numbers = Vec::with_capacity(items.len());
         for (at, item) in items.iter().enumerate() {
@@ -150,6 +174,9 @@ impl<'a> Fields<'a> {
     }
 
     /// `true` or `false`.
+    ///
+    /// # Errors
+    /// `bad-request`, with the field: it is there and is not `true` or `false`.
     pub fn flag_or(&self, key: &str, default: bool) -> Result<bool, Error> {
         match self.value(key) {
             None => Ok(default),
@@ -159,11 +186,17 @@ impl<'a> Fields<'a> {
     }
 
     /// `true` or `false`, `false` when absent.
+    ///
+    /// # Errors
+    /// `bad-request`, with the field: it is there and is not `true` or `false`.
     pub fn flag(&self, key: &str) -> Result<bool, Error> {
         self.flag_or(key, false)
     }
 
     /// A list, if present.
+    ///
+    /// # Errors
+    /// `bad-request`, with the field: it is there and is not a list.
     pub fn opt_list(&self, key: &str) -> Result<Option<&'a Vec<Value>>, Error> {
         match self.value(key) {
             None => Ok(None),
@@ -173,6 +206,9 @@ impl<'a> Fields<'a> {
     }
 
     /// A list of texts, if present.
+    ///
+    /// # Errors
+    /// `bad-request`, with the field: it is there and is not a list of texts.
     pub fn opt_texts(&self, key: &str) -> Result<Option<Vec<String>>, Error> {
         let Some(items) = self.opt_list(key)? else {
             return Ok(None);
@@ -188,11 +224,17 @@ impl<'a> Fields<'a> {
     }
 
     /// A list of texts, empty when absent.
+    ///
+    /// # Errors
+    /// `bad-request`, with the field: it is there and is not a list of texts.
     pub fn texts(&self, key: &str) -> Result<Vec<String>, Error> {
         Ok(self.opt_texts(key)?.unwrap_or_default())
     }
 
     /// An object, if present.
+    ///
+    /// # Errors
+    /// `bad-request`, with the field: it is there and is not an object.
     pub fn object(&self, key: &str) -> Result<Option<Fields<'a>>, Error> {
         match self.value(key) {
             None => Ok(None),
@@ -206,11 +248,17 @@ impl<'a> Fields<'a> {
     }
 
     /// A raw object, if present.
+    ///
+    /// # Errors
+    /// `bad-request`, with the field: it is there and is not an object.
     pub fn map(&self, key: &str) -> Result<Option<&'a Body>, Error> {
         Ok(self.object(key)?.map(|fields| fields.whole()))
     }
 
     /// A list of objects, empty when absent.
+    ///
+    /// # Errors
+    /// `bad-request`, with the field: it is there and is not a list of objects.
     pub fn objects(&self, key: &str) -> Result<Vec<Fields<'a>>, Error> {
         let items = self.opt_list(key)?.map(Vec::as_slice).unwrap_or_default();
         let mut objects = Vec::with_capacity(items.len());
@@ -230,6 +278,9 @@ impl<'a> Fields<'a> {
     }
 
     /// An RDF term, if present. Bare text is accepted.
+    ///
+    /// # Errors
+    /// `bad-request`, with the field: it is there and is not a term.
     pub fn term(&self, key: &str) -> Result<Option<Term>, Error> {
         match self.value(key) {
             None => Ok(None),
@@ -240,6 +291,9 @@ impl<'a> Fields<'a> {
     }
 
     /// A list of complete triples, empty when absent.
+    ///
+    /// # Errors
+    /// `bad-request`, with the field: it is there and is not a list of complete triples.
     pub fn triples(&self, key: &str) -> Result<Vec<Triple>, Error> {
         self.objects(key)?
             .iter()
@@ -248,6 +302,9 @@ impl<'a> Fields<'a> {
     }
 
     /// This object as a complete triple.
+    ///
+    /// # Errors
+    /// `bad-request`: one of its three terms is absent, or is not a term.
     pub fn triple(&self) -> Result<Triple, Error> {
         let part = |key: &str| {
             self.term(key)?
@@ -259,6 +316,9 @@ impl<'a> Fields<'a> {
     }
 
     /// A nested value read by its own rules, the default when absent.
+    ///
+    /// # Errors
+    /// `bad-request`, with the field: its own rules do not take it.
     pub fn parsed<T>(&self, key: &str) -> Result<Option<T>, Error>
     where
         T: serde::de::DeserializeOwned,
@@ -272,6 +332,9 @@ impl<'a> Fields<'a> {
     }
 
     /// A map of texts. Values of other kinds become their JSON text, `null` is left out.
+    ///
+    /// # Errors
+    /// `bad-request`, with the field: it is there and is not an object.
     pub fn text_map(&self, key: &str) -> Result<BTreeMap<String, String>, Error> {
         Ok(self
             .object(key)?

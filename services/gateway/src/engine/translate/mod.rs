@@ -66,7 +66,10 @@ pub trait Translate: 'static {
     /// What comes back.
     type Answer: Reply;
 
-    /// Body to question. An error names the field.
+    /// Body to question.
+    ///
+    /// # Errors
+    /// `bad-request`, with the field that this kind does not take so. Nothing is asked.
     fn question(body: &Fields<'_>, about: &About) -> Result<Self::Question, Error>;
 
     /// A part of the answer, which carries no error, as the client sees it.

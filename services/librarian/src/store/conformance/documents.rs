@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::engine::quota::Usage;
-use crate::store::documents::{Walk, Which};
+use crate::store::documents::{Listing, Which};
 
-fn walk(which: Which, after: i64, most: u32) -> Walk {
-    Walk {
+fn walk(which: Which, after: i64, most: u32) -> Listing {
+    Listing {
         which,
         collection: String::new(),
         after,
@@ -157,7 +157,7 @@ pub(super) async fn a_walk_comes_in_pages_in_the_order_they_came(store: Store) {
         }
         assert_eq!(found, wanted, "in pages of {most}");
     }
-    let into = Walk {
+    let into = Listing {
         collection: "c".into(),
         ..walk(Which::OnTop, 0, 100)
     };

@@ -6,7 +6,7 @@ use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Transaction, para
 
 use super::content;
 use super::json::{from_json, json};
-use crate::store::documents::{Prepared, Walk, Which};
+use crate::store::documents::{Listing, Prepared, Which};
 
 const COLUMNS: &str =
     "id, time, kind, title, comments, metadata, tags, parent, type, content, number,
@@ -137,7 +137,7 @@ pub(crate) fn exists(conn: &Connection, workspace: &str, id: &str) -> Result<boo
 pub(crate) fn walk(
     conn: &Connection,
     workspace: &str,
-    walk: &Walk,
+    walk: &Listing,
 ) -> Result<Vec<(i64, DocumentMetadata)>, StorageError> {
     let (only, parent) = match &walk.which {
         Which::Everything => ("?3 = ''", ""),

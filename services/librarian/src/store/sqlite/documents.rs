@@ -8,7 +8,7 @@ use tg_storage::blob::BlobId;
 use super::{SqliteLibrary, adding, content, cutting, document, removing, usage};
 use crate::engine::asker::Asker;
 use crate::engine::quota::Usage;
-use crate::store::documents::{DocumentStore, Located, New, Prepared, Walk};
+use crate::store::documents::{DocumentStore, Listing, Located, New, Prepared};
 
 #[async_trait]
 impl DocumentStore for SqliteLibrary {
@@ -64,7 +64,7 @@ impl DocumentStore for SqliteLibrary {
     async fn walk(
         &self,
         workspace: &str,
-        walk: Walk,
+        walk: Listing,
     ) -> Result<Vec<(i64, DocumentMetadata)>, StorageError> {
         let workspace = workspace.to_owned();
         self.read(move |conn| document::walk(conn, &workspace, &walk))

@@ -9,7 +9,7 @@ use tg_storage::{Database, Durability, StorageError};
 use super::*;
 use crate::engine::readers::{Reader, Wiring};
 use crate::engine::state::{Counts, State};
-use crate::store::documents::{Walk, Which};
+use crate::store::documents::{Listing, Which};
 use crate::store::runs::{Run, Target, Wanted};
 
 fn reader(processor: &str, topic: &str) -> Reader {
@@ -238,7 +238,7 @@ async fn rows_of_the_first_release_are_taken_over() {
     drop(old);
     let new = Database::open(&path, MIGRATIONS, Durability::Process).unwrap();
     new.read(move |conn| {
-        let walk = Walk {
+        let walk = Listing {
             which: Which::Everything,
             collection: String::new(),
             after: 0,

@@ -104,6 +104,9 @@ const NUMBERS: usize = 1 << 20;
 
 impl Record {
     /// Reads a frame. An error names the field.
+    ///
+    /// # Errors
+    /// `bad-request`, with the field that is not what a frame of this kind has. The frames after it may be fine.
     pub fn read(kind: BulkKind, body: &Body) -> Result<Self, Error> {
         Ok(match kind {
             BulkKind::Triples => Self::Triples(read::triples_frame(body)?),

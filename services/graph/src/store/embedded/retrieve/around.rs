@@ -38,7 +38,7 @@ pub(super) fn around(
     cancel: &CancellationToken,
 ) -> Result<NeighbourhoodResponse, GraphError> {
     let graphs = Graphs::of(ask);
-    let mut walk = Walk::new(data, ask, &graphs);
+    let mut walk = Traversal::new(data, ask, &graphs);
     for (at, node) in ask.nodes.iter().take(NODES).enumerate() {
         if cancel.is_cancelled() {
             return Err(GraphError::Cancelled);
@@ -89,7 +89,7 @@ fn directions(node: &RdfTerm) -> Vec<Pattern> {
     patterns
 }
 
-struct Walk<'a> {
+struct Traversal<'a> {
     data: &'a Dataset,
     ask: &'a NeighbourhoodRequest,
     graphs: &'a Graphs,
@@ -105,7 +105,7 @@ struct Walk<'a> {
     text: usize,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> Traversal<'a> {
     fn new(data: &'a Dataset, ask: &'a NeighbourhoodRequest, graphs: &'a Graphs) -> Self {
         let limit = usize::try_from(ask.limit).unwrap_or(0);
         let limit = if limit == 0 { USUAL } else { limit.min(LIMIT) };
