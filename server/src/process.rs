@@ -139,6 +139,7 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
             metrics: recorder.as_ref().map(Recorder::exposition),
             drain: settings.drain(),
             limits: settings.gateway.clone(),
+            process_memory: tg_storage::memory::of_this_process(),
             ..GatewayOptions::new(settings.listen, auth_mode)
         };
         let connections = machine::connections(files, options.limits.connections);

@@ -55,10 +55,12 @@ tg_settings::options! {
         stranger_seconds: usize = 10, Whole(1..=600);
         /// Slowest body of a request, in bytes a second; one that is slower for half a minute is given up.
         body_bytes_per_second: usize = 256, Whole(1..=1 << 20);
-        /// Memory that all requests may need together while they are read, in MiB, by an estimate that errs upwards.
-        /// One that needs more than seven eighths alone is refused: the rest is for small ones.
+        /// Memory that all requests may need together while they are read, in MiB, by an estimate that errs upwards, and
+        /// never more than a sixteenth of what the process may take. One that needs more than seven eighths alone is
+        /// refused: the rest is for small ones.
         parsing_mb: usize = 1_024, Whole(64..=1 << 20);
-        /// Bodies that are being received, in MiB; less than half for one user.
+        /// Bodies that are being received, in MiB, and never more than a sixteenth of what the process may take; less than
+        /// half for one user.
         receiving_mb: usize = 1_024, Whole(64..=1 << 20);
         /// What a socket may send ahead while its questions wait for one to end, in MiB; beyond, no more is read.
         look_ahead_mb: usize = 4, Whole(1..=1_024);
@@ -112,6 +114,8 @@ pub struct GatewayOptions {
     pub default_workspace: String,
     /// Source of `/metrics`; absent: an empty page.
     pub metrics: Option<Exposition>,
+    /// Memory that the process may take in bytes, if it is known.
+    pub process_memory: Option<u64>,
 }
 
 impl GatewayOptions {
@@ -129,7 +133,19 @@ impl GatewayOptions {
             drain: Duration::from_secs(10),
             default_workspace: "default".to_owned(),
             metrics: None,
+            process_memory: None,
         }
+    }
+
+    /// Bytes that requests may need while they are read, and bytes of bodies that may be on their way.
+    pub(crate) fn reading(&self) -> (usize, usize) {
+        let most = self.process_memory.map_or(u64::MAX, |all| all / 16);
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let share = |given: usize| (given << 20).min(most);
+        (
+            share(self.limits.parsing_mb),
+            share(self.limits.receiving_mb),
+        )
     }
 
     /// Refuses what would leave the mesh open to the network.

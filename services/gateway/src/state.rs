@@ -46,6 +46,7 @@ pub(crate) type Shared = Arc<App>;
 impl App {
     /// Puts the parts together.
     pub(crate) fn new(mesh: Mesh, options: GatewayOptions) -> Self {
+        let (parsing, receiving) = options.reading();
         Self {
             auth: Arc::new(Auth::new(mesh.clone(), &options)),
             flows: Arc::new(Flows::new(mesh.config().clone())),
@@ -54,11 +55,7 @@ impl App {
                 options.limits.strangers,
                 options.limits.strangers_per_address,
             ),
-            budget: Budget::new(
-                options.limits.parsing_mb << 20,
-                options.limits.receiving_mb << 20,
-                options.auth_mode.into(),
-            ),
+            budget: Budget::new(parsing, receiving, options.auth_mode.into()),
             detached: Detached::new(options.limits.detached_per_user),
             closing: mesh.shutdown().child_token(),
             cut: CancellationToken::new(),

@@ -11,13 +11,14 @@ use crate::engine::quota::Quota;
 tg_settings::options! {
     /// Options of the graphs.
     pub struct Options {
-        /// Memory of graphs in this process, in MiB; a graph that does not fit is refused when it is loaded. 0: three
-        /// quarters of what the process may take: the least of the machine's memory, the limits of its control groups and
-        /// of its address space.
+        /// Memory of graphs in this process, in MiB; one workspace may have three quarters of it. A graph that does not fit
+        /// is refused when it is loaded. 0: half of what the process may take: the least of the machine's memory, the
+        /// limits of its control groups and of its address space, of which 1280 MiB are not counted.
         memory_mb: u64 = 0, Whole(0..=1 << 30);
         /// Memory of one SPARQL query, in MiB.
         query_memory_mb: usize = 256, Whole(8..=1 << 20);
-        /// Memory of all SPARQL queries in progress, in MiB; a workspace may have half of it.
+        /// Memory of all SPARQL queries in progress, in MiB, and never more than an eighth of what the process may take; a
+        /// workspace may have half of it.
         queries_memory_mb: usize = 1_024, Whole(16..=1 << 20);
         /// Quads of one workspace at most.
         workspace_quads: u64 = 50_000_000, Whole(1..=1 << 40);
@@ -37,13 +38,19 @@ tg_settings::options! {
 impl Options {
     /// The limits of the engine.
     pub(crate) fn limits(&self) -> Limits {
+        let memory = match self.memory_mb {
+            0 => self.process_memory.map_or(u64::MAX, |all| all / 2),
+            given => given << 20,
+        };
+        let queries = self.process_memory.map_or(u64::MAX, |all| all / 8);
+        let queries = usize::try_from(queries).unwrap_or(usize::MAX);
+        let queries = (self.queries_memory_mb << 20).min(queries);
         Limits {
-            memory: match self.memory_mb {
-                0 => self.process_memory.map_or(u64::MAX, |all| all / 4 * 3),
-                given => given << 20,
-            },
-            query_memory: self.query_memory_mb << 20,
-            queries_memory: self.queries_memory_mb << 20,
+            memory,
+            memory_of_one: memory / 4 * 3,
+            // One that takes all that its workspace may have would be told to try again.
+            query_memory: (self.query_memory_mb << 20).min(queries / 2),
+            queries_memory: queries,
             quota: Quota {
                 quads: self.workspace_quads,
                 bytes: self.workspace_mb << 20,
@@ -82,6 +89,8 @@ pub struct Limits {
     pub quota: Quota,
     /// Memory that all graphs of this engine may take, in bytes, as estimated by [`crate::engine::quota::Usage::memory`].
     pub memory: u64,
+    /// How much of it the graphs of one workspace may take.
+    pub memory_of_one: u64,
 }
 
 impl Default for Limits {
@@ -100,6 +109,29 @@ impl Default for Limits {
             single_answer_bytes: 64 << 20,
             quota: Quota::default(),
             memory: u64::MAX,
+            memory_of_one: u64::MAX,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_process_holds_less() {
+        let of = |process_memory| {
+            let options = Options {
+                process_memory,
+                ..Options::default()
+            };
+            let limits = options.limits();
+            let queries = (limits.query_memory >> 20, limits.queries_memory >> 20);
+            (limits.memory >> 20, limits.memory_of_one >> 20, queries)
+        };
+        assert_eq!(of(Some(16 << 30)), (8_192, 6_144, (256, 1_024)));
+        assert_eq!(of(Some(1 << 30)), (512, 384, (64, 128)));
+        let unknown = of(None);
+        assert_eq!((unknown.0, unknown.2), (u64::MAX >> 20, (256, 1_024)));
     }
 }
