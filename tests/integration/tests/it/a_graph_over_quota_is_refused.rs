@@ -1,15 +1,13 @@
 //! A workspace that writes without end is refused at its quota, what it has can be read and taken out, and a graph
-//! that became too large for the process is refused by itself, while the others are served. Without any setting the
-//! process has room for what it lets in, also when it starts again.
+//! that became too large for the process is refused by itself, while the others are served.
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use tg_testkit::process::{Launch, Server, client};
+use tg_testkit::process::{Launch, client};
 use tg_testkit::rabbitmq::RabbitNode;
 
-use crate::workspaces::{has, literals, make, put};
 use crate::world::{Bus, busy, post};
 
 /// Triples of a record.
@@ -122,146 +120,6 @@ async fn on_the_embedded_bus() -> Result<()> {
 #[tokio::test]
 async fn on_rabbitmq() -> Result<()> {
     by_its_quota_and_by_the_memory_of_the_process(Bus::Rabbit).await
-}
-
-/// What a small machine leaves to a process of all services, and to one of the graph alone.
-const ADDRESS_SPACE: u64 = 5 << 29;
-const OF_GRAPH: u64 = 3 << 29;
-/// Records of eight megabytes that are more than either has room for.
-const RECORDS: usize = 80;
-/// Collections that they go to in turn.
-const COLLECTIONS: usize = 5;
-const REFUSED: &str = "of memory for the graphs of one workspace";
-/// What is not the graph.
-const OTHERS: [&str; 16] = [
-    "gateway",
-    "config",
-    "iam",
-    "flow",
-    "librarian",
-    "knowledge",
-    "ingest",
-    "rows",
-    "vectors",
-    "embeddings",
-    "llm",
-    "prompt",
-    "agent",
-    "extract",
-    "rag",
-    "tool",
-];
-
-/// Eight megabytes of texts, as one record.
-async fn texts(url: &str, record: usize) -> Result<()> {
-    let triples: Vec<Value> = (0..40)
-        .map(|n| {
-            let thing = format!("urn:s:{record}:{n}");
-            let text = format!("{record} {n} {}", "lamp ".repeat(40_000));
-            json!({"s": {"t": "i", "i": thing}, "p": {"t": "i", "i": "urn:p"}, "o": {"t": "l", "v": text}})
-        })
-        .collect();
-    let collection = format!("c{}", record % COLLECTIONS);
-    let metadata = json!({"id": format!("r{record}"), "collection": collection});
-    let line = json!({"metadata": metadata, "triples": triples});
-    let import = format!("{url}api/v1/flow/default/import/triples?workspace=default");
-    let sent = client()?.post(import).body(format!("{line}\n")).send();
-    let answer = sent.await?;
-    assert!(answer.status().is_success(), "{}", answer.text().await?);
-    Ok(())
-}
-
-/// Writes until it is refused by who has the graph.
-async fn flood(url: &str, graph: &mut Server) -> Result<()> {
-    let end = Instant::now() + Duration::from_secs(300);
-    let mut records = 0..RECORDS;
-    loop {
-        if let Some(record) = records.next() {
-            texts(url, record).await.with_context(|| graph.log())?;
-        }
-        let told = dead_letter(url).await.with_context(|| graph.log())?;
-        if told.to_string().contains(REFUSED) {
-            return Ok(());
-        }
-        assert!(graph.alive(), "{}", graph.log());
-        assert!(Instant::now() < end, "{told}");
-    }
-}
-
-/// How many triples each collection has, as soon as the graph answers.
-async fn counts(url: &str) -> Result<Vec<usize>> {
-    let mut counts = Vec::new();
-    let end = Instant::now() + Duration::from_secs(60);
-    while counts.len() < COLLECTIONS {
-        let (_, answer) = count(url, &format!("c{}", counts.len())).await?;
-        match number(&answer) {
-            Some(count) => counts.push(count),
-            None => assert!(Instant::now() < end, "{answer}"),
-        }
-    }
-    Ok(counts)
-}
-
-/// Two workspaces that hold little, beside the one that writes without end.
-async fn small(url: &str, workspace: &str) -> Result<()> {
-    make(url, workspace).await?;
-    put(url, workspace, "mine").await?;
-    has(url, workspace, &["mine"]).await
-}
-
-async fn by_what_the_process_may_take(bus: Bus) -> Result<()> {
-    let _busy = busy().await;
-    let dir = tempfile::tempdir()?;
-    // Over a broker the graph has a process of its own.
-    let (node, mut rest) = match bus {
-        Bus::Embedded => (None, None),
-        Bus::Rabbit => {
-            let node = RabbitNode::start().await?;
-            let rest = Launch::serve(&OTHERS, &node.url()).spawn().await?;
-            (Some(node), Some(rest))
-        }
-    };
-    let graph = || match &node {
-        None => Launch::up().address_space(ADDRESS_SPACE),
-        Some(node) => Launch::serve(&["graph"], &node.url()).address_space(OF_GRAPH),
-    };
-    let start = async |rest: Option<&mut Server>| {
-        let mut server = graph().data(dir.path()).spawn().await?;
-        let gateway = rest.unwrap_or(&mut server);
-        gateway.wait_ready().await?;
-        let url = gateway.url();
-        Ok::<_, anyhow::Error>((server, url))
-    };
-    let (mut server, url) = start(rest.as_mut()).await?;
-    small(&url, "acme").await?;
-    flood(&url, &mut server).await?;
-    // Others still find room.
-    small(&url, "late").await?;
-    let held = counts(&url).await?;
-    assert!(held.iter().sum::<usize>() > 300, "{held:?}");
-    assert!(server.alive());
-    server.terminate().await?;
-
-    let (mut server, url) = start(rest.as_mut()).await?;
-    let again = counts(&url).await?;
-    // What was under way may have come to it.
-    let kept = again.iter().zip(&held).all(|(now, then)| now >= then);
-    assert!(kept, "{again:?}, {held:?}: {}", server.log());
-    for workspace in ["acme", "late"] {
-        assert_eq!(literals(&url, workspace).await?, ["mine"]);
-    }
-    assert!(server.alive());
-    Ok(())
-}
-
-#[tokio::test]
-async fn without_any_setting_on_the_embedded_bus() -> Result<()> {
-    by_what_the_process_may_take(Bus::Embedded).await
-}
-
-#[tokio::test]
-async fn without_any_setting_on_rabbitmq() -> Result<()> {
-    by_what_the_process_may_take(Bus::Rabbit).await
 }
 
 /// The only number of an answer.
