@@ -2,6 +2,9 @@
 
 use std::path::{Component, Path, PathBuf};
 
+/// Address space that is mapped and takes no memory: stacks of threads, room that allocators reserve, the program itself.
+const MAPPED: u64 = 5 << 28;
+
 /// How much it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Memory {
@@ -12,8 +15,8 @@ pub struct Memory {
 }
 
 /// What this process may take: the least of the machine's memory, the limits of the control groups (versions 1
-/// and 2) that the process is in, those above its own included, and the soft limit of its address space. `None` where
-/// the system says nothing of any.
+/// and 2) that the process is in, those above its own included, and the soft limit of its address space, without
+/// what is only mapped. `None` where the system says nothing of any.
 pub fn of_this_process() -> Option<Memory> {
     least(Path::new("/"))
 }
@@ -48,7 +51,8 @@ fn machine(meminfo: &str) -> Option<u64> {
 fn space(limits: &str) -> Option<u64> {
     let mut lines = limits.lines();
     let line = lines.find_map(|line| line.strip_prefix("Max address space"))?;
-    line.split_whitespace().next()?.parse().ok()
+    let space: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(space.saturating_sub(MAPPED).max(space / 4))
 }
 
 /// The number in a file. Version 2 writes `max` where there is no limit, version 1 a number larger than any memory.
@@ -144,12 +148,19 @@ mod tests {
     }
 
     #[test]
-    fn the_soft_limit_of_the_address_space_counts() {
-        let limits = "Limit   Soft Limit   Hard Limit   Units\n\
-            Max data size             unlimited            unlimited            bytes\n\
-            Max address space         4194304              unlimited            bytes\n";
-        let files = [MACHINE, ("proc/self/limits", limits)];
-        assert_eq!(of(&files), Some(4 << 20));
+    fn the_soft_limit_of_the_address_space_counts_without_what_is_only_mapped() {
+        let of_space = |bytes: u64| {
+            let limits = format!(
+                "Limit   Soft Limit   Hard Limit   Units\n\
+                Max data size             unlimited            unlimited            bytes\n\
+                Max address space         {bytes}              unlimited            bytes\n"
+            );
+            let machine = ("proc/meminfo", "MemTotal:      16777216 kB\n");
+            of(&[machine, ("proc/self/limits", &limits)])
+        };
+        assert_eq!(of_space(4 << 30), Some((4 << 30) - MAPPED));
+        assert_eq!(of_space(1 << 30), Some(1 << 28));
+        assert_eq!(of_space(1 << 40), Some(16 << 30));
     }
 
     #[test]

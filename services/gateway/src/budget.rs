@@ -116,6 +116,11 @@ impl Budget {
         }
     }
 
+    /// Bytes of a body at most: a longer one would find no room, were its user the only one.
+    pub(crate) fn largest_body(&self) -> usize {
+        self.receiving.large.each()
+    }
+
     /// Counts more bytes of a body of which so many have come.
     pub(crate) fn receive(&self, of: &Reader, bytes: usize, before: usize) -> Result<Share, Fault> {
         let lane = self.receiving.lane(before + bytes);
@@ -148,7 +153,7 @@ impl Budget {
         let units = need.div_ceil(UNIT);
         let lane = self.parsing.lane(units);
         if units > lane.total() {
-            return Err(too_much());
+            return Err(too_much(units, lane.total()));
         }
         match tokio::time::timeout(TIMEOUT, lane.take(&of.0, units)).await {
             Ok(Some(share)) => Ok(share),
@@ -162,11 +167,15 @@ fn too_large() -> Fault {
     Fault::Service(Error::new(ErrorCode::TooLarge, text))
 }
 
-fn too_much() -> Fault {
-    Fault::Service(Error::new(
-        ErrorCode::TooLarge,
-        "the request has too many values; send it in parts",
-    ))
+fn too_much(units: usize, limit: usize) -> Fault {
+    let mib = |units: usize| units >> 10;
+    let text = format!(
+        "the request is too large: reading it would need about {} MiB of memory, and a request may need {} MiB; send it \
+         in parts",
+        mib(units).max(1),
+        mib(limit)
+    );
+    Fault::Service(Error::new(ErrorCode::TooLarge, text))
 }
 
 async fn off<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Fault> {
@@ -227,11 +236,17 @@ mod tests {
     async fn what_would_not_fit_is_never_made() {
         let budget = Budget::new(2 << 20, 1 << 20, Users::Many);
         let bomb = format!("[{}0]", "[0],".repeat(4000));
-        assert_eq!(read(&budget, bomb).await, Err(too_much()));
+        let refused = |read: Result<usize, Fault>| read.unwrap_err().error().message;
+        let told = refused(read(&budget, bomb).await);
+        assert!(
+            told.contains("about 1 MiB") && told.contains("may need 1 MiB"),
+            "{told}"
+        );
         let text = format!("\"{}\"", "[{,:".repeat(100_000));
         assert!(read(&budget, text).await.unwrap() < 512);
         let large = format!("\"{}\"", "x".repeat(2 << 20));
-        assert_eq!(read(&budget, large).await, Err(too_much()));
+        let told = refused(read(&budget, large).await);
+        assert!(told.contains("about 2 MiB"), "{told}");
     }
 
     #[tokio::test]
@@ -269,6 +284,7 @@ mod tests {
         assert!((100..150).contains(&held.len()), "{}", held.len());
         let one = budget.receive(&eve, SMALL, SMALL * held.len()).err();
         assert_eq!(one, Some(too_large()), "no wait helps");
+        assert!(SMALL * held.len() <= budget.largest_body());
         assert!(receive(&bob).len() > 100, "the other half is not hers");
         // What is small passes even then.
         assert!(budget.receive(&eve, SMALL, 0).is_ok());

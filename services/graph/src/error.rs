@@ -51,15 +51,17 @@ pub enum GraphError {
     Quota(Error),
     /// The graph, or what a change would make of it, does not fit in the memory for graphs. In MiB.
     #[error(
-        "the graph does not fit: it needs about {needed} MiB of the {limit} MiB of memory for graphs, of which {used} MiB are in use"
+        "the graph does not fit: it needs about {needed} MiB of the {limit} MiB of memory for {of}, of which {used} MiB are in use"
     )]
     GraphMemory {
         /// What it needs.
         needed: u64,
         /// What other graphs use.
         used: u64,
-        /// What all graphs may use.
+        /// What all of them may use.
         limit: u64,
+        /// Which graphs.
+        of: &'static str,
     },
     /// The asker gave up.
     #[error("cancelled")]

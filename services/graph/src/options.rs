@@ -10,7 +10,8 @@ use tg_storage::Durability;
 tg_settings::options! {
     /// Options of the graphs.
     pub struct Options {
-        /// Memory of graphs in this process, in MiB; a graph that does not fit is refused when it is loaded. 0: its share.
+        /// Memory of graphs in this process, in MiB; one workspace may have three quarters of it. A graph that does not fit
+        /// is refused when it is loaded. 0: its share.
         memory_mb: u64 = 0, Whole(0..=1 << 30);
         /// Memory of one SPARQL query, in MiB; at most half of that of all.
         query_memory_mb: usize = 256, Whole(8..=1 << 20);
@@ -32,11 +33,14 @@ tg_settings::options! {
 impl Options {
     /// The limits of the engine.
     pub(crate) fn limits(&self) -> Limits {
+        let memory = match self.memory_mb {
+            0 => u64::MAX,
+            given => given << 20,
+        };
         Limits {
-            memory: match self.memory_mb {
-                0 => u64::MAX,
-                given => given << 20,
-            },
+            memory,
+            // The rest is for others.
+            memory_of_one: memory / 4 * 3,
             query_memory: self.query_memory_mb.min(self.queries_memory_mb / 2) << 20,
             queries_memory: self.queries_memory_mb << 20,
             quota: Quota {
@@ -77,6 +81,8 @@ pub struct Limits {
     pub quota: Quota,
     /// Memory that all graphs of this engine may take, in bytes, as estimated by [`crate::engine::quota::Usage::memory`].
     pub memory: u64,
+    /// How much of it the graphs of one workspace may take.
+    pub memory_of_one: u64,
 }
 
 impl Default for Limits {
@@ -95,6 +101,29 @@ impl Default for Limits {
             single_answer_bytes: 64 << 20,
             quota: Quota::UNLIMITED,
             memory: u64::MAX,
+            memory_of_one: u64::MAX,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_workspace_and_one_query_leave_room_to_others() {
+        let of = |memory_mb, queries_memory_mb| {
+            let options = Options {
+                memory_mb,
+                queries_memory_mb,
+                ..Options::default()
+            };
+            let limits = options.limits();
+            let queries = (limits.query_memory >> 20, limits.queries_memory >> 20);
+            (limits.memory >> 20, limits.memory_of_one >> 20, queries)
+        };
+        assert_eq!(of(8_192, 1_024), (8_192, 6_144, (256, 1_024)));
+        assert_eq!(of(512, 128), (512, 384, (64, 128)));
+        assert_eq!(of(0, 1_024).0, u64::MAX >> 20);
     }
 }

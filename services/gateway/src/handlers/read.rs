@@ -53,7 +53,10 @@ async fn bytes(
 ) -> Result<(Bytes, Vec<Share>), Fault> {
     let limits = &app.options.limits;
     let limit = match known {
-        true => limits.body_bytes,
+        // What is counted is up to a step more than has come.
+        true => limits
+            .body_bytes
+            .min(app.budget.largest_body().saturating_sub(RECEIVED)),
         false => limits.stranger_bytes.min(limits.body_bytes),
     };
     let too_large = || Fault::TooLarge { limit };

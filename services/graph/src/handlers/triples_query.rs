@@ -50,7 +50,7 @@ async fn send(mut out: Responder<TriplesQueryResponse>, triples: Vec<Triple>) ->
     out.send(part(triples, true)).await
 }
 
-/// Batches of the asked size; one is held back until it is known whether it is the last.
+/// Batches of the asked size, or less where triples are long; one is held back until it is known whether it is the last.
 async fn stream(
     store: &impl QuadStore,
     key: &CollectionKey,
@@ -66,7 +66,7 @@ async fn stream(
     let mut held: Option<Vec<Triple>> = None;
     loop {
         let mut found = scan.next_chunk(chunk).await.map_err(fault)?.into_iter();
-        let ended = found.len() < chunk;
+        let ended = found.len() == 0;
         while found.len() > 0 {
             let next = found.by_ref().take(size).collect();
             if let Some(ready) = held.replace(next) {

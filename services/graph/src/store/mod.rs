@@ -134,7 +134,7 @@ impl SparqlAnswer {
 /// Triples that match a pattern, from one state of a graph.
 #[async_trait]
 pub trait TripleScan: Send {
-    /// Up to `size` further triples; fewer only at the end.
+    /// Up to `size` further triples, fewer where they are long; none only at the end.
     ///
     /// # Errors
     /// When the store failed or is closing.
@@ -161,7 +161,7 @@ pub trait QuadStore: Send + Sync + 'static {
     /// limit. What can match nothing, such as a literal as subject, matches nothing.
     ///
     /// # Errors
-    /// [`GraphError::Term`] for a term that is not valid, [`GraphError::TooMany`], and when the store failed.
+    /// [`GraphError::Term`] for a term that is not valid, [`GraphError::TooMany`], [`GraphError::TooMuch`], and when the store failed.
     async fn find(
         &self,
         key: &CollectionKey,

@@ -63,6 +63,9 @@ async fn logged(server: &Server, text: &str) -> Result<()> {
     Ok(())
 }
 
+const ANOTHER: &str = "the configuration is another one than this store knew";
+const OLDER: &str = "the configuration is older than this store knew it";
+
 /// The stores that purge nothing, as the gateway tells them with its readiness.
 async fn refusing(url: &str) -> Result<Vec<String>> {
     let answer = client()?.get(format!("{url}health/ready")).send().await?;
@@ -74,7 +77,7 @@ async fn refusing(url: &str) -> Result<Vec<String>> {
 
 /// Waits until these purge nothing, each of which readiness and doctor name with the reason; or, with none, until doctor
 /// finds nothing wrong with the configuration.
-async fn told(url: &str, stores: &[&str]) -> Result<()> {
+async fn told(url: &str, stores: &[&str], why: &str) -> Result<()> {
     let end = Instant::now() + BOUND;
     loop {
         let refusing = refusing(url).await?;
@@ -84,8 +87,7 @@ async fn told(url: &str, stores: &[&str]) -> Result<()> {
             .all(|store| refusing.iter().any(|one| one == store) && doctor.contains(store));
         let seen = match stores {
             [] => refusing.is_empty() && doctor.contains("✓ configuration"),
-            _ => doctor
-                .contains("✗ configuration: the configuration is another one than this store knew"),
+            _ => doctor.contains(&format!("✗ configuration: {why}")),
         };
         if named && seen {
             return Ok(());
@@ -121,13 +123,13 @@ async fn and_says_so_until_it_is_found_again() -> Result<()> {
     add(&server.url(), "acme", "urn:d").await?;
     let before = files(&data);
     assert!(before > 0);
-    told(&server.url(), &[]).await?;
+    told(&server.url(), &[], "").await?;
     server.terminate().await?;
 
     rename(&data, &aside)?;
     let server = launch().await?;
     logged(&server, "nothing is purged").await?;
-    told(&server.url(), &STORES).await?;
+    told(&server.url(), &STORES, ANOTHER).await?;
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(files(&data), before);
     server.terminate().await?;
@@ -137,7 +139,7 @@ async fn and_says_so_until_it_is_found_again() -> Result<()> {
     let server = launch().await?;
     assert_eq!(documents(&server.url(), "acme").await?, ["urn:d"]);
     has(&server.url(), "acme", &["kept"]).await?;
-    told(&server.url(), &[]).await
+    told(&server.url(), &[], "").await
 }
 
 /// Everything but the configuration.
@@ -192,7 +194,7 @@ async fn and_another_in_its_place_over_rabbitmq_purges_nothing() -> Result<()> {
     logged(&rest, "nothing is purged")
         .await
         .with_context(|| insists.log())?;
-    told(&url, &STORES).await?;
+    told(&url, &STORES, ANOTHER).await?;
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(files(rest.data()), before);
     insists.kill9().await?;
@@ -200,7 +202,7 @@ async fn and_another_in_its_place_over_rabbitmq_purges_nothing() -> Result<()> {
     let _first = config("first", true).await?;
     assert_eq!(documents(&url, "acme").await?, ["urn:d"]);
     has(&url, "acme", &["kept"]).await?;
-    told(&url, &[]).await
+    told(&url, &[], "").await
 }
 
 /// What an older configuration knows nothing of: a workspace that was made since, and another of the name of one that was
@@ -250,8 +252,6 @@ async fn finds(url: &str, workspace: &str, literal: &str) -> Result<()> {
     }
 }
 
-const OLDER: &str = "the configuration is older than this store knew it";
-
 #[tokio::test]
 async fn and_an_older_one_purges_nothing_embedded() -> Result<()> {
     let scratch = tempfile::tempdir()?;
@@ -274,6 +274,7 @@ async fn and_an_older_one_purges_nothing_embedded() -> Result<()> {
     replace(&data, &folder("backup"), &folder("aside"))?;
     let server = launch().await?;
     logged(&server, OLDER).await?;
+    told(&server.url(), &STORES, OLDER).await?;
     // The workspace of then is back, whole.
     keeps(&server.url(), "acme", "urn:d").await?;
     finds(&server.url(), "acme", "kept").await?;
@@ -284,7 +285,8 @@ async fn and_an_older_one_purges_nothing_embedded() -> Result<()> {
     rename(&data, &folder("the older one"))?;
     rename(&folder("aside"), &data)?;
     let server = launch().await?;
-    all_is_there(&server.url()).await
+    all_is_there(&server.url()).await?;
+    told(&server.url(), &[], "").await
 }
 
 #[tokio::test]
@@ -313,6 +315,7 @@ async fn and_an_older_one_purges_nothing_over_rabbitmq() -> Result<()> {
     replace(&data, &folder("backup"), &folder("aside"))?;
     let older = config().await?;
     logged(&rest, OLDER).await.with_context(|| older.log())?;
+    told(&url, &STORES, OLDER).await?;
     keeps(&url, "acme", "urn:d").await?;
     finds(&url, "acme", "kept").await?;
     tokio::time::sleep(Duration::from_secs(2)).await;
@@ -322,5 +325,6 @@ async fn and_an_older_one_purges_nothing_over_rabbitmq() -> Result<()> {
     rename(&data, &folder("the older one"))?;
     rename(&folder("aside"), &data)?;
     let _first = config().await?;
-    all_is_there(&url).await
+    all_is_there(&url).await?;
+    told(&url, &[], "").await
 }

@@ -1,5 +1,5 @@
 //! A workspace that gets the name of a deleted one begins empty, in every store, also where the stores were down while
-//! that happened; and until its data is purged, a deleted workspace can be brought back.
+//! that happened; and until its data is purged, a deleted workspace can be brought back, of several of one name the last.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use tg_testkit::process::{Launch, tg};
 use tg_testkit::shared_node::VirtualHost;
 
 use crate::holdings::{Tenant, is_like};
-use crate::workspaces::{add, documents, has, iam, make, put, start};
+use crate::workspaces::{add, documents, files, has, iam, make, put, start};
 use crate::world::{Bus, up};
 
 const BOUND: Duration = Duration::from_secs(30);
@@ -171,4 +171,52 @@ async fn and_the_old_one_comes_back_embedded() -> Result<()> {
 #[tokio::test]
 async fn and_the_old_one_comes_back_over_rabbitmq() -> Result<()> {
     comes_back(Bus::Rabbit).await
+}
+
+/// Deleted twice within the time in which it can be brought back: each of the two lies for itself.
+async fn the_last_one_comes_back(bus: Bus) -> Result<()> {
+
+    let (server, _node) = up(bus).await?;
+    let (url, workspace) = (server.url(), "acme");
+    let acme = Tenant {
+        url: &url,
+        workspace,
+    };
+    make(&url, "acme").await?;
+    acme.prepare().await?;
+    let old = acme.fill(OLD).await?;
+    add(&url, "acme", "urn:large").await?;
+    let files_of_old = files(server.data());
+    ensure!(files_of_old > 0, "a document has a file");
+    iam(&url, "delete-workspace", "acme").await?;
+    make(&url, "acme").await?;
+    acme.prepare().await?;
+    acme.is_empty().await?;
+    let new = acme.fill(NEW).await?;
+    is_like(&new, &old, OLD)?;
+    iam(&url, "delete-workspace", "acme").await?;
+    for _ in 0..2 {
+        tg(&url, &["restore-workspace", "-w", "acme"])
+            .await?
+            .expect("Workspace restored: acme")?;
+        start(&url, "acme").await?;
+        acme.holds(&new).await?;
+        // What the first one left is neither there nor gone before its time.
+        ensure!(files(server.data()) >= files_of_old, "a file is gone");
+        iam(&url, "delete-workspace", "acme").await?;
+    }
+    // A third one has nothing of either.
+    make(&url, "acme").await?;
+    acme.prepare().await?;
+    acme.is_empty().await
+}
+
+#[tokio::test]
+async fn of_two_old_ones_the_last_comes_back_embedded() -> Result<()> {
+    the_last_one_comes_back(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn of_two_old_ones_the_last_comes_back_over_rabbitmq() -> Result<()> {
+    the_last_one_comes_back(Bus::Rabbit).await
 }

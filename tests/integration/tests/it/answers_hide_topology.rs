@@ -90,10 +90,7 @@ async fn of_a_provider(world: &World, socket: &Socket) -> Result<()> {
     assert!(text.contains(&world.model.url()), "{text}");
     check("provider failure", &text.replace(&world.model.url(), ""));
     // A second system on the same broker would be another process of the first.
-    let node = match world.node {
-        Some(_) => Some(RabbitNode::start().await?),
-        None => None,
-    };
+    let node = bus.broker().await?;
     nothing_of_it_for_who_has_a_key(node.as_ref()).await
 }
 

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Map, Value, json};
 use tg_testkit::process::{Launch, Server, tg};
 
-use crate::large_answers_are_told::fill;
+use crate::large_answers_are_told::{asked_again, fill};
 use crate::world::{Bus, post};
 
 /// A type that every system watches.
@@ -149,7 +149,10 @@ async fn stops_nobody(bus: Bus) -> Result<()> {
     };
     let server = launch().ready().await?;
     fill(&server, WATCHED, ROWS).await?;
+    let before = asked_again(&server).await?;
     a_new_workspace_works(&server, "late").await?;
+    let after = asked_again(&server).await?;
+    ensure!(before == after, "asked again: {before}, then {after}");
     is_read_in_pages(&server).await?;
     is_read_by_commands(&server, data.path()).await?;
     is_imported(&server, data.path()).await?;

@@ -173,7 +173,7 @@ async fn after_a_kill_of_the_whole_process_on_the_embedded_bus() -> Result<()> {
 #[tokio::test]
 async fn after_a_kill_of_the_gateway_over_rabbitmq() -> Result<()> {
     let model = ScriptedModel::start(never()).await?;
-    let node = RabbitNode::start().await?;
+    let node = VirtualHost::new().await?;
     let serve = |services: &[&str]| {
         Launch::serve(services, &node.url())
             .env("OPENAI_BASE_URL", model.url())

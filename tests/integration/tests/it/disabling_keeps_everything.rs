@@ -1,14 +1,27 @@
-//! A workspace that is disabled is not served, and nothing of it is lost, in no store: enabled again, it has what it had.
+//! A workspace that is disabled is not served, and nothing of it is lost, in no store: enabled again, it has what it had,
+//! its flows serve, and what was paid for it is not paid again.
 
 use anyhow::{Result, ensure};
 use serde_json::json;
+use tg_testkit::process::Server;
 
 use crate::holdings::Tenant;
+use crate::poison_is_dead_lettered_once::counted;
 use crate::workspaces::{closed, iam, make};
 use crate::world::{Bus, post, up};
 
 /// The two ways to disable one.
 const WAYS: [&str; 2] = ["disable-workspace", "update-workspace"];
+const WORD: &str = "Quillfern";
+
+/// Replies that extractors worked with so far: of the model, and of what is kept of it.
+async fn replies(server: &Server) -> Result<(f64, f64)> {
+    let from = async |what: &str| {
+        let name = format!("tg_extract_replies_total{{from=\"{what}\"}}");
+        counted(server, &name).await
+    };
+    Ok((from("model").await?, from("ledger").await?))
+}
 
 async fn disabled_and_enabled(bus: Bus) -> Result<()> {
     let (server, _node) = up(bus).await?;
@@ -17,7 +30,11 @@ async fn disabled_and_enabled(bus: Bus) -> Result<()> {
     let (url, workspace) = (url.as_str(), "acme");
     let acme = Tenant { url, workspace };
     acme.prepare().await?;
-    let before = acme.fill("Quillfern").await?;
+    let before = acme.fill(WORD).await?;
+    let flows = acme.flows().await?;
+    ensure!(flows.len() == 2, "a flow and its row: {flows:?}");
+    let (paid, free) = replies(&server).await?;
+    ensure!(paid > 0.0, "no reply was asked for");
     for operation in WAYS {
         let record = json!({"id": workspace, "enabled": false});
         let ask = json!({"operation": operation, "workspace_record": record});
@@ -28,7 +45,13 @@ async fn disabled_and_enabled(bus: Bus) -> Result<()> {
         tokio::time::sleep(std::time::Duration::from_secs(2)).await;
         iam(url, "enable-workspace", workspace).await?;
         acme.holds(&before).await?;
+        ensure!(acme.flows().await? == flows, "{operation}: {flows:?}");
     }
+    // The same document once more, for another collection.
+    acme.process("again", WORD, "again").await?;
+    let (asked, kept) = replies(&server).await?;
+    ensure!(asked == paid, "{} were paid again", asked - paid);
+    ensure!(kept >= free + paid, "{kept} of {paid} were kept");
     Ok(())
 }
 

@@ -121,24 +121,52 @@ impl Tenant<'_> {
         let text = format!(
             "{word} is a lamp of blue glass. {word} was built by Ottoline Frask. {word} hangs in the hall."
         );
-        let document = format!("urn:doc:{word}");
+        let document = document_of(word);
         let add = json!({"operation": "add-document", "content": STANDARD.encode(text),
             "document-metadata": {"id": document, "kind": "text/plain", "title": "A lamp"}});
         self.done("librarian", add).await?;
+        self.process("p", word, "default").await
+    }
+
+    /// The document goes into a collection.
+    pub async fn process(&self, id: &str, word: &str, collection: &str) -> Result<()> {
         let process = json!({"operation": "add-processing", "processing-metadata":
-            {"id": "p", "document-id": document, "flow": "default", "collection": "default"}});
+            {"id": id, "document-id": document_of(word), "flow": "default", "collection": collection}});
         self.done("librarian", process).await?;
         let end = Instant::now() + BOUND;
         loop {
             let ask = json!({"operation": "list-processing"});
             let found = self.list("api/v1/librarian", ask, "/processing-metadatas");
             let found = found.await?;
-            match found.first().and_then(|one| one["status"].as_str()) {
+            let own = found.iter().find(|one| one["id"] == id);
+            match own.and_then(|one| one["status"].as_str()) {
                 Some("complete") => return Ok(()),
                 Some("processing") if Instant::now() < end => tokio::time::sleep(PAUSE).await,
                 _ => bail!("{found:?}"),
             }
         }
+    }
+
+    /// The flows that it has, by configuration and as they run.
+    pub async fn flows(&self) -> Result<Vec<Value>> {
+        let ask = json!({"operation": "list-flows"});
+        let mut all = self.list("api/v1/flow", ask, "/flow-ids").await?;
+        let rows = json!({"operation": "getvalues", "type": "flow"});
+        all.extend(self.list("api/v1/config", rows, "/values").await?);
+        Ok(all)
+    }
+
+    /// The texts of its documents.
+    async fn contents(&self, documents: &[Value]) -> Result<Vec<Value>> {
+        let mut contents = Vec::new();
+        for document in documents {
+            let ask = json!({"operation": "get-document-content", "workspace": self.workspace,
+                "document-id": document["id"]});
+            let (_, told) = post(self.url, "api/v1/librarian", ask).await?;
+            let content = told.get("content");
+            contents.push(content.with_context(|| told.to_string())?.clone());
+        }
+        Ok(contents)
     }
 
     /// What each store has.
@@ -157,6 +185,10 @@ impl Tenant<'_> {
         let collections = self
             .list(collections.0, collections.1, "/collections")
             .await?;
+        let documents = self
+            .list(library, ask("list-documents"), "/document-metadatas")
+            .await?;
+        let contents = self.contents(&documents).await?;
         let own = |one: &Value| one["collection"] != "default";
         let collections = collections.into_iter().filter(own).collect();
         let kinds = [
@@ -184,11 +216,8 @@ impl Tenant<'_> {
                 "document cores",
                 self.list(cores, ask("list-de-cores"), "/ids").await?,
             ),
-            (
-                "documents",
-                self.list(library, ask("list-documents"), "/document-metadatas")
-                    .await?,
-            ),
+            ("documents", documents),
+            ("contents", contents),
             (
                 "processings",
                 self.list(library, ask("list-processing"), "/processing-metadatas")
@@ -228,6 +257,10 @@ impl Tenant<'_> {
             tokio::time::sleep(PAUSE).await;
         }
     }
+}
+
+fn document_of(word: &str) -> String {
+    format!("urn:doc:{word}")
 }
 
 /// What an entry is known by; scores and dates are left out.

@@ -1,4 +1,5 @@
-//! An answer that no message can hold is told of at once, with what to do instead; the work is done once.
+//! An answer that no message can hold is told of at once, with what to do instead, which then works; the work is done
+//! once.
 
 use std::time::{Duration, Instant};
 
@@ -6,8 +7,9 @@ use anyhow::{Context, Result, ensure};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use tg_testkit::process::Server;
+use tg_testkit::process::{Server, client};
 
+use crate::workspaces::patiently;
 use crate::world::{Bus, post, up};
 
 /// More than a message holds, as text.
@@ -42,7 +44,7 @@ async fn upload(server: &Server, id: &str, size: usize) -> Result<()> {
 }
 
 /// Questions asked again so far.
-async fn asked_again(server: &Server) -> Result<String> {
+pub async fn asked_again(server: &Server) -> Result<String> {
     let text = tg_testkit::process::client()?
         .get(format!("{}metrics", server.url()))
         .send()
@@ -82,6 +84,146 @@ async fn too_large(server: &Server, path: &str, question: Value, says: &str) -> 
     Ok(())
 }
 
+/// Texts of several documents, and the parts of one.
+async fn the_library_tells(server: &Server) -> Result<()> {
+    for id in ["urn:half:0", "urn:half:1"] {
+        upload(server, id, DOCUMENT / 2).await?;
+    }
+    let get = |ids: &[&str]| json!({"operation": "get-contents", "workspace": "default", "document-ids": ids});
+    let both = get(&["urn:half:0", "urn:half:1"]);
+    too_large(server, "api/v1/librarian", both, "ask for fewer").await?;
+    let (status, one) = library(server, get(&["urn:half:1"])).await?;
+    ensure!(status == 200 && one.get("error").is_none(), "{status}");
+
+    let comments = "x".repeat(1_000_000);
+    for n in 0..17 {
+        let metadata = json!({"id": format!("urn:half:0/{n:02}"), "parent-id": "urn:half:0",
+            "kind": "text/plain", "title": "t", "comments": comments});
+        let add = json!({"operation": "add-child-document", "workspace": "default", "content": "eA==",
+            "document-metadata": metadata});
+        let (status, told) = library(server, add).await?;
+        ensure!(status == 200 && told.get("error").is_none(), "{told}");
+    }
+    let list =
+        json!({"operation": "list-children", "workspace": "default", "document-id": "urn:half:0"});
+    too_large(server, "api/v1/librarian", list.clone(), "limit, after").await?;
+    let mut page = list;
+    page["limit"] = json!(1000);
+    let mut found = 0;
+    loop {
+        let (_, told) = library(server, page.clone()).await?;
+        let beginning: String = told.to_string().chars().take(300).collect();
+        let children = told["document-metadatas"].as_array();
+        found += children.context(beginning)?.len();
+        match told.get("next") {
+            Some(next) if !next.is_null() => page["after"] = next.clone(),
+            _ => break,
+        }
+    }
+    ensure!(found == 17, "{found} children");
+    Ok(())
+}
+
+/// Imports one record.
+async fn import(server: &Server, kind: &str, record: Value) -> Result<()> {
+    let url = server.url();
+    let url = format!("{url}api/v1/flow/default/import/{kind}?workspace=default");
+    let sent = client()?
+        .post(url)
+        .body(format!("{record}\n"))
+        .send()
+        .await?;
+    ensure!(sent.status().is_success(), "{}", sent.text().await?);
+    Ok(())
+}
+
+/// The words of an event stream.
+async fn streamed(server: &Server, service: &str, mut ask: Value) -> Result<String> {
+    ask["streaming"] = json!(true);
+    let url = format!("{}api/v1/flow/default/service/{service}", server.url());
+    let request = client()?.post(url).header("Accept", "text/event-stream");
+    Ok(request.json(&ask).send().await?.text().await?)
+}
+
+/// Patterns and queries.
+async fn the_graph_tells(server: &Server) -> Result<()> {
+    const TEXTS: usize = 20;
+    let iri = |text: &str| json!({"t": "i", "i": text});
+    for n in 0..TEXTS {
+        let text = json!({"t": "l", "v": format!("mark{n:02} {}", "x".repeat(1_000_000))});
+        let triple = json!({"s": iri(&format!("urn:s{n}")), "p": iri("urn:p"), "o": text});
+        let metadata = json!({"id": "r", "collection": "large"});
+        import(
+            server,
+            "triples",
+            json!({"metadata": metadata, "triples": [triple]}),
+        )
+        .await?;
+    }
+    let ask = |query: &str| json!({"workspace": "default", "collection": "large", "query": query});
+    let count = ask("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }");
+    let end = Instant::now() + 6 * SOON;
+    loop {
+        let path = "api/v1/flow/default/service/sparql";
+        let told = patiently(&server.url(), path, count.clone()).await?;
+        if told.to_string().contains("\"20\"") {
+            break;
+        }
+        ensure!(Instant::now() < end, "{told}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let pattern = json!({"workspace": "default", "collection": "large", "limit": 1000});
+    let query = ask("SELECT ?o { ?s ?p ?o }");
+    for (service, ask) in [("triples", pattern), ("sparql", query)] {
+        let path = format!("api/v1/flow/default/service/{service}");
+        too_large(server, &path, ask.clone(), "stream").await?;
+        let words = streamed(server, service, ask).await?;
+        let marks = (0..TEXTS).filter(|n| words.contains(&format!("mark{n:02} ")));
+        let marks = marks.count();
+        let beginning: String = words.chars().take(300).collect();
+        ensure!(marks == TEXTS, "{service}: {marks}: {beginning}");
+    }
+    Ok(())
+}
+
+/// Rows of tables.
+async fn rows_tell(server: &Server) -> Result<()> {
+    const SCHEMA: &str = r#"{"name": "lamps", "description": "Lamps", "fields": [
+        {"name": "id", "type": "string", "primary_key": true}, {"name": "maker", "type": "string"}]}"#;
+    let put = json!({"operation": "put", "workspace": "default",
+        "values": [{"type": "schema", "key": "lamps", "value": SCHEMA}]});
+    patiently(&server.url(), "api/v1/config", put).await?;
+    let path = "api/v1/flow/default/service/rows";
+    let ask = |query: &str| json!({"workspace": "default", "query": query});
+    let ids = async || {
+        let told = patiently(&server.url(), path, ask("{ lamps(limit: 100) { id } }")).await?;
+        Ok::<_, anyhow::Error>(told["data"]["lamps"].as_array().map(Vec::len))
+    };
+    let until = async |wanted: usize| {
+        let end = Instant::now() + 6 * SOON;
+        while ids().await? != Some(wanted) {
+            ensure!(Instant::now() < end, "{wanted} rows: {:?}", ids().await?);
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        Ok(())
+    };
+    until(0).await?;
+    for n in 0..20 {
+        let row = json!({"id": n.to_string(), "maker": "x".repeat(1_000_000)});
+        let metadata = json!({"id": "load", "collection": "default"});
+        let record = json!({"metadata": metadata, "schema_name": "lamps", "values": [row]});
+        import(server, "rows", record).await?;
+    }
+    until(20).await?;
+    let all = ask("{ lamps(limit: 100) { id maker } }");
+    too_large(server, path, all, "limit").await?;
+    let some = ask("{ lamps(limit: 5) { id maker } }");
+    let (status, told) = post(&server.url(), path, some).await?;
+    ensure!(status == 200, "{status}");
+    ensure!(told["data"]["lamps"].as_array().map(Vec::len) == Some(5));
+    Ok(())
+}
+
 async fn are_told(bus: Bus) -> Result<()> {
     let (server, _node) = up(bus).await?;
     upload(&server, "urn:large", DOCUMENT).await?;
@@ -94,6 +236,10 @@ async fn are_told(bus: Bus) -> Result<()> {
     // Neither do seventeen rows of a megabyte.
     let get = json!({"operation": "config", "workspace": "default"});
     too_large(&server, "api/v1/config", get, "16 MiB").await?;
+
+    the_library_tells(&server).await?;
+    the_graph_tells(&server).await?;
+    rows_tell(&server).await?;
 
     tokio::time::sleep(Duration::from_secs(2)).await;
     let after = asked_again(&server).await?;

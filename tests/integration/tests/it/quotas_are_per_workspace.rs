@@ -1,5 +1,5 @@
-//! A workspace that has used up what it may keep of rows, of vectors, of knowledge cores or of configuration is told so, by
-//! the quota's name, and keeps nothing more; another workspace goes on.
+//! A workspace that has used up what it may keep of triples, of rows, of vectors, of words, of knowledge cores or of
+//! configuration is told so, by the quota's name, and keeps nothing more; another workspace goes on.
 
 use std::time::{Duration, Instant};
 
@@ -90,6 +90,54 @@ impl Tenant<'_> {
         Ok(told["chunks"].as_array().map_or(0, Vec::len))
     }
 
+    /// Triples of 300,000 bytes, each a record.
+    async fn triples(&self, things: std::ops::Range<usize>) -> Result<()> {
+        let iri = |text: &str| json!({"t": "i", "i": text});
+        for thing in things {
+            let text = json!({"t": "l", "v": "x".repeat(300_000)});
+            let triple = json!({"s": iri(&format!("urn:s{thing}")), "p": iri("urn:p"), "o": text});
+            let metadata = json!({"id": "load", "collection": "texts"});
+            let frame = json!({"metadata": metadata, "triples": [triple]});
+            self.import("triples", frame).await?;
+        }
+        Ok(())
+    }
+
+    /// Chunks of the keyword index, each a document.
+    async fn words(&self, documents: std::ops::Range<usize>) -> Result<()> {
+        for document in documents {
+            let ask = json!({"id": format!("urn:words:{document}"), "collection": "words",
+                "text": format!("lamp number {document} hangs in the hall")});
+            self.ask("text-load", ask).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until so many triples and chunks of words are kept.
+    async fn finds(&self, triples: usize, words: usize) -> Result<()> {
+        let end = Instant::now() + BOUND;
+        let of_texts = json!({"collection": "texts", "limit": 100});
+        let of_words = json!({"collection": "words", "query": "lamp", "limit": 100});
+        let count = |told: &Value, at: &str| told[at].as_array().map_or(0, Vec::len);
+        loop {
+            let kept = (
+                count(&self.ask("triples", of_texts.clone()).await?, "response"),
+                count(
+                    &self.ask("keyword-index", of_words.clone()).await?,
+                    "chunks",
+                ),
+            );
+            if kept == (triples, words) {
+                return Ok(());
+            }
+            ensure!(
+                Instant::now() < end,
+                "{kept:?} instead of {triples}, {words}"
+            );
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
     async fn core(&self, id: &str) -> Result<Value> {
         let iri = |text: &str| json!({"t": "i", "i": text});
         let triple = json!({"s": iri(id), "p": iri("urn:p"), "o": {"t": "l", "v": "v"}});
@@ -156,6 +204,8 @@ async fn quotas(bus: Bus) -> Result<()> {
     let launch = Launch::up().over(broker.as_ref());
     let server = launch
         .env("THREADGRAPH_ROWS__WORKSPACE_MB", "1")
+        .env("THREADGRAPH_GRAPH__WORKSPACE_MB", "1")
+        .env("THREADGRAPH_VECTORS__WORKSPACE_KEYWORDS", "4")
         .env("THREADGRAPH_VECTORS__WORKSPACE_POINTS", "100")
         .env("THREADGRAPH_VECTORS__WORKSPACE_MB", "1")
         .env("THREADGRAPH_CONFIG__WORKSPACE_MB", "1")
@@ -194,6 +244,16 @@ async fn quotas(bus: Bus) -> Result<()> {
     ensure!(told.get("error").is_none(), "{told}");
     let told = first.configure("b", 500_000).await?.to_string();
     ensure!(told.contains("must not exceed 1 MiB"), "{told}");
+    // Last, as records of triples are kept as cores as well.
+    first.triples(0..5).await?;
+    first
+        .dead_letter_says("the graphs of this workspace may hold at most 1 MiB of text")
+        .await?;
+    first.words(0..6).await?;
+    first
+        .dead_letter_says("the keyword index of this workspace may hold at most 4 chunks")
+        .await?;
+    first.finds(3, 4).await?;
 
     // Nobody else's room is used up by that.
     other.rows(0..3).await?;
@@ -211,6 +271,9 @@ async fn quotas(bus: Bus) -> Result<()> {
         .dead_letter_says("the collections of this workspace may hold at most 1 MiB of vectors")
         .await?;
     other.keeps(3, 30).await?;
+    other.triples(0..3).await?;
+    other.words(0..3).await?;
+    other.finds(3, 3).await?;
     Ok(())
 }
 

@@ -1,5 +1,5 @@
 //! A key that was revoked, or has expired, opens nothing a second later, and what it had opened is closed: requests,
-//! exports and sockets.
+//! exports and sockets. No key of a deleted workspace opens one that is made of its name.
 
 use std::time::{Duration, Instant};
 
@@ -106,6 +106,84 @@ async fn ends(bus: Bus) -> Result<()> {
     ensure!(last.contains("revoked or has expired"), "{last}");
     assert_eq!(status(&server, &key).await?, 401);
     Ok(())
+}
+
+/// What a request about the workspace `acme` with a key is answered with.
+async fn at_acme(server: &Server, key: &str) -> Result<u16> {
+    let url = format!("{}api/v1/config", server.url());
+    let ask = json!({"operation": "list", "type": "flow", "workspace": "acme"});
+    let asked = client()?.post(url).bearer_auth(key).json(&ask).send();
+    Ok(asked.await?.status().as_u16())
+}
+
+/// Two keys of a user whose own workspace is deleted and made again, one of them revoked just before.
+async fn of_an_older_workspace(bus: Bus) -> Result<()> {
+    let broker = bus.broker().await?;
+    let server = with_keys().over(broker.as_ref()).ready().await?;
+    let admin = first_key(&server).await?;
+    let of_acme = |operation: &str| json!({"operation": operation, "workspace_record": {"id": "acme", "enabled": true}});
+    iam(&server, &admin, of_acme("create-workspace")).await?;
+    let person = json!({"operation": "create-user", "workspace": "acme",
+        "user": {"username": "bob", "roles": ["writer"]}});
+    let person = iam(&server, &admin, person).await?["user"]["id"].clone();
+    let mut keys = Vec::new();
+    for name in ["a", "b"] {
+        let ask = json!({"operation": "create-api-key", "workspace": "acme",
+            "key": {"user_id": person, "name": name}});
+        let made = iam(&server, &admin, ask).await?;
+        let key = made["api_key_plaintext"].as_str().context("no key")?;
+        keys.push((key.to_owned(), made["api_key"]["id"].clone()));
+    }
+    // Remembered by the gateway from now on.
+    let end = Instant::now() + Duration::from_secs(30);
+    for (key, _) in &keys {
+        while at_acme(&server, key).await? != 200 {
+            ensure!(Instant::now() < end, "a key of the workspace opens it");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+    let revoke = json!({"operation": "revoke-api-key", "workspace": "acme", "key_id": keys[0].1});
+    iam(&server, &admin, revoke).await?;
+    iam(&server, &admin, of_acme("delete-workspace")).await?;
+    iam(&server, &admin, of_acme("create-workspace")).await?;
+    let made = Instant::now();
+    let end = made + Duration::from_secs(30);
+    while at_acme(&server, &admin).await? != 200 {
+        ensure!(Instant::now() < end, "the new one is not served");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    // As long as decisions were remembered once, and longer than the bound.
+    while made.elapsed() < 3 * BOUND {
+        for (key, _) in &keys {
+            let answered = at_acme(&server, key).await?;
+            let refused = answered == 401 || answered == 403;
+            ensure!(refused, "{answered} after {:?}", made.elapsed());
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    // Somebody of the same name in the new one has a key of their own.
+    let person = json!({"operation": "create-user", "workspace": "acme",
+        "user": {"username": "bob", "roles": ["writer"]}});
+    let person = iam(&server, &admin, person).await?["user"]["id"].clone();
+    let ask = json!({"operation": "create-api-key", "workspace": "acme",
+        "key": {"user_id": person, "name": "c"}});
+    let made = iam(&server, &admin, ask).await?;
+    let new = made["api_key_plaintext"].as_str().context("no key")?;
+    ensure!(at_acme(&server, new).await? == 200);
+    for (key, _) in &keys {
+        ensure!(at_acme(&server, key).await? == 401, "an old key is back");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn of_an_older_workspace_on_the_embedded_bus() -> Result<()> {
+    of_an_older_workspace(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn of_an_older_workspace_on_rabbitmq() -> Result<()> {
+    of_an_older_workspace(Bus::Rabbit).await
 }
 
 /// A moment as ISO 8601, by the civil calendar.

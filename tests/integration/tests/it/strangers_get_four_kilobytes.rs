@@ -1,21 +1,28 @@
 //! Who is not known gets no memory: a frame of 50 MB before authentication is refused at its head. Who is known
-//! gets a bound of it: a frame that would need more than a gigabyte as a tree of values is refused before it is one.
+//! gets a bound of it: a frame or a body that would need more than a gigabyte as a tree of values is refused before it
+//! is one, and nobody else waits for that.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
 use serde_json::json;
-use tg_testkit::process::client;
+use tg_testkit::process::{Server, client};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
-use crate::edge::{closed_within, peak, raw_socket, text_frame, with_keys};
+use crate::edge::{closed_within, first_key, iam, peak, raw_socket, text_frame, with_keys};
+use crate::revocation_is_immediate::{key_of, status};
 
 /// Much less than the trees would take (5 GB), enough for the process.
 const ADDRESS_SPACE: u64 = 6 << 30;
 
 fn bomb(before: &str, after: &str) -> Vec<u8> {
+    lists(12_400_000, before, after)
+}
+
+fn lists(count: usize, before: &str, after: &str) -> Vec<u8> {
     let mut bytes = before.as_bytes().to_vec();
-    bytes.extend(b"[0],".repeat(12_400_000));
+    bytes.extend(b"[0],".repeat(count));
     bytes.extend(after.as_bytes());
     bytes
 }
@@ -83,5 +90,66 @@ async fn after_authentication() -> Result<()> {
     let taken = peak(&server)? - before;
     assert!(taken < 400, "{taken} MiB");
     assert!(server.alive());
+    Ok(())
+}
+
+/// Sends a body to an endpoint, whoever closes first; the answer.
+async fn sent(server: &Server, key: &str, endpoint: &str, body: &[u8]) -> Result<String> {
+    let stream = TcpStream::connect(("127.0.0.1", server.port())).await?;
+    let head = format!(
+        "POST /api/v1/{endpoint} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {key}\r\n\
+         Content-Type: application/json\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+        server.port(),
+        body.len()
+    );
+    let (mut answer, mut request) = stream.into_split();
+    let mut told = Vec::new();
+    let write = async {
+        // It may be refused at its head.
+        let _ = request.write_all(head.as_bytes()).await;
+        let _ = request.write_all(body).await;
+    };
+    // A reset is an end.
+    let (_, _) = tokio::join!(answer.read_to_end(&mut told), write);
+    Ok(String::from_utf8_lossy(&told).into_owned())
+}
+
+/// Asks without end, and notes how long an answer took at most.
+async fn asks(server: &Server, key: &str, slowest: &mut Duration) -> Result<()> {
+    loop {
+        let began = Instant::now();
+        ensure!(status(server, key).await? == 200, "another is refused");
+        *slowest = began.elapsed().max(*slowest);
+    }
+}
+
+/// Bodies of lists from a reader: the largest that there is, of which a tree would take 20 GB, and one that is received.
+#[tokio::test]
+async fn after_authentication_over_rest() -> Result<()> {
+
+    let mut server = with_keys().address_space(ADDRESS_SPACE).ready().await?;
+    let admin = first_key(&server).await?;
+    let user = json!({"operation": "create-user", "workspace": "default",
+        "user": {"username": "bob", "roles": ["reader"]}});
+    let user = iam(&server, &admin, user).await?["user"]["id"].clone();
+    let (reader, _) = key_of(&server, &admin, user.as_str().context("no user")?, "").await?;
+    let before = peak(&server)?;
+    for (size, says) in [(256 << 20, " bytes"), (96 << 20, "a request may need 2")] {
+        let body = lists(size / 4 - 16, r#"{"query":"q","x":["#, "0]}");
+        for endpoint in ["flow/default/service/sparql", "librarian", "config"] {
+            let (mut slowest, mut told) = (Duration::ZERO, String::new());
+            tokio::select! {
+                answer = sent(&server, &reader, endpoint, &body) => told = answer?,
+                failed = asks(&server, &admin, &mut slowest) => failed?,
+            }
+            let brief: String = told.chars().take(500).collect();
+            ensure!(told.contains("too-large"), "{endpoint}: {brief}");
+            ensure!(told.contains(says), "{endpoint}: {brief}");
+            ensure!(slowest < Duration::from_secs(5), "{endpoint}: {slowest:?}");
+        }
+    }
+    let taken = peak(&server)? - before;
+    ensure!(taken < 400, "{taken} MiB");
+    ensure!(server.alive());
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use oxigraph::io::{RdfFormat, RdfParser, RdfSerializer};
-use oxigraph::model::Quad;
+use oxigraph::model::{NamedOrBlankNode, Quad, Term};
 use zstd::bulk::Compressor;
 
 use crate::engine::quota::Usage;
@@ -11,6 +11,8 @@ use crate::error::GraphError;
 
 /// Quads of a row, about.
 pub(crate) const ROW_QUADS: usize = 32_768;
+/// Bytes of text in a journal row, after which it ends: a row is unpacked as a whole.
+pub(crate) const ROW_BYTES: usize = 4 << 20;
 
 /// What a run of quads does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,6 +105,20 @@ impl Batch {
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
+}
+
+/// About how long the text of a quad is. Triples within it are left out.
+pub(crate) fn length(quad: &Quad) -> usize {
+    let subject = match &quad.subject {
+        NamedOrBlankNode::NamedNode(name) => name.as_str().len(),
+        NamedOrBlankNode::BlankNode(_) => 0,
+    };
+    let object = match &quad.object {
+        Term::Literal(literal) => literal.value().len(),
+        Term::NamedNode(name) => name.as_str().len(),
+        _ => 0,
+    };
+    subject + quad.predicate.as_str().len() + object
 }
 
 /// Quads as N-Quads text.

@@ -8,7 +8,7 @@ use futures::executor::block_on;
 use tokio::sync::oneshot;
 
 use crate::error::GraphError;
-use crate::store::embedded::batch::{self, Batch, Op, ROW_QUADS, Run};
+use crate::store::embedded::batch::{self, Batch, Op, ROW_BYTES, ROW_QUADS, Run};
 use crate::store::embedded::change::{Change, Done, Wanted};
 use crate::store::embedded::dataset::Dataset;
 use crate::store::embedded::ended::{self, Ended};
@@ -166,7 +166,9 @@ fn rows(writes: &[Write]) -> Result<Vec<NewRow>, GraphError> {
         for run in &write.batch.runs {
             let last = open.iter_mut().rev().find(|row| *row.key == write.key);
             match last {
-                Some(row) if row.op == run.op && row.quads < ROW_QUADS => {
+                Some(row)
+                    if row.op == run.op && row.quads < ROW_QUADS && row.text.len() < ROW_BYTES =>
+                {
                     row.quads += run.quads.len();
                     row.text.extend_from_slice(&run.text);
                 }

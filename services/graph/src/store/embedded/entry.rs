@@ -124,6 +124,11 @@ impl Entry {
         self.order.lock().dataset.clone()
     }
 
+    /// What it will hold once it is loaded.
+    pub(crate) fn reserve(&self, held: Usage) {
+        self.order.lock().weight.held = held;
+    }
+
     /// What it holds in memory at most.
     pub(crate) fn held(&self) -> Usage {
         self.order.lock().weight.held

@@ -177,13 +177,13 @@ pub(crate) fn rows_after(
     conn: &Connection,
     id: i64,
     after: (i64, i64),
-    limit: usize,
+    most: usize,
 ) -> Result<Vec<Row>, StorageError> {
     let mut query = conn.prepare_cached(
         "SELECT seq, part, op, quads, body FROM journal
-         WHERE dataset = ?1 AND (seq, part) > (?2, ?3) ORDER BY seq, part LIMIT ?4",
+         WHERE dataset = ?1 AND (seq, part) > (?2, ?3) ORDER BY seq, part",
     )?;
-    let rows = query.query_map(params![id, after.0, after.1, limit as i64], |row| {
+    let rows = query.query_map(params![id, after.0, after.1], |row| {
         Ok(Row {
             seq: row.get(0)?,
             part: row.get(1)?,
@@ -192,7 +192,16 @@ pub(crate) fn rows_after(
             body: row.get(4)?,
         })
     })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let (mut read, mut bytes) = (Vec::new(), 0);
+    for row in rows {
+        let row = row?;
+        bytes += row.body.len();
+        read.push(row);
+        if bytes >= most {
+            break;
+        }
+    }
+    Ok(read)
 }
 
 /// Replaces the rows up to `seq` by a snapshot. `false` if the dataset is gone.

@@ -13,8 +13,8 @@ use crate::store::embedded::journal::{self, Row};
 use crate::store::embedded::shared::Shared;
 use tg_collections::CollectionKey;
 
-/// Rows read at once.
-const ROWS: usize = 64;
+/// Bytes of rows read at once; the last row may exceed them.
+const ROWS: usize = 8 << 20;
 
 /// Starts loading.
 pub(crate) fn start(shared: Arc<Shared>, key: CollectionKey, entry: Arc<Entry>) {
@@ -33,7 +33,10 @@ pub(crate) fn start(shared: Arc<Shared>, key: CollectionKey, entry: Arc<Entry>) 
 fn fits(shared: &Shared, key: &CollectionKey, entry: &Entry) -> Result<(), GraphError> {
     let id = entry.id();
     let held = block_on(shared.journal.read(move |conn| journal::held(conn, id)))?;
-    shared.room_for(key, held)
+    let _one_by_one = shared.loading.lock();
+    shared.room_for(key, held, held)?;
+    entry.reserve(held);
+    Ok(())
 }
 
 fn load(shared: &Shared, entry: &Entry) -> Result<(), GraphError> {
@@ -51,7 +54,7 @@ fn load(shared: &Shared, entry: &Entry) -> Result<(), GraphError> {
         }
         rows.iter().for_each(|row| weight.add(row.quads));
         weight.held = weight.held.and(apply(&dataset, &rows)?);
-        if rows.len() == ROWS {
+        if !rows.is_empty() {
             continue;
         }
         weight.live = weight.quads;

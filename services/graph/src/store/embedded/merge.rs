@@ -8,11 +8,15 @@ use oxigraph::store::QuadIter;
 
 use crate::engine::quota::Usage;
 use crate::error::GraphError;
-use crate::store::embedded::batch::{self, ROW_QUADS};
+use crate::store::embedded::batch::{self, ROW_BYTES, ROW_QUADS};
 use crate::store::embedded::entry::{Entry, Weight};
 use crate::store::embedded::journal::{self, Snapshot};
 use crate::store::embedded::shared::{CHORES, Shared};
 use tg_collections::CollectionKey;
+
+/// What a snapshot may take while it is written: this part of the memory for graphs. Texts that no compression makes
+/// smaller keep their past instead.
+const SNAPSHOT: u64 = 8;
 
 /// Starts a merge unless one is running; the next change asks again.
 pub(crate) fn start(shared: Arc<Shared>, key: CollectionKey, entry: Arc<Entry>) {
@@ -49,7 +53,10 @@ fn merge(shared: &Shared, entry: &Entry) -> Result<Option<Weight>, GraphError> {
         entry.counted(live);
         return Ok(None);
     }
-    let parts = snapshot(frozen.quads)?;
+    let Some(parts) = snapshot(frozen.quads, shared.limits.memory / SNAPSHOT)? else {
+        entry.not_merged();
+        return Ok(None);
+    };
     let rows = parts.len().max(1) as u64;
     let held = parts
         .iter()
@@ -68,13 +75,19 @@ fn merge(shared: &Shared, entry: &Entry) -> Result<Option<Weight>, GraphError> {
     Ok(replaced?.then(|| entry.reweigh(before, rows, held)))
 }
 
-fn snapshot(mut quads: QuadIter<'static>) -> Result<Vec<Snapshot>, GraphError> {
-    let mut parts = Vec::new();
-    loop {
-        let part: Result<Vec<_>, _> = quads.by_ref().take(ROW_QUADS).collect();
-        let part = part?;
+fn snapshot(mut quads: QuadIter<'static>, most: u64) -> Result<Option<Vec<Snapshot>>, GraphError> {
+    let (mut parts, mut packed) = (Vec::new(), 0_u64);
+    while packed <= most {
+        let (mut part, mut bytes) = (Vec::new(), 0);
+        while part.len() < ROW_QUADS && bytes < ROW_BYTES {
+            let Some(quad) = quads.next().transpose()? else {
+                break;
+            };
+            bytes += batch::length(&quad);
+            part.push(quad);
+        }
         if part.is_empty() {
-            return Ok(parts);
+            return Ok(Some(parts));
         }
         let text = batch::encode(&part);
         let held = Usage {
@@ -82,6 +95,8 @@ fn snapshot(mut quads: QuadIter<'static>) -> Result<Vec<Snapshot>, GraphError> {
             bytes: text.len() as u64,
         };
         let body = batch::pack(&text)?;
+        packed = packed.saturating_add(body.len() as u64);
         parts.push(Snapshot { held, body });
     }
+    Ok(None)
 }

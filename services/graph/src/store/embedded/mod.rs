@@ -147,21 +147,33 @@ impl EmbeddedGraph {
     /// no limit.
     ///
     /// # Errors
-    /// [`GraphError::TooMany`], and when the dataset cannot be loaded.
+    /// [`GraphError::TooMany`], [`GraphError::TooMuch`], and when the dataset cannot be loaded.
     pub async fn find(
         &self,
         key: &CollectionKey,
         pattern: Pattern,
         limit: Option<usize>,
     ) -> Result<Vec<tg_schemas::Triple>, GraphError> {
-        let ceiling = self.limits().single_answer;
+        let (ceiling, bytes) = (
+            self.limits().single_answer,
+            self.limits().single_answer_bytes,
+        );
         let most = limit.unwrap_or(usize::MAX);
         let mut scan = self.scan(key, pattern, Some(most.min(ceiling + 1))).await?;
-        let found = scan.next_chunk(usize::MAX).await?;
-        if found.len() > ceiling {
-            return Err(GraphError::TooMany(ceiling));
+        let mut found = Vec::new();
+        loop {
+            let more = scan.next_chunk(usize::MAX).await?;
+            if more.is_empty() {
+                return Ok(found);
+            }
+            found.extend(more);
+            if found.len() > ceiling {
+                return Err(GraphError::TooMany(ceiling));
+            }
+            if scan.bytes() > bytes {
+                return Err(GraphError::TooMuch(bytes >> 20));
+            }
         }
-        Ok(found)
     }
 
     /// What matches, chunk by chunk, from one state of the dataset.

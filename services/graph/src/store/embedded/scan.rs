@@ -9,12 +9,18 @@ use tokio::sync::Semaphore;
 
 use crate::engine::convert;
 use crate::error::GraphError;
+use crate::store::embedded::batch;
 use crate::store::embedded::handle::EmbeddedGraph;
+
+/// Bytes of text after which a chunk ends; its last triple may exceed them.
+const CHUNK_BYTES: usize = 1 << 20;
 
 /// A running scan.
 pub struct Scan {
     quads: Option<QuadIter<'static>>,
     left: usize,
+    /// About how long the texts were that it found.
+    bytes: usize,
     threads: Arc<Semaphore>,
 }
 
@@ -27,11 +33,17 @@ impl Scan {
         Self {
             quads,
             left: limit.unwrap_or(usize::MAX),
+            bytes: 0,
             threads,
         }
     }
 
-    /// Up to `size` further triples; fewer only at the end.
+    /// About how many bytes of text it has found.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Up to `size` further triples, fewer where they are long; none only at the end.
     ///
     /// # Errors
     /// When the store failed or is closing.
@@ -47,19 +59,23 @@ impl Scan {
             found.map(|found| (found, quads))
         };
         let done = tokio::task::spawn_blocking(work).await;
-        let (found, quads) = done.map_err(|_| GraphError::Closed)??;
+        let ((found, bytes), quads) = done.map_err(|_| GraphError::Closed)??;
         self.left -= found.len();
-        if found.len() == size {
-            self.quads = Some(quads);
-        }
+        self.bytes = self.bytes.saturating_add(bytes);
+        // Asked once more at its end it says so again.
+        self.quads = (!found.is_empty()).then_some(quads);
         Ok(found)
     }
 }
 
-fn take(quads: &mut QuadIter<'static>, size: usize) -> Result<Vec<Triple>, GraphError> {
-    let found: Result<Vec<_>, _> = quads
-        .take(size)
-        .map(|quad| quad.map(convert::from_quad))
-        .collect();
-    Ok(found?)
+fn take(quads: &mut QuadIter<'static>, size: usize) -> Result<(Vec<Triple>, usize), GraphError> {
+    let (mut found, mut bytes) = (Vec::new(), 0);
+    while found.len() < size && bytes < CHUNK_BYTES {
+        let Some(quad) = quads.next().transpose()? else {
+            break;
+        };
+        bytes += batch::length(&quad);
+        found.push(convert::from_quad(quad));
+    }
+    Ok((found, bytes))
 }

@@ -29,6 +29,8 @@ pub(crate) struct Shared {
     /// Queries whose answer is not read to its end yet.
     pub(crate) answers: Permits,
     pub(crate) queries_memory: Memory,
+    /// Held while a dataset that is to be loaded takes its place among those in memory.
+    pub(crate) loading: Mutex<()>,
     pub(crate) merging: Mutex<()>,
     pub(crate) purging: Mutex<()>,
     /// Counts how often what datasets hold was counted anew, so that nobody believes older figures.
@@ -44,6 +46,7 @@ impl Shared {
             queries: Arc::new(Permits::new(limits.queries, limits.queries_of_one)),
             answers: Permits::new(limits.answers, limits.answers_of_one),
             queries_memory: Memory::new(limits.queries_memory),
+            loading: Mutex::new(()),
             merging: Mutex::new(()),
             purging: Mutex::new(()),
             counts: AtomicU64::new(0),
@@ -51,29 +54,56 @@ impl Shared {
         }
     }
 
-    /// Whether there is memory for one more dataset, or for more in one, beside what is loaded.
-    pub(crate) fn room_for(&self, key: &CollectionKey, more: Usage) -> Result<(), GraphError> {
-        let limit = self.limits.memory;
-        if limit == u64::MAX || more == Usage::default() {
+    /// Whether there is memory for one more dataset, or for more in one, beside what is loaded: for so much in all, of
+    /// which so much is of the dataset's workspace.
+    pub(crate) fn room_for(
+        &self,
+        key: &CollectionKey,
+        more: Usage,
+        more_of_one: Usage,
+    ) -> Result<(), GraphError> {
+        let limits = &self.limits;
+        if limits.memory == u64::MAX || more_of_one == Usage::default() {
             return Ok(());
         }
-        let used = self.entries.lock().values().fold(0_u64, |sum, entry| {
-            sum.saturating_add(entry.held().memory())
-        });
-        let needed = more.memory();
-        if used.saturating_add(needed) <= limit {
-            return Ok(());
+        let (all, own) = self.in_memory(key.workspace());
+        let (more, more_of_one) = (more.memory(), more_of_one.memory());
+        let of_one = "the graphs of one workspace";
+        let bounds = [
+            (all, more, limits.memory, "graphs"),
+            (own, more_of_one, limits.memory_of_one, of_one),
+        ];
+        for (used, needed, limit, of) in bounds {
+            if used.saturating_add(needed) <= limit {
+                continue;
+            }
+            tracing::warn!(
+                collection = key.collection(),
+                used,
+                needed,
+                "no memory for a graph"
+            );
+            return Err(GraphError::GraphMemory {
+                needed: needed.div_ceil(1 << 20),
+                used: used >> 20,
+                limit: limit >> 20,
+                of,
+            });
         }
-        tracing::warn!(
-            collection = key.collection(),
-            used,
-            needed,
-            "no memory for a graph"
-        );
-        Err(GraphError::GraphMemory {
-            needed: needed.div_ceil(1 << 20),
-            used: used >> 20,
-            limit: limit >> 20,
+        Ok(())
+    }
+
+    /// What the datasets in memory take, all of them and those of a workspace.
+    fn in_memory(&self, workspace: &str) -> (u64, u64) {
+        let entries = self.entries.lock();
+        entries.iter().fold((0, 0), |(all, own), (key, entry)| {
+            let held = entry.held().memory();
+            let of_it = if key.workspace() == workspace {
+                held
+            } else {
+                0
+            };
+            (all.saturating_add(held), own.saturating_add(of_it))
         })
     }
 

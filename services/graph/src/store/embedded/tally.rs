@@ -26,8 +26,8 @@ pub(crate) struct Tally {
     workspaces: HashMap<Arc<str>, Usage>,
     /// What the commit under way adds: admitted, and not in the journal yet.
     pending: HashMap<Arc<str>, Usage>,
-    /// The part of it that goes to datasets in memory, of whatever workspace.
-    pending_loaded: Usage,
+    /// The same of all workspaces.
+    pending_all: Usage,
     counted: HashMap<Arc<str>, Instant>,
 }
 
@@ -35,7 +35,7 @@ impl Tally {
     /// A commit begins: the one before is in the journal.
     pub(crate) fn begin(&mut self) {
         self.pending.clear();
-        self.pending_loaded = Usage::default();
+        self.pending_all = Usage::default();
     }
 
     /// Notes that a workspace gets more, if it may.
@@ -45,14 +45,10 @@ impl Tally {
         key: &CollectionKey,
         adds: Usage,
     ) -> Result<(), GraphError> {
-        let is_loaded = shared.entries.lock().contains_key(key);
-        let loaded = if is_loaded {
-            let loaded = self.pending_loaded.and(adds);
-            shared.room_for(key, loaded)?;
-            loaded
-        } else {
-            self.pending_loaded
-        };
+        // Also for what is not in memory yet: a new dataset will be at once, any other when somebody asks.
+        let all = self.pending_all.and(adds);
+        let own = self.pending.get(key.workspace()).copied();
+        shared.room_for(key, all, own.unwrap_or_default().and(adds))?;
         let quota = shared.limits.quota;
         let mut held = self.held(shared, key.workspace())?.and(adds);
         if check(quota, held).is_err() && self.may_count(key.workspace()) {
@@ -63,7 +59,7 @@ impl Tally {
         self.workspaces.insert(key.workspace().into(), held);
         let pending = self.pending.entry(key.workspace().into()).or_default();
         *pending = pending.and(adds);
-        self.pending_loaded = loaded;
+        self.pending_all = all;
         Ok(())
     }
 

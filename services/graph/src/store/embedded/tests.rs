@@ -301,6 +301,38 @@ async fn an_answer_in_one_piece_is_whole_or_refused() {
     assert_eq!(sizes, [40, 40, 20]);
 }
 
+/// However few they are: an answer is bounded by what it holds.
+#[tokio::test]
+async fn long_triples_come_in_small_chunks() {
+    const LONG: usize = 400_000;
+    let limits = Limits {
+        single_answer_bytes: 10 * LONG,
+        ..Limits::default()
+    };
+    let engine = EmbeddedGraph::in_memory(limits).unwrap();
+    let key = key();
+    let long = |n: usize| {
+        let text = Term::literal("x".repeat(LONG));
+        let triple = Triple::new(Term::iri(format!("urn:s{n}")), Term::iri("urn:p"), text);
+        convert::quad("", &triple).unwrap()
+    };
+    let quads: Vec<_> = (0..20).map(long).collect();
+    engine.insert(&key, quads).await.unwrap();
+    let find = |limit| engine.find(&key, Pattern::default(), limit);
+    assert_eq!(find(Some(9)).await.unwrap().len(), 9);
+    assert!(matches!(find(None).await, Err(GraphError::TooMuch(_))));
+    let mut scan = engine.scan(&key, Pattern::default(), None).await.unwrap();
+    let mut sizes = Vec::new();
+    loop {
+        let chunk = scan.next_chunk(1_000).await.unwrap();
+        if chunk.is_empty() {
+            break;
+        }
+        sizes.push(chunk.len());
+    }
+    assert_eq!(sizes, [3, 3, 3, 3, 3, 3, 2]);
+}
+
 #[tokio::test]
 async fn a_scan_sees_one_state() {
     let engine = EmbeddedGraph::in_memory(Limits::default()).unwrap();
@@ -474,4 +506,40 @@ async fn what_is_written_at_once_takes_no_more_memory_than_there_is() {
     );
     assert_eq!(refused + done, 40);
     assert!((1..10).contains(&done), "{done} were written");
+}
+
+/// What one workspace may not have another finds; and each new graph counts from its first triple on.
+#[tokio::test]
+async fn one_workspace_leaves_room_to_others() {
+    let held = |quads| {
+        let usage = crate::engine::quota::Usage {
+            quads,
+            ..Default::default()
+        };
+        usage.memory()
+    };
+    let limits = Limits {
+        memory: held(10_000),
+        memory_of_one: held(2_000),
+        ..Limits::default()
+    };
+    let engine = EmbeddedGraph::in_memory(limits).unwrap();
+    let mut written = 0;
+    let refused = loop {
+        let own = CollectionKey::new("w", &format!("c{written}"));
+        match engine.insert(&own, quads(0..100)).await {
+            Ok(_) => written += 1,
+            Err(refused) => break refused,
+        }
+        assert!(written < 100, "each in a graph of its own");
+    };
+    assert!(
+        refused
+            .to_string()
+            .contains("for the graphs of one workspace"),
+        "{refused}"
+    );
+    assert!((5..20).contains(&written), "{written}");
+    let other = CollectionKey::new("other", "c");
+    engine.insert(&other, quads(0..100)).await.unwrap();
 }
