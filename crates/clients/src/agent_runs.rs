@@ -33,7 +33,7 @@ impl<'a> AgentRuns<'a> {
     /// How a question failed; one is asked for each page.
     pub async fn list(&self) -> Result<Vec<DetachedRun>, Error> {
         let mut all = Vec::new();
-        if !self.caller.native() {
+        if !self.caller.neighbours().keep_runs() {
             return Ok(all);
         }
         let mut request = AgentRunsRequest {
@@ -57,7 +57,7 @@ impl<'a> AgentRuns<'a> {
     /// # Errors
     /// How the question failed.
     pub async fn cancel(&self, id: &str) -> Result<bool, Error> {
-        if !self.caller.native() {
+        if !self.caller.neighbours().keep_runs() {
             return Ok(false);
         }
         let request = AgentRunsRequest {

@@ -38,6 +38,11 @@ impl Neighbours {
         self.ours
     }
 
+    /// Whether an agent keeps a ledger of runs that go on without their caller.
+    pub fn keep_runs(self) -> bool {
+        self.ours
+    }
+
     /// Whether they take back what a retraction names.
     pub fn take_retractions(self) -> bool {
         self.ours

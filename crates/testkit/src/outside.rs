@@ -109,6 +109,9 @@ pub fn config_row(data: &Path, workspace: &str, kind: &str, key: &str) -> Result
 }
 
 /// The one number that a query asks of a database of a system, which may run.
+///
+/// # Errors
+/// The file is no such database, or the query does not give one number.
 pub fn number(file: &Path, query: &str) -> Result<i64> {
     let database = Connection::open(file).with_context(|| format!("{}", file.display()))?;
     Ok(database.query_row(query, [], |row| row.get(0))?)

@@ -6,6 +6,7 @@
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, Write};
+use std::mem::ManuallyDrop;
 use std::os::unix::process::{CommandExt, parent_id};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -93,9 +94,7 @@ impl VirtualHost {
 
     /// Address for clients of a host that stays until the node ends.
     pub fn into_url(self) -> String {
-        let url = self.url();
-        std::mem::forget(self);
-        url
+        ManuallyDrop::new(self).url()
     }
 }
 

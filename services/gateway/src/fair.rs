@@ -52,11 +52,6 @@ impl Pool {
         }))
     }
 
-    /// What one user may hold.
-    pub(crate) fn each(&self) -> usize {
-        self.0.each
-    }
-
     /// The most that can be had at once.
     pub(crate) fn total(&self) -> usize {
         self.0.total

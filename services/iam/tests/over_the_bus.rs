@@ -8,8 +8,8 @@ use parking_lot::Mutex;
 use tg_iam::AuthMode;
 use tg_mesh::{Ask, Deadline, Host, Processor};
 use tg_schemas::msg::{
-    ApiKeyInput, ConfigRequest, FlowRequest, FlowResponse, IamRequest, IamResponse,
-    UserInput, WorkspaceInput,
+    ApiKeyInput, ConfigRequest, FlowRequest, FlowResponse, IamRequest, IamResponse, UserInput,
+    WorkspaceInput,
 };
 use tg_schemas::processors;
 use tg_schemas::{Class, Error, ErrorCode, Topic};

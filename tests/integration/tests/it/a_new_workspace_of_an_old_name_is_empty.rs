@@ -175,7 +175,6 @@ async fn and_the_old_one_comes_back_over_rabbitmq() -> Result<()> {
 
 /// Deleted twice within the time in which it can be brought back: each of the two lies for itself.
 async fn the_last_one_comes_back(bus: Bus) -> Result<()> {
-
     let (server, _node) = up(bus).await?;
     let (url, workspace) = (server.url(), "acme");
     let acme = Tenant {

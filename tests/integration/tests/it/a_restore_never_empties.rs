@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tg_testkit::process::{Output, Server, tg};
-use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::shared_node::VirtualHost;
 use tokio::time::Instant;
 
 use crate::world::{Bus, on_both_buses, post, up};
@@ -90,7 +90,7 @@ async fn before_of(url: &str) -> Result<Before> {
 }
 
 /// A system, and a folder for bundles.
-type Workspace = ((Server, Option<RabbitNode>), tempfile::TempDir);
+type Workspace = ((Server, Option<VirtualHost>), tempfile::TempDir);
 
 on_both_buses!(
     over_what_is_there,

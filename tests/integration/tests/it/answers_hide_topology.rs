@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 use tg_testkit::model::{Reply, Rule, ScriptedModel};
-use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::shared_node::VirtualHost;
 use tg_testkit::socket::Socket;
 
 use crate::edge::first_key;
@@ -30,7 +30,7 @@ fn check(what: &str, text: &str) {
 }
 
 /// A provider's failure as it is told under `iam`.
-async fn nothing_of_it_for_who_has_a_key(node: Option<&RabbitNode>) -> Result<()> {
+async fn nothing_of_it_for_who_has_a_key(node: Option<&VirtualHost>) -> Result<()> {
     let reply = Reply::status(500, "db password=hunter2 at 10.0.0.7:5432");
     let model = ScriptedModel::start(vec![Rule::always(reply)]).await?;
     let server = launch(&model, node)
@@ -59,7 +59,7 @@ async fn of_every_kind(bus: Bus) -> Result<()> {
     ))];
     let world = World::with(bus, rules).await?;
     let socket = world.socket().await?;
-    of_a_provider(&world, &socket).await?;
+    of_a_provider(bus, &world, &socket).await?;
     of_what_nobody_should_ask(&socket).await?;
     of_noise(&world, &socket).await?;
     check(
@@ -77,7 +77,7 @@ async fn of_every_kind(bus: Bus) -> Result<()> {
 on_both_buses!(of_every_kind);
 
 /// A provider's body stays inside.
-async fn of_a_provider(world: &World, socket: &Socket) -> Result<()> {
+async fn of_a_provider(bus: Bus, world: &World, socket: &Socket) -> Result<()> {
     let frames = socket
         .ask("agent", "default", json!({"question": "x"}))
         .await?;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tg_testkit::model::{Reply, Rule, ScriptedModel};
 use tg_testkit::outside::number;
 use tg_testkit::process::{Launch, client, tg};
-use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::shared_node::VirtualHost;
 
 use crate::world::{Bus, World, launch, post};
 

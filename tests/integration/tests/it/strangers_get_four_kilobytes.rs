@@ -126,7 +126,6 @@ async fn asks(server: &Server, key: &str, slowest: &mut Duration) -> Result<()> 
 /// Bodies of lists from a reader: the largest that there is, of which a tree would take 20 GB, and one that is received.
 #[tokio::test]
 async fn after_authentication_over_rest() -> Result<()> {
-
     let mut server = with_keys().address_space(ADDRESS_SPACE).ready().await?;
     let admin = first_key(&server).await?;
     let user = json!({"operation": "create-user", "workspace": "default",

@@ -284,7 +284,6 @@ async fn tools_change_the_state_only_when_they_succeed_and_count_their_tokens(pl
         .await;
     let chunks = world.run(&question("q", false)).await;
     let names: Vec<_> = world
-        .model
         .asked
         .lock()
         .iter()
