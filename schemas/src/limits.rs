@@ -12,7 +12,7 @@ pub const RECORD: usize = MESSAGE;
 
 /// Largest frame that is agreed with a broker. The client library keeps room for 32 of them in each direction of each
 /// connection, and uses all of it in turn; a larger body travels in several.
-pub const FRAME: usize = 16 << 10;
+pub const FRAME: usize = 32 << 10;
 
 /// Room for the headers of a message, beside its body: unlike a body they travel in one frame.
 pub const HEADERS: usize = FRAME - (1 << 10);
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn limits_are_told_in_round_words() {
         assert_eq!(human(MESSAGE), "16 MiB");
-        assert_eq!(human(HEADERS), "15 KiB");
+        assert_eq!(human(HEADERS), "31 KiB");
         assert_eq!(human(CONTENT), "11.2 MiB");
         assert_eq!(human(12), "12 bytes");
     }

@@ -2,7 +2,6 @@
 
 use crate::codec::CodecError;
 use crate::headers::Headers;
-use crate::msg::Metadata;
 
 /// A message body: a serde type with a stable name that selects its Avro schema.
 pub trait Message:
@@ -13,8 +12,8 @@ pub trait Message:
     /// The Avro schema of the record as JSON text.
     const AVRO: &'static str;
 
-    /// What a record of the pipeline is about; `None` for every other message.
-    fn about(&self) -> Option<&Metadata> {
+    /// The collection that a record of the pipeline is for; `None` for every other message.
+    fn for_collection(&self) -> Option<&str> {
         None
     }
 

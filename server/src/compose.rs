@@ -52,7 +52,7 @@ const TABLE: [(&str, Construct); 17] = [
     }),
     ("ingest", |mesh, all| {
         let options = tg_ingest::Options::of_this_program(crate::DECODE);
-        let options = options.within(&all.ingest);
+        let options = options.within(&all.ingest, tg_storage::memory::MAPPED);
         Ok(tg_ingest::processors(mesh, options))
     }),
     ("graph", |mesh, all| {

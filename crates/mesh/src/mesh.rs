@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use tg_rpc::{Ask, Peer};
-use tg_schemas::msg::Metadata;
 use tg_schemas::{Error, Message, Topic};
 use tokio_util::sync::CancellationToken;
 
@@ -90,18 +89,20 @@ impl Mesh {
         record: &M,
         ask: Ask,
     ) -> Result<(), Error> {
-        let ask = self.stamped(ask, record.about());
+        let ask = self.stamped(ask, record.for_collection());
         self.0.peer.record(topic, record, ask).await
     }
 
     /// Options that say for which generation of its collection a record is.
-    pub(crate) fn stamped(&self, ask: Ask, about: Option<&Metadata>) -> Ask {
-        let (Some(about), Some(workspace), None) = (about, &ask.workspace, &ask.collection) else {
+    pub(crate) fn stamped(&self, ask: Ask, collection: Option<&str>) -> Ask {
+        let (Some(collection), Some(workspace), None) =
+            (collection, &ask.workspace, &ask.collection)
+        else {
             return ask;
         };
-        let now = self.config().stamp(workspace.as_str(), about.collection());
+        let now = self.config().stamp(workspace.as_str(), collection);
         Ask {
-            collection: now.map(|_| about.collection().to_owned()),
+            collection: now.map(|_| collection.to_owned()),
             collection_generation: now,
             ..ask
         }

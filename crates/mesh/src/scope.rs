@@ -100,16 +100,16 @@ impl Cx {
         self.headers.collection_generation.filter(|_| named)
     }
 
-    /// Options of a record about something: one for the collection of the message is of the same generation.
-    fn record_options(&self, about: Option<&Metadata>) -> Ask {
+    /// Options of a record: one for the collection of the message is of the same generation.
+    fn record_options(&self, collection: Option<&str>) -> Ask {
         let mut options = self.ask_options();
-        if let Some(about) = about
-            && let Some(generation) = self.sent_for(about.collection())
+        if let Some(collection) = collection
+            && let Some(generation) = self.sent_for(collection)
         {
-            options.collection = Some(about.collection().to_owned());
+            options.collection = Some(collection.to_owned());
             options.collection_generation = Some(generation);
         }
-        self.mesh.stamped(options, about)
+        self.mesh.stamped(options, collection)
     }
 
     /// Flow of the instance, as text; empty outside flows.
@@ -278,7 +278,7 @@ impl Cx {
     /// # Errors
     /// As [`tg_rpc::Peer::record`].
     pub async fn record_on<M: Message>(&self, topic: &Topic, record: &M) -> Result<(), Error> {
-        let mut options = self.record_options(record.about());
+        let mut options = self.record_options(record.for_collection());
         options.droppable = self.scope.unread.contains(topic);
         let Some(follow) = &self.follow else {
             return self.mesh.record(topic, record, options).await;
@@ -301,7 +301,11 @@ impl Cx {
         about: Option<&Metadata>,
     ) -> Result<(), Error> {
         self.mesh
-            .record_together(relays, sections, self.record_options(about))
+            .record_together(
+                relays,
+                sections,
+                self.record_options(about.map(Metadata::collection)),
+            )
             .await
     }
 

@@ -65,12 +65,12 @@ impl RunContext for Cx {
     fn generation(&self, collection: &str) -> i64 {
         match meant(self, collection) {
             Some(generation) => generation.max(0),
-            None => now(self, collection),
+            None => registered(self, collection),
         }
     }
 
     fn is_current(&self, collection: &str) -> bool {
-        meant(self, collection).is_none_or(|meant| meant.max(0) >= now(self, collection))
+        meant(self, collection).is_none_or(|meant| meant.max(0) >= registered(self, collection))
     }
 
     fn is_tied(&self, collection: &str) -> bool {
@@ -86,7 +86,7 @@ fn meant(cx: &Cx, collection: &str) -> Option<i64> {
     }
 }
 
-fn now(cx: &Cx, collection: &str) -> i64 {
+fn registered(cx: &Cx, collection: &str) -> i64 {
     let (config, workspace) = (cx.config(), cx.workspace());
     config.collection_generation(workspace, collection)
 }

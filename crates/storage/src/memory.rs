@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 /// Address space that is mapped and takes no memory: stacks of threads, room that allocators reserve, the program itself.
-const MAPPED: u64 = 5 << 28;
+pub const MAPPED: u64 = 5 << 28;
 
 /// How much it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

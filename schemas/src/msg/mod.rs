@@ -43,8 +43,8 @@ macro_rules! message {
     ($name:ident $(, $about:ident)?) => {
         impl crate::Message for $name {
             $(
-                fn about(&self) -> Option<&crate::msg::Metadata> {
-                    self.$about.as_ref()
+                fn for_collection(&self) -> Option<&str> {
+                    self.$about.as_ref().map(|about| about.collection())
                 }
             )?
 

@@ -63,6 +63,9 @@ pub enum GraphError {
         /// Which graphs.
         of: &'static str,
     },
+    /// A query gets a thread of its own, whose stack the system has no address space for.
+    #[error("the process has no address space left for a query, which needs {0} MiB of it; try again, or raise its limit")]
+    NoThread(usize),
     /// The asker gave up.
     #[error("cancelled")]
     Cancelled,
@@ -90,7 +93,7 @@ impl GraphError {
             | Self::LongText(_)
             | Self::Quota(_)
             | Self::GraphMemory { .. } => ErrorCode::TooLarge,
-            Self::QueriesMemory(_) => ErrorCode::Busy,
+            Self::QueriesMemory(_) | Self::NoThread(_) => ErrorCode::Busy,
             Self::Stalled(_) => ErrorCode::Timeout,
             Self::Cancelled => ErrorCode::Cancelled,
             Self::Closed => ErrorCode::Unavailable,

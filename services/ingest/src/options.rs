@@ -11,7 +11,8 @@ tg_settings::options! {
     /// What is set of it.
     pub struct Settings {
         /// Memory of all child processes that take documents apart, in MiB. There are four where that leaves 768 MiB to
-        /// each, else fewer, and two at least; none has more than 1,536 MiB.
+        /// each, else fewer, and two at least. The address space of each is its part and 1,280 MiB, which are mostly only
+        /// mapped, and 1,536 MiB at most.
         memory_mb: u64 = 6_144, Whole(64..=1 << 20);
     }
 }
@@ -43,13 +44,13 @@ impl Options {
         }
     }
 
-    /// With so much memory for all children.
-    pub fn within(mut self, settings: &Settings) -> Self {
+    /// With so much memory for all children; so many bytes of the address space of each are only mapped.
+    pub fn within(mut self, settings: &Settings, mapped: u64) -> Self {
         let all = settings.memory_mb << 20;
         let places = (all / COMFORT).clamp(2, (self.children + self.kept).max(2) as u64);
         self.kept = (places / 2) as usize;
         self.children = places as usize - self.kept;
-        self.limits.memory_bytes = self.limits.memory_bytes.min(all / places);
+        self.limits.memory_bytes = self.limits.memory_bytes.min(all / places + mapped);
         self
     }
 }
@@ -72,12 +73,12 @@ mod tests {
         for (memory_mb, places, each) in [
             (6_144, (2, 2), 1_536),
             (100_000, (2, 2), 1_536),
-            (3_200, (2, 2), 800),
-            (2_400, (2, 1), 800),
-            (1_600, (1, 1), 800),
-            (400, (1, 1), 200),
+            (3_200, (2, 2), 1_536),
+            (2_400, (2, 1), 1_536),
+            (1_600, (1, 1), 1_536),
+            (400, (1, 1), 1_480),
         ] {
-            let options = Options::of_this_program("").within(&Settings { memory_mb });
+            let options = Options::of_this_program("").within(&Settings { memory_mb }, 1_280 << 20);
             assert_eq!((options.children, options.kept), places, "{memory_mb}");
             assert_eq!(options.limits.memory_bytes >> 20, each, "{memory_mb}");
         }

@@ -37,7 +37,7 @@ impl IsOver {
     }
 
     /// Whether it has.
-    pub fn now(&self) -> bool {
+    pub fn holds(&self) -> bool {
         (self.0)()
     }
 }

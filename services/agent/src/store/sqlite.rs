@@ -135,7 +135,7 @@ impl LedgerStore for SqliteLedger {
                         })
                     })
                     .optional()?;
-                if known.is_some() || is_over.now() {
+                if known.is_some() || is_over.holds() {
                     return Ok(known);
                 }
                 if let Some(caller) = detached {
@@ -281,7 +281,7 @@ impl LedgerStore for SqliteLedger {
         let RunKey { run, is_over } = run.clone();
         self.db
             .write(move |tx| {
-                if is_over.now() {
+                if is_over.holds() {
                     return Ok(false);
                 }
                 let mut insert = tx.prepare_cached(
@@ -341,7 +341,7 @@ impl LedgerStore for SqliteLedger {
         let text = write_json(decision)?;
         self.db
             .write(move |tx| {
-                if is_over.now() {
+                if is_over.holds() {
                     return Ok(false);
                 }
                 tx.prepare_cached(
@@ -387,7 +387,7 @@ impl LedgerStore for SqliteLedger {
         let text = write_json(ending)?;
         self.db
             .write(move |tx| {
-                if is_over.now() {
+                if is_over.holds() {
                     return Ok(false);
                 }
                 tx.prepare_cached(

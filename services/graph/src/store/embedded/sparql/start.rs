@@ -87,6 +87,6 @@ fn on_own_thread(work: Work, said: Giver<Said>, open: Permit) -> Result<(), Grap
         .spawn(body);
     started.map(|_| ()).map_err(|error| {
         tracing::error!(%error, "no thread for a query");
-        GraphError::Closed
+        GraphError::NoThread(STACK >> 20)
     })
 }
