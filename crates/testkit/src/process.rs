@@ -4,6 +4,7 @@
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::shared_node::VirtualHost;
@@ -28,6 +29,9 @@ pub const LOOKING_AROUND: [&[&str]; 7] = [
     &["doctor"],
 ];
 
+/// Below what systems give to connections of their own accord.
+const PORTS: std::ops::Range<u16> = 10_240..32_000;
+
 /// The folder of the built binaries: the one this test binary lies in, or the one above an example's.
 ///
 /// # Errors
@@ -46,12 +50,21 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A loopback port that was free a moment ago.
+/// A loopback port that was free a moment ago, and that no connection of others is given: those are above it.
 ///
 /// # Errors
 /// No port is free.
 pub fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    for _ in PORTS {
+        let next = NEXT.fetch_add(1, Ordering::Relaxed);
+        let place = std::process::id().wrapping_mul(641).wrapping_add(next);
+        let port = PORTS.start + (place % u32::from(PORTS.end - PORTS.start)) as u16;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return Ok(port);
+        }
+    }
+    bail!("no port is free")
 }
 
 /// How to start a `threadgraph` process.

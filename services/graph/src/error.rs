@@ -64,7 +64,9 @@ pub enum GraphError {
         of: &'static str,
     },
     /// A query gets a thread of its own, whose stack the system has no address space for.
-    #[error("the process has no address space left for a query, which needs {0} MiB of it; try again, or raise its limit")]
+    #[error(
+        "the process has no address space left for a query, which needs {0} MiB of it; try again, or raise its limit"
+    )]
     NoThread(usize),
     /// The asker gave up.
     #[error("cancelled")]

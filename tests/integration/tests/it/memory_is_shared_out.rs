@@ -22,6 +22,9 @@ const SHARES: [(&str, u64); 10] = [
     ("answers_mb", 17),
 ];
 
+/// Address space that is only mapped: it is not counted.
+const MAPPED_MB: u64 = 1_280;
+
 /// Value and source of the settings of a process with so much address space.
 struct Settings(HashMap<String, (String, String)>);
 
@@ -65,8 +68,8 @@ impl Settings {
 
 #[tokio::test]
 async fn an_address_space_is_the_whole_and_shares_are_parts_of_it() -> Result<()> {
-    let large = Settings::of(6_000, &[]).await?;
-    let small = Settings::of(2_000, &[]).await?;
+    let large = Settings::of(MAPPED_MB + 6_000, &[]).await?;
+    let small = Settings::of(MAPPED_MB + 2_000, &[]).await?;
     for (settings, whole) in [(&large, 6_000), (&small, 2_000)] {
         assert_eq!(settings.number("memory_mb")?, whole);
         assert_eq!(settings.whence("memory_mb"), "address space");

@@ -133,7 +133,7 @@ async fn after_authentication_over_rest() -> Result<()> {
     let user = iam(&server, &admin, user).await?["user"]["id"].clone();
     let (reader, _) = key_of(&server, &admin, user.as_str().context("no user")?, "").await?;
     let before = peak(&server)?;
-    for (size, says) in [(256 << 20, " bytes"), (96 << 20, "a request may need 2")] {
+    for (size, says) in [(256 << 20, " bytes"), (64 << 20, "a request may need 1")] {
         let body = lists(size / 4 - 16, r#"{"query":"q","x":["#, "0]}");
         for endpoint in ["flow/default/service/sparql", "librarian", "config"] {
             let (mut slowest, mut told) = (Duration::ZERO, String::new());
