@@ -22,8 +22,8 @@ use crate::liveness::{COMING_BACK, Liveness};
 use crate::port::Port;
 use crate::reorder::Part;
 
-/// A question that no queue wants is tried again this long, ...
-const UNSERVED: Duration = Duration::from_millis(900);
+/// A question that no queue wants is tried again this long (its asker is to hear within a second), ...
+const UNSERVED: Duration = Duration::from_millis(700);
 /// ... and this long after a reconnect, while servers attach again.
 const UNSERVED_AFTER_RECONNECT: Duration = COMING_BACK;
 /// How often silent and gapped answers are looked at.
@@ -224,10 +224,11 @@ impl RequestClient {
                     if port.reconnected_within(UNSERVED_AFTER_RECONNECT) {
                         patience = UNSERVED_AFTER_RECONNECT;
                     }
-                    if started.elapsed() >= patience {
+                    let left = patience.saturating_sub(started.elapsed());
+                    if left.is_zero() {
                         return Err(question.exchange.lock().unserved());
                     }
-                    tokio::time::sleep(pause).await;
+                    tokio::time::sleep(pause.min(left)).await;
                     pause = doubled(pause, Duration::from_millis(100));
                 }
                 Published::Sent(Err(BusError::Down)) => {
