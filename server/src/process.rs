@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal;
 use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -113,7 +114,11 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
         tracing::warn!("{warning}");
     }
     let files = machine::raise();
-    std::fs::create_dir_all(&settings.data_dir)
+    // Stores hold what only their owner may read, also from another account of this machine.
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&settings.data_dir)
         .with_context(|| format!("data_dir: cannot create {}", settings.data_dir.display()))?;
     let first = !settings.data_dir.join("config.sqlite").exists();
     let bus = open_bus(settings).await?;

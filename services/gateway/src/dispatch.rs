@@ -49,6 +49,14 @@ pub(crate) enum Target {
 }
 
 impl Target {
+    /// Whether it may go on without its caller. A query may not: nobody would have its answer.
+    pub(crate) fn is_lasting(&self) -> bool {
+        match self {
+            Self::Service { .. } => true,
+            Self::Kind { kind, .. } => kind.lasting,
+        }
+    }
+
     /// An operation by names.
     pub(crate) fn service(name: &str, body: &Body) -> Result<Self, Fault> {
         let operation = match body.get("operation") {
@@ -119,7 +127,7 @@ pub(crate) struct Call {
     pub(crate) workspace: Option<String>,
     /// Less time than the gateway gives.
     pub(crate) timeout: Option<Duration>,
-    /// The work goes on when the caller goes away.
+    /// The work goes on when the caller goes away, if it leaves something behind.
     pub(crate) detach: bool,
     /// The endpoint gives one reply, not the parts.
     pub(crate) whole: bool,
@@ -398,6 +406,11 @@ impl App {
         Err(Fault::WorkspaceNotFound)
     }
 
+    /// Whether a question goes on when its caller goes away.
+    pub(crate) fn goes_on(&self, target: &Target, asked: bool) -> bool {
+        target.is_lasting() && (asked || self.options.on_disconnect == OnDisconnect::Finish)
+    }
+
     fn ask_options(
         &self,
         identity: &Identity,
@@ -415,7 +428,7 @@ impl App {
             deadline: span.map(Deadline::after),
             cancel,
             streaming,
-            detach: call.detach || self.options.on_disconnect == OnDisconnect::Finish,
+            detach: self.goes_on(&call.target, call.detach),
             epoch: way.epoch,
             workspace: way.workspace.clone(),
             generation: way.generation,

@@ -87,6 +87,8 @@ pub(crate) struct Kind {
     pub(crate) asks: Asks,
     /// It is an input of the flow, which the librarian fills.
     pub(crate) input: bool,
+    /// It leaves something behind but its answer: it may go on without its caller.
+    pub(crate) lasting: bool,
 }
 
 use Gate::{Authenticated, Needs, Public};
@@ -305,6 +307,14 @@ const fn kind(name: &'static str, capability: &'static str, asks: Asks) -> Kind 
         gate: Needs(capability),
         asks,
         input: false,
+        lasting: false,
+    }
+}
+
+const fn lasting(name: &'static str, capability: &'static str, asks: Asks) -> Kind {
+    Kind {
+        lasting: true,
+        ..kind(name, capability, asks)
     }
 }
 
@@ -314,20 +324,21 @@ const fn load(name: &'static str, asks: Asks) -> Kind {
         gate: Needs("documents:write"),
         asks,
         input: true,
+        lasting: true,
     }
 }
 
 const KINDS: &[Kind] = &[
-    kind("agent", "agent", ask::ask::<Agent>),
+    lasting("agent", "agent", ask::ask::<Agent>),
     kind("text-completion", "llm", ask::ask::<Completion>),
     kind("prompt", "llm", ask::ask::<Prompt>),
-    kind("mcp-tool", "mcp", ask::ask::<Tool>),
+    lasting("mcp-tool", "mcp", ask::ask::<Tool>),
     kind("triples", "triples:read", ask::ask::<TriplesQuery>),
     kind("sparql", "sparql:read", ask::ask::<Sparql>),
     load("text-load", ask::ask::<TextLoad>),
     load("document-load", ask::ask::<DocumentLoad>),
-    kind("graph-rag", "graph-rag:read", ask::ask::<GraphRag>),
-    kind("document-rag", "document-rag:read", ask::ask::<DocumentRag>),
+    lasting("graph-rag", "graph-rag:read", ask::ask::<GraphRag>),
+    lasting("document-rag", "document-rag:read", ask::ask::<DocumentRag>),
     kind("embeddings", "embeddings", ask::ask::<Embeddings>),
     kind(
         "graph-embeddings",
@@ -376,6 +387,7 @@ pub(crate) const THRU: Kind = Kind {
     gate: Needs("flows:read"),
     asks: ask::ask::<Passthrough>,
     input: false,
+    lasting: true,
 };
 
 /// Kinds of import sockets.

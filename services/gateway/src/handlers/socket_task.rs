@@ -16,7 +16,6 @@ use super::socket_writer::{Outgoing, Room};
 use crate::budget::Reader;
 use crate::dispatch::{Call, Meta, Running};
 use crate::error::Fault;
-use crate::options::OnDisconnect;
 use crate::state::Shared;
 
 /// Questions under way by the text of their id, each with its token.
@@ -133,8 +132,7 @@ async fn start(task: &Task, over: CancellationToken) -> Result<Running, Fault> {
     let (question, _share) = app.budget.read(&reader, bytes, frame::question).await?;
     let question = question?;
     tracing::Span::current().record("service", question.target.name());
-    let goes_on = question.detach || app.options.on_disconnect == OnDisconnect::Finish;
-    let cancel = match goes_on {
+    let cancel = match app.goes_on(&question.target, question.detach) {
         false => task.cancel.clone(),
         // Only the client's own word ends it, not that the client went.
         true => detached_from(task, over),

@@ -156,11 +156,15 @@ fn check_said(field: &str, document: &DocumentMetadata) -> Result<(), Error> {
     Ok(())
 }
 
-fn check_id(field: &str, id: &str) -> Result<(), Error> {
+pub(crate) fn check_id(field: &str, id: &str) -> Result<(), Error> {
     match id {
         "" => Err(invalid(format!("{field}: is required"))),
         long if long.len() > LONGEST_ID => Err(invalid(format!(
             "{field}: must not be longer than {LONGEST_ID} bytes"
+        ))),
+        // A line of a log or a terminal would act on them.
+        acting if acting.contains(char::is_control) => Err(invalid(format!(
+            "{field}: must not have control characters"
         ))),
         _ => Ok(()),
     }

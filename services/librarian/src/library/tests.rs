@@ -195,6 +195,9 @@ async fn what_is_missing_is_named() {
     assert_eq!(why(None).await.message, "document-metadata: is required");
     let no_id = why(without(|d| d.id.clear())).await;
     assert_eq!(no_id.message, "document-metadata.id: is required");
+    let acting = why(without(|d| d.id.push('\u{1b}'))).await;
+    let told = "document-metadata.id: must not have control characters";
+    assert_eq!(acting.message, told);
     let no_kind = why(without(|d| d.kind.clear())).await;
     assert_eq!(no_kind.message, "Document kind (MIME type) is required");
     let orphan = library

@@ -10,7 +10,7 @@ use crate::engine::asker::Asker;
 use crate::engine::{collection, ids};
 use crate::error::{invalid, wire};
 use crate::librarian::Librarian;
-use crate::library::hashed;
+use crate::library::{check_id, hashed};
 use crate::store::runs::Wanted;
 
 impl Librarian {
@@ -22,9 +22,7 @@ impl Librarian {
         given: Option<ProcessingMetadata>,
     ) -> Result<ProcessingMetadata, Error> {
         let processing = checked(given)?;
-        if processing.id.is_empty() {
-            return Err(invalid("processing-metadata.id: is required"));
-        }
+        check_id("processing-metadata.id", &processing.id)?;
         let document = self
             .library
             .metadata(asker, &processing.document_id)

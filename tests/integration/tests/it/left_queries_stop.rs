@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tg_testkit::process::client;
 
 use crate::workspaces::patiently;
-use crate::world::{Bus, post, up};
+use crate::world::{Bus, on_both_buses, post, up};
 
 const SCHEMA: &str = r#"{"name": "items", "description": "Items", "fields": [
     {"name": "id", "type": "integer", "primary_key": true}, {"name": "name", "type": "string"}]}"#;
@@ -23,6 +23,8 @@ const LOOKS: usize = 900;
 const TIMEOUT: Duration = Duration::from_secs(1);
 /// A query that goes on takes at least so long: twice what a client waits.
 const HEAVY: Duration = Duration::from_secs(2);
+/// What others ask is answered within this, however slow the build and busy the machine.
+const LIVE: Duration = Duration::from_secs(5);
 
 async fn fill(url: &str) -> Result<()> {
     let schema = json!({"operation": "put", "workspace": "default",
@@ -111,12 +113,72 @@ async fn left(bus: Bus) -> Result<()> {
     Ok(())
 }
 
-#[tokio::test]
-async fn on_the_embedded_bus() -> Result<()> {
-    left(Bus::Embedded).await
+/// Eight million rows, as a stream that is asked to go on without its reader.
+async fn begin_and_leave(url: &str) -> Result<()> {
+    let ask = json!({"workspace": "default", "limit": 0, "batch-size": 1000,
+        "query": "SELECT * { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i }"});
+    let asked = client()?
+        .post(format!("{url}api/v1/flow/default/service/sparql"))
+        .header("Accept", "text/event-stream")
+        .header("X-Detach", "true")
+        .header("X-Timeout", "600")
+        .json(&ask);
+    let mut answer = asked.send().await?;
+    let first = answer.chunk().await?.context("a part")?;
+    ensure!(!first.is_empty());
+    Ok(())
 }
 
-#[tokio::test]
-async fn on_rabbitmq() -> Result<()> {
-    left(Bus::Rabbit).await
+async fn left_in_spite_of_being_detached(bus: Bus) -> Result<()> {
+    let (server, _node) = up(bus).await?;
+    let url = server.url();
+    let triple = |n: usize| json!({"s": {"t": "i", "i": format!("urn:s{n}")}, "p": {"t": "i", "i": "urn:p"}, "o": {"t": "l", "v": "v"}});
+    let triples: Vec<Value> = (0..200).map(triple).collect();
+    let record = json!({"metadata": {"id": "x", "collection": "default"}, "triples": triples});
+    let import = format!("{url}api/v1/flow/default/import/triples?workspace=default");
+    let sent = client()?.post(import).body(format!("{record}\n")).send();
+    ensure!(sent.await?.status().is_success());
+    let end = Instant::now() + Duration::from_secs(30);
+    let sparql = async |query: &str| {
+        let ask = json!({"workspace": "default", "query": query});
+        post(&url, "api/v1/flow/default/service/sparql", ask).await
+    };
+    while !sparql("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }")
+        .await?
+        .1
+        .to_string()
+        .contains("\"200\"")
+    {
+        ensure!(Instant::now() < end, "nothing was kept");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let leave = || begin_and_leave(&url);
+    tokio::try_join!(
+        leave(),
+        leave(),
+        leave(),
+        leave(),
+        leave(),
+        leave(),
+        leave(),
+        leave()
+    )?;
+    // Whatever still runs of them, others are served, and soon nothing does.
+    let left = Instant::now();
+    let live = client()?.get(format!("{url}health/live")).send();
+    ensure!(
+        tokio::time::timeout(LIVE, live)
+            .await??
+            .status()
+            .is_success()
+    );
+    let (status, told) = tokio::time::timeout(LIVE, sparql("ASK {}")).await??;
+    ensure!(status == 200, "{told}");
+    let list = json!({"operation": "list-requests"});
+    let (_, told) = post(&url, "api/v1/requests", list).await?;
+    ensure!(told["requests"] == json!([]), "{told}");
+    println!("{bus:?}: served {:?} after they were left", left.elapsed());
+    Ok(())
 }
+
+on_both_buses!(left, left_in_spite_of_being_detached);

@@ -1,6 +1,8 @@
 //! What keeps a process from starting is told once, in words that say what to do: a port or a data directory that another
 //! one has, a mistake in the settings.
 
+use std::os::unix::fs::PermissionsExt;
+
 use anyhow::{Result, ensure};
 use tg_testkit::process::{Launch, Server};
 use tg_testkit::shared_node::VirtualHost;
@@ -99,4 +101,14 @@ async fn mistakes_in_settings_are_told_alike() -> Result<()> {
         drop(server);
     }
     Ok(())
+}
+
+#[tokio::test]
+async fn a_data_directory_is_its_owners_alone() -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let data = dir.path().join("deep/data");
+    let server = Launch::up().data(&data).ready().await?;
+    let mode = std::fs::metadata(&data)?.permissions().mode();
+    ensure!(mode & 0o777 == 0o700, "{mode:o}");
+    goes_on(server).await
 }
