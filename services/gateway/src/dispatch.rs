@@ -117,6 +117,8 @@ pub(crate) struct Meta {
     pub(crate) endpoint: &'static str,
     /// A program on this machine asks, from this address.
     pub(crate) local: Option<IpAddr>,
+    /// Whoever is connected: a proxy, where there is one.
+    pub(crate) address: Option<IpAddr>,
 }
 
 /// A request as a endpoint read it.

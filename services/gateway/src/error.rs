@@ -49,6 +49,8 @@ pub(crate) enum Fault {
         /// Limit in bytes.
         limit: usize,
     },
+    /// No more sockets: of this caller, or at all.
+    NoRoom(&'static str),
     /// Everything that has a type and a message of its own.
     Service(Error),
 }
@@ -88,6 +90,10 @@ impl Fault {
             Self::KindNotInFlow => ("error", "This kind not supported by flow".into()),
             Self::BadMessage(why) => ("error", format!("Bad message: {why}")),
             Self::TooLarge { limit } => ("too-large", format!("larger than {limit} bytes")),
+            Self::NoRoom(whose) => {
+                let text = format!("too many open sockets {whose}; try again when some are closed");
+                return Error::new(ErrorCode::Busy, text);
+            }
             Self::Service(error) => return error.clone(),
         };
         Error::typed(kind, message)
@@ -109,6 +115,7 @@ impl Fault {
                 ErrorCode::NotFound.as_str()
             }
             Self::TooLarge { .. } => ErrorCode::TooLarge.as_str(),
+            Self::NoRoom(_) => ErrorCode::Busy.as_str(),
             Self::Service(error) => error.code().as_str(),
             _ => ErrorCode::BadRequest.as_str(),
         }
@@ -235,6 +242,9 @@ impl IntoResponse for Fault {
             }
             Self::TooLarge { .. } => {
                 json_response(StatusCode::PAYLOAD_TOO_LARGE, &error_body(&self.error()))
+            }
+            Self::NoRoom(_) => {
+                json_response(StatusCode::SERVICE_UNAVAILABLE, &error_body(&self.error()))
             }
             Self::Service(error) => {
                 let response = json_response(StatusCode::OK, &error_body(error));

@@ -45,6 +45,8 @@ tg_settings::options! {
         connections_per_address: usize = 2_048, Whole(1..=1_000_000);
         /// Open WebSockets of callers who are known, imports included.
         sockets: usize = 1_024, Whole(1..=1_000_000);
+        /// The same of one user; of one address without access control.
+        sockets_per_user: usize = 512, Whole(1..=1_000_000);
         /// Open WebSockets whose caller is not known yet; one more takes the place of the oldest.
         strangers: usize = 512, Whole(1..=1_000_000);
         /// The same from one address.

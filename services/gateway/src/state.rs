@@ -8,11 +8,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::auth::Auth;
+use crate::auth::{Auth, Identity};
 use crate::budget::Budget;
 use crate::detached::Detached;
+use crate::dispatch::Meta;
+use crate::error::Fault;
 use crate::flows::Flows;
-use crate::inflight::InFlight;
+use crate::inflight::{InFlight, Permit};
 use crate::options::GatewayOptions;
 use crate::strangers::Strangers;
 
@@ -38,6 +40,14 @@ pub(crate) struct App {
     /// Open sockets.
     pub(crate) sockets: TaskTracker,
     sockets_left: Arc<Semaphore>,
+    sockets_of_one: InFlight,
+}
+
+/// A place among the sockets of those who are known; free again when dropped.
+#[derive(Debug)]
+pub(crate) struct SocketRoom {
+    _all: OwnedSemaphorePermit,
+    _own: Permit,
 }
 
 /// As handlers hold it.
@@ -65,14 +75,28 @@ impl App {
             connections: TaskTracker::new(),
             sockets: TaskTracker::new(),
             sockets_left: Arc::new(Semaphore::new(options.limits.sockets)),
+            sockets_of_one: InFlight::new(options.limits.sockets_per_user),
             mesh,
             options,
         }
     }
 
-    /// Room for one more socket of a caller who is known.
-    pub(crate) fn socket_room(&self) -> Option<OwnedSemaphorePermit> {
-        self.sockets_left.clone().try_acquire_owned().ok()
+    /// Room for one more socket of a caller who is known: of all there may be, and of their own. Without access control
+    /// all callers are one, and their addresses tell them apart.
+    pub(crate) fn socket_room(
+        &self,
+        identity: &Identity,
+        meta: &Meta,
+    ) -> Result<SocketRoom, Fault> {
+        let own = match meta.address.filter(|_| self.auth.open()) {
+            Some(address) => address.to_canonical().to_string(),
+            None => identity.id.to_string(),
+        };
+        let _own = self.sockets_of_one.enter(own);
+        let _own = _own.ok_or_else(|| Fault::NoRoom("of yours"))?;
+        let all = self.sockets_left.clone().try_acquire_owned();
+        let _all = all.map_err(|_| Fault::NoRoom("here"))?;
+        Ok(SocketRoom { _all, _own })
     }
 
     /// Waits, at most the drain time, until every socket is closed.

@@ -15,7 +15,6 @@ use serde::Deserialize;
 
 use super::export::{self, Filter};
 use super::intake::Way;
-use super::socket::no_room;
 use super::{import, ndjson, read};
 use crate::auth::{Identity, Lapse, Resource};
 use crate::dispatch::Meta;
@@ -61,9 +60,6 @@ pub(crate) async fn import(
         Ok(upgrade) => upgrade,
         Err(rejection) => return rejection.into_response(),
     };
-    let Some(room) = app.socket_room() else {
-        return no_room();
-    };
     let limit = app.options.limits.frame_bytes;
     upgrade
         .max_message_size(limit)
@@ -72,7 +68,6 @@ pub(crate) async fn import(
             let sockets = app.sockets.clone();
             sockets.track_future(async move {
                 import::run(&app, socket, way).await;
-                drop(room);
             })
         })
 }
@@ -90,12 +85,7 @@ pub(crate) async fn import_lines(
         Ok(way) => way,
         Err(fault) => return refused(fault),
     };
-    let Some(room) = app.socket_room() else {
-        return no_room();
-    };
-    let response = ndjson::import(&app, body, way).await;
-    drop(room);
-    response
+    ndjson::import(&app, body, way).await
 }
 
 /// Opens an export: a socket, or for a plain request lines of JSON.
@@ -122,20 +112,18 @@ pub(crate) async fn export(
             collection: wanted.collection.clone().filter(|name| !name.is_empty()),
             graph: wanted.graph.clone(),
         };
+        let room = app.socket_room(&identity, &meta)?;
         let from = export::Source {
             flow: flow.clone(),
             generation,
             identity,
         };
         let frames = export::open(&app, kind, from, filter, &meta).await?;
-        Ok((frames, flow, lapse))
+        Ok((frames, flow, lapse, room))
     };
-    let (frames, flow, lapse) = match opened.await {
+    let (frames, flow, lapse, room) = match opened.await {
         Ok(opened) => opened,
         Err(fault) => return refused(fault),
-    };
-    let Some(room) = app.socket_room() else {
-        return no_room();
     };
     if !headers.contains_key(header::UPGRADE) {
         return ndjson::export(&app, frames, flow, lapse, room);
@@ -170,6 +158,7 @@ async fn way(
         Some(_) => return Err(fault("errors", "must be stop or skip").into()),
     };
     Ok(Way {
+        _room: app.socket_room(&admitted.identity, &meta)?,
         topic: admitted.flow.input(kind.interface())?,
         ack: switch("ack", wanted.ack.as_deref())?,
         skips,

@@ -69,6 +69,10 @@ fn meta(request: &Request) -> Meta {
         traceparent,
         endpoint: "rest",
         local: local(request),
+        address: request
+            .extensions()
+            .get::<Peer>()
+            .map(|peer| peer.address.ip()),
     }
 }
 

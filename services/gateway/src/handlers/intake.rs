@@ -19,7 +19,7 @@ use crate::engine::scrub::scrub;
 use crate::engine::translate::bulk::{BulkKind, Record};
 use crate::engine::translate::{Body, error_value};
 use crate::flows::Flow;
-use crate::state::App;
+use crate::state::{App, SocketRoom};
 
 /// Bytes of frames that are not confirmed yet, beyond which no more are read.
 const WINDOW: usize = 16 << 20;
@@ -28,6 +28,7 @@ const TOLD: usize = 20;
 
 /// Where the records of an import go, and for whom.
 pub(super) struct Way {
+    pub(super) _room: SocketRoom,
     pub(super) kind: BulkKind,
     pub(super) topic: Topic,
     pub(super) flow: Arc<Flow>,

@@ -9,7 +9,6 @@ use bytes::{Bytes, BytesMut};
 use futures::{StreamExt, stream};
 use serde_json::{Value, json};
 use tg_schemas::{Error, ErrorCode};
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::export::Frames;
 use super::intake::{Control, Intake, Way, control};
@@ -17,7 +16,7 @@ use crate::auth::Lapse;
 use crate::engine::translate::error_value;
 use crate::error::json_response;
 use crate::flows::{self, Flow};
-use crate::state::{App, Shared};
+use crate::state::{App, Shared, SocketRoom};
 
 /// Reads lines, each a frame, and answers with counters. A faulty line is passed over and told, unless the
 /// request says `errors=stop`.
@@ -79,7 +78,7 @@ pub(super) fn export(
     frames: Frames,
     flow: Arc<Flow>,
     lapse: Lapse,
-    room: OwnedSemaphorePermit,
+    room: SocketRoom,
 ) -> Response {
     let closing_down = app.closing.clone();
     let state = Sending {
@@ -131,7 +130,7 @@ struct Sending {
     frames: Option<Frames>,
     lapse: Lapse,
     sent: u64,
-    _room: OwnedSemaphorePermit,
+    _room: SocketRoom,
 }
 
 fn closing() -> Error {

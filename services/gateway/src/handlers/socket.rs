@@ -11,7 +11,6 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use axum::extract::ws::{CloseFrame as AxumClose, close_code};
 use axum::extract::{Extension, Query, Request, State};
-use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
 use futures::stream::SplitStream;
@@ -26,6 +25,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Error as WsError, Message};
 use tokio_util::sync::CancellationToken;
 
+use super::bulk::refused;
 use super::edge::fresh_traceparent;
 use super::heart::Heart;
 use super::look_ahead::{LookAhead, Waiting};
@@ -36,10 +36,9 @@ use super::upgrade::{self, FrameGate, Socket};
 use crate::auth::{Identity, Lapse};
 use crate::connection::Peer;
 use crate::dispatch::Meta;
-use crate::engine::translate::error_body;
-use crate::error::{Fault, json_response};
+use crate::error::Fault;
 use crate::registry::Gate;
-use crate::state::Shared;
+use crate::state::{Shared, SocketRoom};
 use crate::strangers::Stranger;
 
 /// The query string: the npm client has its token here and sends no auth frame.
@@ -67,9 +66,9 @@ pub(crate) async fn open(
         None => None,
     };
     let (place, known) = match known.zip(token) {
-        Some(known) => match app.socket_room() {
-            Some(_room) => (Place::Known { _room }, Some(known)),
-            None => return no_room(),
+        Some(known) => match app.socket_room(&known.0, &meta) {
+            Ok(_room) => (Place::Known { _room }, Some(known)),
+            Err(fault) => return refused(fault),
         },
         None => {
             let address = peer.address.ip().to_canonical();
@@ -93,14 +92,6 @@ pub(crate) async fn open(
     response
 }
 
-/// Too many sockets.
-pub(super) fn no_room() -> Response {
-    let Fault::Service(error) = Fault::busy("here") else {
-        return Response::new(axum::body::Body::empty());
-    };
-    json_response(StatusCode::SERVICE_UNAVAILABLE, &error_body(&error))
-}
-
 /// What holds a socket back whose caller is not known.
 struct Admission {
     gate: Arc<FrameGate>,
@@ -110,7 +101,7 @@ struct Admission {
 /// What a socket counts against.
 enum Place {
     Stranger(Stranger),
-    Known { _room: OwnedSemaphorePermit },
+    Known { _room: SocketRoom },
 }
 
 /// Who is known from the start, and their token.
@@ -289,7 +280,7 @@ impl Session {
     async fn admit(&mut self, token: String) -> Result<Arc<str>, Fault> {
         let identity = self.app.auth.authenticate(Some(&token)).await?;
         if matches!(self.admission.place, Place::Stranger(_)) {
-            let _room = self.app.socket_room().ok_or_else(|| Fault::busy("here"))?;
+            let _room = self.app.socket_room(&identity, &self.meta)?;
             self.admission.place = Place::Known { _room };
         }
         self.is(&identity, token);

@@ -4,7 +4,6 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use serde_json::{Value, json};
 use tg_testkit::process::{Launch, Server, client};
 
 use crate::a_graph_over_quota_is_refused::{count, dead_letter, number};

@@ -116,3 +116,48 @@ async fn strangers_of_one_address_leave_sockets_to_others() -> Result<()> {
     ensure!(answer.contains("auth"), "{answer}");
     Ok(())
 }
+
+/// The status that an upgrade is answered with, and its socket.
+async fn asked(server: &Server, last: u8, path: &str) -> Result<(TcpStream, String)> {
+    let mut stream = connected_from(last, server).await?;
+    let ask = format!(
+        "GET /{path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+        server.port()
+    );
+    stream.write_all(ask.as_bytes()).await?;
+    let mut head = [0; 12];
+    tokio::time::timeout(SOON, stream.read_exact(&mut head)).await??;
+    let status = String::from_utf8_lossy(&head[9..]).into_owned();
+    Ok((stream, status))
+}
+
+#[tokio::test]
+async fn sockets_of_one_address_leave_others_to_others() -> Result<()> {
+    const EACH: usize = 512;
+    const MORE: usize = 1_100;
+    let server = Launch::up().ready().await?;
+    let mut all = Vec::new();
+    for n in 0..MORE {
+        let (stream, status) = asked(&server, 2, "api/v1/socket").await?;
+        let wanted = if n < EACH { "101" } else { "503" };
+        ensure!(status == wanted, "{n}: {status}");
+        all.push(stream);
+    }
+    let (_other, status) = asked(&server, 3, "api/v1/socket").await?;
+    ensure!(status == "101", "another address: {status}");
+    // The same by the other doors, and places come back.
+    let import = "api/v1/flow/default/import/triples";
+    let (_own, status) = asked(&server, 2, import).await?;
+    ensure!(status == "503", "{status}");
+    drop(all);
+    let end = std::time::Instant::now() + SOON;
+    loop {
+        let (_own, status) = asked(&server, 2, import).await?;
+        if status == "101" {
+            return Ok(());
+        }
+        ensure!(std::time::Instant::now() < end, "{status}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
