@@ -14,6 +14,10 @@ pub const RECORD: usize = MESSAGE;
 /// connection, and uses all of it in turn; a larger body travels in several.
 pub const FRAME: usize = 32 << 10;
 
+/// Largest frame that is agreed with a broker for reading once one came that was longer than [`FRAME`]: what nodes agree
+/// with any publisher unless their administrator lets them take more, so its headers can be read, too.
+pub const LONGEST_FRAME: usize = 128 << 10;
+
 /// Room for the headers of a message, beside its body: unlike a body they travel in one frame.
 pub const HEADERS: usize = FRAME - (1 << 10);
 
@@ -133,7 +137,7 @@ const _: () = {
     assert!(RECORD <= DEAD_LETTER && DEAD_LETTER <= MESSAGE);
     assert!(2 * DEAD_LETTER_HEADERS + 2 * (DEAD_LETTER_DETAIL + ERROR_KIND) + (3 << 10) <= HEADERS);
     assert!(5 * DEAD_LETTER_HEADER + (3 << 7) <= DEAD_LETTER_HEADERS);
-    assert!(HEADERS < FRAME);
+    assert!(HEADERS < FRAME && FRAME <= LONGEST_FRAME);
     assert!(DEAD_LETTER_CUT < DEAD_LETTER);
     // Content travels as base64 within a message.
     assert!(base64(CONTENT) <= CONTENT_TEXT && CONTENT_TEXT + BESIDE_CONTENT <= MESSAGE);

@@ -20,7 +20,7 @@ mod topology;
 mod wire;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use async_trait::async_trait;
 use lapin::uri::AMQPUri;
@@ -72,7 +72,7 @@ impl RabbitBus {
             "/".clone_into(&mut uri.vhost);
         }
         let tasks = Tasks::default();
-        let session = Connected::open(&uri, 1, &tasks, options.publishers)
+        let session = Connected::open(&uri, false, 1, &tasks, options.publishers)
             .await
             .map_err(|error| {
                 tracing::error!(%error, "cannot connect to the broker");
@@ -86,6 +86,7 @@ impl RabbitBus {
             session: RwLock::new(None),
             link: watch::Sender::new(Link::Down),
             generation: AtomicU64::new(1),
+            reads_longest: AtomicBool::new(false),
             consumers: Registry::new(rules, runtime.clone()),
             claims: Claims::new(rules),
             tasks,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tg_schemas::msg::DEFAULT_COLLECTION;
+use tg_schemas::msg::collection_or_default;
 
 /// A collection of a workspace in one generation of its name. Always compared field by field; its parts are never
 /// joined to one name.
@@ -17,13 +17,9 @@ impl CollectionKey {
     /// Names a collection in its first generation; an empty collection is `default`. `workspace` is the text form of
     /// the workspace's key.
     pub fn new(workspace: &str, collection: &str) -> Self {
-        let collection = match collection {
-            "" => DEFAULT_COLLECTION,
-            named => named,
-        };
         Self {
             workspace: workspace.into(),
-            collection: collection.into(),
+            collection: collection_or_default(collection).into(),
             generation: 0,
         }
     }

@@ -3,6 +3,7 @@
 use std::any::Any;
 
 use tg_mesh::Cx;
+use tg_schemas::msg::collection_or_default;
 
 use crate::run_id::JobId;
 use crate::track::Track;
@@ -82,13 +83,14 @@ impl RunContext for Cx {
 fn meant(cx: &Cx, collection: &str) -> Option<i64> {
     match cx.run() {
         Some(run) => Some(run.generation()),
-        None => cx.sent_for(collection),
+        None => cx.sent_for(collection_or_default(collection)),
     }
 }
 
 fn registered(cx: &Cx, collection: &str) -> i64 {
-    let (config, workspace) = (cx.config(), cx.workspace());
-    config.collection_generation(workspace, collection)
+    let collection = collection_or_default(collection);
+    cx.config()
+        .collection_generation(cx.workspace(), collection)
 }
 
 fn track(cx: &Cx) -> Option<&Track> {

@@ -217,9 +217,17 @@ pub(crate) struct Shared {
     calls: Mutex<Vec<Call>>,
     counts: watch::Sender<Counts>,
     keep_bodies: bool,
+    hurried: CancellationToken,
 }
 
 impl Shared {
+    async fn pause(&self, delay: Duration) {
+        if !delay.is_zero() {
+            let sleep = tokio::time::sleep(delay);
+            self.hurried.run_until_cancelled(sleep).await;
+        }
+    }
+
     fn begin(&self, call: Call) -> usize {
         let mut calls = self.calls.lock();
         let mut at = usize::MAX;
@@ -312,6 +320,7 @@ impl ScriptedModel {
             calls: Mutex::new(Vec::new()),
             counts: watch::Sender::new(Counts::default()),
             keep_bodies: options.keep_calls,
+            hurried: CancellationToken::new(),
         });
         let stop = CancellationToken::new();
         tokio::spawn(serve::run(listener, shared.clone(), stop.clone()));
@@ -336,6 +345,11 @@ impl ScriptedModel {
     /// Replaces the rules.
     pub fn set_rules(&self, rules: Vec<Rule>) {
         *self.shared.rules.lock() = rules;
+    }
+
+    /// Ends every pause before a reply, those under way and all to come.
+    pub fn hurry(&self) {
+        self.shared.hurried.cancel();
     }
 
     /// From now on everything is answered so, also the question which models there are.

@@ -25,12 +25,17 @@ message!(Metadata);
 /// The collection of what names none.
 pub const DEFAULT_COLLECTION: &str = "default";
 
+/// A collection by its name; one that is not said is `default`.
+pub fn collection_or_default(name: &str) -> &str {
+    match name {
+        "" => DEFAULT_COLLECTION,
+        named => named,
+    }
+}
+
 impl Metadata {
     /// The collection by its name; one that is not said is `default`.
     pub fn collection(&self) -> &str {
-        match self.collection.as_str() {
-            "" => DEFAULT_COLLECTION,
-            named => named,
-        }
+        collection_or_default(&self.collection)
     }
 }

@@ -25,15 +25,17 @@ const RECORDS: usize = 256;
 /// # Errors
 /// The mistake in the options because of which the provider cannot be asked.
 pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Fault> {
-    let standing = Standing {
-        embedder: Arc::new(options.embedder()?),
+    let standing = Arc::new(Standing {
+        client: options.embedder()?,
         origin: options.origin(),
         tells_address: options.tells_address,
-    };
+    });
     let (first, stopping) = (standing.clone(), mesh.stopping().clone());
     // Nothing waits for it: a server that is away holds up no start.
     mesh.spawn(TaskKind::Background, async move {
-        first.look_at_start(&stopping).await;
+        if let Err(wrong) = first.look_at_start(&stopping).await {
+            tracing::warn!("{wrong}");
+        }
     });
     let stage = |of: ProcessorSpec| Processor::new(of).concurrency(RECORDS);
     let chunks = Arc::new(chunks::Chunks(Batcher::new()));

@@ -163,12 +163,11 @@ impl Detached {
                 }
                 // The agent notes it for good, also where this gateway hangs up.
                 let here = self.cancel(&identity.id, &id);
-                if !runs
-                    .cancel(&id)
-                    .await
-                    .or_else(|error| here.then_some(true).ok_or(error))?
-                    && !here
-                {
+                let noted = match runs.cancel(&id).await {
+                    Err(error) if !here => return Err(error),
+                    noted => noted.unwrap_or(false),
+                };
+                if !here && !noted {
                     return Err(Error::new(ErrorCode::NotFound, "request not found"));
                 }
                 Body::from_iter([("cancelled".to_owned(), json!(id))])

@@ -60,7 +60,7 @@ tg_settings::options! {
         /// Memory that all requests may need together while they are read, in MiB, by an estimate that errs upwards.
         /// One that needs more than seven eighths alone is refused: the rest is for small ones.
         parsing_mb: usize = 1_024, Whole(64..=1 << 20);
-        /// Bodies that are being received, in MiB; less than half for one user.
+        /// Bodies that are being received, and what sockets sent ahead, in MiB; less than half for one user.
         receiving_mb: usize = 1_024, Whole(64..=1 << 20);
         /// What a socket may send ahead while its questions wait for one to end, in MiB; beyond, no more is read.
         look_ahead_mb: usize = 4, Whole(1..=1_024);

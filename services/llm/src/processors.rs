@@ -9,7 +9,7 @@ use tg_settings::Fault;
 use crate::completer::Completer;
 use crate::handlers::TextCompletion;
 use crate::options::Options;
-use crate::standing::Standing;
+use crate::standing::{self, Standing};
 
 /// Completions in progress at once per flow: they only wait for a provider.
 const CONCURRENCY: usize = 1024;
@@ -22,7 +22,7 @@ const CONCURRENCY: usize = 1024;
 pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Fault> {
     let completer = Completer::new(options.model()?).with_backoff(options.backoff);
     let standing = Standing {
-        completer,
+        client: completer,
         origin: options.origin(),
         tells_address: options.tells_address,
     };
@@ -30,7 +30,11 @@ pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Fault
     let stopping = mesh.stopping().clone();
     // Nothing waits for it: a provider that is away holds up no start.
     mesh.spawn(TaskKind::Background, async move {
-        first.look_at_start(&stopping).await;
+        match first.look_at_start(&stopping).await {
+            Ok(()) if first.origin.is_none() => standing::note(true),
+            Ok(()) => {}
+            Err(wrong) => tracing::warn!("{wrong}"),
+        }
     });
     let handler = Arc::new(TextCompletion { standing });
     let both = [

@@ -19,11 +19,12 @@ impl Connected {
     /// Connects and opens the lanes. Fails if the broker is not there or does not let us in.
     pub(super) async fn open(
         uri: &AMQPUri,
+        reads_longest: bool,
         generation: u64,
         tasks: &Tasks,
         publishers: usize,
     ) -> lapin::Result<Arc<Self>> {
-        let session = Session::open(uri, generation).await?;
+        let session = Session::open(uri, reads_longest, generation).await?;
         let lanes = patient(Lanes::start(&session, tasks, publishers)).await?;
         Ok(Arc::new(Self { session, lanes }))
     }

@@ -1,7 +1,7 @@
 //! What is shared by the bus, its consumers and its supervisor: the present session and what outlives it.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use lapin::uri::AMQPUri;
 use parking_lot::RwLock;
@@ -31,6 +31,8 @@ pub(super) struct Core {
     pub(super) session: RwLock<Option<Arc<Connected>>>,
     pub(super) link: watch::Sender<Link>,
     pub(super) generation: AtomicU64,
+    /// A frame came that was longer than is agreed: from then on readers take the longest there are.
+    pub(super) reads_longest: AtomicBool,
     pub(super) consumers: Registry,
     pub(super) claims: Claims,
     pub(super) tasks: Tasks,

@@ -4,12 +4,16 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt};
 use lapin::options::{BasicQosOptions, ExchangeDeclareOptions};
 use lapin::uri::AMQPUri;
-use lapin::{Channel, Connection, ConnectionProperties, ExchangeKind};
+use lapin::{Channel, Connection, ConnectionProperties, ErrorKind, Event, ExchangeKind};
 use parking_lot::Mutex;
+use tg_schemas::limits;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -27,6 +31,8 @@ const KNOWN: usize = 100_000;
 /// Channels shared by all consumers of records, and by all others.
 const RECORD_CHANNELS: usize = 4;
 const LIVE_CHANNELS: usize = 2;
+/// With this a connection ends where a frame is longer than was agreed.
+const FRAME_ERROR: u16 = 501;
 
 /// A living pair of connections.
 pub(super) struct Session {
@@ -36,6 +42,9 @@ pub(super) struct Session {
     pub(super) publishing: Connection,
     /// Consuming and declaring.
     pub(super) consuming: Connection,
+    /// What happens to it, from its first moment on.
+    events: AsyncMutex<BoxStream<'static, Event>>,
+    long_frame: AtomicBool,
     /// Cancelled when the session is over.
     pub(super) ended: CancellationToken,
     records: Vec<SharedChannel>,
@@ -55,13 +64,25 @@ struct SharedChannel {
 
 impl Session {
     /// Connects. Fails if the broker is not there or does not let us in.
-    pub(super) async fn open(uri: &AMQPUri, generation: u64) -> lapin::Result<Arc<Self>> {
+    pub(super) async fn open(
+        uri: &AMQPUri,
+        reads_longest: bool,
+        generation: u64,
+    ) -> lapin::Result<Arc<Self>> {
+        let mut reading = uri.clone();
+        if reads_longest {
+            let longest = Some(limits::LONGEST_FRAME as u32);
+            reading.query.frame_max = reading.query.frame_max.max(longest);
+        }
         let (publishing, consuming) =
-            tokio::try_join!(connect(uri, "publishing"), connect(uri, "consuming"))?;
+            tokio::try_join!(connect(uri, "publishing"), connect(&reading, "consuming"))?;
+        let events = consuming.events_listener().boxed();
         Ok(Arc::new(Self {
             generation,
             publishing,
             consuming,
+            events: AsyncMutex::new(events),
+            long_frame: AtomicBool::new(false),
             ended: CancellationToken::new(),
             records: (0..RECORD_CHANNELS)
                 .map(|_| SharedChannel::default())
@@ -88,6 +109,33 @@ impl Session {
                 let closing = connection.close(200, "OK".into());
                 let _ = timeout(Duration::from_secs(2), closing).await;
             }
+        }
+    }
+
+    /// Waits for the next event of the connection that reads.
+    pub(super) async fn reading_changed(&self) {
+        match self.events.lock().await.next().await {
+            Some(event) => self.note(&event),
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Whether a frame came that is longer than was agreed; asked when the session has ended.
+    pub(super) fn met_long_frame(&self) -> bool {
+        if let Ok(mut events) = self.events.try_lock() {
+            while let Some(Some(event)) = events.next().now_or_never() {
+                self.note(&event);
+            }
+        }
+        self.long_frame.load(Ordering::Relaxed)
+    }
+
+    fn note(&self, event: &Event) {
+        if let Event::Error(error) = event
+            && let ErrorKind::ProtocolError(error) = error.kind()
+            && error.get_id() == FRAME_ERROR
+        {
+            self.long_frame.store(true, Ordering::Relaxed);
         }
     }
 

@@ -42,7 +42,7 @@ pub(super) async fn run(core: Arc<Core>, first: Arc<Connected>) {
             () = follow(&core, &session) => {}
         }
         core.lower();
-        session.end().await;
+        end(&core, &session).await;
         session = tokio::select! {
             () = core.closing.cancelled() => return,
             next = reconnect(&core) => next,
@@ -52,10 +52,7 @@ pub(super) async fn run(core: Arc<Core>, first: Arc<Connected>) {
 
 /// Follows the link until it breaks.
 async fn follow(core: &Core, session: &Session) {
-    let mut events = futures::stream::select(
-        Box::pin(session.publishing.events_listener()),
-        Box::pin(session.consuming.events_listener()),
-    );
+    let mut events = Box::pin(session.publishing.events_listener());
     let mut look = interval(LOOK);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while session.connected() {
@@ -72,6 +69,7 @@ async fn follow(core: &Core, session: &Session) {
         });
         tokio::select! {
             _ = events.next() => {}
+            () = session.reading_changed() => {}
             _ = look.tick() => {}
         }
     }
@@ -83,7 +81,9 @@ async fn reconnect(core: &Arc<Core>) -> Arc<Connected> {
         sleep(pause).await;
         pause = doubled(pause, PAUSE.1);
         let generation = core.generation.fetch_add(1, Ordering::Relaxed) + 1;
-        let open = Connected::open(&core.uri, generation, &core.tasks, core.options.publishers);
+        let longest = core.reads_longest.load(Ordering::Relaxed);
+        let publishers = core.options.publishers;
+        let open = Connected::open(&core.uri, longest, generation, &core.tasks, publishers);
         let session = match open.await {
             Ok(session) => session,
             Err(error) => {
@@ -98,9 +98,20 @@ async fn reconnect(core: &Arc<Core>) -> Arc<Connected> {
             }
             Err(fault) => {
                 tracing::warn!(%fault, "the connection broke while it was set up again");
-                session.end().await;
+                end(core, &session).await;
             }
         }
+    }
+}
+
+/// Ends a session. If a frame that was too long ended it, the next one reads it: what stays in a queue until it is
+/// acknowledged comes again at once, and would end every session after.
+async fn end(core: &Core, session: &Session) {
+    session.end().await;
+    if session.met_long_frame() && !core.reads_longest.swap(true, Ordering::Relaxed) {
+        tracing::warn!(
+            "a message came with longer headers than are agreed with the broker; the longest there are will be read from now on"
+        );
     }
 }
 

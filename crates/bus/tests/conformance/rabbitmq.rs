@@ -9,6 +9,7 @@ use tg_bus::rabbitmq::{RabbitBus, RabbitOptions};
 use tg_bus::{Bus, BusError, Link, Mode, PublishMode, Routed, Target};
 use tg_schemas::Topic;
 use tg_schemas::topic::Class;
+use tg_testkit::process::root;
 use tg_testkit::rabbitmq::RabbitNode;
 
 use tg_testkit::bus::*;
@@ -33,6 +34,7 @@ async fn outages_are_bridged() {
     let mut node = RabbitNode::start().await.unwrap();
     everything_is_in_place_after_a_cut(&node).await;
     many_consumers_share_few_channels(&node).await;
+    longer_headers_than_frames_end_a_reader_once(&node).await;
     an_alarm_blocks_publishers_only(&node).await;
     what_was_confirmed_is_delivered(&mut node).await;
     down_is_said_at_once(&mut node).await;
@@ -132,6 +134,40 @@ async fn many_consumers_share_few_channels(node: &RabbitNode) {
         consumer.stop().await;
     }
     bus.close().await;
+}
+
+/// A client of another make, whose frames are as long as the node lets them be.
+async fn publish_long_headers(node: &RabbitNode, bytes: usize, queue: &str) {
+    let output = tokio::process::Command::new(root().join(".cache/venv/bin/python3"))
+        .arg(root().join("tests/integration/clients/long_header.py"))
+        .args([&node.url(), &bytes.to_string(), queue])
+        .kill_on_drop(true)
+        .output();
+    let output = within(output).await.unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+async fn longer_headers_than_frames_end_a_reader_once(node: &RabbitNode) {
+    let bus: Arc<dyn Bus> = Arc::new(connect(&node.url(), Mode::Native).await);
+    let topic = topic(Class::Flow);
+    let reader = sub(&topic, "reader");
+    let mut ear = bus.listen(&reader, 1).await;
+    let queue = reader.queue(Mode::Native.rules().prefix);
+    for _ in 0..2 {
+        publish_long_headers(node, 120_000, &queue).await;
+        bus_is_up(&*bus).await;
+        assert_eq!(ear.texts(1).await, ["long"]);
+    }
+    bus.send(&topic, "after").await;
+    assert_eq!(ear.texts(1).await, ["after"]);
+    assert_eq!(*bus.link().borrow(), Link::Up { generation: 2 });
+    bus.close().await;
+}
+
+async fn bus_is_up(bus: &dyn Bus) {
+    let mut link = bus.link();
+    let up = |link: &Link| matches!(link, Link::Up { .. });
+    within(link.wait_for(up)).await.unwrap();
 }
 
 async fn an_alarm_blocks_publishers_only(node: &RabbitNode) {

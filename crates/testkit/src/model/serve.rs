@@ -197,7 +197,7 @@ async fn answer(
             streamed(dialect, asked, pieces, delay, end, guard)
         }
         Reply::Text { pieces, delay, end } => {
-            pause(delay * pieces.len() as u32).await;
+            guard.shared.pause(delay * pieces.len() as u32).await;
             match end {
                 End::Complete => {
                     guard.whole = true;
@@ -225,12 +225,6 @@ fn broken(
     items: impl futures::Stream<Item = Result<Bytes, std::io::Error>> + Send + 'static,
 ) -> Response {
     Body::from_stream(items).into_response()
-}
-
-async fn pause(delay: Duration) {
-    if !delay.is_zero() {
-        tokio::time::sleep(delay).await;
-    }
 }
 
 struct Writing {
@@ -265,7 +259,7 @@ fn streamed(
         let at = writing.next;
         writing.next += 1;
         if at < writing.pieces.len() {
-            pause(writing.delay).await;
+            writing.guard.shared.pause(writing.delay).await;
             let mut text = String::new();
             if at == 0 {
                 text = writing.dialect.opening(&writing.asked);

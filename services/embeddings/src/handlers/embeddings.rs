@@ -1,18 +1,21 @@
 //! `embeddings`: answers requests for vectors.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use tg_mesh::{Cx, RequestHandler, Responder};
+use tg_provider_http::within;
 use tg_schemas::msg::{EmbeddingsRequest, EmbeddingsResponse};
 use tg_schemas::{Error, ErrorCode};
 
 use crate::error::EmbedError;
-use crate::standing::{Standing, within};
+use crate::standing::{Standing, failed};
 
 /// The operation that asks how it stands with the provider.
 const STATUS: &str = "status";
 
 pub(crate) struct Embeddings {
-    pub(crate) standing: Standing,
+    pub(crate) standing: Arc<Standing>,
 }
 
 impl Embeddings {
@@ -41,14 +44,13 @@ impl RequestHandler<EmbeddingsRequest, EmbeddingsResponse> for Embeddings {
             return out.send(self.status(&cx).await?).await;
         }
         let left = within(cx.deadline.left());
-        let embedder = &self.standing.embedder;
+        let embedder = &self.standing.client;
         let work = embedder.embed(cx.parameter("model"), &ask.texts, left);
         let embedded = tokio::select! {
             embedded = work => embedded,
             () = cx.cancel.cancelled() => return Err(EmbedError::Timeout.into()),
         };
-        let embedded =
-            embedded.map_err(|error| self.standing.failed(&cx, cx.parameter("model"), error))?;
+        let embedded = embedded.map_err(|error| failed(&self.standing, &cx, error))?;
         let answer = EmbeddingsResponse::new(&embedded.vectors, embedded.model, ask.packed);
         out.send(answer).await
     }

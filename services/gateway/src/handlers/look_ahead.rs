@@ -1,16 +1,21 @@
 //! Frames of a socket that wait until one of its questions ends. Bounded in number and bytes: beyond, the socket is
-//! not read, and its client waits. What a client sends to cancel a question is never kept here.
+//! not read, and its client waits. Over all sockets they count as bodies that are being received, and what finds no room
+//! there is not kept. What a client sends to cancel a question is never kept here.
 
 use std::collections::VecDeque;
 
 use axum::body::Bytes;
 use serde_json::Value;
 
+use crate::budget::Share;
+
 /// A frame that waits.
 pub(super) struct Waiting {
     pub(super) id: Value,
     pub(super) bytes: Bytes,
     pub(super) number: u64,
+    /// What it counts while it waits; nothing where it does not.
+    pub(super) _share: Option<Share>,
 }
 
 /// Frames that wait, in the order they came.
@@ -74,6 +79,7 @@ mod tests {
             id: json!(number % 2),
             bytes: vec![0; size].into(),
             number,
+            _share: None,
         };
         ahead.push(frame(1, 100));
         assert!(!ahead.has_room());

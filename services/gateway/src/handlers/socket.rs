@@ -34,6 +34,7 @@ use super::socket_task::{self as task, Caller, Entry, UnderWay, text};
 use super::socket_writer::{Outgoing, Room, write};
 use super::upgrade::{self, FrameGate, Socket};
 use crate::auth::{Identity, Lapse};
+use crate::budget::Reader;
 use crate::connection::Peer;
 use crate::dispatch::Meta;
 use crate::error::Fault;
@@ -117,6 +118,7 @@ async fn run(app: Shared, socket: Socket, known: Known, meta: Meta, admission: A
         waiting: LookAhead::new(app.options.limits.look_ahead()),
         heart: Heart::new(app.options.ping),
         caller: None,
+        reader: None,
         lapse: None,
         admission,
         outgoing,
@@ -145,6 +147,8 @@ struct Session {
     waiting: LookAhead,
     heart: Heart,
     caller: Option<Caller>,
+    /// Whose frames wait here; known when the caller is.
+    reader: Option<Reader>,
     lapse: Option<Lapse>,
     admission: Admission,
     outgoing: mpsc::Sender<Outgoing>,
@@ -263,16 +267,29 @@ impl Session {
                     id,
                     bytes,
                     number: self.number,
+                    _share: None,
                 };
                 match self.permits.clone().try_acquire_owned() {
                     Ok(permit) if self.waiting.is_empty() => self.ask(frame, permit),
-                    _ => self.waiting.push(frame),
+                    _ => self.keep(frame).await,
                 }
             }
             Err(refused) => {
                 let frame = refused.fault.frame(refused.id.as_ref());
                 self.say(&frame).await;
             }
+        }
+    }
+
+    /// Lets a frame wait, if there is room for it.
+    async fn keep(&mut self, frame: Waiting) {
+        let Some(reader) = &self.reader else { return };
+        match self.app.budget.receive(reader, frame.bytes.len(), 0) {
+            Ok(share) => self.waiting.push(Waiting {
+                _share: Some(share),
+                ..frame
+            }),
+            Err(fault) => self.say(&frame::failure(&frame.id, &fault)).await,
         }
     }
 
@@ -292,6 +309,7 @@ impl Session {
         let lapse = (self.app.auth).lapse(identity, Gate::Authenticated, Default::default());
         self.lapse = Some(lapse);
         self.caller = Some(Caller(token.into()));
+        self.reader = Some(Reader::known(identity));
         self.admission.gate.open();
     }
 
@@ -323,7 +341,9 @@ impl Session {
             return;
         };
         let cancel = self.gone.child_token();
-        let Waiting { id, bytes, number } = waiting;
+        let Waiting {
+            id, bytes, number, ..
+        } = waiting;
         let entry = Entry::new(&self.under_way, &id, number, cancel.clone(), permit);
         let meta = Meta {
             traceparent: fresh_traceparent(),

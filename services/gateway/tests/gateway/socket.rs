@@ -227,6 +227,54 @@ async fn a_full_socket_is_read_more_slowly_and_a_cancel_gets_through(place: Plac
     assert_eq!(ended, [json!(0), json!("third"), json!("fifth")]);
 }
 
+async fn what_all_sockets_sent_ahead_is_bounded(place: Place) {
+    let world = World::with(&place, AuthMode::None, |options| {
+        options.limits.requests_per_socket = 1;
+        options.limits.receiving_mb = 1;
+    })
+    .await;
+    let mut sockets = Vec::new();
+    for _ in 0..2 {
+        let mut socket = raw(&world, "/api/v1/socket").await;
+        say(&mut socket, agent(json!("runs"), "hang")).await;
+        assert_eq!(hear(&mut socket).await["id"], "runs");
+        sockets.push(socket);
+    }
+    let large = "x".repeat(300_000);
+    let [one, other] = &mut sockets[..] else {
+        panic!("two sockets")
+    };
+    for id in ["1", "2"] {
+        say(one, agent(json!(id), &large)).await;
+    }
+    // That this is no frame is said when the others were read.
+    say(one, json!([])).await;
+    assert!(hear(one).await.get("error").is_some());
+    for id in ["3", "4"] {
+        say(other, agent(json!(id), &large)).await;
+    }
+    let frame = hear(other).await;
+    assert_eq!(
+        (&frame["id"], &frame["error"]["type"]),
+        (&json!("4"), &json!("busy")),
+        "{frame}"
+    );
+    // A small one still has room, and what waits is answered in its turn.
+    say(other, agent(json!("small"), "q")).await;
+    for (socket, expected) in [(one, ["runs", "1", "2"]), (other, ["runs", "3", "small"])] {
+        say(socket, json!({"type": "cancel", "id": "runs"})).await;
+        let mut ended = Vec::new();
+        while ended.len() < expected.len() {
+            let frame = hear(socket).await;
+            assert_ne!(frame["error"]["type"], "busy", "{frame}");
+            if frame["complete"] == true {
+                ended.push(frame["id"].clone());
+            }
+        }
+        assert_eq!(ended, expected);
+    }
+}
+
 async fn two_hundred_requests_at_once_are_all_answered(place: Place) {
     let world = World::start(&place, AuthMode::None).await;
     let mut socket = raw(&world, "/api/v1/socket").await;
@@ -421,6 +469,7 @@ tg_testkit::on_both_buses!(
     duplicate_ids_are_independent,
     a_full_socket_is_read_more_slowly_and_a_cancel_gets_through,
     two_hundred_requests_at_once_are_all_answered,
+    what_all_sockets_sent_ahead_is_bounded,
     strangers_send_little_and_say_who_they_are_in_time,
     strangers_take_no_place_of_those_who_are_known,
     a_frame_that_would_need_too_much_memory_is_refused_before_it_takes_it,

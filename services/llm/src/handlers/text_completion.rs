@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::{FutureExt, StreamExt};
 use tg_mesh::{Cx, RequestHandler, Responder, warn_of};
+use tg_provider_http::within;
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse, Usage};
 use tg_schemas::processors::shared;
 use tg_schemas::{Error, ErrorCode};
@@ -61,12 +62,11 @@ impl TextCompletion {
     /// The models of the provider.
     async fn list_models(&self, cx: &Cx) -> Result<TextCompletionResponse, Error> {
         let standing = &self.standing;
-        let listing = standing
-            .completer
-            .list_models(standing::within(cx.deadline.left()), &cx.cancel);
+        let within = within(cx.deadline.left());
+        let listing = standing.client.list_models(within, &cx.cancel);
         let models = listing
             .await
-            .map_err(|error| standing.failed(cx, None, error));
+            .map_err(|error| standing::failed(standing, cx, None, error));
         Ok(TextCompletionResponse {
             models: models?,
             end_of_stream: true,
@@ -76,7 +76,7 @@ impl TextCompletion {
 
     /// Which model would answer now: who keeps replies wants to know whose they would be.
     fn which_model(&self, cx: &Cx) -> TextCompletionResponse {
-        let model = self.standing.completer.model();
+        let model = self.standing.client.model();
         let name = cx.parameter("model").unwrap_or(model.default_model());
         TextCompletionResponse {
             model: Some(format!("{}/{name}", model.provider())),
@@ -113,9 +113,10 @@ impl TextCompletion {
         request: &ChatRequest,
         out: &mut Responder<TextCompletionResponse>,
     ) -> Result<Completion, Error> {
-        let left = standing::within(cx.deadline.left());
-        let failed = |error| self.standing.failed(cx, request.model.as_deref(), error);
-        let opening = self.standing.completer.open(request, left, &cx.cancel);
+        let left = within(cx.deadline.left());
+        let model = request.model.as_deref();
+        let failed = |error| standing::failed(&self.standing, cx, model, error);
+        let opening = self.standing.client.open(request, left, &cx.cancel);
         let mut events = opening.await.map_err(failed)?;
         let mut text = String::new();
         let mut sent: Option<Instant> = None;
@@ -166,7 +167,7 @@ impl TextCompletion {
         let (completion, outcome) = match done {
             Ok(completion) => (completion.clone(), "ok".to_owned()),
             Err(error) => {
-                let model = asked.unwrap_or(self.standing.completer.model().default_model());
+                let model = asked.unwrap_or(self.standing.client.model().default_model());
                 let completion = Completion {
                     model: model.to_owned(),
                     ..Completion::default()

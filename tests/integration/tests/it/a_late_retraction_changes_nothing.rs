@@ -379,7 +379,7 @@ async fn collections(server: &Server, operation: &str, place: &Place) -> Result<
 }
 
 /// Of a run that began when the collection had another life, or sent then: a retraction and writes come late. Those of a
-/// present run, and what was sent for the collection that is there, are done.
+/// present run, and what was sent for the collection that is there, are done, as is what does not say for which.
 async fn of_a_collection(bus: Bus) -> Result<()> {
     let system = System::new(bus).await?;
     let place = Place("default", "docs");
@@ -446,7 +446,12 @@ async fn of_a_collection(bus: Bus) -> Result<()> {
     ensure!(now == left, "{now:?} instead of {left:?}");
     server.terminate().await?;
 
-    let present = place.retraction(1, sent_for(new))?;
+    // Who says nothing of it, as foreign senders, means the one that is there.
+    let foreign = Headers {
+        workspace: Some(place.0.to_owned()),
+        ..Headers::default()
+    };
+    let present = place.retraction(1, foreign)?;
     system.publish(vec![present]).await?;
     let server = system.start().await?;
     place.until(&server, &Seen::default()).await?;

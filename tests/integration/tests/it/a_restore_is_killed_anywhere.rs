@@ -18,7 +18,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::process::Command;
 use tokio::sync::Notify;
 
-use crate::world::{Bus, post, up};
+use crate::world::{Bus, on_both_buses, post, up};
 
 /// Places where it is killed.
 const PLACES: u64 = 10;
@@ -493,20 +493,9 @@ async fn at_ten_places(bus: Bus) -> Result<()> {
     Ok(())
 }
 
-#[tokio::test]
-async fn embedded() -> Result<()> {
-    at_ten_places(Bus::Embedded).await
-}
-
-#[tokio::test]
-async fn over_rabbitmq() -> Result<()> {
-    at_ten_places(Bus::Rabbit).await
-}
-
 /// What is bad in a bundle is told and holds up nothing else; what is cut off or has no flow changes nothing.
-#[tokio::test]
-async fn what_is_bad_is_passed_over() -> Result<()> {
-    let (server, _) = up(Bus::Embedded).await?;
+async fn what_is_bad_is_passed_over(bus: Bus) -> Result<()> {
+    let (server, _node) = up(bus).await?;
     let url = server.url();
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("w.tgx");
@@ -579,3 +568,5 @@ async fn what_is_bad_is_passed_over() -> Result<()> {
     ensure!(now.prompts.contains_key("mine"), "{now:?}");
     Ok(())
 }
+
+on_both_buses!(at_ten_places, what_is_bad_is_passed_over);

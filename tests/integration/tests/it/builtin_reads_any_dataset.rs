@@ -2,8 +2,10 @@
 
 use anyhow::Result;
 use serde_json::json;
-use tg_testkit::process::{Launch, tg};
+use tg_testkit::process::tg;
 use tg_testkit::socket::{Socket, text_of};
+
+use crate::world::{Bus, on_both_buses, up};
 
 /// Letters drawn at test time: no name of this dataset stands in the code.
 fn made_up(len: usize) -> String {
@@ -22,9 +24,8 @@ fn made_up(len: usize) -> String {
     word[..1].to_uppercase() + &word[1..]
 }
 
-#[tokio::test]
-async fn three_questions_over_a_dataset_of_the_moment() -> Result<()> {
-    let server = Launch::up().ready().await?;
+async fn three_questions_over_a_dataset_of_the_moment(bus: Bus) -> Result<()> {
+    let (server, _node) = up(bus).await?;
     let (bridge, river, maker) = (made_up(8), made_up(7), made_up(9));
     let year = 1200 + (uuid::Uuid::new_v4().as_u128() % 700);
     let file = tempfile::NamedTempFile::with_suffix(".ttl")?;
@@ -77,3 +78,5 @@ async fn three_questions_over_a_dataset_of_the_moment() -> Result<()> {
     }
     Ok(())
 }
+
+on_both_buses!(three_questions_over_a_dataset_of_the_moment);

@@ -10,12 +10,14 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use tg_testkit::process::{Launch, Server, root};
+use tg_testkit::process::{Server, root};
 use tg_testkit::socket::Socket;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::Message;
+
+use crate::world::{Bus, on_both_buses, up};
 
 const GRAPHS: u64 = 8;
 const QUERIES: usize = 60;
@@ -387,13 +389,12 @@ fn lines(answer: &Value, ordered: bool) -> Vec<String> {
     lines
 }
 
-#[tokio::test]
-async fn generated_queries_have_the_same_answers() -> Result<()> {
+async fn generated_queries_have_the_same_answers(bus: Bus) -> Result<()> {
     let seed = std::env::var("SPARQL_SEED")
         .ok()
         .and_then(|seed| seed.parse().ok());
     let seed: u64 = seed.unwrap_or(2026);
-    let server = Launch::up().ready().await?;
+    let (server, _node) = up(bus).await?;
     let socket = Socket::connect(&server.url(), "").await?;
     let begun = Instant::now();
     let (mut compared, mut errors, mut large, mut filled) = (0, 0, 0, 0);
@@ -449,3 +450,5 @@ async fn generated_queries_have_the_same_answers() -> Result<()> {
     );
     Ok(())
 }
+
+on_both_buses!(generated_queries_have_the_same_answers);
