@@ -4,7 +4,7 @@ import json
 import sys
 import urllib.error
 
-from rdflib import Dataset, Graph, Literal, URIRef
+from rdflib import Graph, Literal, URIRef
 from rdflib.namespace import RDFS
 from rdflib.plugins.stores.sparqlstore import SPARQLStore, SPARQLUpdateStore
 
@@ -42,9 +42,8 @@ for method in ("GET", "POST", "POST_FORM"):
         told[f"construct {method} {syntax}"] = sorted(str(triple[2]) for triple in built.graph)
 
 # A named graph is asked for by default-graph-uri.
-dataset = Dataset(store(), default_union=False)
-told["named"] = [str(value) for value in dataset.graph(GRAPH).objects(WREN, None)]
-told["contexts"] = sorted(str(one.identifier) for one in dataset.graphs() if isinstance(one.identifier, URIRef))
+told["named"] = [str(value) for value in Graph(store(), identifier=GRAPH).objects(WREN, None)]
+told["contexts"] = sorted(str(one) for one in store().contexts())
 
 bound = graph.query("SELECT ?label WHERE { ?bird ?p ?label }", initBindings={"bird": WREN, "p": RDFS.label})
 told["bound"] = len(bound)
@@ -61,6 +60,6 @@ def refused(work):
 
 told["broken"] = refused(lambda: len(graph.query("SELECT")))
 writing = SPARQLUpdateStore(endpoint, endpoint, headers=dict(HEADERS), autocommit=True)
-told["update"] = refused(lambda: writing.add((WREN, RDFS.label, Literal("x")), Graph(writing)))
+told["update"] = refused(lambda: Graph(writing, identifier=GRAPH).add((WREN, RDFS.label, Literal("x"))))
 told["without a key"] = refused(lambda: len(Graph(SPARQLStore(endpoint))))
 json.dump(told, sys.stdout)

@@ -457,7 +457,7 @@ async fn a_key_opens_what_it_opens_elsewhere(bus: Bus) -> Result<()> {
     let workspace = json!({"operation": "create-workspace", "workspace_record": {"id": "acme", "enabled": true}});
     iam(&system.server, &system.admin, workspace).await?;
     let reader = system.key("rita", "default", "reader").await?;
-    let stranger = system.key("eve", "acme", "admin").await?;
+    let stranger = system.key("eve", "acme", "writer").await?;
     let start = json!({"operation": "start-flow", "workspace": "acme", "flow-id": "default",
         "blueprint-name": "everything", "description": "d"});
     let end = Instant::now() + BOUND;
