@@ -31,7 +31,7 @@ async fn import(url: &str, collection: &str, from: usize, records: usize) -> Res
     Ok(())
 }
 
-async fn count(url: &str, collection: &str) -> Result<(u16, Value)> {
+pub async fn count(url: &str, collection: &str) -> Result<(u16, Value)> {
     let query = "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }";
     let body = json!({"workspace": "default", "collection": collection, "query": query});
     post(url, "api/v1/flow/default/service/sparql", body).await
@@ -50,7 +50,7 @@ async fn until(url: &str, collection: &str, wanted: usize) -> Result<()> {
     }
 }
 
-async fn dead_letter(url: &str) -> Result<Value> {
+pub async fn dead_letter(url: &str) -> Result<Value> {
     let ask = json!({"operation": "list-put-aside", "workspace": "default", "reason": "dead"});
     Ok(post(url, "api/v1/flow", ask).await?.1)
 }
@@ -115,7 +115,7 @@ async fn on_rabbitmq() -> Result<()> {
 }
 
 /// The only number of an answer.
-fn number(answer: &Value) -> Option<usize> {
+pub fn number(answer: &Value) -> Option<usize> {
     match answer {
         Value::Object(map) if map.contains_key("v") => map["v"].as_str()?.parse().ok(),
         Value::Object(map) => map.values().find_map(number),

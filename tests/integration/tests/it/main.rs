@@ -15,6 +15,7 @@ mod world;
 mod a_conversation_goes_on;
 mod a_deleted_library_goes_when_its_grace_is_over;
 mod a_file_becomes_an_answer;
+mod a_flood_finds_its_bounds;
 mod a_frozen_owner_consumes_nothing;
 mod a_graph_over_quota_is_refused;
 mod a_heading_finds_its_chunk;

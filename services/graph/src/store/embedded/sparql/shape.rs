@@ -11,6 +11,8 @@ use crate::store::Form;
 
 /// Most triple patterns (about a second of planning).
 const PATTERNS: usize = 100;
+/// Most unions: the optimiser flattens them in a time that grows with their cube too.
+const UNIONS: usize = 250;
 /// Most operators, expressions and path steps.
 const NODES: usize = 4_000;
 
@@ -32,13 +34,15 @@ impl Shape {
         };
         let mut count = Count::default();
         count.pattern(pattern);
-        if count.patterns > PATTERNS {
-            let why = format!("query: has more than {PATTERNS} triple patterns");
-            return Err(GraphError::QuerySyntax(why));
-        }
-        if count.nodes > NODES {
-            let why = format!("query: has more than {NODES} operators");
-            return Err(GraphError::QuerySyntax(why));
+        for (has, most, what) in [
+            (count.patterns, PATTERNS, "triple patterns"),
+            (count.unions, UNIONS, "unions"),
+            (count.nodes, NODES, "operators"),
+        ] {
+            if has > most {
+                let why = format!("query: has more than {most} {what}");
+                return Err(GraphError::QuerySyntax(why));
+            }
         }
         Ok(Self {
             form,
@@ -51,6 +55,7 @@ impl Shape {
 #[derive(Default)]
 struct Count {
     patterns: usize,
+    unions: usize,
     nodes: usize,
     names_graphs: bool,
 }
@@ -64,8 +69,12 @@ impl Count {
                 self.patterns += 1;
                 self.path(path);
             }
+            GraphPattern::Union { left, right } => {
+                self.unions += 1;
+                self.pattern(left);
+                self.pattern(right);
+            }
             GraphPattern::Join { left, right }
-            | GraphPattern::Union { left, right }
             | GraphPattern::Minus { left, right }
             | GraphPattern::Lateral { left, right } => {
                 self.pattern(left);

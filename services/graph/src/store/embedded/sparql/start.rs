@@ -16,9 +16,10 @@ use crate::store::embedded::permits::Permit;
 use crate::store::{SparqlAnswer, SparqlAsk};
 use tg_collections::CollectionKey;
 
-/// Parser, optimiser and evaluator recurse over the query; what [`nesting`] and [`super::shape`] let through fits in
-/// this.
-const STACK: usize = 512 << 20;
+/// Parser, optimiser and evaluator recurse over the query. What brackets take, of which [`nesting`] bounds the depth ...
+const OF_BRACKETS: usize = 64 << 20;
+/// ... and what a chain of operators takes for each byte of its text, whose length is bounded too.
+const OF_A_BYTE: usize = 8 << 10;
 /// How much longer than the evaluator's own limit a part is waited for.
 const GRACE: std::time::Duration = std::time::Duration::from_secs(2);
 
@@ -79,6 +80,7 @@ pub(crate) async fn start(
 }
 
 fn on_own_thread(work: Work, said: Giver<Said>, open: Permit) -> Result<(), GraphError> {
+    let stack = OF_BRACKETS + work.text.len() * OF_A_BYTE;
     let body = move || {
         // A query that does not hear its cancellation keeps its place until it ends.
         let _open = open;
@@ -86,10 +88,10 @@ fn on_own_thread(work: Work, said: Giver<Said>, open: Permit) -> Result<(), Grap
     };
     let started = std::thread::Builder::new()
         .name("graph-query".to_owned())
-        .stack_size(STACK)
+        .stack_size(stack)
         .spawn(body);
     started.map(|_| ()).map_err(|error| {
         tracing::error!(%error, "no thread for a query");
-        GraphError::NoThread(STACK >> 20)
+        GraphError::NoThread(stack >> 20)
     })
 }

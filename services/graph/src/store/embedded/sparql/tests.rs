@@ -223,9 +223,21 @@ async fn time_and_cancel_stop_a_query_and_free_its_place() {
 }
 
 #[tokio::test]
-async fn hostile_texts_are_answered() {
-    let many = |text: &str| text.repeat(60_000 / text.len());
-    for query in [
+async fn more_unions_than_can_be_planned_in_time_are_refused() {
+    assert!(
+        run(&format!("ASK {{ {{}} {} }}", "UNION{}".repeat(250)))
+            .await
+            .is_ok()
+    );
+    let told = run(&format!("ASK {{ {{}} {} }}", "UNION{}".repeat(251))).await;
+    let told = told.unwrap_err().to_string();
+    assert!(told.contains("more than 250 unions"), "{told}");
+}
+
+/// Texts of operators in a row, which are recursed over as deeply as one of their length can be.
+fn chains(bytes: usize) -> Vec<String> {
+    let many = |text: &str| text.repeat(bytes / text.len());
+    vec![
         format!("ASK {{ FILTER({}1) }}", many("!")),
         format!("ASK {{ FILTER({}1) }}", many("- ")),
         format!("ASK {{ FILTER(1{}) }}", many("+1")),
@@ -246,20 +258,51 @@ async fn hostile_texts_are_answered() {
         format!("ASK {{ {} }}", many("BIND(1 AS ?x)")),
         format!("ASK {{ VALUES ?x {{ {} }} }}", many("1 ")),
         format!("SELECT * {{ }} ORDER BY {}", many("?x ")),
-        format!("ASK {{ FILTER({}1{}) }}", "(".repeat(45), ")".repeat(45)),
+    ]
+}
+
+/// Texts whose brackets are nested nearly as deeply as they may be.
+fn nested() -> Vec<String> {
+    let nested = |open: &str, middle: &str, close: &str| {
+        let levels = 45 / open.matches(['(', '{', '[']).count();
+        format!("{}{middle}{}", open.repeat(levels), close.repeat(levels))
+    };
+    vec![
+        format!("ASK {{ FILTER({}) }}", nested("(", "1", ")")),
+        format!("ASK {{ FILTER({}) }}", nested("!(-(", "1", "))")),
+        format!("ASK {{ FILTER({}) }}", nested("IF(1,1,", "1", ")")),
+        format!("ASK {{ FILTER({}) }}", nested("1 IN (1,", "1", ")")),
         format!(
-            "ASK {{ FILTER({}1{}) }}",
-            "!(-(".repeat(22),
-            "))".repeat(22)
+            "ASK {{ FILTER({}) }}",
+            nested("COALESCE(1+1*-!STR(", "1", "))")
         ),
-        format!("ASK {}{}", "{".repeat(45), "}".repeat(45)),
-        format!("ASK {{ ?s ({}:p{}) ?o }}", "(".repeat(45), ")".repeat(45)),
-        format!("ASK {{ ?s ?p {}{} }}", "[:p ".repeat(45), "]".repeat(45)),
+        format!("ASK {{ {} }}", nested("FILTER EXISTS { ", "", "}")),
+        format!("ASK {{ {} }}", nested("FILTER(!EXISTS { ", "", "})")),
+        format!("ASK {{ {} }}", nested("{ SELECT * { ", "?s ?p ?o", "}}")),
+        format!(
+            "ASK {{ {} }}",
+            nested("{ SELECT (COUNT(*) AS ?n) { ", "", "}}")
+        ),
+        format!("ASK {{ {} }}", nested("OPTIONAL { ?s ?p ?o ", "", "}")),
+        format!("ASK {{ {} }}", nested("MINUS { ?s ?p ?o ", "", "}")),
+        format!("ASK {{ {} }}", nested("GRAPH ?g { ", "?s ?p ?o", "}")),
+        format!("ASK {{ {} }}", nested("{} UNION { ", "", "}")),
+        format!("ASK {}", nested("{", "", "}")),
+        format!("ASK {{ ?s {} ?o }}", nested("(", ":p", ")")),
+        format!("ASK {{ ?s {} ?o }}", nested("(^(:p|", ":p", ")+)*")),
+        format!("ASK {{ ?s ?p {} }}", nested("[:p ", "", "]")),
         format!("ASK {{ ?s ?p {}{} }}", "(1 ".repeat(20), ")".repeat(20)),
-    ] {
+    ]
+}
+
+#[tokio::test]
+async fn hostile_texts_are_answered() {
+    // The stack of a query is by its length: it is enough for a short one too.
+    let chains = [60, 600, 6_000, 60_000].into_iter().flat_map(chains);
+    for query in chains.chain(nested()) {
         let short: String = query.chars().take(40).collect();
         let result = tokio::time::timeout(Duration::from_secs(60), run(&query)).await;
-        assert!(result.is_ok(), "{short}");
+        assert!(result.is_ok(), "{}: {short}", query.len());
     }
 }
 
