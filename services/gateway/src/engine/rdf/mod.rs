@@ -3,6 +3,7 @@
 
 pub(crate) mod description;
 pub(crate) mod media;
+mod nesting;
 pub(crate) mod syntax;
 mod terms;
 pub(crate) mod writer;

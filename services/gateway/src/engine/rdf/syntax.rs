@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use tg_schemas::{Error, ErrorCode, Triple};
 
 use super::media;
+use super::nesting;
 use super::terms;
 
 /// The syntax of a body. RDF/XML is none of them: its entities can make much of little.
@@ -23,8 +24,12 @@ pub(crate) fn of_body(content_type: &str) -> Option<RdfFormat> {
 /// two bodies never meet, and the same body again adds nothing.
 ///
 /// # Errors
-/// `bad-request`, with the line.
+/// `bad-request`, with the line where it cannot be read.
 pub(crate) fn triples(bytes: &[u8], format: RdfFormat, graph: &str) -> Result<Vec<Triple>, Error> {
+    if nesting::too_deep(bytes) {
+        let text = "quoted triples are nested deeper than a graph may have them";
+        return Err(Error::new(ErrorCode::BadRequest, text));
+    }
     let mut hash = Sha256::new();
     hash.update((graph.len() as u64).to_be_bytes());
     hash.update(graph);
@@ -98,6 +103,28 @@ mod tests {
             "",
         );
         assert!(graphs.is_err());
+    }
+
+    #[test]
+    fn nesting_has_an_end() {
+        let nested = |depth: usize| {
+            let (open, close) = ("<<( <urn:s> <urn:p> ", " )>>");
+            let body = format!(
+                "<urn:s> <urn:p> {}<urn:o>{} .",
+                open.repeat(depth),
+                close.repeat(depth)
+            );
+            triples(body.as_bytes(), RdfFormat::Turtle, "").map(|triples| triples.len())
+        };
+        assert_eq!(nested(8), Ok(1));
+        assert!(nested(100_000).is_err());
+        let open = format!("<urn:s> <urn:p> {}", "[ <urn:p> ".repeat(100_000));
+        assert!(triples(open.as_bytes(), RdfFormat::Turtle, "").is_err());
+        let whole = format!("{open} 1 {} .", "]".repeat(100_000));
+        assert_eq!(
+            triples(whole.as_bytes(), RdfFormat::Turtle, "").map(|all| all.len()),
+            Ok(100_001)
+        );
     }
 
     #[test]
