@@ -103,7 +103,9 @@ const LAST: Duration = Duration::from_secs(5);
 const STACK: usize = 8 << 20;
 
 /// What is read from the environment before anything of ours runs.
-const ENVIRONMENT: [(&str, &str); 2] = [
+const ENVIRONMENT: [(&str, &str); 3] = [
+    // Heaps of the C library, which SQLite uses: one for each of some thirty threads takes 64 MiB of address space each.
+    ("MALLOC_ARENA_MAX", "2"),
     // Freed pages are given back to the system after 10 ms instead of a second: a large document on its way through would
     // leave much more behind.
     ("MIMALLOC_PURGE_DELAY", "10"),
@@ -153,6 +155,7 @@ fn main() -> ExitCode {
     };
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .thread_stack_size(STACK)
+        .on_thread_park(tg_counted_alloc::collect_before_sleep)
         .enable_all()
         .build()
     {

@@ -29,6 +29,10 @@
 //! drop((text, metered));
 //! ```
 
+mod idle;
+
+pub use idle::collect_before_sleep;
+
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;

@@ -98,6 +98,14 @@ impl From<rusqlite::Error> for StorageError {
 impl From<StorageError> for Error {
     fn from(error: StorageError) -> Self {
         let code = error.code();
+        // What is answered says no more than that: it would tell of files. The cause is for whoever runs the store.
+        if let StorageError::Io(cause)
+        | StorageError::Sql(cause)
+        | StorageError::Constraint(cause)
+        | StorageError::Corrupt(cause) = &error
+        {
+            tracing::warn!(%cause, "a store failed");
+        }
         let text = match error {
             StorageError::Refused(inner) => return inner,
             StorageError::Full => "the store's disk is full; nothing was written",

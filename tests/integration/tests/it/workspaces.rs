@@ -65,13 +65,20 @@ pub async fn put(url: &str, id: &str, literal: &str) -> Result<()> {
 /// The literals of the triples, as soon as the graph answers.
 pub async fn literals(url: &str, id: &str) -> Result<Vec<String>> {
     let ask = json!({"workspace": id, "limit": 10});
-    let told = patiently(url, "api/v1/flow/default/service/triples", ask).await?;
-    let all = told["response"].as_array();
-    let all = all.with_context(|| format!("{told}"))?;
-    Ok(all
-        .iter()
-        .map(|triple| triple["o"]["v"].as_str().unwrap_or_default().to_owned())
-        .collect())
+    let end = Instant::now() + BOUND;
+    loop {
+        let path = "api/v1/flow/default/service/triples";
+        let told = patiently(url, path, ask.clone()).await?;
+        if let Some(all) = told["response"]
+            .as_array()
+            .filter(|_| told["error"].is_null())
+        {
+            let text = |triple: &Value| triple["o"]["v"].as_str().unwrap_or_default().to_owned();
+            return Ok(all.iter().map(text).collect());
+        }
+        ensure!(Instant::now() < end, "{told}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 /// Waits until the literals are so many.
