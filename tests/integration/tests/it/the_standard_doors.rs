@@ -303,7 +303,12 @@ async fn each_syntax_is_its_standards(bus: Bus) -> Result<()> {
         about.is(200, kind, &format!("{}{SPARQL}", system.server.url()))?;
         about.is(200, kind, "SPARQL11Query")?;
     }
-    // A GET, a form and a query by itself are one.
+    ways_of_asking(&system).await
+}
+
+/// A GET, a form and a query by itself are one.
+async fn ways_of_asking(system: &System) -> Result<()> {
+    let notes = format!("{GRAPH}?graph={}", encoded(NOTES));
     let asked = format!(
         "query={}&default-graph-uri={}",
         encoded("ASK { ?s <urn:says> ?o }"),
@@ -331,34 +336,8 @@ async fn each_syntax_is_its_standards(bus: Bus) -> Result<()> {
     Ok(())
 }
 
-async fn what_is_wrong_has_its_status(bus: Bus) -> Result<()> {
-    let system = System::start(bus).await?;
-    system.fill().await?;
-    let form = "application/x-www-form-urlencoded";
-    let json = "application/json";
-    for (query, accept, status, part) in [
-        ("SELECT ?s WHERE { ?s", "*/*", 400, "error at 1:21"),
-        ("DROP ALL", "*/*", 400, "only queries are answered here"),
-        ("", "*/*", 400, "query: is required"),
-        (
-            LABELS,
-            "text/turtle",
-            406,
-            "accept: the answer comes as application/sparql-results+json",
-        ),
-        (LABELS, "text/html", 406, "accept: "),
-        (BUILT, "text/csv", 406, "text/turtle"),
-        ("ASK {}", "text/csv", 406, "accept: "),
-        (
-            "SELECT * { SERVICE <http://127.0.0.1:1/> { ?s ?p ?o } }",
-            "*/*",
-            500,
-            "sparql-evaluation-error",
-        ),
-    ] {
-        system.ask(query, accept).await?.is(status, json, part)?;
-    }
-    let ask = encoded("ASK {}");
+async fn bodies_refused(system: &System) -> Result<()> {
+    let (form, json) = ("application/x-www-form-urlencoded", "application/json");
     let nameless = format!("{GRAPH}?graph=no%20name");
     for (path, kind, body, status, part) in [
         (SPARQL, "text/plain", "ASK {}", 415, "content-type: must be"),
@@ -420,6 +399,37 @@ async fn what_is_wrong_has_its_status(bus: Bus) -> Result<()> {
             .await?
             .is(status, json, part)?;
     }
+    Ok(())
+}
+
+async fn what_is_wrong_has_its_status(bus: Bus) -> Result<()> {
+    let system = System::start(bus).await?;
+    system.fill().await?;
+    let json = "application/json";
+    for (query, accept, status, part) in [
+        ("SELECT ?s WHERE { ?s", "*/*", 400, "error at 1:21"),
+        ("DROP ALL", "*/*", 400, "only queries are answered here"),
+        ("", "*/*", 400, "query: is required"),
+        (
+            LABELS,
+            "text/turtle",
+            406,
+            "accept: the answer comes as application/sparql-results+json",
+        ),
+        (LABELS, "text/html", 406, "accept: "),
+        (BUILT, "text/csv", 406, "text/turtle"),
+        ("ASK {}", "text/csv", 406, "accept: "),
+        (
+            "SELECT * { SERVICE <http://127.0.0.1:1/> { ?s ?p ?o } }",
+            "*/*",
+            500,
+            "sparql-evaluation-error",
+        ),
+    ] {
+        system.ask(query, accept).await?.is(status, json, part)?;
+    }
+    bodies_refused(&system).await?;
+    let ask = encoded("ASK {}");
     let path = format!("{SPARQL}?query={ask}&workspace=nowhere");
     system
         .get(&path, "*/*")
