@@ -76,9 +76,9 @@ if [ ! -x .cache/promtool/usr/bin/promtool ]; then
   (cd .cache/promtool && rm -f prometheus_*.deb && apt-get download -qq prometheus 2>/dev/null &&
     dpkg-deb --fsys-tarfile prometheus_*.deb | tar -xf - ./usr/bin/promtool && rm -f prometheus_*.deb)
 fi
-# The clients and two processors of the reference, unmodified, and the engine that SPARQL answers are held against;
-# versions fixed.
-wanted="trustgraph-cli==2.11.1 trustgraph-base==2.11.1 pyoxigraph==0.5.13"
+# The clients and two processors of the reference, unmodified, the engine that SPARQL answers are held against, and a
+# client of the SPARQL protocol; versions fixed.
+wanted="trustgraph-cli==2.11.1 trustgraph-base==2.11.1 pyoxigraph==0.5.13 rdflib==7.6.0"
 if [ "$(cat .cache/venv/wanted 2>/dev/null)" != "$wanted" ]; then
   echo "setup: installing the official clients into .cache/venv" >&2
   rm -rf .cache/venv

@@ -163,6 +163,13 @@ pub struct SparqlQueryRequest {
     pub batch_size: i64,
     /// For whom, where policies filter the answer. Our own store has no policies and does not look at it.
     pub user_context: Option<UserContext>,
+    /// Graphs that are the default graph together, whatever the query's `FROM` says. With neither of these two lists, the
+    /// query's own dataset counts.
+    #[serde(deserialize_with = "nullable")]
+    pub default_graphs: Vec<String>,
+    /// Graphs that `GRAPH` finds, whatever the query's `FROM NAMED` says.
+    #[serde(deserialize_with = "nullable")]
+    pub named_graphs: Vec<String>,
 }
 
 impl Default for SparqlQueryRequest {
@@ -174,6 +181,8 @@ impl Default for SparqlQueryRequest {
             streaming: Default::default(),
             batch_size: 20,
             user_context: None,
+            default_graphs: Vec::new(),
+            named_graphs: Vec::new(),
         }
     }
 }

@@ -7,7 +7,8 @@ use axum::middleware;
 use axum::routing::{MethodRouter, get, post};
 
 use crate::handlers::{
-    auth, bulk, cores, documents, edge, flow_service, health, i18n, metrics, page, service, socket,
+    auth, bulk, cores, documents, edge, flow_service, graph_store, health, i18n, metrics, page,
+    service, socket, sparql,
 };
 use crate::state::Shared;
 
@@ -36,6 +37,10 @@ const fn on_post(path: &'static str, endpoint: fn() -> MethodRouter<Shared>) -> 
         endpoint,
     }
 }
+
+/// The endpoints of the standards for graphs.
+const SPARQL: &str = "/api/v1/flow/{flow}/sparql/{collection}";
+const GRAPH_STORE: &str = "/api/v1/flow/{flow}/graph/{collection}";
 
 /// Every route of the gateway.
 pub const ROUTES: &[Route] = &[
@@ -66,6 +71,10 @@ pub const ROUTES: &[Route] = &[
         post(bulk::import_lines)
     }),
     on_get("/api/v1/flow/{flow}/export/{kind}", || get(bulk::export)),
+    on_get(SPARQL, || get(sparql::get)),
+    on_post(SPARQL, || post(sparql::post)),
+    on_get(GRAPH_STORE, || get(graph_store::get)),
+    on_post(GRAPH_STORE, || post(graph_store::post)),
     on_post("/api/v1/import-core", || post(cores::import)),
     on_get("/api/v1/export-core", || get(cores::export)),
     on_get("/api/v1/document-stream", || get(documents::stream)),

@@ -214,6 +214,7 @@ async fn sparql(
             key,
             tg_graph::SparqlAsk {
                 query: query.to_owned(),
+                graphs: tg_graph::Graphs::default(),
                 limit: None,
                 batch: 100,
                 time: Duration::from_secs(30),

@@ -28,7 +28,8 @@ pub use store::embedded::batch::{Batch, Op};
 pub use store::embedded::exchange::Import;
 pub use store::embedded::scan::Scan;
 pub use store::{
-    Form, Part, QuadStore, SparqlAnswer, SparqlAsk, SparqlParts, TriplePattern, TripleScan, Written,
+    Form, Graphs, Part, QuadStore, SparqlAnswer, SparqlAsk, SparqlParts, TriplePattern, TripleScan,
+    Written,
 };
 pub use tg_collections::{CollectionKey, WriteKind};
 

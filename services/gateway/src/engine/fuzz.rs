@@ -4,6 +4,8 @@ use serde_json::Value;
 use tg_schemas::{Error, Reply};
 use tg_testkit::fuzz::run;
 
+use super::rdf::media::{Accept, GRAPHS, RESULTS, essence};
+use super::rdf::syntax;
 use super::scrub::{scrub, scrub_for};
 use super::translate::bulk::{BulkKind, Record};
 use super::translate::{
@@ -139,5 +141,36 @@ fn errors_of_others() {
                 assert!(shown.message.len() <= 4 * 1024);
             }
         }
+    });
+}
+
+#[test]
+fn graphs_of_the_graph_store() {
+    let seeds: [&[u8]; 4] = [
+        b"@prefix e: <http://e/> . e:a e:b \"c\"@en--rtl, 1.5e3, true, [ e:d ( 1 2 ) ] .",
+        b"<urn:a> <urn:b> <<( <urn:c> <urn:d> _:x )>> .",
+        b"<urn:a> <urn:b> \"\\u00e9\\n\"^^<urn:t> .\n_:a <urn:b> _:c .",
+        b"BASE <http://e/> PREFIX : <#> :a a :b ; :c 'x' {| :d :e |} .",
+    ];
+    run("graphs of the graph store", &seeds, |bytes| {
+        for kind in ["text/turtle", "application/n-triples"] {
+            if let Some(format) = syntax::of_body(kind) {
+                let _ = syntax::triples(bytes, format, "http://e/g");
+            }
+        }
+    });
+}
+
+#[test]
+fn what_readers_of_answers_accept() {
+    let seeds: [&[u8]; 3] = [
+        b"text/turtle;q=0.5, application/*;level=1;q=0.2, */*;q=0.1",
+        b"application/sparql-results+json; charset=\"utf-8\" ; Q=1.000",
+        b",;q=nan, */ , /*;q=-1, text/csv;q=1e-9",
+    ];
+    run("what readers of answers accept", &seeds, |bytes| {
+        let text = String::from_utf8_lossy(bytes);
+        let accept = Accept::read(text.split('\n'));
+        let _ = (accept.best(RESULTS), accept.best(GRAPHS), essence(&text));
     });
 }

@@ -4,5 +4,6 @@
 #[cfg(test)]
 mod fuzz;
 pub(crate) mod promql;
+pub(crate) mod rdf;
 pub(crate) mod scrub;
 pub mod translate;

@@ -43,6 +43,16 @@ pub(crate) struct Wanted {
     graph: Option<String>,
 }
 
+impl Wanted {
+    /// Nothing but a workspace.
+    pub(super) fn of(workspace: Option<String>) -> Self {
+        Self {
+            workspace,
+            ..Self::default()
+        }
+    }
+}
+
 /// Opens an import socket.
 pub(crate) async fn import(
     State(app): State<Shared>,
@@ -140,7 +150,8 @@ pub(crate) async fn export(
     }
 }
 
-async fn way(
+/// Where an import goes, once it may.
+pub(super) async fn way(
     app: &App,
     (flow, kind): (&str, &str),
     wanted: &Wanted,
@@ -181,15 +192,15 @@ fn switch(name: &str, value: Option<&str>) -> Result<bool, Fault> {
 }
 
 /// Who came in, and where to.
-struct Admitted {
-    identity: Identity,
-    flow: Arc<Flow>,
+pub(super) struct Admitted {
+    pub(super) identity: Identity,
+    pub(super) flow: Arc<Flow>,
     /// Of the workspace.
-    generation: i64,
-    lapse: Lapse,
+    pub(super) generation: i64,
+    pub(super) lapse: Lapse,
 }
 
-async fn admit(
+pub(super) async fn admit(
     app: &App,
     capability: &'static str,
     id: &str,

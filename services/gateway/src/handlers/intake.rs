@@ -12,6 +12,7 @@ use futures::stream::FuturesUnordered;
 use serde_json::{Value, json};
 use tg_mesh::{Ask, Mesh};
 use tg_schemas::{Error, ErrorCode, Topic};
+use tokio_util::sync::CancellationToken;
 
 use crate::auth::{Identity, Lapse};
 use crate::budget::Reader;
@@ -126,18 +127,8 @@ impl<'a> Intake<'a> {
         let (mesh, way) = (self.app.mesh.clone(), self.way);
         let cancel = self.app.closing.clone();
         self.waiting.push(Box::pin(async move {
-            let options = Ask {
-                epoch: way.flow.epoch,
-                workspace: Some(way.flow.workspace.clone()),
-                generation: Some(way.generation),
-                user_id: Some(way.identity.id.to_string()),
-                traceparent: Some(way.traceparent.to_string()),
-                request_id: Some(way.request_id.to_string()),
-                cancel,
-                ..Ask::default()
-            };
             let items = record.items();
-            let written = write(&mesh, &way.topic, record, options).await;
+            let written = way.write(&mesh, record, cancel).await;
             Outcome {
                 frame,
                 bytes: size,
@@ -200,18 +191,37 @@ impl Counts {
     }
 }
 
-async fn write(mesh: &Mesh, topic: &Topic, record: Record, options: Ask) -> Result<(), Error> {
-    for part in record.split() {
-        let options = options.clone();
-        match &part {
-            Record::Triples(part) => mesh.record(topic, part, options).await?,
-            Record::GraphEmbeddings(part) => mesh.record(topic, part, options).await?,
-            Record::DocumentEmbeddings(part) => mesh.record(topic, part, options).await?,
-            Record::EntityContexts(part) => mesh.record(topic, part, options).await?,
-            Record::Rows(part) => mesh.record(topic, part, options).await?,
+impl Way {
+    /// Writes a record, in parts of the size that stores take well.
+    pub(super) async fn write(
+        &self,
+        mesh: &Mesh,
+        record: Record,
+        cancel: CancellationToken,
+    ) -> Result<(), Error> {
+        let options = Ask {
+            epoch: self.flow.epoch,
+            workspace: Some(self.flow.workspace.clone()),
+            generation: Some(self.generation),
+            user_id: Some(self.identity.id.to_string()),
+            traceparent: Some(self.traceparent.to_string()),
+            request_id: Some(self.request_id.to_string()),
+            cancel,
+            ..Ask::default()
+        };
+        let topic = &self.topic;
+        for part in record.split() {
+            let options = options.clone();
+            match &part {
+                Record::Triples(part) => mesh.record(topic, part, options).await?,
+                Record::GraphEmbeddings(part) => mesh.record(topic, part, options).await?,
+                Record::DocumentEmbeddings(part) => mesh.record(topic, part, options).await?,
+                Record::EntityContexts(part) => mesh.record(topic, part, options).await?,
+                Record::Rows(part) => mesh.record(topic, part, options).await?,
+            }
         }
+        Ok(())
     }
-    Ok(())
 }
 
 pub(super) fn read(kind: BulkKind, bytes: &[u8]) -> Result<Record, Error> {

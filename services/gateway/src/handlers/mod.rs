@@ -10,6 +10,7 @@ mod export;
 pub(crate) mod flow_service;
 #[cfg(test)]
 mod fuzz;
+pub(crate) mod graph_store;
 pub(crate) mod health;
 mod heart;
 pub(crate) mod i18n;
@@ -25,6 +26,7 @@ pub(crate) mod socket;
 pub(crate) mod socket_frame;
 mod socket_task;
 mod socket_writer;
+pub(crate) mod sparql;
 mod sse;
 mod upgrade;
 mod whole;

@@ -9,14 +9,15 @@ use bytes::{Bytes, BytesMut};
 use futures::{StreamExt, stream};
 use serde_json::{Value, json};
 use tg_schemas::{Error, ErrorCode};
+use tokio_util::sync::CancellationToken;
 
 use super::export::Frames;
 use super::intake::{Control, Intake, Way, control};
 use crate::auth::Lapse;
-use crate::engine::translate::error_value;
+use crate::engine::translate::{Body, error_value};
 use crate::error::json_response;
 use crate::flows::{self, Flow};
-use crate::state::{App, Shared, SocketRoom};
+use crate::state::{App, SocketRoom};
 
 /// Reads lines, each a frame, and answers with counters. A faulty line is passed over and told, unless the
 /// request says `errors=stop`.
@@ -74,63 +75,86 @@ pub(super) async fn import(app: &App, body: HttpBody, mut way: Way) -> Response 
 
 /// Sends frames as lines; the last says `complete`, and how many there were.
 pub(super) fn export(
-    app: &Shared,
+    app: &App,
     frames: Frames,
     flow: Arc<Flow>,
     lapse: Lapse,
     room: SocketRoom,
 ) -> Response {
-    let closing_down = app.closing.clone();
-    let state = Sending {
-        frames: Some(frames),
-        lapse,
-        sent: 0,
-        _room: room,
-    };
-    let lines = stream::unfold(state, move |mut state| {
-        let (flow, closing_down) = (flow.clone(), closing_down.clone());
-        async move {
-            let frames = state.frames.as_mut()?;
-            let doubt = state.lapse.doubt();
-            let next = async {
-                doubt.over().await;
-                frames.next().await
-            };
-            let frame = tokio::select! {
-                biased;
-                () = flow.leaving.cancelled() => Some(Err(flows::stopped())),
-                () = closing_down.cancelled() => Some(Err(closing())),
-                error = &mut state.lapse => Some(Err(error)),
-                frame = next => frame,
-            };
-            let line = match frame {
-                Some(Ok(body)) => {
-                    state.sent += 1;
-                    Value::Object(body)
-                }
-                Some(Err(error)) => {
-                    state.frames = None;
-                    json!({"error": error_value(&error), "frames": state.sent, "complete": true})
-                }
-                None => {
-                    state.frames = None;
-                    json!({"frames": state.sent, "complete": true})
-                }
-            };
-            let line = Bytes::from(format!("{line}\n"));
-            Some((Ok::<_, std::convert::Infallible>(line), state))
+    let state = (Sending::new(app, frames, flow, lapse, room), 0_u64);
+    let lines = stream::unfold(state, |(mut sending, mut sent)| async move {
+        if sending.over() {
+            return None;
         }
+        let line = match sending.next().await {
+            Some(Ok(body)) => {
+                sent += 1;
+                Value::Object(body)
+            }
+            Some(Err(error)) => {
+                json!({"error": error_value(&error), "frames": sent, "complete": true})
+            }
+            None => json!({"frames": sent, "complete": true}),
+        };
+        let line = Bytes::from(format!("{line}\n"));
+        Some((Ok::<_, std::convert::Infallible>(line), (sending, sent)))
     });
     let kind = [(header::CONTENT_TYPE, "application/x-ndjson")];
     (kind, HttpBody::from_stream(lines)).into_response()
 }
 
-struct Sending {
-    /// `None` after the last line.
+/// An export over plain HTTP. It ends with its flow, and when its caller may not see it any more.
+pub(super) struct Sending {
+    /// `None` after the last.
     frames: Option<Frames>,
+    flow: Arc<Flow>,
+    closing_down: CancellationToken,
     lapse: Lapse,
-    sent: u64,
     _room: SocketRoom,
+}
+
+impl Sending {
+    pub(super) fn new(
+        app: &App,
+        frames: Frames,
+        flow: Arc<Flow>,
+        lapse: Lapse,
+        room: SocketRoom,
+    ) -> Self {
+        Self {
+            frames: Some(frames),
+            flow,
+            closing_down: app.closing.clone(),
+            lapse,
+            _room: room,
+        }
+    }
+
+    /// Whether the last was given.
+    pub(super) fn over(&self) -> bool {
+        self.frames.is_none()
+    }
+
+    /// The next frame; an error, or nothing, is the last.
+    pub(super) async fn next(&mut self) -> Option<Result<Body, Error>> {
+        let frames = self.frames.as_mut()?;
+        let doubt = self.lapse.doubt();
+        let next = async {
+            doubt.over().await;
+            frames.next().await
+        };
+        let frame = tokio::select! {
+            biased;
+            () = self.flow.leaving.cancelled() => Some(Err(flows::stopped())),
+            () = self.closing_down.cancelled() => Some(Err(closing())),
+            error = &mut self.lapse => Some(Err(error)),
+            frame = next => frame,
+        };
+        if !matches!(frame, Some(Ok(_))) {
+            self.frames = None;
+        }
+        frame
+    }
 }
 
 fn closing() -> Error {

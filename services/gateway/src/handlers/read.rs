@@ -43,6 +43,16 @@ pub(super) async fn body(
     Ok((body?, share))
 }
 
+/// The bytes of a body of somebody who is known, as they are; they count while the shares are held.
+pub(super) async fn known_bytes(
+    app: &App,
+    headers: &HeaderMap,
+    body: HttpBody,
+    identity: &Identity,
+) -> Result<(Bytes, Vec<Share>), Fault> {
+    bytes(app, headers, body, true, &Reader::known(identity)).await
+}
+
 /// The bytes of a body, at most the limit, with what they count.
 async fn bytes(
     app: &App,

@@ -11,7 +11,7 @@ use tg_schemas::msg::{SparqlBinding, SparqlQueryRequest, SparqlQueryResponse};
 use super::{batch, limit};
 use crate::error::GraphError;
 use crate::options::Limits;
-use crate::store::{Part, QuadStore, SparqlAnswer, SparqlAsk};
+use crate::store::{Graphs, Part, QuadStore, SparqlAnswer, SparqlAsk};
 
 /// Rows fetched at once for an answer in one piece.
 const CHUNK: usize = 500;
@@ -33,6 +33,10 @@ impl<S: QuadStore> RequestHandler<SparqlQueryRequest, SparqlQueryResponse> for S
         let key = CollectionKey::of(&cx, &ask.collection);
         let asked = SparqlAsk {
             query: ask.query,
+            graphs: Graphs {
+                default: ask.default_graphs,
+                named: ask.named_graphs,
+            },
             limit: limit(ask.limit),
             batch: if ask.streaming {
                 batch(ask.batch_size)

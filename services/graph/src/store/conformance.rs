@@ -10,7 +10,7 @@ use tg_schemas::{Term, Triple, WorkspaceKey, WorkspaceTombstone};
 use tokio_util::sync::CancellationToken;
 
 use super::embedded::EmbeddedGraph;
-use super::{Form, Part, QuadStore, SparqlAsk, TriplePattern};
+use super::{Form, Graphs, Part, QuadStore, SparqlAsk, TriplePattern};
 use crate::error::GraphError;
 use crate::options::Limits;
 
@@ -202,6 +202,7 @@ async fn sparql_answers_in_parts(store: &impl Graph) {
     .await;
     let ask = |query: &str| SparqlAsk {
         query: query.to_owned(),
+        graphs: Graphs::default(),
         limit: Some(20),
         batch: 8,
         time: Duration::from_secs(20),

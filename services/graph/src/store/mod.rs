@@ -67,11 +67,22 @@ impl Form {
     }
 }
 
+/// The graphs of a query, in place of those that it names itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Graphs {
+    /// Together the default graph.
+    pub default: Vec<String>,
+    /// Found by `GRAPH`.
+    pub named: Vec<String>,
+}
+
 /// A SPARQL query and its limits.
 #[derive(Debug, Clone)]
 pub struct SparqlAsk {
     /// The text.
     pub query: String,
+    /// What it looks in; with none, what it says itself.
+    pub graphs: Graphs,
     /// Most rows or triples.
     pub limit: Option<usize>,
     /// Rows or triples of a part.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tg_graph::formats::{Format, read};
-use tg_graph::{Batch, CollectionKey, EmbeddedGraph, Limits, SparqlAsk};
+use tg_graph::{Batch, CollectionKey, EmbeddedGraph, Graphs, Limits, SparqlAsk};
 use tg_rows::graphql::{Query, build};
 use tg_rows::store::sqlite::SqliteRows;
 use tg_testkit::fuzz::run;
@@ -42,6 +42,7 @@ fn queries_of_sparql() {
     run("queries of SPARQL", &seeds, |bytes| {
         let ask = SparqlAsk {
             query: String::from_utf8_lossy(bytes).into_owned(),
+            graphs: Graphs::default(),
             limit: Some(100),
             batch: 10,
             time: TIME,

@@ -88,5 +88,6 @@ mod strangers_get_four_kilobytes;
 mod the_library_has_bounds;
 mod the_model_is_told;
 mod the_sdk_asks_in_parallel;
+mod the_standard_doors;
 mod upgrades_lose_nothing;
 mod vectors_are_kept_in_files;

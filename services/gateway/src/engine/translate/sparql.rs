@@ -22,6 +22,8 @@ impl Translate for Sparql {
             streaming: body.flag("streaming")?,
             batch_size: body.integer_or("batch-size", 20)?,
             user_context: body.parsed("user-context")?,
+            default_graphs: body.texts("default-graph-uri")?,
+            named_graphs: body.texts("named-graph-uri")?,
         })
     }
 

@@ -2,6 +2,7 @@
 //! small parts. Rows, time, memory and nesting are limited; dropping the answer stops the query.
 
 mod answer;
+mod chosen;
 mod guard;
 mod handover;
 pub(crate) mod memory;

@@ -12,6 +12,7 @@ use oxigraph::sparql::{
 use oxigraph::store::Store;
 use tokio_util::sync::CancellationToken;
 
+use super::chosen::Chosen;
 use super::guard::{Guard, Why, is_ended};
 use super::handover::{Giver, Refused};
 use super::said::Said;
@@ -33,6 +34,7 @@ const FULL: i64 = 1 << 20;
 /// A query, and what it is evaluated with.
 pub(super) struct Work {
     pub(super) text: String,
+    pub(super) chosen: Option<Chosen>,
     pub(super) store: Option<Store>,
     pub(super) limit: usize,
     pub(super) batch: usize,
@@ -66,6 +68,7 @@ impl Work {
         };
         let query = Query {
             text: self.text,
+            chosen: self.chosen,
             store: self.store,
             limit: self.limit,
             batch: self.batch,
@@ -140,6 +143,7 @@ impl Place {
 
 struct Query {
     text: String,
+    chosen: Option<Chosen>,
     store: Option<Store>,
     limit: usize,
     batch: usize,
@@ -160,7 +164,9 @@ impl Query {
         let evaluator = SparqlEvaluator::new().with_cancellation_token(self.guard.token());
         let evaluator = texts::add(evaluator, &self.guard, separators);
         let mut query = evaluator.for_query(bounded);
-        if shape.names_graphs {
+        if let Some(chosen) = &self.chosen {
+            chosen.put(&mut query);
+        } else if shape.names_graphs {
             list_graphs(&store, &mut query)?;
         }
         self.guard.step();

@@ -4,6 +4,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::answer::Line;
+use super::chosen::Chosen;
 use super::guard::Guard;
 use super::handover::{Giver, handover};
 use super::nesting;
@@ -29,6 +30,7 @@ pub(crate) async fn start(
     ask: SparqlAsk,
 ) -> Result<SparqlAnswer, GraphError> {
     nesting::check(&ask.query)?;
+    let chosen = Chosen::read(&ask.graphs)?;
     let limits = engine.limits();
     let time = ask.time.min(limits.query_time);
     let (began, seconds) = (Instant::now(), time.as_secs().max(1));
@@ -60,6 +62,7 @@ pub(crate) async fn start(
     };
     let work = Work {
         text: ask.query,
+        chosen,
         store: dataset.map(|dataset| dataset.store().clone()),
         limit: ask.limit.unwrap_or(usize::MAX),
         batch: ask.batch.max(1),

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::engine::formats::{self, Format};
 use crate::error::GraphError;
-use crate::store::{Form, Part, SparqlAsk};
+use crate::store::{Form, Graphs, Part, SparqlAsk};
 use crate::{Batch, EmbeddedGraph, Limits};
 use tg_collections::CollectionKey;
 
@@ -34,6 +34,7 @@ async fn engine() -> (EmbeddedGraph, CollectionKey) {
 fn ask(query: &str) -> SparqlAsk {
     SparqlAsk {
         query: format!("PREFIX : <http://example.org/>\n{query}"),
+        graphs: Graphs::default(),
         limit: None,
         batch: 2,
         time: Duration::from_secs(30),
@@ -68,6 +69,44 @@ async fn column(query: &str) -> Vec<String> {
         .collect();
     texts.sort();
     texts
+}
+
+#[tokio::test]
+async fn the_asker_chooses_graphs_in_place_of_those_the_query_names() {
+    let (engine, key) = engine().await;
+    let sizes = async |default: &[&str], named: &[&str], query: &str| {
+        let texts = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let graphs = Graphs {
+            default: texts(default),
+            named: texts(named),
+        };
+        let asked = SparqlAsk {
+            graphs,
+            ..ask(query)
+        };
+        let mut answer = engine.sparql(&key, asked).await?;
+        let mut count = 0;
+        while let Some(part) = answer.next().await? {
+            let Part::Rows(rows) = part else {
+                panic!("{part:?}");
+            };
+            count += rows.len();
+        }
+        Ok::<_, GraphError>(count)
+    };
+    let plain = "SELECT * WHERE { ?s :size ?o }";
+    let from = "SELECT * FROM <urn:g2> FROM NAMED <urn:g2> WHERE { ?s :size ?o }";
+    let within = "SELECT * WHERE { GRAPH ?g { ?s :size ?o } }";
+    assert_eq!(sizes(&[], &[], plain).await, Ok(3));
+    assert_eq!(sizes(&["urn:g1"], &[], plain).await, Ok(1));
+    assert_eq!(sizes(&["urn:g1", "urn:g2"], &[], from).await, Ok(2));
+    assert_eq!(sizes(&[], &["urn:g1"], from).await, Ok(0));
+    assert_eq!(sizes(&[], &[], within).await, Ok(2));
+    assert_eq!(sizes(&[], &["urn:g1", "urn:none"], within).await, Ok(1));
+    assert_eq!(sizes(&["urn:g1"], &[], within).await, Ok(0));
+    let refused = sizes(&["no name"], &[], plain).await.unwrap_err();
+    assert!(refused.to_string().starts_with("default-graph-uri: "));
+    assert!(sizes(&["urn:g"; 101], &[], plain).await.is_err());
 }
 
 #[tokio::test]

@@ -1,0 +1,140 @@
+//! Reading a graph that a client sends, whole before any of it is written: a file with a fault changes nothing.
+
+use std::collections::HashMap;
+
+use oxrdf::BlankNode;
+use oxrdfio::{RdfFormat, RdfParser};
+use sha2::{Digest, Sha256};
+use tg_schemas::{Error, ErrorCode, Triple};
+
+use super::media;
+use super::nesting;
+use super::terms;
+
+/// The syntax of a body. RDF/XML is none of them: its entities can make much of little.
+pub(crate) fn of_body(content_type: &str) -> Option<RdfFormat> {
+    match media::essence(content_type).as_str() {
+        "text/turtle" => Some(RdfFormat::Turtle),
+        "application/n-triples" => Some(RdfFormat::NTriples),
+        _ => None,
+    }
+}
+
+/// The triples of a body, in a graph (empty: the default one). Blank nodes get labels of this body and graph: those of
+/// two bodies never meet, and the same body again adds nothing.
+///
+/// # Errors
+/// `bad-request`, with the line where it cannot be read.
+pub(crate) fn triples(bytes: &[u8], format: RdfFormat, graph: &str) -> Result<Vec<Triple>, Error> {
+    if nesting::too_deep(bytes) {
+        let text = "quoted triples are nested deeper than a graph may have them";
+        return Err(Error::new(ErrorCode::BadRequest, text));
+    }
+    let mut hash = Sha256::new();
+    hash.update((graph.len() as u64).to_be_bytes());
+    hash.update(graph);
+    hash.update(bytes);
+    let load: String = hash.finalize()[..10]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let mut known: HashMap<BlankNode, String> = HashMap::new();
+    let mut label = |node: BlankNode| {
+        let number = known.len();
+        let fresh = || format!("l{load}n{number}");
+        known.entry(node).or_insert_with(fresh).clone()
+    };
+    let mut parser = RdfParser::from_format(format).without_named_graphs();
+    if !graph.is_empty() {
+        // Relative names are of the graph (RDF 1.1 Graph Store, 4.1).
+        let malformed = |_| Error::new(ErrorCode::BadRequest, "graph: is not an absolute IRI");
+        parser = parser.with_base_iri(graph).map_err(malformed)?;
+    }
+    let quads = parser.for_slice(bytes);
+    let triples = quads.map(|quad| {
+        let quad = quad.map_err(|error| Error::new(ErrorCode::BadRequest, error.to_string()))?;
+        Ok(terms::from_triple(quad.into(), graph, &mut label))
+    });
+    triples.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tg_schemas::Term;
+
+    const TURTLE: &[u8] = b"<#a> <urn:p> _:x, [ <urn:q> \"v\"@en--rtl ] . _:x <urn:p> 1 .";
+
+    fn blanks(triples: &[Triple]) -> Vec<String> {
+        let terms = triples.iter().flat_map(|one| [&one.s, &one.o]);
+        let blanks = terms.filter_map(|term| match term {
+            Some(Term::Blank(label)) => Some(label.clone()),
+            _ => None,
+        });
+        blanks.collect()
+    }
+
+    #[test]
+    fn blank_nodes_are_of_the_body_and_the_graph() {
+        let read = |graph| triples(TURTLE, RdfFormat::Turtle, graph).unwrap();
+        let first = read("urn:g");
+        assert_eq!(first, read("urn:g"));
+        assert_eq!(first.len(), 4);
+        assert_eq!(first[0].s, Some(Term::iri("urn:g#a")));
+        assert!(first.iter().all(|one| one.g.as_deref() == Some("urn:g")));
+        let other = blanks(&read("urn:h"));
+        assert_eq!(blanks(&first).len(), 4);
+        assert!(blanks(&first).iter().all(|label| !other.contains(label)));
+    }
+
+    #[test]
+    fn a_fault_says_where_and_nothing_is_read() {
+        let fault = |text: &[u8], graph| {
+            let read = triples(text, RdfFormat::Turtle, graph);
+            read.unwrap_err().message
+        };
+        let told = fault(b"<urn:a> <urn:b> <urn:c> .\n<urn:a> oops", "");
+        assert!(told.contains("line 2"), "{told}");
+        assert!(!fault(b"<a> <urn:b> 1 .", "").is_empty());
+        assert_eq!(fault(b"", "no name"), "graph: is not an absolute IRI");
+        let graphs = triples(
+            b"<urn:a> <urn:b> <urn:c> <urn:g> .",
+            RdfFormat::NTriples,
+            "",
+        );
+        assert!(graphs.is_err());
+    }
+
+    #[test]
+    fn nesting_has_an_end() {
+        let nested = |depth: usize| {
+            let (open, close) = ("<<( <urn:s> <urn:p> ", " )>>");
+            let body = format!(
+                "<urn:s> <urn:p> {}<urn:o>{} .",
+                open.repeat(depth),
+                close.repeat(depth)
+            );
+            triples(body.as_bytes(), RdfFormat::Turtle, "").map(|triples| triples.len())
+        };
+        assert_eq!(nested(8), Ok(1));
+        assert!(nested(100_000).is_err());
+        let open = format!("<urn:s> <urn:p> {}", "[ <urn:p> ".repeat(100_000));
+        assert!(triples(open.as_bytes(), RdfFormat::Turtle, "").is_err());
+        let whole = format!("{open} 1 {} .", "]".repeat(100_000));
+        assert_eq!(
+            triples(whole.as_bytes(), RdfFormat::Turtle, "").map(|all| all.len()),
+            Ok(100_001)
+        );
+    }
+
+    #[test]
+    fn only_what_names_no_graphs_and_expands_nothing_is_read() {
+        assert_eq!(
+            of_body("text/turtle; charset=utf-8"),
+            Some(RdfFormat::Turtle)
+        );
+        for other in ["", "text/plain", "application/rdf+xml", "application/trig"] {
+            assert_eq!(of_body(other), None, "{other}");
+        }
+    }
+}

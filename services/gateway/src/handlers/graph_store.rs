@@ -1,0 +1,205 @@
+//! `/api/v1/flow/{flow}/graph/{collection}`: the SPARQL 1.1 Graph Store HTTP Protocol, as far as graphs can be read and
+//! added to. Reading is an export, adding an import. The store takes nothing out of a graph by its name alone, as facts
+//! belong to where they come from: there is no PUT and no DELETE.
+
+use axum::body::Body as HttpBody;
+use axum::extract::{Extension, Path, Query, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::Response;
+use bytes::Bytes;
+use futures::stream;
+use serde::Deserialize;
+use serde_json::json;
+use tg_schemas::Error;
+use tg_schemas::msg::{Metadata, Triples};
+
+use super::bulk::{self, Admitted, admit, refused};
+use super::export::{self, Filter};
+use super::ndjson::Sending;
+use super::read;
+use super::sparql::{accepted, not_acceptable, respond, unsupported, unwritable};
+use crate::budget::Reader;
+use crate::dispatch::Meta;
+use crate::engine::rdf::media::GRAPHS;
+use crate::engine::rdf::syntax;
+use crate::engine::rdf::writer::Writer;
+use crate::engine::translate::bulk::{BulkKind, Record};
+use crate::engine::translate::fields::fault;
+use crate::error::{Fault, json_response, refusal};
+use crate::state::{App, Shared};
+
+/// The query string.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Wanted {
+    workspace: Option<String>,
+    /// The default graph, whatever its value.
+    default: Option<String>,
+    graph: Option<String>,
+}
+
+impl Wanted {
+    /// The graph; empty text is the default one.
+    fn named(&self) -> Result<String, Fault> {
+        match (&self.default, self.graph.as_deref()) {
+            (Some(_), None) => Ok(String::new()),
+            // An asterisk means all graphs elsewhere.
+            (None, Some("" | "*")) => Err(fault("graph", "must be the IRI of a graph").into()),
+            (None, Some(graph)) => Ok(graph.to_owned()),
+            _ => Err(fault("graph", "either this or default is required").into()),
+        }
+    }
+
+    fn of_bulk(&self) -> bulk::Wanted {
+        bulk::Wanted::of(self.workspace.clone())
+    }
+}
+
+/// A graph, streamed in the syntax that its reader wants.
+pub(crate) async fn get(
+    State(app): State<Shared>,
+    Path(of): Path<(String, String)>,
+    Query(wanted): Query<Wanted>,
+    Extension(meta): Extension<Meta>,
+    headers: HeaderMap,
+) -> Response {
+    let outcome = read_out(&app, of, wanted, meta, &headers).await;
+    outcome.unwrap_or_else(refused)
+}
+
+async fn read_out(
+    app: &App,
+    (flow, collection): (String, String),
+    wanted: Wanted,
+    meta: Meta,
+    headers: &HeaderMap,
+) -> Result<Response, Fault> {
+    let admitted = admit(app, "triples:read", &flow, &wanted.of_bulk(), headers).await?;
+    let Admitted {
+        identity,
+        flow,
+        generation,
+        lapse,
+    } = admitted;
+    let graph = wanted.named()?;
+    let Some(mut writer) = Writer::of_graph(&accepted(headers)) else {
+        return Ok(not_acceptable(GRAPHS));
+    };
+    let room = app.socket_room(&identity, &meta)?;
+    let filter = Filter {
+        stored: true,
+        collection: Some(collection),
+        graph: Some(graph.clone()),
+    };
+    let from = export::Source {
+        flow: flow.clone(),
+        generation,
+        identity,
+    };
+    let frames = export::open(app, BulkKind::Triples, from, filter, &meta).await?;
+    let mut sending = Sending::new(app, frames, flow, lapse, room);
+    match sending.next().await {
+        Some(Ok(first)) => writer.part(&first).map_err(unwritable)?,
+        Some(Err(error)) => return Err(Fault::Service(error)),
+        // A graph without triples is none, but for the default one.
+        None if !graph.is_empty() => {
+            return Ok(refusal(StatusCode::NOT_FOUND, "there is no such graph"));
+        }
+        None => {}
+    }
+    let media = writer.media;
+    let pieces = stream::unfold(Some((sending, writer)), next_piece);
+    Ok(respond(media, HttpBody::from_stream(pieces)))
+}
+
+type Rest = Option<(Sending, Writer)>;
+
+/// What was written already, with what comes next. An error breaks the response off: what comes short never looks whole.
+async fn next_piece(rest: Rest) -> Option<(std::io::Result<Bytes>, Rest)> {
+    let (mut sending, mut writer) = rest?;
+    let (written, last) = match sending.next().await {
+        Some(Ok(body)) => (writer.part(&body), false),
+        Some(Err(error)) => (Err(std::io::Error::other(error.message)), true),
+        None => (writer.finish(), true),
+    };
+    let piece = written.map(|()| writer.take());
+    let rest = (piece.is_ok() && !last).then_some((sending, writer));
+    Some((piece, rest))
+}
+
+/// Adds triples to a graph, all of a body or none.
+pub(crate) async fn post(
+    State(app): State<Shared>,
+    Path(of): Path<(String, String)>,
+    Query(wanted): Query<Wanted>,
+    Extension(meta): Extension<Meta>,
+    headers: HeaderMap,
+    body: HttpBody,
+) -> Response {
+    let outcome = add(&app, of, wanted, meta, &headers, body).await;
+    outcome.unwrap_or_else(refused)
+}
+
+async fn add(
+    app: &App,
+    (flow, collection): (String, String),
+    wanted: Wanted,
+    meta: Meta,
+    headers: &HeaderMap,
+    body: HttpBody,
+) -> Result<Response, Fault> {
+    let kind = BulkKind::Triples.name();
+    let mut way = bulk::way(app, (&flow, kind), &wanted.of_bulk(), meta, headers).await?;
+    let graph = wanted.named()?;
+    let content_type = headers.get(header::CONTENT_TYPE);
+    let content_type = content_type.and_then(|kind| kind.to_str().ok());
+    let Some(format) = syntax::of_body(content_type.unwrap_or_default()) else {
+        return Ok(unsupported(&["text/turtle", "application/n-triples"]));
+    };
+    let (bytes, _received) = read::known_bytes(app, headers, body, &way.identity).await?;
+    let reader = Reader::known(&way.identity);
+    let parse = move |bytes: &[u8]| syntax::triples(bytes, format, &graph);
+    let (triples, _share) = app.budget.read(&reader, bytes, parse).await?;
+    let record = Triples {
+        metadata: Some(Metadata {
+            collection,
+            ..Metadata::default()
+        }),
+        triples: triples?,
+    };
+    let count = record.triples.len();
+    let mut lapse = way.lapse.take();
+    let written = tokio::select! {
+        biased;
+        () = way.flow.stopped.cancelled() => Err(crate::flows::stopped()),
+        error = &mut lapse => Err(error),
+        written = way.write(&app.mesh, Record::Triples(record), app.closing.clone()) => written,
+    };
+    written.map_err(|error: Error| Fault::Service(crate::engine::scrub::scrub(error)))?;
+    // It is safe, and the store will have it; when, the store decides.
+    Ok(json_response(
+        StatusCode::ACCEPTED,
+        &json!({"triples": count}),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_graph_is_named_in_exactly_one_way() {
+        let named = |default: Option<&str>, graph: Option<&str>| {
+            let wanted = Wanted {
+                default: default.map(str::to_owned),
+                graph: graph.map(str::to_owned),
+                workspace: None,
+            };
+            wanted.named().map_err(|fault| fault.error().message)
+        };
+        assert_eq!(named(Some(""), None), Ok(String::new()));
+        assert_eq!(named(None, Some("urn:g")), Ok("urn:g".to_owned()));
+        for (default, graph) in [(None, None), (Some(""), Some("urn:g")), (None, Some("*"))] {
+            assert!(named(default, graph).unwrap_err().starts_with("graph: "));
+        }
+    }
+}

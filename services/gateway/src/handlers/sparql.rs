@@ -1,0 +1,350 @@
+//! `/api/v1/flow/{flow}/sparql/{collection}`: the SPARQL 1.1 Protocol over the service `sparql`, which answers as it
+//! answers everybody; only the words are the standard's.
+
+use axum::body::Body as HttpBody;
+use axum::extract::{Extension, OriginalUri, Path, RawQuery, State};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures::stream;
+use percent_encoding::percent_decode_str;
+use serde_json::json;
+use tg_schemas::{Error, ErrorCode};
+use tokio_util::sync::CancellationToken;
+
+use super::bulk::refused;
+use super::read;
+use crate::ask::Part;
+use crate::auth::Identity;
+use crate::dispatch::{Call, Meta, Running, Target};
+use crate::engine::rdf::description;
+use crate::engine::rdf::media::{self, Accept, GRAPHS, RESULTS};
+use crate::engine::rdf::writer::Writer;
+use crate::engine::translate::fields::fault;
+use crate::engine::translate::{Body, error_body};
+use crate::error::{Fault, json_response};
+use crate::registry::Gate;
+use crate::state::{App, Shared};
+
+/// Most results of a part of an answer: few messages for large answers, little memory for each.
+const BATCH: i64 = 1000;
+const FORM: &str = "application/x-www-form-urlencoded";
+const QUERY: &str = "application/sparql-query";
+const UPDATE: &str = "application/sparql-update";
+
+/// A query in the query string; with none, what the endpoint is.
+pub(crate) async fn get(
+    State(app): State<Shared>,
+    Path(of): Path<(String, String)>,
+    RawQuery(query): RawQuery,
+    OriginalUri(uri): OriginalUri,
+    Extension(meta): Extension<Meta>,
+    headers: HeaderMap,
+) -> Response {
+    let outcome = async {
+        let asked = Asked::default().with(query.as_deref().unwrap_or_default())?;
+        let identity = app.auth.authenticate(read::bearer(&headers)).await?;
+        match &asked.query {
+            Some(_) => answer(&app, &identity, of, asked, meta, &headers).await,
+            None => described(&app, &identity, of, &asked, &uri, &headers).await,
+        }
+    };
+    outcome.await.unwrap_or_else(refused)
+}
+
+/// A query in the body: by itself, or as a field of a form.
+pub(crate) async fn post(
+    State(app): State<Shared>,
+    Path(of): Path<(String, String)>,
+    RawQuery(query): RawQuery,
+    Extension(meta): Extension<Meta>,
+    headers: HeaderMap,
+    body: HttpBody,
+) -> Response {
+    let outcome = async {
+        let identity = app.auth.authenticate(read::bearer(&headers)).await?;
+        let kind = headers.get(header::CONTENT_TYPE);
+        let kind = media::essence(kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default());
+        match kind.as_str() {
+            FORM | QUERY => {}
+            UPDATE => return Err(no_updates()),
+            _ => return Ok(unsupported(&[FORM, QUERY])),
+        }
+        let (bytes, _received) = read::known_bytes(&app, &headers, body, &identity).await?;
+        let text = std::str::from_utf8(&bytes).map_err(|_| fault("query", "is not UTF-8"))?;
+        let asked = Asked::default().with(query.as_deref().unwrap_or_default())?;
+        let asked = match kind.as_str() {
+            FORM => asked.with(text)?,
+            _ => asked.put("query", text.to_owned())?,
+        };
+        answer(&app, &identity, of, asked, meta, &headers).await
+    };
+    outcome.await.unwrap_or_else(refused)
+}
+
+/// The operation's parameters.
+#[derive(Debug, Default, PartialEq)]
+struct Asked {
+    query: Option<String>,
+    workspace: Option<String>,
+    default: Vec<String>,
+    named: Vec<String>,
+}
+
+impl Asked {
+    /// Adds those of a query string or a form. Others are of other implementations, and mean nothing here.
+    fn with(self, text: &str) -> Result<Self, Fault> {
+        let pairs = text.split('&').filter(|pair| !pair.is_empty());
+        pairs.into_iter().try_fold(self, |asked, pair| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let name =
+                decoded(name).ok_or_else(|| fault("query", "has a name that is not UTF-8"))?;
+            let value = decoded(value).ok_or_else(|| fault(&name, "is not UTF-8"))?;
+            asked.put(&name, value)
+        })
+    }
+
+    fn put(mut self, name: &str, value: String) -> Result<Self, Fault> {
+        let once = |place: &mut Option<String>| match place.replace(value.clone()) {
+            None => Ok(()),
+            Some(_) => Err(fault(name, "is there more than once")),
+        };
+        match name {
+            "query" => once(&mut self.query)?,
+            "workspace" => once(&mut self.workspace)?,
+            "default-graph-uri" => self.default.push(value),
+            "named-graph-uri" => self.named.push(value),
+            "update" => return Err(no_updates()),
+            _ => {}
+        }
+        Ok(self)
+    }
+}
+
+fn decoded(text: &str) -> Option<String> {
+    let text = text.replace('+', " ");
+    let decoded = percent_decode_str(&text).decode_utf8().ok()?;
+    Some(decoded.into_owned())
+}
+
+fn no_updates() -> Fault {
+    let text =
+        "updates are refused here: graphs are written through the import and graph store endpoints";
+    Fault::Service(Error::new(ErrorCode::Forbidden, text))
+}
+
+/// What the reader of an answer accepts.
+pub(super) fn accepted(headers: &HeaderMap) -> Accept {
+    let values = headers.get_all(header::ACCEPT).into_iter();
+    Accept::read(values.filter_map(|value| value.to_str().ok()))
+}
+
+/// No syntax of such an answer is one that its reader accepts.
+pub(super) fn not_acceptable<F>(offers: &[media::Offer<F>]) -> Response {
+    let kinds: Vec<&str> = offers.iter().map(|offer| offer.0).collect();
+    told(
+        StatusCode::NOT_ACCEPTABLE,
+        format!("accept: the answer comes as {}", kinds.join(", ")),
+    )
+}
+
+/// The body is of a kind that is not read.
+pub(super) fn unsupported(kinds: &[&str]) -> Response {
+    told(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        format!("content-type: must be {}", kinds.join(" or ")),
+    )
+}
+
+fn told(status: StatusCode, text: String) -> Response {
+    json_response(
+        status,
+        &error_body(&Error::new(ErrorCode::BadRequest, text)),
+    )
+}
+
+async fn answer(
+    app: &App,
+    identity: &Identity,
+    (flow, collection): (String, String),
+    asked: Asked,
+    meta: Meta,
+    headers: &HeaderMap,
+) -> Result<Response, Fault> {
+    let accept = accepted(headers);
+    if accept.best(RESULTS).is_none() && accept.best(GRAPHS).is_none() {
+        // Whatever the answer will be.
+        return Ok(not_acceptable(RESULTS));
+    }
+    let body = json!({
+        "query": asked.query.unwrap_or_default(),
+        "collection": collection,
+        "default-graph-uri": asked.default,
+        "named-graph-uri": asked.named,
+        "streaming": true,
+        "limit": 0,
+        "batch-size": BATCH,
+    });
+    let call = Call {
+        target: Target::kind("sparql", &flow)?,
+        body: body.as_object().cloned().unwrap_or_default(),
+        workspace: asked.workspace,
+        timeout: read::timeout(headers)?,
+        detach: false,
+        whole: false,
+        meta,
+    };
+    let mut running = app.start(identity, call, CancellationToken::new()).await?;
+    // Nothing is sent before the first part is there: what fails at once has a status that says so.
+    let (first, last) = part(running.next().await)?;
+    let written = match Writer::of_answer(&accept, &first) {
+        Some(written) => written,
+        None => {
+            return Ok(match first["query-type"].as_str() {
+                Some("construct" | "describe") => not_acceptable(GRAPHS),
+                _ => not_acceptable(RESULTS),
+            });
+        }
+    };
+    let mut writer = written.map_err(unwritable)?;
+    writer.part(&first).map_err(unwritable)?;
+    if last {
+        writer.finish().map_err(unwritable)?;
+        let bytes = writer.take();
+        return Ok(respond(writer.media, bytes.into()));
+    }
+    let (media, first) = (writer.media, writer.take());
+    let state = Sending {
+        first: Some(first),
+        rest: Some((running, writer)),
+    };
+    let pieces = stream::unfold(state, Sending::next);
+    Ok(respond(media, HttpBody::from_stream(pieces)))
+}
+
+/// An answer on its way. Dropping it cancels the query.
+struct Sending {
+    first: Option<Bytes>,
+    rest: Option<(Running, Writer)>,
+}
+
+impl Sending {
+    /// The next piece. An error breaks the response off: what comes short never looks whole.
+    async fn next(mut self) -> Option<(std::io::Result<Bytes>, Self)> {
+        if let Some(first) = self.first.take() {
+            return Some((Ok(first), self));
+        }
+        let (mut running, mut writer) = self.rest.take()?;
+        let (written, last) = match part(running.next().await) {
+            Ok((body, last)) => (writer.part(&body), last),
+            Err(fault) => (Err(std::io::Error::other(fault.error().message)), true),
+        };
+        let written = written.and_then(|()| match last {
+            true => writer.finish(),
+            false => Ok(()),
+        });
+        let piece = written.map(|()| writer.take());
+        if piece.is_ok() && !last {
+            self.rest = Some((running, writer));
+        }
+        Some((piece, self))
+    }
+}
+
+/// A part of an answer, and whether it is the last.
+fn part(part: Option<Part>) -> Result<(Body, bool), Fault> {
+    match part {
+        Some(Part::Body {
+            body,
+            last,
+            failed: false,
+        }) => Ok((body, last)),
+        Some(Part::Body { body, .. }) => {
+            let error = body.get("error").cloned().unwrap_or_default();
+            Err(Fault::Service(
+                serde_json::from_value(error).unwrap_or_default(),
+            ))
+        }
+        Some(Part::Fault(error)) => Err(Fault::Service(error)),
+        None => Err(Fault::Service(Error::new(
+            ErrorCode::Interrupted,
+            "the answer ended before its end",
+        ))),
+    }
+}
+
+/// The syntax asked for cannot say what is in the answer.
+pub(super) fn unwritable(error: std::io::Error) -> Fault {
+    let text = format!("the answer cannot be written in this syntax: {error}");
+    Fault::Service(Error::new(ErrorCode::Internal, text))
+}
+
+pub(super) fn respond(media: &'static str, body: HttpBody) -> Response {
+    // Syntaxes of texts have a character set.
+    let media = match media.starts_with("text/") {
+        true => format!("{media}; charset=utf-8"),
+        false => media.to_owned(),
+    };
+    // What is acceptable differs, and who may see it.
+    let headers = [
+        (header::CONTENT_TYPE, media),
+        (header::VARY, "accept, authorization".to_owned()),
+    ];
+    (headers, body).into_response()
+}
+
+async fn described(
+    app: &App,
+    identity: &Identity,
+    (flow, _): (String, String),
+    asked: &Asked,
+    uri: &Uri,
+    headers: &HeaderMap,
+) -> Result<Response, Fault> {
+    let gate = Gate::Needs("sparql:read");
+    let (flow, _) = app
+        .flow(identity, asked.workspace.as_deref(), &flow, gate)
+        .await?;
+    flow.request("sparql")?;
+    let host = headers
+        .get(header::HOST)
+        .and_then(|host| host.to_str().ok());
+    let endpoint = format!("http://{}{}", host.unwrap_or_default(), uri.path());
+    match description::describe(&accepted(headers), &endpoint) {
+        None => Ok(not_acceptable(GRAPHS)),
+        Some(described) => {
+            let (media, bytes) = described.map_err(unwritable)?;
+            Ok(respond(media, bytes.into()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str) -> String {
+        Asked::default().with(text).unwrap_err().error().message
+    }
+
+    #[test]
+    fn parameters_are_read_as_forms_write_them() {
+        let asked = Asked::default()
+            .with("query=ASK+%7B%7D&default-graph-uri=urn%3Aa&default-graph-uri=urn:b&format=xml")
+            .unwrap()
+            .with("named-graph-uri=urn:c&workspace=acme")
+            .unwrap();
+        assert_eq!(asked.query.as_deref(), Some("ASK {}"));
+        assert_eq!(asked.default, ["urn:a", "urn:b"]);
+        assert_eq!(asked.named, ["urn:c"]);
+        assert_eq!(asked.workspace.as_deref(), Some("acme"));
+        assert_eq!(Asked::default().with("").unwrap(), Asked::default());
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused_by_its_field() {
+        assert_eq!(told("query=a&query=b"), "query: is there more than once");
+        assert_eq!(told("query=%FF"), "query: is not UTF-8");
+        assert!(told("update=DROP+ALL").starts_with("updates are refused"));
+    }
+}
