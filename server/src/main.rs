@@ -155,7 +155,7 @@ fn main() -> ExitCode {
     };
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .thread_stack_size(STACK)
-        .on_thread_park(tg_counted_alloc::collect_before_sleep)
+        .on_thread_park(|| tg_counted_alloc::collect_before_sleep(tg_mesh::clock::millis()))
         .enable_all()
         .build()
     {

@@ -2,23 +2,21 @@
 //! again. A thread that goes to sleep does not ask: it is told to look.
 
 use std::cell::Cell;
-use std::time::{Duration, Instant};
 
-/// A collection takes some microseconds: it is not for every short sleep.
-const EVERY: Duration = Duration::from_secs(10);
+/// A collection takes some microseconds: it is not for every short sleep. In milliseconds.
+const EVERY: i64 = 10_000;
 
 thread_local! {
-    static LAST: Cell<Option<Instant>> = const { Cell::new(None) };
+    static LAST: Cell<i64> = const { Cell::new(0) };
 }
 
-/// Has the heap of this thread collected, if that was not done in the last ten seconds. For threads that go to sleep.
-/// Does nothing useful in a process that has another allocator than mimalloc.
-pub fn collect_before_sleep() {
-    let now = Instant::now();
+/// Has the heap of this thread collected, if that was not done in the last ten seconds. For threads that go to sleep;
+/// `now` in milliseconds of any clock. Does nothing useful in a process that has another allocator than mimalloc.
+pub fn collect_before_sleep(now: i64) {
     let due = LAST.try_with(|last| {
-        let due = last.get().is_none_or(|last| now - last >= EVERY);
+        let due = (now - last.get()).abs() >= EVERY;
         if due {
-            last.set(Some(now));
+            last.set(now);
         }
         due
     });

@@ -256,7 +256,9 @@ impl Session {
             Ok(Incoming::Auth(token)) => {
                 let reply = match self.admit(token).await {
                     Ok(workspace) => frame::auth_ok(&workspace),
-                    Err(fault @ (Fault::Unchecked | Fault::Service(_))) => fault.frame(None),
+                    Err(fault @ (Fault::Unchecked | Fault::NoRoom(_) | Fault::Service(_))) => {
+                        fault.frame(None)
+                    }
                     Err(_) => frame::auth_failed(),
                 };
                 self.say(&reply).await;
