@@ -15,6 +15,8 @@ use tg_schemas::limits;
 use tg_settings::{Fault, Filled, Texts, read, variables};
 use tg_storage::Durability;
 
+use crate::compose::Services;
+
 pub use memory::overdrawn;
 
 pub use choices::{AmqpUrl, Auth, BusChoice, MeshMode};
