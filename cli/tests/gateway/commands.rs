@@ -424,7 +424,7 @@ async fn a_file_that_is_no_bundle_is_told_so() {
         std::fs::write(&file, content).expect("written");
         let line = ["import-workspace", file.to_str().expect("a path")];
         let told = fake.tg(&line).await.error().to_string();
-        let wanted = "notes.md: is not a workspace bundle (made by `tg export-workspace`)";
+        let wanted = "notes.md: is not a workspace bundle (made by `tg export-workspace`); nothing was imported";
         assert!(told.ends_with(wanted), "{told}");
     }
 }
