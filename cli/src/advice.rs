@@ -24,6 +24,7 @@ fn next_step(error: &Error, command: &str) -> Option<String> {
         Error::Timeout(_) => "`tg why` says what does not move; --timeout waits longer".to_owned(),
         Error::Missing(text) if text.starts_with(NO_FLOW) => {
             let place = text.strip_prefix(NO_FLOW).unwrap_or_default();
+            let place = place.split(';').next().unwrap_or_default();
             let named = place.strip_prefix("workspace ");
             let option = named.map_or_else(String::new, |named| format!(" -w {named}"));
             format!("tg start-flow default -n everything{option}")

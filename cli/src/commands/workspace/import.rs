@@ -26,7 +26,7 @@ use self::reading::{Item, Items};
 use self::said::Said;
 use super::bundle::Member;
 use crate::args::Options;
-use crate::client::{Http, Import, Result};
+use crate::client::{Error, Http, Import, Result};
 use crate::commands::config::put_items;
 use crate::commands::flow::must_run;
 use crate::fields::{list, text, texts};
@@ -51,7 +51,11 @@ impl Command for ImportWorkspace {
         let mut done = Done::default();
         // What goes through a flow needs one that runs, which is better known before anything is written.
         if !self.config_only && (self.process || !said.collections.is_empty()) {
-            must_run(session, &http, &self.flow_id).await?;
+            let runs = must_run(session, &http, &self.flow_id).await;
+            runs.map_err(|error| match error {
+                Error::Missing(text) => Error::Missing(format!("{text}; nothing was imported")),
+                error => error,
+            })?;
         }
         self.config(&http, &said, &mut done).await?;
         if !self.config_only {
