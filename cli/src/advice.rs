@@ -2,7 +2,7 @@
 
 use tg_schemas::ErrorCode;
 
-use crate::client::Error;
+use crate::client::{Error, NO_FLOW};
 
 /// The next step, if one is known to help. What has just failed is none.
 pub fn advice(error: &Error, command: &str) -> Option<String> {
@@ -22,6 +22,19 @@ fn next_step(error: &Error, command: &str) -> Option<String> {
                 .to_owned()
         }
         Error::Timeout(_) => "`tg why` says what does not move; --timeout waits longer".to_owned(),
+        Error::Missing(text) if text.starts_with(NO_FLOW) => {
+            let place = text.strip_prefix(NO_FLOW).unwrap_or_default();
+            let place = place.split(';').next().unwrap_or_default();
+            let named = place.strip_prefix("workspace ");
+            let option = named.map_or_else(String::new, |named| format!(" -w {named}"));
+            format!("tg start-flow default -n everything{option}")
+        }
+        Error::Missing(text) if text.starts_with("There is no workspace ") => {
+            "tg list-my-workspaces".to_owned()
+        }
+        Error::Missing(text) if text.starts_with("There is no collection ") => {
+            "tg list-collections".to_owned()
+        }
         Error::Missing(text) if text.contains("does not run") => {
             "`tg show-flows`; `tg start-flow` starts one".to_owned()
         }
@@ -50,7 +63,7 @@ fn by_code(code: ErrorCode, error: &Error, command: &str) -> Option<String> {
         ErrorCode::BadOperation | ErrorCode::NotImplemented => {
             "`tg doctor`; this gateway may be older or may not have that service"
         }
-        ErrorCode::NotFound if error.kind() == "workspace-not-found" => "tg list-my-workspaces",
+        ErrorCode::NotFound if error.is_missing_workspace() => "tg list-my-workspaces",
         ErrorCode::NotFound => return listing(command).map(str::to_owned),
         ErrorCode::Conflict => return listing(command).map(str::to_owned),
         ErrorCode::Unauthenticated if command == "bootstrap-iam" => {

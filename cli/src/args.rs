@@ -81,10 +81,9 @@ macro_rules! subject {
         #[derive(Debug, clap::Args)]
         pub struct $name {
             #[doc = $of]
-            #[arg(value_name = $value, required_unless_present = "named", conflicts_with = "named")]
+            #[arg(value_name = $value, required = true, conflicts_with = "named")]
             bare: Option<$kind>,
-            #[doc = "The same by its flag"]
-            #[arg($($flag)*, id = "named", value_name = $value)]
+            #[arg($($flag)*, id = "named", value_name = $value, help = concat!("Same as <", $value, ">, given as a flag"))]
             named: Option<$kind>,
         }
     };

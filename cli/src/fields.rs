@@ -7,6 +7,14 @@ pub fn yes_no(value: bool) -> String {
     if value { "yes" } else { "no" }.to_owned()
 }
 
+/// `1 flow`, `2 flows`.
+pub fn counted(number: impl Into<u64>, one: &str) -> String {
+    match number.into() {
+        1 => format!("1 {one}"),
+        number => format!("{number} {one}s"),
+    }
+}
+
 /// A field of a JSON object as text; numbers and booleans are printed, absence is empty.
 pub fn text(value: &Value, key: &str) -> String {
     match value.get(key) {

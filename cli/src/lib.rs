@@ -5,6 +5,7 @@
 //! ([`client::Error::exit_code`]). One command is one file under [`commands`], always in the same
 //! order: arguments, the call, the rendering.
 
+pub mod about;
 pub mod advice;
 pub mod args;
 pub mod client;

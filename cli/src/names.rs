@@ -205,6 +205,29 @@ mod tests {
     }
 
     #[test]
+    fn help_names_no_flag_as_its_own_alias_and_shows_what_is_required() {
+        for row in ALL {
+            let command = row.standalone();
+            for arg in command.get_arguments() {
+                let own = arg.get_long().unwrap_or_default();
+                let also = arg.get_visible_aliases().unwrap_or_default();
+                assert!(!also.contains(&own), "tg {} --{own}", row.name);
+            }
+        }
+        let made = ALL.iter().find(|row| row.name == "create-workspace");
+        let help = made
+            .expect("a command")
+            .standalone()
+            .render_help()
+            .to_string();
+        assert!(
+            help.contains("tg-create-workspace [OPTIONS] <ID>"),
+            "{help}"
+        );
+        assert!(help.contains("Same as <ID>, given as a flag"), "{help}");
+    }
+
+    #[test]
     fn the_letter_of_a_thing_means_nothing_else_where_the_thing_is_taken() {
         for row in ALL {
             let command = row.standalone();

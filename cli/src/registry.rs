@@ -9,6 +9,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgMatches, Args, FromArgMatches};
 use futures::future::LocalBoxFuture;
 
+use crate::about::About;
 use crate::args::Options;
 use crate::client::Result;
 use crate::commands::{self, FIRST, GROUPS};
@@ -53,6 +54,8 @@ pub struct Prepared {
     pub name: &'static str,
     /// The options of its session.
     pub options: Options,
+    /// What it is about.
+    pub about: About,
     /// Whether it sees to Ctrl-C itself.
     pub outlives_ctrl_c: bool,
     work: Box<Work>,
@@ -117,6 +120,7 @@ fn prepare<C: Command>(matches: &ArgMatches) -> Result<Prepared, clap::Error> {
     let command = C::from_arg_matches(matches)?;
     Ok(Prepared {
         name: C::NAME,
+        about: About::read(matches),
         options: command.options(),
         outlives_ctrl_c: command.outlives_ctrl_c(),
         work: Box::new(|session| Box::pin(command.run(session))),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use crate::about::About;
 use crate::advice::advice;
 use crate::client::{Error, Result};
 use crate::completing::{self, ASKED_BY};
@@ -64,9 +65,10 @@ async fn execute(prepared: Prepared, by_link: bool) -> u8 {
         false => Interrupt::on_ctrl_c(),
     };
     let mut session = Session::new(options, out, interrupt.clone());
+    let about = prepared.about.clone();
     let outcome = until_interrupted(prepared.run(&mut session), &interrupt).await;
     let outcome = match outcome {
-        Err(error) => Err(with_what_there_is(&session, error).await),
+        Err(error) => Err(with_what_there_is(&session, &about, error).await),
         Ok(()) => session.out.flush(),
     };
     match outcome {
@@ -94,10 +96,14 @@ async fn until_interrupted(
     }
 }
 
-/// A flow that does not run is told with those that do, where that can be asked.
-async fn with_what_there_is(session: &Session, error: Error) -> Error {
-    let Some(flow) = error.missing_flow() else {
-        return error;
+/// A flow that does not run is told with those that do, where that can be asked; what else is not there by its name.
+async fn with_what_there_is(session: &Session, about: &About, error: Error) -> Error {
+    let Some((workspace, flow)) = error.missing_flow() else {
+        // Programs read what the gateway says.
+        return match session.out.is_json() {
+            true => error,
+            false => about.named(session.options.workspace.as_deref(), error),
+        };
     };
     let request = json!({"operation": "list-flows"});
     let Ok(http) = session.http() else {
@@ -105,11 +111,7 @@ async fn with_what_there_is(session: &Session, error: Error) -> Error {
     };
     match tokio::time::timeout(GRACE, http.service("flow", request)).await {
         Ok(Ok(reply)) if reply.get("flow-ids").is_some() => {
-            let running = texts(&reply, "flow-ids");
-            Error::Missing(match running.is_empty() {
-                true => format!("flow {flow} does not run, nor does any other"),
-                false => format!("flow {flow} does not run; running: {}", running.join(", ")),
-            })
+            Error::not_running(&flow, Some(&workspace), &texts(&reply, "flow-ids"))
         }
         _ => error,
     }

@@ -124,9 +124,14 @@ impl Services {
         self.0.contains(name)
     }
 
+    /// Whether it runs every one, and needs no other process.
+    pub fn is_all(&self) -> bool {
+        self.0.len() == SERVICES.len()
+    }
+
     /// What a process that runs these is called.
     pub fn name(&self) -> String {
-        if self.0.len() == SERVICES.len() {
+        if self.is_all() {
             return "up".to_owned();
         }
         self.0.iter().cloned().collect::<Vec<_>>().join("-")

@@ -153,6 +153,9 @@ fn main() -> ExitCode {
         Ok(settings) => settings,
         Err(faults) => return refuse(&faults),
     };
+    if let Some(fault) = settings.unshared(&services) {
+        return refuse(&[fault]);
+    }
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .thread_stack_size(STACK)
         .on_thread_park(|| tg_counted_alloc::collect_before_sleep(tg_mesh::clock::millis()))

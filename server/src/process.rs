@@ -259,7 +259,7 @@ async fn bootstrap(mesh: Host, greeting: Option<Greeting>) {
     };
     let set_up = async {
         while let Err(error) = tg_config::bootstrap(&mesh, seed.clone()).await {
-            tracing::warn!(%error, "bootstrap waits for the other services");
+            tracing::warn!(%error, "bootstrap waits for the services config and flow");
             tokio::time::sleep(BOOTSTRAP_RETRY_DELAY).await;
         }
     };

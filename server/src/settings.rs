@@ -15,6 +15,8 @@ use tg_schemas::limits;
 use tg_settings::{Fault, Filled, Texts, read, variables};
 use tg_storage::Durability;
 
+use crate::compose::Services;
+
 pub use memory::overdrawn;
 
 pub use choices::{AmqpUrl, Auth, BusChoice, MeshMode};
@@ -33,9 +35,9 @@ tg_settings::options! {
         bus: BusChoice = BusChoice::Embedded;
         /// `native`, or `interop`: names and JSON of TrustGraph 2.11, to share a broker with its processors.
         mode: MeshMode = MeshMode::Native;
-        /// `none` (loopback only, everybody may everything) or `iam` (users with keys).
+        /// `none` (loopback only, everybody may do everything) or `iam` (users with keys).
         auth: Auth = Auth::None;
-        /// How hard a commit is: `process` survives the death of the process, `power` a power loss.
+        /// What a committed write survives: with `process` the death of the process, with `power` a power loss, too.
         durability: Durability = Durability::Process;
         /// How long a stop waits for what is in progress, in seconds.
         drain_seconds: u64 = 20, Whole(1..=600);
@@ -44,10 +46,10 @@ tg_settings::options! {
         memory_mb: u64 = 0, Whole(0..=1 << 30);
         /// Memory of records that wait on the embedded bus, in MiB; more wait on disk.
         bus_memory_mb: usize = 128, Whole(1..=65_536);
-        /// Memory of records that wait for those who look on in this process, live exports above all, in MiB; beyond,
+        /// Memory of records that wait for live subscribers in this process, live exports above all, in MiB; beyond,
         /// they miss records and are told how many.
         exports_mb: usize = 256, Whole(1..=65_536);
-        /// Memory of ended answers in each process, in MiB: kept for ten seconds, in case that parts of them were lost.
+        /// Memory for finished answers in each process, in MiB, kept ten seconds so that lost parts can be resent.
         answers_mb: usize = limits::REPEATS >> 20, Whole(1..=65_536);
     }
     sections {
@@ -150,6 +152,18 @@ impl Settings {
             None => faults.extend(settings.faults()),
         }
         (settings, given, faults)
+    }
+
+    /// What keeps these services from meeting the others: the embedded bus is one process's own.
+    pub fn unshared(&self, services: &Services) -> Option<Fault> {
+        let alone = self.bus == BusChoice::Embedded && !services.is_all();
+        alone.then(|| {
+            Fault::new(
+                "bus",
+                "`serve` needs a broker that processes share (--bus amqp://user:password@host/); `threadgraph up` runs \
+                 everything in one process",
+            )
+        })
     }
 
     /// How long a stop waits for work in progress.

@@ -24,6 +24,9 @@ const KNOWN: &[(&str, &str, ErrorCode)] = &[
     ),
 ];
 
+/// How it is said that a workspace has no flow; what follows is where.
+pub const NO_FLOW: &str = "No flow runs in ";
+
 /// What a command returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -152,13 +155,36 @@ impl Error {
         Some(known.map_or_else(|| ErrorCode::from_wire(kind), |(_, _, code)| *code))
     }
 
-    /// The flow that the gateway says does not run: `Invalid flow workspace/flow`.
-    pub fn missing_flow(&self) -> Option<String> {
+    /// The workspace and the flow of it that the gateway says does not run: `Invalid flow workspace/flow`.
+    pub fn missing_flow(&self) -> Option<(String, String)> {
         let Self::Service { message, .. } = self else {
             return None;
         };
-        let (_, flow) = message.strip_prefix("Invalid flow ")?.split_once('/')?;
-        Some(flow.to_owned())
+        let (workspace, flow) = message.strip_prefix("Invalid flow ")?.split_once('/')?;
+        Some((workspace.to_owned(), flow.to_owned()))
+    }
+
+    /// Whether the gateway says that there is no such workspace. Over HTTP it says so by status and text alone.
+    pub fn is_missing_workspace(&self) -> bool {
+        let Self::Service { kind, message } = self else {
+            return false;
+        };
+        kind == "workspace-not-found" || message == "workspace not found"
+    }
+
+    /// A flow that does not run, with those that do.
+    pub fn not_running(flow: &str, workspace: Option<&str>, running: &[String]) -> Self {
+        let place = match workspace {
+            Some(workspace) => format!("workspace {workspace}"),
+            None => "your workspace".to_owned(),
+        };
+        Self::Missing(match running.is_empty() {
+            true => format!("{NO_FLOW}{place}"),
+            false => format!(
+                "flow {flow} does not run in {place}; running: {}",
+                running.join(", ")
+            ),
+        })
     }
 
     /// The exit code of the process.

@@ -10,7 +10,7 @@ mod import;
 mod pages;
 mod socket;
 
-pub use error::{Error, Result};
+pub use error::{Error, NO_FLOW, Result};
 pub use export::{Export, Passed};
 pub use http::{Http, base_url};
 pub use import::Import;

@@ -23,6 +23,8 @@ struct Library {
     ends: &'static str,
     /// Looks at processings that find nobody.
     away: usize,
+    /// The flows that run, if that may be asked.
+    flows: Option<Vec<&'static str>>,
 }
 
 impl Library {
@@ -38,6 +40,7 @@ impl Library {
             |kind: &str, message: &str| (200, json!({"error": {"type": kind, "message": message}}));
         let (given, process) = (&body["document-metadata"], &body["processing-metadata"]);
         match body["operation"].as_str().unwrap_or_default() {
+            "list-flows" if self.flows.is_some() => (200, json!({"flow-ids": self.flows})),
             "list-documents" => (200, json!({"document-metadatas": self.documents})),
             "list-processing" if self.away > 0 => {
                 self.away -= 1;
@@ -435,4 +438,27 @@ async fn what_a_file_is_not_is_told_and_not_taken_without_a_word() {
         "{error}"
     );
     assert_eq!(error.exit_code(), 4);
+}
+
+#[tokio::test]
+async fn nothing_is_read_or_sent_where_no_flow_runs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("a.txt"), "good").expect("written");
+    for (flows, wanted) in [
+        (vec![], "No flow runs in workspace acme"),
+        (
+            vec!["other"],
+            "flow default does not run in workspace acme; running: other",
+        ),
+    ] {
+        let library = Library::ends("complete");
+        library.lock().expect("a library").flows = Some(flows);
+        let fake = serve(&library).await;
+        let ran = fake.tg(&["add", "-w", "acme", path(folder.path())]).await;
+        assert_eq!(ran.data, "");
+        let error = ran.error();
+        assert_eq!((error.to_string().as_str(), error.exit_code()), (wanted, 3));
+        let asked = asked(&fake);
+        assert_eq!(asked.len(), 1, "{asked:?}");
+    }
 }

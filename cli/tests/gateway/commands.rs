@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::fake::{Fake, Say, asked};
+use crate::fake::{Fake, Heard, Say, asked};
 
 /// A gateway that answers every REST request with one body.
 async fn answering(body: Value) -> Fake {
@@ -64,6 +64,11 @@ async fn stopping_a_flow_prints_its_receipt() {
         .await;
     assert!(ran.data.contains("agent-step"));
     assert!(ran.data.contains("Queues to remove: 12"));
+    let idle = answering(json!({"receipt": {"queues": [], "queues-removed": 12}})).await;
+    assert_eq!(
+        idle.tg(&["stop-flow", "f"]).await.printed(),
+        "Flow f is stopped; no messages were waiting.\n"
+    );
     assert_eq!(
         asked(&fake),
         [json!({"operation": "stop-flow", "flow-id": "f", "drain": "park", "dry-run": true})]
@@ -332,4 +337,94 @@ async fn a_table_that_is_not_there_is_told_once_with_those_that_are() {
     let ran = fake.tg(&["list-config-items", "--type", "schema"]).await;
     assert_eq!(ran.talk.trim(), "None.");
     assert_eq!(ran.printed(), "");
+}
+
+#[tokio::test]
+async fn a_workspace_that_is_made_is_told_what_it_lacks_and_one_that_was_there_is_told_so() {
+    let record = json!({"id": "acme", "name": "", "enabled": true});
+    let fake = Fake::rest(move |_, body| match body["operation"].as_str() {
+        Some("create-workspace") => (200, json!({"workspace": record})),
+        Some("get-workspace") if body["workspace_record"]["id"] == "old" => {
+            (200, json!({"workspace": {"id": "old"}}))
+        }
+        _ => (
+            200,
+            json!({"error": {"type": "not-found", "message": "workspace not found"}}),
+        ),
+    })
+    .await;
+    assert_eq!(
+        fake.tg(&["create-workspace", "acme"]).await.printed(),
+        "Workspace acme is created. It has no flow yet: tg start-flow default -n everything -w acme\n"
+    );
+    assert_eq!(
+        fake.tg(&["create-workspace", "old"]).await.printed(),
+        "Workspace old exists already.\n"
+    );
+}
+
+#[tokio::test]
+async fn a_workspace_that_was_never_deleted_is_not_there_to_be_restored() {
+    let error = json!({"type": "bad-request", "message": "workspace: was not deleted"});
+    let fake = answering(json!({"error": error})).await;
+    let ran = fake.tg(&["restore-workspace", "nope"]).await;
+    let error = ran.error();
+    assert_eq!(
+        (error.to_string().as_str(), error.exit_code()),
+        ("there is no deleted workspace 'nope'", 3)
+    );
+}
+
+#[tokio::test]
+async fn a_document_that_is_removed_is_told_by_its_title() {
+    let fake = answering(json!({"document-metadata": {"id": "urn:d", "title": "Lamps"}})).await;
+    let ran = fake.tg(&["remove-library-document", "urn:d"]).await;
+    assert_eq!(ran.talk, "Removed \"Lamps\" (urn:d).\n");
+    assert_eq!(ran.printed(), "");
+}
+
+#[tokio::test]
+async fn a_question_to_a_collection_that_does_not_exist_is_not_asked() {
+    let fake = Fake::socket(|frame| {
+        let body = match frame["service"].as_str() {
+            Some("collection-management") => json!({"collections": [{"collection": "docs"}]}),
+            _ => json!({"response": "It is so.", "end-of-session": true}),
+        };
+        vec![Say::Last(body)]
+    })
+    .await;
+    for line in [
+        &["ask", "-C", "nope", "hi"][..],
+        &["invoke-agent", "-C", "nope", "hi"],
+        &["invoke-graph-rag", "-C", "nope", "hi"],
+        &["invoke-document-rag", "-C", "nope", "hi"],
+    ] {
+        let ran = fake.tg(line).await;
+        assert_eq!(ran.data, "");
+        let error = ran.error();
+        assert_eq!(
+            (error.to_string().as_str(), error.exit_code()),
+            ("There is no collection nope; there are: docs", 3)
+        );
+    }
+    let services = fake.heard().into_iter().filter_map(|heard| match heard {
+        Heard::Frame(frame) => frame["service"].as_str().map(str::to_owned),
+        _ => None,
+    });
+    let services: Vec<String> = services.collect();
+    assert_eq!(services, ["collection-management"; 4]);
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_bundle_is_told_so() {
+    let fake = answering(json!({"flow-ids": ["default"]})).await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("notes.md");
+    for content in ["# Lamps, and more of them", ""] {
+        std::fs::write(&file, content).expect("written");
+        let line = ["import-workspace", file.to_str().expect("a path")];
+        let told = fake.tg(&line).await.error().to_string();
+        let wanted = "notes.md: is not a workspace bundle (made by `tg export-workspace`); nothing was imported";
+        assert!(told.ends_with(wanted), "{told}");
+    }
 }

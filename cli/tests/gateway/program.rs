@@ -128,11 +128,50 @@ async fn a_workspace_without_flows_is_told_so_and_how_to_start_one() {
         let output = output.await.expect("joined").expect("it runs");
         assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
         let said = stderr(&output);
+        assert!(said.contains("No flow runs in workspace new"), "{said}");
         assert!(
-            said.contains("flow default does not run, nor does any other"),
+            said.contains("try: tg start-flow default -n everything -w new"),
             "{said}"
         );
-        assert!(said.contains("`tg start-flow` starts one"), "{said}");
+    }
+}
+
+/// What a service says of what is not there is told with its name, its workspace and where to look.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_there_is_told_by_its_name() {
+    let fake = Fake::rest(|_, body| {
+        let error =
+            |kind: &str, message: &str| json!({"error": {"type": kind, "message": message}});
+        match body["operation"].as_str() {
+            Some("stop-flow") => (200, error("flow-error", "Flow ID invalid")),
+            Some("remove-document") => (200, error("not-found", "Document does not exist")),
+            _ => (404, json!({"error": "workspace not found"})),
+        }
+    })
+    .await;
+    for (line, wanted, next) in [
+        (
+            &["stop-flow", "second", "-w", "acme"][..],
+            "tg-stop-flow: Flow second does not run in workspace acme\n",
+            "tg show-flows",
+        ),
+        (
+            &["remove-library-document", "urn:d"],
+            "tg-remove-library-document: Document does not exist in your workspace: urn:d\n",
+            "try: tg show-library-documents",
+        ),
+        (
+            &["show-library-documents", "-w", "nope"],
+            "tg-show-library-documents: There is no workspace nope\n",
+            "try: tg list-my-workspaces",
+        ),
+    ] {
+        let mut command = command(TG, &[line, &["-u", &fake.url]].concat());
+        let output = tokio::task::spawn_blocking(move || command.output());
+        let output = output.await.expect("joined").expect("it runs");
+        let said = stderr(&output);
+        assert!(said.contains(wanted) && said.contains(next), "{said}");
+        assert_eq!(output.status.code(), Some(3), "{said}");
     }
 }
 

@@ -56,6 +56,26 @@ fn graph() -> Vec<Triple> {
     graph
 }
 
+/// The same, with a citation that says which chunk its number means.
+fn cited_by_number() -> Vec<Triple> {
+    let citation = format!("{END}/1");
+    let mut graph = graph();
+    let mut says = |s: &str, p: &str, o: Term| {
+        let triple = Triple::new(Term::iri(s), Term::iri(p), o);
+        graph.push(triple.in_graph("urn:graph:retrieval"));
+    };
+    says(END, &format!("{TG}citation"), Term::iri(&citation));
+    says(&citation, TYPE, Term::iri(format!("{TG}Citation")));
+    says(
+        &citation,
+        &format!("{TG}citationNumber"),
+        Term::literal("1"),
+    );
+    says(&citation, &format!("{TG}cites"), Term::iri(CHOICE));
+    says(&citation, &format!("{TG}document"), Term::iri("urn:chunk"));
+    graph
+}
+
 const RUN: &str = "urn:trustgraph:agent:7";
 
 /// The same below an agent's run, whose answer repeats the number.
@@ -165,7 +185,7 @@ fn library(operation: &str, id: &str) -> Option<Value> {
 
 #[tokio::test]
 async fn an_answer_is_followed_to_its_document() {
-    let ran = verified(graph(), library, &[]).await;
+    let ran = verified(graph(), library, &["--verbose"]).await;
     assert!(
         ran.talk.contains("links hold"),
         "{}\n{}",
@@ -188,6 +208,10 @@ async fn an_answer_is_followed_to_its_document() {
         assert!(printed.contains(part), "{part} in\n{printed}");
     }
     assert!(!printed.contains('✗'), "{printed}");
+    // What holds is only counted otherwise.
+    let ran = verified(graph(), library, &[]).await;
+    assert_eq!(ran.data, "✓ It is so.\n    supported by [1]\n");
+    assert!(ran.talk.contains("links hold."), "{}", ran.talk);
     let json = verified(graph(), library, &["--json"]).await.printed();
     let json: Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json["verified"], true);
@@ -195,11 +219,11 @@ async fn an_answer_is_followed_to_its_document() {
 
 #[tokio::test]
 async fn an_agents_answer_is_followed_through_the_answer_of_its_tool() {
-    let ran = verified_from(RUN, agents_graph(), library, &[]).await;
+    let ran = verified_from(RUN, agents_graph(), library, &["-v"]).await;
     assert!(ran.talk.contains("links hold"), "{}", ran.data);
     let printed = ran.printed();
     for part in [
-        "✓ step -> step before: urn:trustgraph:question:7 -> urn:trustgraph:agent:7/i1",
+        "✓ step → previous step: urn:trustgraph:question:7 -> urn:trustgraph:agent:7/i1",
         "✓ answer -> its text: urn:trustgraph:agent:7/final -> urn:said",
         "✓ number -> citation: [1] -> urn:trustgraph:prov:edge:7:0",
         "✓ chunk -> what it is part of: urn:chunk -> urn:page",
@@ -246,6 +270,24 @@ async fn what_the_library_lost_or_changed_is_missed() {
             "{lost}"
         );
     }
+    // A passage that is gone supports nothing, and what became of it is told.
+    let lacks = |operation: &str, id: &str| library(operation, id).filter(|_| id != "urn:chunk");
+    let ran = verified(cited_by_number(), lacks, &[]).await;
+    assert!(
+        ran.data
+            .contains("– It is so.\n    supported by [1], whose source is gone"),
+        "{}",
+        ran.data
+    );
+    assert!(
+        ran.data
+            .contains("the document was removed, or this part of it was replaced"),
+        "{}",
+        ran.data
+    );
+    let error = ran.error().to_string();
+    assert!(error.starts_with("1 of "), "{error}");
+    assert!(error.ends_with("links does not hold"), "{error}");
     let other_text = |operation: &str, id: &str| match (operation, id) {
         ("get-document-content", "urn:chunk") => {
             Some(json!({"content": STANDARD.encode("something else")}))

@@ -36,9 +36,9 @@ mod source;
 
 pub use fault::Fault;
 pub use key::{Bounds, Filled, Key};
-pub use options::Options;
 #[doc(hidden)]
 pub use options::listing;
+pub use options::{Options, shown};
 pub use source::{Texts, read, variables};
 
 #[doc(hidden)]

@@ -84,6 +84,16 @@ macro_rules! options {
     };
 }
 
+/// A value that is no text, as people write it: JSON has single numbers as double ones, with digits that nobody gave.
+pub fn shown(value: &Value) -> String {
+    match value.as_f64() {
+        Some(number) if value.is_f64() && f64::from(number as f32) == number => {
+            format!("{:?}", number as f32)
+        }
+        _ => value.to_string(),
+    }
+}
+
 /// The settings that are fields of `defaults`, for [`options!`](crate::options!).
 pub fn listing<T: Serialize>(
     defaults: &T,
@@ -95,7 +105,7 @@ pub fn listing<T: Serialize>(
         default: match defaults.get(name) {
             None | Some(Value::Null) => String::new(),
             Some(Value::String(text)) => text.clone(),
-            Some(other) => other.to_string(),
+            Some(other) => shown(other),
         },
         bounds,
         text: text.trim().to_owned(),

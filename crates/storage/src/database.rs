@@ -83,7 +83,7 @@ impl Database {
         })
     }
 
-    /// How hard a commit is.
+    /// What a committed write survives.
     pub fn durability(&self) -> Durability {
         self.inner.durability
     }

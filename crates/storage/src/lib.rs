@@ -48,7 +48,7 @@ use serde::{Deserialize, Serialize};
 /// Stack of the threads that read and write, in bytes: said here, as the process may say another default.
 const STACK: usize = 2 << 20;
 
-/// How hard a commit is. Printed in every benchmark.
+/// What a committed write survives. Printed in every benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 use tg_provider_http::without_credentials;
-use tg_settings::{Fault, Filled, Key, Options, Texts};
+use tg_settings::{Fault, Filled, Key, Options, Texts, shown};
 
 use super::memory::{SHARES, WHOLE};
 use super::{Flags, Settings, Source};
@@ -21,6 +21,9 @@ pub struct Row {
     pub from: String,
     /// What it means.
     pub meaning: String,
+    /// Whether a settings file has it in quotes.
+    #[serde(skip)]
+    is_text: bool,
 }
 
 /// The settings; of one that has a share of the memory the share is the default.
@@ -96,9 +99,11 @@ fn row(key: Key, value: &Value, from: impl ToString) -> Row {
             text.rsplit('@').next().unwrap_or_default().to_owned()
         }
         Value::String(text) => text.clone(),
-        other => other.to_string(),
+        other => shown(other),
     };
+    let is_text = key.bounds.is_none() && !["true", "false"].contains(&key.default.as_str());
     Row {
+        is_text: is_text || value.is_empty(),
         meaning: key.meaning(),
         name: key.name,
         value,
@@ -122,11 +127,12 @@ pub fn listing(rows: &[Row]) -> String {
         };
         let variable = row.name.starts_with(char::is_uppercase);
         let mark = if variable { "# variable " } else { "" };
-        let (name, value) = (&row.name, &row.value);
-        format!(
-            "# {}\n{mark}{name} = {value:?}   # {whence}\n\n",
-            row.meaning
-        )
+        let name = &row.name;
+        let value = match row.is_text {
+            true => format!("{:?}", row.value),
+            false => row.value.clone(),
+        };
+        format!("# {}\n{mark}{name} = {value}   # {whence}\n\n", row.meaning)
     };
     rows.iter().map(line).collect()
 }
@@ -228,6 +234,13 @@ mod tests {
         assert_eq!(shown("OLLAMA_HOST"), ("gpu:1", "environment"));
         assert_eq!(shown("OLLAMA_MODEL"), ("", "default"));
         let text = listing(&rows);
+        // What is printed is a settings file, with numbers as numbers.
+        let file = config::File::from_str(&text, config::FileFormat::Toml);
+        let file = config::Config::builder().add_source(file).build().unwrap();
+        let kind = |name: &str| file.get::<config::Value>(name).unwrap().kind;
+        assert_eq!(kind("agent.max_iterations"), config::ValueKind::I64(5));
+        assert_eq!(kind("extract.threshold"), config::ValueKind::Float(0.3));
+        assert_eq!(kind("auth"), config::ValueKind::String("none".to_owned()));
         assert!(text.contains("\nllm.url = \"http://h:1/v1\"   # from file; default \"\"\n"));
         assert!(text.contains("\nauth = \"none\"   # default\n"));
         assert!(text.contains("\n# variable OPENAI_MODEL = \"m\"   # from environment"));

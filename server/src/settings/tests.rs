@@ -52,6 +52,24 @@ fn flags_win_over_environment_over_file_over_defaults() {
     assert_eq!(settings.llm.describe(), "granite4:350m (Ollama)");
 }
 
+#[test]
+fn some_services_alone_need_a_broker() {
+    let some = Services::some(vec!["config".to_owned()]);
+    let told = |pairs: &[(&str, &str)], services: &Services| {
+        let settings = Settings::load(&Flags::default(), env(pairs)).unwrap();
+        settings.unshared(services).map(|fault| fault.to_string())
+    };
+    assert_eq!(
+        told(&[], &some).as_deref(),
+        Some(
+            "bus: `serve` needs a broker that processes share (--bus amqp://user:password@host/); `threadgraph up` \
+             runs everything in one process"
+        )
+    );
+    assert_eq!(told(&[], &Services::all()), None);
+    assert_eq!(told(&[("THREADGRAPH_BUS", "amqp://u:p@h/")], &some), None);
+}
+
 /// What could be set before sections were structs.
 #[test]
 fn every_earlier_setting_is_still_one() {

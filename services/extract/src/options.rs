@@ -12,7 +12,7 @@ tg_settings::options! {
         parallel: usize = 16, Whole(1..=1_024);
         /// Elements of an ontology that one sentence can bring in by its meaning.
         top_k: usize = 10, Whole(1..=1_000);
-        /// Least likeness (cosine) of a sentence and an element that it brings in.
+        /// Minimum cosine similarity of a sentence and an element that it brings in.
         threshold: f32 = 0.3, Number(0.0..=1.0);
         /// Ontologies with fewer elements together are always used whole.
         bypass_below: usize = 5, Whole(0..=1_000_000);
@@ -23,7 +23,7 @@ tg_settings::options! {
     given {
         /// Directory of the service's files.
         data_dir: PathBuf,
-        /// How hard a commit is.
+        /// What a committed write survives.
         durability: Durability,
     }
 }

@@ -35,25 +35,25 @@ tg_settings::options! {
         body_bytes: usize = limits::REST_BODY, Whole(1_024..=limits::REST_BODY as u64);
         /// Largest WebSocket message, in bytes; a larger one closes the socket with code 1009.
         frame_bytes: usize = limits::SOCKET_FRAME, Whole(4_096..=limits::SOCKET_FRAME as u64);
-        /// Questions under way on one socket; beyond, no more are read from it.
+        /// Concurrent requests on one socket; beyond, no more are read from it.
         requests_per_socket: usize = 64, Whole(1..=65_536);
-        /// Questions under way in one workspace, over all endpoints.
+        /// Concurrent requests in one workspace, over all endpoints.
         requests_per_workspace: usize = 1_024, Whole(1..=1_000_000);
         /// Open connections; more wait to be accepted. Fewer where the system has few file descriptors.
         connections: usize = 4_096, Whole(1..=1_000_000);
         /// Open connections from one address; more are refused.
         connections_per_address: usize = 2_048, Whole(1..=1_000_000);
-        /// Open WebSockets of callers who are known, imports included.
+        /// Open WebSockets of authenticated connections, imports included.
         sockets: usize = 1_024, Whole(1..=1_000_000);
         /// The same of one user; of one address without access control.
         sockets_per_user: usize = 512, Whole(1..=1_000_000);
-        /// Open WebSockets whose caller is not known yet; one more takes the place of the oldest.
+        /// Open WebSockets of unauthenticated connections (strangers); one more takes the place of the oldest.
         strangers: usize = 512, Whole(1..=1_000_000);
         /// The same from one address.
         strangers_per_address: usize = 256, Whole(1..=1_000_000);
-        /// Largest body or frame of a caller who is not known, in bytes.
+        /// Largest body or frame of an unauthenticated connection, in bytes.
         stranger_bytes: usize = 4_096, Whole(1_024..=1 << 20);
-        /// Longest time that the body of a caller who is not known may take, in seconds.
+        /// Longest time that the body of an unauthenticated connection may take, in seconds.
         stranger_seconds: usize = 10, Whole(1..=600);
         /// Slowest body of a request, in bytes a second; one that is slower for half a minute is given up.
         body_bytes_per_second: usize = 256, Whole(1..=1 << 20);

@@ -11,7 +11,7 @@ pub struct Options {
     pub auth_mode: AuthMode,
     /// Directory of the service's files.
     pub data_dir: PathBuf,
-    /// How hard a commit is.
+    /// What a committed write survives.
     pub durability: Durability,
 }
 

@@ -10,8 +10,8 @@ const COMFORT: u64 = 768 << 20;
 tg_settings::options! {
     /// What is set of it.
     pub struct Settings {
-        /// Memory of all child processes that take documents apart, in MiB. There are four where that leaves 768 MiB to
-        /// each, else fewer, and two at least. The address space of each is its part and 1,280 MiB, which are mostly only
+        /// Memory of all document-parsing worker processes, in MiB. There are four where that leaves 768 MiB to each,
+        /// else fewer, and two at least. The address space of each is its part and 1,280 MiB, which are mostly only
         /// mapped, and 1,536 MiB at most.
         memory_mb: u64 = 6_144, Whole(64..=1 << 20);
     }

@@ -24,7 +24,7 @@ tg_settings::options! {
     given {
         /// Directory of the service's file.
         data_dir: PathBuf,
-        /// How hard a commit is.
+        /// What a committed write survives.
         durability: Durability,
     }
 }

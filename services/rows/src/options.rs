@@ -21,7 +21,7 @@ tg_settings::options! {
     given {
         /// Directory of the service's files.
         data_dir: PathBuf,
-        /// How hard a commit is.
+        /// What a committed write survives.
         durability: Durability,
     }
 }

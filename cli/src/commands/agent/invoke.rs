@@ -10,7 +10,7 @@ use crate::client::{Call, Result, Socket};
 use crate::commands::explain::entity::Entity;
 use crate::commands::explain::fetch::entity_call;
 use crate::commands::llm::usage;
-use crate::commands::retrieval::answered::Answered;
+use crate::commands::retrieval::answered::{Answered, must_exist};
 use crate::output::Output;
 use crate::registry::Command;
 use crate::session::Session;
@@ -69,6 +69,7 @@ impl Command for InvokeAgent {
         }
         let call = Call::in_flow(&self.place.flow.flow_id, "agent", self.request());
         let mut socket = session.socket().await?;
+        must_exist(&mut socket, &self.place.collection).await?;
         let mut replies = socket.start(&call).await?;
         let mut view = Renderer::new(self.verbose, !self.no_streaming);
         session
@@ -108,9 +109,8 @@ impl Command for InvokeAgent {
         session.out.piece_if_text(&below(&answered))?;
         self.explain_rest(session, &mut socket, &unexplained)
             .await?;
-        answered
-            .end(&mut session.out, &mut socket, &self.place)
-            .await?;
+        let out = &mut session.out;
+        answered.end(out, &mut socket, &self.place).await;
         socket.close().await;
         if self.show_usage {
             session.out.talk(usage(&last_answer));

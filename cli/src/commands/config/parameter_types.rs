@@ -19,7 +19,7 @@ pub struct ShowParameterTypes {
     /// Show this type only
     #[arg(value_name = "TYPE", conflicts_with = "kind")]
     named: Option<String>,
-    /// The same by its flag
+    /// Same as <TYPE>, given as a flag
     #[arg(short = 't', long = "type", value_name = "TYPE")]
     kind: Option<String>,
 }

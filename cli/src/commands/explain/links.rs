@@ -71,8 +71,8 @@ impl Links {
         self.all.iter().map(link).collect()
     }
 
-    /// For people.
-    pub(super) fn text(&self) -> String {
+    /// For people: the broken ones, or all.
+    pub(super) fn text(&self, all: bool) -> String {
         let line = |link: &Link| {
             let icon = if link.fault.is_none() { "✓" } else { "✗" };
             let to = match link.to.as_str() {
@@ -83,7 +83,8 @@ impl Links {
             let fault = fault.map_or(String::new(), |fault| format!("\n    {fault}"));
             format!("{icon} {}: {} -> {to}{fault}", link.what, link.from)
         };
-        self.all.iter().map(line).collect::<Vec<_>>().join("\n")
+        let shown = self.all.iter().filter(|link| all || link.fault.is_some());
+        shown.map(line).collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -95,7 +96,7 @@ pub(super) fn within(trace: &Trace, root: &str, links: &mut Links) {
         for above in entity.derived_from() {
             let known = trace.entity(&above).is_some();
             let fault = (!known).then(|| "is not in the trace".to_owned());
-            links.note("step -> step before", &entity.iri, &above, fault);
+            links.note("step → previous step", &entity.iri, &above, fault);
         }
         if entity.kind == Kind::Focus {
             chosen_of(trace, entity, links);
@@ -259,7 +260,11 @@ mod tests {
         links.broken("page -> document", "urn:p", "", "no document is named");
         assert_eq!((links.count(), links.faults()), (2, 1));
         assert_eq!(
-            links.text(),
+            links.text(false),
+            "✗ page -> document: urn:p -> nothing\n    no document is named"
+        );
+        assert_eq!(
+            links.text(true),
             "✓ chunk -> page: urn:c -> urn:p\n✗ page -> document: urn:p -> nothing\n    no document is named"
         );
         assert_eq!(links.json()[1]["ok"], json!(false));

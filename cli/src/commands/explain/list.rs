@@ -35,7 +35,7 @@ enum Format {
 pub struct ListExplainTraces {
     #[command(flatten)]
     place: InCollection,
-    /// At most so many sessions
+    /// Maximum number of sessions
     #[arg(long, default_value_t = 50, value_name = "COUNT")]
     limit: usize,
     /// How the list is printed

@@ -1,12 +1,14 @@
 //! How it is shown what each sentence of an answer rests on.
 
+use std::collections::BTreeSet;
+
 use tg_citations::{Judged, Rests};
 
 /// Longest sentence that is shown.
 const SHOWN: usize = 160;
 
-/// For people, one line a sentence and one for each wrong quotation.
-pub(super) fn text(judged: &Judged) -> String {
+/// For people, one line a sentence and one for each wrong quotation. `gone`: numbers whose passages are not there any more.
+pub(super) fn text(judged: &Judged, gone: &BTreeSet<usize>) -> String {
     let numbers = |by: &[usize]| {
         let shown: Vec<String> = by.iter().map(|number| format!("[{number}]")).collect();
         shown.join(", ")
@@ -14,7 +16,22 @@ pub(super) fn text(judged: &Judged) -> String {
     let line = |(text, rests): (&str, &Rests)| {
         let text = shortened(text);
         match rests {
-            Rests::On(by) => format!("✓ {text}\n    supported by {}", numbers(by)),
+            Rests::On(by) => {
+                let (lost, there): (Vec<usize>, Vec<usize>) =
+                    by.iter().partition(|number| gone.contains(number));
+                match (there.as_slice(), lost.as_slice()) {
+                    (there, []) => format!("✓ {text}\n    supported by {}", numbers(there)),
+                    ([], lost) => format!(
+                        "– {text}\n    supported by {}, whose source is gone",
+                        numbers(lost)
+                    ),
+                    (there, lost) => format!(
+                        "✓ {text}\n    supported by {}; the source of {} is gone",
+                        numbers(there),
+                        numbers(lost)
+                    ),
+                }
+            }
             Rests::Misquotes(by, wrong) => {
                 let by = numbers(by);
                 let wrong = wrong.iter().map(|quoted| {
@@ -52,12 +69,23 @@ mod tests {
                       I like it. It is old [9].";
         let judged = Judged::new(answer, &known);
         assert_eq!(
-            text(&judged),
+            text(&judged, &BTreeSet::new()),
             "✓ It is \"a lamp of blue glass\".\n    supported by [1]\n\
              ✗ It is \"a lamp of red glass\".\n    quoted wrongly: \"a lamp of red glass\" does not stand in [1]\n\
              ✓ It hangs.\n    supported by [2]\n\
              – I like it.\n    supported by nothing\n\
              – It is old.\n    supported by nothing"
+        );
+    }
+
+    #[test]
+    fn a_sentence_whose_source_is_gone_has_no_tick() {
+        let known = BTreeMap::from([(1, None), (2, None)]);
+        let judged = Judged::new("It hangs [1]. It shines [1, 2].", &known);
+        assert_eq!(
+            text(&judged, &BTreeSet::from([1])),
+            "– It hangs.\n    supported by [1], whose source is gone\n\
+             ✓ It shines.\n    supported by [2]; the source of [1] is gone"
         );
     }
 }

@@ -42,6 +42,9 @@ pub struct VerifyTrace {
     /// Follow everything that was chosen, not only what is cited
     #[arg(long)]
     all: bool,
+    /// Show every link, not only the broken ones
+    #[arg(short = 'v', long)]
+    verbose: bool,
 }
 
 impl Command for VerifyTrace {
@@ -69,7 +72,7 @@ impl Command for VerifyTrace {
             links: &mut links,
             climbed: BTreeSet::new(),
         };
-        let judged = way.answers(&trace).await?;
+        let (judged, gone) = way.answers(&trace).await?;
         for selection in followed(&trace, self.all) {
             way.selection(selection).await?;
         }
@@ -84,10 +87,14 @@ impl Command for VerifyTrace {
             "verified": verdict.is_ok(),
             "refused": refused,
             "sentences": judged.sentences(),
+            "sources-gone": gone,
             "links": links.json(),
         });
         session.out.show(&told, || {
-            format!("{}\n\n{}", links.text(), shown::text(&judged))
+            let links = links.text(self.verbose);
+            let parts = [links, shown::text(&judged, &gone)];
+            let parts = parts.iter().filter(|part| !part.is_empty());
+            parts.cloned().collect::<Vec<_>>().join("\n\n")
         })?;
         session.out.talk(verdict?);
         Ok(())
@@ -118,6 +125,7 @@ fn verdict(links: &Links, judged: &Judged, refused: bool) -> Result<String> {
             let all = judged.count();
             format!("{wrong} of {all} sentences quote what does not stand in their passages")
         }
+        (1, _) => format!("1 of {count} links does not hold"),
         (faults, _) => format!("{faults} of {count} links do not hold"),
     };
     Err(Error::Check(fault))
@@ -133,9 +141,10 @@ struct Way<'a> {
 }
 
 impl Way<'_> {
-    /// The answers' texts are kept, and cite by the numbers that the trace knows.
-    async fn answers(&mut self, trace: &Trace) -> Result<Judged> {
-        let mut judged = Judged::default();
+    /// The answers' texts are kept, and cite by the numbers that the trace knows. Returns the last one with the numbers
+    /// whose passages the library does not have any more.
+    async fn answers(&mut self, trace: &Trace) -> Result<(Judged, BTreeSet<usize>)> {
+        let (mut judged, mut gone) = (Judged::default(), BTreeSet::new());
         let last = last_answer(trace);
         let answers = answers(trace);
         let named = answers.iter().filter_map(|answer| answer.text("document"));
@@ -173,13 +182,17 @@ impl Way<'_> {
             if last == Some(answer) {
                 let chunks = known.values().flatten().cloned().collect();
                 let kept = texts(self.socket, chunks).await?;
-                for chunk in known.values_mut() {
-                    *chunk = chunk.take().and_then(|chunk| kept.get(&chunk).cloned());
+                for (number, chunk) in &mut known {
+                    let Some(named) = chunk.take() else { continue };
+                    *chunk = kept.get(&named).cloned();
+                    if chunk.is_none() {
+                        gone.insert(*number);
+                    }
                 }
                 judged = Judged::new(text, &known);
             }
         }
-        Ok(judged)
+        Ok((judged, gone))
     }
 
     /// What was chosen leads to chunks.
@@ -251,7 +264,7 @@ impl Way<'_> {
             }
             let record = self.record(&at).await?;
             let Some(record) = record else {
-                let fault = "the library does not have it";
+                let fault = "the document was removed, or this part of it was replaced";
                 self.links.broken("part -> library", &at, "", fault);
                 return Ok(());
             };

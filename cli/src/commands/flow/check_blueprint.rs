@@ -19,7 +19,7 @@ pub struct CheckBlueprint {
     /// Name the blueprint would have [default: unnamed]
     #[arg(value_name = "NAME", conflicts_with = "blueprint_name")]
     name: Option<String>,
-    /// The same by its flag
+    /// Same as <NAME>, given as a flag
     #[arg(short = 'n', long, value_name = "NAME")]
     blueprint_name: Option<String>,
     #[command(flatten)]

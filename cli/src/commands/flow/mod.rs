@@ -14,9 +14,10 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::client::{Call, Error, Result, Socket};
+use crate::client::{Call, Error, Http, Result, Socket};
 use crate::commands::config::{get_call, item_json};
-use crate::fields::{embedded, text};
+use crate::fields::{embedded, text, texts};
+use crate::session::Session;
 
 crate::args::subject!(
     /// The flow that a command is about.
@@ -49,6 +50,25 @@ impl Definition {
         serde_json::from_str(&text)
             .map_err(|error| Error::Usage(format!("{source} is not JSON: {error}")))
     }
+}
+
+/// Refuses what needs a flow that does not run.
+///
+/// # Errors
+/// `Error::Missing`, or as [`Http::all`] where the connection breaks.
+pub(crate) async fn must_run(session: &Session, http: &Http, flow: &str) -> Result<()> {
+    let running = match http.all("flow", json!({"operation": "list-flows"})).await {
+        Ok(reply) => texts(&reply, "flow-ids"),
+        Err(error) if error.is_missing_workspace() => return Err(error),
+        // Who may write need not be allowed to look.
+        Err(Error::Service { .. }) => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    if running.iter().any(|known| known == flow) {
+        return Ok(());
+    }
+    let workspace = session.options.workspace.as_deref();
+    Err(Error::not_running(flow, workspace, &running))
 }
 
 /// Blueprints by name, `Null` where one is not readable.

@@ -132,7 +132,10 @@ fn parameter_lines(
             label if label.is_empty() => (*name).clone(),
             label => label,
         };
-        let shown = choice_label(value, types.get(&text(parameter, "type")));
+        let shown = match choice_label(value, types.get(&text(parameter, "type"))) {
+            shown if shown.is_empty() => "(provider's default)".to_owned(),
+            shown => shown,
+        };
         let by = match text(parameter, "controlled-by") {
             by if by.is_empty() => String::new(),
             by => format!(" (controlled by {by})"),

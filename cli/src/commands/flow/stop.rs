@@ -45,6 +45,9 @@ pub struct StopFlow {
     /// Only say what would be removed
     #[arg(long)]
     dry_run: bool,
+    /// Say how many queues and exchanges were removed, too
+    #[arg(short = 'v', long)]
+    verbose: bool,
 }
 
 impl Command for StopFlow {
@@ -71,53 +74,65 @@ impl Command for StopFlow {
         let receipt = embedded(&outcome?, "receipt");
         session
             .out
-            .lay(&receipt, |width| render(&receipt, self.dry_run, width))
+            .lay(&receipt, |width| self.render(&receipt, width))
     }
 }
 
-/// Empty when the reply has no receipt, as from a foreign flow service.
-fn render(receipt: &Value, dry_run: bool, width: Width) -> String {
-    if !receipt.is_object() {
-        return String::new();
-    }
-    let queues = list(receipt, "queues");
-    let mut lines = Vec::new();
-    if !queues.is_empty() {
-        let columns = ["finished", "parked", "discarded"];
-        let mut rows: Vec<[String; 4]> = queues
-            .iter()
-            .map(|queue| {
-                let [finished, parked, discarded] =
-                    columns.map(|column| number(queue, column).to_string());
-                [text(queue, "subscription"), finished, parked, discarded]
-            })
-            .collect();
-        let [finished, parked, discarded] = columns.map(|column| {
-            let total: u64 = queues.iter().map(|queue| number(queue, column)).sum();
-            total.to_string()
+impl StopFlow {
+    /// Empty when the reply has no receipt, as from a foreign flow service.
+    fn render(&self, receipt: &Value, width: Width) -> String {
+        if !receipt.is_object() {
+            return String::new();
+        }
+        let (flow, queues) = (self.flow.id(), list(receipt, "queues"));
+        let mut lines: Vec<String> = messages(queues, width).into_iter().collect();
+        lines.push(match (self.dry_run, queues.is_empty()) {
+            (false, true) => format!("Flow {flow} is stopped; no messages were waiting."),
+            (false, false) => format!("Flow {flow} is stopped."),
+            (true, true) => format!("Flow {flow} would be stopped; no messages are waiting."),
+            (true, false) => format!("Flow {flow} would be stopped."),
         });
-        rows.push(["total".to_owned(), finished, parked, discarded]);
-        lines.push(table(
-            ["subscription", "finished", "parked", "discarded"],
-            rows,
-            width,
-        ));
+        if self.verbose || self.dry_run {
+            let what = if self.dry_run { "to remove" } else { "removed" };
+            lines.push(format!(
+                "Queues {what}: {}  Exchanges {what}: {}",
+                number(receipt, "queues-removed"),
+                number(receipt, "exchanges-removed"),
+            ));
+        }
+        let left = number(receipt, "exchanges-left");
+        if left > 0 {
+            lines.push(format!("Exchanges left to others: {left}"));
+        }
+        let attached = texts(receipt, "still-attached");
+        if !attached.is_empty() {
+            lines.push(format!("Still attached: {}", attached.join(", ")));
+        }
+        lines.join("\n")
     }
-    let what = if dry_run { "to remove" } else { "removed" };
-    lines.push(format!(
-        "Queues {what}: {}  Exchanges {what}: {}",
-        number(receipt, "queues-removed"),
-        number(receipt, "exchanges-removed"),
-    ));
-    let left = number(receipt, "exchanges-left");
-    if left > 0 {
-        lines.push(format!("Exchanges left to others: {left}"));
+}
+
+/// What became of the messages, if there were any.
+fn messages(queues: &[Value], width: Width) -> Option<String> {
+    if queues.is_empty() {
+        return None;
     }
-    let attached = texts(receipt, "still-attached");
-    if !attached.is_empty() {
-        lines.push(format!("Still attached: {}", attached.join(", ")));
-    }
-    lines.join("\n")
+    let columns = ["finished", "parked", "discarded"];
+    let mut rows: Vec<[String; 4]> = queues
+        .iter()
+        .map(|queue| {
+            let [finished, parked, discarded] =
+                columns.map(|column| number(queue, column).to_string());
+            [text(queue, "subscription"), finished, parked, discarded]
+        })
+        .collect();
+    let [finished, parked, discarded] = columns.map(|column| {
+        let total: u64 = queues.iter().map(|queue| number(queue, column)).sum();
+        total.to_string()
+    });
+    rows.push(["total".to_owned(), finished, parked, discarded]);
+    let heads = ["subscription", "finished", "parked", "discarded"];
+    Some(table(heads, rows, width))
 }
 
 /// A count, or the length of a list of what is counted.
@@ -131,6 +146,8 @@ fn number(value: &Value, key: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use clap::FromArgMatches;
+
     use super::*;
 
     #[test]
@@ -142,13 +159,27 @@ mod tests {
             ],
             "queues-removed": 9, "exchanges-removed": ["a", "b"],
         });
-        let shown = render(&receipt, false, None);
+        let stop = |line: &[&str]| {
+            let command = StopFlow::augment_args(clap::Command::new("stop-flow"));
+            let line = std::iter::once("stop-flow").chain(line.iter().copied());
+            let matches = command.try_get_matches_from(line).expect("arguments");
+            StopFlow::from_arg_matches(&matches).expect("read")
+        };
+        let shown = stop(&["f"]).render(&receipt, None);
         assert!(
             shown.contains("| total        | 7        | 1      | 2         |"),
             "{shown}"
         );
+        assert!(shown.ends_with("\nFlow f is stopped."), "{shown}");
+        let shown = stop(&["f", "-v"]).render(&receipt, None);
         assert!(shown.contains("Queues removed: 9  Exchanges removed: 2"));
-        assert!(render(&receipt, true, None).contains("Queues to remove: 9"));
-        assert_eq!(render(&Value::Null, false, None), "");
+        let shown = stop(&["f", "--dry-run"]).render(&receipt, None);
+        assert!(shown.contains("Flow f would be stopped.\nQueues to remove: 9"));
+        let idle = json!({"queues": [], "queues-removed": 9});
+        assert_eq!(
+            stop(&["f"]).render(&idle, None),
+            "Flow f is stopped; no messages were waiting."
+        );
+        assert_eq!(stop(&["f"]).render(&Value::Null, None), "");
     }
 }

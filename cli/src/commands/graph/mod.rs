@@ -33,7 +33,7 @@ pub(crate) struct Pattern {
     pub(crate) g: Option<String>,
     /// Collection.
     pub(crate) collection: String,
-    /// At most so many triples.
+    /// Maximum number of triples.
     pub(crate) limit: u64,
 }
 

@@ -54,7 +54,7 @@ pub struct QueryGraph {
     graph: Option<String>,
     #[command(flatten)]
     quoted: Quoted,
-    /// At most so many triples
+    /// Maximum number of triples
     #[arg(short = 'l', long, default_value_t = 1000, value_name = "COUNT")]
     limit: u64,
     /// Triples a batch

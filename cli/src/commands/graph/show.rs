@@ -17,7 +17,7 @@ use crate::session::Session;
 pub struct ShowGraph {
     #[command(flatten)]
     place: InCollection,
-    /// At most so many triples
+    /// Maximum number of triples
     #[arg(short = 'l', long, default_value_t = 10_000, value_name = "COUNT")]
     limit: u64,
     /// Triples a batch

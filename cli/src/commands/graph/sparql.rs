@@ -31,13 +31,13 @@ pub struct InvokeSparqlQuery {
     /// The query
     #[arg(value_name = "SPARQL")]
     words: Option<String>,
-    /// The same by its flag
+    /// Same as <SPARQL>, given as a flag
     #[arg(short = 'q', long, value_name = "SPARQL")]
     query: Option<String>,
     /// File that holds the query; `-` is standard input
     #[arg(short = 'i', long, value_name = "FILE")]
     input: Option<PathBuf>,
-    /// At most so many results
+    /// Maximum number of results
     #[arg(short = 'l', long, default_value_t = 10_000, value_name = "COUNT")]
     limit: u64,
     /// Results a batch

@@ -34,7 +34,7 @@ const PREFIXES: &[(&str, &str)] = &[
 pub struct GraphToTurtle {
     #[command(flatten)]
     place: InCollection,
-    /// At most so many triples
+    /// Maximum number of triples
     #[arg(short = 'l', long, default_value_t = 10_000, value_name = "COUNT")]
     limit: u64,
     /// Triples a batch

@@ -22,8 +22,8 @@ pub struct BootstrapIam {
         value_name = "URL"
     )]
     url: Option<String>,
-    /// One-time code that the first start printed; needed from another machine [env: THREADGRAPH_BOOTSTRAP_CODE,
-    /// TRUSTGRAPH_BOOTSTRAP_CODE]
+    /// One-time code: at the server's terminal, or in a file of its data directory (bootstrap-code)
+    /// [env: THREADGRAPH_BOOTSTRAP_CODE, TRUSTGRAPH_BOOTSTRAP_CODE]
     #[arg(long)]
     code: Option<String>,
     /// Print JSON instead of text

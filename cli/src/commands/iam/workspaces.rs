@@ -52,14 +52,24 @@ impl Command for CreateWorkspace {
         if let Some(name) = self.name {
             workspace["name"] = json!(name);
         }
-        let reply = session
-            .http()?
+        let http = session.http()?;
+        let request = json!({"operation": "get-workspace", "workspace_record": workspace});
+        let known = http.iam(request).await.is_ok_and(|reply| {
+            let known = reply.get("workspace");
+            known.is_some_and(|known| text(known, "id") == self.workspace.id())
+        });
+        let reply = http
             .iam(json!({"operation": "create-workspace", "workspace_record": workspace}))
             .await?;
         let made = reply.get("workspace").unwrap_or(&workspace);
-        session
-            .out
-            .show(made, || format!("Workspace created: {}", text(made, "id")))
+        let id = self.workspace.id();
+        let told = match known {
+            true => format!("Workspace {id} exists already."),
+            false => session.out.as_called(&format!(
+                "Workspace {id} is created. It has no flow yet: tg start-flow default -n everything -w {id}"
+            )),
+        };
+        session.out.show(made, || told)
     }
 }
 
@@ -197,7 +207,16 @@ impl Command for RestoreWorkspace {
         let reply = session
             .http()?
             .iam(json!({"operation": "restore-workspace", "workspace_record": record}))
-            .await?;
+            .await;
+        let reply = reply.map_err(|error| match error {
+            Error::Service { message, .. } if message == "workspace: was not deleted" => {
+                Error::Missing(format!(
+                    "there is no deleted workspace '{}'",
+                    self.workspace.id()
+                ))
+            }
+            error => error,
+        })?;
         let shown = reply.get("workspace").unwrap_or(&reply);
         session.out.show(shown, || {
             format!("Workspace restored: {}", self.workspace.id())

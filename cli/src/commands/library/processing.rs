@@ -32,12 +32,12 @@ pub struct StartLibraryProcessing {
     /// Document of the library
     #[arg(
         value_name = "DOCUMENT-ID",
-        required_unless_present = "document_id",
+        required = true,
         conflicts_with = "document_id"
     )]
     document: Option<String>,
     /// Id of the processing record [default: made from the document's, and told]
-    #[arg(long, visible_alias = "processing-id", value_name = "ID")]
+    #[arg(long = "processing-id", visible_alias = "id", value_name = "ID")]
     id: Option<String>,
     /// Collection the results go to
     #[arg(long, default_value = "default", value_name = "ID")]
@@ -160,8 +160,8 @@ subject!(
     /// The processing that a command is about.
     ProcessingId,
     "Id of the processing record",
-    long = "id",
-    visible_alias = "processing-id"
+    long = "processing-id",
+    visible_alias = "id"
 );
 
 impl Command for StopLibraryProcessing {

@@ -1,10 +1,11 @@
-//! `tg remove-library-document`. Silent on stdout when it worked.
+//! `tg remove-library-document`. Silent on stdout when it worked; on stderr it says what is gone.
 
 use clap::Args;
 use serde_json::json;
 
 use crate::args::{Common, Options, subject};
 use crate::client::Result;
+use crate::fields::text;
 use crate::registry::Command;
 use crate::session::Session;
 
@@ -34,9 +35,18 @@ impl Command for RemoveLibraryDocument {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let request = json!({"operation": "remove-document", "document-id": self.document.id()});
-        session.http()?.service("librarian", request).await?;
-        let done = json!({"id": self.document.id(), "removed": true});
+        let (http, id) = (session.http()?, self.document.id());
+        let request = json!({"operation": "get-document-metadata", "document-id": id});
+        // Who may remove need not be allowed to look; what is not there the removal itself says.
+        let known = http.service("librarian", request).await.ok();
+        let title = known.map(|reply| text(&reply["document-metadata"], "title"));
+        let request = json!({"operation": "remove-document", "document-id": id});
+        http.service("librarian", request).await?;
+        session.out.talk(match title.unwrap_or_default().as_str() {
+            "" => format!("Removed {id}."),
+            title => format!("Removed \"{title}\" ({id})."),
+        });
+        let done = json!({"id": id, "removed": true});
         session.out.show(&done, String::new)
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::args::InCollection;
-use crate::client::{Call, Result, Socket};
+use crate::client::{Error, Result, Socket};
 use crate::commands::explain::fetch::entity_call;
 use crate::commands::graph::triples;
 use crate::fields::{list, text};
@@ -58,23 +58,10 @@ impl Answered {
         self.cites().then(|| format!("\n{}", lines.join("\n")))
     }
 
-    /// Ends an answer: says whether it rests on anything, and whether there is such a collection at all.
-    ///
-    /// # Errors
-    /// As [`Socket::ask`] where the connection breaks.
-    pub(crate) async fn end(
-        &self,
-        out: &mut Output,
-        socket: &mut Socket,
-        place: &InCollection,
-    ) -> Result<()> {
+    /// Ends an answer: says whether it rests on anything.
+    pub(crate) async fn end(&self, out: &mut Output, socket: &mut Socket, place: &InCollection) {
         self.settle(socket, place).await;
         self.talk(out, place);
-        match place.collection.as_str() {
-            "default" => Ok(()),
-            _ if self.cites() => Ok(()),
-            name => missing_collection(out, socket, name).await,
-        }
     }
 
     /// Waits for a moment until the graph has the whole trace, so that the next command finds it: what is confirmed is
@@ -137,24 +124,33 @@ fn line(citation: &Value) -> String {
     format!("[{number}] {title}{page}: \"{words}\"")
 }
 
-/// Says that there is no such collection where an answer found nothing in it, with those that there are.
-async fn missing_collection(out: &mut Output, socket: &mut Socket, name: &str) -> Result<()> {
-    let request = json!({"operation": "list-collections"});
-    let call = Call::global("collection-management", request);
-    // Who may ask need not be allowed to list.
-    let Ok(reply) = socket.ask(&call).await else {
+/// Refuses a question to a collection that does not exist, with those that there are.
+///
+/// # Errors
+/// `Error::Missing`, or as [`Socket::all`] where the connection breaks.
+pub(crate) async fn must_exist(socket: &mut Socket, name: &str) -> Result<()> {
+    if name == "default" {
         return Ok(());
+    }
+    let request = json!({"operation": "list-collections"});
+    let reply = match socket.all("collection-management", request).await {
+        Ok(reply) => reply,
+        // Who may ask need not be allowed to list.
+        Err(Error::Service { .. }) => return Ok(()),
+        Err(error) => return Err(error),
     };
     let known = list(&reply, "collections").iter();
     let known: Vec<String> = known.map(|one| text(one, "collection")).collect();
-    if !known.iter().any(|known| known == name) {
-        let there = match known.is_empty() {
-            true => "there is none yet".to_owned(),
-            false => format!("there are: {}", known.join(", ")),
-        };
-        out.talk(format!("There is no collection {name}; {there}"));
+    if known.iter().any(|known| known == name) {
+        return Ok(());
     }
-    Ok(())
+    let there = match known.is_empty() {
+        true => "there is none yet".to_owned(),
+        false => format!("there are: {}", known.join(", ")),
+    };
+    Err(Error::Missing(format!(
+        "There is no collection {name}; {there}"
+    )))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::answered::Answered;
+use super::answered::{Answered, must_exist};
 use crate::args::{Asked, InCollection};
 use crate::client::{Call, Result};
 use crate::commands::explain::entity::Entity;
@@ -51,6 +51,7 @@ impl Ask {
         }
         let call = Call::in_flow(&self.place.flow.flow_id, service, request);
         let mut socket = session.socket().await?;
+        must_exist(&mut socket, &self.place.collection).await?;
         let mut replies = socket.start(&call).await?;
         let (mut answer, mut last) = (String::new(), Value::Null);
         while let Some(reply) = replies.next().await? {
@@ -84,9 +85,8 @@ impl Ask {
                 session.out.line(told)?;
             }
         }
-        answered
-            .end(&mut session.out, &mut socket, &self.place)
-            .await?;
+        let out = &mut session.out;
+        answered.end(out, &mut socket, &self.place).await;
         socket.close().await;
         if self.show_usage {
             session.out.talk(usage(&last));

@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use clap::Args;
 use serde_json::json;
 
+use super::answered::must_exist;
 use super::asking::{Question, With};
 use super::conversation::Conversation;
 use crate::args::{InCollection, Options};
@@ -60,6 +61,7 @@ impl Command for Chat {
             session.renew_interrupt();
         }
         let mut socket = session.socket().await?;
+        must_exist(&mut socket, &self.place.collection).await?;
         let with = With::chosen(self.with, &mut socket, &self.place.flow.flow_id).await?;
         let mut talk = Talk::new(self, with, socket);
         talk.greet(session, typed);
@@ -166,9 +168,8 @@ impl Talk {
             shown["conversation"] = json!(self.id);
             session.out.json_line(&shown)?;
         }
-        told.answered
-            .end(&mut session.out, &mut socket, place)
-            .await?;
+        let out = &mut session.out;
+        told.answered.end(out, &mut socket, place).await;
         if self.what.show_usage {
             session.out.talk(usage(&told.last));
         }

@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::answered::must_exist;
 use super::asking::{Question, With};
 use crate::args::{InCollection, Options};
 use crate::client::Result;
@@ -35,6 +36,7 @@ impl Command for AskQuestion {
 
     async fn run(self, session: &mut Session) -> Result<()> {
         let mut socket = session.socket().await?;
+        must_exist(&mut socket, &self.place.collection).await?;
         let with = With::chosen(self.with, &mut socket, &self.place.flow.flow_id).await?;
         let text = self.question.join(" ");
         let question = Question {
@@ -48,7 +50,7 @@ impl Command for AskQuestion {
             session.out.json(&told.to_json(with))?;
         }
         let out = &mut session.out;
-        told.answered.end(out, &mut socket, &self.place).await?;
+        told.answered.end(out, &mut socket, &self.place).await;
         socket.close().await;
         if self.show_usage {
             session.out.talk(usage(&told.last));

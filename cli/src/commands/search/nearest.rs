@@ -29,7 +29,7 @@ struct Near {
         value_name = "ID"
     )]
     collection: String,
-    /// At most so many
+    /// Maximum number of results
     #[arg(short = 'l', long, default_value_t = 10, value_name = "COUNT")]
     limit: u64,
     /// An attribute that must hold; may be given several times

@@ -21,7 +21,7 @@ pub struct InvokeReranker {
     /// Texts
     #[arg(required = true, value_name = "TEXT")]
     documents: Vec<String>,
-    /// At most so many
+    /// Maximum number of results
     #[arg(short = 'l', long, default_value_t = 10, value_name = "COUNT")]
     limit: u64,
 }

@@ -122,7 +122,8 @@ fn vectors_by(model: &str) -> String {
         "" => "answers, but does not name its model".to_owned(),
         model if is_lexical(model) => format!(
             "{model}, the default: it finds shared words, not meaning. `tg models pull` fetches a model \
-             that does; set it before documents are processed"
+             that does; set embeddings.provider = \"static\" and embeddings.model = \"NAME\" before documents are \
+             processed"
         ),
         model => model.to_owned(),
     }

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::args::{Options, Stored};
 use crate::client::{Error, Http, Result};
-use crate::fields::{list, texts};
+use crate::fields::{counted, list, texts};
 use crate::registry::Command;
 use crate::session::Session;
 
@@ -29,7 +29,7 @@ pub struct VerifySystemStatus {
     /// Seconds between tries
     #[arg(long, default_value_t = 3, value_name = "SECONDS")]
     retry_delay: u64,
-    /// Processors that must run at least
+    /// Minimum number of running processors
     #[arg(long, default_value_t = 15, value_name = "COUNT")]
     min_processors: usize,
     /// Address of the gateway [env: THREADGRAPH_URL, TRUSTGRAPH_URL] [default: http://localhost:8888/]
@@ -150,28 +150,28 @@ impl Check {
             },
             Self::Processors => {
                 let count = http.metrics(None, "processor_info").await?.len();
-                at_least(count, min_processors, "processors run")
+                at_least(count, min_processors, "processor")
             }
             Self::Blueprints => {
                 let reply = http
                     .all("flow", json!({"operation": "list-blueprints"}))
                     .await?;
-                at_least(texts(&reply, "blueprint-names").len(), 1, "blueprints")
+                at_least(texts(&reply, "blueprint-names").len(), 1, "blueprint")
             }
             Self::Flows => {
                 let reply = http.all("flow", json!({"operation": "list-flows"})).await?;
-                at_least(texts(&reply, "flow-ids").len(), 0, "flows")
+                at_least(texts(&reply, "flow-ids").len(), 0, "flow")
             }
             Self::Prompts => {
                 let request = json!({"operation": "list", "type": "prompt"});
                 let keys = texts(&http.all("config", request).await?, "directory");
                 let count = keys.iter().filter(|key| key.starts_with("template."));
-                at_least(count.count(), 1, "prompts")
+                at_least(count.count(), 1, "prompt")
             }
             Self::Library => {
                 let request = json!({"operation": "list-documents", "include-children": false});
                 let reply = http.all("librarian", request).await?;
-                at_least(list(&reply, "document-metadatas").len(), 0, "documents")
+                at_least(list(&reply, "document-metadatas").len(), 0, "document")
             }
             Self::Ui => match http.get_text("index.html", &[]).await?.0 {
                 200 => Ok("a page is served".to_owned()),
@@ -182,10 +182,11 @@ impl Check {
 }
 
 fn at_least(count: usize, min: usize, what: &str) -> Finding {
+    let told = counted(count as u64, what);
     if count >= min {
-        return Ok(format!("{count} {what}"));
+        return Ok(told);
     }
-    Err(format!("{count} {what}, at least {min} are needed"))
+    Err(format!("{told}, and the minimum is {min}"))
 }
 
 impl VerifySystemStatus {
@@ -296,8 +297,9 @@ mod tests {
 
     #[test]
     fn counts_are_compared_and_shown() {
-        assert_eq!(at_least(3, 2, "flows"), Ok("3 flows".to_owned()));
-        assert!(at_least(1, 2, "flows").is_err());
+        assert_eq!(at_least(3, 2, "flow"), Ok("3 flows".to_owned()));
+        assert!(at_least(1, 2, "flow").is_err());
+        assert!(at_least(1, 0, "flow") == Ok("1 flow".to_owned()));
         assert_eq!(clock(Duration::from_secs(75)), "01:15");
     }
 }

@@ -25,7 +25,8 @@ pub struct Why {
 
 impl Command for Why {
     const NAME: &'static str = "why";
-    const ABOUT: &'static str = "Say why a flow does not move";
+    const ABOUT: &'static str =
+        "Say why a flow does not move (for an answer: tg show-explain-trace)";
 
     fn options(&self) -> Options {
         Options::from(&self.flow)
@@ -38,20 +39,19 @@ impl Command for Why {
         let reasons = embedded(&reply, "why");
         session
             .out
-            .lay(&reasons, |width| render(&reasons, self.all, width))
+            .lay(&reasons, |width| render(flow, &reasons, self.all, width))
     }
 }
 
 /// What is as it should be, or is nobody's fault.
 const CALM: [&str; 3] = ["attached", "absent", "running"];
 
-fn render(reasons: &Value, all: bool, width: Width) -> String {
+fn render(flow: &str, reasons: &Value, all: bool, width: Width) -> String {
     let reasons = reasons.as_array().map(Vec::as_slice).unwrap_or_default();
     let told = |reason: &&Value| all || !CALM.contains(&text(reason, "state").as_str());
     let reasons: Vec<&Value> = reasons.iter().filter(told).collect();
     if reasons.is_empty() {
-        return "Nothing waits, and everything of this release is served; `--all` lists it."
-            .to_owned();
+        return format!("Flow {flow}: nothing is waiting and all processors are running.");
     }
     let rows = reasons.into_iter().map(|reason| {
         [
@@ -72,10 +72,13 @@ mod tests {
         let reasons = json!([{"subject": "default", "state": "running"},
             {"subject": "prompt", "state": "attached"},
             {"subject": "agent-manager", "state": "detached", "detail": "no process hosts it"}]);
-        let shown = render(&reasons, false, None);
+        let shown = render("default", &reasons, false, None);
         assert!(shown.contains("| agent-manager | detached | no process hosts it |"));
         assert!(!shown.contains("prompt"));
-        assert!(render(&reasons, true, None).contains("| prompt "));
-        assert!(render(&Value::Null, false, None).starts_with("Nothing waits"));
+        assert!(render("default", &reasons, true, None).contains("| prompt "));
+        assert_eq!(
+            render("default", &Value::Null, false, None),
+            "Flow default: nothing is waiting and all processors are running."
+        );
     }
 }

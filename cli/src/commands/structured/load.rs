@@ -50,8 +50,8 @@ pub struct LoadStructuredData {
     /// Flow that is asked about the data and takes the rows
     #[arg(
         short = 'f',
-        long,
-        visible_alias = "flow-id",
+        long = "flow-id",
+        visible_alias = "flow",
         default_value = "default",
         value_name = "ID"
     )]

@@ -73,7 +73,7 @@ pub struct SetTool {
     /// Index to search within
     #[arg(long, value_name = "NAME")]
     index_name: Option<String>,
-    /// At most so many rows
+    /// Maximum number of rows
     #[arg(long, value_name = "COUNT")]
     limit: Option<u32>,
     /// Prompt to run

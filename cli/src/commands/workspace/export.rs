@@ -16,7 +16,7 @@ use crate::args::{Common, Options, subject};
 use crate::client::{Error, Http, Result};
 use crate::commands::graph::{Pattern, each_batch, quad_line};
 use crate::commands::library::listing;
-use crate::fields::{list, text};
+use crate::fields::{counted, list, text};
 use crate::registry::Command;
 use crate::session::Session;
 
@@ -48,7 +48,7 @@ pub struct ExportWorkspace {
     /// Only the configuration
     #[arg(long)]
     config_only: bool,
-    /// At most so many triples of a collection
+    /// Maximum number of triples of a collection
     #[arg(long, default_value_t = 1_000_000, value_name = "COUNT")]
     triples_limit: u64,
 }
@@ -67,10 +67,16 @@ impl Command for ExportWorkspace {
         partial.push(".part");
         let partial = PathBuf::from(partial);
         match self.write(session, &partial).await {
-            Ok(manifest) => {
+            Ok((manifest, parts)) => {
+                let replaced = self.output.path().exists();
                 std::fs::rename(&partial, self.output.path())
                     .map_err(|error| Error::file(self.output.path(), error))?;
-                session.out.show(&manifest, || summary(&manifest))
+                let told = || {
+                    let how = if replaced { " (replaced)" } else { "" };
+                    let path = self.output.path().display();
+                    format!("{} to {path}{how}.", summary(&manifest, parts))
+                };
+                session.out.show(&manifest, told)
             }
             Err(error) => {
                 let _ = std::fs::remove_file(&partial);
@@ -81,7 +87,8 @@ impl Command for ExportWorkspace {
 }
 
 impl ExportWorkspace {
-    async fn write(&self, session: &mut Session, path: &Path) -> Result<Value> {
+    /// Returns the manifest, and how many of the documents are parts of others.
+    async fn write(&self, session: &mut Session, path: &Path) -> Result<(Value, u64)> {
         let mut bundle = Bundle::create(path)?;
         let http = session.http()?;
         let reply = http.all("config", json!({"operation": "config"})).await?;
@@ -98,6 +105,7 @@ impl ExportWorkspace {
             "contents": {"config": true, "knowledge": !self.config_only},
             "config": {"items": items},
         });
+        let mut parts = 0;
         if !self.config_only {
             let collections = self.registered(&http).await?;
             let mut triples = Map::new();
@@ -105,14 +113,15 @@ impl ExportWorkspace {
                 let count = self.triples(session, &mut bundle, collection).await?;
                 triples.insert(collection.clone(), json!(count));
             }
-            let documents = self.documents(session, &http, &mut bundle).await?;
+            let documents;
+            (documents, parts) = self.documents(session, &http, &mut bundle).await?;
             manifest["knowledge"] =
                 json!({"collections": collections, "documents": documents, "triples": triples});
         }
         let body = serde_json::to_vec_pretty(&manifest).unwrap_or_default();
         bundle.add(&Member::Manifest.path(), &body)?;
         bundle.finish()?;
-        Ok(manifest)
+        Ok((manifest, parts))
     }
 
     async fn registered(&self, http: &Http) -> Result<Vec<String>> {
@@ -169,9 +178,10 @@ impl ExportWorkspace {
             let member = Member::Triples(collection.to_owned(), is_quoted);
             bundle.spooled(&member.path(), spool)?;
         }
-        session
-            .out
-            .talk(format!("Collection {collection}: {count} triples"));
+        session.out.talk(format!(
+            "Collection {collection}: {}",
+            counted(count, "triple")
+        ));
         if left > 0 {
             session.out.talk(format!(
                 "  {left} triples cannot be written as RDF and were left out"
@@ -189,7 +199,7 @@ impl ExportWorkspace {
         session: &mut Session,
         http: &Http,
         bundle: &mut Bundle,
-    ) -> Result<usize> {
+    ) -> Result<(usize, u64)> {
         let documents = listing::documents(http, true).await?;
         let progress = session
             .out
@@ -209,14 +219,21 @@ impl ExportWorkspace {
             progress.inc(1);
         }
         progress.finish_and_clear();
-        Ok(documents.len())
+        let parts = documents
+            .iter()
+            .filter(|one| !text(one, "parent-id").is_empty());
+        Ok((documents.len(), parts.count() as u64))
     }
 }
 
-fn summary(manifest: &Value) -> String {
-    let items = &manifest["config"]["items"];
+/// What is in a bundle, `parts` of whose documents are parts of others.
+fn summary(manifest: &Value, parts: u64) -> String {
+    let items = counted(
+        manifest["config"]["items"].as_u64().unwrap_or(0),
+        "config item",
+    );
     let Some(knowledge) = manifest.get("knowledge") else {
-        return format!("Exported {items} config items.");
+        return format!("Exported {items}");
     };
     let triples = knowledge["triples"].as_object();
     let triples: u64 = triples
@@ -224,10 +241,16 @@ fn summary(manifest: &Value) -> String {
         .flatten()
         .filter_map(|(_, count)| count.as_u64())
         .sum();
+    let documents = knowledge["documents"].as_u64().unwrap_or(0);
+    let with = match parts {
+        0 => String::new(),
+        parts => format!(" with {}", counted(parts, "part")),
+    };
     format!(
-        "Exported {items} config items, {triples} triples of {} collections, {} documents.",
-        list(knowledge, "collections").len(),
-        knowledge["documents"]
+        "Exported {items}, {} of {}, {}{with}",
+        counted(triples, "triple"),
+        counted(list(knowledge, "collections").len() as u64, "collection"),
+        counted(documents.saturating_sub(parts), "document"),
     )
 }
 
@@ -341,10 +364,11 @@ mod tests {
     #[test]
     fn a_summary_counts_what_is_in_the_bundle() {
         let manifest = json!({"config": {"items": 3}});
-        assert_eq!(summary(&manifest), "Exported 3 config items.");
+        assert_eq!(summary(&manifest, 0), "Exported 3 config items");
         let manifest = json!({"config": {"items": 3}, "knowledge": {"collections": ["a", "b"],
             "documents": 4, "triples": {"a": 5, "b": 6}}});
-        let expected = "Exported 3 config items, 11 triples of 2 collections, 4 documents.";
-        assert_eq!(summary(&manifest), expected);
+        let expected =
+            "Exported 3 config items, 11 triples of 2 collections, 1 document with 3 parts";
+        assert_eq!(summary(&manifest, 3), expected);
     }
 }

@@ -28,6 +28,7 @@ use super::bundle::Member;
 use crate::args::Options;
 use crate::client::{Error, Http, Import, Result};
 use crate::commands::config::put_items;
+use crate::commands::flow::must_run;
 use crate::fields::{list, text, texts};
 use crate::registry::Command;
 use crate::session::Session;
@@ -48,8 +49,13 @@ impl Command for ImportWorkspace {
         }
         let http = session.http()?;
         let mut done = Done::default();
-        if !self.config_only {
-            self.flow_runs(&http, &said).await?;
+        // What goes through a flow needs one that runs, which is better known before anything is written.
+        if !self.config_only && (self.process || !said.collections.is_empty()) {
+            let runs = must_run(session, &http, &self.flow_id).await;
+            runs.map_err(|error| match error {
+                Error::Missing(text) => Error::Missing(format!("{text}; nothing was imported")),
+                error => error,
+            })?;
         }
         self.config(&http, &said, &mut done).await?;
         if !self.config_only {
@@ -71,31 +77,6 @@ impl Command for ImportWorkspace {
 }
 
 impl ImportWorkspace {
-    /// What goes through a flow needs one that runs, which is better known before anything is written.
-    async fn flow_runs(&self, http: &Http, said: &Said) -> Result<()> {
-        if said.collections.is_empty() && !self.process {
-            return Ok(());
-        }
-        let reply = http.all("flow", json!({"operation": "list-flows"})).await;
-        let flows = match reply {
-            Ok(reply) => texts(&reply, "flow-ids"),
-            // Who may import need not be allowed to look.
-            Err(Error::Service { .. }) => return Ok(()),
-            Err(error) => return Err(error),
-        };
-        if flows.contains(&self.flow_id) {
-            return Ok(());
-        }
-        let running = match flows.is_empty() {
-            true => "none runs in this workspace".to_owned(),
-            false => format!("running: {}", flows.join(", ")),
-        };
-        Err(Error::Missing(format!(
-            "flow {} does not run ({running}); nothing was imported",
-            self.flow_id
-        )))
-    }
-
     async fn config(&self, http: &Http, said: &Said, done: &mut Done) -> Result<()> {
         let mut known = BTreeSet::new();
         if !self.overwrite {

@@ -123,7 +123,7 @@ impl Service {
 /// Which stores purge nothing, by the reason.
 fn stores(refused: &BTreeMap<String, String>) -> Value {
     if refused.is_empty() {
-        return check("configuration", true, "is the one that the stores know", "");
+        return check("configuration", true, "matches the stores", "");
     }
     let mut by_reason = BTreeMap::<&str, Vec<&str>>::new();
     for (store, why) in refused {
@@ -184,17 +184,22 @@ fn standby(mesh: &Mesh) -> Value {
         .collect();
     if !orphans.is_empty() {
         let detail = format!("nobody serves {}", orphans.join(", "));
-        return check("owners", false, &detail, "a standby takes over in a moment");
+        return check(
+            "store owners",
+            false,
+            &detail,
+            "a standby takes over in a moment",
+        );
     }
     let many = match processes.len() {
         1 => "1 process".to_owned(),
         many => format!("{many} processes"),
     };
     let detail = match waiting.as_slice() {
-        [] => format!("{many}, none stands by"),
+        [] => format!("{many}, no standby"),
         some => format!("{many}; standing by: {}", some.join(", ")),
     };
-    check("owners", true, &detail, "")
+    check("store owners", true, &detail, "")
 }
 
 fn flow(mesh: &Mesh, workspace: &WorkspaceId, id: &str, record: &FlowRecord) -> Value {

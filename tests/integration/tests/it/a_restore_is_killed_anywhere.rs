@@ -552,7 +552,7 @@ async fn what_is_bad_is_passed_over(bus: Bus) -> Result<()> {
 
     let imported = tg(&url, &["import-workspace", "-i", &bundle]).await?;
     ended(&imported, 1)?;
-    imported.expect("Imported 1 config items (0 skipped), 2 triples, 1 documents (0 skipped).")?;
+    imported.expect("Imported 1 config item (0 skipped), 2 triples, 1 document (0 skipped).")?;
     for told in [
         "config/prompt/torn.json was not imported: ",
         "triples of collection default was not imported: 1 lines cannot be read",

@@ -369,7 +369,10 @@ async fn programs_read_it(world: &World) -> Result<()> {
 async fn what_is_there_is_told(world: &World) -> Result<()> {
     let url = world.server.url();
     let ran = tg(&url, &["ask", "why?", "-f", "nosuch"]).await?;
-    heard(&ran, "flow nosuch does not run; running: default")?;
+    heard(
+        &ran,
+        "flow nosuch does not run in workspace default; running: default",
+    )?;
     ensure!(ran.code == Some(3), "{ran:?}");
     let ran = tg(
         &url,
@@ -378,6 +381,7 @@ async fn what_is_there_is_told(world: &World) -> Result<()> {
     .await?;
     heard(&ran, "There is no collection nosuch; there are: ")?;
     heard(&ran, "docs")?;
+    ensure!(ran.code == Some(3) && ran.stdout.is_empty(), "{ran:?}");
     Ok(())
 }
 

@@ -27,9 +27,11 @@ async fn its_blocks_work_when_pasted() -> Result<()> {
         "1 added.",
         "The system is healthy.",
         "uncommon-clocks",
+        "Workspace acme is created. It has no flow yet",
+        "Gaurishankar [1].",
         "tg_model_up 1",
         "tg_dead_letters{reason=\"dead\"} 0",
-        "Nothing waits",
+        "Flow default: nothing is waiting and all processors are running.",
     ] {
         ensure!(
             stdout.contains(wanted),

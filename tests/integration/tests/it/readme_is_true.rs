@@ -69,7 +69,7 @@ async fn the_first_session_works_when_pasted() -> Result<()> {
         "Gaurishankar [1].",
         "[1] uncommon-clocks.pdf, page 1:",
         "supported by [1]",
-        "Nothing waits",
+        "Flow default: nothing is waiting and all processors are running.",
         "clocks differ.",
     ];
     holds(&told.stdout, &wanted, &told)?;

@@ -64,6 +64,42 @@ async fn a_taken_directory_is_told_with_who_has_it() -> Result<()> {
     goes_on(server).await
 }
 
+const ALL: [&str; 17] = [
+    "config",
+    "iam",
+    "flow",
+    "librarian",
+    "knowledge",
+    "ingest",
+    "graph",
+    "rows",
+    "vectors",
+    "embeddings",
+    "llm",
+    "prompt",
+    "rag",
+    "tool",
+    "agent",
+    "extract",
+    "gateway",
+];
+
+/// One service on a bus that nobody else can reach would wait for the others for ever.
+#[tokio::test]
+async fn some_services_without_a_broker_are_refused_at_once() -> Result<()> {
+    let wanted = "setting bus: `serve` needs a broker that processes share (--bus amqp://user:password@host/); \
+                  `threadgraph up` runs everything in one process";
+    for services in [&["config"][..], &["gateway", "flow", "iam"]] {
+        let told = refused(Launch::serve(services, "embedded"), 2).await?;
+        ensure!(told == wanted, "{told}");
+    }
+    let mut whole = Launch::serve(&ALL, "embedded").spawn().await?;
+    whole.wait_ready().await?;
+    let code = whole.terminate().await?;
+    ensure!(code == Some(0), "{code:?}");
+    Ok(())
+}
+
 /// Also one that listens for metrics, and settings that say nothing.
 #[tokio::test]
 async fn mistakes_in_settings_are_told_alike() -> Result<()> {

@@ -24,6 +24,7 @@ use super::standing::{is_good, retry, standing};
 use super::waiting::{Awaited, passes, wait};
 use crate::args::{InCollection, Options};
 use crate::client::{Error, Result};
+use crate::commands::flow::must_run;
 use crate::fields::text;
 use crate::registry::Command;
 use crate::session::Session;
@@ -79,7 +80,10 @@ impl Command for Add {
             false => round.once(session).await,
         };
         // What was done is told whatever ended it.
-        let shown = round.show(session);
+        let shown = match ended.is_err() && round.summary.is_empty() {
+            true => Ok(()),
+            false => round.show(session),
+        };
         ended?;
         shown?;
         match round.summary.failures() {
@@ -111,6 +115,9 @@ impl Round<'_> {
         }
         for (name, why) in found.faults {
             self.tell(session, Outcome::refused(name, why))?;
+        }
+        if !found.sources.is_empty() {
+            must_run(session, &session.http()?, &self.add.into.flow.flow_id).await?;
         }
         self.take(session, found.sources).await
     }

@@ -140,6 +140,11 @@ impl Summary {
         }
     }
 
+    /// Whether nothing was counted.
+    pub(super) fn is_empty(&self) -> bool {
+        self.added + self.changed + self.unchanged + self.failures() == 0
+    }
+
     /// How many failed.
     pub(super) fn failures(&self) -> usize {
         self.failed.len() + self.more_failed

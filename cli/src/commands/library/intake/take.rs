@@ -243,7 +243,7 @@ fn of_one(error: Error) -> Result<String> {
             | ErrorCode::TooLarge
             | ErrorCode::Conflict
             | ErrorCode::FlowStopped,
-        ) if error.kind() != "workspace-not-found" => Ok(match error {
+        ) if !error.is_missing_workspace() => Ok(match error {
             Error::Service { message, .. } if !message.is_empty() => message,
             other => other.to_string(),
         }),

@@ -7,6 +7,7 @@ use tg_schemas::ErrorCode;
 
 use super::asked::ImportWorkspace;
 use crate::client::{Error, Result};
+use crate::fields::counted;
 use crate::session::Session;
 
 /// Failures named in a text.
@@ -38,7 +39,7 @@ pub(super) fn concerns_one(error: &Error) -> bool {
         ErrorCode::TooLarge,
     ];
     code.is_some_and(|code| refused.contains(&code))
-        && error.kind() != "workspace-not-found"
+        && !error.is_missing_workspace()
         && error.missing_flow().is_none()
 }
 
@@ -163,13 +164,17 @@ impl Done {
             false => "Imported",
         };
         let mut text = format!(
-            "{verb} {} config items ({} skipped), {} triples, {} documents ({} skipped).",
-            self.items, self.items_left, self.triples, self.documents, self.documents_left
+            "{verb} {} ({} skipped), {}, {} ({} skipped).",
+            counted(self.items as u64, "config item"),
+            self.items_left,
+            counted(self.triples, "triple"),
+            counted(self.documents as u64, "document"),
+            self.documents_left
         );
         if asked.process && !asked.dry_run {
             text.push_str(&format!(
-                "\nProcessing of {} documents started ({} before, {} not started).",
-                self.started,
+                "\nProcessing of {} started ({} before, {} not started).",
+                counted(self.started as u64, "document"),
                 self.started_before,
                 self.not_started.len()
             ));

@@ -2,7 +2,7 @@
 //! of who takes them.
 
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use flate2::bufread::GzDecoder;
@@ -15,6 +15,8 @@ use crate::commands::workspace::bundle::{Member, back};
 
 /// Triples in one frame.
 const FRAME: usize = 1000;
+/// What every bundle begins with.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// Items that may wait between the bundle and the gateway.
 const AHEAD: usize = 4;
 
@@ -69,7 +71,12 @@ impl Pass<'_> {
     fn run(&self, wanted: impl Fn(&Member) -> bool) -> Result<()> {
         let failed = |error: std::io::Error| Error::file(self.path, error);
         let file = File::open(self.path).map_err(failed)?;
-        let mut tar = tar::Archive::new(GzDecoder::new(BufReader::new(file)));
+        let mut packed = BufReader::new(file);
+        if !packed.fill_buf().map_err(failed)?.starts_with(&GZIP) {
+            let reason = "is not a workspace bundle (made by `tg export-workspace`)";
+            return Err(Error::file(self.path, reason));
+        }
+        let mut tar = tar::Archive::new(GzDecoder::new(packed));
         for entry in tar.entries().map_err(failed)? {
             let mut entry = entry.map_err(failed)?;
             if !entry.header().entry_type().is_file() {

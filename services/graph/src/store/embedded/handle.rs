@@ -30,7 +30,7 @@ impl EmbeddedGraph {
         }
     }
 
-    /// How hard a commit is.
+    /// What a committed write survives.
     pub fn durability(&self) -> Durability {
         self.shared.journal.durability()
     }
