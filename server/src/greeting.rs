@@ -17,6 +17,27 @@ pub enum FirstKey {
     File(PathBuf),
 }
 
+impl FirstKey {
+    /// What a process says that has the code and no gateway.
+    pub fn line(&self) -> Option<String> {
+        let how = self.command()?;
+        Some(format!("The first key: {how}"))
+    }
+
+    /// How whoever has the code gets the key.
+    fn command(&self) -> Option<String> {
+        const COMMAND: &str = "tg-bootstrap-iam -u URL --code";
+        match self {
+            Self::None => None,
+            Self::Code(code) => Some(format!("{COMMAND} {code}")),
+            Self::File(file) => Some(format!(
+                "{COMMAND} CODE   (the code is in {})",
+                file.display()
+            )),
+        }
+    }
+}
+
 /// Who answers, and who makes vectors.
 pub struct Models {
     /// The language model in words.
@@ -61,15 +82,8 @@ pub fn lines(
             "  first key: tg-bootstrap-iam -u http://{at}/   (works once, on this machine)"
         ));
     }
-    let elsewhere = "             from elsewhere: tg-bootstrap-iam -u URL --code";
-    match key {
-        FirstKey::None => {}
-        FirstKey::Code(code) => lines.push(format!("{elsewhere} {code}")),
-        FirstKey::File(file) => lines.push(format!(
-            "{elsewhere} CODE   (the code is in {})",
-            file.display()
-        )),
-    }
+    let elsewhere = |how: String| format!("             from elsewhere: {how}");
+    lines.extend(key.command().map(elsewhere));
     lines.extend(models.lines());
     lines
 }

@@ -30,6 +30,8 @@ const CUT_OFF: Duration = Duration::from_secs(2);
 
 /// How long the greeting waits for the code for the first key.
 const CODE_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long a process without a greeting waits for it: its store may be opened late, as other processes start.
+const LONE_CODE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Pause between two looks for it.
 const CODE_LOOK: Duration = Duration::from_millis(50);
 
@@ -169,9 +171,29 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
     } else {
         None
     };
+    let at = gateway.as_ref().map(GatewayHandle::local_addr);
+    set_up(&mesh, settings, services, at, first);
+    Ok(Running {
+        mesh,
+        gateway,
+        drain: settings.drain(),
+    })
+}
+
+/// What goes on beside the services at a start: the process with the configuration fills it, and greets where it has the
+/// gateway; the process with the first key's code says where that is, if nobody greets there.
+fn set_up(
+    mesh: &Host,
+    settings: &Settings,
+    services: &Services,
+    at: Option<SocketAddr>,
+    first: bool,
+) {
+    let keys = services.has("iam") && settings.auth == Auth::Iam;
+    let inner = mesh.clone();
     if services.has("config") {
-        let greet = gateway.as_ref().map(|gateway| Greeting {
-            at: gateway.local_addr(),
+        let greet = at.map(|at| Greeting {
+            at,
             auth: settings.auth,
             models: Models {
                 model: settings.llm.describe(),
@@ -181,9 +203,8 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
             },
             local: settings.llm.local(),
             first,
-            data_dir: settings.data_dir.clone(),
+            keys: keys.then(|| settings.data_dir.clone()),
         });
-        let inner = mesh.clone();
         mesh.spawn(TaskKind::Background, async move {
             tokio::select! {
                 () = bootstrap(inner.clone(), greet) => {}
@@ -192,11 +213,19 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
             }
         });
     }
-    Ok(Running {
-        mesh,
-        gateway,
-        drain: settings.drain(),
-    })
+    if keys && !(services.has("config") && at.is_some()) {
+        let (inner, data_dir) = (mesh.clone(), settings.data_dir.clone());
+        mesh.spawn(TaskKind::Background, async move {
+            tokio::select! {
+                key = first_key(&data_dir, LONE_CODE_TIMEOUT) => {
+                    if let Some(line) = key.line() {
+                        eprintln!("{line}");
+                    }
+                }
+                () = inner.stopping().cancelled() => {}
+            }
+        });
+    }
 }
 
 /// The processors of this process; what is read for them is read off the runtime's threads.
@@ -217,34 +246,35 @@ struct Greeting {
     /// Where an Ollama is looked for, where the builtin reader serves.
     local: String,
     first: bool,
-    data_dir: PathBuf,
+    /// The data directory with the code for the first key, if the service that asks for it is in this process.
+    keys: Option<PathBuf>,
 }
 
 impl Greeting {
-    /// The code for the first key is there a moment after the service that asks for it.
+    /// At a later start the code for the first key, if it was never used, is there already.
     async fn lines(self) -> Vec<String> {
-        let key = self.first_key(std::io::stderr().is_terminal()).await;
+        let patience = match self.first {
+            true => CODE_TIMEOUT,
+            false => Duration::ZERO,
+        };
+        let key = match &self.keys {
+            Some(data_dir) => first_key(data_dir, patience).await,
+            None => FirstKey::None,
+        };
         greeting::lines(self.at, self.auth, &self.models, self.first, &key)
     }
+}
 
-    /// At a later start the code, if it was never used, is there already.
-    async fn first_key(&self, terminal: bool) -> FirstKey {
-        if self.auth != Auth::Iam {
-            return FirstKey::None;
-        }
-        let until = Instant::now()
-            + if self.first {
-                CODE_TIMEOUT
-            } else {
-                Duration::ZERO
-            };
-        loop {
-            match tg_iam::bootstrap_code(&self.data_dir) {
-                Some(code) if terminal => return FirstKey::Code(code),
-                Some(_) => return FirstKey::File(tg_iam::bootstrap_code_file(&self.data_dir)),
-                None if Instant::now() >= until => return FirstKey::None,
-                None => tokio::time::sleep(CODE_LOOK).await,
-            }
+/// The code for the first key, which is there a moment after the service that asks for it: itself for a terminal, else
+/// where it is.
+async fn first_key(data_dir: &Path, patience: Duration) -> FirstKey {
+    let until = Instant::now() + patience;
+    loop {
+        match tg_iam::bootstrap_code(data_dir) {
+            Some(code) if std::io::stderr().is_terminal() => return FirstKey::Code(code),
+            Some(_) => return FirstKey::File(tg_iam::bootstrap_code_file(data_dir)),
+            None if Instant::now() >= until => return FirstKey::None,
+            None => tokio::time::sleep(CODE_LOOK).await,
         }
     }
 }

@@ -41,6 +41,16 @@ impl Source {
         (source, modules)
     }
 
+    /// What stands between quotes, tests and comments aside, and where.
+    pub fn literals(&self) -> Vec<(usize, &str)> {
+        // Quotes within are blanks in the code: each of its own opens or closes.
+        let quotes: Vec<usize> = self.code.match_indices('"').map(|(at, _)| at).collect();
+        let pairs = quotes.chunks_exact(2);
+        pairs
+            .filter_map(|pair| Some((pair[0] + 1, self.strings.get(pair[0] + 1..pair[1])?)))
+            .collect()
+    }
+
     /// The crate's folder: what stands before `src/`.
     pub fn package(&self) -> &str {
         self.path.split("/src/").next().unwrap_or(&self.path)

@@ -318,6 +318,19 @@ async fn a_workspace_is_purged_whole_and_alone(ledger: Store) {
     assert!(!ledger.purge_some("ws").await.unwrap());
 }
 
+async fn a_known_config_store_is_remembered(ledger: Store) {
+    let config = ledger.known_config();
+    assert_eq!(config.config_known().await.unwrap(), None);
+    for version in [3, 5, 5] {
+        let known = tg_storage::ConfigKnown {
+            identity: "x".into(),
+            version,
+        };
+        config.remember_config(known.clone()).await.unwrap();
+        assert_eq!(config.config_known().await.unwrap(), Some(known));
+    }
+}
+
 /// Every promise, kept by one adapter.
 macro_rules! suite {
     ($adapter:ident, $open:expr) => {
@@ -334,6 +347,7 @@ macro_rules! suite {
                 a_workspace_is_purged_whole_and_alone,
                 nothing_is_written_of_a_workspace_that_has_ended,
                 detached_runs_of_a_user_are_listed_until_they_end_or_are_cancelled,
+                a_known_config_store_is_remembered,
             );
         }
     };

@@ -7,6 +7,7 @@ mod docs;
 mod habits;
 mod logs;
 mod metrics;
+mod named;
 mod once;
 mod rings;
 mod shape;

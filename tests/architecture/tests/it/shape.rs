@@ -96,7 +96,12 @@ fn modules(files: &[(&str, &Source)], below: &str) -> BTreeSet<String> {
 
 /// The traits of a file: their lines and all that stands from their names to their last braces.
 fn traits(code: &str) -> Vec<(usize, &str)> {
-    let starts = code.match_indices("trait ");
+    items(code, "trait ")
+}
+
+/// The same of other items that begin with a word.
+fn items<'a>(code: &'a str, word: &str) -> Vec<(usize, &'a str)> {
+    let starts = code.match_indices(word);
     starts
         .filter(|(at, _)| {
             let before = code[..*at].trim_end();
@@ -186,6 +191,98 @@ fn what_a_service_keeps_is_behind_a_trait_with_a_conformance_suite() {
         }
     }
     told("stores", &found);
+}
+
+/// The name of an item, behind `trait ` or `struct `.
+fn name_of(item: &str) -> &str {
+    let (_, rest) = item.split_once(' ').unwrap_or_default();
+    &rest[..rest.bytes().position(|b| !is_word(b)).unwrap_or(0)]
+}
+
+/// The methods that a trait declares.
+fn methods(port: &str) -> Vec<&str> {
+    let behind = port
+        .match_indices("fn ")
+        .map(|(at, open)| &port[at + open.len()..]);
+    behind
+        .map(|rest| &rest[..rest.bytes().position(|b| !is_word(b)).unwrap_or(0)])
+        .collect()
+}
+
+/// Whether a code calls a method: `a.method(…)` or `A::method(…)`.
+fn calls(code: &str, method: &str) -> bool {
+    code.match_indices(method).any(|(at, _)| {
+        let before = code[..at].trim_end();
+        let whole = !code[at + method.len()..]
+            .bytes()
+            .next()
+            .is_some_and(is_word);
+        whole && (before.ends_with('.') || before.ends_with("::"))
+    })
+}
+
+/// What of the traits of a store no suite holds: a trait that neither it nor a trait or type which it holds names, and a
+/// method that it never calls.
+fn unheld(ports: &[&str], types: &[&str], suite: &str) -> Vec<String> {
+    let items: Vec<&str> = [ports, types].concat();
+    let mut held: Vec<bool> = items.iter().map(|one| names(suite, name_of(one))).collect();
+    for _ in &items {
+        for at in 0..items.len() {
+            let mut holders = items.iter().zip(&held).filter(|(_, held)| **held);
+            held[at] |= holders.any(|(holder, _)| names(holder, name_of(items[at])));
+        }
+    }
+    let alone = ports.iter().zip(held).filter(|(_, held)| !held);
+    let mut found: Vec<String> = alone.map(|(one, _)| name_of(one).to_owned()).collect();
+    for port in ports {
+        let never = methods(port).into_iter().filter(|one| !calls(suite, one));
+        found.extend(never.map(|method| format!("{}::{method}", name_of(port))));
+    }
+    found
+}
+
+#[test]
+fn each_trait_of_a_store_is_held_by_its_suite() {
+    let sources = all();
+    let mut found = Vec::new();
+    for service in KEEPERS {
+        let (mut ports, mut types, mut suite) = (Vec::new(), Vec::new(), String::new());
+        for (path, source) in files(&sources, service) {
+            if path.starts_with("store/conformance") {
+                suite.push_str(&source.code);
+            } else if path.starts_with("store/") && !source.test {
+                ports.extend(traits(&source.code).into_iter().map(|(_, port)| port));
+                types.extend(
+                    items(&source.code, "struct ")
+                        .into_iter()
+                        .map(|(_, one)| one),
+                );
+            }
+        }
+        let unheld = unheld(&ports, &types, &suite);
+        found.extend(
+            unheld
+                .iter()
+                .map(|what| format!("services/{service}: {what}")),
+        );
+    }
+    told("what no conformance suite holds", &found);
+}
+
+#[test]
+fn what_no_suite_holds_is_found() {
+    let ports = [
+        "trait Whole: Part + Send {}",
+        "trait Part {\n fn get(&self) -> Box<dyn Walk>;\n fn put(&self);\n}",
+        "trait Walk { fn next(&mut self); }",
+        "trait Alone { fn get_all(&self); }",
+    ];
+    let suite = "fn f(s: Store) { s.get(); Part::put(&s); s.get().next(); get_all() }";
+    let store = ["struct Store(Arc<dyn Whole>);"];
+    assert_eq!(unheld(&ports, &store, suite), ["Alone", "Alone::get_all"]);
+    let found = unheld(&ports[..3], &store, &suite.replace(".next", ".last"));
+    assert_eq!(found, ["Walk::next"]);
+    assert_eq!(unheld(&ports[..3], &[], suite), ["Whole"]);
 }
 
 #[test]

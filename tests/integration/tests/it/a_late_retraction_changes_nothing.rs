@@ -1,6 +1,6 @@
 //! What was on the way for a workspace or a collection when it was deleted, and comes after another of its name was
-//! made, changes nothing in any store: neither a retraction, nor a write, nor a text for the library. The same records of the
-//! workspace that is there do what they say.
+//! made, changes nothing in any store: neither a retraction, nor a write, nor a text for the library; and no model is asked
+//! for it. The same records of the workspace that is there do what they say.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -16,6 +16,8 @@ use tg_testkit::outside::{Sent, config_row, publish, record};
 use tg_testkit::process::{Launch, Server, client};
 use tg_testkit::shared_node::VirtualHost;
 
+use crate::disabling_keeps_everything::replies;
+use crate::poison_is_dead_lettered_once::counted;
 use crate::workspaces::{iam, make, patiently};
 use crate::world::{Bus, post};
 
@@ -29,16 +31,30 @@ const SCHEMA: &str = r#"{"name": "lamps", "description": "Lamps", "fields": [
 
 /// How much each store has.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Seen {
+pub struct Seen {
     literals: Vec<String>,
     entities: usize,
     chunks: usize,
     rows: usize,
     row_vectors: usize,
     words: usize,
+    /// Ids of the graph cores of the workspace. A core keeps what it was given: no retraction takes from it.
+    cores: Vec<String>,
 }
 
 impl Seen {
+    /// As much of each chunk in the stores that are filled, and the cores of those that came.
+    pub fn of(chunks: &[usize], cores: &[usize]) -> Self {
+        Self {
+            literals: chunks.iter().map(|n| format!("mine {n}")).collect(),
+            entities: chunks.len(),
+            chunks: chunks.len(),
+            rows: chunks.len(),
+            cores: cores.iter().map(|n| format!("urn:chunk:{n}")).collect(),
+            ..Self::default()
+        }
+    }
+
     /// Whether there is something in every store.
     fn is_everywhere(&self) -> bool {
         let vectors = [self.entities, self.chunks, self.row_vectors];
@@ -48,7 +64,7 @@ impl Seen {
 }
 
 /// A collection of a workspace.
-struct Place(&'static str, &'static str);
+pub struct Place(pub &'static str, pub &'static str);
 
 impl Place {
     async fn ask(&self, url: &str, service: &str, mut ask: Value, at: &str) -> Result<Vec<Value>> {
@@ -60,7 +76,7 @@ impl Place {
         Ok(all.with_context(|| format!("{service}: {told}"))?.clone())
     }
 
-    async fn seen(&self, url: &str) -> Result<Seen> {
+    pub async fn seen(&self, url: &str) -> Result<Seen> {
         let near = json!({"vector": VECTOR, "limit": 5});
         let some = json!({"limit": 10});
         let query = json!({"query": "{ lamps { id } }"});
@@ -77,6 +93,7 @@ impl Place {
         let words = json!({"query": WORD, "limit": 5});
         let words = self.ask(url, "keyword-index", words, "/chunks");
         Ok(Seen {
+            cores: self.cores(url).await?,
             literals,
             entities: entities.await?.len(),
             chunks: chunks.await?.len(),
@@ -86,7 +103,18 @@ impl Place {
         })
     }
 
-    async fn until(&self, server: &Server, wanted: &Seen) -> Result<()> {
+    /// Ids of the graph cores of the workspace, in order.
+    async fn cores(&self, url: &str) -> Result<Vec<String>> {
+        let ask = json!({"operation": "list-kg-cores", "workspace": self.0});
+        let told = patiently(url, "api/v1/knowledge", ask).await?;
+        let ids = told["ids"].as_array();
+        let ids = ids.with_context(|| format!("knowledge: {told}"))?.iter();
+        let mut ids: Vec<_> = ids.filter_map(Value::as_str).map(str::to_owned).collect();
+        ids.sort();
+        Ok(ids)
+    }
+
+    pub async fn until(&self, server: &Server, wanted: &Seen) -> Result<()> {
         let end = Instant::now() + BOUND;
         loop {
             let seen = self.seen(&server.url()).await?;
@@ -102,21 +130,38 @@ impl Place {
         }
     }
 
-    /// Waits until every store has what was written.
+    /// That is seen a while later, and nobody asked a model.
+    async fn is_unchanged(&self, server: &Server, wanted: &Seen) -> Result<()> {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let now = self.seen(&server.url()).await?;
+        ensure!(now == *wanted, "{now:?} instead of {wanted:?}");
+        let (paid, free) = replies(&server.url()).await?;
+        ensure!(paid + free == 0.0, "{paid} replies, {free} kept ones");
+        Ok(())
+    }
+
+    /// Waits until every store has what was written, and extractors have worked with its text.
     async fn until_late(&self, server: &Server) -> Result<()> {
         let end = Instant::now() + BOUND;
+        let has = |all: &[String], one: &str| all.iter().any(|had| had == one);
         loop {
             let seen = self.seen(&server.url()).await?;
-            if seen.is_everywhere() && seen.literals.contains(&"late".to_owned()) {
+            let (paid, free) = replies(&server.url()).await?;
+            let late = has(&seen.literals, "late") && has(&seen.cores, "urn:late");
+            if seen.is_everywhere() && late && paid + free > 0.0 {
                 return Ok(());
             }
-            ensure!(Instant::now() < end, "{seen:?}\n{}", server.log());
+            ensure!(
+                Instant::now() < end,
+                "{seen:?}, {paid} replies\n{}",
+                server.log()
+            );
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }
 
     /// The schema of the rows is known.
-    async fn prepare(&self, url: &str) -> Result<()> {
+    pub async fn prepare(&self, url: &str) -> Result<()> {
         let schema = json!({"operation": "put", "workspace": self.0,
             "values": [{"type": "schema", "key": "lamps", "value": SCHEMA}]});
         let (status, told) = post(url, "api/v1/config", schema).await?;
@@ -131,7 +176,7 @@ impl Place {
     }
 
     /// Something of a chunk in every store.
-    async fn fill(&self, url: &str, number: usize) -> Result<()> {
+    pub async fn fill(&self, url: &str, number: usize) -> Result<()> {
         let chunk = format!("urn:chunk:{number}");
         let metadata = json!({"id": chunk, "collection": self.1});
         let iri = |text: &str| json!({"t": "i", "i": text});
@@ -259,26 +304,23 @@ fn generation(data: &Path) -> Result<i64> {
     row["generation"].as_i64().with_context(|| row.to_string())
 }
 
-/// Retractions for the graph, three kinds of vectors, words and rows; then what is written to each of those, and to
-/// whoever makes vectors of rows.
-const DROPPED: u64 = 6 + 6 + 1;
+/// Retractions for the graph, three kinds of vectors, words and rows; what is written to each of those; triples and vectors
+/// of entities for cores, rows for whoever makes their vectors; the chunk for two extractors and whoever makes its vectors.
+const DROPPED: f64 = 6.0 + 6.0 + 3.0 + 3.0;
 
-/// The same without whoever makes vectors of rows: what it makes is dropped in its turn.
-const DROPPED_BY_STORES: u64 = 6 + 6;
+/// The same of a collection: vectors of rows are made, and dropped in their turn. For the chunk nobody asks a model.
+const DROPPED_BY_STORES: f64 = 6.0 + 6.0 + 3.0;
 
 /// Waits until as many records were dropped because what they were for has ended.
-async fn dropped(server: &Server, what: &str, count: u64) -> Result<()> {
-    let url = format!("{}metrics", server.url());
+async fn dropped(server: &Server, what: &str, count: f64) -> Result<()> {
     let name = format!("tg_records_of_ended_{what}_total");
     let end = Instant::now() + BOUND;
     loop {
-        let text = client()?.get(&url).send().await?.text().await?;
-        let line = text.lines().find(|line| line.starts_with(&name));
-        let seen = line.and_then(|line| line.rsplit(' ').next());
-        if seen.map_or(Ok(0), str::parse::<u64>)? >= count {
+        let seen = counted(server, &name).await?;
+        if seen >= count {
             return Ok(());
         }
-        ensure!(Instant::now() < end, "{line:?} instead of {count}");
+        ensure!(Instant::now() < end, "{seen} instead of {count}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
@@ -321,13 +363,7 @@ async fn of_a_workspace(bus: Bus) -> Result<()> {
     make(&server.url(), "acme").await?;
     place.prepare(&server.url()).await?;
     place.fill(&server.url(), 1).await?;
-    let all = Seen {
-        literals: vec!["mine 1".to_owned()],
-        entities: 1,
-        chunks: 1,
-        rows: 1,
-        ..Seen::default()
-    };
+    let all = Seen::of(&[1], &[1]);
     place.until(&server, &all).await?;
     server.terminate().await?;
     let new = generation(system.folder.path())?;
@@ -338,9 +374,7 @@ async fn of_a_workspace(bus: Bus) -> Result<()> {
     system.publish(records).await?;
     let server = system.start().await?;
     dropped(&server, "workspaces", DROPPED).await?;
-    tokio::time::sleep(Duration::from_millis(500)).await;
-    let now = place.seen(&server.url()).await?;
-    ensure!(now == all, "{now:?} instead of {all:?}");
+    place.is_unchanged(&server, &all).await?;
     ensure!(
         !has_text(&server.url()).await?,
         "the text is in the library"
@@ -350,7 +384,7 @@ async fn of_a_workspace(bus: Bus) -> Result<()> {
     // The same in the present generation is done.
     system.publish(vec![place.retraction(1, of(new))?]).await?;
     let server = system.start().await?;
-    place.until(&server, &Seen::default()).await?;
+    place.until(&server, &Seen::of(&[], &[1])).await?;
     server.terminate().await?;
     let mut records = writes(&place, &of(new))?;
     records.push(text(new)?);
@@ -394,13 +428,7 @@ async fn of_a_collection(bus: Bus) -> Result<()> {
     place.prepare(&server.url()).await?;
     place.fill(&server.url(), 1).await?;
     place.fill(&server.url(), 2).await?;
-    let all = Seen {
-        literals: vec!["mine 1".to_owned(), "mine 2".to_owned()],
-        entities: 2,
-        chunks: 2,
-        rows: 2,
-        ..Seen::default()
-    };
+    let all = Seen::of(&[1, 2], &[1, 2]);
     place.until(&server, &all).await?;
     server.terminate().await?;
     let new = incarnation(&system, &place)?;
@@ -416,17 +444,9 @@ async fn of_a_collection(bus: Bus) -> Result<()> {
     let present = place.retraction(2, of_run(new, "present"))?;
     system.publish(vec![late, present]).await?;
     let server = system.start().await?;
-    let left = Seen {
-        literals: vec!["mine 1".to_owned()],
-        entities: 1,
-        chunks: 1,
-        rows: 1,
-        ..Seen::default()
-    };
+    let left = Seen::of(&[1], &[1, 2]);
     place.until(&server, &left).await?;
-    tokio::time::sleep(Duration::from_millis(500)).await;
-    let now = place.seen(&server.url()).await?;
-    ensure!(now == left, "{now:?} instead of {left:?}");
+    place.is_unchanged(&server, &left).await?;
     server.terminate().await?;
 
     // The same outside of runs.
@@ -441,9 +461,7 @@ async fn of_a_collection(bus: Bus) -> Result<()> {
     system.publish(late).await?;
     let server = system.start().await?;
     dropped(&server, "collections", DROPPED_BY_STORES).await?;
-    tokio::time::sleep(Duration::from_millis(500)).await;
-    let now = place.seen(&server.url()).await?;
-    ensure!(now == left, "{now:?} instead of {left:?}");
+    place.is_unchanged(&server, &left).await?;
     server.terminate().await?;
 
     // Who says nothing of it, as foreign senders, means the one that is there.
@@ -454,7 +472,7 @@ async fn of_a_collection(bus: Bus) -> Result<()> {
     let present = place.retraction(1, foreign)?;
     system.publish(vec![present]).await?;
     let server = system.start().await?;
-    place.until(&server, &Seen::default()).await?;
+    place.until(&server, &Seen::of(&[], &[1, 2])).await?;
     server.terminate().await?;
     system.publish(writes(&place, &sent_for(new))?).await?;
     let server = system.start().await?;
@@ -492,26 +510,23 @@ async fn of_a_collection_while_its_stores_were_away_over_rabbitmq() -> Result<()
     collections(&server, "update-collection", &place).await?;
     place.prepare(&server.url()).await?;
     place.fill(&server.url(), 1).await?;
-    let of = |number: usize| Seen {
-        literals: vec![format!("mine {number}")],
-        entities: 1,
-        chunks: 1,
-        rows: 1,
-        ..Seen::default()
-    };
-    place.until(&server, &of(1)).await?;
+    place.until(&server, &Seen::of(&[1], &[1])).await?;
     first.kill9().await?;
 
     place.fill(&server.url(), 2).await?;
+    // Cores are kept all the while.
+    let end = Instant::now() + BOUND;
+    while place.cores(&server.url()).await?.len() < 2 {
+        ensure!(Instant::now() < end, "no core of the second chunk");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
     collections(&server, "delete-collection", &place).await?;
     collections(&server, "update-collection", &place).await?;
     place.fill(&server.url(), 3).await?;
     let _second = stores().await?;
-    place.until(&server, &of(3)).await?;
-    tokio::time::sleep(Duration::from_millis(500)).await;
-    let now = place.seen(&server.url()).await?;
-    ensure!(now == of(3), "{now:?}");
-    Ok(())
+    let third = Seen::of(&[3], &[1, 2, 3]);
+    place.until(&server, &third).await?;
+    place.is_unchanged(&server, &third).await
 }
 
 #[tokio::test]

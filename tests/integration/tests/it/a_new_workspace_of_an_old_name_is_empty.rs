@@ -1,49 +1,84 @@
 //! A workspace that gets the name of a deleted one begins empty, in every store, also where the stores were down while
-//! that happened; and until its data is purged, a deleted workspace can be brought back, of several of one name the last.
+//! that happened, and pays for its replies itself; and until its data is purged, a deleted workspace can be brought back, of several of one name the last.
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use tg_testkit::process::{Launch, tg};
+use serde_json::json;
+use tg_testkit::process::{Launch, free_port, tg};
 use tg_testkit::shared_node::VirtualHost;
 
+use crate::disabling_keeps_everything::replies;
 use crate::holdings::{Tenant, is_like};
+use crate::poison_is_dead_lettered_once::{listed, poison, until};
 use crate::workspaces::{add, documents, files, has, iam, make, put, start};
-use crate::world::{Bus, up};
+use crate::world::{Bus, post, up};
 
 const BOUND: Duration = Duration::from_secs(30);
 /// No time to restore.
 const NO_GRACE: (&str, &str) = ("THREADGRAPH_CONFIG__RESTORE_HOURS", "0");
 
 /// What the stores are not.
-const OTHERS: [&str; 13] = [
+const OTHERS: [&str; 10] = [
     "gateway",
     "config",
     "iam",
     "flow",
-    "librarian",
     "ingest",
     "embeddings",
     "llm",
     "prompt",
-    "agent",
-    "extract",
     "rag",
     "tool",
 ];
-const STORES: [&str; 4] = ["graph", "vectors", "rows", "knowledge"];
-/// What those say that they purged.
-const PURGED: [&str; 5] = ["graph", "vectors", "keywords", "rows", "knowledge"];
+/// Whoever keeps something for workspaces, but those without whom none is deleted: its flows are stopped then.
+const STORES: [&str; 7] = [
+    "graph",
+    "vectors",
+    "rows",
+    "knowledge",
+    "librarian",
+    "extract",
+    "agent",
+];
+/// What those, and the flow service, say that they purged.
+const PURGED: [&str; 9] = [
+    "graph",
+    "vectors",
+    "keywords",
+    "rows",
+    "knowledge",
+    "librarian",
+    "extract",
+    "agent-manager",
+    "flow-svc",
+];
 const OLD: &str = "Quillfern";
 const NEW: &str = "Quillmoss";
+
+/// What the old one paid for is of no use to the new one: for the same text the model is asked again. Counters are
+/// those of the process with the extractors.
+async fn pays_itself(acme: &Tenant<'_>, counters: &str) -> Result<()> {
+    let (paid, free) = replies(counters).await?;
+    acme.add(OLD).await?;
+    acme.process("again", OLD, "default").await?;
+    let (asked, kept) = replies(counters).await?;
+    ensure!(kept == free, "{} replies of the old one's", kept - free);
+    ensure!(asked > paid, "no reply was asked for");
+    Ok(())
+}
 
 #[tokio::test]
 async fn when_the_stores_were_down_over_rabbitmq() -> Result<()> {
     let node = VirtualHost::new().await?;
     let scratch = tempfile::tempdir()?;
+    let counters = format!("127.0.0.1:{}", free_port()?);
     let stores = || {
         let launch = Launch::serve(&STORES, &node.url());
-        launch.data(&scratch.path().join("stores")).spawn()
+        launch
+            .data(&scratch.path().join("stores"))
+            .env("THREADGRAPH_METRICS__LISTEN", &counters)
+            .spawn()
     };
     let first = stores().await?;
     let server = Launch::serve(&OTHERS, &node.url())
@@ -58,12 +93,20 @@ async fn when_the_stores_were_down_over_rabbitmq() -> Result<()> {
     make(&url, "acme").await?;
     acme.prepare().await?;
     let old = acme.fill(OLD).await?;
+    // A run of the agent, and a dead letter.
+    let ask = json!({"workspace": "acme", "question": "What is 6 * 7?"});
+    let (status, told) = post(&url, "api/v1/flow/default/service/agent", ask).await?;
+    ensure!(status == 200, "{told}");
+    poison(&server, "acme", 1, 10).await?;
+    until(&server, "acme", |all| all.len() == 1).await?;
     first.kill9().await?;
     iam(&url, "delete-workspace", "acme").await?;
-    make(&url, "acme").await?;
+    iam(&url, "create-workspace", "acme").await?;
     let second = stores().await?;
+    start(&url, "acme").await?;
     acme.prepare().await?;
     acme.is_empty().await?;
+    ensure!(listed(&server, "acme").await?.is_empty(), "a dead letter");
     let new = acme.fill(NEW).await?;
     is_like(&new, &old, OLD)?;
     // What the old one left is purged, though nobody told this process of the deletion.
@@ -75,11 +118,13 @@ async fn when_the_stores_were_down_over_rabbitmq() -> Result<()> {
         })
     };
     let end = Instant::now() + BOUND;
-    while !PURGED.iter().all(|store| purged(&second.log(), store)) {
-        ensure!(Instant::now() < end, "not purged:\n{}", second.log());
+    let logs = || second.log() + &server.log();
+    while !PURGED.iter().all(|store| purged(&logs(), store)) {
+        ensure!(Instant::now() < end, "not purged:\n{}", logs());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    acme.holds(&new).await
+    acme.holds(&new).await?;
+    pays_itself(&acme, &format!("http://{counters}/")).await
 }
 
 #[tokio::test]
@@ -106,7 +151,8 @@ async fn when_everything_was_killed_embedded() -> Result<()> {
     make(&url, "acme").await?;
     acme.prepare().await?;
     acme.is_empty().await?;
-    is_like(&acme.fill(NEW).await?, &old, OLD)
+    is_like(&acme.fill(NEW).await?, &old, OLD)?;
+    pays_itself(&acme, &url).await
 }
 
 /// Deleted and made again in one breath, while everything runs.
@@ -124,7 +170,8 @@ async fn at_once(bus: Bus) -> Result<()> {
     make(&url, "acme").await?;
     acme.prepare().await?;
     acme.is_empty().await?;
-    is_like(&acme.fill(NEW).await?, &old, OLD)
+    is_like(&acme.fill(NEW).await?, &old, OLD)?;
+    pays_itself(&acme, &url).await
 }
 
 #[tokio::test]

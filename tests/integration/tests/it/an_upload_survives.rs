@@ -106,11 +106,7 @@ async fn the_end_of_the_process(bus: Bus) -> Result<()> {
         launch.over(node.as_ref())
     };
     let mut server = launch().ready().await?;
-    let pauses: &[u64] = match bus {
-        Bus::Embedded => &[30, 150, 400],
-        Bus::Rabbit => &[150],
-    };
-    for (at, pause) in pauses.iter().copied().enumerate() {
+    for (at, pause) in [30, 150, 400].into_iter().enumerate() {
         let id = format!("urn:doc:killed-{at}");
         let url = server.url();
         let upload = uploaded(&url, &id).await?;

@@ -1,6 +1,7 @@
-//! One address takes neither all connections nor all descriptors, and no number of them takes what files need.
+//! One address takes neither all connections nor all descriptors, and no number of them takes what files need. Whoever
+//! never ends a request's head, or never says who it is, does not stay.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
@@ -8,7 +9,7 @@ use tg_testkit::process::{Launch, Server};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::edge::{connected_from, upgraded, with_keys};
+use crate::edge::{closed_within, connected_from, raw_socket, upgraded, with_keys};
 
 /// So few that connections have to leave some.
 const DESCRIPTORS: u64 = 600;
@@ -159,5 +160,70 @@ async fn sockets_of_one_address_leave_others_to_others() -> Result<()> {
         }
         ensure!(std::time::Instant::now() < end, "{status}");
         tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// Held to seconds or less: these have the machine to themselves (`make test`).
+mod alone {
+    use super::*;
+
+    /// What a head may take, and what a socket until it says who it is.
+    const PATIENCE: std::ops::Range<Duration> = Duration::from_secs(10)..Duration::from_secs(12);
+    const TICK: Duration = Duration::from_secs(1);
+
+    /// How long a head is waited for of which a byte comes each second: a connection's first one, or its next.
+    async fn slow_head(server: &Server, next: bool) -> Result<Duration> {
+        let mut stream = connected_from(2, server).await?;
+        if next {
+            stream
+                .write_all(b"GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n")
+                .await?;
+            let mut answer = [0; 1024];
+            let read = stream.read(&mut answer).await?;
+            let answer = String::from_utf8_lossy(&answer[..read]).into_owned();
+            ensure!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+            // Of the pause between two requests nothing is taken from the next head's time.
+            tokio::time::sleep(TICK * 2).await;
+        }
+        let start = Instant::now();
+        let (mut read, mut write) = stream.into_split();
+        let drip = async {
+            for byte in b"GET / HTTP/1.1\r\nX-Slow: ".iter().chain(&[b'a'; 30]) {
+                write.write_all(&[*byte]).await?;
+                tokio::time::sleep(TICK).await;
+            }
+            anyhow::bail!("still open")
+        };
+        let mut rest = Vec::new();
+        // An end and a reset are the same here.
+        tokio::select! {
+            _ = read.read_to_end(&mut rest) => Ok(start.elapsed()),
+            open = drip => open,
+        }
+    }
+
+    /// How long a socket stays on which nobody says who it is.
+    async fn silent_stranger(server: &Server) -> Result<Duration> {
+        let mut socket = raw_socket(server).await?;
+        closed_within(&mut socket, PATIENCE.end * 2).await
+    }
+
+    #[tokio::test]
+    async fn slow_heads_and_silent_strangers_are_gone_in_time() -> Result<()> {
+        let server = with_keys().ready().await?;
+        let (first, next, stranger) = tokio::join!(
+            slow_head(&server, false),
+            slow_head(&server, true),
+            silent_stranger(&server)
+        );
+        for (who, stayed) in [
+            ("a first head", first),
+            ("a next head", next),
+            ("a stranger", stranger),
+        ] {
+            let stayed = stayed.context(who)?;
+            ensure!(PATIENCE.contains(&stayed), "{who}: {stayed:?}");
+        }
+        Ok(())
     }
 }

@@ -3,10 +3,9 @@
 
 use anyhow::{Result, ensure};
 use serde_json::json;
-use tg_testkit::process::Server;
 
 use crate::holdings::Tenant;
-use crate::poison_is_dead_lettered_once::counted;
+use crate::poison_is_dead_lettered_once::counted_at;
 use crate::workspaces::{closed, iam, make};
 use crate::world::{Bus, post, up};
 
@@ -14,11 +13,11 @@ use crate::world::{Bus, post, up};
 const WAYS: [&str; 2] = ["disable-workspace", "update-workspace"];
 const WORD: &str = "Quillfern";
 
-/// Replies that extractors worked with so far: of the model, and of what is kept of it.
-async fn replies(server: &Server) -> Result<(f64, f64)> {
+/// Replies that the extractors of a process worked with so far: of the model, and of what is kept of it.
+pub async fn replies(url: &str) -> Result<(f64, f64)> {
     let from = async |what: &str| {
         let name = format!("tg_extract_replies_total{{from=\"{what}\"}}");
-        counted(server, &name).await
+        counted_at(url, &name).await
     };
     Ok((from("model").await?, from("ledger").await?))
 }
@@ -33,7 +32,7 @@ async fn disabled_and_enabled(bus: Bus) -> Result<()> {
     let before = acme.fill(WORD).await?;
     let flows = acme.flows().await?;
     ensure!(flows.len() == 2, "a flow and its row: {flows:?}");
-    let (paid, free) = replies(&server).await?;
+    let (paid, free) = replies(url).await?;
     ensure!(paid > 0.0, "no reply was asked for");
     for operation in WAYS {
         let record = json!({"id": workspace, "enabled": false});
@@ -49,7 +48,7 @@ async fn disabled_and_enabled(bus: Bus) -> Result<()> {
     }
     // The same document once more, for another collection.
     acme.process("again", WORD, "again").await?;
-    let (asked, kept) = replies(&server).await?;
+    let (asked, kept) = replies(url).await?;
     ensure!(asked == paid, "{} were paid again", asked - paid);
     ensure!(kept >= free + paid, "{kept} of {paid} were kept");
     Ok(())

@@ -118,14 +118,19 @@ impl Tenant<'_> {
 
     /// A document that becomes triples, vectors, words and a core.
     async fn processed(&self, word: &str) -> Result<()> {
+        self.add(word).await?;
+        self.process("p", word, "default").await
+    }
+
+    /// The document of a word, in the library.
+    pub async fn add(&self, word: &str) -> Result<()> {
         let text = format!(
             "{word} is a lamp of blue glass. {word} was built by Ottoline Frask. {word} hangs in the hall."
         );
         let document = document_of(word);
         let add = json!({"operation": "add-document", "content": STANDARD.encode(text),
             "document-metadata": {"id": document, "kind": "text/plain", "title": "A lamp"}});
-        self.done("librarian", add).await?;
-        self.process("p", word, "default").await
+        self.done("librarian", add).await
     }
 
     /// The document goes into a collection.

@@ -22,7 +22,7 @@ async fn flow(server: &Server, body: Value) -> Result<Value> {
 }
 
 /// Imports one record of triples of which the last is none: so many literals, of so many bytes each.
-async fn poison(server: &Server, workspace: &str, literals: usize, bytes: usize) -> Result<()> {
+pub async fn poison(server: &Server, workspace: &str, literals: usize, bytes: usize) -> Result<()> {
     let iri = |text: &str| json!({"t": "i", "i": text});
     let mut triples: Vec<Value> = (0..literals)
         .map(|n| {
@@ -45,13 +45,13 @@ async fn poison(server: &Server, workspace: &str, literals: usize, bytes: usize)
     Ok(())
 }
 
-async fn listed(server: &Server, workspace: &str) -> Result<Vec<Value>> {
+pub async fn listed(server: &Server, workspace: &str) -> Result<Vec<Value>> {
     let list = json!({"operation": "list-put-aside", "workspace": workspace, "limit": "1000"});
     let told = flow(server, list).await?;
     Ok(told["put-aside"].as_array().cloned().unwrap_or_default())
 }
 
-async fn until(
+pub async fn until(
     server: &Server,
     workspace: &str,
     so: impl Fn(&[Value]) -> bool,
@@ -69,8 +69,13 @@ async fn until(
 
 /// The value of a counter; 0 where it was never counted.
 pub async fn counted(server: &Server, name: &str) -> Result<f64> {
+    counted_at(&server.url(), name).await
+}
+
+/// The same of a process that tells its counters at an address.
+pub async fn counted_at(url: &str, name: &str) -> Result<f64> {
     let text = tg_testkit::process::client()?
-        .get(format!("{}metrics", server.url()))
+        .get(format!("{url}metrics"))
         .send()
         .await?
         .text()

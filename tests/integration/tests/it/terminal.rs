@@ -1,4 +1,4 @@
-//! A command at a terminal of 80 columns, with somebody who types.
+//! A program at a terminal of 80 columns, with somebody who types.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -64,10 +64,20 @@ fn plain(text: &str) -> String {
 
 /// Runs `tg` at a terminal: at each step a text is waited for, and then something typed.
 pub async fn at_a_terminal(url: &str, steps: &[(&str, &str)], args: &[&str]) -> Result<Shown> {
+    program("tg", url, steps, args).await
+}
+
+/// The same with any of the built programs.
+pub async fn program(
+    name: &str,
+    url: &str,
+    steps: &[(&str, &str)],
+    args: &[&str],
+) -> Result<Shown> {
     let work = Command::new(root().join(".cache/venv/bin/python3"))
         .arg(root().join("tests/integration/clients/terminal.py"))
         .arg(serde_json::to_string(steps)?)
-        .arg(bin_dir()?.join("tg"))
+        .arg(bin_dir()?.join(name))
         .args(args)
         .env("TRUSTGRAPH_URL", url)
         .stdin(Stdio::null())
