@@ -93,7 +93,7 @@ impl App {
             None => identity.id.to_string(),
         };
         let _own = self.sockets_of_one.enter(own);
-        let _own = _own.ok_or_else(|| Fault::NoRoom("of yours"))?;
+        let _own = _own.ok_or(Fault::NoRoom("of yours"))?;
         let all = self.sockets_left.clone().try_acquire_owned();
         let _all = all.map_err(|_| Fault::NoRoom("here"))?;
         Ok(SocketRoom { _all, _own })

@@ -51,7 +51,7 @@ pub(crate) fn describe(
     said.push((&graph, rdf::TYPE.into_owned(), sd("Graph")));
     let written = said
         .iter()
-        .map(|(s, p, o)| triple(*s, p, o.as_ref().into()))
+        .map(|(s, p, o)| triple(s, p, o.as_ref().into()))
         .chain([
             triple(&service, &sd("defaultDataset"), dataset.as_ref().into()),
             triple(&dataset, &sd("defaultGraph"), graph.as_ref().into()),
