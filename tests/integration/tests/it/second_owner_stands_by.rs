@@ -1,21 +1,38 @@
-//! A second config, iam, flow or graph process stands by and says so; it serves when the first is killed, with the same
+//! A second process of whatever keeps something stands by and says so; it serves when the first is killed, with the same
 //! data, and refuses to with an empty store of its own.
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tg_testkit::model::{Reply, Rule, ScriptedModel};
 use tg_testkit::process::{Launch, Server};
 use tg_testkit::shared_node::VirtualHost;
 use tg_testkit::socket::Socket;
 
+use crate::a_late_retraction_changes_nothing::{Place, Seen};
+use crate::workspaces::add;
 use crate::world::launch;
 
 /// Services with a store of which a second process stands by here.
-const OWNERS: [&str; 4] = ["config", "iam", "flow", "graph"];
-/// Their processors; the three of the graph share one store, each says so.
-const PROCESSORS: usize = 6;
+const OWNERS: [&str; 10] = [
+    "config",
+    "iam",
+    "flow",
+    "graph",
+    "librarian",
+    "vectors",
+    "rows",
+    "knowledge",
+    "agent",
+    "extract",
+];
+/// Their processors; those of a service share its store, each says so.
+const PROCESSORS: usize = 24;
+/// Their stores; words have one beside that of vectors.
+const STORES: usize = OWNERS.len() + 1;
+/// Where everything is that they keep here.
+const PLACE: Place = Place("default", "default");
 /// The second owner serves within this.
 const TAKE_OVER: Duration = Duration::from_secs(3);
 /// What these tests wait for comes within this.
@@ -32,7 +49,8 @@ async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) -> Result<()> {
 
 async fn stands_by(second: &Server) -> Result<()> {
     let all = async || second.log().matches("standing by").count() >= PROCESSORS;
-    until("each processor says that it stands by", all).await
+    let all = until("each processor says that it stands by", all).await;
+    all.with_context(|| second.log())
 }
 
 #[tokio::test]
@@ -68,7 +86,7 @@ impl Apart {
     async fn start() -> Result<Self> {
         let node = VirtualHost::new().await?;
         let mut rest = Launch::serve(
-            &["librarian", "llm", "prompt", "tool", "agent", "gateway"],
+            &["llm", "prompt", "tool", "embeddings", "gateway"],
             &node.url(),
         )
         .spawn()
@@ -89,47 +107,38 @@ impl Apart {
     }
 }
 
-fn triple(n: usize) -> Value {
-    json!({"s": {"t": "i", "i": format!("urn:s{n}")}, "p": {"t": "i", "i": "urn:p"}, "o": {"t": "l", "v": "v"}})
+/// Puts something into every store that clients read, and waits until it is there.
+async fn put(rest: &Server) -> Result<(Seen, Vec<Value>)> {
+    let url = rest.url();
+    PLACE.prepare(&url).await?;
+    for number in 1..=3 {
+        PLACE.fill(&url, number).await?;
+    }
+    add(&url, "default", "urn:d").await?;
+    PLACE.until(rest, &Seen::of(&[1, 2, 3], &[1, 2, 3])).await?;
+    held(rest).await
 }
 
-/// Puts triples and waits until they are there.
-async fn put(rest: &Server, count: usize) -> Result<()> {
-    let triples: Vec<_> = (0..count).map(triple).collect();
-    let line = json!({"metadata": {"id": "x", "collection": "default"}, "triples": triples});
-    let url = format!(
-        "{}api/v1/flow/default/import/triples?workspace=default",
-        rest.url()
-    );
-    let sent = tg_testkit::process::client()?
-        .post(url)
-        .body(format!("{line}\n"))
-        .send()
-        .await?;
-    ensure!(sent.status().is_success(), "import: {}", sent.text().await?);
-    until("the triples are there", async || {
-        seen(rest).await.is_ok_and(|seen| seen == count)
-    })
-    .await
+/// All that clients read of it.
+async fn held(rest: &Server) -> Result<(Seen, Vec<Value>)> {
+    Ok((PLACE.seen(&rest.url()).await?, served(rest).await?))
 }
 
-/// How many of the triples are seen.
-async fn seen(rest: &Server) -> Result<usize> {
-    let ask = json!({"p": {"t": "i", "i": "urn:p"}, "limit": 1000});
-    let (status, body) =
-        crate::world::post(&rest.url(), "api/v1/flow/default/service/triples", ask).await?;
-    ensure!(status == 200 && body["error"].is_null(), "{status} {body}");
-    Ok(body["response"].as_array().map_or(0, Vec::len))
-}
-
-/// What the three owners beside the graph answer.
-async fn served(rest: &Server) -> Result<Vec<Value>> {
-    let mut all = Vec::new();
-    for (service, ask) in [
+/// Questions to the owners that serve no flow.
+fn questions() -> [(&'static str, Value); 5] {
+    [
         ("config", json!({"operation": "list", "type": "flow"})),
         ("iam", json!({"operation": "list-workspaces"})),
         ("flow", json!({"operation": "list-flows"})),
-    ] {
+        ("librarian", json!({"operation": "list-documents"})),
+        ("knowledge", json!({"operation": "list-kg-cores"})),
+    ]
+}
+
+/// What those answer.
+async fn served(rest: &Server) -> Result<Vec<Value>> {
+    let mut all = Vec::new();
+    for (service, ask) in questions() {
         let path = format!("api/v1/{service}");
         let (status, body) = crate::world::post(&rest.url(), &path, ask).await?;
         ensure!(status == 200 && body["error"].is_null(), "{status} {body}");
@@ -150,50 +159,62 @@ mod alone {
             .spawn()
             .await?;
         stands_by(&second).await?;
-        put(&rest, 40).await?;
-        let all = served(&rest).await?;
+        let all = put(&rest).await?;
 
         owners.kill9().await?;
         let killed = Instant::now();
-        while !seen(&rest).await.is_ok_and(|seen| seen == 40) {
-            ensure!(killed.elapsed() < TAKE_OVER, "{}", second.log());
+        loop {
+            let again = held(&rest).await;
+            let took = killed.elapsed();
+            ensure!(took < TAKE_OVER, "{took:?} {again:?}\n{}", second.log());
+            if again.is_ok_and(|again| again == all) {
+                return Ok(());
+            }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        while !served(&rest).await.is_ok_and(|again| again == all) {
-            ensure!(killed.elapsed() < TAKE_OVER, "{}", second.log());
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        Ok(())
     }
 
     #[tokio::test]
     async fn and_refuses_with_an_empty_store_of_its_own() -> Result<()> {
         let apart = Apart::start().await?;
-        put(&apart.rest, 10).await?;
+        let all = put(&apart.rest).await?;
         let data = apart.owners.data().to_owned();
         let empty = apart.second("empty").await?;
         stands_by(&empty).await?;
         let (node, rest) = (apart.node, apart.rest);
         apart.owners.kill9().await?;
-        let refuses = async || empty.log().matches("another store of this name").count() >= 4;
-        until("each of the four stores is refused", refuses).await?;
-        let (status, body) = crate::world::post(
-            &rest.url(),
-            "api/v1/config",
-            json!({"operation": "list", "type": "flow"}),
-        )
-        .await?;
-        ensure!(status != 200 || !body["error"].is_null(), "served: {body}");
+        let refuses = async || empty.log().matches("another store of this name").count() >= STORES;
+        until("each store is refused", refuses).await?;
+        for (service, ask) in questions() {
+            let path = format!("api/v1/{service}");
+            let (status, body) = crate::world::post(&rest.url(), &path, ask).await?;
+            ensure!(
+                status != 200 || !body["error"].is_null(),
+                "{service}: {body}"
+            );
+        }
 
         // The store that had the data takes over at once.
-        let _first = Launch::serve(&OWNERS, &node.url())
+        let first = Launch::serve(&OWNERS, &node.url())
             .data(&data)
             .spawn()
             .await?;
-        until("the data is there again", async || {
-            seen(&rest).await.is_ok_and(|seen| seen == 10)
-        })
-        .await
+        // A process that starts may write to the configuration: its version is no smaller.
+        let data = |(seen, mut told): (Seen, Vec<Value>)| {
+            let version = told[0]["version"].take().as_i64();
+            (version, (seen, told))
+        };
+        let (before, all) = data(all);
+        let mut last = None;
+        let again = until("the data is there again", async || {
+            let again = held(&rest).await.map(data);
+            let same = |(version, again): &(_, _)| *version >= before && *again == all;
+            let same = again.as_ref().is_ok_and(same);
+            last = Some(again);
+            same
+        });
+        let again = again.await;
+        again.with_context(|| format!("{last:?} instead of {all:?}\n{}", first.log()))
     }
 
     #[tokio::test]
