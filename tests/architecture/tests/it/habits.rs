@@ -107,10 +107,7 @@ const RULES: &[Rule] = &[
         words: &["std::time::Instant", "SystemTime::elapsed"],
         within: &[],
         strings: false,
-        but: &[(
-            "crates/counted-alloc/src/idle.rs",
-            "threads of any kind, also those of stores, outside of every runtime",
-        )],
+        but: &[],
     },
     Rule {
         says: "the time of day is told by tg_rpc::clock",
