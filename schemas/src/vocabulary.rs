@@ -78,6 +78,11 @@ namespace! {
 }
 
 namespace! {
+    /// SPARQL 1.1 Service Description.
+    sd = "http://www.w3.org/ns/sparql-service-description#" {}
+}
+
+namespace! {
     /// OWL 2.
     owl = "http://www.w3.org/2002/07/owl#" {}
 }

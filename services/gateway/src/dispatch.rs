@@ -191,6 +191,7 @@ impl App {
             whole: call.is_whole(),
             explained: call.asks("streaming") || call.asks("explainable"),
             operator: self.auth.open(),
+            masked: name == "config" && !self.may_configure(identity, &way).await,
         };
         let mut ask = self.ask_options(identity, &call, &way, cancel.clone());
         let detached = match ask.detach {
@@ -406,6 +407,13 @@ impl App {
             }
         }
         Err(Fault::WorkspaceNotFound)
+    }
+
+    /// Whether the caller may write the configuration they read, and so see the credentials in it.
+    async fn may_configure(&self, identity: &Identity, way: &Way) -> bool {
+        let (_, resource) = &way.admitted;
+        let gate = Gate::Needs("config:write");
+        self.auth.authorise(identity, gate, resource).await.is_ok()
     }
 
     /// Whether a question goes on when its caller goes away.

@@ -1,5 +1,6 @@
 //! What all endpoints share.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +12,6 @@ use tokio_util::task::TaskTracker;
 use crate::auth::{Auth, Identity};
 use crate::budget::Budget;
 use crate::detached::Detached;
-use crate::dispatch::Meta;
 use crate::error::Fault;
 use crate::flows::Flows;
 use crate::inflight::{InFlight, Permit};
@@ -86,9 +86,9 @@ impl App {
     pub(crate) fn socket_room(
         &self,
         identity: &Identity,
-        meta: &Meta,
+        address: Option<IpAddr>,
     ) -> Result<SocketRoom, Fault> {
-        let own = match meta.address.filter(|_| self.auth.open()) {
+        let own = match address.filter(|_| self.auth.open()) {
             Some(address) => address.to_canonical().to_string(),
             None => identity.id.to_string(),
         };

@@ -19,8 +19,13 @@ pub struct ShowParameterTypes {
     /// Show this type only
     #[arg(value_name = "TYPE", conflicts_with = "kind")]
     named: Option<String>,
-    /// Same as <TYPE>, given as a flag
-    #[arg(short = 't', long = "type", value_name = "TYPE")]
+    /// The argument, given as a flag
+    #[arg(
+        short = 't',
+        long = "type",
+        value_name = "TYPE",
+        help = "Same as <TYPE>, given as a flag"
+    )]
     kind: Option<String>,
 }
 

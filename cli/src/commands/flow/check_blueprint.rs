@@ -19,8 +19,13 @@ pub struct CheckBlueprint {
     /// Name the blueprint would have [default: unnamed]
     #[arg(value_name = "NAME", conflicts_with = "blueprint_name")]
     name: Option<String>,
-    /// Same as <NAME>, given as a flag
-    #[arg(short = 'n', long, value_name = "NAME")]
+    /// The argument, given as a flag
+    #[arg(
+        short = 'n',
+        long,
+        value_name = "NAME",
+        help = "Same as <NAME>, given as a flag"
+    )]
     blueprint_name: Option<String>,
     #[command(flatten)]
     definition: Definition,

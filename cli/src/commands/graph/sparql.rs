@@ -31,8 +31,13 @@ pub struct InvokeSparqlQuery {
     /// The query
     #[arg(value_name = "SPARQL")]
     words: Option<String>,
-    /// Same as <SPARQL>, given as a flag
-    #[arg(short = 'q', long, value_name = "SPARQL")]
+    /// The argument, given as a flag
+    #[arg(
+        short = 'q',
+        long,
+        value_name = "SPARQL",
+        help = "Same as <SPARQL>, given as a flag"
+    )]
     query: Option<String>,
     /// File that holds the query; `-` is standard input
     #[arg(short = 'i', long, value_name = "FILE")]

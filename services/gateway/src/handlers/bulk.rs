@@ -122,7 +122,7 @@ pub(crate) async fn export(
             collection: wanted.collection.clone().filter(|name| !name.is_empty()),
             graph: wanted.graph.clone(),
         };
-        let room = app.socket_room(&identity, &meta)?;
+        let room = app.socket_room(&identity, meta.address)?;
         let from = export::Source {
             flow: flow.clone(),
             generation,
@@ -169,7 +169,7 @@ pub(super) async fn way(
         Some(_) => return Err(fault("errors", "must be stop or skip").into()),
     };
     Ok(Way {
-        _room: app.socket_room(&admitted.identity, &meta)?,
+        _room: app.socket_room(&admitted.identity, meta.address)?,
         topic: admitted.flow.input(kind.interface())?,
         ack: switch("ack", wanted.ack.as_deref())?,
         skips,

@@ -84,7 +84,7 @@ async fn read_out(
     let Some(mut writer) = Writer::of_graph(&accepted(headers)) else {
         return Ok(not_acceptable(GRAPHS));
     };
-    let room = app.socket_room(&identity, &meta)?;
+    let room = app.socket_room(&identity, meta.address)?;
     let filter = Filter {
         stored: true,
         collection: Some(collection),

@@ -25,7 +25,6 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Error as WsError, Message};
 use tokio_util::sync::CancellationToken;
 
-use super::bulk::refused;
 use super::edge::fresh_traceparent;
 use super::heart::Heart;
 use super::look_ahead::{LookAhead, Waiting};
@@ -67,9 +66,9 @@ pub(crate) async fn open(
         None => None,
     };
     let (place, known) = match known.zip(token) {
-        Some(known) => match app.socket_room(&known.0, &meta) {
+        Some(known) => match app.socket_room(&known.0, meta.address) {
             Ok(_room) => (Place::Known { _room }, Some(known)),
-            Err(fault) => return refused(fault),
+            Err(fault) => return fault.into_response(),
         },
         None => {
             let address = peer.address.ip().to_canonical();
@@ -299,7 +298,7 @@ impl Session {
     async fn admit(&mut self, token: String) -> Result<Arc<str>, Fault> {
         let identity = self.app.auth.authenticate(Some(&token)).await?;
         if matches!(self.admission.place, Place::Stranger(_)) {
-            let _room = self.app.socket_room(&identity, &self.meta)?;
+            let _room = self.app.socket_room(&identity, self.meta.address)?;
             self.admission.place = Place::Known { _room };
         }
         self.is(&identity, token);

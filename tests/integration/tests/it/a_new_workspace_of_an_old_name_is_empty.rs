@@ -207,7 +207,7 @@ async fn comes_back(bus: Bus) -> Result<()> {
     assert_eq!(documents(&url, "acme").await?, ["urn:d"]);
     refused(&url, "acme", "the name is in use").await?;
     has(&url, "acme", &["mine"]).await?;
-    refused(&url, "other", "was not deleted").await
+    refused(&url, "other", "there is no deleted workspace").await
 }
 
 #[tokio::test]

@@ -204,8 +204,13 @@ async fn over_what_was_changed_and_processed(bus: Bus) -> Result<()> {
         let restored = tg(&url, &[&restore[..], &["--process"]].concat()).await?;
         ended(&restored, 0)?;
         let (started, before_it) = started;
+        let documents = if started == 1 {
+            "document"
+        } else {
+            "documents"
+        };
         restored.expect(&format!(
-            "Processing of {started} documents started ({before_it} before, 0 not started)."
+            "Processing of {started} {documents} started ({before_it} before, 0 not started)."
         ))?;
         settled(&url).await?;
         answers(&url, &before).await?;

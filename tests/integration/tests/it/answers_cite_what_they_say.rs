@@ -163,7 +163,11 @@ async fn verified(world: &World, ran: &Output) -> Result<Output> {
     let line = line.with_context(|| format!("{ran:?}"))?;
     let trace = line.split_whitespace().nth(3).context("its name")?;
     ensure!(line.ends_with(" -C docs"), "{line}");
-    tg(&world.server.url(), &["verify-trace", trace, "-C", "docs"]).await
+    tg(
+        &world.server.url(),
+        &["verify-trace", trace, "-C", "docs", "--verbose"],
+    )
+    .await
 }
 
 const WITH: [&str; 2] = ["--with", "document-rag"];

@@ -65,7 +65,7 @@ async fn between_systems(bus: Bus) -> Result<()> {
     // Ours to ours: everything.
     tg(&from, &["export-workspace", "-o", &bundle])
         .await?
-        .expect("1 documents")?;
+        .expect("1 document to ")?;
     let dry = ["import-workspace", "-i", &bundle, "--dry-run"];
     tg(&ours, &dry).await?.expect("Would import")?;
     tg(&ours, &["show-library-documents"])
@@ -73,7 +73,7 @@ async fn between_systems(bus: Bus) -> Result<()> {
         .refuse("urn:doc:tower")?;
     tg(&ours, &["import-workspace", "-i", &bundle])
         .await?
-        .expect("2 triples, 1 documents (0 skipped)")?;
+        .expect("2 triples, 1 document (0 skipped)")?;
     let tagged = json!({"t": "l", "v": "Turm", "ln": "de"});
     let found = stored(&ours, 2).await?;
     ensure!(has(&found, "urn:e:tower", &tagged), "{found:?}");
@@ -109,7 +109,7 @@ async fn between_systems(bus: Bus) -> Result<()> {
     tg(&from, &["remove-library-document", "--id", "urn:doc:tower"]).await?;
     tg(&from, &["import-workspace", "-i", &other])
         .await?
-        .expect("1 documents (0 skipped)")?;
+        .expect("1 document (0 skipped)")?;
     official(&from, "tg-get-document-content", &["urn:doc:tower"])
         .await?
         .expect("The tower is high.")?;

@@ -6,13 +6,13 @@ use bytes::Bytes;
 use oxrdf::vocab::rdf;
 use oxrdf::{BlankNode, NamedNode, NamedNodeRef, NamedOrBlankNodeRef, TermRef, TripleRef};
 
+use tg_schemas::vocabulary;
+
 use super::media::{Accept, GRAPHS, RESULTS};
 use super::writer::serializer;
 
-const SD: &str = "http://www.w3.org/ns/sparql-service-description#";
-
 fn sd(name: &str) -> NamedNode {
-    NamedNode::new_unchecked(format!("{SD}{name}"))
+    NamedNode::new_unchecked(format!("{}{name}", vocabulary::sd::NAMESPACE))
 }
 
 /// The description of the service at an address, with its media type; `None` when its reader accepts no syntax of
@@ -67,6 +67,7 @@ fn triple<'a>(s: &'a BlankNode, p: &'a NamedNode, o: TermRef<'a>) -> TripleRef<'
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tg_schemas::vocabulary::sd::NAMESPACE as SD;
 
     #[test]
     fn it_says_where_it_is_and_what_it_speaks_in_each_syntax() {

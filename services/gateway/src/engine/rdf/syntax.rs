@@ -34,10 +34,7 @@ pub(crate) fn triples(bytes: &[u8], format: RdfFormat, graph: &str) -> Result<Ve
     hash.update((graph.len() as u64).to_be_bytes());
     hash.update(graph);
     hash.update(bytes);
-    let load: String = hash.finalize()[..10]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let load = hex::encode(&hash.finalize()[..10]);
     let mut known: HashMap<BlankNode, String> = HashMap::new();
     let mut label = |node: BlankNode| {
         let number = known.len();

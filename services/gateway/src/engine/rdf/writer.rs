@@ -9,7 +9,7 @@ use oxrdfio::{RdfFormat, RdfSerializer, WriterQuadSerializer};
 use parking_lot::Mutex;
 use serde_json::Value;
 use sparesults::{QueryResultsSerializer, WriterSolutionsSerializer};
-use tg_schemas::{Term, Triple};
+use tg_schemas::{Term, Triple, vocabulary};
 
 use super::media::{Accept, BOOLEANS, GRAPHS, RESULTS};
 use super::terms;
@@ -145,9 +145,9 @@ impl Writer {
 /// A serialiser of graphs, with the prefixes that nearly every graph has.
 pub(super) fn serializer(format: RdfFormat) -> RdfSerializer {
     let prefixes = [
-        ("rdf", "http://www.w3.org/1999/02/22-rdf-syntax-ns#"),
-        ("rdfs", "http://www.w3.org/2000/01/rdf-schema#"),
-        ("xsd", "http://www.w3.org/2001/XMLSchema#"),
+        ("rdf", vocabulary::rdf::NAMESPACE),
+        ("rdfs", vocabulary::rdfs::NAMESPACE),
+        ("xsd", vocabulary::xsd::NAMESPACE),
     ];
     let mut serializer = RdfSerializer::from_format(format);
     for (prefix, iri) in prefixes {

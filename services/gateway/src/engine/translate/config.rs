@@ -91,15 +91,48 @@ impl Translate for Config {
 
     fn part(part: ConfigAnswer, about: &About) -> Body {
         let all = about.operation.ends_with("-all-ws");
-        let rows = part.values.unwrap_or_default();
+        let mut rows = part.values.unwrap_or_default();
+        let mut config = part.config.unwrap_or_default();
+        if about.masked {
+            // Rows of `getvalues` may leave their type to the question.
+            let is_mcp = |row: &Row| row.r#type.as_deref().is_none_or(|kind| kind == MCP);
+            for row in rows.iter_mut().filter(|row| is_mcp(row)) {
+                row.value = row.value.take().map(masked);
+            }
+            for value in config
+                .get_mut(MCP)
+                .into_iter()
+                .flatten()
+                .map(|(_, value)| value)
+            {
+                *value = masked(std::mem::take(value));
+            }
+        }
         let values: Vec<Value> = rows.into_iter().map(|row| value_of(row, all)).collect();
         Reply::new()
             .put("version", part.version.unwrap_or_default())
             .put("values", values)
             .put("directory", part.directory.unwrap_or_default())
-            .put("config", json!(part.config.unwrap_or_default()))
+            .put("config", json!(config))
             .put_truthy("next", part.next.unwrap_or_default())
             .done()
+    }
+}
+
+/// Rows with credentials of MCP servers.
+const MCP: &str = "mcp";
+const TOKEN: &str = "auth-token";
+/// What stands in the place of a secret.
+const MASK: &str = "********";
+
+/// The row of an MCP server without its credential. What is no object has none that would be used.
+fn masked(value: String) -> String {
+    match serde_json::from_str::<Body>(&value) {
+        Ok(mut row) if row.get(TOKEN).is_some_and(|token| !token.is_null()) => {
+            row.insert(TOKEN.to_owned(), json!(MASK));
+            Value::Object(row).to_string()
+        }
+        _ => value,
     }
 }
 
@@ -143,6 +176,46 @@ mod tests {
         assert_eq!(wrong.message, "limit: must be a whole number");
         let wrong = question::<Config>(json!({"after": 1}), "config").unwrap_err();
         assert_eq!(wrong.message, "after: must be text");
+    }
+
+    #[test]
+    fn secrets_are_masked_for_who_may_not_write_them() {
+        let secret = json!({"url": "http://a/", "auth-token": "S3CRET"}).to_string();
+        let answer = || {
+            let row = |kind: &str, value: &str| Row {
+                r#type: Some(kind.to_owned()),
+                key: Some("k".to_owned()),
+                value: Some(value.to_owned()),
+                workspace: None,
+            };
+            let of = |kind: &str, value: &str| {
+                let rows = BTreeMap::from([("k".to_owned(), value.to_owned())]);
+                (kind.to_owned(), rows)
+            };
+            ConfigAnswer {
+                values: Some(vec![
+                    row("mcp", &secret),
+                    row("prompt", &secret),
+                    row("mcp", "S?"),
+                ]),
+                config: Some(BTreeMap::from([of("mcp", &secret), of("prompt", &secret)])),
+                ..ConfigAnswer::default()
+            }
+        };
+        let about = |masked| About {
+            operation: "config".to_owned(),
+            masked,
+            ..About::default()
+        };
+        let seen = Value::Object(Config::part(answer(), &about(true)));
+        let told = json!({"url": "http://a/", "auth-token": MASK}).to_string();
+        assert_eq!(seen["values"][0]["value"], told);
+        assert_eq!(seen["values"][1]["value"], secret);
+        assert_eq!(seen["values"][2]["value"], "S?");
+        assert_eq!(seen["config"]["mcp"]["k"], told);
+        let seen = Value::Object(Config::part(answer(), &about(false)));
+        assert_eq!(seen["values"][0]["value"], secret);
+        assert_eq!(seen["config"]["mcp"]["k"], secret);
     }
 
     #[test]

@@ -57,6 +57,8 @@ pub struct About {
     pub explained: bool,
     /// Whoever asks runs the system: an error may say where a provider is.
     pub operator: bool,
+    /// The caller may not see what is secret in the rows of the configuration.
+    pub masked: bool,
 }
 
 /// The two directions of one service.
