@@ -66,7 +66,7 @@ async fn traces_lead_to_documents(url: &str) -> Result<()> {
         id.map(str::to_owned)
             .with_context(|| format!("{question} in {listed}"))
     };
-    let verify = async |id: &str| tg(url, &["verify-trace", id, "-C", "docs"]).await;
+    let verify = async |id: &str| tg(url, &["verify-trace", id, "-C", "docs", "--verbose"]).await;
     let by_text = trace("Who built the Harrowgate lantern?")?;
     let by_facts = trace("Who is Ottoline Frask?")?;
     let by_page = trace("Which mountain is close to the meridian of Nepal's time?")?;
@@ -126,7 +126,7 @@ async fn the_agent_asks_the_documents(url: &str) -> Result<()> {
     });
     ensure!(below, "the tool's trace comes with the run's: {frames:#?}");
 
-    let verified = tg(url, &["verify-trace", session, "-C", "docs"]).await?;
+    let verified = tg(url, &["verify-trace", session, "-C", "docs", "--verbose"]).await?;
     for link in [
         "✓ number -> citation: [1] -> urn:trustgraph:prov:chunk:",
         "✓ chunk -> what it is part of",
