@@ -18,9 +18,9 @@ for _ in $(seq 600); do
   sleep 0.1
 done
 [ -n "$ready" ] || { cat "$work/log"; exit 1; }
-# These endpoints say 501 by contract: not built yet.
+# Of texts of Turtle most that are made up at first are thrown away: that is no failure of an endpoint.
 SCHEMATHESIS_HOOKS=scripts/api_contract_hooks.py .cache/schemathesis/bin/schemathesis run specs/api/openapi.yaml --url "http://127.0.0.1:$port" \
-  --max-examples 15 --seed 4711 --no-color --phases examples,coverage,fuzzing \
+  --max-examples 15 --seed 4711 --suppress-health-check filter_too_much --no-color --phases examples,coverage,fuzzing \
   --checks not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance \
   --exclude-path-regex '(import-core|export-core|/export/|/import/)'
 curl -fs "http://127.0.0.1:$port/health/ready" >/dev/null || { echo "the gateway did not survive"; cat "$work/log"; exit 1; }
