@@ -1,5 +1,6 @@
 //! What other threads gave back to a thread's heap is free for that thread alone, and only once it asks for memory
-//! again. A thread that goes to sleep does not ask: it is told to look.
+//! again. A thread that goes to sleep does not ask: it is told to look. Never wakes a thread, and never touches the heap
+//! of another.
 
 use std::cell::Cell;
 
