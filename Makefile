@@ -62,13 +62,19 @@ test: setup-test console
 	# Some 75 targets of fuzzing, 0.8 s each: a minute together. More targets, less time for each.
 	# Most tests wait for processes and brokers: twice as many as there are processors keep these busy. Those that are held
 	# to seconds or less (`alone::`) come after them, one at a time.
-	failed=
+	# What a failed test said is repeated at the end: between thousands of lines nobody finds it.
+	failed= said=.cache/said
+	: > "$$said"
 	export RUST_TEST_THREADS=$$(( 2 * $$(nproc) ))
 	stage "Suites"
-	TG_FUZZ_MS=800 timeout 50m cargo test --workspace --locked --no-fail-fast -- --skip alone:: || failed=yes
+	TG_FUZZ_MS=800 timeout 50m cargo test --workspace --locked --no-fail-fast -- --skip alone:: | tee -a "$$said" || failed=yes
 	stage "Tests that have the machine to themselves"
-	timeout 15m cargo test --workspace --locked --test it -- alone:: --test-threads 1 || failed=yes
-	[ -z "$$failed" ]
+	timeout 15m cargo test --workspace --locked --test it -- alone:: --test-threads 1 | tee -a "$$said" || failed=yes
+	if [ -n "$$failed" ]; then
+		stage "What failed"
+		awk '/^---- .* stdout ----$$/ { shown = 1; lines = 0 } /^Stack backtrace:|^failures:/ { shown = 0 } shown && lines++ < 40' "$$said" | cut -c1-400
+		exit 1
+	fi
 	stage "The API contract"
 	scripts/api-contract.sh
 	stage "Done"

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::StreamExt;
 use serde_json::Value;
 use tg_mesh::{Ask, Deadline};
 use tg_schemas::processors::librarian::LIBRARIAN;
@@ -225,7 +226,7 @@ impl App {
         };
         let (gate, resource) = way.admitted;
         Ok(Running {
-            parts,
+            parts: parts.peekable(),
             lapse: self.auth.lapse(identity, gate, resource),
             cancel,
             detached,
@@ -256,7 +257,7 @@ impl App {
             }
         };
         Ok(Running {
-            parts,
+            parts: parts.peekable(),
             lapse: Lapse::never(),
             cancel: CancellationToken::new(),
             detached: None,

@@ -1,6 +1,6 @@
 //! An answer under way, as all endpoints read it.
 
-use futures::{StreamExt, stream};
+use futures::stream::{self, Peekable, StreamExt};
 use tg_mesh::{Mesh, TaskKind};
 use tg_schemas::{Error, ErrorCode};
 use tokio::time::Instant;
@@ -15,7 +15,7 @@ use crate::inflight::Permit;
 /// A question under way. Dropping it cancels the question, or it goes on here, as call and options say. It ends,
 /// too, when its caller may not ask it any more.
 pub(crate) struct Running {
-    pub(crate) parts: Parts,
+    pub(crate) parts: Peekable<Parts>,
     pub(crate) lapse: Lapse,
     /// What cancels it.
     pub(crate) cancel: CancellationToken,
@@ -36,10 +36,6 @@ impl Running {
             return None;
         }
         let doubt = self.lapse.doubt();
-        let next = async {
-            doubt.over().await;
-            self.parts.next().await
-        };
         let part = tokio::select! {
             // Parts come last: an answer that always has one ready must not hide that it may not be read any more.
             biased;
@@ -49,7 +45,7 @@ impl Running {
             }
             () = self.cancel.cancelled(), if self.detached.is_some() => Some(Part::Fault(cancelled())),
             // A stopped flow ends its answers itself; this is for one that does not.
-            part = next => part,
+            part = doubt.next(&mut self.parts) => part,
             () = self.stopped.cancelled() => Some(Part::Fault(flows::stopped())),
         };
         let part = part.unwrap_or_else(|| {
@@ -82,7 +78,7 @@ impl Drop for Running {
             return;
         }
         let mut rest = Self {
-            parts: std::mem::replace(&mut self.parts, stream::empty().boxed()),
+            parts: std::mem::replace(&mut self.parts, stream::empty().boxed().peekable()),
             lapse: self.lapse.take(),
             cancel: self.cancel.clone(),
             detached: None,

@@ -1,8 +1,10 @@
 //! Whether something was revoked since it was known last that somebody may stay. Meanwhile nothing more is handed to
 //! them: what looks is no faster than what is asked of the iam service, and what streams is.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
+use futures::stream::{Peekable, Stream, StreamExt};
 use tokio::sync::watch;
 
 /// Counts of revocations.
@@ -18,8 +20,16 @@ impl Doubt {
         Self(Some(Arc::new((revoked, known))))
     }
 
+    /// The next of what streams to them, once there is no doubt that it may: also of what came while there was one.
+    /// Loses nothing when it is dropped.
+    pub(crate) async fn next<S: Stream + Unpin>(&self, parts: &mut Peekable<S>) -> Option<S::Item> {
+        Pin::new(&mut *parts).peek().await;
+        self.over().await;
+        parts.next().await
+    }
+
     /// Waits until there is none. Somebody must look meanwhile.
-    pub(crate) async fn over(&self) {
+    async fn over(&self) {
         let Some(counts) = &self.0 else { return };
         let is_over = |(revoked, known): &(Count, Count)| *revoked.borrow() == *known.borrow();
         if is_over(counts) {
@@ -46,6 +56,25 @@ mod tests {
     use futures::FutureExt;
 
     use super::*;
+
+    #[tokio::test]
+    async fn what_came_before_a_doubt_waits_and_is_not_lost() {
+        let (revoked, known) = (watch::channel(0), watch::channel(0));
+        let doubt = Doubt::new(revoked.1, known.1);
+        let (came, mut parts) = tokio::sync::mpsc::unbounded_channel();
+        let mut taken = futures::stream::poll_fn(move |cx| parts.poll_recv(cx)).peekable();
+        {
+            let mut next = pin!(doubt.next(&mut taken));
+            assert!(next.as_mut().now_or_never().is_none(), "nothing is there");
+            revoked.0.send_replace(1);
+            came.send("part").unwrap();
+            assert!(next.as_mut().now_or_never().is_none(), "there is a doubt");
+        }
+        known.0.send_replace(1);
+        assert_eq!(doubt.next(&mut taken).await, Some("part"));
+        drop(came);
+        assert_eq!(doubt.next(&mut taken).await, None);
+    }
 
     #[tokio::test]
     async fn what_is_to_be_handed_over_waits_until_it_is_known_that_it_may_be() {

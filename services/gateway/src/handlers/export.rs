@@ -33,7 +33,7 @@ use crate::flows::{self, Flow};
 use crate::registry::Unknown;
 use crate::state::App;
 
-/// How long a client may take to answer a goodbye.
+/// How long a client may take to read a goodbye and answer it.
 const GOODBYE: Duration = Duration::from_secs(10);
 /// Triples of a frame of a stored export.
 const BATCH: i64 = 1000;
@@ -186,17 +186,14 @@ fn stored(mesh: &Mesh, topic: &Topic, filter: Filter, options: Ask) -> Frames {
 pub(super) async fn run(
     app: &App,
     mut socket: WebSocket,
-    mut frames: Frames,
+    frames: Frames,
     flow: Arc<Flow>,
     mut lapse: Lapse,
 ) {
     let mut heart = Heart::new(app.options.ping);
-    let (mut sent, doubt) = (0_u64, lapse.doubt());
+    let (mut frames, doubt) = (frames.peekable(), lapse.doubt());
+    let mut sent = 0_u64;
     let close = loop {
-        let next = async {
-            doubt.over().await;
-            frames.next().await
-        };
         let frame = tokio::select! {
             biased;
             () = flow.leaving.cancelled() => break fault_frame(close_code::AWAY, &flows::stopped()),
@@ -213,7 +210,7 @@ pub(super) async fn run(
                 Some(Ok(Message::Close(_))) | Some(Err(_)) | None => return,
                 Some(Ok(_)) => continue,
             },
-            frame = next => frame,
+            frame = doubt.next(&mut frames) => frame,
         };
         match frame {
             Some(Ok(body)) => {
@@ -222,10 +219,11 @@ pub(super) async fn run(
                 // is slow, the flow may end and the caller be turned away.
                 let sending = socket.send(Message::Text(text.into()));
                 let sending = tokio::select! {
+                    biased;
                     sending = sending => sending,
-                    () = flow.leaving.cancelled() => return,
+                    () = flow.leaving.cancelled() => break fault_frame(close_code::AWAY, &flows::stopped()),
                     () = app.closing.cancelled() => return,
-                    _ = &mut lapse => return,
+                    error = &mut lapse => break fault_frame(close_code::POLICY, &error),
                 };
                 match sending {
                     Ok(()) => sent += 1,
@@ -238,9 +236,11 @@ pub(super) async fn run(
     };
     // No more is taken while the goodbye is under way.
     drop(frames);
-    let _ = socket.send(Message::Close(Some(close))).await;
-    let read = async { while let Some(Ok(_)) = socket.recv().await {} };
-    let _ = tokio::time::timeout(GOODBYE, read).await;
+    let goodbye = async {
+        let _ = socket.send(Message::Close(Some(close))).await;
+        while let Some(Ok(_)) = socket.recv().await {}
+    };
+    let _ = tokio::time::timeout(GOODBYE, goodbye).await;
 }
 
 fn fault_frame(code: u16, error: &Error) -> CloseFrame {

@@ -6,7 +6,7 @@ use axum::body::Body as HttpBody;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::{Bytes, BytesMut};
-use futures::{StreamExt, stream};
+use futures::stream::{self, Peekable, StreamExt};
 use serde_json::{Value, json};
 use tg_schemas::{Error, ErrorCode};
 use tokio_util::sync::CancellationToken;
@@ -106,7 +106,7 @@ pub(super) fn export(
 /// An export over plain HTTP. It ends with its flow, and when its caller may not see it any more.
 pub(super) struct Sending {
     /// `None` after the last.
-    frames: Option<Frames>,
+    frames: Option<Peekable<Frames>>,
     flow: Arc<Flow>,
     closing_down: CancellationToken,
     lapse: Lapse,
@@ -122,7 +122,7 @@ impl Sending {
         room: SocketRoom,
     ) -> Self {
         Self {
-            frames: Some(frames),
+            frames: Some(frames.peekable()),
             flow,
             closing_down: app.closing.clone(),
             lapse,
@@ -139,16 +139,12 @@ impl Sending {
     pub(super) async fn next(&mut self) -> Option<Result<Body, Error>> {
         let frames = self.frames.as_mut()?;
         let doubt = self.lapse.doubt();
-        let next = async {
-            doubt.over().await;
-            frames.next().await
-        };
         let frame = tokio::select! {
             biased;
             () = self.flow.leaving.cancelled() => Some(Err(flows::stopped())),
             () = self.closing_down.cancelled() => Some(Err(closing())),
             error = &mut self.lapse => Some(Err(error)),
-            frame = next => frame,
+            frame = doubt.next(frames) => frame,
         };
         if !matches!(frame, Some(Ok(_))) {
             self.frames = None;

@@ -138,7 +138,8 @@ async fn others_still_find_room(bus: Bus) -> Result<()> {
     let kept = again.iter().zip(&held).all(|(now, then)| now >= then);
     assert!(kept, "{again:?}, {held:?}: {}", server.log());
     for workspace in ["acme", "late"] {
-        assert_eq!(literals(&url, workspace).await?, ["mine"]);
+        let found = literals(&url, workspace).await;
+        assert_eq!(found.with_context(|| server.log())?, ["mine"]);
     }
     assert!(server.alive());
     Ok(())

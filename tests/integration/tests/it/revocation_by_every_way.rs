@@ -1,12 +1,13 @@
 //! However access is taken away, whatever streams to whom had it ends within a second, at each gateway: a key is revoked,
 //! a user disabled or deleted, a role lost, a workspace disabled.
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tg_testkit::model::{Reply, Rule, ScriptedModel};
-use tg_testkit::process::{Launch, Server};
+use tg_testkit::process::{Launch, Server, client};
 use tg_testkit::shared_node::VirtualHost;
 use tokio::time::{Instant, timeout_at};
 
@@ -17,6 +18,8 @@ use crate::world::{Bus, launch};
 /// From the answer of the revocation on.
 const BOUND: Duration = Duration::from_secs(1);
 const SOON: Duration = Duration::from_secs(30);
+/// Between two records.
+const PACE: Duration = Duration::from_millis(2);
 /// Pieces of what no buffer on the way holds.
 const CHUNKS: usize = 8;
 const WHOLE: usize = CHUNKS * (4 << 20);
@@ -148,6 +151,22 @@ impl System {
         iam(&self.server, &self.admin, ask).await.map(|_: Value| ())
     }
 
+    /// Records that pass all the while: one may be under way to whoever is turned away.
+    async fn write(&self) -> Result<Infallible> {
+        let iri = |text: &str| json!({"t": "i", "i": text});
+        let triple = json!({"s": iri("urn:a"), "p": iri("urn:b"), "o": iri("urn:c")});
+        let metadata = json!({"id": "x", "collection": "default"});
+        let record = json!({"metadata": metadata, "triples": [triple]});
+        let path = "api/v1/flow/default/import/triples?workspace=acme";
+        let url = format!("{}{path}", self.server.url());
+        loop {
+            // Refused while the workspace is closed.
+            let post = client()?.post(&url).bearer_auth(&self.admin);
+            post.body(format!("{record}\n")).send().await?;
+            tokio::time::sleep(PACE).await;
+        }
+    }
+
     /// Streams of every kind, begun and read no further; `twice`: on every endpoint that has it. Where there is a gateway
     /// of its own, that has the large ones.
     async fn streams(&self, key: &str, twice: bool) -> Result<Streams> {
@@ -229,8 +248,14 @@ async fn by_every_way(bus: Bus) -> Result<()> {
     for way in WAYS {
         let person = system.person(way).await?;
         let streams = system.streams(&person.key, way == Way::Key).await?;
-        system.revoke(way, &person).await?;
-        streams.end().await.with_context(|| format!("{way:?}"))?;
+        let ended = async {
+            system.revoke(way, &person).await?;
+            streams.end().await.with_context(|| format!("{way:?}"))
+        };
+        tokio::select! {
+            ended = ended => ended?,
+            never = system.write() => match never? {},
+        }
         if way == Way::Home {
             let enable = json!({"operation": "enable-workspace",
                 "workspace_record": {"id": "acme", "enabled": true}});
