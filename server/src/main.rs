@@ -103,12 +103,15 @@ const LAST: Duration = Duration::from_secs(5);
 const STACK: usize = 8 << 20;
 
 /// What is read from the environment before anything of ours runs.
-const ENVIRONMENT: [(&str, &str); 3] = [
+const ENVIRONMENT: [(&str, &str); 4] = [
     // Heaps of the C library, which SQLite uses: one for each of some thirty threads takes 64 MiB of address space each.
     ("MALLOC_ARENA_MAX", "2"),
     // Freed pages are given back to the system after 10 ms instead of a second: a large document on its way through would
     // leave much more behind.
     ("MIMALLOC_PURGE_DELAY", "10"),
+    // Address space that the allocator takes at once, in KiB, as much as it needs for a start: a GiB by itself, which is
+    // half of what a small machine leaves to a process.
+    ("MIMALLOC_ARENA_RESERVE", "131072"),
     // Stack of threads that say none, in bytes: those of the AMQP client, whose parser recurses over tables of headers. A
     // frame of them nests 6,500 deep; with the usual 2 MiB a message of 5 KB ended every process that reads its queue. It
     // is address space, and memory only as far as it is used.

@@ -7,6 +7,8 @@ use crate::engine::top::{Candidate, Top};
 
 /// Rows that all queries of a pass look at before the next ones: they stay in the nearest cache.
 const PORTION: usize = 32;
+/// Stack of the threads that scan, in bytes: the process may say another default.
+const STACK: usize = 2 << 20;
 
 /// Scales to length one; `false` if there is no direction to keep.
 pub fn normalise(vector: &mut [f32]) -> bool {
@@ -112,12 +114,18 @@ pub fn search(
     };
     let tops = std::thread::scope(|scope| {
         let others: Vec<_> = shares
-            .map(|portions| (portions, scope.spawn(|| over(portions))))
+            .map(|portions| {
+                let thread = std::thread::Builder::new()
+                    .name("vector-scan".to_owned())
+                    .stack_size(STACK);
+                (portions, thread.spawn_scoped(scope, || over(portions)))
+            })
             .collect();
         let mut tops = over(first);
         for (portions, other) in others {
-            // A thread that died did nothing that cannot be done again here.
-            let found = other.join().unwrap_or_else(|_| over(portions));
+            // A thread that died, or could not be had, did nothing that cannot be done here.
+            let found = other.ok().and_then(|thread| thread.join().ok());
+            let found = found.unwrap_or_else(|| over(portions));
             for (top, found) in tops.iter_mut().zip(found) {
                 top.merge(found);
             }

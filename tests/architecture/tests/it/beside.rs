@@ -40,6 +40,13 @@ const RULES: &[Rule] = &[
         but: &[],
     },
     Rule {
+        says: "a thread says its stack: one that does not gets 256 MiB of address space, which the AMQP client's need",
+        words: &["thread::spawn(", "scope.spawn("],
+        within: &[],
+        strings: false,
+        but: &[],
+    },
+    Rule {
         says: "blocking work runs on the runtime's blocking threads only where it is named: it is bounded there",
         words: &["spawn_blocking"],
         within: &[],

@@ -3,6 +3,7 @@
 mod bans;
 mod beside;
 mod circles;
+mod declared;
 mod docs;
 mod habits;
 mod logs;

@@ -76,6 +76,7 @@ mod revocation_ends_streams;
 mod revocation_is_immediate;
 mod revocation_is_owed;
 mod second_owner_stands_by;
+mod secrets_are_masked;
 mod slow_clients_are_bounded;
 mod slow_readers_are_never_cut;
 mod slow_readers_hold_no_permit;

@@ -10,7 +10,7 @@ use crate::store::embedded::batch::{self, Op, Run};
 use crate::store::embedded::dataset::Dataset;
 use crate::store::embedded::entry::{Entry, Published, Weight};
 use crate::store::embedded::journal::{self, Row};
-use crate::store::embedded::shared::Shared;
+use crate::store::embedded::shared::{CHORES, Shared};
 use tg_collections::CollectionKey;
 
 /// Bytes of rows read at once; the last row may exceed them.
@@ -18,14 +18,38 @@ const ROWS: usize = 8 << 20;
 
 /// Starts loading.
 pub(crate) fn start(shared: Arc<Shared>, key: CollectionKey, entry: Arc<Entry>) {
-    tokio::task::spawn_blocking(move || {
-        let loaded = fits(&shared, &key, &entry).and_then(|()| load(&shared, &entry));
-        if let Err(error) = loaded {
+    let mut loading = Loading {
+        shared,
+        key,
+        entry,
+        outcome: Err(GraphError::Closed),
+    };
+    tokio::task::spawn_blocking(move || loading.run());
+}
+
+/// Somebody may wait for it: however loading ends, also by a panic or with the runtime, they are told.
+struct Loading {
+    shared: Arc<Shared>,
+    key: CollectionKey,
+    entry: Arc<Entry>,
+    outcome: Result<(), GraphError>,
+}
+
+impl Loading {
+    fn run(&mut self) {
+        let fits = fits(&self.shared, &self.key, &self.entry);
+        self.outcome = fits.and_then(|()| load(&self.shared, &self.entry));
+    }
+}
+
+impl Drop for Loading {
+    fn drop(&mut self) {
+        if let Err(error) = &self.outcome {
             tracing::error!(%error, "a dataset could not be loaded");
-            shared.evict(&key, &entry);
-            entry.fail(error);
+            self.shared.evict(&self.key, &self.entry);
+            self.entry.fail(error.clone());
         }
-    });
+    }
 }
 
 /// Refuses a dataset that would need more memory than is left for graphs: loading it would end the process, and again
@@ -65,36 +89,83 @@ fn load(shared: &Shared, entry: &Entry) -> Result<(), GraphError> {
     }
 }
 
-/// Reads rows on one thread while another applies those before. Returns what was added.
+/// Reads rows on one thread while another applies those before; where no thread can be had, this one does both. Returns
+/// what was added.
 fn apply(dataset: &Dataset, rows: &[Row]) -> Result<Usage, GraphError> {
     std::thread::scope(|scope| {
-        let (sender, runs) = std::sync::mpsc::sync_channel(2);
-        scope.spawn(move || {
-            for row in rows {
-                let run = batch::unpack(&row.body).map(|(quads, bytes)| {
-                    let run = Run {
-                        op: row.op,
-                        quads,
-                        text: Vec::new(),
-                    };
-                    (run, bytes as u64)
-                });
-                if sender.send(run).is_err() {
-                    return;
-                }
+        let (sender, read) = std::sync::mpsc::sync_channel(2);
+        let reader = std::thread::Builder::new()
+            .name("graph-load".to_owned())
+            .stack_size(CHORES)
+            .spawn_scoped(scope, move || {
+                let _ = rows.iter().try_for_each(|row| sender.send(unpack(row)));
+            });
+        match reader {
+            Ok(_) => add(dataset, read.into_iter()),
+            Err(error) => {
+                tracing::debug!(%error, "a dataset is loaded by one thread");
+                add(dataset, rows.iter().map(unpack))
             }
-        });
-        runs.into_iter().try_fold(Usage::default(), |sum, run| {
-            let (run, bytes) = run?;
-            dataset.apply([&run].into_iter())?;
-            let added = match run.op {
-                Op::Insert => Usage {
-                    quads: run.quads.len() as u64,
-                    bytes,
-                },
-                Op::Delete => Usage::default(),
-            };
-            Ok(sum.and(added))
-        })
+        }
     })
+}
+
+/// A run, and the bytes of its terms.
+type Unpacked = Result<(Run, u64), GraphError>;
+
+fn unpack(row: &Row) -> Unpacked {
+    let (quads, bytes) = batch::unpack(&row.body)?;
+    let run = Run {
+        op: row.op,
+        quads,
+        text: Vec::new(),
+    };
+    Ok((run, bytes as u64))
+}
+
+fn add(dataset: &Dataset, mut runs: impl Iterator<Item = Unpacked>) -> Result<Usage, GraphError> {
+    runs.try_fold(Usage::default(), |sum, run| {
+        let (run, bytes) = run?;
+        dataset.apply([&run].into_iter())?;
+        let added = match run.op {
+            Op::Insert => Usage {
+                quads: run.quads.len() as u64,
+                bytes,
+            },
+            Op::Delete => Usage::default(),
+        };
+        Ok(sum.and(added))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use tg_storage::Durability;
+
+    use super::*;
+    use crate::options::Limits;
+    use crate::store::embedded::EmbeddedGraph;
+
+    #[tokio::test]
+    async fn who_waits_is_told_when_loading_dies() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("graph.db");
+        let engine = EmbeddedGraph::open(&path, Durability::Process, Limits::default()).unwrap();
+        let (key, entry) = (CollectionKey::new("w", "c"), Arc::new(Entry::loading(1)));
+        let entries = || engine.shared.entries.lock();
+        entries().insert(key.clone(), entry.clone());
+        let loading = Loading {
+            shared: engine.shared.clone(),
+            key,
+            entry: entry.clone(),
+            outcome: Err(GraphError::Closed),
+        };
+        let died = tokio::task::spawn_blocking(move || {
+            let _loading = loading;
+            panic!("while loading");
+        });
+        assert!(died.await.is_err());
+        assert_eq!(entry.ready().await.err(), Some(GraphError::Closed));
+        assert!(entries().is_empty());
+    }
 }
