@@ -19,6 +19,9 @@ use crate::options::Limits;
 /// Stack of the threads that merge and purge, in bytes: the process may say another default.
 pub(crate) const CHORES: usize = 2 << 20;
 
+/// What the share of a workspace is for, in errors.
+const OF_ONE: &str = "the graphs of one workspace";
+
 /// See the module.
 pub(crate) struct Shared {
     pub(crate) journal: Database,
@@ -68,29 +71,24 @@ impl Shared {
         }
         let (all, own) = self.in_memory(key.workspace());
         let (more, more_of_one) = (more.memory(), more_of_one.memory());
-        let of_one = "the graphs of one workspace";
-        let bounds = [
-            (all, more, limits.memory, "graphs"),
-            (own, more_of_one, limits.memory_of_one, of_one),
-        ];
-        for (used, needed, limit, of) in bounds {
-            if used.saturating_add(needed) <= limit {
-                continue;
-            }
-            tracing::warn!(
-                collection = key.collection(),
-                used,
-                needed,
-                "no memory for a graph"
-            );
-            return Err(GraphError::GraphMemory {
-                needed: needed.div_ceil(1 << 20),
-                used: used >> 20,
-                limit: limit >> 20,
-                of,
-            });
+        within(key, all, more, (limits.memory, "graphs"))?;
+        within(key, own, more_of_one, (limits.memory_of_one, OF_ONE))
+    }
+
+    /// Whether all that a workspace will hold, of which so much is new, is in memory together once somebody asks for it:
+    /// what does not fit is refused before it is kept, and not when it is to be loaded.
+    pub(crate) fn fits_whole(
+        &self,
+        key: &CollectionKey,
+        held: Usage,
+        adds: Usage,
+    ) -> Result<(), GraphError> {
+        let limits = &self.limits;
+        if limits.memory == u64::MAX || adds == Usage::default() {
+            return Ok(());
         }
-        Ok(())
+        let (before, adds) = (held.without(adds).memory(), adds.memory());
+        within(key, before, adds, (limits.memory_of_one, OF_ONE))
     }
 
     /// What the datasets in memory take, all of them and those of a workspace.
@@ -122,4 +120,28 @@ impl Shared {
             entries.remove(key);
         }
     }
+}
+
+/// Whether a graph that needs so much finds room in a limit, of which so much is in use, of what it says.
+fn within(
+    key: &CollectionKey,
+    used: u64,
+    needed: u64,
+    (limit, of): (u64, &'static str),
+) -> Result<(), GraphError> {
+    if used.saturating_add(needed) <= limit {
+        return Ok(());
+    }
+    tracing::warn!(
+        collection = key.collection(),
+        used,
+        needed,
+        "no memory for a graph"
+    );
+    Err(GraphError::GraphMemory {
+        needed: needed.div_ceil(1 << 20),
+        used: used >> 20,
+        limit: limit >> 20,
+        of,
+    })
 }

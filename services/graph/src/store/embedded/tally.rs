@@ -49,13 +49,16 @@ impl Tally {
         let all = self.pending_all.and(adds);
         let own = self.pending.get(key.workspace()).copied();
         shared.room_for(key, all, own.unwrap_or_default().and(adds))?;
-        let quota = shared.limits.quota;
+        let fits = |held: Usage| {
+            check(shared.limits.quota, held)?;
+            shared.fits_whole(key, held, adds)
+        };
         let mut held = self.held(shared, key.workspace())?.and(adds);
-        if check(quota, held).is_err() && self.may_count(key.workspace()) {
+        if fits(held).is_err() && self.may_count(key.workspace()) {
             count(shared, key.workspace())?;
             held = self.held(shared, key.workspace())?.and(adds);
         }
-        check(quota, held)?;
+        fits(held)?;
         self.workspaces.insert(key.workspace().into(), held);
         let pending = self.pending.entry(key.workspace().into()).or_default();
         *pending = pending.and(adds);

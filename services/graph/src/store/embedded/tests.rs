@@ -543,3 +543,33 @@ async fn one_workspace_leaves_room_to_others() {
     let other = CollectionKey::new("other", "c");
     engine.insert(&other, quads(0..100)).await.unwrap();
 }
+
+/// After a restart nothing is in memory; all of it must find room there all the same.
+#[tokio::test]
+async fn what_is_kept_is_loaded_whatever_is_written_after_a_restart() {
+    let held = crate::engine::quota::Usage {
+        quads: 2_000,
+        ..Default::default()
+    };
+    let limits = || Limits {
+        memory: held.memory() * 4,
+        memory_of_one: held.memory(),
+        ..Limits::default()
+    };
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("graph.db");
+    let of = |number: usize| CollectionKey::new("w", &format!("c{number}"));
+    let mut written = 0;
+    for _ in 0..5 {
+        let engine = EmbeddedGraph::open(&path, Durability::Process, limits()).unwrap();
+        while engine.insert(&of(written), quads(0..100)).await.is_ok() {
+            written += 1;
+            assert!(written < 100, "each in a graph of its own");
+        }
+    }
+    assert!((5..20).contains(&written), "{written}");
+    let engine = EmbeddedGraph::open(&path, Durability::Process, limits()).unwrap();
+    for number in 0..written {
+        assert_eq!(all(&engine, &of(number)).await.len(), 100);
+    }
+}
