@@ -10,6 +10,7 @@ use tg_schemas::{Error, ErrorCode, Message, Reply};
 
 use crate::handler::{ConsumeError, RecordConsumer, RequestHandler};
 use crate::mesh::Mesh;
+use crate::room::LARGE;
 use crate::scope::Cx;
 use crate::writer_schemas;
 use tg_bus::Envelope;
@@ -135,7 +136,7 @@ impl<M> ReadHandler<M> {
 #[async_trait]
 impl<M: Message> ErasedRead for ReadHandler<M> {
     async fn run(&self, cx: Cx, record: &Envelope) -> Result<(), ConsumeError> {
-        let record = match record.read::<M>() {
+        let record = match decode::<M>(record).await? {
             Err(CodecError::UnknownSchema { name, fingerprint }) => {
                 of_another_release(&cx.mesh, record, name, fingerprint).await?
             }
@@ -161,6 +162,16 @@ impl<M: Message> ErasedRead for ReadHandler<M> {
         }
         document_of(&serde_json::to_value(record.read::<M>().ok()?).ok()?)
     }
+}
+
+/// Reads a record; a large one beside the runtime's threads, which questions need.
+async fn decode<M: Message>(record: &Envelope) -> Result<Result<M, CodecError>, ConsumeError> {
+    if record.body.len() < LARGE {
+        return Ok(record.read::<M>());
+    }
+    let record = record.clone();
+    let read = tokio::task::spawn_blocking(move || record.read::<M>()).await;
+    read.map_err(|_| ConsumeError::Dead(Error::new(ErrorCode::Internal, "internal fault")))
 }
 
 /// Reads a record whose writer had another schema. While nobody has kept that one, it comes again.

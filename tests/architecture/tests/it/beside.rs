@@ -57,6 +57,10 @@ const RULES: &[Rule] = &[
                 "reads, syncs and tidies its log",
             ),
             (
+                "crates/mesh/src/erased.rs",
+                "decodes large records, of each subscription as many as have room",
+            ),
+            (
                 "crates/mesh/src/leased_store.rs",
                 "opens and closes stores, which join their threads",
             ),

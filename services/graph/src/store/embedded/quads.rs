@@ -3,10 +3,10 @@
 use async_trait::async_trait;
 use oxigraph::model::Quad;
 use tg_collections::{CollectionKey, WriteKind};
-use tg_schemas::Triple;
 use tg_schemas::msg::{
     NeighbourhoodRequest, NeighbourhoodResponse, SourcesRequest, SourcesResponse,
 };
+use tg_schemas::{Term, Triple};
 use tokio_util::sync::CancellationToken;
 
 use super::EmbeddedGraph;
@@ -17,8 +17,9 @@ use crate::engine::pattern::{Asked, Pattern};
 use crate::error::GraphError;
 use crate::store::{QuadStore, SparqlAnswer, SparqlAsk, TriplePattern, TripleScan, Written};
 
-/// From so many triples on, preparing a write leaves the runtime's threads.
-const LARGE: usize = 256;
+/// From so many triples on, or so many bytes of text in literals, preparing a write leaves the runtime's threads.
+const MANY: usize = 256;
+const LARGE: usize = 64 << 10;
 
 #[async_trait]
 impl QuadStore for EmbeddedGraph {
@@ -28,7 +29,7 @@ impl QuadStore for EmbeddedGraph {
         triples: Vec<Triple>,
         kind: WriteKind,
     ) -> Result<Written, GraphError> {
-        let Prepared { batch, refused } = match triples.len() < LARGE {
+        let Prepared { batch, refused } = match is_small(&triples) {
             true => prepare(&triples),
             false => {
                 let prepared = tokio::task::spawn_blocking(move || prepare(&triples)).await;
@@ -104,6 +105,15 @@ impl TripleScan for Scan {
 fn read(pattern: &TriplePattern) -> Result<Asked, GraphError> {
     let TriplePattern { s, p, o, g } = pattern;
     Pattern::read(s.as_ref(), p.as_ref(), o.as_ref(), g.as_deref())
+}
+
+/// Whether preparing it is a matter of microseconds.
+fn is_small(triples: &[Triple]) -> bool {
+    let text = |triple: &Triple| match &triple.o {
+        Some(Term::Literal { value, .. }) => value.len(),
+        _ => 0,
+    };
+    triples.len() < MANY && triples.iter().map(text).sum::<usize>() < LARGE
 }
 
 struct Prepared {
