@@ -143,9 +143,15 @@ impl FlowRecord {
         .text()
     }
 
-    /// Whether starting the flow with these would start what it is.
-    pub fn same_start(&self, blueprint: &str, given: &BTreeMap<String, String>) -> bool {
+    /// Whether starting the flow with these would start what it is, and call it the same.
+    pub fn same_start(
+        &self,
+        blueprint: &str,
+        description: &str,
+        given: &BTreeMap<String, String>,
+    ) -> bool {
         self.blueprint_name == blueprint
+            && self.description == description
             && match &self.given {
                 Some(first) => first == given,
                 None => given
@@ -390,13 +396,15 @@ mod tests {
     fn a_start_is_the_same_when_the_user_gave_the_same() {
         let given = BTreeMap::from([("m".to_owned(), "x".to_owned())]);
         let record = FlowRecord {
+            description: "d".into(),
             blueprint_name: "b".into(),
             given: Some(given.clone()),
             ..Default::default()
         };
-        assert!(record.same_start("b", &given));
-        assert!(!record.same_start("c", &given));
-        assert!(!record.same_start("b", &BTreeMap::new()));
+        assert!(record.same_start("b", "d", &given));
+        assert!(!record.same_start("c", "d", &given));
+        assert!(!record.same_start("b", "d", &BTreeMap::new()));
+        assert!(!record.same_start("b", "of another", &given));
     }
 
     #[test]

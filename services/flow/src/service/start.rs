@@ -93,7 +93,7 @@ impl Service {
         let before = record.map(|text| FlowRecord::read(&text).unwrap_or_default());
         if let Some(before) = &before
             && (before.status == Status::Stopping
-                || !before.same_start(wanted.blueprint, wanted.given))
+                || !before.same_start(wanted.blueprint, wanted.description, wanted.given))
         {
             return Err(known("Flow already exists"));
         }

@@ -54,6 +54,12 @@ async fn a_flow_starts_once_and_its_processors_attach(place: Place) {
         ("flow-error", "Flow already exists")
     );
 
+    let mut renamed = request("start-flow", "f", &same);
+    renamed.blueprint_name = "b".to_owned();
+    renamed.description = "another".to_owned();
+    let error = process.ask(renamed).await.unwrap_err();
+    assert_eq!(error.message, "Flow already exists");
+
     let flow = process.ask(request("get-flow", "f", &[])).await.unwrap();
     let shown: Value = serde_json::from_str(&flow.flow).unwrap();
     assert_eq!(
