@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 use tg_provider_http::without_credentials;
-use tg_settings::{Fault, Filled, Key, Options, Texts, shown};
+use tg_settings::{Filled, Key, Options, SettingError, Texts, shown};
 
 use super::memory::{SHARES, WHOLE};
 use super::{Flags, Settings, Source};
@@ -48,7 +48,7 @@ fn variables() -> Vec<Key> {
 
 /// Every setting, and every variable of model providers, with what counts and where that comes from; and all mistakes,
 /// in place of which defaults are shown.
-pub fn effective(flags: &Flags, env: &Texts) -> (Vec<Row>, Vec<Fault>) {
+pub fn effective(flags: &Flags, env: &Texts) -> (Vec<Row>, Vec<SettingError>) {
     let (settings, given, faults) = Settings::read(flags, env);
     let all = serde_json::to_value(&settings).unwrap_or_default();
     let filled = filled(&settings);

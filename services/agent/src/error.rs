@@ -134,26 +134,26 @@ pub(crate) enum Stop {
     /// The run ends here, without an answer.
     End(Ending),
     /// Something of ours failed: the step is tried again later and continues from its rows.
-    Fault(Error),
+    Error(Error),
 }
 
 impl From<AgentError> for Stop {
     fn from(error: AgentError) -> Self {
-        Self::Fault(error.into())
+        Self::Error(error.into())
     }
 }
 
 impl From<StorageError> for Stop {
     fn from(error: StorageError) -> Self {
         tracing::warn!(%error, "the agent's ledger failed");
-        Self::Fault(error.into())
+        Self::Error(error.into())
     }
 }
 
 impl From<Stop> for ConsumeError {
     fn from(stop: Stop) -> Self {
         match stop {
-            Stop::Fault(error) => Self::Retry {
+            Stop::Error(error) => Self::Retry {
                 error,
                 after: Some(MOMENT),
             },

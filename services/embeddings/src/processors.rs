@@ -6,7 +6,7 @@ use tg_mesh::{Mesh, Processor, TaskKind};
 use tg_schemas::processors::{
     self, ProcessorSpec, document_embeddings, graph_embeddings, row_embeddings,
 };
-use tg_settings::Fault;
+use tg_settings::SettingError;
 
 use crate::engine::schema;
 use crate::handlers::batch::Batcher;
@@ -24,7 +24,7 @@ const RECORDS: usize = 256;
 ///
 /// # Errors
 /// The mistake in the options because of which the provider cannot be asked.
-pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Fault> {
+pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, SettingError> {
     let standing = Arc::new(Standing {
         client: options.embedder()?,
         origin: options.origin(),

@@ -176,7 +176,7 @@ fn words_and_order_are_those_of_the_source_and_of_poppler() {
         match &paper.expected {
             Expected::Text(source) => assert_eq!(words(&text), words(source), "{name}"),
             Expected::Paragraphs(paragraphs) => has_paragraphs(name, &text, paragraphs),
-            Expected::Fault(fault) => panic!("{name} has text, not fault {fault}"),
+            Expected::Error(fault) => panic!("{name} has text, not fault {fault}"),
         }
         if !paper.poppler {
             println!("{name}: {} words, all as written", words(&text).len());
@@ -247,6 +247,6 @@ fn rows_and_paragraphs_stay_apart() {
 fn what_cannot_be_read_is_told() {
     for paper in papers::unreadable() {
         let told = decode(&paper.file);
-        assert_eq!(Expected::Fault(told.last), paper.expected, "{}", paper.name);
+        assert_eq!(Expected::Error(told.last), paper.expected, "{}", paper.name);
     }
 }

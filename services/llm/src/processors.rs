@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tg_mesh::{Mesh, Processor, TaskKind};
 use tg_schemas::processors::{text_completion, text_completion_rag};
-use tg_settings::Fault;
+use tg_settings::SettingError;
 
 use crate::completer::Completer;
 use crate::handlers::TextCompletion;
@@ -19,7 +19,7 @@ const CONCURRENCY: usize = 1024;
 ///
 /// # Errors
 /// The mistake in the options because of which the provider cannot be asked.
-pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Fault> {
+pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, SettingError> {
     let completer = Completer::new(options.model()?).with_backoff(options.backoff);
     let standing = Standing {
         client: completer,

@@ -10,11 +10,11 @@ use tg_schemas::topic::{MAX_NAME, SPACE};
 use super::address::{Address, Reach};
 use super::blueprint::{Blueprint, Entry, Interface, RESERVED};
 use super::catalog::{Catalog, Known, SpecUse, service_message};
-use super::fault::{Faults, Path};
 use super::template::{Template, is_name};
+use super::validation::{Path, ValidationErrors};
 
 /// Checks a definition. An empty list means that flows can be started from it.
-pub fn check(name: &str, definition: &str, catalog: &Catalog) -> Faults {
+pub fn check(name: &str, definition: &str, catalog: &Catalog) -> ValidationErrors {
     let (blueprint, mut faults) = Blueprint::parse(definition);
     let mut check = Check {
         name,
@@ -39,7 +39,7 @@ struct Check<'a> {
     name: &'a str,
     blueprint: &'a Blueprint,
     catalog: &'a Catalog,
-    faults: &'a mut Faults,
+    faults: &'a mut ValidationErrors,
 }
 
 impl Check<'_> {

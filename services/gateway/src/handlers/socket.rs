@@ -36,7 +36,7 @@ use crate::auth::{Identity, Lapse};
 use crate::budget::Reader;
 use crate::connection::Peer;
 use crate::dispatch::Meta;
-use crate::error::Fault;
+use crate::error::RequestError;
 use crate::registry::Gate;
 use crate::state::{Shared, SocketRoom};
 use crate::strangers::Stranger;
@@ -255,9 +255,11 @@ impl Session {
             Ok(Incoming::Auth(token)) => {
                 let reply = match self.admit(token).await {
                     Ok(workspace) => frame::auth_ok(&workspace),
-                    Err(fault @ (Fault::Unchecked | Fault::NoRoom(_) | Fault::Service(_))) => {
-                        fault.frame(None)
-                    }
+                    Err(
+                        fault @ (RequestError::Unchecked
+                        | RequestError::NoRoom(_)
+                        | RequestError::Service(_)),
+                    ) => fault.frame(None),
                     Err(_) => frame::auth_failed(),
                 };
                 self.say(&reply).await;
@@ -295,7 +297,7 @@ impl Session {
     }
 
     /// Who holds a token is the caller from now on; their workspace.
-    async fn admit(&mut self, token: String) -> Result<Arc<str>, Fault> {
+    async fn admit(&mut self, token: String) -> Result<Arc<str>, RequestError> {
         let identity = self.app.auth.authenticate(Some(&token)).await?;
         if matches!(self.admission.place, Place::Stranger(_)) {
             let _room = self.app.socket_room(&identity, self.meta.address)?;
@@ -333,7 +335,8 @@ impl Session {
         }
         for _ in 0..self.waiting.remove(id) {
             let error = Error::new(ErrorCode::Cancelled, "cancelled");
-            self.say(&frame::failure(id, &Fault::Service(error))).await;
+            self.say(&frame::failure(id, &RequestError::Service(error)))
+                .await;
         }
     }
 

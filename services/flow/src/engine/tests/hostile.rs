@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::catalog::Catalog;
 use super::super::check::check;
-use super::super::fault::MAX_FAULTS;
+use super::super::validation::MAX_FAULTS;
 
 fn refused(name: &str, blueprint: &Value, catalog: &Catalog, path: &str, words: &str) {
     let faults = check(name, &blueprint.to_string(), catalog);

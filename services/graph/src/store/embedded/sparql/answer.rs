@@ -55,7 +55,7 @@ impl Line {
                 variables,
                 parts: Box::new(self),
             }),
-            Said::Fault(error) => Err(error),
+            Said::Error(error) => Err(error),
             Said::Part(..) | Said::End => {
                 Err(GraphError::Evaluation("the query broke off".to_owned()))
             }
@@ -68,7 +68,7 @@ impl SparqlParts for Line {
     async fn next(&mut self) -> Result<Option<(Part, usize)>, GraphError> {
         match self.hear().await? {
             Said::Part(part, bytes) => Ok(Some((part, bytes))),
-            Said::Fault(error) => Err(error),
+            Said::Error(error) => Err(error),
             Said::Open(..) | Said::End => Ok(None),
         }
     }

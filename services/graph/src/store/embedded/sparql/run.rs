@@ -81,14 +81,14 @@ impl Work {
         let last = match outcome {
             Ok(Ok(Ok(()))) => Said::End,
             Ok(Ok(Err(Gone))) => match ended {
-                Some(fault) => Said::Fault(fault),
+                Some(fault) => Said::Error(fault),
                 None => return,
             },
-            Ok(Err(error)) => Said::Fault(ended.unwrap_or(error)),
+            Ok(Err(error)) => Said::Error(ended.unwrap_or(error)),
             Err(payload) if is_ended(&*payload) => {
-                Said::Fault(ended.unwrap_or(GraphError::Cancelled))
+                Said::Error(ended.unwrap_or(GraphError::Cancelled))
             }
-            Err(_) => Said::Fault(GraphError::Evaluation("the query broke off".to_owned())),
+            Err(_) => Said::Error(GraphError::Evaluation("the query broke off".to_owned())),
         };
         said.end(last);
     }
