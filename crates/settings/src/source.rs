@@ -30,7 +30,7 @@ pub fn read<T: Options>(mut given: Texts) -> (T, Vec<SettingError>) {
         .map(|key| SettingError::unknown_field(key, &[]))
         .collect();
     loop {
-        let root = Place {
+        let root = SettingDeserializer {
             given: &given,
             keys: &keys,
             key: String::new(),
@@ -63,13 +63,13 @@ pub fn variables<T: Options>(environment: &Texts) -> (T, Vec<SettingError>) {
 }
 
 /// A setting, or a section of them.
-struct Place<'a> {
+struct SettingDeserializer<'a> {
     given: &'a Texts,
     keys: &'a BTreeMap<String, Key>,
     key: String,
 }
 
-impl Place<'_> {
+impl SettingDeserializer<'_> {
     fn text(&self) -> &str {
         self.given.get(&self.key).map_or("", |text| text.trim())
     }
@@ -119,7 +119,7 @@ impl Place<'_> {
         let (given, keys) = (self.given, self.keys);
         words.into_iter().map(move |word| {
             let key = format!("{start}{word}");
-            (word, Place { given, keys, key })
+            (word, SettingDeserializer { given, keys, key })
         })
     }
 }
@@ -127,10 +127,12 @@ impl Place<'_> {
 /// What is below a section. Names the setting in what is wrong with it.
 struct Section<'a, I> {
     rest: I,
-    value: Option<Place<'a>>,
+    value: Option<SettingDeserializer<'a>>,
 }
 
-impl<'a, 'de, I: Iterator<Item = (String, Place<'a>)>> MapAccess<'de> for Section<'a, I> {
+impl<'a, 'de, I: Iterator<Item = (String, SettingDeserializer<'a>)>> MapAccess<'de>
+    for Section<'a, I>
+{
     type Error = SettingError;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(
@@ -159,7 +161,7 @@ impl<'a, 'de, I: Iterator<Item = (String, Place<'a>)>> MapAccess<'de> for Sectio
     }
 }
 
-impl<'de> Deserializer<'de> for Place<'_> {
+impl<'de> Deserializer<'de> for SettingDeserializer<'_> {
     type Error = SettingError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, SettingError> {

@@ -1,6 +1,6 @@
 //! How a processor is declared once, and read with its types or without them.
 
-use super::spec::{Place, Role, SpecRow};
+use super::spec::{Role, SpecRow, TopicScope};
 
 /// Where instances of a processor live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,13 +48,13 @@ impl ProcessorSpec {
     /// The specs whose topics its config row names.
     pub fn wired(&self) -> impl Iterator<Item = &'static SpecRow> {
         let specs = self.specs.iter();
-        specs.filter(|spec| spec.place == Place::Flow)
+        specs.filter(|spec| spec.place == TopicScope::Flow)
     }
 
     /// The specs on topics that the mesh adds to each flow.
     pub fn own(&self) -> impl Iterator<Item = &'static SpecRow> {
         let specs = self.specs.iter();
-        specs.filter(|spec| spec.place == Place::Own)
+        specs.filter(|spec| spec.place == TopicScope::Own)
     }
 
     /// A spec of its config row by name.
@@ -80,7 +80,7 @@ const NONE: SpecRow = SpecRow {
     name: "",
     role: Role::Reads,
     message: "",
-    place: Place::Flow,
+    place: TopicScope::Flow,
     stream: None,
 };
 

@@ -34,8 +34,8 @@ impl Children {
     }
 
     /// A place for a child of a workspace, when it is its turn.
-    async fn place(&self, workspace: &str) -> Place<'_> {
-        let place = || Place {
+    async fn place(&self, workspace: &str) -> ChildPermit<'_> {
+        let place = || ChildPermit {
             children: self,
             workspace: workspace.to_owned(),
         };
@@ -114,12 +114,12 @@ impl Children {
 }
 
 /// A workspace's place for a child.
-struct Place<'a> {
+struct ChildPermit<'a> {
     children: &'a Children,
     workspace: String,
 }
 
-impl Drop for Place<'_> {
+impl Drop for ChildPermit<'_> {
     fn drop(&mut self) {
         self.children.turns.lock().give_back(&self.workspace);
         self.children.go_on();
@@ -174,7 +174,7 @@ impl<'a> Feeding<'a> {
 pub(crate) struct Telling<'a> {
     output: BufReader<ChildStdout>,
     _child: Child,
-    _place: Place<'a>,
+    _place: ChildPermit<'a>,
     limits: Limits,
     /// Time for which its parent waited for it.
     used: Duration,

@@ -11,7 +11,7 @@ use crate::engine::structure::Structure;
 use crate::engine::window::Windows;
 use crate::error::{IngestError, Unreadable};
 use crate::parts::{Parts, SECTION};
-use crate::source::{About, Place};
+use crate::source::{About, TextOrigin};
 
 /// One document on its way.
 pub(crate) struct TakeApart<'a> {
@@ -147,7 +147,7 @@ impl Following {
     }
 
     async fn section(&mut self, parts: &mut Parts<'_>, text: String) -> Result<(), IngestError> {
-        let place = Place {
+        let place = TextOrigin {
             kind: self.kind.clone(),
             start: self.outline.here(),
         };

@@ -11,7 +11,7 @@ use tg_schemas::processors::{PROCESSORS, Role, Scope, processor};
 use tg_schemas::{Error, WorkspaceId, WorkspaceKey};
 
 use crate::engine::flow::Flow;
-use crate::engine::readers::{self, Place, Row, Wiring};
+use crate::engine::readers::{self, FlowRef, Row, Wiring};
 use crate::engine::workspace;
 
 /// How long a question to the config service may take.
@@ -110,7 +110,7 @@ pub(crate) fn snapshot(mesh: &Mesh, workspace: &str, id: &str) -> Option<Snapsho
         .collect();
     let serves =
         |id: &str| processor(id).is_some_and(|known| known.hosted) || mesh.presence().hosted(id);
-    let place = Place {
+    let place = FlowRef {
         workspace,
         flow: id,
     };

@@ -67,12 +67,12 @@ pub(crate) async fn open(
     };
     let (place, known) = match known.zip(token) {
         Some(known) => match app.socket_room(&known.0, meta.address) {
-            Ok(_room) => (Place::Known { _room }, Some(known)),
+            Ok(_room) => (SocketPermit::Known { _room }, Some(known)),
             Err(fault) => return fault.into_response(),
         },
         None => {
             let address = peer.address.ip().to_canonical();
-            (Place::Stranger(app.strangers.enter(address)), None)
+            (SocketPermit::Stranger(app.strangers.enter(address)), None)
         }
     };
     let sockets = app.sockets.clone();
@@ -95,11 +95,11 @@ pub(crate) async fn open(
 /// What holds a socket back whose caller is not known.
 struct Admission {
     gate: Arc<FrameGate>,
-    place: Place,
+    place: SocketPermit,
 }
 
 /// What a socket counts against.
-enum Place {
+enum SocketPermit {
     Stranger(Stranger),
     Known { _room: SocketRoom },
 }
@@ -225,8 +225,8 @@ impl Session {
         };
         let pushed_out = async {
             match &self.admission.place {
-                Place::Stranger(stranger) => stranger.pushed_out().cancelled().await,
-                Place::Known { .. } => std::future::pending().await,
+                SocketPermit::Stranger(stranger) => stranger.pushed_out().cancelled().await,
+                SocketPermit::Known { .. } => std::future::pending().await,
             }
         };
         tokio::select! {
@@ -299,9 +299,9 @@ impl Session {
     /// Who holds a token is the caller from now on; their workspace.
     async fn admit(&mut self, token: String) -> Result<Arc<str>, RequestError> {
         let identity = self.app.auth.authenticate(Some(&token)).await?;
-        if matches!(self.admission.place, Place::Stranger(_)) {
+        if matches!(self.admission.place, SocketPermit::Stranger(_)) {
             let _room = self.app.socket_room(&identity, self.meta.address)?;
-            self.admission.place = Place::Known { _room };
+            self.admission.place = SocketPermit::Known { _room };
         }
         self.is(&identity, token);
         Ok(identity.workspace)

@@ -10,7 +10,7 @@ use tg_testkit::process::{Launch, Server};
 use tg_testkit::shared_node::VirtualHost;
 use tg_testkit::socket::Socket;
 
-use crate::a_late_retraction_changes_nothing::{Place, Seen};
+use crate::a_late_retraction_changes_nothing::{Seen, WorkspaceCollection};
 use crate::workspaces::add;
 use crate::world::launch;
 
@@ -32,7 +32,7 @@ const PROCESSORS: usize = 24;
 /// Their stores; words have one beside that of vectors.
 const STORES: usize = OWNERS.len() + 1;
 /// Where everything is that they keep here.
-const PLACE: Place = Place("default", "default");
+const PLACE: WorkspaceCollection = WorkspaceCollection("default", "default");
 /// The second owner serves within this.
 const TAKE_OVER: Duration = Duration::from_secs(3);
 /// What these tests wait for comes within this.

@@ -40,11 +40,11 @@ pub(super) struct Work {
     pub(super) batch: usize,
     pub(super) guard: Arc<Guard>,
     pub(super) limits: Limits,
-    pub(super) place: Place,
+    pub(super) place: QueryPermit,
 }
 
 /// The place at which a query is evaluated. It is given up while the reader is awaited.
-pub(super) struct Place {
+pub(super) struct QueryPermit {
     pub(super) permits: Arc<Permits>,
     pub(super) key: CollectionKey,
     pub(super) permit: Option<Permit>,
@@ -98,7 +98,7 @@ impl Work {
 struct Line<'a> {
     said: &'a Giver<Said>,
     guard: &'a Guard,
-    place: Place,
+    place: QueryPermit,
     stalled: std::time::Duration,
 }
 
@@ -126,7 +126,7 @@ impl Line<'_> {
     }
 }
 
-impl Place {
+impl QueryPermit {
     fn take(&mut self) -> Option<()> {
         let place = self.permits.take(self.key.workspace());
         let gone = self.gone.cancelled();
