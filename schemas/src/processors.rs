@@ -15,7 +15,7 @@ mod spec;
 mod stores;
 
 pub use answers::*;
-pub use declare::{ProcessorSpec, Scope};
+pub use declare::{ProcessorScope, ProcessorSpec};
 pub use documents::*;
 pub use services::*;
 pub use spec::{Asks, Hears, Kind, Reads, Role, Serves, Spec, SpecRow, TopicScope, Writes};
@@ -45,7 +45,7 @@ fn hosted() -> impl Iterator<Item = (&'static ProcessorSpec, &'static SpecRow)> 
 
 /// What a service that is not part of any flow serves on topics of this base: a flow may use it, it never owns it.
 pub fn service(base: &str) -> Option<&'static SpecRow> {
-    let beside = hosted().filter(|(processor, _)| processor.scope != Scope::Flow);
+    let beside = hosted().filter(|(processor, _)| processor.scope != ProcessorScope::Flow);
     beside
         .map(|(_, spec)| spec)
         .find(|spec| spec.role == Role::Serves && spec.name == base)

@@ -13,7 +13,7 @@ use crate::erased::{ErasedRead, Outcome};
 use crate::handler::ConsumeError;
 use crate::instance_state::{Done, InstanceState, note};
 use crate::middleware::Follow;
-use crate::scope::Scope;
+use crate::scope::InstanceScope;
 use tg_bus::TaskKind;
 use tg_bus::{Delivery, Envelope, Sink};
 use tg_rpc::deadline::{Deadline, STREAM};
@@ -138,7 +138,7 @@ async fn read(
 
 /// Writes a line about a record that was not handled: what will be done with it, and by which ids people know it.
 fn tell(
-    scope: &Scope,
+    scope: &InstanceScope,
     of: &Subscription,
     handler: &dyn ErasedRead,
     record: &Envelope,

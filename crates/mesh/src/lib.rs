@@ -87,7 +87,7 @@ pub use leased_store::{Leased, LeasedStore, OpenFault};
 pub use mesh::Mesh;
 pub use presence::PresenceView;
 pub use processor::Processor;
-pub use scope::{Cx, Scope};
+pub use scope::{Cx, InstanceScope};
 pub use tap::Tap;
 pub use tg_bus::TaskKind;
 pub use tg_bus::{self, Bus, BusError, Envelope, Mode, WireRules, bus, embedded, rabbitmq, task};

@@ -22,7 +22,7 @@ use tg_rpc::deadline::Deadline;
 
 /// Where an instance of a processor runs.
 #[derive(Debug, Clone, Default)]
-pub struct Scope {
+pub struct InstanceScope {
     /// Processor id.
     pub processor: String,
     /// Workspace; `None` for the system.
@@ -60,7 +60,7 @@ pub struct Cx {
     /// This process's mesh.
     pub mesh: Mesh,
     /// Where the handler runs.
-    pub scope: Arc<Scope>,
+    pub scope: Arc<InstanceScope>,
     /// Id of the question, or of the question that caused the record; may be empty.
     pub id: Arc<str>,
     /// Headers of the message.

@@ -12,7 +12,7 @@ use crate::instance::At;
 use crate::instance_state::InstanceState;
 use crate::mesh::Mesh;
 use crate::processor::{Handler, Hosted, Processor};
-use crate::scope::Scope;
+use crate::scope::InstanceScope;
 use crate::serve_sink::{ServeSink, response_topic};
 use tg_bus::{BusError, Consume, Consumer};
 
@@ -80,10 +80,10 @@ impl Wiring {
         Ok(Some((slot, consumers)))
     }
 
-    pub(crate) fn scope(&self, at: &At, row: &str) -> Option<Scope> {
-        let mut scope = Scope {
+    pub(crate) fn scope(&self, at: &At, row: &str) -> Option<InstanceScope> {
+        let mut scope = InstanceScope {
             processor: self.id.clone(),
-            ..Scope::default()
+            ..InstanceScope::default()
         };
         match at {
             At::System => {}
@@ -106,7 +106,7 @@ impl Wiring {
         Some(scope)
     }
 
-    fn subscription(&self, scope: &Scope, hosted: &Hosted) -> Option<Subscription> {
+    fn subscription(&self, scope: &InstanceScope, hosted: &Hosted) -> Option<Subscription> {
         let class = match hosted.handler {
             Handler::Serve(_) => Class::Request,
             Handler::Read(_) => Class::Flow,
@@ -144,7 +144,7 @@ impl Wiring {
         &self,
         mesh: &Mesh,
         slot: &Arc<InstanceState>,
-        scope: &Scope,
+        scope: &InstanceScope,
         hosted: &Hosted,
         subscription: Subscription,
     ) -> Result<Box<dyn Consumer>, BusError> {

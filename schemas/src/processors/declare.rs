@@ -4,7 +4,7 @@ use super::spec::{Role, SpecRow, TopicScope};
 
 /// Where instances of a processor live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum ProcessorScope {
     /// One per system.
     System,
     /// One per workspace.
@@ -19,7 +19,7 @@ pub struct ProcessorSpec {
     /// Processor id; part of queue names.
     pub id: &'static str,
     /// Where instances live.
-    pub scope: Scope,
+    pub scope: ProcessorScope,
     /// Whether this release hosts it. Others appear in blueprints and arrive later.
     pub hosted: bool,
     /// All its specs; those of blueprints are [`ProcessorSpec::wired`].
@@ -33,7 +33,7 @@ impl ProcessorSpec {
     pub const fn unlisted(id: &'static str) -> Self {
         Self {
             id,
-            scope: Scope::Flow,
+            scope: ProcessorScope::Flow,
             hosted: false,
             specs: &[],
             parameters: &[],
@@ -168,7 +168,7 @@ macro_rules! processors {
                 #[doc = concat!("The processor `", $id, "`.")]
                 pub const PROCESSOR: ProcessorSpec = ProcessorSpec {
                     id: $id,
-                    scope: Scope::$scope,
+                    scope: ProcessorScope::$scope,
                     hosted: $hosted,
                     specs: &SPECS,
                     parameters: &[$($($parameter),*)?],

@@ -7,7 +7,7 @@ use std::time::Duration;
 pub(crate) use tg_clients::config::COLLECTION;
 use tg_mesh::Mesh;
 pub(crate) use tg_schemas::flow_record::KIND as FLOW;
-use tg_schemas::processors::{PROCESSORS, Role, Scope, processor};
+use tg_schemas::processors::{PROCESSORS, ProcessorScope, Role, processor};
 use tg_schemas::{Error, WorkspaceId, WorkspaceKey};
 
 use crate::engine::flow::Flow;
@@ -64,7 +64,8 @@ pub(crate) fn watched() -> &'static [&'static str] {
     static WATCHED: OnceLock<Vec<&'static str>> = OnceLock::new();
     WATCHED.get_or_init(|| {
         let reads = PROCESSORS.iter().filter(|known| {
-            known.scope == Scope::Flow && known.wired().any(|spec| spec.role == Role::Reads)
+            known.scope == ProcessorScope::Flow
+                && known.wired().any(|spec| spec.role == Role::Reads)
         });
         // Once per process, as many as there are processors.
         let rows = reads.map(|known| &*Box::leak(format!("processor:{}", known.id).into()));

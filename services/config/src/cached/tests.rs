@@ -34,7 +34,7 @@ fn config(service: &CachedConfig, workspace: &str) -> ConfigReply {
         operation: "config".into(),
         ..ConfigRequest::default()
     };
-    service.read(Scope::Workspace(workspace), &ask).unwrap()
+    service.read(ReadScope::Workspace(workspace), &ask).unwrap()
 }
 
 #[tokio::test]
