@@ -15,7 +15,7 @@ use tg_schemas::{Class, Error, ErrorCode, Frame, Headers, Message, Reply, Topic,
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::address::{ReplyAddress, Standing};
+use crate::address::{AskerState, ReplyAddress};
 use crate::answer::Answer;
 use crate::client::{NewQuestion, RequestClient};
 use crate::deadline::{Deadline, GAP, QUESTION, STREAM};
@@ -451,7 +451,7 @@ impl Peer {
 
     /// Asks the asker of an answer that another process began, and that is to be resumed here, where it
     /// stands. From then on it listens to this process only. `None` if it says nothing for this long.
-    pub async fn standing(&self, address: &ReplyAddress, patience: Duration) -> Option<Standing> {
+    pub async fn standing(&self, address: &ReplyAddress, patience: Duration) -> Option<AskerState> {
         if address.plain {
             return None;
         }

@@ -32,7 +32,7 @@ pub enum AgentError {
     InProgress,
     /// A step's answer is still with another step.
     #[error("the answer is held by another step")]
-    Held,
+    AnswerHeld,
     /// The record of a step that was begun before it was durable was not written.
     #[error("the step was not recorded")]
     NotRecorded,
@@ -96,7 +96,7 @@ impl From<AgentError> for Error {
             | AgentError::NotIri(_) => ErrorCode::BadRequest,
             AgentError::LargeQuestion => ErrorCode::TooLarge,
             AgentError::InProgress
-            | AgentError::Held
+            | AgentError::AnswerHeld
             | AgentError::NotRecorded
             | AgentError::EndNotHandled => ErrorCode::Busy,
             AgentError::NoWorkspace => ErrorCode::NotFound,

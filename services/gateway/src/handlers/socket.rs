@@ -163,7 +163,7 @@ struct Session {
 enum Event {
     Frame(Option<Result<Message, WsError>>),
     /// A question ended: another may begin.
-    Slot(OwnedSemaphorePermit),
+    Permit(OwnedSemaphorePermit),
     Beat,
     /// The caller's credential is no good any more.
     Lapsed,
@@ -186,7 +186,7 @@ impl Session {
                 Event::Frame(Some(Ok(message))) => self.take(message).await,
                 Event::Frame(Some(Err(fault))) => break self.broken(&fault),
                 Event::Frame(None) | Event::Gone => break None,
-                Event::Slot(permit) => {
+                Event::Permit(permit) => {
                     if let Some(frame) = self.waiting.pop() {
                         self.ask(frame, permit);
                     }
@@ -238,7 +238,7 @@ impl Session {
             () = sleep_until(late), if self.caller.is_none() => Event::Late,
             message = stream.next(), if self.waiting.has_room() => Event::Frame(message),
             permit = self.permits.clone().acquire_owned(), if !self.waiting.is_empty() => {
-                permit.map_or(Event::Gone, Event::Slot)
+                permit.map_or(Event::Gone, Event::Permit)
             }
             () = self.heart.beat() => Event::Beat,
         }

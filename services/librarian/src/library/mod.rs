@@ -23,7 +23,7 @@ use crate::store::LibraryStore;
 use crate::store::documents::Prepared;
 
 pub(crate) use read::{Listed, Piece};
-pub(crate) use uploads::Standing;
+pub(crate) use uploads::UploadStatus;
 
 /// Content up to this many bytes is kept in its row.
 const SMALL: usize = 32 << 10;

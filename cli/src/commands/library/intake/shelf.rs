@@ -22,7 +22,7 @@ pub(super) struct Destination {
 
 /// A document of the library.
 #[derive(Debug, Clone)]
-struct Held {
+struct LibraryDocument {
     mime: String,
     hash: String,
 }
@@ -30,7 +30,7 @@ struct Held {
 /// What the library has.
 #[derive(Debug, Default)]
 pub(super) struct Shelf {
-    documents: HashMap<String, Held>,
+    documents: HashMap<String, LibraryDocument>,
     /// By the hash of the content.
     contents: HashMap<String, String>,
     /// The latest processing of a document into a place: its id and how it stands.
@@ -100,7 +100,7 @@ impl Shelf {
 
     /// The library has this from now on.
     pub(super) fn hold(&mut self, id: &str, mime: &str, hash: &str) {
-        let held = Held {
+        let held = LibraryDocument {
             mime: mime.to_owned(),
             hash: hash.to_owned(),
         };
