@@ -303,7 +303,7 @@ async fn detach(mesh: &Mesh, instances: Vec<Instance>, end: Instant) {
             .flat_map(|instance| instance.consumers.iter().map(|c| c.stop()));
         let stopped = futures::future::join_all(stops);
         if tokio::time::timeout(STOP, stopped).await.is_err() {
-            tracing::warn!("the bus does not let go of a consumer");
+            tracing::warn!("a consumer cannot be cancelled on the bus");
         }
         let waits = batch.iter().map(|instance| instance.slot.wait_idle(end));
         futures::future::join_all(waits).await;

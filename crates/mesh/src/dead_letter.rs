@@ -119,7 +119,7 @@ pub(crate) async fn dead_letter(
 
 /// Why a record stays where it is.
 const FULL: &str =
-    "the room for dead letters of its workspace or flow is full; replay or discard some";
+    "the quota of dead letters of its workspace or flow is full; replay or discard some";
 
 /// Publishes a record to the flow service: its body as it is, what is said of it in a header.
 async fn publish(mesh: &Mesh, record: &DeadLetter, body: Bytes) -> Result<(), Error> {

@@ -22,7 +22,7 @@ pub enum AgentError {
     #[error("question: is larger than 1 MiB")]
     LargeQuestion,
     /// A pattern of the reference that this release does not have.
-    #[error("pattern '{0}' is not built yet; use 'react'")]
+    #[error("pattern '{0}' is not supported; use 'react'")]
     NotBuilt(String),
     /// A step's record cannot be read.
     #[error("malformed step")]
@@ -46,7 +46,7 @@ pub enum AgentError {
     #[error("the process stops")]
     Stopping,
     /// Nobody can tell what the asker heard of an answer that broke off.
-    #[error("the answer broke off; please ask again")]
+    #[error("the answer was interrupted; please ask again")]
     BrokenOff,
     /// Cancelled by the asker.
     #[error("cancelled")]

@@ -213,7 +213,7 @@ impl Options {
     }
 
     fn lexical(&self) -> Result<Chosen, Vec<SettingError>> {
-        let other = "means nothing to the provider lexical: set embeddings.provider too";
+        let other = "has no effect on the provider lexical: set embeddings.provider too";
         let one = "lexical vectors have one dimension only; leave it out";
         let faults: Vec<SettingError> = [
             ("model", self.model.is_some(), other),

@@ -57,7 +57,7 @@ pub(crate) fn ask<T: Translate>(
                     None => {
                         break Part::Error(Error::new(
                             ErrorCode::Interrupted,
-                            "the answer ended before its end",
+                            "the answer is incomplete",
                         ));
                     }
                 }

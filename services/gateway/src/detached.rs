@@ -198,7 +198,7 @@ impl Detached {
 }
 
 fn too_many() -> RequestError {
-    RequestError::busy("that go on without their caller")
+    RequestError::busy("that are detached")
 }
 
 fn list(asked: Asked, all: BTreeMap<String, Body>) -> Result<Body, Error> {

@@ -51,7 +51,7 @@ impl Running {
         let part = part.unwrap_or_else(|| {
             Part::Error(Error::new(
                 ErrorCode::Interrupted,
-                "the answer ended before its end",
+                "the answer is incomplete",
             ))
         });
         let outcome = match &part {

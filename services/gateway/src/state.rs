@@ -93,9 +93,9 @@ impl App {
             None => identity.id.to_string(),
         };
         let _own = self.sockets_of_one.enter(own);
-        let _own = _own.ok_or(RequestError::NoRoom("of yours"))?;
+        let _own = _own.ok_or(RequestError::NoRoom("of this caller"))?;
         let all = self.sockets_left.clone().try_acquire_owned();
-        let _all = all.map_err(|_| RequestError::NoRoom("here"))?;
+        let _all = all.map_err(|_| RequestError::NoRoom("in total"))?;
         Ok(SocketRoom { _all, _own })
     }
 

@@ -35,7 +35,7 @@ pub enum IngestError {
     #[error("documents cannot be read at the moment")]
     NoReader,
     /// A process that takes documents apart came without its pipes.
-    #[error("a document reader has no pipes")]
+    #[error("a document reader has no standard input or output")]
     NoPipes,
     /// The service is stopping.
     #[error("stopping")]

@@ -244,7 +244,7 @@ impl Options {
 
     /// What is set and means nothing to the builtin reader.
     fn idle(&self) -> Vec<SettingError> {
-        let text = "means nothing to the builtin reader: set llm.provider too";
+        let text = "has no effect on the builtin reader: set llm.provider too";
         [
             ("llm.url", self.url.is_some()),
             ("llm.model", self.model.is_some()),

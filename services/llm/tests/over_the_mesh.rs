@@ -196,7 +196,7 @@ async fn a_provider_that_is_away_is_told_by_cause_and_setting(place: Place) {
         let told = "(connection refused); set by llm.url; model chosen";
         let error = world.ask(&question("go", true)).last().await.unwrap_err();
         assert_eq!(error.code(), ErrorCode::Provider);
-        let away = "the model provider cannot be reached or is out of order";
+        let away = "the model provider cannot be reached or is failing";
         let looked = world.ask(&status()).last().await.unwrap_err().message;
         match tells_address {
             true => {

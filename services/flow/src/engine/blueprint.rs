@@ -154,7 +154,7 @@ impl Blueprint {
             if !is_name(processor) || processor.contains("--") {
                 faults.add(
                     &path,
-                    "the processor id may hold letters, digits, '.', '_' and single '-'",
+                    "the processor id may contain letters, digits, '.', '_' and single '-'",
                 );
                 continue;
             }
@@ -185,7 +185,7 @@ impl Entry {
                 if !is_name(spec) || spec.contains("--") {
                     faults.add(
                         &path,
-                        "the name may hold letters, digits, '.', '_' and single '-'",
+                        "the name may contain letters, digits, '.', '_' and single '-'",
                     );
                 } else if let Some(address) = read_address(value, &path, faults) {
                     self.topics.insert(spec.clone(), address);
@@ -201,7 +201,10 @@ impl Entry {
                 };
                 match Template::parse(text) {
                     _ if !is_name(name) => {
-                        faults.add(&path, "the name may hold letters, digits, '.', '_' and '-'");
+                        faults.add(
+                            &path,
+                            "the name may contain letters, digits, '.', '_' and '-'",
+                        );
                     }
                     Ok(template) => {
                         self.parameters.insert(name.clone(), template);
@@ -257,7 +260,7 @@ fn read_parameter(
     if !is_name(name) || RESERVED.contains(&name) {
         faults.add(
             path,
-            "the name is reserved, or holds other than letters, digits, '.', '_', '-'",
+            "the name is reserved, or contains characters other than letters, digits, '.', '_' and '-'",
         );
         return None;
     }

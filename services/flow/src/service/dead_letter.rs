@@ -99,7 +99,7 @@ impl Service {
                 workspace,
                 flow,
                 evicted = outcome.evicted,
-                "the oldest dead letters went for newer records"
+                "the oldest dead letters were evicted for newer records"
             );
         }
         if outcome.full {

@@ -8,7 +8,7 @@ mod cache;
 mod doubt;
 pub(crate) mod guard;
 mod open_workspace;
-mod standing;
+mod revalidation;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ use crate::seldom::Seldom;
 use cache::Cache;
 
 pub(crate) use open_workspace::is_open;
-pub(crate) use standing::Lapse;
+pub(crate) use revalidation::Lapse;
 
 /// Reserved workspace, type and key of the row that iam changes when something was revoked.
 pub(crate) const REVOCATION: (&str, &str, &str) = ("__iam__", "iam-revocation", "epoch");

@@ -87,8 +87,8 @@ async fn bytes(
     let mut counted = 0;
     while let Some(piece) = stream.next().await {
         let piece = piece.map_err(|fault| match too_slow(&fault) {
-            true => RequestError::BadMessage("the body comes too slowly"),
-            false => RequestError::BadMessage("the body ended before its end"),
+            true => RequestError::BadMessage("the body arrives too slowly"),
+            false => RequestError::BadMessage("the body is incomplete"),
         })?;
         if all.len() + piece.len() > limit {
             return Err(too_large());

@@ -274,7 +274,7 @@ mod tests {
         );
         assert_eq!(
             error(json!({"id": 1, "request": {}, "service": 3}))["error"]["message"],
-            "service: must be text"
+            "service: must be a string"
         );
         assert_eq!(
             error(json!({"id": 1, "request": {}, "service": "agent", "flow": "f", "timeout": -1}))

@@ -107,7 +107,7 @@ impl Asked {
     fn put(mut self, name: &str, value: String) -> Result<Self, RequestError> {
         let once = |place: &mut Option<String>| match place.replace(value.clone()) {
             None => Ok(()),
-            Some(_) => Err(fault(name, "is there more than once")),
+            Some(_) => Err(fault(name, "occurs more than once")),
         };
         match name {
             "query" => once(&mut self.query)?,
@@ -268,7 +268,7 @@ fn part(part: Option<Part>) -> Result<(Body, bool), RequestError> {
         Some(Part::Error(error)) => Err(RequestError::Service(error)),
         None => Err(RequestError::Service(Error::new(
             ErrorCode::Interrupted,
-            "the answer ended before its end",
+            "the answer is incomplete",
         ))),
     }
 }
@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_meant_is_refused_by_its_field() {
-        assert_eq!(told("query=a&query=b"), "query: is there more than once");
+        assert_eq!(told("query=a&query=b"), "query: occurs more than once");
         assert_eq!(told("query=%FF"), "query: is not UTF-8");
         assert!(told("update=DROP+ALL").starts_with("updates are refused"));
     }

@@ -86,7 +86,7 @@ impl<'a> DescriptorNode<'a> {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
             Some(Value::Number(number)) => Ok(Some(number.to_string())),
-            Some(_) => Err(self.wrong(key, "must be text")),
+            Some(_) => Err(self.wrong(key, "must be a string")),
         }
     }
 

@@ -34,7 +34,7 @@ impl Line {
             biased;
             () = self.cancel.cancelled() => Err((Why::Cancelled, GraphError::Cancelled)),
             said = self.parts.take() => return said.ok_or_else(|| {
-                GraphError::Evaluation("the query broke off".to_owned())
+                GraphError::Evaluation("the query was interrupted".to_owned())
             }),
             () = tokio::time::sleep_until(part_until.min(self.until)) => {
                 let limit = if part_until < self.until { self.longest } else { self.time };
@@ -56,9 +56,9 @@ impl Line {
                 parts: Box::new(self),
             }),
             Said::Error(error) => Err(error),
-            Said::Part(..) | Said::End => {
-                Err(GraphError::Evaluation("the query broke off".to_owned()))
-            }
+            Said::Part(..) | Said::End => Err(GraphError::Evaluation(
+                "the query was interrupted".to_owned(),
+            )),
         }
     }
 }

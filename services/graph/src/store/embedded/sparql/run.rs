@@ -88,7 +88,9 @@ impl Work {
             Err(payload) if is_ended(&*payload) => {
                 Said::Error(ended.unwrap_or(GraphError::Cancelled))
             }
-            Err(_) => Said::Error(GraphError::Evaluation("the query broke off".to_owned())),
+            Err(_) => Said::Error(GraphError::Evaluation(
+                "the query was interrupted".to_owned(),
+            )),
         };
         said.end(last);
     }

@@ -83,7 +83,7 @@ impl Auth {
                 Some(open) => open.closed().await,
                 None => std::future::pending().await,
             }
-            let text = "the workspace was closed while the request was under way";
+            let text = "the workspace was closed while the request was in progress";
             Error::new(ErrorCode::Forbidden, text)
         };
         // Strangers only have what is everybody's.
@@ -166,7 +166,7 @@ impl Auth {
 
 fn ended(code: ErrorCode) -> Error {
     let text = match code {
-        ErrorCode::Forbidden => "access was taken back while the request was under way",
+        ErrorCode::Forbidden => "access was revoked while the request was in progress",
         _ => "the credential was revoked or has expired",
     };
     Error::new(code, text)
