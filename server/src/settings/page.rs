@@ -142,7 +142,7 @@ pub fn page() -> String {
     let mut page = String::from(
         "# Settings\n\nMade from the program's own structs by `UPDATE=1 cargo test -p tg-server settings_page`; do not edit.\n\n\
          A setting comes from its flag, else from the environment (`THREADGRAPH_` and its name in capitals, with `__` for \
-         each dot), else from `threadgraph.toml`, else it has its default. All mistakes are told at once. An empty value in a \
+         each dot), else from `threadgraph.toml`, else it has its default. All mistakes are reported at once. An empty value in a \
          section counts as not set. `threadgraph settings` prints what counts and where each value comes from, keys as \
          stars; it takes the flags of `up`, such as `--config`, and `--json`.\n\n",
     );
