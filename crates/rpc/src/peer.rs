@@ -112,7 +112,7 @@ struct Inner {
 
 /// What the writer of a record is told that must be read and that no queue takes.
 pub(crate) fn nobody_reads() -> Error {
-    Error::new(ErrorCode::NobodyServes, "no queue accepts this record")
+    Error::new(ErrorCode::NobodyServes, "no process accepts this record")
 }
 
 impl Peer {

@@ -99,6 +99,8 @@ mod tests {
             "workspace": "acme", "seconds": 7}]});
         let shown = render(&reply, None);
         assert!(shown.contains("r1") && shown.contains("agent") && shown.contains("7"));
-        assert!(render(&json!({"requests": []}), None).starts_with("No request"));
+        assert!(
+            render(&json!({"requests": []}), None).starts_with("There are no detached requests")
+        );
     }
 }

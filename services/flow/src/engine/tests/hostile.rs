@@ -204,7 +204,7 @@ fn wrong_shapes() {
         "/parameters/model",
         json!({"controlled-by": "model"}),
         Some("/parameters/model/controlled-by"),
-        "circle",
+        "circular",
     );
     spoilt(
         "/blueprint/prompt-rag:{blueprint}",
